@@ -12,8 +12,6 @@
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/spinning.h"
 #include "cnntrain/config/parse.h"
-#include "cnntrain/data/image_fields.h"
-#include "cnntrain/data/input.h"
 #include "cnntrain/tasks/tasks.h"
 #include "cnntrain/train/backends.h"
 #include "cnntrain/train/compile_request.h"
@@ -24,18 +22,22 @@
 #include "plan/prediction.h"
 #include "plan/profile.h"
 #include "run_tool.h"
-#include "tasks/image_classification/network.h"
 #include "train/runs/weights.h"
 
 namespace cnntrain {
 
 namespace {
 
+/// `arguments`: of `cnntrain train`, or of the command that is their first word.
 config::ParseResult parsed(std::vector<std::string> arguments, std::int64_t lanes) {
-    for (const std::string& word : {std::string("--synthetic-data"), std::string("--lanes"), std::to_string(lanes)})
-        arguments.push_back(word);
-    config::ParseResult result =
-        tasks::parse_command_line(config::Command::train, arguments, config::process_environment());
+    config::Command command = config::Command::train;
+    if (!arguments.empty() && !arguments.front().starts_with('-')) {
+        command = config::command_named(arguments.front());
+        arguments.erase(arguments.begin());
+    }
+    arguments.emplace_back(command == config::Command::train ? "--synthetic-data" : "--generated-data");
+    arguments.insert(arguments.end(), {"--lanes", std::to_string(lanes)});
+    config::ParseResult result = tasks::parse_command_line(command, arguments, config::process_environment());
     config::refuse_unavailable(result);
     train::check_stages(tasks::row_of(result), result.settings);
     return result;
@@ -44,30 +46,34 @@ config::ParseResult parsed(std::vector<std::string> arguments, std::int64_t lane
 /// A training line that is run update by update.
 class Run {
 public:
-    Run(const config::Settings& settings, const backend::Backend& backend)
-        : input_(tasks::data_settings(settings, backend, 1), data::Split::train),
-          placement_(train::placement(settings, backend)),
-          fields_(input_.fields(placement_.samples)),
-          graph_(tasks::training_graph(settings, backend, data::field_desc(fields_, data::kImages))),
-          executable_(backend.compile(train::training_request(graph_, settings, fields_, 1))),
-          source_(input_.stream(train::training_loader_settings(settings, placement_, fields_, 0))) {
+    Run(const config::ParseResult& line, const backend::Backend& backend)
+        : task_(tasks::row_of(line).make(line, backend, 1)),
+          samples_(task_->open(data::Split::train)),
+          placement_(train::placement(line.settings, backend)),
+          fields_(samples_->fields(placement_.samples)),
+          graph_(task_->training_graph(fields_)),
+          executable_(backend.compile(train::training_request(graph_, line.settings, fields_, 1))),
+          source_(samples_->stream(train::training_loader_settings(line.settings, placement_, fields_, 0))) {
         train::initialise(*executable_, graph_, 1);
         update_ms();  // warms up
     }
 
     double update_ms() {
         const auto start = std::chrono::steady_clock::now();
-        executable_->train_step(*source_, {0.001, iteration_++});
+        executable_->train_step(*source_, {kLearningRate, iteration_++});
         return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
     }
 
 private:
-    data::InputData input_;
+    static constexpr double kLearningRate = 1e-4;
+
+    std::unique_ptr<train::Task> task_;
+    std::unique_ptr<train::Samples> samples_;
     schedule::Placement placement_;
     std::vector<data::Field> fields_;
     graph::Graph graph_;
     std::unique_ptr<backend::Executable> executable_;
-    std::unique_ptr<data::BatchSource> source_;
+    std::unique_ptr<data::Stream> source_;
     std::int64_t iteration_ = 0;
 };
 
@@ -108,17 +114,17 @@ class Comparison {
 public:
     explicit Comparison(const std::vector<std::string>& arguments)
         : one_(parsed(arguments, 1)),
-          line_(plan::line_of(one_)),
+          line_(plan::line_of(tasks::row_of(one_), one_)),
           backend_(train::make_backend(one_.settings.run.backend)),
           of_line_(plan::network_of_line(tasks::row_of(one_), one_, *backend_)) {
-        if (!line_.pipelined) throw Error(ErrorKind::usage, "the line has no --pipeline");
+        if (!line_.pipelined) throw Error(ErrorKind::usage, "the line has no pipeline");
         of_line_.network.lanes = 0;
-        share_ = of_line_.network.share(line_.stages());
+        share_ = of_line_.network.share({line_.stages(), line_.schedule});
         all_threads_ = profiler({of_line_.network.threads, 1});
-        on_one_lane_ = std::make_unique<Run>(one_.settings, *backend_);
+        on_one_lane_ = std::make_unique<Run>(one_, *backend_);
         if (share_.lanes == 1) return;
         each_lane_ = profiler({share_.threads, share_.lanes});
-        on_lanes_ = std::make_unique<Run>(parsed(arguments, share_.lanes).settings, *backend_);
+        on_lanes_ = std::make_unique<Run>(parsed(arguments, share_.lanes), *backend_);
     }
 
     void run(int rounds) {
@@ -150,12 +156,8 @@ private:
     }
 
     plan::Prediction prediction() const {
-        std::vector<std::size_t> splits;
-        for (const std::string& split : line_.splits) {
-            const auto found = std::ranges::find(of_line_.names.names(), split);
-            splits.push_back(static_cast<std::size_t>(found - of_line_.names.names().begin()));
-        }
-        return plan::predict(of_line_.network, {line_.stages(), line_.schedule}, line_.micro_batches(), splits);
+        return plan::predict(of_line_.network, {line_.stages(), line_.schedule}, line_.micro_batches(),
+                             of_line_.names.indices(line_.splits));
     }
 
     config::ParseResult one_;
@@ -179,7 +181,7 @@ int main(int argc, char** argv) {
     CLI::App app{
         "Compares the times that `cnntrain plan` predicts with those of the line. All other options are those of "
         "`cnntrain "
-        "train`, for example:\n"
+        "train`, or of `cnntrain pretrain` when that is the first word of them, for example:\n"
         "  bench_plan --rounds 15 --dataset imagenet --model-size 50 --micro-batch-size 2 --pipeline\n"
         "             --pipeline-splits stage3/unit1/relu --gradient-accumulation-count 8"};
     app.add_option("--rounds", rounds, "measurements of the functions, each with an update of the line")

@@ -78,7 +78,7 @@ int main(int argc, char** argv) {
     return run_tool(app, argc, argv, [&] {
         const data::Vocabulary pieces = data::Vocabulary::read(posix_files(), vocabulary);
         data::Tokeniser tokeniser(pieces, !cased);
-        const std::string text = posix_files().read_text(text_file);
+        const std::string text = read_text(posix_files(), text_file);
         const std::vector<std::string_view> lines = lines_of(text);
         if (ids) {
             print_ids(lines, tokeniser);

@@ -1,12 +1,10 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <random>
 #include <system_error>
 
 #include "base/io_messages.h"
 #include "cnntrain/base/error.h"
-#include "cnntrain/base/hash.h"
 #include "cnntrain/base/io.h"
 
 namespace cnntrain {
@@ -40,8 +38,6 @@ std::string folder_key(const std::string& path) {
     const std::string folder = without_trailing_slashes(path);
     return folder == "/" ? folder : folder + "/";
 }
-
-constexpr std::size_t kTagDigits = 12;
 
 }  // namespace
 
@@ -92,58 +88,6 @@ private:
     std::string path_;
 };
 
-std::string cannot_write(const std::string& path, int error) {
-    std::string text = "cannot write '" + path + "': " + std::generic_category().message(error);
-    if (error == ENOSPC || error == EDQUOT) {
-        text += "; the previous file, if there was one, is untouched: free some space and start again from it";
-    }
-    return text;
-}
-
-std::string ends_early(const std::string& path, std::uint64_t size_bytes, std::uint64_t offset, std::uint64_t count) {
-    return "'" + path + "' ends after " + std::to_string(size_bytes) + " bytes, but bytes " + std::to_string(offset) +
-           " to " + std::to_string(offset + count) + " are needed; the file is cut short or still being written";
-}
-
-std::string partial_name(const std::string& path) {
-    std::random_device device;  // the system's: no other process can guess it
-    const std::string tag = hex_text(std::uint32_t{device()}) + hex_text(std::uint32_t{device()});
-    return path + "." + tag.substr(0, kTagDigits) + std::string(kPartialSuffix);
-}
-
-std::optional<std::string_view> finished_name(std::string_view file_name) {
-    if (!file_name.ends_with(kPartialSuffix)) return std::nullopt;
-    file_name.remove_suffix(kPartialSuffix.size());
-    const std::size_t dot = file_name.rfind('.');
-    const bool tagged = dot != std::string_view::npos && file_name.size() - dot - 1 == kTagDigits &&
-                        file_name.find_first_not_of("0123456789abcdef", dot + 1) == std::string_view::npos;
-    return tagged ? file_name.substr(0, dot) : file_name;
-}
-
-std::string without_trailing_slashes(std::string path) {
-    while (path.size() > 1 && path.ends_with('/'))
-        path.pop_back();
-    return path;
-}
-
-std::string FileSystem::read_text(const std::string& path, std::uint64_t most_bytes) const {
-    const auto file = open(path);
-    if (file->size_bytes() > most_bytes) {
-        throw Error(ErrorKind::data, "'" + path + "' has " + std::to_string(file->size_bytes()) +
-                                         " bytes, more than the " + std::to_string(most_bytes) +
-                                         " that a file of its kind may have; is it another file?");
-    }
-    std::string text(file->size_bytes(), '\0');
-    file->read_at(0, std::as_writable_bytes(std::span(text)));
-    return text;
-}
-
-void FileSystem::write_text(const std::string& path, std::string_view text) {
-    const auto file = create(path);
-    file->write(std::as_bytes(std::span(text)));
-    file->commit();
-}
-
 std::unique_ptr<InputFile> MemoryFiles::open(const std::string& path) const {
     const auto found = files_.find(path);
     if (found == files_.end()) {
@@ -165,18 +109,15 @@ void MemoryFiles::append(const std::string& path, std::string_view text) {
     content.modified_ns = ++changes_;
 }
 
-bool MemoryFiles::exists(const std::string& path) const {
-    return files_.contains(path) || is_directory(path);
-}
-
-bool MemoryFiles::is_directory(const std::string& path) const {
+FileKind MemoryFiles::kind(const std::string& path) const {
     const std::string folder = folder_key(path);
     const auto found = files_.lower_bound(folder);
-    return found != files_.end() && found->first.starts_with(folder);
+    if (found != files_.end() && found->first.starts_with(folder)) return FileKind::directory;
+    return files_.contains(path) ? FileKind::file : FileKind::absent;
 }
 
 std::vector<std::string> MemoryFiles::list(const std::string& directory) const {
-    if (!is_directory(directory)) {
+    if (kind(directory) != FileKind::directory) {
         throw Error(ErrorKind::data, "cannot read '" + directory + "': " + std::generic_category().message(ENOENT));
     }
     const std::string folder = folder_key(directory);

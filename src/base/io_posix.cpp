@@ -197,16 +197,14 @@ public:
         if (!file.close()) fail_writing(path, errno);
     }
 
-    bool exists(const std::string& path) const override { return ::access(path.c_str(), F_OK) == 0; }
-
-    bool is_directory(const std::string& path) const override {
+    FileKind kind(const std::string& path) const override {
         struct stat status {};
-        return ::stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
-    }
-
-    void check_reachable(const std::string& path) const override {
-        struct stat status {};
-        if (::stat(path.c_str(), &status) != 0 && errno != ENOENT && errno != ENOTDIR) fail_reading(path, errno);
+        if (::stat(path.c_str(), &status) != 0) {
+            if (errno == ENOENT || errno == ENOTDIR) return FileKind::absent;
+            fail_reading(path, errno);
+        }
+        if (S_ISDIR(status.st_mode)) return FileKind::directory;
+        return S_ISREG(status.st_mode) ? FileKind::file : FileKind::other;
     }
 
     std::vector<std::string> list(const std::string& directory) const override {
@@ -231,42 +229,41 @@ public:
         if (::unlink(path.c_str()) != 0 && errno != ENOENT) fail_writing(path, errno);
     }
 
-    /// The soft limit is usually 1024; it may be raised up to the hard one.
-    std::size_t allow_open_files(std::size_t count) override {
-        rlimit limit{};
-        if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return 0;
-        const std::size_t taken = open_descriptors() + kSpareDescriptors;
-        if (limit.rlim_cur < taken + count && limit.rlim_cur < limit.rlim_max) {
-            const rlimit raised{std::min<rlim_t>(taken + count, limit.rlim_max), limit.rlim_max};
-            if (::setrlimit(RLIMIT_NOFILE, &raised) == 0) limit = raised;
-        }
-        return std::min<std::size_t>(count, limit.rlim_cur > taken ? limit.rlim_cur - taken : 0);
-    }
-
     LockAttempt try_lock(const std::string& path, std::string_view holder) override {
         return lock_posix_file(path, holder);
     }
-
-private:
-    /// For everything else that a process opens meanwhile: logs, checkpoints, sockets, devices.
-    static constexpr std::size_t kSpareDescriptors = 128;
-
-    static std::size_t open_descriptors() {
-        std::error_code error;
-        std::size_t count = 0;
-        for (std::filesystem::directory_iterator entry("/proc/self/fd", error), end; !error && entry != end;
-             entry.increment(error)) {
-            ++count;
-        }
-        return count;
-    }
 };
+
+/// For everything else that a process opens meanwhile: logs, checkpoints, sockets, devices.
+constexpr std::size_t kSpareDescriptors = 128;
+
+std::size_t open_descriptors() {
+    std::error_code error;
+    std::size_t count = 0;
+    for (std::filesystem::directory_iterator entry("/proc/self/fd", error), end; !error && entry != end;
+         entry.increment(error)) {
+        ++count;
+    }
+    return count;
+}
 
 }  // namespace
 
 FileSystem& posix_files() {
     static PosixFiles files;
     return files;
+}
+
+// The soft limit is usually 1024; it may be raised up to the hard one.
+std::size_t allow_open_files(std::size_t count) {
+    rlimit limit{};
+    if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return 0;
+    const std::size_t taken = open_descriptors() + kSpareDescriptors;
+    if (limit.rlim_cur < taken + count && limit.rlim_cur < limit.rlim_max) {
+        const rlimit raised{std::min<rlim_t>(taken + count, limit.rlim_max), limit.rlim_max};
+        if (::setrlimit(RLIMIT_NOFILE, &raised) == 0) limit = raised;
+    }
+    return std::min<std::size_t>(count, limit.rlim_cur > taken ? limit.rlim_cur - taken : 0);
 }
 
 }  // namespace cnntrain

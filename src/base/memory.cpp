@@ -76,6 +76,15 @@ std::uint64_t thread_stack_bytes() {
     return bytes;
 }
 
+void require_stack() {
+    constexpr std::uint64_t kLeastKib = 512;
+    const std::optional<std::uint64_t> limit = limit_of(RLIMIT_STACK);
+    if (!limit || *limit / 1024 >= kLeastKib) return;
+    throw Error(ErrorKind::unsupported, "stacks are limited to " + std::to_string(*limit / 1024) +
+                                            " KiB (ulimit -s), and at least " + std::to_string(kLeastKib) +
+                                            " are needed; 'ulimit -s 8192' sets the usual limit");
+}
+
 void give_large_memory_back() {
     constexpr int kBytes = 1 << 20;
     mallopt(M_MMAP_THRESHOLD, kBytes);

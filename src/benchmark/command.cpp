@@ -10,6 +10,7 @@
 #include "cnntrain/base/path.h"
 #include "cnntrain/base/variables.h"
 #include "cnntrain/config/commands.h"
+#include "cnntrain/launch/poprun.h"
 #include "cnntrain/launch/scripts.h"
 #include "cnntrain/launch/words.h"
 #include "cnntrain/tasks/tasks.h"
@@ -26,7 +27,7 @@ bool is_blank(char c) {
     return std::isspace(static_cast<unsigned char>(c)) != 0;
 }
 
-/// Runs of white space become one blank, also inside quotes.
+/// Replaces each run of white space by one blank, also inside quotes.
 std::string collapsed(std::string_view text) {
     std::string result;
     for (const char c : text) {
@@ -53,7 +54,8 @@ std::string option_name(const std::string& word) {
     return word.substr(0, word.find('='));
 }
 
-/// Removes the option at `at` and, unless it is a switch or joined to it, its value; returns where the next word is.
+/// Removes the option at `at` and its value, unless it is a switch or the value is joined to it. Returns the position
+/// of the next word.
 Words::iterator drop_option(Words& words, Words::iterator at, bool is_switch) {
     const bool joined = at->find('=') != std::string::npos;
     at = words.erase(at);
@@ -68,13 +70,13 @@ void drop_wandb(Words& words) {
     }
 }
 
-/// "python3" and the script behind it.
+/// "python3" and the script after it.
 struct Script {
-    std::size_t at = 0;  // of the interpreter
+    std::size_t at = 0;  // position of the interpreter
     std::string name;
 };
 
-/// The first word python3, else the first word python.
+/// Finds the first word python3, otherwise the first word python.
 std::optional<Script> find_script(const Entry& entry, const Words& words) {
     auto found = std::ranges::find(words, "python3");
     if (found == words.end()) found = std::ranges::find(words, "python");
@@ -88,7 +90,8 @@ std::optional<Script> find_script(const Entry& entry, const Words& words) {
     return Script{static_cast<std::size_t>(found - words.begin()), *script};
 }
 
-/// Not empty: the script, or what its configuration names, is not here.
+/// Why the command cannot run here: its script, or the network or task in its configuration's name, is missing.
+/// Otherwise "".
 std::string skip_reason(const Words& words, const std::optional<Script>& script) {
     if (!script) return "";
     const std::string_view reason = config::why_not_here(script->name);
@@ -125,8 +128,8 @@ bool names_hosts(const Words& words) {
     });
 }
 
-/// Adapts options that Open MPI refuses on most machines, such as binding more processes to a socket than it has cores.
-/// `words` is the part of the line in front of the program, which takes its share of the cores by itself.
+/// Changes mpirun options that fail on most machines, such as binding more processes to a socket than it has cores.
+/// `words`: the part of the command line before the program. The program takes its share of the cores itself.
 void adapt_mpirun(Words& words, std::vector<std::string>& notices, const launch::Machine& machine) {
     for (std::size_t i = 0; i + 1 < words.size(); ++i) {
         if (words[i] == "--bind-to" && words[i + 1] == "socket") {
@@ -152,7 +155,7 @@ void adapt_mpirun(Words& words, std::vector<std::string>& notices, const launch:
                       " cores: " + launch::quoted(more) + " added");
 }
 
-/// The words that start this binary in place of the scripts.
+/// Replaces the scripts by this executable.
 void map_programs(const Entry& entry, PlannedCommand& plan, const launch::Machine& machine) {
     Words& words = plan.words;
     const std::optional<Script> script = find_script(entry, words);
@@ -178,7 +181,7 @@ void map_programs(const Entry& entry, PlannedCommand& plan, const launch::Machin
     words.insert(words.end(), program.begin(), program.end());
 }
 
-/// Removes options that the override repeats or contradicts; options before the script belong to a launcher.
+/// Removes options that the override repeats or contradicts. Options before the script belong to a launcher and stay.
 void drop_replaced(Words& words, const Override& override) {
     auto at =
         std::ranges::find_if(words, [](const std::string& word) { return word == "python3" || word == "python"; });
@@ -210,7 +213,7 @@ std::string_view level_name(LogLevel level) {
     return kNames.at(static_cast<std::size_t>(level));
 }
 
-/// Variables that stand in for others when those are not set.
+/// If the first variable is not set, it takes the value of the second.
 constexpr std::pair<const char*, const char*> kStandIns[] = {
     {"DATASETS_DIR", "DATASET_DIR"},
     {"IPUOF_VIPU_API_PARTITION_ID", "PARTITION"},
@@ -238,7 +241,8 @@ void compose_environment(const Entry& entry, PlannedCommand& plan, const Request
     }
 }
 
-/// Replaces the variables of all words. Options of the V-IPU server mean nothing here and go when they have no value.
+/// Replaces variables in all words. Options of the V-IPU server have no effect here and are dropped if their variable
+/// is unset.
 void expand_words(PlannedCommand& plan) {
     Words result;
     std::set<std::string> dropped;
@@ -264,7 +268,7 @@ void expand_words(PlannedCommand& plan) {
         plan.notices.push_back(option + " left out: its variable is not set, and no V-IPU server is needed");
 }
 
-/// The folder below `base` that `location` names; an unknown location is shortened from the left until it fits.
+/// The folder `location` below `base`. If it does not exist, leading parts of `location` are dropped until it does.
 std::string working_folder(const Entry& entry, PlannedCommand& plan) {
     fs::path base =
         entry.reference_directory ? fs::path(*entry.reference_directory) : fs::path(entry.file).parent_path();
@@ -286,6 +290,22 @@ std::string working_folder(const Entry& entry, PlannedCommand& plan) {
                                (base / location).string());
     }
     return fs::absolute(base / location).lexically_normal();
+}
+
+/// Why a poprun line without hosts is too large for this machine; "" when it is not. Mistakes in it are told when it is
+/// started.
+std::string too_few_cores(const Words& words, const Host& host) {
+    const launch::Machine& machine = host.machine;
+    if (words.size() < 2 || words[0] != machine.program || words[1] != "poprun") return "";
+    try {
+        const launch::PoprunRequest request = launch::parse_poprun({words.begin() + 2, words.end()}, *host.files);
+        if (!request.hosts.empty()) return "";
+        const launch::Plan plan = launch::plan_launch(request, machine);
+        const auto found = std::ranges::find(plan.obstacles, true, &launch::Obstacle::is_of_cores);
+        return plan.only_describes || found == plan.obstacles.end() ? "" : found->message;
+    } catch (const Error&) {
+        return "";
+    }
 }
 
 }  // namespace
@@ -344,6 +364,7 @@ PlannedCommand plan_command(const Entry& entry, const Variant& variant, const Re
     if (entry.needs_dataset && !plan.environment.contains("DATASETS_DIR") && plan.skip_reason.empty())
         plan.unset.insert("DATASETS_DIR");
     expand_words(plan);
+    if (plan.skip_reason.empty()) plan.skip_reason = too_few_cores(plan.words, host);
     plan.folder = working_folder(entry, plan);
     return plan;
 }

@@ -20,7 +20,7 @@ Json optional_number(const std::optional<double>& value) {
     return value ? Json(*value) : Json();
 }
 
-/// {metric: {reduction: value}} of those that the entry asks for.
+/// {metric: {reduction: value}} with the reductions that the entry asks for.
 Json reductions(const VariantResult& result) {
     Json all = Json::object();
     const auto add = [&](const std::string& metric, Reduction reduction) {
@@ -74,7 +74,7 @@ std::string dumped(const Json& json) {
     return json.dump(kIndent, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
-/// Every field is quoted, as the files have always had it.
+/// All fields are quoted, as in the original program's files.
 std::string csv_line(const std::vector<std::string>& fields) {
     std::string line;
     for (const std::string& field : fields)
@@ -99,18 +99,18 @@ std::string_view status_word(Status status) {
     return {};
 }
 
-/// Columns of the CSV file between the fixed ones and the user's metrics.
+/// A column of the CSV file between the fixed columns and the user's metrics.
 std::string additional_field(const VariantResult& result, std::string_view column) {
     if (column == "test_duration") return duration_text(result.seconds);
     if (column == "result") return std::string(status_word(result.status));
     if (column == "cmd") return result.command;
     if (column == "env") return record(result)["env"].dump();
-    return metric_text(result, std::string(column));  // loss; git_commit_hash has no source here and stays empty
+    return metric_text(result, std::string(column));  // the loss; git_commit_hash is unknown here and stays empty
 }
 
 constexpr std::array kAdditional = {"test_duration", "loss", "result", "cmd", "env", "git_commit_hash"};
 
-/// Four significant digits are more than repeated runs agree on.
+/// Four significant digits exceed the agreement of repeated runs.
 std::string rounded(double value) {
     std::array<char, 40> text{};
     std::snprintf(text.data(), text.size(), std::fabs(value) >= 1000 ? "%.0f" : "%.4g", value);
@@ -233,7 +233,7 @@ std::string summary(const std::vector<VariantResult>& results) {
     for (const VariantResult& result : results) {
         ++counts.at(static_cast<std::size_t>(result.status));
         text += std::string(status_word(result.status)) + " " + result.entry->name + "::" + result.name;
-        if (result.status == Status::skipped) text += " (" + result.reason + ")";
+        if (result.status != Status::passed) text += " (" + result.reason + ")";
         text += "\n";
     }
     text += "\n================ " + std::to_string(counts[1]) + " failed, " + std::to_string(counts[0]) + " passed";

@@ -1,4 +1,4 @@
-// benchmark.h: from a request to processes, one after the other, and their results on disk.
+// Implements benchmark.h: runs the processes of a request one after the other and writes their results to disk.
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -42,7 +42,7 @@ std::string now_text() {
     return time_text(system_clock::now(), "%Y-%m-%d %H:%M:%S");
 }
 
-/// "log_2026-01-31-12.34.56.123456"
+/// For example "log_2026-01-31-12.34.56.123456".
 std::string new_log_folder() {
     constexpr long kPerSecond = 1'000'000;
     const auto now = system_clock::now();
@@ -53,7 +53,7 @@ std::string new_log_folder() {
     return "log_" + time_text(now, "%Y-%m-%d-%H.%M.%S") + fraction.data();
 }
 
-/// The runner's own log: on the terminal and in console.log, with a progress line below it.
+/// The runner's own log, on the terminal and in console.log, with a progress line below it on the terminal.
 class Notes {
 public:
     Notes(const Host& host, LogLevel least, std::string file) : host_(host), least_(least), file_(std::move(file)) {}
@@ -92,7 +92,7 @@ private:
     std::size_t length_ = 0;
 };
 
-/// A spec that is not there may be a shipped one.
+/// Replaces a missing spec file by the shipped spec of the same name.
 std::vector<std::string> found_specs(const Request& request, const Host& host, std::vector<std::string>& notices) {
     std::vector<std::string> found;
     for (const std::string& file : request.spec_files) {
@@ -118,7 +118,7 @@ struct Job {
 struct Plan {
     Spec spec;
     std::vector<Job> jobs;
-    std::vector<std::string> notices;  // each once
+    std::vector<std::string> notices;  // without duplicates
     std::vector<std::string> warnings;
 };
 
@@ -155,7 +155,7 @@ constexpr Hint kHints[] = {
     {"TCP_IF_INCLUDE", "the subnet in which all hosts are, for example 10.1.2.0/24"},
 };
 
-/// Variables that are not set, with the benchmarks that need them; "" when all are set.
+/// A message about unset variables and the benchmarks that need them; "" if all are set.
 std::string unset_variables(const Plan& plan) {
     std::map<std::string, std::vector<std::string>> users;
     for (const Job& job : plan.jobs) {
@@ -176,12 +176,32 @@ std::string unset_variables(const Plan& plan) {
     return message;
 }
 
-constexpr std::size_t kMostLogBytes = std::size_t{16} << 20;  // of one variant, in output.log
+constexpr std::size_t kMostLogBytes = std::size_t{16} << 20;  // maximum size of output.log for one variant
 
-constexpr std::string_view kStopped = "stopped";  // the reason of a variant that a signal has cut short
+constexpr std::string_view kStopped = "stopped";  // reason of a variant that a signal has stopped
 
 std::string one_line(const std::string& text) {
     return text.substr(0, text.find('\n'));
+}
+
+/// The line in which a program tells its error, from the error on; without one, the last line.
+std::string error_message(std::string_view text) {
+    constexpr std::string_view kMark = "error: ";
+    constexpr std::size_t kLongest = 300;
+    while (!text.empty() && (text.back() == '\n' || text.back() == '\r'))
+        text.remove_suffix(1);
+    const std::size_t mark = text.find(kMark);
+    const std::size_t begin = mark != std::string_view::npos ? mark + kMark.size() : text.find_last_of("\r\n") + 1;
+    text.remove_prefix(std::min(begin, text.size()));
+    const std::string message(text.substr(0, text.find_first_of("\r\n")));
+    return message.size() <= kLongest ? message : message.substr(0, kLongest) + "...";
+}
+
+/// Programs that only say what they would do, or compile, print no metrics.
+bool measures_nothing(const Request& request) {
+    return request.compile_only || std::ranges::any_of(request.overrides, [](const Override& override) {
+               return override.name == "dry-run" || override.name == "print-config";
+           });
 }
 
 class Runner {
@@ -219,6 +239,10 @@ private:
             notes_.info(notice);
         for (const std::string& warning : plan_.warnings)
             notes_.warning(warning);
+        for (const Job& job : plan_.jobs) {
+            if (!job.command.skip_reason.empty())
+                notes_.warning(job.name + " cannot run here: " + job.command.skip_reason);
+        }
     }
 
     void announce(const Job& job, const VariantResult& result) {
@@ -279,7 +303,8 @@ private:
         return result;
     }
 
-    /// The variant's own folder. Its name may hold slashes, be longer than a file's may be, or be there twice.
+    /// The variant's own folder. The variant's name may contain slashes, exceed the limit of file names, or occur
+    /// twice.
     fs::path variant_folder(const Job& job) {
         constexpr std::size_t kLongest = 200;
         std::string name = job.name.substr(0, kLongest);
@@ -324,8 +349,8 @@ private:
         host_.files->make_directories(folder);
         result.out_path = folder / "stdout";
         result.err_path = folder / "stderr";
-        host_.files->write_text(result.out_path, process.out);
-        host_.files->write_text(result.err_path, process.err);
+        write_text(*host_.files, result.out_path, process.out);
+        write_text(*host_.files, result.err_path, process.err);
         result.exit_code = process.exit_code;
         result.seconds = process.seconds;
         result.end_time = now_text();
@@ -335,7 +360,7 @@ private:
                            " bytes of its output are left out of its files and of the metrics");
         }
         judge(job, process, result);
-        host_.files->write_text(folder / "variant_result.json", variant_json(result));
+        write_text(*host_.files, folder / "variant_result.json", variant_json(result));
     }
 
     void judge(const Job& job, const ProcessResult& process, VariantResult& result) {
@@ -349,6 +374,8 @@ private:
             result.reason = "ended by signal " + std::to_string(-process.exit_code);
         } else if (process.exit_code > 0) {
             result.reason = "exit code " + std::to_string(process.exit_code);
+            const std::string message = error_message(process.err.empty() ? process.out : process.err);
+            if (!message.empty()) result.reason += ": " + message;
         }
         if (!result.reason.empty()) {
             constexpr int kTail = 100;
@@ -357,7 +384,7 @@ private:
             return;
         }
         result.status = Status::passed;
-        if (request_.compile_only) return;
+        if (measures_nothing(request_)) return;
         measure_all(job, output, result);
         if (result.status == Status::failed && result.exit_code == 0) result.exit_code = 1;
     }
@@ -385,10 +412,10 @@ private:
     }
 
     void write_results() {
-        host_.files->write_text(folder_ / "benchmark_results.json", results_json(results_));
-        host_.files->write_text(folder_ / "benchmark_results.csv",
-                                results_csv(results_, request_.additional_metrics, request_.csv_metrics));
-        host_.files->write_text(folder_ / "benchmark_results.xml", results_xml(results_));
+        write_text(*host_.files, folder_ / "benchmark_results.json", results_json(results_));
+        write_text(*host_.files, folder_ / "benchmark_results.csv",
+                   results_csv(results_, request_.additional_metrics, request_.csv_metrics));
+        write_text(*host_.files, folder_ / "benchmark_results.xml", results_xml(results_));
     }
 
     int conclude() {

@@ -25,7 +25,7 @@ std::string at_line(const YAML::Node& node) {
     return "line " + std::to_string(node.Mark().line + 1) + ": ";
 }
 
-/// Key and value in file order; the keys of a mapping come once.
+/// Keys and values in file order; the keys of a mapping are unique.
 using Fields = std::vector<std::pair<std::string, YAML::Node>>;
 
 YAML::Node* find(Fields& fields, std::string_view key) {
@@ -46,8 +46,8 @@ std::string text_of(const YAML::Node& node, const std::string& what) {
     return node.Scalar();
 }
 
-/// A mapping with its merge keys carried out: an own key replaces a merged one whole; of two merges the later one
-/// counts, of a list of merged mappings the earlier one.
+/// The fields of a mapping after its merge keys are resolved. The mapping's own key replaces a merged one completely;
+/// of two merges the later one wins; in a list of merged mappings the earlier one wins.
 Fields fields_of(const YAML::Node& mapping, const std::string& what) {
     if (!mapping.IsMap()) refuse(at_line(mapping) + "expected " + what + ": a mapping of keys and values");
     Fields merged;
@@ -96,9 +96,9 @@ std::vector<std::string> split_at_commas(const std::string& text) {
     return parts;
 }
 
-constexpr std::size_t kMostVariants = 10'000;  // of an entry, and of all entries together
+constexpr std::size_t kMostVariants = 10'000;  // per entry, and over all entries
 
-/// `name: v1,v2` or `name: [v1, v2]`: all combinations, the first parameter varies fastest.
+/// Reads `name: v1,v2` or `name: [v1, v2]`: all combinations; the first parameter varies fastest.
 std::vector<Variant> combinations(const YAML::Node& node) {
     std::vector<Variant> variants = {{}};
     for (const auto& [name, value] : fields_of(node, "parameters")) {
@@ -126,7 +126,7 @@ std::vector<Variant> combinations(const YAML::Node& node) {
     return variants;
 }
 
-/// A list of lists: the names, then the values of one variant each. Surplus values are dropped.
+/// Reads a list of lists: first the names, then the values of one variant each. Extra values are dropped.
 std::vector<Variant> rows(const YAML::Node& node) {
     std::vector<std::vector<std::string>> table;
     for (const YAML::Node& row : node) {
@@ -243,7 +243,7 @@ void read_environment(Entry& entry, const YAML::Node& node) {
         entry.environment.emplace_back(name, text_of(value, "env: " + name));
 }
 
-/// The keys of an entry and what they do. Those without a reader are for people or for other programs.
+/// The keys of an entry and their readers. Keys without a reader are for people or other programs.
 struct Key {
     std::string_view name;
     void (*read)(Entry& entry, const YAML::Node& value);
@@ -277,7 +277,7 @@ bool contains(std::string_view text, std::string_view part) {
     return text.find(part) != std::string_view::npos;
 }
 
-/// An entry's values before it is read.
+/// An entry's initial values, before its fields are read.
 Entry named_entry(const std::string& name, const YAML::Node& body, const std::string& file) {
     Entry entry;
     entry.name = name;
@@ -310,9 +310,9 @@ Entry read_entry(const std::string& name, const YAML::Node& body, const std::str
 }
 
 YAML::Node load(const std::string& file) {
-    posix_files().check_reachable(file);
-    if (!posix_files().exists(file)) refuse(file + ": no such file; give a benchmarks.yml with --spec");
-    if (posix_files().is_directory(file)) refuse(file + ": a folder; give a benchmarks.yml with --spec");
+    const FileKind kind = posix_files().kind(file);
+    if (kind == FileKind::absent) refuse(file + ": no such file; give a benchmarks.yml with --spec");
+    if (kind == FileKind::directory) refuse(file + ": a folder; give a benchmarks.yml with --spec");
     YAML::Node root = YAML::Load(config::yaml_text(file, ErrorKind::data));
     if (!root.IsMap()) refuse(file + ": expected a mapping of benchmark names and entries");
     return root;
@@ -339,7 +339,7 @@ std::vector<std::string> names_of(const Spec& spec) {
     return names;
 }
 
-/// "; benchmarks of BERT: a b", where the name is of BERT and such are there.
+/// "; benchmarks of BERT: a b" if the wanted name contains "bert" and there are such benchmarks; otherwise "".
 std::string like_names(const std::string& wanted, const std::vector<std::string>& names) {
     constexpr std::string_view kModel = "bert";
     if (!contains(wanted, kModel)) return "";

@@ -5,6 +5,7 @@
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/path.h"
 #include "cnntrain/checkpoint/checkpoint.h"
+#include "cnntrain/checkpoint/class_names.h"
 #include "cnntrain/checkpoint/file.h"
 
 namespace cnntrain::checkpoint {
@@ -48,7 +49,7 @@ std::string differences(const CheckpointFile& first, const CheckpointFile& file)
 
 Files open_alike(FileSystem& files, const std::vector<std::string>& paths, Edited edited) {
     if (paths.empty()) throw Error(ErrorKind::usage, "there are no checkpoints to average");
-    files.allow_open_files(paths.size());
+    allow_open_files(paths.size());
     Files opened;
     for (const std::string& path : paths) {
         opened.push_back(std::make_unique<CheckpointFile>(files, path, edited));
@@ -121,6 +122,7 @@ void average(FileSystem& files, const std::vector<std::string>& paths, const Ave
     result.epoch = opened.back()->epoch();
     result.metadata[kMode] = name(settings.mode);
     result.metadata[kSources] = base_names(paths);
+    set_class_names(result.metadata, class_names(opened.back()->metadata()));
     for (const std::string& name : opened.front()->names())
         result.tensors.emplace(name, average_of(opened, name, settings));
     save(files, target, result);
@@ -128,7 +130,7 @@ void average(FileSystem& files, const std::vector<std::string>& paths, const Ave
 
 bool is_average_of(const FileSystem& files, const std::vector<std::string>& paths, Averaging mode,
                    const std::string& target) {
-    if (!files.exists(target)) return false;
+    if (!exists(files, target)) return false;
     try {
         const CheckpointFile file(files, target);
         const std::map<std::string, std::string>& facts = file.metadata();

@@ -9,8 +9,11 @@
 #include "cnntrain/base/crc32c.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/hash.h"
+#include "cnntrain/base/path.h"
+#include "cnntrain/checkpoint/bert_config.h"
 #include "cnntrain/checkpoint/checkpoint.h"
 #include "cnntrain/checkpoint/file.h"
+#include "cnntrain/checkpoint/hugging_face.h"
 
 namespace cnntrain::checkpoint {
 namespace {
@@ -73,6 +76,15 @@ std::string header_of(const Checkpoint& checkpoint, const TensorSource& tensors,
     return text.replace(kHeaderBegin.size(), kNoDigits.size(), hex_text(crc32c(std::as_bytes(std::span(text)))));
 }
 
+constexpr std::uint64_t kMostConfigBytes = std::uint64_t{1} << 24;
+
+/// Stores the config.json beside the file in the metadata.
+void add_config(const FileSystem& files, const std::string& path, Checkpoint& checkpoint) {
+    const std::string config = path.substr(0, path.size() - last_part(path).size()) + kConfigFile;
+    if (!exists(files, config)) return;
+    checkpoint.metadata[kConfigKey] = to_json(parse_bert_config(read_text(files, config, kMostConfigBytes), config));
+}
+
 }  // namespace
 
 TensorSource source_of(const std::map<std::string, HostTensor>& tensors) {
@@ -114,6 +126,7 @@ Checkpoint load(const FileSystem& files, const std::string& path, Edited edited)
         checkpoint.tensors.emplace(name, std::move(tensor));
     }
     file.check_crc(crc);
+    if (is_hugging_face(checkpoint)) add_config(files, path, checkpoint);
     return checkpoint;
 }
 

@@ -42,10 +42,10 @@ Found found_file(const std::string& path) {
 }
 
 void collect(const FileSystem& files, const std::string& folder, std::vector<Found>& found) {
-    if (!files.is_directory(folder)) return;
+    if (!is_directory(files, folder)) return;
     for (const std::string& name : files.list(folder)) {
         const std::string path = join(folder, name);
-        if (name.ends_with(kCheckpointSuffix) && !files.is_directory(path)) found.push_back(found_file(path));
+        if (name.ends_with(kCheckpointSuffix) && !is_directory(files, path)) found.push_back(found_file(path));
     }
 }
 
@@ -80,10 +80,10 @@ std::vector<std::string> one_folder_deeper(const FileSystem& files, const std::s
     std::string name(last_part(path));
     if (!name.ends_with(kCheckpointSuffix)) name += kCheckpointSuffix;
     std::vector<std::string> found;
-    if (!files.is_directory(parent)) return found;
+    if (!is_directory(files, parent)) return found;
     for (const std::string& run : files.list(parent)) {
         const std::string candidate = join(join(parent, run), name);
-        if (files.is_directory(join(parent, run)) && files.exists(candidate)) found.push_back(candidate);
+        if (is_directory(files, join(parent, run)) && exists(files, candidate)) found.push_back(candidate);
     }
     std::ranges::sort(found);
     return found;
@@ -114,8 +114,8 @@ std::string average_path(const std::string& folder, const std::string& name) {
 
 std::vector<Found> find_checkpoints(const FileSystem& files, const std::string& restore_path) {
     const std::string path = without_trailing_slashes(restore_path);
-    files.check_reachable(path);
-    if (files.is_directory(path)) {
+    const FileKind kind = files.kind(path);
+    if (kind == FileKind::directory) {
         std::vector<Found> found = in_folder(files, path);
         if (found.empty()) {
             if (const auto run = newest_run(files, path)) {
@@ -127,9 +127,9 @@ std::vector<Found> find_checkpoints(const FileSystem& files, const std::string& 
         }
         return found;
     }
-    if (files.exists(path)) return {found_file(path)};
+    if (kind != FileKind::absent) return {found_file(path)};
     const std::string with_suffix = path + std::string(kCheckpointSuffix);
-    if (files.exists(with_suffix)) return {found_file(with_suffix)};
+    if (exists(files, with_suffix)) return {found_file(with_suffix)};
     const std::vector<std::string> deeper = one_folder_deeper(files, path);
     if (deeper.size() == 1) {
         log::info("no checkpoint '" + path + "': the one of the run in that folder is taken, " + deeper.front());

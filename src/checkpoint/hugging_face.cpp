@@ -1,236 +1,43 @@
 #include "cnntrain/checkpoint/hugging_face.h"
 
 #include <algorithm>
-#include <charconv>
-#include <cstring>
 #include <map>
 #include <optional>
 #include <string_view>
 #include <utility>
 
+#include "checkpoint/bert_variables.h"
+#include "checkpoint/matrix_parts.h"
 #include "cnntrain/base/error.h"
 
 namespace cnntrain::checkpoint {
 namespace {
 
-enum class Kind : std::uint8_t { same, transposed };
-/// What a network may lack: then the other layout gets zeros, if it must have the tensor. `head`: of the scores of
-/// masked words and of the next sentence. `classifier`: of a network that tells classes.
-enum class Need : std::uint8_t { always, bias_of_layer, head, classifier };
+using Tensors = std::map<std::string, HostTensor>;
 
-/// One variable under both names; '#' stands for the number of the layer.
-struct Pair {
-    std::string_view ours;
-    std::string_view theirs;
-    Kind kind = Kind::same;
-    Need need = Need::always;
-};
-
-constexpr std::string_view kTable = "bert/embeddings/word_embeddings";
-constexpr std::string_view kSelf = "bert/encoder/layer_#/attention/self";
-constexpr std::string_view kTransform = "cls/predictions/transform/dense/kernel";
-constexpr std::string_view kTheirKeyBias = "bert.encoder.layer.#.attention.self.key.bias";
 constexpr std::string_view kDecoder = "cls.predictions.decoder.weight";
 constexpr std::string_view kDecoderBias = "cls.predictions.decoder.bias";
-constexpr std::string_view kClassifier = "cls/classifier/";
-constexpr std::string_view kTheirClassifier = "classifier.";
-constexpr std::string_view kPredictionBias = "cls.predictions.bias";
+constexpr std::string_view kPositionIds = "bert.embeddings.position_ids";  // 0, 1, 2, ...
+constexpr std::string_view kSelf = "bert/encoder/layer_#/attention/self";
+constexpr std::string_view kSplitKernels[] = {"/query/kernel", "/key/kernel", "/value/kernel"};
 
-constexpr Pair kPairs[] = {
-    {kTable, "bert.embeddings.word_embeddings.weight"},
-    {"bert/embeddings/position_embeddings", "bert.embeddings.position_embeddings.weight"},
-    {"bert/embeddings/token_type_embeddings", "bert.embeddings.token_type_embeddings.weight"},
-    {"bert/embeddings/LayerNorm/gamma", "bert.embeddings.LayerNorm.weight"},
-    {"bert/embeddings/LayerNorm/beta", "bert.embeddings.LayerNorm.bias"},
-    {"bert/pooler/dense/kernel", "bert.pooler.dense.weight", Kind::transposed},
-    {"bert/pooler/dense/bias", "bert.pooler.dense.bias"},
-    {kTransform, "cls.predictions.transform.dense.weight", Kind::transposed, Need::head},
-    {"cls/predictions/transform/dense/bias", "cls.predictions.transform.dense.bias", Kind::same, Need::head},
-    {"cls/predictions/transform/LayerNorm/gamma", "cls.predictions.transform.LayerNorm.weight", Kind::same, Need::head},
-    {"cls/predictions/transform/LayerNorm/beta", "cls.predictions.transform.LayerNorm.bias", Kind::same, Need::head},
-    {"cls/predictions/output_bias", kPredictionBias, Kind::same, Need::head},
-    {"cls/seq_relationship/output_weights", "cls.seq_relationship.weight", Kind::same, Need::head},
-    {"cls/seq_relationship/output_bias", "cls.seq_relationship.bias", Kind::same, Need::head},
-    {"cls/classifier/output_weights", "classifier.weight", Kind::same, Need::classifier},
-    {"cls/classifier/output_bias", "classifier.bias", Kind::same, Need::classifier},
-};
-
-constexpr Pair kPairsOfLayer[] = {
-    {"bert/encoder/layer_#/attention/self/query/kernel", "bert.encoder.layer.#.attention.self.query.weight",
-     Kind::transposed},
-    {"bert/encoder/layer_#/attention/self/key/kernel", "bert.encoder.layer.#.attention.self.key.weight",
-     Kind::transposed},
-    {"bert/encoder/layer_#/attention/self/value/kernel", "bert.encoder.layer.#.attention.self.value.weight",
-     Kind::transposed},
-    {"bert/encoder/layer_#/attention/self/query/bias", "bert.encoder.layer.#.attention.self.query.bias", Kind::same,
-     Need::bias_of_layer},
-    {"bert/encoder/layer_#/attention/self/value/bias", "bert.encoder.layer.#.attention.self.value.bias", Kind::same,
-     Need::bias_of_layer},
-    {"bert/encoder/layer_#/attention/projection/dense/kernel", "bert.encoder.layer.#.attention.output.dense.weight",
-     Kind::transposed},
-    {"bert/encoder/layer_#/attention/projection/dense/bias", "bert.encoder.layer.#.attention.output.dense.bias",
-     Kind::same, Need::bias_of_layer},
-    {"bert/encoder/layer_#/attention/projection/LayerNorm/gamma",
-     "bert.encoder.layer.#.attention.output.LayerNorm.weight"},
-    {"bert/encoder/layer_#/attention/projection/LayerNorm/beta",
-     "bert.encoder.layer.#.attention.output.LayerNorm.bias"},
-    {"bert/encoder/layer_#/intermediate/dense/kernel", "bert.encoder.layer.#.intermediate.dense.weight",
-     Kind::transposed},
-    {"bert/encoder/layer_#/intermediate/dense/bias", "bert.encoder.layer.#.intermediate.dense.bias"},
-    {"bert/encoder/layer_#/output/dense/kernel", "bert.encoder.layer.#.output.dense.weight", Kind::transposed},
-    {"bert/encoder/layer_#/output/dense/bias", "bert.encoder.layer.#.output.dense.bias"},
-    {"bert/encoder/layer_#/output/LayerNorm/gamma", "bert.encoder.layer.#.output.LayerNorm.weight"},
-    {"bert/encoder/layer_#/output/LayerNorm/beta", "bert.encoder.layer.#.output.LayerNorm.bias"},
-};
-
-std::string of_layer(std::string_view pattern, std::int64_t layer) {
-    std::string name(pattern);
-    const std::size_t place = name.find('#');
-    if (place != std::string::npos) name.replace(place, 1, std::to_string(layer));
-    return name;
+bool& has(PartSet& parts, Part part) {
+    return parts.at(static_cast<std::size_t>(part));
+}
+bool has(const PartSet& parts, Part part) {
+    return parts.at(static_cast<std::size_t>(part));
 }
 
-/// A variable whose name begins like this?
-bool has_any(const Checkpoint& checkpoint, std::string_view prefix) {
-    const auto at = checkpoint.tensors.lower_bound(std::string(prefix));
-    return at != checkpoint.tensors.end() && at->first.starts_with(prefix);
+HostTensor take(Tensors& tensors, const std::string& name) {
+    return std::move(tensors.extract(name).mapped());
 }
 
-/// Where a network's layers end: one more than the highest number behind `prefix` ("bert/encoder/layer_").
-std::int64_t count_layers(const std::map<std::string, HostTensor>& tensors, std::string_view prefix) {
-    std::int64_t layers = 0;
-    for (auto at = tensors.lower_bound(std::string(prefix)); at != tensors.end() && at->first.starts_with(prefix);
-         ++at) {
-        std::int64_t number = -1;
-        const std::string_view rest = std::string_view(at->first).substr(prefix.size());
-        std::from_chars(rest.data(), rest.data() + rest.size(), number);
-        layers = std::max(layers, number + 1);
-    }
-    return layers;
+void move_names(const Tensors& tensors, std::vector<std::string>& names) {
+    for (const auto& [name, tensor] : tensors)
+        names.push_back(name);
 }
 
-template <typename Element> void transpose(const HostTensor& from, HostTensor& to) {
-    const std::int64_t rows = from.shape()[0];
-    const std::int64_t columns = from.shape()[1];
-    const std::byte* const in = from.bytes().data();
-    std::byte* const out = to.bytes().data();
-    for (std::int64_t row = 0; row < rows; ++row) {
-        for (std::int64_t column = 0; column < columns; ++column) {
-            std::memcpy(out + static_cast<std::size_t>(column * rows + row) * sizeof(Element),
-                        in + static_cast<std::size_t>(row * columns + column) * sizeof(Element), sizeof(Element));
-        }
-    }
-}
-
-HostTensor transposed(const HostTensor& matrix) {
-    HostTensor result({matrix.dtype(), {matrix.shape()[1], matrix.shape()[0]}});
-    switch (size_bytes(matrix.dtype())) {
-        case sizeof(std::uint16_t):
-            transpose<std::uint16_t>(matrix, result);
-            break;
-        case sizeof(std::uint32_t):
-            transpose<std::uint32_t>(matrix, result);
-            break;
-        case sizeof(std::uint64_t):
-            transpose<std::uint64_t>(matrix, result);
-            break;
-        default:
-            throw Error(ErrorKind::data, "a matrix of 8-bit numbers is none of BERT's weights");
-    }
-    return result;
-}
-
-/// Columns [begin, begin + count) of a matrix.
-HostTensor columns_of(const HostTensor& matrix, std::int64_t begin, std::int64_t count) {
-    HostTensor result({matrix.dtype(), {matrix.shape()[0], count}});
-    const std::size_t size = size_bytes(matrix.dtype());
-    const auto row_bytes = static_cast<std::size_t>(matrix.shape()[1]) * size;
-    const auto part_bytes = static_cast<std::size_t>(count) * size;
-    for (std::size_t row = 0; row < static_cast<std::size_t>(matrix.shape()[0]); ++row) {
-        std::memcpy(result.bytes().data() + row * part_bytes,
-                    matrix.bytes().data() + row * row_bytes + static_cast<std::size_t>(begin) * size, part_bytes);
-    }
-    return result;
-}
-
-/// Matrices of as many rows, side by side.
-HostTensor side_by_side(const std::vector<HostTensor>& matrices) {
-    std::int64_t columns = 0;
-    for (const HostTensor& matrix : matrices)
-        columns += matrix.shape()[1];
-    HostTensor result({matrices.front().dtype(), {matrices.front().shape()[0], columns}});
-    const auto row_bytes = static_cast<std::size_t>(columns) * size_bytes(result.dtype());
-    std::size_t begin = 0;
-    for (const HostTensor& matrix : matrices) {
-        const auto part_bytes = static_cast<std::size_t>(matrix.shape()[1]) * size_bytes(matrix.dtype());
-        for (std::size_t row = 0; row < static_cast<std::size_t>(matrix.shape()[0]); ++row) {
-            std::memcpy(result.bytes().data() + row * row_bytes + begin, matrix.bytes().data() + row * part_bytes,
-                        part_bytes);
-        }
-        begin += part_bytes;
-    }
-    return result;
-}
-
-HostTensor first_rows(const HostTensor& tensor, std::int64_t rows) {
-    TensorDesc desc = tensor.desc();
-    desc.shape[0] = rows;
-    HostTensor result(desc);
-    std::ranges::copy(tensor.bytes().first(result.bytes().size()), result.bytes().begin());
-    return result;
-}
-
-/// Tensors that are taken one by one; what remains has no place in the other layout.
-class Source {
-public:
-    Source(std::map<std::string, HostTensor> tensors, std::string path)
-        : tensors_(std::move(tensors)), path_(std::move(path)) {}
-
-    const std::map<std::string, HostTensor>& tensors() const { return tensors_; }
-    bool has(const std::string& name) const { return tensors_.contains(name); }
-    void put(const std::string& name, HostTensor tensor) { tensors_.insert_or_assign(name, std::move(tensor)); }
-    /// Nothing, which is noted, where there is none.
-    std::optional<HostTensor> take(const std::string& name, Kind kind) {
-        const auto found = tensors_.find(name);
-        if (found == tensors_.end()) {
-            missing_.push_back(name);
-            return std::nullopt;
-        }
-        HostTensor tensor = std::move(found->second);
-        tensors_.erase(found);
-        if (kind == Kind::same) return tensor;
-        check_matrix(name, tensor);
-        return transposed(tensor);
-    }
-    void check_matrix(const std::string& name, const HostTensor& tensor) const {
-        if (tensor.shape().size() == 2) return;
-        throw Error(ErrorKind::data, path_ + ": " + name + " has " + std::to_string(tensor.shape().size()) +
-                                         " axes, and not the two of a matrix");
-    }
-    void expect_nothing_missing(const std::string& what) const {
-        if (missing_.empty()) return;
-        constexpr std::size_t kMost = 5;
-        std::string names;
-        for (std::size_t i = 0; i < std::min(kMost, missing_.size()); ++i)
-            names += (i == 0 ? "" : ", ") + missing_[i];
-        if (missing_.size() > kMost) names += " and " + std::to_string(missing_.size() - kMost) + " more";
-        throw Error(ErrorKind::data, path_ + " is not " + what + ": it lacks " + names);
-    }
-    std::vector<std::string> rest() const {
-        std::vector<std::string> names;
-        for (const auto& [name, tensor] : tensors_)
-            names.push_back(name);
-        return names;
-    }
-    const std::string& path() const { return path_; }
-
-private:
-    std::map<std::string, HostTensor> tensors_;
-    std::vector<std::string> missing_;
-    std::string path_;
-};
-
-/// One spelling of what `transformers` has written in several over the years.
+/// Maps the older spellings of transformers to the present one.
 std::string modern_name(std::string name) {
     for (const std::string_view part : {"embeddings.", "encoder.", "pooler."}) {
         if (name.starts_with(part)) name.insert(0, "bert.");
@@ -243,190 +50,356 @@ std::string modern_name(std::string name) {
     return name;
 }
 
-bool equal(const HostTensor& one, const HostTensor& other) {
-    return one.desc() == other.desc() && std::ranges::equal(one.bytes(), other.bytes());
+void expect_nothing_missing(const std::vector<std::string>& missing, const std::string& path, const std::string& what) {
+    if (!missing.empty()) throw Error(ErrorKind::data, path + " is not " + what + ": it lacks " + some_of(missing));
+}
+
+BertSizes sizes_of(const AxisCheck& axes, std::int64_t layers) {
+    return {axes.length('V'), axes.length('P'), axes.length('T'), axes.length('H'),
+            axes.length('I'), layers,           axes.length('C')};
+}
+
+/// `said`: the sizes in `file`, which is beside the checkpoint.
+void compare_sizes(const BertSizes& said, const BertSizes& there, const std::string& path, const std::string& file) {
+    const auto compare = [&](const char* key, std::int64_t expected, std::int64_t length) {
+        if (expected == 0 || length == 0 || expected == length) return;
+        throw Error(ErrorKind::data, path + ": its " + file + " says " + key + " " + std::to_string(expected) +
+                                         ", but its tensors have " + std::to_string(length) +
+                                         "; the two files do not belong together");
+    };
+    compare("vocab_size", said.vocabulary, there.vocabulary);
+    compare("max_position_embeddings", said.positions, there.positions);
+    compare("type_vocab_size", said.segment_types, there.segment_types);
+    compare("hidden_size", said.hidden, there.hidden);
+    compare("intermediate_size", said.intermediate, there.intermediate);
+    compare("num_hidden_layers", said.layers, there.layers);
+    compare("num_labels", said.classes, there.classes);
 }
 
 class Import {
 public:
-    Import(const Checkpoint& source, const ImportSettings& settings, const std::string& path)
-        : source_(renamed(source.tensors), path),
-          settings_(settings),
-          has_classifier_(has_any(source, kTheirClassifier)) {}
+    Import(Checkpoint source, const ImportSettings& settings, const std::string& path)
+        : path_(path), settings_(settings), theirs_(renamed(std::move(source.tensors))) {}
 
     Converted run() {
+        layers_ = count_layers(theirs_, kTheirLayers, path_);
+        variables_ = named_variables(layers_);
+        find_parts();
+        compare();
         settle_decoder();
-        const std::int64_t layers = count_layers(source_.tensors(), "bert.encoder.layer.");
-        for (const Pair& pair : kPairs)
-            move(pair, 0);
-        for (std::int64_t layer = 0; layer < layers; ++layer) {
-            for (const Pair& pair : kPairsOfLayer)
-                move(pair, layer);
-        }
-        source_.expect_nothing_missing("a whole BERT in Hugging Face's layout");
-        if (layers == 0) throw Error(ErrorKind::data, source_.path() + " has no layers of an encoder");
-        if (!settings_.qkv_split) {
-            for (std::int64_t layer = 0; layer < layers; ++layer)
-                join(of_layer(kSelf, layer));
-        }
-        cut_vocabulary();
-        result_.left_out = source_.rest();
+        for (const NamedVariable& variable : variables_)
+            move(variable);
+        if (!settings_.variables.qkv_split) join();
+        if (settings_.vocabulary > 0) cut_vocabulary();
+        drop(std::string(kPositionIds));
+        move_names(theirs_, result_.left_out);
+        std::ranges::sort(result_.without_effect);
+        result_.variables = {settings_.variables.qkv_split, keeps(Part::qkv_bias), keeps(Part::projection_bias),
+                             keeps(Part::prediction_bias)};
         return std::move(result_);
     }
 
 private:
-    static std::map<std::string, HostTensor> renamed(const std::map<std::string, HostTensor>& tensors) {
-        std::map<std::string, HostTensor> result;
-        for (const auto& [name, tensor] : tensors)
-            result.emplace(modern_name(name), tensor);
+    Tensors& ours() { return result_.checkpoint.tensors; }
+
+    Tensors renamed(Tensors tensors) const {
+        Tensors result;
+        for (auto& [name, tensor] : tensors) {
+            if (result.emplace(modern_name(name), std::move(tensor)).second) continue;
+            throw Error(ErrorKind::data, path_ + " has " + modern_name(name) + " in two spellings");
+        }
         return result;
     }
 
-    std::map<std::string, HostTensor>& ours() { return result_.checkpoint.tensors; }
+    void find_parts() {
+        for (const NamedVariable& variable : variables_)
+            has(parts_, variable.row->part) |= theirs_.contains(variable.theirs);
+        has(parts_, Part::encoder) = true;
+        if (!settings_.classifier) has(parts_, Part::classifier) = false;
+        std::vector<std::string> missing;
+        for (const NamedVariable& variable : variables_) {
+            if (has(parts_, variable.row->part) && !theirs_.contains(variable.theirs))
+                missing.push_back(variable.theirs);
+        }
+        expect_nothing_missing(missing, path_, "a whole BERT in Hugging Face's layout");
+        if (layers_ == 0) throw Error(ErrorKind::data, path_ + " has no layers of an encoder");
+    }
 
-    /// The decoder is no tensor of its own.
+    /// Checks all shapes and types; runs before any tensor is copied.
+    void compare() {
+        AxisCheck check;
+        for (const NamedVariable& variable : variables_) {
+            if (!has(parts_, variable.row->part)) continue;
+            check.compare(variable.theirs, theirs_.at(variable.theirs).desc(), variable.row->axes,
+                          variable.row->transposed);
+        }
+        const auto second_name = [&](std::string_view name, std::string_view axes) {
+            const auto found = theirs_.find(std::string(name));
+            if (found != theirs_.end()) check.compare(found->first, found->second.desc(), axes);
+        };
+        second_name(kDecoder, "VH");
+        second_name(kDecoderBias, "V");
+        check.expect_all_fit(path_);
+        if (!settings_.variables.qkv_split) compare_types();
+        result_.sizes = sizes_of(check, layers_);
+        compare_sizes(settings_.sizes, result_.sizes, path_, "config.json");
+        if (settings_.vocabulary <= result_.sizes.vocabulary) return;
+        throw Error(ErrorKind::usage, path_ + ": the table of words has " + std::to_string(result_.sizes.vocabulary) +
+                                          " rows, and not " + std::to_string(settings_.vocabulary));
+    }
+
+    /// Matrices that are joined must have one type.
+    void compare_types() const {
+        for (std::int64_t layer = 0; layer < layers_; ++layer) {
+            const auto type_of = [&](std::string_view part) {
+                return theirs_.at(of_layer("bert.encoder.layer.#.attention.self.", layer) + std::string(part)).dtype();
+            };
+            const DType type = type_of("query.weight");
+            if (type_of("key.weight") == type && type_of("value.weight") == type) continue;
+            throw Error(ErrorKind::data, path_ + ": queries, keys and values of layer " + std::to_string(layer) +
+                                             " have different element types, so that they cannot be one variable");
+        }
+    }
+
+    /// Removes the second names of the word embedding and of the prediction bias.
     void settle_decoder() {
-        const std::string decoder(kDecoder);
-        const std::string bias(kDecoderBias);
-        if (source_.has(decoder)) {
-            const auto& tensors = source_.tensors();
-            const auto table = tensors.find("bert.embeddings.word_embeddings.weight");
-            if (table != tensors.end() && !equal(table->second, tensors.at(decoder))) {
-                throw Error(ErrorKind::unsupported,
-                            source_.path() + ": " + decoder +
-                                " is not the table of words, which the scores of masked words must read here");
+        const auto settle = [&](std::string_view second, std::string_view first, const std::string& what) {
+            const std::string name(second);
+            const auto found = theirs_.find(std::string(first));
+            if (!theirs_.contains(name) || found == theirs_.end()) return;
+            if (!equal(theirs_.at(name), found->second)) {
+                throw Error(ErrorKind::unsupported, path_ + ": " + name + " is not " + what);
             }
-            source_.take(decoder, Kind::same);
-        }
-        if (!source_.has(bias)) return;
-        std::optional<HostTensor> tensor = source_.take(bias, Kind::same);
-        if (!source_.has(std::string(kPredictionBias)))
-            ours().emplace("cls/predictions/output_bias", std::move(*tensor));
+            theirs_.erase(name);
+        };
+        settle(kDecoder, kTheirTable, "the table of words, which the scores of masked words must read here");
+        settle(kDecoderBias, kTheirPredictionBias,
+               "equal to cls.predictions.bias, of which it is the second name in transformers");
+        if (!theirs_.contains(std::string(kDecoderBias))) return;
+        theirs_.emplace(kTheirPredictionBias, take(theirs_, std::string(kDecoderBias)));
+        has(parts_, Part::prediction_bias) = true;
     }
 
-    void move(const Pair& pair, std::int64_t layer) {
-        const std::string theirs = of_layer(pair.theirs, layer);
-        const bool must_be = pair.need == Need::always || (pair.need == Need::classifier && has_classifier_);
-        if (!must_be && !source_.has(theirs)) return;
-        if (auto tensor = source_.take(theirs, pair.kind))
-            ours().insert_or_assign(of_layer(pair.ours, layer), std::move(*tensor));
+    bool network_has(Part part) const {
+        const BertVariables& network = settings_.variables;
+        switch (part) {
+            case Part::key_bias:
+                return false;
+            case Part::qkv_bias:
+                return network.qkv_bias || !zeros(part);
+            case Part::projection_bias:
+                return network.projection_bias || !zeros(part);
+            case Part::prediction_bias:
+                return network.prediction_bias || !zeros(part);
+            default:
+                return true;
+        }
     }
 
-    void join(const std::string& scope) {
-        std::vector<HostTensor> parts;
-        for (const char* part : {"/query/kernel", "/key/kernel", "/value/kernel"}) {
-            const auto found = ours().find(scope + part);
-            parts.push_back(std::move(found->second));
-            ours().erase(found);
+    /// The first call of a part decides: later ones come when its variables are already taken.
+    bool keeps(Part part) {
+        if (!has(parts_, part)) return false;
+        const auto found = kept_.find(part);
+        if (found != kept_.end()) return found->second;
+        return kept_.emplace(part, network_has(part)).first->second;
+    }
+
+    bool zeros(Part part) const {
+        return std::ranges::all_of(variables_, [&](const NamedVariable& variable) {
+            const auto found = theirs_.find(variable.theirs);
+            return variable.row->part != part || found == theirs_.end() || all_zero(found->second);
+        });
+    }
+
+    void move(const NamedVariable& variable) {
+        const Variable& row = *variable.row;
+        if (!has(parts_, row.part)) return;
+        if (!keeps(row.part)) return drop(variable.theirs);
+        HostTensor tensor = take(theirs_, variable.theirs);
+        ours().emplace(variable.ours, row.transposed ? transposed(tensor) : std::move(tensor));
+    }
+
+    void drop(const std::string& name) {
+        if (theirs_.erase(name) > 0) result_.without_effect.push_back(name);
+    }
+
+    void join() {
+        for (std::int64_t layer = 0; layer < layers_; ++layer) {
+            std::vector<HostTensor> kernels;
+            for (const std::string_view kernel : kSplitKernels)
+                kernels.push_back(take(ours(), of_layer(kSelf, layer) + std::string(kernel)));
+            ours().emplace(of_layer(kJoined, layer), side_by_side(kernels));
         }
-        ours().emplace(scope + "/kernel/qkv_weight", side_by_side(parts));
     }
 
     void cut_vocabulary() {
-        if (settings_.vocabulary == 0) return;
-        HostTensor& table = ours().at(std::string(kTable));
-        if (settings_.vocabulary > table.shape()[0]) {
-            throw Error(ErrorKind::usage, source_.path() + ": the table of words has " +
-                                              std::to_string(table.shape()[0]) + " rows, and not " +
-                                              std::to_string(settings_.vocabulary));
+        for (const std::string_view name : {kTable, kPredictionBias}) {
+            const auto found = ours().find(std::string(name));
+            if (found != ours().end()) found->second = first_rows(found->second, settings_.vocabulary);
         }
-        table = first_rows(table, settings_.vocabulary);
-        const auto bias = ours().find("cls/predictions/output_bias");
-        if (bias != ours().end()) bias->second = first_rows(bias->second, settings_.vocabulary);
     }
 
-    Source source_;
+    const std::string& path_;
     const ImportSettings& settings_;
-    bool has_classifier_;
+    Tensors theirs_;  // that are not taken yet
+    std::int64_t layers_ = 0;
+    std::vector<NamedVariable> variables_;
+    PartSet parts_{};
+    std::map<Part, bool> kept_;
     Converted result_;
 };
 
 class Export {
 public:
-    Export(const Checkpoint& source, const std::string& path)
-        : source_(source.tensors, path),
-          has_head_(source.tensors.contains(std::string(kTransform))),
-          has_classifier_(has_any(source, kClassifier)) {}
+    Export(Checkpoint source, const ExportSettings& settings, const std::string& path)
+        : path_(path), settings_(settings), ours_(std::move(source.tensors)) {}
 
     Converted run() {
-        const std::int64_t layers = count_layers(source_.tensors(), "bert/encoder/layer_");
-        const std::int64_t hidden = width();
-        for (const Pair& pair : kPairs)
-            move(pair, 0, words_);
-        for (std::int64_t layer = 0; layer < layers; ++layer) {
-            part(of_layer(kSelf, layer));
-            for (const Pair& pair : kPairsOfLayer)
-                move(pair, layer, hidden);
-            theirs().emplace(of_layer(kTheirKeyBias, layer), HostTensor({type_, {hidden}}));
-        }
-        source_.expect_nothing_missing("a checkpoint of a BERT network");
-        result_.left_out = source_.rest();
+        set_slots_aside();
+        layers_ = count_layers(ours_, kOurLayers, path_);
+        variables_ = named_variables(layers_);
+        find_parts();
+        compare();
+        result_.variables = {!is_joined_, has(parts_, Part::qkv_bias), has(parts_, Part::projection_bias),
+                             has(parts_, Part::prediction_bias)};
+        settle_masked_words();
+        part_kernels();
+        for (const NamedVariable& variable : variables_)
+            move(variable);
+        move_names(ours_, result_.left_out);
+        result_.architecture = architecture();
         return std::move(result_);
     }
 
 private:
-    std::map<std::string, HostTensor>& theirs() { return result_.checkpoint.tensors; }
+    Tensors& theirs() { return result_.checkpoint.tensors; }
+    std::string joined(std::int64_t layer) const { return of_layer(kJoined, layer); }
 
-    /// H, from the table of words.
-    std::int64_t width() {
-        const auto table = source_.tensors().find(std::string(kTable));
-        if (table == source_.tensors().end()) return 0;
-        source_.check_matrix(table->first, table->second);
-        type_ = table->second.dtype();
-        words_ = table->second.shape()[0];
-        return table->second.shape()[1];
+    /// A slot is named after its variable plus one part, "bert/pooler/dense/bias/Momentum".
+    void set_slots_aside() {
+        for (const auto& [name, tensor] : ours_) {
+            const std::size_t slash = name.rfind('/');
+            if (slash != std::string::npos && ours_.contains(name.substr(0, slash))) result_.slots.push_back(name);
+        }
+        for (const std::string& name : result_.slots)
+            ours_.erase(name);
     }
 
-    /// One matrix for queries, keys and values becomes three.
-    void part(const std::string& scope) {
-        const std::string joined = scope + "/kernel/qkv_weight";
-        if (!source_.has(joined)) return;
-        const std::optional<HostTensor> matrix = source_.take(joined, Kind::same);
-        source_.check_matrix(joined, *matrix);
-        const std::int64_t width = matrix->shape()[1] / 3;
-        std::int64_t begin = 0;
-        for (const char* name : {"/query/kernel", "/key/kernel", "/value/kernel"}) {
-            source_.put(scope + name, columns_of(*matrix, begin, width));
-            begin += width;
+    /// True if the variable is present, also as a part of the joined kernel.
+    bool there(const NamedVariable& variable, bool joined) const {
+        const bool part_of_joined = joined && std::ranges::any_of(kSplitKernels, [&](std::string_view kernel) {
+                                        return variable.ours.ends_with(kernel);
+                                    });
+        return part_of_joined || ours_.contains(variable.ours);
+    }
+
+    void find_parts() {
+        is_joined_ = layers_ > 0 && ours_.contains(joined(0));
+        for (const NamedVariable& variable : variables_)
+            has(parts_, variable.row->part) |= ours_.contains(variable.ours);
+        has(parts_, Part::encoder) = true;
+        std::vector<std::string> missing;
+        for (const NamedVariable& variable : variables_) {
+            if (has(parts_, variable.row->part) && !variable.ours.empty() && !there(variable, is_joined_))
+                missing.push_back(variable.ours);
+        }
+        for (std::int64_t layer = 0; is_joined_ && layer < layers_; ++layer) {
+            if (!ours_.contains(joined(layer))) missing.push_back(joined(layer));
+        }
+        expect_nothing_missing(missing, path_, "a checkpoint of a BERT network");
+        if (layers_ == 0) throw Error(ErrorKind::data, path_ + " has no layers of an encoder");
+    }
+
+    /// Checks all shapes and types; runs before any tensor is copied.
+    void compare() {
+        for (const NamedVariable& variable : variables_) {
+            const auto found = ours_.find(variable.ours);
+            if (found != ours_.end()) axes_.compare(found->first, found->second.desc(), variable.row->axes);
+        }
+        for (std::int64_t layer = 0; is_joined_ && layer < layers_; ++layer) {
+            axes_.compare(joined(layer), ours_.at(joined(layer)).desc(), kJoinedAxes);
+            for (const std::string_view kernel : kSplitKernels) {
+                const std::string split = of_layer(kSelf, layer) + std::string(kernel);
+                if (!ours_.contains(split)) continue;
+                throw Error(ErrorKind::data, path_ + " has both " + joined(layer) + " and " + split);
+            }
+        }
+        axes_.expect_all_fit(path_);
+        result_.sizes = sizes_of(axes_, layers_);
+        compare_sizes(settings_.sizes, result_.sizes, path_, "arguments.json");
+    }
+
+    /// A network with next-sentence scores also has masked-word scores.
+    void settle_masked_words() {
+        scores_words_ = has(parts_, Part::transform) || has(parts_, Part::sentences);
+        if (settings_.transform || !has(parts_, Part::transform)) return;
+        scores_words_ = has(parts_, Part::transform) = has(parts_, Part::prediction_bias) = false;
+    }
+
+    std::string architecture() const {
+        if (has(parts_, Part::classifier)) return "BertForSequenceClassification";
+        if (has(parts_, Part::transform))
+            return has(parts_, Part::sentences) ? "BertForPreTraining" : "BertForMaskedLM";
+        if (!has(parts_, Part::sentences)) return "BertModel";
+        return scores_words_ ? std::string(kWithoutTransform) : "BertForNextSentencePrediction";
+    }
+
+    /// Splits the joined kernels.
+    void part_kernels() {
+        const std::int64_t width = axes_.length('H');
+        for (std::int64_t layer = 0; is_joined_ && layer < layers_; ++layer) {
+            const HostTensor kernel = take(ours_, joined(layer));
+            std::int64_t begin = 0;
+            for (const std::string_view part : kSplitKernels) {
+                ours_.emplace(of_layer(kSelf, layer) + std::string(part), columns_of(kernel, begin, width));
+                begin += width;
+            }
         }
     }
 
-    /// `zeros`: elements of a bias that the network does without.
-    void move(const Pair& pair, std::int64_t layer, std::int64_t zeros) {
-        const std::string ours = of_layer(pair.ours, layer);
-        const std::string name = of_layer(pair.theirs, layer);
-        if (pair.need == Need::head && !has_head_) return;
-        if (pair.need == Need::classifier && !has_classifier_) return;
-        const bool may_lack = pair.need == Need::bias_of_layer || pair.theirs == kPredictionBias;
-        if (may_lack && !source_.has(ours)) {
-            theirs().emplace(name, HostTensor({type_, {zeros}}));
-        } else if (auto tensor = source_.take(ours, pair.kind)) {
-            theirs().emplace(name, std::move(*tensor));
+    /// True if transformers has biases there that this network lacks.
+    bool wants_zeros(Part part) const {
+        if (has(parts_, part)) return false;
+        if (part == Part::prediction_bias) return scores_words_;
+        return part == Part::key_bias || part == Part::qkv_bias || part == Part::projection_bias;
+    }
+
+    void move(const NamedVariable& variable) {
+        const Variable& row = *variable.row;
+        if (wants_zeros(row.part)) {
+            const DType type = theirs().at(std::string(kTheirTable)).dtype();
+            theirs().emplace(variable.theirs, HostTensor({type, {axes_.length(row.axes.front())}}));
+        } else if (has(parts_, row.part)) {
+            HostTensor tensor = take(ours_, variable.ours);
+            theirs().emplace(variable.theirs, row.transposed ? transposed(tensor) : std::move(tensor));
         }
     }
 
-    Source source_;
-    bool has_head_;
-    bool has_classifier_;
-    DType type_ = DType::f32;
-    std::int64_t words_ = 0;
+    const std::string& path_;
+    const ExportSettings& settings_;
+    Tensors ours_;  // that are not taken yet
+    std::int64_t layers_ = 0;
+    bool is_joined_ = false;
+    bool scores_words_ = false;
+    std::vector<NamedVariable> variables_;
+    PartSet parts_{};
+    AxisCheck axes_;
     Converted result_;
 };
 
 }  // namespace
 
 bool is_hugging_face(const Checkpoint& checkpoint) {
-    return std::ranges::any_of(checkpoint.tensors, [](const auto& entry) {
-        return modern_name(entry.first) == "bert.embeddings.word_embeddings.weight";
-    });
+    return std::ranges::any_of(checkpoint.tensors,
+                               [](const auto& entry) { return modern_name(entry.first) == kTheirTable; });
 }
 
-Converted from_hugging_face(const Checkpoint& source, const ImportSettings& settings, const std::string& path) {
-    return Import(source, settings, path).run();
+Converted from_hugging_face(Checkpoint source, const ImportSettings& settings, const std::string& path) {
+    return Import(std::move(source), settings, path).run();
 }
 
-Converted to_hugging_face(const Checkpoint& source, const std::string& path) {
-    return Export(source, path).run();
+Converted to_hugging_face(Checkpoint source, const ExportSettings& settings, const std::string& path) {
+    return Export(std::move(source), settings, path).run();
 }
 
 }  // namespace cnntrain::checkpoint

@@ -1,4 +1,4 @@
-// `cnntrain analyse`: looks into the checkpoints of a run.
+// `cnntrain analyse`: searches a run's checkpoints for NaNs.
 #include <array>
 #include <cmath>
 #include <cstdio>
@@ -28,7 +28,7 @@ std::string joined(const std::vector<std::int64_t>& indices) {
     return text;
 }
 
-/// Indices are printed where a variable has its first NaNs, afterwards only how many there are.
+/// Prints indices only at the first checkpoint in which a variable has NaNs; later checkpoints show counts.
 void report_nans(const std::vector<Found>& points, checkpoint::Edited edited) {
     std::set<std::string> seen;
     for (const Found& point : points) {
@@ -67,14 +67,19 @@ int analyse_command(const Invocation& invocation) {
     const Flags flags(
         called(invocation),
         {{"--restore-path", "", "needed: folder of the run, or one checkpoint"},
-         {"--find-nans", "", "in each checkpoint, the variables that have NaNs, and where", {}, true},
-         {"--first-fail", "", "the value of one element in each checkpoint", {}, true},
+         {"--find-nans", "", "print the variables with NaNs in each checkpoint, and their positions", {}, true},
+         {"--first-fail", "", "print the value of one element in each checkpoint", {}, true},
          {"--first-fail-var", "", "needed with --first-fail: name of the variable"},
          {"--first-fail-index", "", "needed with --first-fail: row-major index of the element"},
-         {kTrustFlag, "", "use checkpoints whose checksums do not fit because another tool edited them", {}, true}},
+         {kTrustFlag,
+          "",
+          "accept checkpoints whose checksums do not match because another tool edited them",
+          {},
+          true}},
         invocation.arguments);
     if (flags.print_help_if_wanted(
-            "\nLooks for the checkpoint in which numbers went wrong:\n"
+            "\n"
+            "Finds the checkpoint in which numbers became NaN or infinite:\n"
             "  cnntrain analyse --restore-path RUN --find-nans\n"
             "  cnntrain analyse --restore-path RUN --first-fail --first-fail-var all/fc1/bias --first-fail-index 3\n"
             "Exit code 0 whether there are NaNs or not.\n"))

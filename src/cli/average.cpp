@@ -1,4 +1,4 @@
-// `cnntrain average`: the average of a run's checkpoints.
+// `cnntrain average`: averages a run's checkpoints.
 #include <algorithm>
 #include <filesystem>
 #include <iostream>
@@ -18,7 +18,7 @@ namespace {
 using checkpoint::kTrustFlag;
 
 std::vector<std::string> checkpoints_of(const std::string& folder) {
-    posix_files().check_reachable(folder);
+    posix_files().kind(folder);  // throws when the system does not say what is there
     std::vector<std::string> paths;
     for (const checkpoint::Found& found : checkpoint::numbered_checkpoints(posix_files(), folder)) {
         paths.push_back(found.path);
@@ -30,7 +30,8 @@ std::vector<std::string> checkpoints_of(const std::string& folder) {
     return paths;
 }
 
-/// A run goes on from its newest ckpt-<iteration>, which an average, without the run's state, must not be.
+/// Refuses names of the form ckpt-<iteration> in the run's folder: the run would resume from the newest of these, and
+/// an average has no run state to resume from.
 std::string target_path(std::string filename, const std::string& run) {
     namespace fs = std::filesystem;
     if (!filename.ends_with(checkpoint::kCheckpointSuffix)) filename += checkpoint::kCheckpointSuffix;
@@ -38,14 +39,15 @@ std::string target_path(std::string filename, const std::string& run) {
     std::error_code not_there;
     const bool in_run = fs::equivalent(target.has_parent_path() ? target.parent_path() : ".", run, not_there);
     if (in_run && checkpoint::is_numbered(target.filename().string())) {
-        throw Error(ErrorKind::usage, "--filename " + filename +
-                                          ": so the run names its own checkpoints; choose another name, for example " +
-                                          run + "/ckpt/mean");
+        throw Error(ErrorKind::usage,
+                    "--filename " + filename +
+                        ": the run's own checkpoints have such names; choose another name, for example " + run +
+                        "/ckpt/mean");
     }
     return filename;
 }
 
-/// The folder of the run into which an average is written, if it is one; `folder` is there.
+/// The run folder that contains `folder` or is `folder`; "" if none. `folder` must exist.
 std::string run_that_holds(const std::string& folder) {
     namespace fs = std::filesystem;
     const fs::path place = fs::absolute(without_trailing_slashes(folder)).lexically_normal();
@@ -59,20 +61,23 @@ std::string run_that_holds(const std::string& folder) {
 }  // namespace
 
 int average_command(const Invocation& invocation) {
-    const Flags flags(
-        called(invocation),
-        {{"--restore-path", "", "needed: folder of the run, with its ckpt-<iteration>.safetensors"},
-         {"--filename", "", "needed: where the average goes; .safetensors is added"},
-         {"--mode", "", "needed: mean or exponential"},
-         {"--decay", "0.99", "exponential, oldest checkpoint first: V = decay x V + (1 - decay) x next"},
-         {"-N", "", "use the last N checkpoints only; without it, all"},
-         {"--discard-last", "0", "leave out the newest so many, before -N counts"},
-         {kTrustFlag, "", "use checkpoints whose checksums do not fit because another tool edited them", {}, true}},
-        invocation.arguments);
-    if (flags.print_help_if_wanted(
-            "\nWrites the average of a run's checkpoints, which is a checkpoint like any other:\n"
-            "  cnntrain average --restore-path RUN --mode mean -N 5 --filename RUN/ckpt/mean5\n"
-            "  cnntrain validation --data-dir DIR --restore-path RUN/ckpt/mean5\n"))
+    const Flags flags(called(invocation),
+                      {{"--restore-path", "", "needed: folder of the run, with its ckpt-<iteration>.safetensors"},
+                       {"--filename", "", "needed: file for the average; .safetensors is added"},
+                       {"--mode", "", "needed: mean or exponential"},
+                       {"--decay", "0.99", "exponential, oldest checkpoint first: V = decay x V + (1 - decay) x next"},
+                       {"-N", "", "use the last N checkpoints only; without it, all"},
+                       {"--discard-last", "0", "number of newest checkpoints to leave out, before -N is applied"},
+                       {kTrustFlag,
+                        "",
+                        "accept checkpoints whose checksums do not match because another tool edited them",
+                        {},
+                        true}},
+                      invocation.arguments);
+    if (flags.print_help_if_wanted("\n"
+                                   "Averages a run's checkpoints. The result is a checkpoint like any other:\n"
+                                   "  cnntrain average --restore-path RUN --mode mean -N 5 --filename RUN/ckpt/mean5\n"
+                                   "  cnntrain validation --data-dir DIR --restore-path RUN/ckpt/mean5\n"))
         return 0;
     const std::string& folder = flags.text("--restore-path");
     const std::string target = target_path(flags.text("--filename"), folder);

@@ -1,4 +1,4 @@
-// `cnntrain benchmark`: its options, and the process that cnntrain::benchmark runs in.
+// `cnntrain benchmark`: its options, and what cnntrain::benchmark gets from the process.
 #include "cnntrain/benchmark/benchmark.h"
 
 #include <unistd.h>
@@ -29,7 +29,7 @@ using Values = std::vector<std::string>;
     throw Error(ErrorKind::usage, "benchmark: " + message);
 }
 
-/// Everything that the line asks for.
+/// The parsed command line.
 struct Line {
     Request request;
     bool help = false;
@@ -68,7 +68,7 @@ void set_level(Line& line, const Values& values) {
     line.request.log_level = static_cast<benchmark::LogLevel>(found - kNames.begin());
 }
 
-/// "iterations=2", or "no-logs" for a switch.
+/// Adds overrides such as "iterations=2", or "no-logs" for a switch.
 void add_overrides(Line& line, const Values& values) {
     for (const std::string& text : values) {
         const std::size_t equals = text.find('=');
@@ -91,25 +91,23 @@ void add_overrides(Line& line, const Values& values) {
 
 constexpr BenchmarkOption kOptions[] = {
     {"--spec", Takes::several, "FILE ...",
-     "Files with benchmarks; a name that is not there may be a shipped one "
-     "(default benchmarks.yml).",
+     "Files with benchmarks; a missing file is replaced by the shipped one of that name (default benchmarks.yml).",
      [](Line& line, const Values& values) { line.request.spec_files = values; }},
     {"--benchmark", Takes::several, "NAME ...",
-     "Which to run, in this order (default: all but those that train to convergence).",
+     "Benchmarks to run, in this order (default: all except those that train to convergence).",
      [](Line& line, const Values& values) {
          line.request.benchmarks.insert(line.request.benchmarks.end(), values.begin(), values.end());
      }},
     {"--set", Takes::several, "NAME=VALUE ...",
-     "Lays options over those of every program, to make it shorter or to "
-     "try something: --set iterations=2 repeat=1 no-logs appends --iterations 2 --repeat 1 --no-logs. An option that "
-     "says the same (--epochs) goes.",
+     "Overrides options of every program, to shorten it or to try something: --set iterations=2 repeat=1 no-logs "
+     "appends --iterations 2 --repeat 1 --no-logs. Options for the same quantity (--epochs) are removed.",
      add_overrides},
     {"--list", Takes::nothing, "", "List the benchmarks and stop.",
      [](Line& line, const Values&) { line.list = true; }},
     {"--dry-run", Takes::nothing, "", "Print the commands that would be run and stop.",
      [](Line& line, const Values&) { line.dry_run = true; }},
     {"--include-convergence", Takes::nothing, "",
-     "Also run those that train to convergence, for days (_conv in their names).",
+     "Also run benchmarks that train to convergence, for days (_conv in their names).",
      [](Line& line, const Values&) { line.request.include_convergence = true; }},
     {"--stop-on-error", Takes::nothing, "", "Stop after the first variant that fails.",
      [](Line& line, const Values&) { line.request.stop_on_error = true; }},
@@ -119,21 +117,21 @@ constexpr BenchmarkOption kOptions[] = {
      [](Line& line, const Values&) { line.request.compile_only = true; }},
     {"--profile", Takes::nothing, "", "Pass --profile to the programs, which do not have it yet.",
      [](Line& line, const Values&) { line.request.profile = true; }},
-    {"--allow-wandb", Takes::nothing, "", "Keep the options of Weights & Biases, which are left out otherwise.",
+    {"--allow-wandb", Takes::nothing, "", "Keep the options of Weights & Biases, which are otherwise removed.",
      [](Line& line, const Values&) { line.request.allow_wandb = true; }},
-    {"--log-dir", Takes::one, "FOLDER", "Where logs and results go (default: ./log_<time>).",
+    {"--log-dir", Takes::one, "FOLDER", "Folder for logs and results (default: ./log_<time>).",
      [](Line& line, const Values& values) { line.request.log_folder = values.front(); }},
     {"--logging", Takes::one, "LEVEL", "DEBUG, INFO, WARNING, ERROR or CRITICAL (default INFO).", set_level},
     {"--additional-metrics", Takes::nothing, "", "More columns in the CSV file: duration, loss, result, command, ...",
      [](Line& line, const Values&) { line.request.additional_metrics = true; }},
-    {"--csv-metrics", Takes::several, "METRIC ...", "Columns of these metrics in the CSV file.",
+    {"--csv-metrics", Takes::several, "METRIC ...", "Metrics to add as columns to the CSV file.",
      [](Line& line, const Values& values) { line.request.csv_metrics = values; }},
-    {"--progress-trace-period", Takes::one, "SECONDS", "Between two updates of the progress line (default 1).",
+    {"--progress-trace-period", Takes::one, "SECONDS", "Interval between updates of the progress line (default 1).",
      [](Line& line, const Values& values) {
          line.request.progress_seconds = positive(values.front(), "--progress-trace-period");
      }},
     {"--help", Takes::nothing, "", "Print this text.", [](Line& line, const Values&) { line.help = true; }},
-    {"--ignore-errors", Takes::nothing, "", "", [](Line&, const Values&) {}},  // what happens anyway
+    {"--ignore-errors", Takes::nothing, "", "", [](Line&, const Values&) {}},  // already the behaviour
     {"--gc-monitor", Takes::nothing, "", ""},
     {"--no-code-sync", Takes::nothing, "", ""},
     {"--remove-dirs-after", Takes::nothing, "", ""},
@@ -174,13 +172,16 @@ std::string help(const std::string& called) {
         text += help_entry(head, option.help, kColumn, kWidth);
     }
     return text +
-           "\nEach benchmark has one variant per combination of its parameters. The log folder gets\n"
-           "benchmark_results.csv, .json and .xml, output.log with what all programs printed, and a folder per "
+           "\n"
+           "Each benchmark has one variant per combination of its parameters. The log folder receives\n"
+           "benchmark_results.csv, .json and .xml, output.log with the output of all programs, and a folder per "
            "variant.\n"
            "  cnntrain benchmark --list\n"
            "  cnntrain benchmark --benchmark tf1_resnet50_infer_synth_1ipu --set iterations=2 repeat=2\n"
-           "\nExit code: 0 when all passed, 1 when a variant failed, 2 for a wrong line, 3 when something that is "
-           "needed\nis missing (a spec, a variable of the environment), 143 after SIGTERM, SIGINT or SIGHUP.\n";
+           "\n"
+           "Exit code: 0 if all passed, 1 if a variant failed, 2 for a wrong command line, 3 if something that is "
+           "needed\n"
+           "is missing (a spec, an environment variable), 143 after SIGTERM, SIGINT or SIGHUP.\n";
 }
 
 benchmark::Host process_host() {
@@ -194,12 +195,13 @@ benchmark::Host process_host() {
     return host;
 }
 
-/// `examples_utils benchmark ...` names the command twice.
+/// `examples_utils benchmark ...` repeats the command's name.
 Values own_arguments(const Invocation& invocation) {
     Values arguments = invocation.arguments;
     const bool doubled = invocation.command == "examples_utils";
     if (!doubled) return arguments;
-    if (arguments.empty() || arguments.front() != "benchmark") refuse("of examples_utils only 'benchmark' is there");
+    if (arguments.empty() || arguments.front() != "benchmark")
+        refuse("'benchmark' is the only command of examples_utils that is available");
     arguments.erase(arguments.begin());
     return arguments;
 }

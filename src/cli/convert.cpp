@@ -1,23 +1,33 @@
-// `cnntrain convert`: BERT checkpoints from and to Hugging Face's layout.
+// `cnntrain convert`: converts BERT checkpoints from and to Hugging Face's layout.
 #include <algorithm>
 #include <array>
 #include <iostream>
+#include <map>
+#include <optional>
 
 #include "cli/commands.h"
 #include "cli/flags.h"
+#include "cli/hugging_face_folder.h"
 #include "cnntrain/base/error.h"
+#include "cnntrain/checkpoint/bert_config.h"
+#include "cnntrain/checkpoint/class_names.h"
 #include "cnntrain/checkpoint/folder.h"
 #include "cnntrain/checkpoint/hugging_face.h"
+#include "cnntrain/nn/bert_settings.h"
+#include "cnntrain/train/texts.h"
 
 namespace cnntrain::cli {
 
 namespace {
 
+using checkpoint::BertArguments;
+using checkpoint::BertConfig;
 using checkpoint::Checkpoint;
 using checkpoint::Converted;
+using checkpoint::Found;
 using checkpoint::kTrustFlag;
 
-/// What the script of this name was told first: ways between layouts of TensorFlow's checkpoint files.
+/// First arguments of the original script: conversions between layouts of TensorFlow checkpoint files.
 constexpr std::array<std::string_view, 4> kScriptActions = {"graphcore2google", "google2graphcore", "research2apps",
                                                             "apps2research"};
 
@@ -26,21 +36,190 @@ void refuse_script_actions(const std::vector<std::string>& arguments) {
         if (std::ranges::find(kScriptActions, word) == kScriptActions.end()) continue;
         throw Error(
             ErrorKind::unsupported,
-            word + " is about TensorFlow's checkpoint files, which this program does not read; convert them with " +
+            word + " converts TensorFlow's checkpoint files, which this program does not read; convert them with " +
                 "Hugging Face's transformers (save_pretrained), then: cnntrain convert --from model.safetensors "
                 "--to FILE");
     }
 }
 
-void list_left_out(const std::vector<std::string>& names) {
-    if (names.empty()) return;
-    constexpr std::size_t kMost = 5;
-    std::cout << "Left out: ";
-    for (std::size_t i = 0; i < std::min(kMost, names.size()); ++i)
-        std::cout << (i == 0 ? "" : ", ") << names[i];
-    if (names.size() > kMost) std::cout << " and " << names.size() - kMost << " more";
-    std::cout << '\n';
+Flags flags_of(const Invocation& invocation) {
+    return {
+        called(invocation),
+        {{"--from", "",
+          "needed: a run's checkpoint, or model.safetensors of transformers (detected by the tensors' names)"},
+         {"--to", "", "needed: file to write, or folder (with / at its end) for a model.safetensors"},
+         {"--checkpoint-dtype", "", "f32: write all weights as float32; without it, each in its own type"},
+         {"--vocab-size", "0",
+          "from transformers: number of rows of the word embedding to keep, from the first; 0: all"},
+         {"--joined-qkv",
+          "",
+          "from transformers: one variable for queries, keys and values (no --use-qkv-split)",
+          {},
+          true},
+         {"--hidden-act", "", "to transformers, if the run's arguments.json is missing: gelu or gelu_erf"},
+         {"--layer-norm-epsilon", "", "to transformers, if the run's arguments.json is missing"},
+         {"--vocab-file", "", "to transformers: file to copy as vocab.txt; without it, the --vocab-file of the run"},
+         {kTrustFlag,
+          "",
+          "accept a checkpoint whose checksum does not match because another tool edited it",
+          {},
+          true}},
+        invocation.arguments};
 }
+
+constexpr std::string_view kMore =
+    "\nConverts BERT checkpoints from and to the layout of Hugging Face's transformers:\n"
+    "  cnntrain convert --from bert-base-uncased/model.safetensors --to base.safetensors\n"
+    "  cnntrain convert --from RUN/ckpt-7031 --to exported/\n"
+    "config.json is read beside a file of transformers, and written with vocab.txt. Activation and epsilon come from\n"
+    "the run's arguments.json, or from the options. Weights keep their bits. Biases of keys, which do not affect\n"
+    "attention, are dropped on import and written as zeros on export, as are other biases that a network lacks.\n"
+    "Optimiser slots are not converted.\n";
+
+void refuse_options(const Flags& flags, std::initializer_list<std::string_view> names, const std::string& why) {
+    for (const std::string_view name : names) {
+        const bool fallback = name == "--vocab-size" && flags.integer(name, 0) == 0;
+        if (flags.given(name) && !fallback) throw Error(ErrorKind::usage, std::string(name) + " " + why);
+    }
+}
+
+/// The path without its last part, with the slash.
+std::string folder_of(const std::string& path) {
+    return path.substr(0, path.rfind('/') + 1);
+}
+
+std::optional<BertConfig> config_of(const Checkpoint& source, const std::string& path) {
+    const auto found = source.metadata.find(checkpoint::kConfigKey);
+    if (found == source.metadata.end()) return std::nullopt;
+    return checkpoint::parse_bert_config(found->second, path + ": " + found->first);
+}
+
+void check_heads(const BertConfig& config, const Converted& result, const std::string& path) {
+    if (config.heads == 0 || config.heads * nn::kHeadSize == result.sizes.hidden) return;
+    throw Error(ErrorKind::unsupported, path + ": " + std::to_string(config.heads) + " attention heads in a width of " +
+                                            std::to_string(result.sizes.hidden) + ", but a head is " +
+                                            std::to_string(nn::kHeadSize) + " wide here");
+}
+
+void set_sizes(BertConfig& config, const checkpoint::BertSizes& sizes) {
+    config.sizes = sizes;
+    if (std::ssize(config.class_names) != sizes.classes) config.class_names.clear();
+}
+
+// ---- from transformers ----
+
+Converted imported(const Flags& flags, Checkpoint source, const std::string& path) {
+    refuse_options(flags, {"--hidden-act", "--layer-norm-epsilon", "--vocab-file"},
+                   "is for checkpoints of this program, and " + path + " is one of transformers");
+    std::optional<BertConfig> config = config_of(source, path);
+    checkpoint::ImportSettings settings{.vocabulary = flags.integer("--vocab-size", 0)};
+    if (config) {
+        settings.variables = config->variables;
+        settings.sizes = config->sizes;
+        settings.classifier = config->classifies_texts();
+    }
+    if (flags.given("--joined-qkv")) settings.variables.qkv_split = false;
+    Converted result = checkpoint::from_hugging_face(std::move(source), settings, path);
+    if (!config) return result;
+    check_heads(*config, result, path);
+    set_sizes(*config, result.sizes);
+    if (settings.vocabulary > 0) config->sizes.vocabulary = settings.vocabulary;
+    checkpoint::set_class_names(result.checkpoint.metadata, config->class_names);
+    result.checkpoint.metadata[checkpoint::kConfigKey] = to_json(*config);
+    return result;
+}
+
+/// The command-line options of this network.
+std::string network_options(const Converted& result, const std::optional<BertConfig>& config) {
+    const checkpoint::BertSizes& sizes = result.sizes;
+    const checkpoint::BertVariables& has = result.variables;
+    std::string text;
+    const auto add = [&](const char* flag, std::int64_t value) {
+        text += (text.empty() ? "" : " ") + std::string(flag) + " " + std::to_string(value);
+    };
+    const std::map<std::string, HostTensor>& tensors = result.checkpoint.tensors;
+    add("--vocab-size", tensors.at("bert/embeddings/word_embeddings").shape()[0]);
+    add("--hidden-size", sizes.hidden);
+    add("--num-attention-heads", std::max<std::int64_t>(1, sizes.hidden / nn::kHeadSize));
+    add("--num-hidden-layers", sizes.layers);
+    add("--intermediate-size", sizes.intermediate);
+    add("--max-position-embeddings", sizes.positions);
+    if (sizes.segment_types != 2) add("--type-vocab-size", sizes.segment_types);
+    if (config) {
+        text += std::string(" --hidden-act ") + (config->exact_gelu ? "gelu_erf" : "gelu");
+        text += " --layer-norm-epsilon " + train::text(config->norm_epsilon);
+    }
+    if (has.qkv_split) text += " --use-qkv-split";
+    if (has.qkv_bias) text += " --use-qkv-bias";
+    if (!has.projection_bias) text += " --use-attention-projection-bias false";
+    if (!has.prediction_bias) text += " --use-prediction-bias false";
+    if (!tensors.contains("cls/predictions/transform/dense/kernel")) text += " --use-cls-layer false";
+    return text;
+}
+
+// ---- to transformers ----
+
+/// The arguments of the run that wrote the checkpoint, from its folder or the one above (RUN/ckpt/mean).
+std::optional<BertArguments> arguments_of_run(const std::string& path) {
+    const std::string folder = folder_of(path);
+    for (const std::string& place : {folder, folder + "../"}) {
+        const std::string file = place + "arguments.json";
+        if (exists(posix_files(), file)) return checkpoint::parse_bert_arguments(read_text(posix_files(), file), file);
+    }
+    return std::nullopt;
+}
+
+/// Activation and epsilon, from the command line, the run, or the config.json of an earlier import.
+BertArguments arguments_of(const Flags& flags, const Checkpoint& source, const std::string& path) {
+    BertArguments result;
+    const std::optional<BertArguments> run = arguments_of_run(path);
+    const std::optional<BertConfig> config = config_of(source, path);
+    if (run) {
+        result = *run;
+    } else if (config) {
+        result.config = *config;
+    } else if (!flags.given("--hidden-act") || !flags.given("--layer-norm-epsilon")) {
+        checkpoint::to_hugging_face(source, {}, path);  // says so if this is no BERT at all
+        throw Error(ErrorKind::usage,
+                    path +
+                        ": no arguments.json of its run is there, so that its activation and the epsilon of its "
+                        "norms are not known; give --hidden-act and --layer-norm-epsilon");
+    }
+    if (flags.given("--hidden-act")) {
+        const std::string& activation = flags.text("--hidden-act");
+        if (activation != "gelu" && activation != "gelu_erf")
+            throw Error(ErrorKind::usage, "--hidden-act must be gelu or gelu_erf, not '" + activation + "'");
+        result.config.exact_gelu = activation == "gelu_erf";
+        result.transform = true;
+    }
+    if (flags.given("--layer-norm-epsilon")) result.config.norm_epsilon = flags.number("--layer-norm-epsilon", 0, 1);
+    if (flags.given("--vocab-file")) result.vocabulary_file = flags.text("--vocab-file");
+    return result;
+}
+
+Converted exported(const Flags& flags, Checkpoint source, const std::string& path, HuggingFaceFolder& folder) {
+    refuse_options(flags, {"--joined-qkv", "--vocab-size"}, "is for files of transformers, and " + path + " is none");
+    BertArguments arguments = arguments_of(flags, source, path);
+    const checkpoint::ExportSettings settings{.transform = arguments.transform, .sizes = arguments.config.sizes};
+    std::vector<std::string> names = checkpoint::class_names(source.metadata);
+    Converted result = checkpoint::to_hugging_face(std::move(source), settings, path);
+    BertConfig& config = arguments.config;
+    check_heads(config, result, path);
+    config.heads = std::max<std::int64_t>(1, result.sizes.hidden / nn::kHeadSize);
+    config.class_names = std::move(names);
+    set_sizes(config, result.sizes);
+    config.variables = result.variables;
+    config.architecture = result.architecture;
+    folder.add(checkpoint::kConfigFile, to_json(config));
+    if (config.architecture == checkpoint::kWithoutTransform)
+        folder.add(checkpoint::kWithoutTransformFile, std::string(checkpoint::without_transform_source()));
+    folder.add_vocabulary(arguments.vocabulary_file, flags.given("--vocab-file"), config.sizes.vocabulary);
+    if (arguments.lower_case) folder.add_tokeniser(*arguments.lower_case);
+    result.checkpoint.metadata["format"] = "pt";  // transformers asks for it
+    return result;
+}
+
+// ---- what is printed ----
 
 std::int64_t elements_of(const Checkpoint& checkpoint) {
     std::int64_t sum = 0;
@@ -49,52 +228,58 @@ std::int64_t elements_of(const Checkpoint& checkpoint) {
     return sum;
 }
 
+void list_left_out(const Converted& result) {
+    constexpr std::size_t kMost = 20;
+    if (!result.left_out.empty()) {
+        std::cout << "Weights left out: ";
+        for (std::size_t i = 0; i < std::min(kMost, result.left_out.size()); ++i)
+            std::cout << (i == 0 ? "" : ", ") << result.left_out[i];
+        if (result.left_out.size() > kMost) std::cout << " and " << result.left_out.size() - kMost << " more";
+        std::cout << '\n';
+    }
+    if (!result.without_effect.empty()) {
+        std::cout << "Left out without effect: " << result.without_effect.size()
+                  << " tensors (biases of keys, zeros, numbers of positions)\n";
+    }
+    if (!result.slots.empty()) std::cout << "Left out: " << result.slots.size() << " optimiser slots\n";
+}
+
+void in_f32(Checkpoint& checkpoint) {
+    for (auto& [name, tensor] : checkpoint.tensors) {
+        if (tensor.dtype() != DType::f32) tensor = tensor.cast(DType::f32);
+    }
+}
+
 }  // namespace
 
 int convert_command(const Invocation& invocation) {
     refuse_script_actions(invocation.arguments);
-    const Flags flags(
-        called(invocation),
-        {{"--from", "",
-          "needed: a run's checkpoint, or model.safetensors of transformers; which it is, its names tell"},
-         {"--to", "", "needed: file to write"},
-         {"--vocab-size", "0", "from transformers: keep so many rows of the table of words, from the first; 0: all"},
-         {"--joined-qkv",
-          "",
-          "from transformers: one variable for queries, keys and values (no --use-qkv-split)",
-          {},
-          true},
-         {kTrustFlag, "", "use a checkpoint whose checksum does not fit because another tool edited it", {}, true}},
-        invocation.arguments);
-    if (flags.print_help_if_wanted(
-            "\nBERT checkpoints from and to the layout of Hugging Face's BertForPreTraining:\n"
-            "  cnntrain convert --from bert-base-uncased/model.safetensors --to base.safetensors\n"
-            "  cnntrain convert --from RUN/ckpt-7031 --to exported/model.safetensors\n"
-            "Weights keep their bits. Biases of keys, which change no attention, are left out on the way in "
-            "and zeros\n"
-            "on the way out; so are other biases that a network does without. Optimiser slots stay behind.\n"))
-        return 0;
-    const std::string& target = flags.text("--to");
-    const checkpoint::Found found = checkpoint::find_checkpoint(posix_files(), "--from", flags.text("--from"));
-    const Checkpoint source =
-        checkpoint::load(posix_files(), found.path, checkpoint::edited_if(flags.given(kTrustFlag)));
+    const Flags flags = flags_of(invocation);
+    if (flags.print_help_if_wanted(kMore)) return 0;
+    if (flags.given("--checkpoint-dtype") && flags.text("--checkpoint-dtype") != "f32")
+        throw Error(ErrorKind::usage, "--checkpoint-dtype must be f32, not '" + flags.text("--checkpoint-dtype") + "'");
+    const Found found = checkpoint::find_checkpoint(posix_files(), "--from", flags.text("--from"));
+    Checkpoint source = checkpoint::load(posix_files(), found.path, checkpoint::edited_if(flags.given(kTrustFlag)));
     const bool importing = checkpoint::is_hugging_face(source);
-    const checkpoint::ImportSettings settings{.qkv_split = !flags.given("--joined-qkv"),
-                                              .vocabulary = flags.integer("--vocab-size", 0)};
-    if (!importing && (flags.given("--joined-qkv") || settings.vocabulary != 0)) {
-        throw Error(ErrorKind::usage,
-                    "--joined-qkv and --vocab-size are for files of transformers, and " + found.path + " is none");
-    }
-    Converted result = importing ? checkpoint::from_hugging_face(source, settings, found.path)
-                                 : checkpoint::to_hugging_face(source, found.path);
-    result.checkpoint.metadata["format"] = "pt";  // transformers asks for it
-    const std::size_t slash = target.rfind('/');
-    if (slash != std::string::npos) posix_files().make_directories(target.substr(0, slash));
+    const std::string target = target_file(flags.text("--to"));
+    HuggingFaceFolder folder(folder_of(target));
+    Converted result = importing ? imported(flags, std::move(source), found.path)
+                                 : exported(flags, std::move(source), found.path, folder);
+    if (flags.given("--checkpoint-dtype")) in_f32(result.checkpoint);
+    folder.check();
+    if (!folder_of(target).empty()) posix_files().make_directories(folder_of(target));
     checkpoint::save(posix_files(), target, result.checkpoint);
+    folder.write();
     std::cout << found.path << (importing ? " (Hugging Face's layout)" : "") << " -> " << target
               << (importing ? "" : " (Hugging Face's layout)") << ": " << result.checkpoint.tensors.size()
               << " tensors, " << elements_of(result.checkpoint) << " numbers\n";
-    list_left_out(result.left_out);
+    list_left_out(result);
+    if (importing) {
+        std::cout << "Options of this network: " << network_options(result, config_of(result.checkpoint, target))
+                  << '\n';
+    }
+    for (const std::string& note : folder.notes())
+        std::cout << note << '\n';
     return 0;
 }
 

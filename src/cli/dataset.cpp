@@ -1,4 +1,4 @@
-// `cnntrain dataset`: writes data sets in the formats that training reads, and looks at them.
+// `cnntrain dataset`: writes, checks and inspects data sets in the formats that training reads.
 #include <algorithm>
 #include <array>
 #include <iostream>
@@ -37,18 +37,18 @@ int dataset_cifar(const std::string& called, const std::vector<std::string>& arg
 
 struct Kind {
     std::string_view name;
-    std::string_view script;  // program that means the same; empty if there is none
+    std::string_view script;  // original script for the same job; empty if there is none
     std::string_view help;
     int (*run)(const std::string& called, const std::vector<std::string>& arguments);
 };
 
 constexpr std::array<Kind, 6> kKinds = {{
-    {"cifar", "", "a small generated set that can be learnt, in CIFAR-10's format", dataset_cifar},
-    {"imagenet", "imagenet_to_gcs.py", "TFRecord files from folders of images", dataset_imagenet},
-    {"bert", "create_pretraining_data.py", "TFRecord files for BERT's pretraining from text", dataset_bert},
-    {"inspect", "", "what TFRecord or CIFAR files hold: records, keys, sizes, labels", dataset_inspect},
-    {"verify", "", "whether a data set is whole and sound: checksums, missing files, images", dataset_verify},
-    {"reshard", "", "the same records in another number of TFRecord files, shuffled", dataset_reshard},
+    {"cifar", "", "write a small, learnable generated set in CIFAR-10's format", dataset_cifar},
+    {"imagenet", "imagenet_to_gcs.py", "write TFRecord files from folders of images", dataset_imagenet},
+    {"bert", "create_pretraining_data.py", "write TFRecord files for BERT pretraining from text", dataset_bert},
+    {"inspect", "", "show the contents of TFRecord or CIFAR files: records, keys, sizes, labels", dataset_inspect},
+    {"verify", "", "check that a data set is complete and undamaged: checksums, missing files, images", dataset_verify},
+    {"reshard", "", "write the same records to another number of TFRecord files, shuffled", dataset_reshard},
 }};
 
 void print_kinds() {
@@ -64,7 +64,7 @@ void print_kinds() {
     std::cout << "\ncnntrain dataset <kind> --help lists the options.\n";
 }
 
-/// A script's name is command and kind in one.
+/// Runs the kind whose original script was typed; that name selects both command and kind.
 int run_script(std::string_view script, const std::vector<std::string>& arguments) {
     for (const Kind& kind : kKinds) {
         if (kind.script == script) return kind.run(std::string(script), arguments);

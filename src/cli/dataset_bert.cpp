@@ -1,4 +1,4 @@
-// `cnntrain dataset bert`: text files to the TFRecord files that BERT's pretraining reads.
+// `cnntrain dataset bert`: converts text files to the TFRecord files that BERT pretraining reads.
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -19,26 +19,26 @@ namespace cnntrain::cli {
 namespace {
 
 constexpr std::int64_t kKilo = 1000;
-constexpr double kUnlikelyShare = 0.05;  // of unknown tokens: the vocabulary does not fit the text
+constexpr double kUnlikelyShare = 0.05;  // above this share, the vocabulary does not fit the text
 
 const std::vector<Flag>& known_flags() {
     static const std::vector<Flag> flags = {
         {"--input-file", "",
-         "text files (names or patterns, separated by commas): a sentence in each line, blank lines"
-         " between documents"},
+         "text files (names or patterns, separated by commas): one sentence per line, blank lines between documents"},
         {"--output-file", "", "TFRecord files to write (separated by commas), filled in turn"},
-        {"--vocab-file", "", "WordPiece vocabulary: a piece in each line"},
-        {"--do-lower-case", "", "lower case and no accents: for uncased vocabularies", {}, true},
-        {"--sequence-length", "128", "tokens of a sequence", "--max-seq-length"},
-        {"--mask-tokens", "20", "masked tokens of a sequence at most", "--max-predictions-per-seq"},
-        {"--seed", "1984", "of everything drawn; the reference program makes the same records", "--random-seed"},
-        {"--duplication-factor", "6", "passes over the documents, each cut and masked anew", "--dupe-factor"},
+        {"--vocab-file", "", "WordPiece vocabulary: one piece per line"},
+        {"--do-lower-case", "", "convert to lower case and strip accents, for uncased vocabularies", {}, true},
+        {"--sequence-length", "128", "tokens per sequence", "--max-seq-length"},
+        {"--mask-tokens", "20", "maximum number of masked tokens per sequence", "--max-predictions-per-seq"},
+        {"--seed", "1984", "seed of all random choices; the reference program makes the same records from it",
+         "--random-seed"},
+        {"--duplication-factor", "6", "passes over the documents, each with new cuts and masks", "--dupe-factor"},
         {"--mlm-prob", "0.15", "share of the tokens that are masked", "--masked-lm-prob"},
         {"--short-seq-prob", "0.1", "share of the documents that are cut to shorter sequences"},
         {"--pad-position-value", "384", "position of padding in records made with --remask"},
         {"--remask", "", "masked tokens in front, as --static-mask reads them", {}, true},
         {"--max-samples", "-1", "no effect, as in the script"},
-        {"--threads", "0", "0: as many as there are cores"},
+        {"--threads", "0", "0: one per core"},
         {"--overwrite", "", "replace output files of another conversion", {}, true},
     };
     return flags;
@@ -65,7 +65,7 @@ dataset_tools::PretrainingWriterSettings settings_from(const Flags& flags) {
     return settings;
 }
 
-/// The stages follow each other; each has a progress line of its own.
+/// Shows one progress line for each stage of the job; the stages run one after the other.
 class StageReports {
 public:
     void update(const dataset_tools::PretrainingProgress& now) {
@@ -76,7 +76,7 @@ public:
         constexpr std::array<Unit, 3> kUnits = {{{"kB of text", kKilo}, {"documents", 1}, {"records", 1}}};
         const Unit& unit = kUnits[static_cast<std::size_t>(now.stage)];
         if (!report_ || stage_ != now.stage) {
-            report_.reset();  // the line goes before the next one comes
+            report_.reset();  // ends this stage's line before the next starts
             report_ = std::make_unique<ProgressReport>(unit.name);
             stage_ = now.stage;
         }
@@ -132,7 +132,7 @@ int dataset_bert(const std::string& called, const std::vector<std::string>& argu
         return 0;
     }
     std::cout << "Stopped: " << result.files_written + result.files_kept
-              << " files are finished; run the same command again to go on with the others" << std::endl;
+              << " files are finished; run the same command again to continue with the others" << std::endl;
     return kInterruptedExitCode;
 }
 

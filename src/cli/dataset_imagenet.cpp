@@ -1,4 +1,4 @@
-// `cnntrain dataset imagenet`: image files to the TFRecord files that training reads.
+// `cnntrain dataset imagenet`: converts image files to the TFRecord files that training reads.
 #include <iostream>
 
 #include "cli/commands.h"
@@ -15,22 +15,23 @@ namespace {
 
 const std::vector<Flag>& known_flags() {
     static const std::vector<Flag> flags = {
-        {"--raw-data-dir", "", "images: its folders train and validation (or val), or else all for training"},
+        {"--raw-data-dir", "",
+         "images: in its folders train and validation (or val); without these, all images are for training"},
         {"--validation-dir", "", "images of the validation split, if they are elsewhere"},
         {"--output-dir", "", "folder to write the TFRecord files into (also --local_scratch_dir)",
          "--local-scratch-dir"},
-        {"--labels", "", "training images and classes, a pair in each line, instead of class folders"},
+        {"--labels", "", "file with a training image and its class per line, instead of class folders"},
         {"--validation-labels", "",
-         "likewise, or the class of each image in sorted order (found as synset_labels.txt)"},
-        {"--classes", "", "file with one class in each line, in label order (default: all classes, sorted)"},
-        {"--synset-names", "", "file with a class and its name in words in each line"},
+         "the same for validation, or the class of each image in sorted order (default: synset_labels.txt)"},
+        {"--classes", "", "file with one class per line, in label order (default: all classes, sorted)"},
+        {"--synset-names", "", "file with a class and its name in words per line"},
         {"--bounding-boxes", "", "CSV file (name, xmin, ymin, xmax, ymax) or folder of Pascal VOC XML files"},
-        {"--validation-fraction", "0", "of the training images, to be held out if there is no validation folder"},
+        {"--validation-fraction", "0", "share of the training images to hold out if there is no validation folder"},
         {"--train-shards", "1024", "files of the training split"},
         {"--validation-shards", "128", "files of the validation split"},
-        {"--seed", "0", "of the order of the images"},
-        {"--threads", "0", "images converted at once; 0: as many as there are cores"},
-        {"--max-skipped", "", "damaged images that are too many (default: 1 % of the images, but at least 10)"},
+        {"--seed", "0", "seed of the order of the images"},
+        {"--threads", "0", "threads that convert images; 0: one per core"},
+        {"--max-skipped", "", "maximum number of damaged images (default: 1 % of the images, but at least 10)"},
         {"--overwrite", "", "remove the files of another conversion from the output folder", {}, true},
     };
     return flags;
@@ -105,7 +106,7 @@ int dataset_imagenet(const std::string& called, const std::vector<std::string>& 
         return 0;
     }
     std::cout << "Stopped: " << result.files_written + result.files_kept << " files are finished in "
-              << settings.output_folder << "; run the same command again to go on with the others" << std::endl;
+              << settings.output_folder << "; run the same command again to continue with the others" << std::endl;
     return kInterruptedExitCode;
 }
 

@@ -1,4 +1,4 @@
-// `cnntrain dataset inspect`: what data files hold.
+// `cnntrain dataset inspect`: shows what data files contain.
 #include <algorithm>
 #include <iostream>
 #include <nlohmann/json.hpp>
@@ -30,14 +30,14 @@ std::string number(double value) {
     return decimal(value, 3);
 }
 
-/// "3", or "1..5 (mean 2.4)"
+/// For example "3" or "1..5 (mean 2.4)".
 template <typename T> std::string range_text(const data::Range<T>& range) {
     if (range.count == 0) return "-";
     if (range.min == range.max) return number(range.min);
     return number(range.min) + ".." + number(range.max) + " (mean " + decimal(range.mean()) + ")";
 }
 
-/// Keys come from the file.
+/// Replaces unprintable characters; keys are read from files.
 std::string printable(std::string_view text) {
     std::string clean(text);
     std::ranges::replace_if(
@@ -45,7 +45,7 @@ std::string printable(std::string_view text) {
     return clean;
 }
 
-/// Most frequent first; of equal ones the lower label first.
+/// Most frequent first; ties by ascending label.
 Labels by_frequency(const dataset_tools::SetReport& set) {
     Labels labels(set.labels.begin(), set.labels.end());
     std::ranges::stable_sort(labels, [](const auto& a, const auto& b) { return a.second > b.second; });
@@ -206,10 +206,10 @@ void print_json(const std::vector<dataset_tools::SetReport>& sets) {
 int dataset_inspect(const std::string& called, const std::vector<std::string>& arguments) {
     const Flags flags(called,
                       {{"PATH", "", "a TFRecord or CIFAR file, or a folder of them", "--data-dir"},
-                       {"--records", "", "look at the first so many records of each file only"},
-                       {"--labels", "", "list every label with its records", {}, true},
-                       {"--json", "", "print the same as JSON; the labels are always all there", {}, true},
-                       {"--threads", "0", "files read side by side; 0 = as many as there are cores"}},
+                       {"--records", "", "number of records to read from each file (default: all)"},
+                       {"--labels", "", "list every label with its number of records", {}, true},
+                       {"--json", "", "print JSON, always with all labels", {}, true},
+                       {"--threads", "0", "files read in parallel; 0: one per core"}},
                       arguments);
     if (flags.print_help_if_wanted()) return 0;
     dataset_tools::InspectSettings settings;

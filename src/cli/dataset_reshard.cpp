@@ -1,4 +1,4 @@
-// `cnntrain dataset reshard`: the same records in another number of files.
+// `cnntrain dataset reshard`: writes the same records into another number of files.
 #include <algorithm>
 #include <iostream>
 
@@ -55,14 +55,14 @@ void print_result(const dataset_tools::ReshardResult& result, const dataset_tool
 int dataset_reshard(const std::string& called, const std::vector<std::string>& arguments) {
     const Flags flags(called,
                       {{"--input-dir", "", "folder with the shards to read", "--data-dir"},
-                       {"--output-dir", "", "folder for the new shards; not the same"},
+                       {"--output-dir", "", "folder for the new shards; must differ from --input-dir"},
                        {"--split", "all", "train, validation or all"},
                        {"--shards", "", "files to write; of the training split if --split is all"},
                        {"--validation-shards", "", "files of the validation split if --split is all (default 128)"},
-                       {"--seed", "0", "of the new order of the records"},
+                       {"--seed", "0", "seed of the new order of the records"},
                        {"--no-shuffle", "", "keep the order of the records", {}, true},
                        {"--overwrite", "", "remove other shards in the output folder instead of refusing", {}, true},
-                       {"--threads", "0", "files written side by side; 0 = as many as there are cores"}},
+                       {"--threads", "0", "files written in parallel; 0: one per core"}},
                       arguments);
     if (flags.print_help_if_wanted()) return 0;
     dataset_tools::ReshardSettings settings;
@@ -87,7 +87,7 @@ int dataset_reshard(const std::string& called, const std::vector<std::string>& a
     }
     if (result.interrupted) {
         std::cout << "Stopped: " << result.shards_written + result.shards_kept
-                  << " shards are finished; run the same command again to go on with the others\n";
+                  << " shards are finished; run the same command again to continue with the others\n";
         return kInterruptedExitCode;
     }
     print_result(result, settings, seconds);

@@ -1,4 +1,4 @@
-// `cnntrain dataset verify`: is a data set whole and sound?
+// `cnntrain dataset verify`: checks that a data set is complete and undamaged.
 #include <algorithm>
 #include <array>
 #include <iostream>
@@ -59,7 +59,7 @@ int dataset_verify(const std::string& called, const std::vector<std::string>& ar
     const Flags flags(called,
                       {{"PATH", "", "a folder of TFRecord or CIFAR files, or one file", "--data-dir"},
                        {"--decode", "", "decode every image, too; a warning counts as an error", {}, true},
-                       {"--threads", "0", "files read side by side; 0 = as many as there are cores"}},
+                       {"--threads", "0", "files read in parallel; 0: one per core"}},
                       arguments);
     if (flags.print_help_if_wanted()) return 0;
     dataset_tools::VerifySettings settings;

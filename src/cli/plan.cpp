@@ -1,4 +1,4 @@
-// `cnntrain plan`: what the pipeline of a training line looks like, or what the line would reach on several processes.
+// `cnntrain plan`: draws the pipeline of a training command line, or predicts its speed on several processes.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -24,36 +24,45 @@ namespace {
 
 const std::vector<Flag>& own_flags() {
     static const std::vector<Flag> flags = {
-        {"--stages", "", "stages of the splits that are proposed (default: as many as the line has, or 2)"},
-        {"--memory-limit", "", "GB that each stage of the proposed splits may need at most"},
-        {"--profile", "", "file with the measured times of the functions; written when it is not there"},
-        {"--steps", "3", "weight updates that are measured"},
-        {"--no-measure", "", "times follow from FLOPs, unless the profile has them", {}, true},
-        {"--svg", "", "file for the chart as a drawing"},
-        {"--processes", "", "1,2,4...1024: predict images/s with so many processes, instead of stages ('...' doubles)"},
+        {"--stages", "", "stages of the proposed splits (default: those of the command line, or 2)"},
+        {"--memory-limit", "", "GB: memory limit of each stage of the proposed splits"},
+        {"--profile", "", "file with the functions' measured times; written if it does not exist"},
+        {"--steps", "", "number of weight updates to measure (default: 3, or 10 with --processes)"},
+        {"--no-measure", "", "estimate times from FLOPs unless the profile has them", {}, true},
+        {"--svg", "", "file for the chart"},
+        {"--processes", "",
+         "1,2,4...1024: predict samples/s with these numbers of processes, instead of stages ('...' doubles)"},
         {"--network", "", "between nodes: bandwidth and latency, such as 100Gbps,1.5us; 'measure' under mpirun"},
-        {"--ranks-per-node", "", "processes that share a node (default: 1, or those that mpirun started on one)"},
+        {"--ranks-per-node", "", "processes per node (default: 1, or as started by mpirun)"},
         {"--node-network", "", "between processes of a node (default: as fast as adding, 1us)"},
-        {"--adding-rate", "", "gradients that a process adds, such as 5GB/s (default: measured here)"},
-        {"--images-per-second", "", "of one process: all times are scaled to this rate, of another machine, say"},
+        {"--adding-rate", "", "speed at which a process adds gradients, such as 5GB/s (default: measured here)"},
+        {"--step-spread", "",
+         "standard deviation of a process's step, such as 5%: the slowest process decides (default: measured here)"},
+        {"--input-rate", "",
+         "samples/s that the input of a process delivers, as --dataset-benchmark prints them (default: enough)"},
+        {"--images-per-second", "", "rate of one process, for example on another machine; all times are scaled to it",
+         "--samples-per-second"},
     };
     return flags;
 }
 
-/// The options of a plan in full; all other words are the training line.
+/// True for words of the training command line: all but the options of `plan`, which must be written in full.
 bool of_line(const std::string& word, bool) {
-    return std::ranges::find(own_flags(), word.substr(0, word.find('=')), &Flag::name) == own_flags().end();
+    const std::string flag = word.substr(0, word.find('='));
+    return std::ranges::none_of(own_flags(), [&](const Flag& own) { return own.name == flag || own.alias == flag; });
 }
 
-/// "train", "train.py" and "some/folder/train.py" may stand before the options of the line; another command may not.
-void drop_command(std::vector<std::string>& line) {
-    if (line.empty() || line.front().starts_with('-')) return;
+/// Removes a leading "train", "train.py", "some/folder/train.py" or one for pretraining, and returns the command;
+/// refuses any other.
+config::Command taken_command(std::vector<std::string>& line) {
+    if (line.empty() || line.front().starts_with('-')) return config::Command::train;
     const config::Command command = config::command_named(line.front());
-    if (command != config::Command::train) {
-        throw Error(ErrorKind::usage,
-                    "cnntrain plan takes the options of 'train', not of '" + std::string(config::name(command)) + "'");
+    if (command != config::Command::train && command != config::Command::pretrain) {
+        throw Error(ErrorKind::usage, "cnntrain plan takes the options of 'train' or 'pretrain', not of '" +
+                                          std::string(config::name(command)) + "'");
     }
     line.erase(line.begin());
+    return command;
 }
 
 plan::PlanSettings settings_from(const Flags& flags) {
@@ -66,7 +75,8 @@ plan::PlanSettings settings_from(const Flags& flags) {
     plan::PlanSettings settings;
     settings.profile = text("--profile");
     settings.svg = text("--svg");
-    settings.steps = flags.integer("--steps", 1, kMostSteps);
+    settings.steps = flags.given("--processes") ? 10 : 3;
+    if (flags.given("--steps")) settings.steps = flags.integer("--steps", 1, kMostSteps);
     settings.measure = !flags.given("--no-measure");
     if (flags.given("--stages")) settings.stages = static_cast<std::int32_t>(flags.integer("--stages", 2, kMostStages));
     if (flags.given("--memory-limit"))
@@ -74,41 +84,45 @@ plan::PlanSettings settings_from(const Flags& flags) {
     return settings;
 }
 
-/// The line as the processes that are planned would read it.
-config::ParseResult parsed_line(const std::vector<std::string>& words, const Flags& flags) {
+/// Parses the training command line as the planned processes would.
+config::ParseResult parsed_line(config::Command command, const std::vector<std::string>& words, const Flags& flags) {
     config::Environment environment = config::process_environment();
     if (flags.given("--processes")) environment.launch.processes = parse_processes(flags.text("--processes")).back();
-    return tasks::parse_command_line(config::Command::train, words, environment);
+    config::ParseResult line = tasks::parse_command_line(command, words, environment);
+    if (!line.settings.main.trains) {
+        throw Error(ErrorKind::usage, "cnntrain plan is about training, and the line evaluates; leave out --evaluate");
+    }
+    return line;
 }
 
 constexpr const char* kExplanation =
-    "\nShows the stages of a training line, how long each of them takes, what it keeps in memory, the chart of the "
-    "schedule, "
-    "the\ntime of a weight update, and the splits that are best:\n"
+    "\nShows the stages of a training command line, the time and memory of each, the chart of the schedule,\n"
+    "the time of a weight update, and the best splits:\n"
     "  cnntrain plan train.py --model resnet --model-size 50 --dataset imagenet --generated-data --batch-norm "
     "--pipeline \\\n"
     "      --pipeline-splits stage3/unit1 --gradient-accumulation-count 8 --profile resnet50.json --svg chart.svg\n"
-    "For a line without --pipeline it proposes splits. With --processes it predicts what so many processes reach:\n"
+    "Without --pipeline, proposes splits. With --processes, predicts the speed of several processes:\n"
     "  cnntrain plan train.py --model resnet --model-size 50 --dataset imagenet --generated-data --batch-norm \\\n"
     "      --micro-batch-size 32 --processes 1,2,4...1024 --ranks-per-node 2 --network 100Gbps,1.5us --svg "
     "scaling.svg\n"
     "  mpirun -np 4 cnntrain plan train.py ... --processes 1...64 --network measure\n"
-    "Neither data nor checkpoints are looked for. All other options "
-    "are "
-    "those\nof `cnntrain train --help`.\n";
+    "BERT is planned alike:\n"
+    "  cnntrain plan pretrain --config pretrain_base_128_phase1 --generated-data --stages 2\n"
+    "Reads neither data nor checkpoints, except texts with classes, which it counts. All other options are those of\n"
+    "`cnntrain train --help` or `cnntrain pretrain --help`.\n";
 
 }  // namespace
 
 int plan_command(const Invocation& invocation) {
     const Flags flags(called(invocation), own_flags(), invocation.arguments, of_line);
     std::vector<std::string> words = flags.rest();
-    drop_command(words);
+    const config::Command command = taken_command(words);
     if (flags.print_help_if_wanted(kExplanation)) return 0;
     plan::PlanSettings settings = settings_from(flags);
     check_process_flags(flags);
     const std::optional<comm::World> world = comm::read_launched(comm::process_environment()).world;
     const bool is_first = !world || world->rank == 0;
-    const config::ParseResult line = parsed_line(words, flags);
+    const config::ParseResult line = parsed_line(command, words, flags);
     for (const std::string& notice : line.notices) {
         if (is_first) log::info(notice);
     }
@@ -117,7 +131,7 @@ int plan_command(const Invocation& invocation) {
     require_run_memory(line.settings, config::Command::plan);
     catch_stop_signals();
     if (flags.given("--processes")) settings.processes = process_plan(flags, world);
-    if (!is_first) return 0;  // one plan is enough
+    if (!is_first) return 0;  // only one process prints the plan
     plan::plan_training(task, line, settings, process_host(invocation));
     return 0;
 }

@@ -1,4 +1,4 @@
-// `cnntrain poprun`: several processes of a program, started with mpirun.
+// `cnntrain poprun`: starts a program in several processes through mpirun.
 #include "cnntrain/launch/poprun.h"
 
 #include <algorithm>
@@ -24,7 +24,7 @@ using launch::Plan;
 using launch::PoprunRequest;
 using launch::Verbosity;
 
-/// "text" is one line, "full-text" and "full-json" also name Open MPI.
+/// "text" prints one line; "full-text" and "full-json" add the version of Open MPI.
 void print_version(const std::string& format) {
     const std::string own = train::version_line();
     if (format == "text") {
@@ -40,7 +40,7 @@ void print_version(const std::string& format) {
     }
 }
 
-/// POPRUN_LOG_LEVEL says as much as -v and -vv.
+/// POPRUN_LOG_LEVEL has the same effect as -v and -vv.
 Verbosity wanted_verbosity(const PoprunRequest& request, const launch::Environment& environment) {
     const auto found = environment.find("POPRUN_LOG_LEVEL");
     if (found == environment.end()) return request.verbosity;
@@ -50,16 +50,21 @@ Verbosity wanted_verbosity(const PoprunRequest& request, const launch::Environme
     return level == "INFO" ? std::max(request.verbosity, Verbosity::info) : request.verbosity;
 }
 
+void warn_of_obstacles(const Plan& plan) {
+    for (const launch::Obstacle& obstacle : plan.obstacles)
+        log::warning("it could not be started here: " + obstacle.message);
+}
+
 int print_plan(const Plan& plan) {
     std::cout << launch::topology_text(plan);
     std::cout << launch::quoted(plan.open_mpi ? launch::mpirun_words(plan) : plan.program) << '\n' << std::flush;
-    for (const launch::Obstacle& obstacle : plan.obstacles)
-        log::warning("it could not be started here: " + obstacle.message);
+    warn_of_obstacles(plan);
     return 0;
 }
 
 int start(const PoprunRequest& request, const Plan& plan) {
-    if (!plan.obstacles.empty()) {
+    if (plan.only_describes) warn_of_obstacles(plan);
+    if (!plan.obstacles.empty() && !plan.only_describes) {
         const launch::Obstacle& first = plan.obstacles.front();
         std::cerr << "error: poprun: " << first.message << '\n';
         return first.exit_code;
@@ -72,7 +77,7 @@ int start(const PoprunRequest& request, const Plan& plan) {
     options.notes = &std::cerr;
     options.stop_requested = stop_requested;
     catch_stop_signals();
-    hold_exit(true);  // the instances have their work to save
+    hold_exit(true);  // the instances need time to save their state
     return launch::run_launch(plan, options);
 }
 

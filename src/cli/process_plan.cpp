@@ -27,7 +27,7 @@ std::int64_t ranks_per_node(const Flags& flags, std::int64_t otherwise) {
     return flags.given("--ranks-per-node") ? flags.integer("--ranks-per-node", 1, kMostRanksPerNode) : otherwise;
 }
 
-/// As given, with what was not given filled in.
+/// Describes the network from the flags; fills in defaults for those not given.
 void describe_network(const Flags& flags, plan::ProcessPlan& plan) {
     constexpr double kUsualLatencyMs = 1e-3;
     plan.ranks_per_node = ranks_per_node(flags, 1);
@@ -47,7 +47,7 @@ void describe_network(const Flags& flags, plan::ProcessPlan& plan) {
                          (rate_given ? "as given)" : "measured here)");
 }
 
-/// Between the ranks that mpirun started. They take no part in anything after that.
+/// Measures the network between the ranks that mpirun started. Only rank 0 continues after that.
 void measure_network(const Flags& flags, const std::optional<comm::World>& world, plan::ProcessPlan& plan) {
     for (const char* flag : {"--node-network", "--adding-rate"}) {
         if (flags.given(flag)) refuse("--network measure measures " + std::string(flag) + ", too; leave it out");
@@ -71,7 +71,7 @@ void measure_network(const Flags& flags, const std::optional<comm::World>& world
     plan.network_from = "measured between " + std::to_string(grid.processes) + " ranks, " +
                         std::to_string(grid.ranks_per_node) + " on a node: " + plan::measured_text(times);
     if (communicator->rank() == 0) {
-        std::cout << "Sums of gradients between these ranks, and what the model makes of the measured messages:\n"
+        std::cout << "Sums of gradients between these ranks, measured and as predicted from the measured messages:\n"
                   << plan::sums_text(times, grid) << '\n';
     }
     communicator->finish();
@@ -81,16 +81,16 @@ void measure_network(const Flags& flags, const std::optional<comm::World>& world
 
 void check_process_flags(const Flags& flags) {
     if (!flags.given("--processes")) {
-        for (const char* flag :
-             {"--network", "--ranks-per-node", "--node-network", "--adding-rate", "--images-per-second"}) {
-            if (flags.given(flag)) refuse(std::string(flag) + " says something about --processes, which is not given");
+        for (const char* flag : {"--network", "--ranks-per-node", "--node-network", "--adding-rate",
+                                 "--images-per-second", "--step-spread", "--input-rate"}) {
+            if (flags.given(flag)) refuse(std::string(flag) + " needs --processes");
         }
         return;
     }
     if (!flags.given("--network"))
         refuse("--processes needs --network, such as 100Gbps,1.5us, or 'measure' under mpirun");
     for (const char* flag : {"--stages", "--memory-limit"}) {
-        if (flags.given(flag)) refuse(std::string(flag) + " is about stages; with --processes none are shown");
+        if (flags.given(flag)) refuse(std::string(flag) + " applies to stages, which are not shown with --processes");
     }
 }
 
@@ -98,8 +98,11 @@ plan::ProcessPlan process_plan(const Flags& flags, const std::optional<comm::Wor
     plan::ProcessPlan plan;
     plan.counts = parse_processes(flags.text("--processes"));
     if (flags.given("--images-per-second")) {
-        plan.images_per_second = flags.number("--images-per-second", 1e-6, kMostImagesPerSecond);
+        plan.samples_per_second = flags.number("--images-per-second", 1e-6, kMostImagesPerSecond);
     }
+    if (flags.given("--step-spread")) plan.step_spread = parse_share(flags.text("--step-spread"), "--step-spread");
+    if (flags.given("--input-rate"))
+        plan.input_samples_per_second = flags.number("--input-rate", 1e-6, kMostImagesPerSecond);
     if (flags.text("--network") == kMeasure) {
         measure_network(flags, world, plan);
     } else {

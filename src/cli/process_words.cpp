@@ -56,7 +56,7 @@ void add_doublings(std::int64_t from, std::int64_t to, std::vector<std::int64_t>
     }
     const std::string range = std::to_string(from) + std::string(kDots) + std::to_string(to);
     if (to < from) refuse("--processes " + range + ": the first number must be the smaller one");
-    refuse("--processes " + range + " goes on doubling, which leads to " + std::to_string(count / 2) + " and " +
+    refuse("--processes " + range + " doubles from there on, which gives " + std::to_string(count / 2) + " and " +
            std::to_string(count) + ", not to " + std::to_string(to));
 }
 
@@ -65,7 +65,7 @@ struct Unit {
     double factor;
 };
 
-/// The number and the unit behind it, which is one of `units`; empty otherwise.
+/// A number followed by one of `units`, as value times unit; empty for any other word.
 template <std::size_t N> std::optional<double> quantity(std::string_view word, const Unit (&units)[N]) {
     double value = 0;
     const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
@@ -76,7 +76,7 @@ template <std::size_t N> std::optional<double> quantity(std::string_view word, c
     return value * found->factor;
 }
 
-/// In bytes per ms.
+/// Result in bytes per ms.
 std::optional<double> bandwidth_of(std::string_view word) {
     constexpr double kByte = 1e-3;
     constexpr double kBit = kByte / 8;
@@ -86,19 +86,22 @@ std::optional<double> bandwidth_of(std::string_view word) {
         {"Gbit/s", 1e9 * kBit}, {"Tbit/s", 1e12 * kBit}, {"B/s", kByte},         {"kB/s", 1e3 * kByte},
         {"MB/s", 1e6 * kByte},  {"GB/s", 1e9 * kByte},   {"TB/s", 1e12 * kByte},
     };
+    constexpr double kLeast = kByte;
+    constexpr double kMost = 1e18 * kByte;
     const std::optional<double> value = quantity(word, kUnits);
-    return value && *value > 0 ? value : std::nullopt;
+    return value && *value >= kLeast && *value <= kMost ? value : std::nullopt;
 }
 
-/// In ms.
+/// Result in ms.
 std::optional<double> latency_of(std::string_view word) {
     static constexpr Unit kUnits[] = {{"s", 1e3}, {"ms", 1}, {"us", 1e-3}, {"\u00b5s", 1e-3}, {"ns", 1e-6}};
+    constexpr double kHourMs = 3.6e6;
     const std::optional<double> value = quantity(word, kUnits);
-    return value && *value >= 0 ? value : std::nullopt;
+    return value && *value >= 0 && *value <= kHourMs ? value : std::nullopt;
 }
 
 constexpr const char* kBandwidths =
-    "a bandwidth above 0 in bps, B/s or with k, M, G or T before these (100Gbps is 12.5GB/s)";
+    "a bandwidth from 1B/s to 1000000TB/s, in bps, B/s or with k, M, G or T before these (100Gbps is 12.5GB/s)";
 
 }  // namespace
 
@@ -125,7 +128,8 @@ plan::Link parse_link(std::string_view text, std::string_view flag) {
     const std::optional<double> bandwidth = bandwidth_of(words[0]);
     if (!bandwidth) refuse(std::string(flag) + " expects first " + kBandwidths + got());
     const std::optional<double> latency = latency_of(words[1]);
-    if (!latency) refuse(std::string(flag) + " expects second a latency in s, ms, us or ns" + got());
+    if (!latency)
+        refuse(std::string(flag) + " expects second a latency of at most an hour, in s, ms, us or ns" + got());
     return {*latency, *bandwidth};
 }
 
@@ -133,6 +137,14 @@ double parse_bandwidth(std::string_view text, std::string_view flag) {
     const std::optional<double> bandwidth = bandwidth_of(trimmed(text));
     if (!bandwidth) refuse(std::string(flag) + " expects " + kBandwidths + "; got '" + std::string(text) + "'");
     return *bandwidth;
+}
+
+double parse_share(std::string_view text, std::string_view flag) {
+    static constexpr Unit kUnits[] = {{"", 1}, {"%", 1e-2}};
+    const std::optional<double> share = quantity(trimmed(text), kUnits);
+    if (!share || *share < 0 || *share > 1)
+        refuse(std::string(flag) + " expects a share from 0 to 1, such as 5% or 0.05; got '" + std::string(text) + "'");
+    return *share;
 }
 
 }  // namespace cnntrain::cli

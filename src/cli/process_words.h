@@ -1,4 +1,4 @@
-// How numbers of processes and networks are written on a command line.
+// Parses numbers of processes and network speeds.
 #pragma once
 
 #include <cstdint>
@@ -9,15 +9,18 @@
 
 namespace cnntrain::cli {
 
-/// "8", "1,2,6", "1,2,4...1024": `...` goes on doubling. Ascending, without repetitions. Error(usage) for what is no
-/// such list.
+/// Parses "8", "1,2,6" or "1,2,4...1024", where `...` continues by doubling. The result is ascending and without
+/// duplicates. Throws Error(usage) for any other text.
 std::vector<std::int64_t> parse_processes(std::string_view text);
 
-/// "100Gbps,1.5us": bandwidth in bit/s (bps, bit/s) or byte/s (B/s) with k, M, G or T before it, then latency in s, ms,
-/// us or ns. `flag` is named in Error(usage).
+/// Parses "100Gbps,1.5us": a bandwidth in bit/s (bps, bit/s) or byte/s (B/s) with prefix k, M, G or T, from 1 B/s to
+/// 1e18 B/s, and a latency in s, ms, us or ns of at most an hour. Error(usage) names `flag`.
 plan::Link parse_link(std::string_view text, std::string_view flag);
 
-/// "12.5GB/s" alone, in bytes per ms.
+/// Parses a bandwidth such as "12.5GB/s". Result in bytes per ms.
 double parse_bandwidth(std::string_view text, std::string_view flag);
+
+/// Parses "5%" or "0.05": a share from 0 to 1.
+double parse_share(std::string_view text, std::string_view flag);
 
 }  // namespace cnntrain::cli

@@ -1,4 +1,5 @@
 #include <fcntl.h>
+#include <poll.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -36,8 +37,8 @@ struct CommandEntry {
     int (*run)(const Invocation&);
 };
 
-/// Names, script names and help lines are config::commands(); this is what they do. A command without a row is one that
-/// a task serves, or not available yet.
+/// The functions behind config::commands(), which holds names, script names and help lines. A command without a row
+/// here is implemented by tasks or not available.
 constexpr std::array<CommandEntry, 8> kCommands = {{
     {config::Command::restore, restore_command},
     {config::Command::average, average_command},
@@ -59,7 +60,7 @@ bool is_available(config::Command command) {
     return entry(command) != nullptr || tasks::serves(command);
 }
 
-/// `options`: behind --version.
+/// `options`: the words after --version.
 int print_version(const std::vector<std::string>& options) {
     const bool verbose = options == std::vector<std::string>{"--verbose"};
     if (!verbose && !options.empty()) {
@@ -74,7 +75,7 @@ int print_version(const std::vector<std::string>& options) {
     return 0;
 }
 
-/// Programs of another project that answer to their scripts' names alone, with that project's flags.
+/// Programs of another project. They are selected by script name only and take that project's flags.
 struct ForeignProgram {
     std::string_view script;
     std::string_view help;
@@ -86,14 +87,14 @@ constexpr ForeignProgram kForeignPrograms[] = {
     {config::kRecipeScripts[1], "its evaluation: top-1 and top-5 accuracy", resnet_eval_command},
 };
 
-/// Null when there is none.
+/// Null if there is none.
 const ForeignProgram* foreign_program(std::string_view word) {
     const std::string_view file = last_part(word);
     const auto* const found = std::ranges::find(kForeignPrograms, file, &ForeignProgram::script);
     return found == std::end(kForeignPrograms) ? nullptr : found;
 }
 
-/// With the blanks that bring what follows into a column.
+/// Indents the name and pads it to the column where its description starts.
 std::string in_column(std::string_view name) {
     constexpr std::size_t kColumn = 14;
     std::string line = "  " + std::string(name);
@@ -119,18 +120,19 @@ void print_overview() {
         std::cout << in_column(foreign.script) << foreign.help << '\n';
     std::cout << "\nTopics of cnntrain help:\n"
               << list_of_topics()
-              << "\ncnntrain help <command>, or <command> --help, lists the options of a command.\n"
-                 "cnntrain --version --verbose says what this machine computes with.\n";
+              << "\n"
+                 "cnntrain help <command>, or <command> --help, lists the options of a command.\n"
+                 "cnntrain --version --verbose describes this machine and its fastest arithmetic.\n";
 }
 
-/// "python3 -m examples_utils benchmark" with python3 replaced leaves an "-m".
+/// "python3 -m examples_utils benchmark" with python3 replaced by cnntrain leaves a leading "-m".
 std::vector<std::string> without_module_switch(std::vector<std::string> words) {
     if (words.size() > 1 && words.front() == "-m") words.erase(words.begin());
     return words;
 }
 
-/// A process that a launcher started beside others on this machine takes its share of the cores before it has a second
-/// thread. Commands that start other processes leave them to these.
+/// Restricts a process that a launcher started together with others on this machine to its share of the cores. Must run
+/// before the process has a second thread. Commands that start other processes keep all cores for those.
 void take_core_share(config::Command command) {
     if (command == config::Command::poprun || command == config::Command::benchmark) return;
     const comm::Environment environment = comm::process_environment();
@@ -146,7 +148,7 @@ bool is_command(std::string_view word) {
            std::ranges::find(config::commands(), word, &config::CommandInfo::name) != config::commands().end();
 }
 
-/// "help train" and "help dataset cifar" become "train --help" and "dataset cifar --help"; "help TOPIC" stays.
+/// "help train" and "help dataset cifar" become "train --help" and "dataset cifar --help"; "help TOPIC" is unchanged.
 std::vector<std::string> with_help_last(std::vector<std::string> words) {
     if (words.size() < 2 || words.front() != "help") return words;
     words.erase(words.begin());
@@ -171,6 +173,7 @@ int dispatch(const std::string& program, const std::vector<std::string>& typed) 
     }
     if (words.front() == "--version") return print_version({words.begin() + 1, words.end()});
     require_kernel_instructions(this_processor());
+    require_stack();
     Invocation invocation{{words.begin() + 1, words.end()}, program, words.front()};
     for (const std::string& word : words) {
         invocation.command_line += " " + word;
@@ -188,7 +191,7 @@ int dispatch(const std::string& program, const std::vector<std::string>& typed) 
     return found != nullptr ? found->run(invocation) : task_command(command, invocation);
 }
 
-/// What the machine does not give is an error of its own kind, and no defect.
+/// Reports exhausted machine resources as an error kind of its own, not as an internal error.
 int dispatch_within_limits(const std::string& program, const std::vector<std::string>& typed) {
     try {
         return dispatch(program, typed);
@@ -207,18 +210,18 @@ int dispatch_within_limits(const std::string& program, const std::vector<std::st
     }
 }
 
-/// A closed standard stream would give its number to the first file that is opened, and text for the user would go
-/// there.
+/// Opens /dev/null for closed standard streams. Otherwise the first file opened would get a standard stream's number
+/// and receive text meant for the user.
 void keep_standard_streams_open() {
     for (int stream = 0; stream <= STDERR_FILENO; ++stream) {
-        if (::fcntl(stream, F_GETFD) == -1) static_cast<void>(::open("/dev/null", O_RDWR));  // the lowest free number
+        if (::fcntl(stream, F_GETFD) == -1) static_cast<void>(::open("/dev/null", O_RDWR));  // lowest free number
     }
 }
 
 extern "C" void ignore_signal(int) {}
 
-/// At a limit on the size of files a write then fails like one on a full disk. A handler and not SIG_IGN, which the
-/// processes that `benchmark` starts would inherit.
+/// Ignores SIGXFSZ, so that a write beyond the file size limit fails like one on a full disk. Uses a handler rather
+/// than SIG_IGN because processes that `benchmark` starts would inherit SIG_IGN.
 void outlive_file_size_limit() {
     struct sigaction action = {};
     action.sa_handler = ignore_signal;
@@ -227,7 +230,7 @@ void outlive_file_size_limit() {
     sigaction(SIGXFSZ, &action, nullptr);
 }
 
-/// The program has a link to it called poprun.
+/// Supports a link named poprun to this program.
 std::vector<std::string> with_linked_command(const std::string& program, std::vector<std::string> words) {
     const std::string_view link = config::name(config::Command::poprun);
     if (last_part(program) == link) words.insert(words.begin(), std::string(link));
@@ -251,11 +254,27 @@ int run_reporting_errors(const std::string& program, const std::vector<std::stri
     }
 }
 
+bool reader_has_gone(int stream) {
+    pollfd end{stream, POLLOUT, 0};
+    return ::poll(&end, 1, 0) > 0 && (end.revents & POLLERR) != 0;
+}
+
+int print_lost_output() {
+    if (reader_has_gone(STDOUT_FILENO)) {
+        return print_error(
+            "whoever read the standard output has gone, as 'head' does when it has its lines: the rest of the text is "
+            "lost",
+            ErrorKind::storage);
+    }
+    return print_error("the standard output could not be written (a full disk?): what is there is not complete",
+                       ErrorKind::storage);
+}
+
 }  // namespace
 
 int print_error(const std::string& message, ErrorKind kind) {
     std::cout << std::flush;
-    std::cerr << "error: " + message + '\n';  // in one piece, whatever other processes write there
+    std::cerr << "error: " + message + '\n';  // one write, so that output of other processes cannot split the line
     return exit_code(kind);
 }
 
@@ -271,9 +290,7 @@ int run_program(const std::string& program, const std::vector<std::string>& word
     outlive_file_size_limit();
     const int code = run_reporting_errors(program, with_linked_command(program, words));
     std::cout.flush();
-    if (code != 0 || std::cout.good()) return code;
-    return print_error("the standard output could not be written (a full disk?): what is there is not complete",
-                       ErrorKind::storage);
+    return code != 0 || std::cout.good() ? code : print_lost_output();
 }
 
 }  // namespace cnntrain::cli

@@ -19,15 +19,15 @@ namespace {
 
 constexpr std::int64_t kMostImages = 1'000'000'000;
 
-/// The published run: 90 epochs of 1 280 000 images in batches of 512 workers x 48 images.
+/// The published run: 90 epochs of 1 280 000 images with a batch size of 512 workers x 48 images.
 constexpr std::int64_t kBatch = 24576;
 constexpr std::int64_t kSteps = 4680;
 
-/// What becomes of a flag.
+/// How a flag is translated.
 enum class Meaning {
-    option,  // `option` takes its value as it is
-    read,    // see the code below
-    idle,    // nothing: it steers what is not there
+    option,  // its value is passed to `option` unchanged
+    read,    // translated by the code below
+    idle,    // has no effect: it controls something that does not exist here
 };
 
 struct RecipeFlag {
@@ -38,13 +38,13 @@ struct RecipeFlag {
 
 using FlagTable = std::span<const RecipeFlag>;
 
-constexpr std::string_view kIdleHelp = "accepted, without meaning here";
+constexpr std::string_view kIdleHelp = "accepted, without effect here";
 
 constexpr RecipeFlag kBothPrograms[] = {
     {{"--data-dir", "", "folder with the TFRecord files"}, Meaning::option, "--data-dir"},
     {{"--model-dir", "", "folder of the run: checkpoints and logs"}},
     {{"--resnet-depth", "50", "size of the network"}, Meaning::option, "--model-size"},
-    {{"--num-intra-threads", "0", "threads that compute; 0: as many as there are cores"}},
+    {{"--num-intra-threads", "0", "compute threads; 0: one per core"}},
     {{"--use-tpu", "false", "must be false"}},
     {{"--num-inter-threads", "", kIdleHelp}, Meaning::idle},
     {{"--kmp-blocktime", "", kIdleHelp}, Meaning::idle},
@@ -53,10 +53,10 @@ constexpr RecipeFlag kBothPrograms[] = {
 };
 
 constexpr RecipeFlag kMain[] = {
-    {{"--train-batch-size", "24576", "images of a weight update, of all processes together"}},
+    {{"--train-batch-size", "24576", "images per weight update, over all processes"}},
     {{"--train-steps", "4680", "weight updates"}, Meaning::option, "--iterations"},
-    {{"--micro-batch-size", "48", "of them at most so many at once in each process, the others one after another"}},
-    {{"--weight-decay", "5e-5", "of all weights but those of norms"}, Meaning::option, "--weight-decay"},
+    {{"--micro-batch-size", "48", "maximum number of these that a process handles at once"}},
+    {{"--weight-decay", "5e-5", "of all weights except those of norms"}, Meaning::option, "--weight-decay"},
     {{"--momentum", "0.9", "of the gradients"}, Meaning::option, "--momentum"},
     {{"--label-smoothing", "0", "of the targets"}, Meaning::option, "--label-smoothing"},
     {{"--eval-batch-size", "", kIdleHelp}, Meaning::idle},
@@ -68,12 +68,12 @@ constexpr RecipeFlag kEval[] = {
     {{"--eval-batch-size", "200", "images at once"}, Meaning::option, "--micro-batch-size"},
 };
 
-/// The network and its arithmetic, in training and evaluation. The recipe's text names ResNet-50 on ImageNet; batch
-/// norm and images of mean 0 and deviation 1 are those of the programs that it changes, 32 bits what TensorFlow had on
-/// CPUs then.
+/// The network and its numerics, in training and evaluation. The recipe's text names ResNet-50 on ImageNet. Batch norm
+/// and images of mean 0 and deviation 1 come from the programs that the recipe modifies. Float32 was TensorFlow's
+/// format on CPUs at that time.
 constexpr std::string_view kNetwork[] = {"--model",           "resnet",      "--dataset", "imagenet", "--batch-norm",
                                          "--normalise-input", "--precision", "32.32"};
-/// From the recipe's text.
+/// Taken from the recipe's text.
 constexpr std::string_view kRecipe[] = {"--BN-decay",
                                         "0.95",
                                         "--lr-schedule",
@@ -85,8 +85,8 @@ constexpr std::string_view kRecipe[] = {"--BN-decay",
                                         "--abs-learning-rate",
                                         "4.8",
                                         "--no-validation"};
-/// Nesterov's momentum is that of the programs that the recipe changes. A log line for each update gives each a
-/// learning rate of its own; as many checkpoints are kept as TensorFlow's Estimator keeps.
+/// Nesterov momentum comes from the programs that the recipe modifies. One log line per update gives each update its
+/// own learning rate. TensorFlow's Estimator keeps five checkpoints.
 constexpr std::string_view kTraining[] = {"--optimiser", "nesterov", "--loss-scaling", "1",
                                           "--log-freq",  "1",        "--keep-ckpts",   "5"};
 
@@ -112,8 +112,8 @@ bool is_flag(std::string_view word) {
     return (word.starts_with("--") && word.size() > 2) || word == "-h";
 }
 
-/// The words that our own command reads. Only these programs write flags with underscores: one that is not in the table
-/// is a slip. A word that is no flag belongs to the option before it.
+/// Recognises the words that `cnntrain` itself reads. Only the recipe's programs spell flags with underscores, so such
+/// a flag that is not in the table is a typing error. A word that is not a flag belongs to the preceding option.
 Flags::Foreign ours(const std::string& called, const std::vector<RecipeFlag>& table) {
     return [&](const std::string& word, bool follows) {
         if (!is_flag(word) && !follows)
@@ -143,7 +143,7 @@ void refuse_tpu(const Flags& flags) {
                                             ": there are no TPUs here; leave it out or give --use_tpu=False");
 }
 
-/// As these programs write it: "--num_inter_threads".
+/// The spelling of the recipe's programs: "--num_inter_threads".
 std::string as_typed(std::string_view flag) {
     std::string name(flag);
     std::replace(name.begin() + 2, name.end(), '-', '_');
@@ -154,7 +154,7 @@ std::string model_dir(const Flags& flags) {
     return without_trailing_slashes(flags.text("--model-dir"));
 }
 
-/// What both programs have in common.
+/// Translates the flags that both programs have.
 void translate_common(RecipeLine& line, const Flags& flags, const std::vector<RecipeFlag>& table,
                       const RecipeHost& host) {
     refuse_tpu(flags);
@@ -171,7 +171,7 @@ void translate_common(RecipeLine& line, const Flags& flags, const std::vector<Re
         line.notices.push_back("--num_intra_threads " + std::to_string(threads) + " counts as " +
                                std::to_string(usable) + ", the cores that this process may use");
     }
-    if (!idle.empty()) line.notices.push_back("without meaning here: " + listed(idle));
+    if (!idle.empty()) line.notices.push_back("without effect here: " + listed(idle));
 }
 
 [[noreturn]] void refuse_workers(std::int64_t batch, std::int64_t workers) {
@@ -197,7 +197,7 @@ void translate_batch(RecipeLine& line, const Flags& flags, const RecipeHost& hos
                            counted(host.workers, "worker"));
 }
 
-/// The schedule stands in the recipe's source, whatever the flags say.
+/// Notes that the schedule is fixed in the recipe's source and does not depend on the flags.
 void mention_schedule(RecipeLine& line, const Flags& flags) {
     const bool published =
         flags.integer("--train-batch-size", 1) == kBatch && flags.integer("--train-steps", 1) == kSteps;
@@ -208,17 +208,18 @@ void mention_schedule(RecipeLine& line, const Flags& flags) {
                            "--warmup-start-learning-rate change them");
 }
 
-/// The same line goes on where it was stopped, as TensorFlow's Estimator does.
+/// The same command line resumes a stopped run, as with TensorFlow's Estimator.
 void translate_run_folder(RecipeLine& line, const std::string& model_dir, const FileSystem& files) {
     const std::optional<checkpoint::Found> found = checkpoint::latest(files, model_dir);
     append(line.options, found ? "--restore-path" : "--logs-path", model_dir);
     if (!found) return;
     line.notices.push_back(model_dir + " holds " + found->name +
-                           ": the run goes on from there, exactly as if it had not been stopped; for a new run choose "
-                           "another --model_dir");
+                           ": the run continues from there, exactly as if it had not been stopped; for a new run "
+                           "choose another --model_dir");
 }
 
-/// The line of a program with these flags of its own. `translate` adds what is not common to both.
+/// Translates a command line with the program's own flags `own`. `translate` handles what the two programs do not
+/// share.
 RecipeLine recipe_line(const std::string& called, FlagTable own, const std::vector<std::string>& words,
                        const RecipeHost& host, const std::function<void(RecipeLine&, const Flags&)>& translate) {
     const std::vector<RecipeFlag> table = joined(own, kBothPrograms);
@@ -235,7 +236,7 @@ RecipeLine recipe_line(const std::string& called, FlagTable own, const std::vect
 std::string help(const std::string& called, FlagTable own, std::string_view command) {
     return Flags(called, plain(joined(own, kBothPrograms)), {}).help() +
            "\nFlags may be written with underscores. Options of `cnntrain " + std::string(command) +
-           "` may be given, too, and win; cnntrain " + std::string(command) + " --help lists them.\n";
+           "` may be given too and take precedence; cnntrain " + std::string(command) + " --help lists them.\n";
 }
 
 }  // namespace
@@ -294,7 +295,7 @@ RecipeLine resnet_eval_line(const std::string& called, const std::vector<std::st
         const std::string folder = model_dir(flags);
         const std::optional<checkpoint::Found> found = checkpoint::latest(files, folder);
         append(line.options, "--restore-path", found ? found->path : folder);
-        // A folder of its own: a training may be writing into the run's.
+        // A separate folder, because a training run may be writing into the run's own.
         append(line.options, "--logs-path", folder + "/eval");
     });
 }

@@ -22,8 +22,8 @@ namespace cnntrain::cli {
 
 namespace {
 
-/// The processes that a launcher started work together where they train; evaluations do so under poprun only: those of
-/// a plain mpirun line are measurements beside each other.
+/// Processes started together train together. In validation they work together only under poprun; plain mpirun
+/// processes each validate independently, as does every process in inference.
 config::Launch launch_of(config::Command command, const comm::Launched& launched) {
     config::Launch launch;
     using config::Command;
@@ -37,10 +37,10 @@ config::Launch launch_of(config::Command command, const comm::Launched& launched
     return launch;
 }
 
-// A launcher may end all processes as soon as one has ended with an error, so what is to be told is told before another
-// process can end because of it.
+// A launcher may kill all processes when one exits with an error, so each error is printed before any process can exit
+// because of it.
 
-/// The first process tells it. If the others do not hear that it has come so far, they tell it, too.
+/// Rank 0 prints; other ranks print only if rank 0 cannot be reached.
 int tell_error_of_all(comm::Communicator& communicator, const train::ErrorOfAll& error) {
     if (communicator.rank() == 0) print_error(error.what(), error.kind());
     try {
@@ -51,7 +51,7 @@ int tell_error_of_all(comm::Communicator& communicator, const train::ErrorOfAll&
     return exit_code(error.kind());
 }
 
-/// Tells its error when this process fails, and then ends the others' waiting.
+/// Prints this process's error if it fails, then releases the processes that wait for it.
 int run_with_peers(const std::shared_ptr<comm::Communicator>& communicator, const std::function<int()>& run) {
     try {
         const int code = run();
@@ -69,11 +69,11 @@ int run_with_peers(const std::shared_ptr<comm::Communicator>& communicator, cons
     }
 }
 
-/// What poprun's instances print besides the first, with a task that has all of them print and one that leaves it to
-/// the options.
+/// Which processes besides the first print. Some tasks print the training in every process under poprun; for others the
+/// options decide. The result of a validation is that of all processes and is printed once.
 bool prints(const config::ParseResult& arguments, bool by_poprun) {
-    if (arguments.launch.index == 0) return true;
-    return tasks::row_of(arguments).every_process_prints ? by_poprun : arguments.settings.logging.all_instances;
+    if (arguments.launch.index == 0 || arguments.settings.logging.all_instances) return true;
+    return tasks::row_of(arguments).every_process_prints && by_poprun && arguments.settings.main.trains;
 }
 
 }  // namespace
@@ -121,7 +121,7 @@ int parse_and_run(config::Command command, const Invocation& invocation,
     if (arguments.wants_dry_run) return 0;
     require_run_memory(arguments.settings, command);
     train::Host host = process_host(invocation);
-    if (launched.world) host.terminal_width = 0;  // mpirun gives its processes terminals whose lines go to files
+    if (launched.world) host.terminal_width = 0;  // under mpirun, a terminal may be a file
     if (arguments.launch.processes > 1) {
         host.communicator = comm::make_mpi_communicator({.timeout_seconds = arguments.settings.comm.timeout_seconds});
         host.reports = prints(arguments, launched.popdist.has_value());

@@ -15,13 +15,13 @@ namespace cnntrain::cli {
 
 namespace {
 
-/// One request may come as two signals: timeout(1) and batch systems send them to the process and to its group.
+/// One stop request may arrive as two signals: timeout(1) and batch systems signal the process and its group.
 constexpr std::int64_t kSameRequestNs = 1'000'000'000;
-/// What a run has to stop by itself; a second later whoever waits for it sees it gone.
+/// Time for a run to stop by itself. Whoever waits for the process sees it end about a second later at most.
 constexpr unsigned kSecondsToStop = 4;
 
-// What a handler may write and a run may read.
-std::atomic<std::int64_t> stop_time_ns{0};  // of the first signal; 0: none yet
+// Shared between signal handlers and the run.
+std::atomic<std::int64_t> stop_time_ns{0};  // time of the first signal; 0: none so far
 std::atomic<bool> exit_held{false};
 static_assert(std::atomic<std::int64_t>::is_always_lock_free && std::atomic<bool>::is_always_lock_free);
 
@@ -37,14 +37,14 @@ extern "C" void on_stop_signal(int) {
     if (now_ns - first >= kSameRequestNs) _exit(kInterruptedExitCode);
 }
 
-/// The run has had its time. One that has work to save may hang in a console that nobody reads: the signal interrupts
-/// that.
+/// Ends the process when its time to stop is over. If it still has work to save, it may be blocked on a console that
+/// nobody reads: a signal each second interrupts the blocked call.
 extern "C" void on_alarm(int) {
     if (exit_held) {
         alarm(1);
         return;
     }
-    constexpr std::string_view kText = "stopped by a signal, in the middle of what it was doing\n";
+    constexpr std::string_view kText = "stopped by a signal before the current step was complete\n";
     const ssize_t ignored = write(STDERR_FILENO, kText.data(), kText.size());
     static_cast<void>(ignored);
     _exit(kInterruptedExitCode);

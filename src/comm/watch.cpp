@@ -9,7 +9,7 @@
 namespace cnntrain::comm {
 namespace {
 
-/// The part of the timeout that is reserved for the roll call.
+/// The part of the timeout reserved for the roll call.
 double roll_call_seconds(double timeout_seconds) {
     return std::min(2.0, timeout_seconds / 4);
 }
@@ -18,7 +18,8 @@ auto as_duration(double seconds) {
     return std::chrono::duration_cast<std::chrono::steady_clock::duration>(std::chrono::duration<double>(seconds));
 }
 
-/// "rank 3", "ranks 1, 2 and 5"; of many the first eight.
+}  // namespace
+
 std::string ranks_text(const std::vector<int>& ranks) {
     constexpr std::size_t kMost = 8;
     std::string text = ranks.size() == 1 ? "rank " : "ranks ";
@@ -30,8 +31,6 @@ std::string ranks_text(const std::vector<int>& ranks) {
     if (shown < ranks.size()) text += " and " + std::to_string(ranks.size() - shown) + " more";
     return text;
 }
-
-}  // namespace
 
 std::string Operation::text() const {
     std::string text = name;
@@ -60,7 +59,7 @@ Watch::Watch(Transport& transport, double timeout_seconds, const Operation& oper
 }
 
 void Watch::check() {
-    // One look at the clock for the whole check: this process may be stopped in its middle, which the next one finds.
+    // Reads the clock once per check: this process may be suspended during it, which the next check then detects.
     leave_out_pauses();
     read_notices();
     if (!calling_ && last_check_ >= roll_call_) call_roll();
@@ -73,7 +72,7 @@ void Watch::check() {
 }
 
 /// Checks follow each other within milliseconds. A longer gap means that this process did not run: a batch system
-/// suspended the job, or the machine slept. The others have then not run either, or have ended.
+/// suspended the job, or the machine slept. Then the other ranks have not run either, or have ended.
 void Watch::leave_out_pauses() {
     constexpr std::chrono::seconds kLongestGap{1};
     const Clock::time_point now = Clock::now();
@@ -95,12 +94,12 @@ void Watch::read_notices() {
             called = true;
         }
     }
-    // A rank that leaves during the roll call was present; a rank that left before it is the cause of this wait.
+    // A rank that leaves during the roll call was present; a rank that left before it caused this wait.
     if (!calling_ && is_let_down()) fail_left();
     if (called && !calling_) call_roll();
 }
 
-/// A rank that left after its part of this operation has sent all that the others wait for.
+/// A rank that left after its part of this operation has sent everything that the others wait for.
 bool Watch::is_let_down() const {
     return std::ranges::any_of(left_, [&](const auto& entry) { return entry.second.finished <= operation_.number; });
 }

@@ -24,7 +24,7 @@ struct Relation {
     pid_t parent = 0;
 };
 
-/// Every process that has not ended, from /proc.
+/// All running processes, from /proc.
 std::vector<Relation> running_processes() {
     std::vector<Relation> found;
     std::error_code ignored;
@@ -36,7 +36,7 @@ std::vector<Relation> running_processes() {
         std::ifstream file(folder.path() / "stat");
         std::string text;
         std::getline(file, text);
-        const std::size_t close = text.rfind(')');  // of the program's name, which may hold anything
+        const std::size_t close = text.rfind(')');  // of the program's name, which may contain any character
         if (close == std::string::npos) continue;
         char state = ' ';
         if (std::sscanf(text.c_str() + close + 1, " %c %d", &state, &relation.parent) != 2) continue;
@@ -107,10 +107,11 @@ private:
             if (!others_may_finish) limit_ = Clock::now() - std::chrono::seconds(1);
             next_ = Next::kill;
         }
-        if (ended < 0) _exit(0);  // nobody is left
+        if (ended < 0) _exit(0);  // no process is left
     }
 
-    /// Kills a leader that has started others and stays for long after them.
+    /// Ends the processes that the leader's children have left, and kills a leader that has started other processes and
+    /// stays long after they have ended.
     void watch_leader() {
         constexpr std::chrono::milliseconds kBetweenLooks{500};
         const Clock::time_point now = Clock::now();
@@ -119,10 +120,26 @@ private:
         if (!descendants(order_.leader).empty()) {
             has_started_others_ = true;
             last_seen_with_others_ = now;
+        } else if (end_orphans()) {
+            has_started_others_ = true;
+            last_seen_with_others_ = now;
         } else if (has_started_others_ && now > last_seen_with_others_ + kLeaderTime) {
             stays_behind_ = true;
             kill(order_.leader, SIGKILL);
         }
+    }
+
+    /// Background processes of processes that have ended: they keep the pipes open on which mpirun waits. The first
+    /// call that finds some leaves them a moment, the second one asks them to end, each later one kills them. False
+    /// when there are none.
+    bool end_orphans() {
+        std::vector<pid_t> orphans = descendants(getpid());
+        std::erase(orphans, order_.leader);
+        if (orphans.empty()) return false;
+        constexpr int kAsks = 1;
+        if (looks_at_orphans_ >= kAsks) signal_all(orphans, looks_at_orphans_ == kAsks ? SIGTERM : SIGKILL);
+        ++looks_at_orphans_;
+        return true;
     }
 
     void wait_for_stop() {
@@ -142,7 +159,7 @@ private:
         }
     }
 
-    /// False when there are none.
+    /// Returns false if there are none.
     bool ask_marked() const {
         bool any = false;
         for (const pid_t process : descendants(order_.leader)) {
@@ -166,6 +183,7 @@ private:
     bool leader_ended_ = false;
     bool has_started_others_ = false;
     bool stays_behind_ = false;
+    int looks_at_orphans_ = 0;
     Clock::time_point next_look_ = Clock::now();
     Clock::time_point last_seen_with_others_;
     Next next_ = Next::nothing;

@@ -22,7 +22,7 @@ constexpr std::size_t kMostHosts = 65'536;
     throw Error(ErrorKind::usage, "poprun: the hosts '" + std::string(list) + "': " + why);
 }
 
-/// At commas that are not in brackets.
+/// Splits at commas outside brackets.
 std::vector<std::string_view> split_hosts(std::string_view list) {
     std::vector<std::string_view> items;
     std::size_t begin = 0;
@@ -55,7 +55,7 @@ std::optional<unsigned> whole_number(std::string_view text) {
     return value;
 }
 
-/// The numbers of "0-2", or of "4", with as many digits as the first has.
+/// The numbers of "0-2", or of "4", with as many digits as the first one has.
 std::vector<std::string> numbers_of(std::string_view range, std::string_view list) {
     const std::size_t dash = range.find('-');
     const std::string_view first_text = range.substr(0, dash);
@@ -81,7 +81,7 @@ bool is_address(int family, const std::string& text) {
     return inet_pton(family, text.c_str(), address.data()) == 1;
 }
 
-/// Mistakes that both kinds of names can have.
+/// Describes mistakes that names of hosts and networks may have.
 std::string why_not_replaced(const std::string& name) {
     if (name.empty()) return "an empty name";
     if (name.find('$') != std::string::npos) return "a variable that is not set, or that quotes protect from the shell";
@@ -133,22 +133,30 @@ std::string why_no_host(const std::string& name) {
     return plain ? "" : "host names have letters, digits, dots and hyphens only";
 }
 
-std::string why_no_networks(const std::string& list) {
+std::string why_malformed_networks(const std::string& list) {
     for (const std::string_view item : split_at_commas(list)) {
         const std::string name(item);
-        const std::string unreplaced = why_not_replaced(name);
-        if (!unreplaced.empty()) return unreplaced;
+        if (!why_not_replaced(name).empty()) continue;
         const std::size_t slash = name.find('/');
-        if (slash == std::string::npos) continue;  // an interface
+        const bool is_interface = slash == std::string::npos && !is_digits_and_dots(name);
+        if (is_interface) continue;
         constexpr unsigned kBits4 = 32;
         constexpr unsigned kBits6 = 128;
         const std::string address = name.substr(0, slash);
-        const auto bits = whole_number(std::string_view(name).substr(slash + 1));
+        const auto bits = slash == std::string::npos ? std::nullopt : whole_number(name.substr(slash + 1));
         const bool good = bits && ((is_address(AF_INET, address) && *bits <= kBits4) ||
                                    (is_address(AF_INET6, address) && *bits <= kBits6));
         if (!good) return "a subnet is written like 10.1.2.0/24";
     }
     return "";
+}
+
+std::string why_no_networks(const std::string& list) {
+    for (const std::string_view item : split_at_commas(list)) {
+        const std::string unreplaced = why_not_replaced(std::string(item));
+        if (!unreplaced.empty()) return unreplaced;
+    }
+    return why_malformed_networks(list);
 }
 
 }  // namespace cnntrain::launch

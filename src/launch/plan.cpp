@@ -1,4 +1,4 @@
-// Turns a poprun request into instances on hosts and the mpirun line that starts them.
+// Converts a poprun request to instances on hosts and to the mpirun command line that starts them.
 #include <algorithm>
 
 #include "cnntrain/base/cores.h"
@@ -20,7 +20,7 @@ constexpr int kUsage = 2;
 constexpr int kUnsupported = 4;
 constexpr int kNoProgram = 127;
 
-/// The divisors of `number` that are nearest to `wanted`, from below and above.
+/// The divisors of `number` nearest to `wanted`, below and above.
 Words nearest_divisors(int number, int wanted) {
     int below = std::min(wanted, number);
     while (number % below != 0)
@@ -65,7 +65,7 @@ Words network_choices(Words words) {
     return values;
 }
 
-/// Everything in the launcher's part of the line that nobody can reach.
+/// Checks all hosts and networks in the launcher's options for names that cannot be valid.
 void check_places(const PoprunRequest& request, bool here) {
     Words mistakes;
     const auto check = [&](const std::string& option, const std::string& text, const std::string& why) {
@@ -75,12 +75,12 @@ void check_places(const PoprunRequest& request, bool here) {
         check("--host", host, why_no_host(host));
     if (!request.vipu_server_host.empty())
         check("--vipu-server-host", request.vipu_server_host, why_no_host(request.vipu_server_host));
-    if (!request.host_subnet.empty() && !here)
-        check("--host-subnet", request.host_subnet, why_no_networks(request.host_subnet));
+    const auto why_networks_are_wrong = here ? why_malformed_networks : why_no_networks;
+    if (!request.host_subnet.empty())
+        check("--host-subnet", request.host_subnet, why_networks_are_wrong(request.host_subnet));
     for (const Words* words : {&request.global_args, &request.local_args}) {
-        if (here) break;  // these are left out
         for (const std::string& networks : network_choices(*words))
-            check("--mca", networks, why_no_networks(networks));
+            check("--mca", networks, why_networks_are_wrong(networks));
     }
     if (!mistakes.empty()) refuse_line("names of hosts and networks that cannot be right:" + joined(mistakes, ""));
 }
@@ -109,7 +109,9 @@ public:
     }
 
 private:
-    void obstruct(int exit_code, std::string message) { plan_.obstacles.push_back({exit_code, std::move(message)}); }
+    void obstruct(int exit_code, std::string message, bool is_of_cores = false) {
+        plan_.obstacles.push_back({exit_code, std::move(message), is_of_cores});
+    }
 
     void place() {
         const bool named = !request_.hosts.empty();
@@ -143,7 +145,7 @@ private:
             add_host(host, request_.instances / count);
     }
 
-    /// A host that is named again gets more instances.
+    /// A repeated host gets more instances.
     void add_host(const std::string& name, int instances) {
         auto found = std::ranges::find(plan_.hosts, name, &PlannedHost::name);
         if (found == plan_.hosts.end()) found = plan_.hosts.insert(found, {name, 0});
@@ -174,6 +176,10 @@ private:
 
     void plan_program() {
         plan_.program = with_own_commands(request_.program, machine_.program);
+        plan_.only_describes = only_describes(plan_.program, machine_.program);
+        if (plan_.only_describes && request_.instances > 1)
+            plan_.notices.push_back("the program only says what it would do: it runs once, here, as instance 0 of " +
+                                    std::to_string(request_.instances));
         if (find_program(plan_.program.front(), machine_.environment).empty())
             obstruct(kNoProgram, plan_.program.front() + ": there is no such program");
         if (std::ranges::find(plan_.program, ":") != plan_.program.end())
@@ -182,7 +188,7 @@ private:
 
     void add_instance(int index) {
         Instance instance;
-        int before = 0;  // instances of earlier hosts
+        int before = 0;  // number of instances on earlier hosts
         while (index - before >= plan_.hosts[instance.host].instances)
             before += plan_.hosts[instance.host++].instances;
         instance.local_index = index - before;
@@ -227,7 +233,8 @@ private:
         const std::string crowd = counted(request_.instances, "instance") + " on " + counted(machine_.cores, "core");
         if (request_.instances > kMostRanksPerCore * machine_.cores) {
             obstruct(kUsage,
-                     crowd + ": at most " + std::to_string(kMostRanksPerCore * machine_.cores) + " can run here");
+                     crowd + ": at most " + std::to_string(kMostRanksPerCore * machine_.cores) + " can run here",
+                     /*is_of_cores=*/true);
         } else {
             plan_.notices.push_back(crowd + ": they will take turns (--oversubscribe)");
         }

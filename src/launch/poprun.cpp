@@ -1,4 +1,4 @@
-// Starts a plan and waits for its end.
+// Starts a plan and waits until it ends.
 #include "cnntrain/launch/poprun.h"
 
 #include <sys/time.h>
@@ -19,7 +19,7 @@ namespace cnntrain::launch {
 
 namespace {
 
-/// "12:34:56.789 4711 POPRUN [I] text".
+/// Writes lines such as "12:34:56.789 4711 POPRUN [I] text".
 class Notes {
 public:
     Notes(std::ostream& stream, Verbosity most) : stream_(stream), most_(most) {}
@@ -58,7 +58,7 @@ public:
 
     int run() {
         describe();
-        ProcessRequest request = plan_.open_mpi ? with_mpirun() : alone();
+        ProcessRequest request = plan_.open_mpi && !plan_.only_describes ? with_mpirun() : alone();
         request.folder = plan_.folder;
         request.keeps_input = true;
         request.patience = kPatience;
@@ -104,12 +104,14 @@ private:
             notes_.info("Waiting for mpirun (PID " + std::to_string(number) + ")");
         };
         notes_.info("Running command: " + all_quoted(request.words));
-        request.keeps_output = !options_.only_output_from;
+        const auto show = [this](Stream stream, std::string_view text) {
+            *streams_[static_cast<std::size_t>(stream)] << text << std::flush;
+        };
+        // mpirun ends well when it cannot write what its instances print: this program writes it, and notices.
+        request.most_output_bytes = 0;
+        request.on_output = show;
         if (options_.only_output_from) {
-            filter_.emplace(*options_.only_output_from, [this](Stream stream, std::string_view text) {
-                *streams_[static_cast<std::size_t>(stream)] << text << std::flush;
-            });
-            request.most_output_bytes = 0;
+            filter_.emplace(*options_.only_output_from, show);
             request.on_output = [this](Stream stream, std::string_view chunk) { filter_->add(stream, chunk); };
         }
         return request;
@@ -121,9 +123,18 @@ private:
         request.environment = plan_.environment;
         for (const auto& [name, value] : plan_.instances.front().variables)
             request.environment[name] = value;
+        if (plan_.only_describes) set_ranks_of_first(request.environment);
         request.keeps_output = true;
         notes_.info("Running command: " + all_quoted(request.words));
         return request;
+    }
+
+    /// What mpirun would tell the first instance.
+    void set_ranks_of_first(Environment& environment) const {
+        for (const char* index : {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_LOCAL_RANK"})
+            environment[index] = "0";
+        environment["OMPI_COMM_WORLD_SIZE"] = std::to_string(plan_.instances.size());
+        environment["OMPI_COMM_WORLD_LOCAL_SIZE"] = std::to_string(plan_.hosts.front().instances);
     }
 
     void show_hidden_errors() {
@@ -138,7 +149,7 @@ private:
     const Plan& plan_;
     const LaunchOptions& options_;
     Notes notes_;
-    std::array<std::ostream*, 2> streams_;  // by Stream
+    std::array<std::ostream*, 2> streams_;  // indexed by Stream
     std::optional<OutputFilter> filter_;
 };
 

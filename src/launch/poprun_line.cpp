@@ -1,4 +1,4 @@
-// From the words of a poprun line to a request.
+// Parses the words of a poprun command line into a request.
 #include <algorithm>
 #include <utility>
 
@@ -32,11 +32,12 @@ std::vector<config::Spelling> spellings() {
     return all;
 }
 
-/// An option without a row, or a slip that documents make. Error(usage) for those of the program.
+/// Handles an option without a row, or a typing error that occurs in documents. Throws Error(usage) for options of the
+/// program.
 std::optional<config::Spelling> unlisted_option(const std::string& word, bool ambiguous,
                                                 std::vector<std::string>& notices) {
     const std::string flag = word.substr(0, word.find('='));
-    std::string meant = word;  // "--num=ilds" for "--num-ilds" stands in a documented line
+    std::string meant = word;  // a documented command line has "--num=ilds" for "--num-ilds"
     if (flag != word) meant[flag.size()] = '-';
     if (const PoprunOption* option = option_named(meant)) {
         notices.push_back(word + " is taken for " + meant);
@@ -49,8 +50,8 @@ std::optional<config::Spelling> unlisted_option(const std::string& word, bool am
     return std::nullopt;
 }
 
-/// Documents have escaped blanks before line breaks, which make words begin with one. All from the program's name on is
-/// its own.
+/// Documents contain escaped blanks before line breaks, so words may start with a blank. All words from the program's
+/// name on belong to the program.
 config::Line read_words(const std::vector<std::string>& words, std::vector<std::string>& notices) {
     config::LineHabits habits{.program = "poprun", .hyphen_values = true, .trims = true};
     habits.foreign = [](const std::string& word, bool follows) { return follows || !word.starts_with('-'); };
@@ -79,7 +80,7 @@ bool gives(const std::vector<GivenOption>& options, std::string_view flag) {
     return std::ranges::any_of(options, [&](const GivenOption& given) { return given.option->flag == flag; });
 }
 
-/// Options from a file stand in front of those of the line, and only where the line has none.
+/// Inserts options from a file before those of the command line, except for options that the command line also gives.
 std::vector<GivenOption> with_imported(const std::vector<GivenOption>& line, const FileSystem& files) {
     std::vector<GivenOption> result;
     for (const GivenOption& given : line) {
@@ -97,7 +98,7 @@ std::vector<GivenOption> with_imported(const std::vector<GivenOption>& line, con
 void apply(const GivenOption& given, PoprunRequest& request, const FileSystem& files) {
     const OptionValue value = read_value(given);
     if (given.option->flag == "--hostfile") {
-        request.hosts = hosts_of_file(files.read_text(value.text));
+        request.hosts = hosts_of_file(read_text(files, value.text));
         if (request.hosts.empty()) refuse_line("--hostfile " + value.text + ": the file names no host");
     }
     if (given.option->apply != nullptr) given.option->apply(request, value);
@@ -151,11 +152,11 @@ std::string poprun_help(const std::string& called) {
 
 void export_settings(const PoprunRequest& request, FileSystem& files) {
     if (!request.export_path) return;
-    if (files.exists(*request.export_path) && !request.overwrite_export) {
+    if (exists(files, *request.export_path) && !request.overwrite_export) {
         refuse_line("--export-config " + *request.export_path +
                     ": the file is there; --overwrite-config yes replaces it");
     }
-    files.write_text(*request.export_path, request.exported_settings);
+    write_text(files, *request.export_path, request.exported_settings);
 }
 
 }  // namespace cnntrain::launch

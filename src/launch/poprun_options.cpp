@@ -13,14 +13,23 @@ namespace cnntrain::launch {
 
 namespace {
 
-/// Strings for mpirun come from documents with line breaks: backslashes before white space are no part of a word.
+std::vector<std::string> split(const std::string& text) {
+    try {
+        return split_words(text);
+    } catch (const Error& error) {
+        refuse_line("the options for mpirun '" + text + "': " + error.what());
+    }
+}
+
+/// Splits a string of mpirun options. It may contain line breaks from a document: backslashes before white space are
+/// dropped.
 std::vector<std::string> words_for_mpirun(std::string text) {
     for (std::size_t i = 0; i + 1 < text.size(); ++i) {
         const bool before_blank = std::isspace(static_cast<unsigned char>(text[i + 1])) != 0;
         if (text[i] == '\\' && before_blank) text[i] = ' ';
     }
     if (text.ends_with('\\')) text.pop_back();
-    std::vector<std::string> words = split_words(text);
+    std::vector<std::string> words = split(text);
     std::erase(words, "");
     return words;
 }
@@ -51,54 +60,53 @@ constexpr PoprunOption kOptions[] = {
     {"--num-instances", Takes::number, 1, "N", "Processes, one rank each (default 1).",
      [](Request& request, Given value) { request.instances = value.number; }},
     {"--num-replicas", Takes::number, 1, "N",
-     "Data-parallel replicas of all processes together, a multiple of --num-instances (default 1).",
+     "Data-parallel replicas over all processes, a multiple of --num-instances (default 1).",
      [](Request& request, Given value) { request.replicas = value.number; }},
     {"--ipus-per-replica", Takes::number, 1, "N",
-     "Devices of a replica: told to the program, which has one stage of a pipeline for each (default 1).",
+     "Devices per replica: passed to the program, which has one pipeline stage for each (default 1).",
      [](Request& request, Given value) { request.ipus_per_replica = value.number; }},
     {"--host", Takes::text, 0, "A,B,...",
-     "Hosts, also -H, also node[0-2,4]: each gets the same number of instances, in blocks. Without, or when all are "
-     "names "
-     "of this machine, instances run here.",
+     "Hosts, also as -H or node[0-2,4]: each gets the same number of consecutive instances. Without hosts, or if all "
+     "are names of this machine, instances run here.",
      [](Request& request, Given value) { request.hosts = expand_hosts(value.text); }},
-    {"--hostfile", Takes::text, 0, "FILE", "The same from a file, one host a line.", nullptr},
-    {"--host-subnet", Takes::text, 0, "A.B.C.D/N", "The network that the hosts use for each other.",
+    {"--hostfile", Takes::text, 0, "FILE", "File with one host per line, instead of --host.", nullptr},
+    {"--host-subnet", Takes::text, 0, "A.B.C.D/N", "Network between the hosts.",
      [](Request& request, Given value) { request.host_subnet = value.text; }},
-    {"--mpi-global-args", Takes::words, 0, "TEXT", "Options for mpirun as a whole; may be given again to add more.",
+    {"--mpi-global-args", Takes::words, 0, "TEXT", "Options for mpirun as a whole; repeat the flag to add more.",
      [](Request& request, Given value) { append_words(request.global_args, value); }},
     {"--mpi-local-args", Takes::words, 0, "TEXT",
-     "Options for mpirun, repeated for every instance, like '-x NAME'; may be given again to add more.",
+     "Options for mpirun, applied to every instance, such as '-x NAME'; repeat the flag to add more.",
      [](Request& request, Given value) { append_words(request.local_args, value); }},
     {"--process-placement", Takes::text, 0, "NAME",
-     "spreadnuma: the instances of a host divide its cores, NUMA nodes first (default). disabled: each may run on all "
-     "cores, "
-     "with as many threads as its share.",
+     "spreadnuma: the instances of a host divide its cores, in whole NUMA nodes if possible (default). disabled: each "
+     "may run on all cores, with as many threads as its share has cores.",
      set_placement},
     {"--numa-aware", Takes::boolean, 0, "yes|no", "yes is --process-placement spreadnuma, no is disabled.",
      [](Request& request, Given value) {
          request.placement = value.on ? Placement::spread_numa : Placement::disabled;
      }},
     {"--only-output-from-instance", Takes::number, 0, "I",
-     "Hides what the other instances print; of one that fails, the last 50 lines of its standard error are shown.",
+     "Print the output of one instance only, and the last 50 lines of standard error of any other that fails.",
      [](Request& request, Given value) { request.only_output_from = value.number; }},
     {"--print-topology", Takes::boolean, 0, "yes|no", "Print hosts, instances and replicas as a box.",
      [](Request& request, Given value) { request.print_topology = value.on; }},
     {"--executable-cache-path", Takes::text, 0, "FOLDER",
-     "Told to the program as POPDIST_EXECUTABLE_CACHE_PATH, for what it compiles.",
+     "Folder for compiled executables, passed to the program as POPDIST_EXECUTABLE_CACHE_PATH.",
      [](Request& request, Given value) { request.executable_cache_path = value.text; }},
-    {"--allow-run-as-root", Takes::boolean, 0, "yes|no", "Let root launch; the default is yes in a container only.",
+    {"--allow-run-as-root", Takes::boolean, 0, "yes|no", "Allow root to launch; the default is yes in containers only.",
      [](Request& request, Given value) { request.allow_run_as_root = value.on; }},
-    {"--dry-run", Takes::nothing, 0, "", "Print the topology and the mpirun line and stop.",
+    {"--dry-run", Takes::nothing, 0, "", "Print the topology and the mpirun command line, then stop.",
      [](Request& request, Given) { request.dry_run = true; }, false},
-    {"--verbose", Takes::nothing, 0, "", "Say what is started; also -v, also POPRUN_LOG_LEVEL=INFO.",
+    {"--verbose", Takes::nothing, 0, "", "Print what is started; also -v or POPRUN_LOG_LEVEL=INFO.",
      [](Request& request, Given) { raise_verbosity(request, Verbosity::info); }},
-    {"--vv", Takes::nothing, 0, "", "Say more, and print the topology; also -vv, also POPRUN_LOG_LEVEL=DEBUG.",
+    {"--vv", Takes::nothing, 0, "", "Print more, including the topology; also -vv or POPRUN_LOG_LEVEL=DEBUG.",
      [](Request& request, Given) { raise_verbosity(request, Verbosity::debug); }},
     {"--import-config", Takes::text, 0, "FILE",
-     "Options from a YAML file whose keys are their names (num-instances: 8); those of the line win.", nullptr, false},
-    {"--export-config", Takes::text, 0, "FILE", "Write such a file with the options of this line.",
+     "Read options from a YAML file with their names as keys (num-instances: 8); the command line takes precedence.",
+     nullptr, false},
+    {"--export-config", Takes::text, 0, "FILE", "Write the options of this command line to such a file.",
      [](Request& request, Given value) { request.export_path = value.text; }, false},
-    {"--overwrite-config", Takes::boolean, 0, "yes|no", "Let --export-config replace a file (default no).",
+    {"--overwrite-config", Takes::boolean, 0, "yes|no", "Allow --export-config to replace a file (default no).",
      [](Request& request, Given value) { request.overwrite_export = value.on; }, false},
     {"--version", Takes::nothing, 0, "", "Print the version and stop.",
      [](Request& request, Given) { request.version = true; }, false},
@@ -168,7 +176,7 @@ OptionValue read_value(const GivenOption& given) {
             config::whole_number("poprun: " + std::string(option.flag), given.text, option.least, kMost));
     }
     if (option.takes == Takes::text && given.text.empty())
-        refuse_line(std::string(option.flag) + " needs a value, and got an empty one");
+        refuse_line(std::string(option.flag) + " needs a value, got an empty one");
     return value;
 }
 

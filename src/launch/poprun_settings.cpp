@@ -1,4 +1,4 @@
-// Files of --import-config and --export-config.
+// Settings files of --import-config and --export-config.
 #include <yaml-cpp/yaml.h>
 
 #include <algorithm>
@@ -23,7 +23,7 @@ const PoprunOption& option_of(const std::string& key) {
     refuse_line("unknown setting '" + key + "'" + (nearest.empty() ? "" : "; did you mean " + nearest + "?"));
 }
 
-/// A switch is given by a truth value, and then has no text.
+/// In a file, a switch has a boolean value; the resulting option has no text.
 void add(const PoprunOption& option, const YAML::Node& node, std::vector<GivenOption>& given) {
     if (!node.IsScalar()) refuse_line(std::string(option.flag) + " expects one value");
     const std::string text = node.as<std::string>();
@@ -56,7 +56,7 @@ std::vector<GivenOption> settings_of(const std::string& text) {
 
 std::vector<GivenOption> read_settings(const std::string& path, const FileSystem& files) {
     constexpr std::uint64_t kLargestBytes = 1'000'000;
-    const std::string text = files.read_text(path, kLargestBytes);
+    const std::string text = read_text(files, path, kLargestBytes);
     try {
         return settings_of(text);
     } catch (const YAML::Exception& error) {

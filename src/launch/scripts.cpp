@@ -1,5 +1,7 @@
 #include "cnntrain/launch/scripts.h"
 
+#include <algorithm>
+
 #include "cnntrain/base/path.h"
 #include "cnntrain/config/commands.h"
 
@@ -22,6 +24,14 @@ std::vector<std::string> with_own_commands(std::vector<std::string> words, const
     }
     if (config::is_script(words.front())) words.insert(words.begin(), self);
     return words;
+}
+
+bool only_describes(const std::vector<std::string>& words, const std::string& self) {
+    const bool own = !words.empty() && (words.front() == self || last_part(words.front()) == "cnntrain");
+    return own && std::ranges::any_of(words, [](const std::string& word) {
+               return word == "--dry-run" || word == "--dry_run" || word == "--print-config" || word == "--help" ||
+                      word == "-h";
+           });
 }
 
 }  // namespace cnntrain::launch

@@ -16,17 +16,17 @@ std::string validation_path(const std::string& folder) {
     return folder + "/validation.csv";
 }
 
-/// "" for a row that no file keeps.
+/// "" for a row that is not stored in a file.
 std::string path_of(const Record& row, const std::string& folder) {
     if (row.table == kTraining) return folder + "/training.csv";
     if (row.table == kValidation || row.table == kInference) return validation_path(folder);
     return "";
 }
 
-/// The line of a file's columns with its end; empty when it has none yet. Not read further than `longest` and a line
-/// end.
+/// The header line of a file with its line end; empty if there is none yet. Reads at most the length of `longest` and a
+/// line end.
 std::string columns_there(const FileSystem& files, const std::string& path, const std::string& longest) {
-    if (!files.exists(path)) return "";
+    if (!exists(files, path)) return "";
     const std::unique_ptr<InputFile> file = files.open(path);
     std::string there(std::min<std::uint64_t>(file->size_bytes(), longest.size() + kLineEnd.size()), '\0');
     file->read_at(0, std::as_writable_bytes(std::span(there)));
@@ -34,8 +34,8 @@ std::string columns_there(const FileSystem& files, const std::string& path, cons
     return end == std::string::npos ? there : there.substr(0, end + kLineEnd.size());
 }
 
-/// The row with the columns of the file: those at the end came later, and a file that was begun without them goes on
-/// so. Error(usage) when its columns are others.
+/// The row with the file's columns. The last columns are newer; a file that was started without them continues without
+/// them. Throws Error(usage) if the columns differ otherwise.
 Record fitted(const Record& row, const std::string& there, const std::string& path) {
     Record result = row;
     for (std::size_t left_out = 0; left_out <= row.later_fields; ++left_out) {
@@ -69,8 +69,8 @@ Record CsvFiles::begin(const Record& row, const std::string& path) {
 
 bool is_validated(const FileSystem& files, const std::string& folder, std::string_view name) {
     const std::string path = validation_path(without_trailing_slashes(folder));
-    if (!files.exists(path)) return false;
-    return files.read_text(path).find("\n" + std::string(name) + ",") != std::string::npos;
+    if (!exists(files, path)) return false;
+    return read_text(files, path).find("\n" + std::string(name) + ",") != std::string::npos;
 }
 
 }  // namespace cnntrain::metrics

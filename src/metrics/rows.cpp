@@ -15,7 +15,7 @@ class CsvRow {
 public:
     CsvRow& add(std::int64_t value) { return add_raw(std::to_string(value)); }
 
-    /// As Python writes it: 0.0005, but 5e-05.
+    /// As Python prints it: 0.0005, but 5e-05.
     CsvRow& add(double value) {
         const double size = std::fabs(value);
         const bool plain = size == 0 || (size >= 1e-4 && size < 1e16);
@@ -42,8 +42,8 @@ private:
     bool first_ = true;
 };
 
-/// The shortest decimal number that is this one in 32 bits, in which the learning rate is fed to the graph: 0.0005 and
-/// not 0.0005000000000000001.
+/// The shortest decimal number that rounds to this float32, which is the type in which the learning rate enters the
+/// graph: 0.0005 instead of 0.0005000000000000001.
 double in_32_bits(double value) {
     std::array<char, 32> text{};
     const auto end = std::to_chars(text.data(), text.data() + text.size(), static_cast<float>(value)).ptr;
@@ -56,12 +56,12 @@ std::string rate_name(const Unit& unit) {
     return unit.brief + "_per_sec";
 }
 
-/// The field of a number that not every run measures.
+/// A field for a number that not every run measures.
 Field optional_field(std::string name, double value) {
     return {std::move(name), value, value != kNotMeasured};
 }
 
-/// The columns with `at_end` set, or those without.
+/// Adds the columns whose `at_end` equals the argument.
 void add_results(std::vector<Field>& fields, const std::vector<Column>& columns, const std::vector<double>& results,
                  bool at_end = false) {
     for (std::size_t i = 0; i < columns.size(); ++i) {
@@ -73,12 +73,22 @@ std::string joined(const char* before, std::string_view name) {
     return std::string(before) + std::string(name);
 }
 
+/// A run's checkpoints are points of one curve. A weight average ends at the iteration of one of them and is none.
+bool has_own_curves(std::string_view validated) {
+    return validated.starts_with("weight_avg");
+}
+
 }  // namespace
 
 Record record(const TrainingRow& row, const Columns& columns) {
     Record result{kTraining, row.iteration, {}};
+    Position at{row.step, row.epoch};
+    if (columns.position) {
+        at = columns.position(row);
+        result.curve_step = at.step;
+    }
     std::vector<Field>& fields = result.fields;
-    fields = {{"step", row.step}, {"iteration", row.iteration}, {"epoch", row.epoch}, {"lr", in_32_bits(row.lr)}};
+    fields = {{"step", at.step}, {"iteration", row.iteration}, {"epoch", at.epoch}, {"lr", in_32_bits(row.lr)}};
     for (std::size_t i = 0; i < columns.training.size(); ++i) {
         fields.push_back({columns.training[i].name + "_batch", row.results.at(i).batch});
         fields.push_back({columns.training[i].name + "_avg", row.results.at(i).average});
@@ -121,6 +131,10 @@ Record record(const ValidationRow& row, const Columns& columns) {
     const std::size_t documented = fields.size();
     add_results(fields, columns.validation, row.results, /*at_end=*/true);
     result.later_fields = fields.size() - documented;
+    if (has_own_curves(row.name)) {
+        for (Field& field : fields)
+            field.tag = joined("validation/", row.name) + "/" + field.name;
+    }
     return result;
 }
 

@@ -1,5 +1,6 @@
 #include "cnntrain/metrics/tensorboard.h"
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <chrono>
@@ -50,7 +51,7 @@ private:
     std::string bytes_;
 };
 
-/// Repeated numbers, as doubles one after the other.
+/// Repeated numbers, as consecutive doubles.
 template <typename T> std::string packed(const std::vector<T>& numbers) {
     std::string bytes;
     for (const T number : numbers)
@@ -93,7 +94,7 @@ void TensorBoard::curve_point(const Record& record) {
         const std::string tag = field.tag.empty() ? std::string(record.table) + "/" + field.name : field.tag;
         summary.add(1, Message().add(1, std::string_view(tag)).add(2, static_cast<float>(number)));
     }
-    add_summary(record.iteration, summary.bytes());
+    add_summary(record.curve_step.value_or(record.iteration), summary.bytes());
 }
 
 void TensorBoard::distribution(const Distribution& distribution) {
@@ -114,24 +115,24 @@ void TensorBoard::distribution(const Distribution& distribution) {
 }
 
 void TensorBoard::add_summary(std::int64_t iteration, const std::string& summary) {
-    if (path_.empty()) begin_file();
+    if (path_.empty()) begin_file(iteration);
     append(Message().add(1, settings_.clock()).add(2, iteration).add(5, std::string_view(summary)).bytes());
 }
 
-/// Two processes of one second (a run and its resumption) get two files; TensorBoard reads them in the order of their
-/// names.
-void TensorBoard::begin_file() {
+/// Two processes started within one second (a run and its resumption) get two files; TensorBoard reads files in the
+/// order of their names.
+void TensorBoard::begin_file(std::int64_t iteration) {
     const double now = settings_.clock();
     std::array<char, 24> seconds{};
     std::snprintf(seconds.data(), seconds.size(), "%010" PRId64, static_cast<std::int64_t>(now));
     const std::string name = settings_.folder + "events.out.tfevents." + seconds.data() + "." + settings_.host;
     path_ = name;
-    for (int copy = 1; files_.exists(path_); ++copy)
+    for (int copy = 1; exists(files_, path_); ++copy)
         path_ = name + "." + std::to_string(copy);
     append(Message().add(1, now).add(3, std::string_view("brain.Event:2")).bytes());
     if (settings_.resumed_at) {
         const Message start = Message().add(1, std::int64_t{1});
-        append(Message().add(1, now).add(2, *settings_.resumed_at).add(7, start).bytes());
+        append(Message().add(1, now).add(2, std::min(iteration, *settings_.resumed_at)).add(7, start).bytes());
     }
 }
 

@@ -10,6 +10,8 @@ using graph::ValueId;
 
 namespace {
 
+const std::string kTransform = "cls/predictions/transform";
+
 class PretrainingHeads {
 public:
     PretrainingHeads(const BertRequest& request, BertEncoder& encoder, Mode mode)
@@ -22,14 +24,14 @@ public:
 
 private:
     void masked_words() {
-        const std::string scope = "cls/predictions";
+        const std::string scope(kMaskedWordsScope);
         const std::int64_t tokens = input_.batch * input_.predictions;
         const ValueId labels =
             encoder_.flat(encoder_.input(kMaskedIds, {input_.batch, input_.predictions}), scope + "/labels");
         const ValueId weights = encoder_.flat(
             encoder_.input(kMaskedWeights, {input_.batch, input_.predictions}, DType::f32), scope + "/weights");
         ValueId rows = encoder_.reshaped(masked_rows(scope), {tokens, model_.hidden}, scope + "/rows");
-        if (model_.cls_layer) rows = transformed(rows, scope + "/transform");
+        if (model_.cls_layer) rows = transformed(rows, kTransform);
         const ValueId logits = encoder_.scores(rows, encoder_.words_table(), scope + "/logits",
                                                model_.prediction_bias ? scope + "/output_bias" : std::string());
         const std::vector<ValueId> loss = encoder_.graph().add(OpKind::token_cross_entropy, graph::NoAttrs{},
@@ -43,7 +45,7 @@ private:
         // The token in front of a sequence stands behind the masked ones where these come first.
         const std::int64_t place = input_.static_mask ? input_.predictions : 0;
         const ValueId pooled = encoder_.pooled(place);
-        const std::string scope = "cls/seq_relationship";
+        const std::string scope(kSentencesScope);
         const ValueId table = encoder_.weight(scope + "/output_weights", {2, model_.hidden});
         const ValueId logits = encoder_.scores(pooled, table, scope + "/logits", scope + "/output_bias");
         const ValueId labels = encoder_.flat(encoder_.input(kNextSentenceLabels, {input_.batch, 1}), scope + "/labels");
@@ -65,14 +67,9 @@ private:
     }
 
     ValueId transformed(ValueId rows, const std::string& scope) {
-        constexpr graph::Activation kActivations[] = {graph::Activation::none, graph::Activation::relu,
-                                                      graph::Activation::gelu_tanh, graph::Activation::tanh,
-                                                      graph::Activation::gelu};
         ValueId x = encoder_.dense(rows, scope + "/dense", model_.hidden, Bias::one);
-        if (model_.head_activation != HeadActivation::linear) {
-            x = encoder_.activate(x, scope + "/activation",
-                                  kActivations[static_cast<std::size_t>(model_.head_activation)]);
-        }
+        if (model_.head_activation != graph::Activation::none)
+            x = encoder_.activate(x, scope + "/activation", model_.head_activation);
         return encoder_.norm(x, ValueId{}, scope, /*dropout=*/0);
     }
 
@@ -131,6 +128,23 @@ Graph build_bert_training(const BertRequest& request, const graph::OpTable& ops)
 
 Graph build_bert_evaluation(const BertRequest& request, const graph::OpTable& ops) {
     return build(request, ops, Mode::evaluation);
+}
+
+std::optional<BertFacts> bert_facts(const graph::Graph& graph) {
+    BertFacts facts;
+    for (std::int32_t i = 0; i < graph.node_count(); ++i) {
+        const graph::Node& node = graph.node(graph::NodeId{i});
+        if (node.kind == OpKind::attention) facts.heads = node.as<graph::AttentionAttrs>().heads;
+        if (node.kind == OpKind::layer_norm) facts.norm_epsilon = node.as<graph::LayerNormAttrs>().epsilon;
+        if (node.kind != OpKind::activation) continue;
+        const graph::Activation activation = node.as<graph::ActivationAttrs>().activation;
+        if (node.name.ends_with(kEncoderActivation)) facts.activation = activation;
+        if (node.name == kTransform + "/activation") facts.head_activation = activation;
+    }
+    if (facts.heads == 0) return std::nullopt;
+    if (!facts.head_activation && graph.find(kTransform + "/dense/kernel"))
+        facts.head_activation = graph::Activation::none;
+    return facts;
 }
 
 double bert_forward_flops(const BertSettings& settings, std::int64_t length, std::int64_t predictions) {

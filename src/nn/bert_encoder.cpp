@@ -4,6 +4,7 @@
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/hash.h"
+#include "cnntrain/nn/bert_classification.h"
 
 namespace cnntrain::nn {
 
@@ -11,6 +12,19 @@ using graph::Graph;
 using graph::Initialiser;
 using graph::OpKind;
 using graph::ValueId;
+
+namespace {
+
+constexpr std::string_view kEmbeddingsScope = "bert/embeddings";
+constexpr std::string_view kMaskScope = "bert/encoder/mask";
+constexpr std::string_view kPoolerScope = "bert/pooler";
+
+/// "hid3" -> "bert/encoder/layer_3".
+std::string layer_scope(std::string_view function) {
+    return "bert/encoder/layer_" + std::string(function.substr(kLayerToken.size()));
+}
+
+}  // namespace
 
 // ---- functions ----
 
@@ -31,7 +45,7 @@ void BertEncoder::build_function(const std::string& function,
     const std::string_view token = std::string_view(function).substr(0, 3);
     if (token == kWordsToken) return words();
     if (token == kPositionsToken) return positions();
-    if (token == kLayerToken) return layer("bert/encoder/layer_" + function.substr(token.size()));
+    if (token == kLayerToken) return layer(layer_scope(function));
     add_head(token);
 }
 
@@ -41,7 +55,7 @@ void BertEncoder::words() {
 }
 
 void BertEncoder::positions() {
-    const std::string scope = "bert/embeddings";
+    const std::string scope(kEmbeddingsScope);
     const ValueId positions = weight(scope + "/position_embeddings", {model_.positions, model_.hidden});
     const ValueId segments = weight(scope + "/token_type_embeddings", {model_.segment_types, model_.hidden});
     const ValueId sum =
@@ -61,14 +75,14 @@ void BertEncoder::layer(const std::string& scope) {
     const ValueId y = norm(projected, x_, projection, model_.hidden_dropout);
     const ValueId wide = dense(y, scope + "/intermediate/dense", model_.intermediate, Bias::one);
     const ValueId activated = activate(
-        wide, scope + "/intermediate/gelu",
-        model_.head_activation == HeadActivation::gelu_erf ? graph::Activation::gelu : graph::Activation::gelu_tanh);
+        wide, scope + std::string(kEncoderActivation),
+        model_.head_activation == graph::Activation::gelu ? graph::Activation::gelu : graph::Activation::gelu_tanh);
     const ValueId narrow = dense(activated, scope + "/output/dense", model_.hidden, Bias::one);
     x_ = norm(narrow, y, scope + "/output", model_.hidden_dropout);
 }
 
 ValueId BertEncoder::pooled(std::int64_t place) {
-    const std::string scope = "bert/pooler";
+    const std::string scope(kPoolerScope);
     const ValueId token = graph_.add_one(OpKind::slice, graph::SliceAttrs{.axis = 1, .begin = place, .end = place + 1},
                                          {x_}, scope + "/first_token");
     const ValueId row = reshaped(token, {input_.batch, model_.hidden}, scope + "/row");
@@ -78,7 +92,7 @@ ValueId BertEncoder::pooled(std::int64_t place) {
 // ---- their parts ----
 
 ValueId BertEncoder::attention_mask() {
-    const std::string name = "bert/encoder/mask";
+    const std::string name(kMaskScope);
     if (!input_.static_mask) {
         const ValueId mask = input(kInputMask, {input_.batch, input_.length});
         return graph_.add_one(OpKind::attention_mask, graph::AttentionMaskAttrs{}, {mask}, name);
@@ -201,6 +215,17 @@ std::vector<std::string> encoder_functions(const BertSettings& settings) {
     for (std::int64_t i = 0; i < settings.layers; ++i)
         names.push_back(std::string(kLayerToken) + std::to_string(i));
     return names;
+}
+
+std::vector<std::string> bert_scopes(std::string_view function) {
+    const std::string_view token = function.substr(0, kLayerToken.size());
+    if (token == kWordsToken) return {"bert/embeddings/word_embeddings", "bert/embeddings/words"};
+    if (token == kPositionsToken) return {std::string(kEmbeddingsScope), std::string(kMaskScope)};
+    if (token == kLayerToken) return {layer_scope(function)};
+    if (token == kMaskedWordsToken) return {std::string(kMaskedWordsScope)};
+    if (token == kSentencesToken) return {std::string(kPoolerScope), std::string(kSentencesScope)};
+    CNNTRAIN_CHECK(token == kClassesToken, "unknown function " + std::string(function));
+    return {std::string(kPoolerScope), std::string(kClassifierScope)};
 }
 
 void require(bool condition, const std::string& message) {

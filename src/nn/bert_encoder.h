@@ -14,7 +14,13 @@
 
 namespace cnntrain::nn {
 
+// Scopes of the heads of pretraining.
+inline constexpr std::string_view kMaskedWordsScope = "cls/predictions";
+inline constexpr std::string_view kSentencesScope = "cls/seq_relationship";
+
 enum class Bias : std::uint8_t { none, one };
+
+inline constexpr std::string_view kEncoderActivation = "/intermediate/gelu";  // behind a layer's scope
 
 /// Every layer is one node named by its scope, and its variables live below that scope. Results are in the compute
 /// type.

@@ -262,7 +262,7 @@ Plan make_plan(const ModelSettings& model, const Size& size) {
     return plan;
 }
 
-std::vector<std::string> efficientnet_sizes(DatasetKind /*dataset*/) {
+std::vector<std::string> efficientnet_sizes(NetworkForm /*form*/) {
     std::vector<std::string> names;
     names.reserve(std::size(kSizes));
     for (const Size& size : kSizes)
@@ -320,6 +320,37 @@ std::int64_t image_size(std::string_view size) {
     return size == "CIFAR" ? 32 : 0;
 }
 
+FormDefaults large_image_defaults() {
+    using enum graph::UpdateRule;
+    return {.size = "B0",
+            .micro_batch_size = 4,
+            .norm = NormKind::group,
+            .groups = 4,
+            .weight_decay = 1e-5,
+            .rate_exponents = {{sgd, -7}, {rmsprop, -14}, {momentum, -10}},
+            .rmsprop_base_decay_exp = -14,
+            .epochs = 350,
+            .drop_fractions = {0.3, 0.6, 0.8, 0.9},
+            .rate_decay = 0.97,
+            .rate_drops = 146,
+            .label_smoothing = 0.1,
+            .two_pass_variance = true};
+}
+
+FormDefaults small_image_defaults() {
+    using enum graph::UpdateRule;
+    return {.size = "B0",
+            .micro_batch_size = 8,
+            .norm = NormKind::group,
+            .groups = 4,
+            .weight_decay = 1e-6,
+            .rate_exponents = {{sgd, -6}, {rmsprop, -6}, {momentum, -6}, {lars, -6}},
+            .epochs = 300,
+            .drop_fractions = {0.5, 0.75},
+            .rate_decay = 0.97,
+            .rate_drops = 146};
+}
+
 }  // namespace
 
 FamilyRow efficientnet_family() {
@@ -332,8 +363,8 @@ FamilyRow efficientnet_family() {
                      .image_size = image_size,
                      .advice_for_small_images = "use --model-size cifar",
                      .group_dim = 1,
-                     .label_smoothing_on_imagenet = 0.1,
-                     .two_pass_variance_on_imagenet = true,
+                     .large_images = large_image_defaults(),
+                     .small_images = small_image_defaults(),
                      .undecayed = {"beta", "gamma", "proxy", "moving_"},
                      .one_group_with_batch_norm = true,
                      .always_tells_decay = true,

@@ -11,7 +11,7 @@ namespace cnntrain::nn {
 
 struct FamilyRow {
     /// The legal sizes, smallest first.
-    std::vector<std::string> (*sizes)(DatasetKind dataset);
+    std::vector<std::string> (*sizes)(NetworkForm form);
     /// `settings.size` is one of them. Error(usage): values that make no network, such as groups that do not divide
     /// channels.
     Network (*network)(const NetworkSettings& settings);

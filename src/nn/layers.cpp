@@ -163,8 +163,9 @@ ValueId Layers::batch_norm(ValueId x, const std::string& scope, const std::strin
                               {x, gamma, beta, channel_vector(mean), channel_vector(variance)}, scope);
     }
     const std::vector<ValueId> outputs = graph_.add(OpKind::batch_norm, attrs, {x, gamma, beta}, scope);
-    const std::int64_t elements = graph_.desc(x).elements() / channels(x);  // of one channel, in this process
-    const auto count = static_cast<double>(elements * model_.norm_processes);
+    // Of one channel in a replica's own micro-batch, also where replicas share their statistics (spec/cnn-models.md,
+    // section 5.1).
+    const auto count = static_cast<double>(graph_.desc(x).elements() / channels(x) / model_.norm_replicas);
     graph_.set_followed(mean, outputs[1], 1);
     graph_.set_followed(variance, outputs[2], count / std::max(1.0, count - 1));
     return outputs[0];

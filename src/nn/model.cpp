@@ -21,17 +21,16 @@ std::string suggestion(const std::string& wrong, const std::vector<std::string>&
     return nearest.empty() ? "" : "; did you mean '" + nearest + "'?";
 }
 
-std::string_view dataset_name(DatasetKind dataset) {
-    return dataset == DatasetKind::imagenet ? "imagenet" : "cifar";
+std::string_view name(NetworkForm form) {
+    return form == NetworkForm::large_images ? "large images" : "small images";
 }
 
 Network make_network(const NetworkSettings& settings) {
     const FamilyRow family = row_of(settings.family);
-    const std::vector<std::string> sizes = family.sizes(settings.dataset);
+    const std::vector<std::string> sizes = family.sizes(settings.form);
     if (std::find(sizes.begin(), sizes.end(), settings.size) == sizes.end()) {
-        throw Error(ErrorKind::usage, std::string(name(settings.family)) + " for " +
-                                          std::string(dataset_name(settings.dataset)) + " has no size '" +
-                                          settings.size + "'; sizes: " + joined(sizes) +
+        throw Error(ErrorKind::usage, std::string(name(settings.family)) + " for " + std::string(name(settings.form)) +
+                                          " has no size '" + settings.size + "'; sizes: " + joined(sizes) +
                                           suggestion(settings.size, sizes));
     }
     return family.network(settings);
@@ -173,8 +172,8 @@ std::string_view name(Family family) {
     return kFamilyNames.at(static_cast<std::size_t>(family));
 }
 
-std::vector<std::string> model_sizes(Family family, DatasetKind dataset) {
-    return row_of(family).sizes(dataset);
+std::vector<std::string> model_sizes(Family family, NetworkForm form) {
+    return row_of(family).sizes(form);
 }
 
 bool pads_shortcuts(const NetworkSettings& settings) {

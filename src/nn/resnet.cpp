@@ -19,7 +19,7 @@ struct Size {
     std::array<int, 4> units;  // per stage; 0: no such stage
 };
 
-constexpr std::array<Size, 8> kImagenetSizes{{
+constexpr std::array<Size, 8> kLargeImageSizes{{
     {"10", Block::two_conv, {1, 1, 1, 1}},
     {"14", Block::bottleneck, {1, 1, 1, 1}},
     {"18", Block::two_conv, {2, 2, 2, 2}},
@@ -31,7 +31,7 @@ constexpr std::array<Size, 8> kImagenetSizes{{
 }};
 
 // Two-conv: 6n + 2 layers, bottleneck: 9n + 2. 56 = 6*9 + 2 = 9*6 + 2 is the paper's two-conv net.
-constexpr std::array<Size, 13> kCifarSizes{{
+constexpr std::array<Size, 13> kSmallImageSizes{{
     {"8", Block::two_conv, {1, 1, 1, 0}},
     {"11", Block::bottleneck, {1, 1, 1, 0}},
     {"14", Block::two_conv, {2, 2, 2, 0}},
@@ -49,9 +49,9 @@ constexpr std::array<Size, 13> kCifarSizes{{
 
 constexpr std::int64_t kBottleneckExpansion = 4;
 
-std::span<const Size> sizes(DatasetKind dataset) {
-    if (dataset == DatasetKind::imagenet) return kImagenetSizes;
-    return kCifarSizes;
+std::span<const Size> sizes(NetworkForm form) {
+    if (form == NetworkForm::large_images) return kLargeImageSizes;
+    return kSmallImageSizes;
 }
 
 enum class Projection : std::uint8_t {
@@ -59,8 +59,8 @@ enum class Projection : std::uint8_t {
     pad,   // type A: subsampled, channels zero-padded; no variables
 };
 
-bool pads_shortcuts(DatasetKind dataset, Block block) {
-    return dataset == DatasetKind::cifar && block == Block::two_conv;
+bool pads_shortcuts(NetworkForm form, Block block) {
+    return form == NetworkForm::small_images && block == Block::two_conv;
 }
 
 struct Unit {
@@ -107,12 +107,12 @@ ValueId residual_unit(Layers& layers, ValueId x, const std::string& scope, const
     return layers.add(branch, shortcut(layers, x, scope, unit), scope + "/add");
 }
 
-ValueId stem(Layers& layers, ValueId x, const std::string& scope, DatasetKind dataset, std::int64_t filters) {
-    const bool imagenet = dataset == DatasetKind::imagenet;
-    const ConvShape conv{.filters = filters, .kernel = imagenet ? 7 : 3, .stride = imagenet ? 2 : 1};
+ValueId stem(Layers& layers, ValueId x, const std::string& scope, NetworkForm form, std::int64_t filters) {
+    const bool large = form == NetworkForm::large_images;
+    const ConvShape conv{.filters = filters, .kernel = large ? 7 : 3, .stride = large ? 2 : 1};
     x = layers.conv(x, scope + "/conv0", conv);
     x = layers.activation(layers.norm(x, scope, "0", Gamma::one), scope + "/relu", graph::Activation::relu);
-    return imagenet ? layers.max_pool(x, scope + "/max_pool", 3, 2) : x;
+    return large ? layers.max_pool(x, scope + "/max_pool", 3, 2) : x;
 }
 
 Unit describe_unit(const ResidualShape& shape, int stage, int unit) {
@@ -123,7 +123,7 @@ Unit describe_unit(const ResidualShape& shape, int stage, int unit) {
     result.block = shape.block;
     result.first = unit == 1;
     result.stride = result.first && stage > 1 ? 2 : 1;
-    result.projection = pads_shortcuts(shape.dataset, shape.block) ? Projection::pad : Projection::conv;
+    result.projection = pads_shortcuts(shape.form, shape.block) ? Projection::pad : Projection::conv;
     return result;
 }
 
@@ -132,7 +132,7 @@ Unit describe_unit(const ResidualShape& shape, int stage, int unit) {
 Network residual_network(const ResidualShape& shape) {
     Network network;
     network.push_back({"stage0", [shape](Layers& layers, ValueId x, const std::string& scope) {
-                           return stem(layers, x, scope, shape.dataset, shape.stem_filters);
+                           return stem(layers, x, scope, shape.form, shape.stem_filters);
                        }});
     for (int stage = 1; stage <= 4; ++stage) {
         for (int u = 1; u <= shape.units[static_cast<std::size_t>(stage - 1)]; ++u) {
@@ -155,17 +155,39 @@ Network residual_network(const ResidualShape& shape) {
     return network;
 }
 
+FormDefaults residual_defaults(NetworkForm form, std::string_view size, std::int64_t micro_batch_size) {
+    using enum graph::UpdateRule;
+    if (form == NetworkForm::large_images) {
+        return {.size = size,
+                .micro_batch_size = micro_batch_size,
+                .norm = NormKind::group,
+                .groups = 32,
+                .weight_decay = 1e-4,
+                .rate_exponents = {{sgd, -8}, {momentum, -11}},
+                .epochs = 100,
+                .drop_fractions = {0.3, 0.6, 0.8, 0.9}};
+    }
+    return {.size = size,
+            .micro_batch_size = micro_batch_size,
+            .norm = NormKind::batch,
+            .groups = 16,
+            .weight_decay = 1e-6,
+            .rate_exponents = {{sgd, -6}, {rmsprop, -6}, {momentum, -6}, {lars, -6}},
+            .epochs = 160,
+            .drop_fractions = {0.5, 0.75}};
+}
+
 namespace {
 
-std::vector<std::string> resnet_sizes(DatasetKind dataset) {
+std::vector<std::string> resnet_sizes(NetworkForm form) {
     std::vector<std::string> names;
-    for (const Size& size : sizes(dataset))
+    for (const Size& size : sizes(form))
         names.emplace_back(size.name);
     return names;
 }
 
 const Size& size_of(const NetworkSettings& settings) {
-    const auto table = sizes(settings.dataset);
+    const auto table = sizes(settings.form);
     const auto size = std::find_if(table.begin(), table.end(), [&](const Size& s) { return s.name == settings.size; });
     CNNTRAIN_CHECK(size != table.end(), "resnet size " + settings.size);
     return *size;
@@ -174,10 +196,10 @@ const Size& size_of(const NetworkSettings& settings) {
 Network resnet(const NetworkSettings& settings) {
     const Size& size = size_of(settings);
     ResidualShape shape;
-    shape.dataset = settings.dataset;
+    shape.form = settings.form;
     shape.block = size.block;
     shape.units = size.units;
-    shape.stem_filters = settings.dataset == DatasetKind::imagenet ? 64 : 16;
+    shape.stem_filters = settings.form == NetworkForm::large_images ? 64 : 16;
     shape.width = shape.stem_filters;
     shape.outputs = size.block == Block::two_conv ? shape.width : shape.width * kBottleneckExpansion;
     shape.classes = settings.classes;
@@ -185,7 +207,7 @@ Network resnet(const NetworkSettings& settings) {
 }
 
 bool resnet_pads_shortcuts(const NetworkSettings& settings) {
-    return pads_shortcuts(settings.dataset, size_of(settings).block);
+    return pads_shortcuts(settings.form, size_of(settings).block);
 }
 
 }  // namespace
@@ -194,7 +216,10 @@ FamilyRow resnet_family() {
     return {.sizes = resnet_sizes,
             .network = resnet,
             .pads_shortcuts = resnet_pads_shortcuts,
-            .info = {.run_prefix = "RN", .title = [](const ModelSettings& model) { return "ResNet-" + model.size; }}};
+            .info = {.run_prefix = "RN",
+                     .title = [](const ModelSettings& model) { return "ResNet-" + model.size; },
+                     .large_images = residual_defaults(NetworkForm::large_images, "18", 4),
+                     .small_images = residual_defaults(NetworkForm::small_images, "20", 32)}};
 }
 
 }  // namespace cnntrain::nn

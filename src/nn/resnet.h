@@ -3,7 +3,9 @@
 
 #include <array>
 #include <cstdint>
+#include <string_view>
 
+#include "cnntrain/nn/family_info.h"
 #include "nn/network.h"
 
 namespace cnntrain::nn {
@@ -12,7 +14,9 @@ enum class Block : std::uint8_t { two_conv, bottleneck };
 
 /// The differences between residual networks. Widths double from stage to stage.
 struct ResidualShape {
-    DatasetKind dataset = DatasetKind::imagenet;  // ImageNet: 7x7 stem with stride 2 and a max-pool; CIFAR: 3x3 stem
+    /// The stem for large images has a 7x7 convolution with stride 2 and a max-pool, that for small ones a 3x3
+    /// convolution.
+    NetworkForm form = NetworkForm::large_images;
     Block block = Block::bottleneck;
     std::array<int, 4> units{};  // per stage; 0: no such stage
     std::int64_t stem_filters = 64;
@@ -23,5 +27,8 @@ struct ResidualShape {
 };
 
 Network residual_network(const ResidualShape& shape);
+
+/// What both families set by default.
+FormDefaults residual_defaults(NetworkForm form, std::string_view size, std::int64_t micro_batch_size);
 
 }  // namespace cnntrain::nn

@@ -17,7 +17,7 @@ struct Size {
     std::array<int, 4> units;  // per stage; 0: no such stage
 };
 
-constexpr std::array<Size, 5> kImagenetSizes{{
+constexpr std::array<Size, 5> kLargeImageSizes{{
     {"14", {1, 1, 1, 1}},
     {"26", {2, 2, 2, 2}},
     {"50", {3, 4, 6, 3}},
@@ -25,7 +25,7 @@ constexpr std::array<Size, 5> kImagenetSizes{{
     {"152", {3, 8, 36, 3}},
 }};
 
-constexpr std::array<Size, 6> kCifarSizes{{
+constexpr std::array<Size, 6> kSmallImageSizes{{
     {"11", {1, 1, 1, 0}},
     {"29", {3, 3, 3, 0}},
     {"38", {4, 4, 4, 0}},
@@ -34,20 +34,20 @@ constexpr std::array<Size, 6> kCifarSizes{{
     {"65", {7, 7, 7, 0}},
 }};
 
-std::span<const Size> sizes(DatasetKind dataset) {
-    if (dataset == DatasetKind::imagenet) return kImagenetSizes;
-    return kCifarSizes;
+std::span<const Size> sizes(NetworkForm form) {
+    if (form == NetworkForm::large_images) return kLargeImageSizes;
+    return kSmallImageSizes;
 }
 
-std::vector<std::string> resnext_sizes(DatasetKind dataset) {
+std::vector<std::string> resnext_sizes(NetworkForm form) {
     std::vector<std::string> names;
-    for (const Size& size : sizes(dataset))
+    for (const Size& size : sizes(form))
         names.emplace_back(size.name);
     return names;
 }
 
 Network resnext(const NetworkSettings& settings) {
-    const auto table = sizes(settings.dataset);
+    const auto table = sizes(settings.form);
     const auto size = std::find_if(table.begin(), table.end(), [&](const Size& s) { return s.name == settings.size; });
     CNNTRAIN_CHECK(size != table.end(), "resnext size " + settings.size);
     const ResnextSettings& groups = settings.resnext;
@@ -58,9 +58,9 @@ Network resnext(const NetworkSettings& settings) {
     }
 
     ResidualShape shape;
-    shape.dataset = settings.dataset;
+    shape.form = settings.form;
     shape.units = size->units;
-    shape.stem_filters = settings.dataset == DatasetKind::imagenet || groups.widenet ? 64 : 16;
+    shape.stem_filters = settings.form == NetworkForm::large_images || groups.widenet ? 64 : 16;
     shape.outputs = 4 * shape.stem_filters;
     shape.width = groups.convolution_groups * groups.group_dim;
     shape.groups = groups.convolution_groups;
@@ -80,13 +80,16 @@ std::string resnext_title(const ModelSettings& model) {
 }  // namespace
 
 FamilyRow resnext_family() {
+    FormDefaults large_images = residual_defaults(NetworkForm::large_images, "14", 1);
+    large_images.two_pass_variance = true;
     return {.sizes = resnext_sizes,
             .network = resnext,
             .info = {.run_prefix = "RNX",
                      .title = resnext_title,
                      .convolution_groups = 32,
                      .group_dim = 4,
-                     .two_pass_variance_on_imagenet = true}};
+                     .large_images = large_images,
+                     .small_images = residual_defaults(NetworkForm::small_images, "11", 8)}};
 }
 
 }  // namespace cnntrain::nn

@@ -11,6 +11,7 @@ namespace {
 
 using graph::Graph;
 using graph::OpKind;
+using graph::UpdateRule;
 using graph::ValueId;
 
 bool contains_any(const std::string& name, const std::vector<std::string>& parts) {
@@ -25,10 +26,9 @@ struct SlotRow {
     double start = 0;
 };
 
-/// One kind of optimiser: its rule, its slots in the rule's order, and its settings as the rule's attributes.
+/// An optimiser: its slots in the rule's order, and its settings as the rule's attributes.
 struct OptimiserRow {
-    Optimiser kind;
-    graph::UpdateRule rule;
+    UpdateRule rule;
     bool unscales_gradient;
     std::vector<SlotRow> slots;
     void (*set)(graph::UpdateAttrs&, const UpdateSettings&, const std::string& variable);
@@ -71,23 +71,21 @@ void set_lamb(graph::UpdateAttrs& attrs, const UpdateSettings& settings, const s
 }
 
 const std::vector<OptimiserRow>& optimisers() {
-    using graph::UpdateRule;
     static const std::vector<OptimiserRow> rows = {
-        {Optimiser::sgd, UpdateRule::sgd, false, {}, set_nothing},
-        {Optimiser::momentum, UpdateRule::momentum, false, {{kMomentumSlot}}, set_momentum},
-        {Optimiser::rmsprop, UpdateRule::rmsprop, true, {{kRmsPropMomentumSlot}, {kMeanSquareSlot, 1}}, set_rmsprop},
-        {Optimiser::lars, UpdateRule::lars, true, {{kMomentumSlot}}, set_lars},
-        {Optimiser::adamw, UpdateRule::adamw, true, {{"/adam_m"}, {"/adam_v"}}, set_adam},
-        {Optimiser::lamb, UpdateRule::lamb, true, {{"/lamb_m"}, {"/lamb_v"}}, set_lamb},
-        {Optimiser::nesterov, UpdateRule::nesterov, false, {{kMomentumSlot}}, set_momentum},
+        {UpdateRule::sgd, false, {}, set_nothing},
+        {UpdateRule::momentum, false, {{kMomentumSlot}}, set_momentum},
+        {UpdateRule::rmsprop, true, {{kRmsPropMomentumSlot}, {kMeanSquareSlot, 1}}, set_rmsprop},
+        {UpdateRule::lars, true, {{kMomentumSlot}}, set_lars},
+        {UpdateRule::adamw, true, {{"/adam_m"}, {"/adam_v"}}, set_adam},
+        {UpdateRule::lamb, true, {{"/lamb_m"}, {"/lamb_v"}}, set_lamb},
+        {UpdateRule::nesterov, false, {{kMomentumSlot}}, set_momentum},
     };
     return rows;
 }
 
-const OptimiserRow& row_of(Optimiser kind) {
-    CNNTRAIN_CHECK(optimisers().size() == kOptimiserNames.size(), "every optimiser has a name and a row");
-    const auto row = std::ranges::find(optimisers(), kind, &OptimiserRow::kind);
-    CNNTRAIN_CHECK(row != optimisers().end(), "unknown optimiser");
+const OptimiserRow& row_of(UpdateRule rule) {
+    const auto row = std::ranges::find(optimisers(), rule, &OptimiserRow::rule);
+    CNNTRAIN_CHECK(row != optimisers().end(), "every optimiser has a row");
     return *row;
 }
 
@@ -101,9 +99,9 @@ double divisor(const UpdateSettings& settings) {
 }
 
 graph::UpdateAttrs update_attrs(const UpdateSettings& settings, const std::string& variable) {
-    const OptimiserRow& row = row_of(settings.kind);
+    const OptimiserRow& row = row_of(settings.rule);
     graph::UpdateAttrs attrs;
-    attrs.rule = row.rule;
+    attrs.rule = settings.rule;
     const double left_in_gradient = row.unscales_gradient ? 1 : settings.loss_scaling;
     attrs.gradient_scale = left_in_gradient / divisor(settings);
     if (!contains_any(variable, settings.weight_decay_exclude)) {
@@ -126,7 +124,7 @@ struct UpdateScalars {
 /// weights' own.
 DType slot_type(const UpdateSettings& settings, DType target) {
     if (!settings.slots) return target;
-    const bool keeps_moments = settings.kind == Optimiser::adamw || settings.kind == Optimiser::lamb;
+    const bool keeps_moments = settings.rule == UpdateRule::adamw || settings.rule == UpdateRule::lamb;
     return keeps_moments && size_bytes(*settings.slots) < size_bytes(DType::f32) ? DType::f32 : *settings.slots;
 }
 
@@ -138,7 +136,7 @@ void add_update_node(Graph& graph, const UpdateSettings& settings, ValueId param
     std::vector<ValueId> inputs = {target, gradient, scalars.learning_rate, scalars.step, scalars.loss_scaling};
     const bool scaled = scalars.gradient_factor.valid();
     if (scaled) inputs.push_back(scalars.gradient_factor);
-    for (const SlotRow& slot : row_of(settings.kind).slots) {
+    for (const SlotRow& slot : row_of(settings.rule).slots) {
         const TensorDesc kept{slot_type(settings, desc.dtype), desc.shape};
         inputs.push_back(graph.add_slot(parameter, variable + std::string(slot.suffix), kept, {.value = slot.start}));
     }
@@ -233,8 +231,8 @@ void add_moving_average(Graph& graph, const UpdateSettings& settings, ValueId mo
 
 }  // namespace
 
-bool unscales_gradient(Optimiser kind) {
-    return row_of(kind).unscales_gradient;
+bool unscales_gradient(UpdateRule rule) {
+    return row_of(rule).unscales_gradient;
 }
 
 std::vector<ValueId> trainable_parameters(const Graph& graph, const std::vector<std::string>& filter) {

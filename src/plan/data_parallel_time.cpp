@@ -4,6 +4,7 @@
 #include <string>
 
 #include "cnntrain/base/error.h"
+#include "cnntrain/plan/order_statistics.h"
 
 namespace cnntrain::plan {
 
@@ -11,7 +12,7 @@ namespace {
 
 constexpr int kBitsOfSum = 32;
 
-/// Every rank with every other; the `local` ranks of a node share its link.
+/// Each rank exchanges data with all others; the `local` ranks of a node share its link.
 double flat_ms(const Network& network, double ranks, double local, double bytes, int wire_bits) {
     const double remote = ranks - local;
     const double message_bytes = bytes * wire_bits / kBitsOfSum / ranks;
@@ -23,7 +24,7 @@ double flat_ms(const Network& network, double ranks, double local, double bytes,
     return 2 * latencies_ms + 2 * transfer_ms + added_bytes * network.adding_ms_per_byte;
 }
 
-/// In the memory of a node: its ranks wait for each other three times, copy a bucket in and out, and add their shares.
+/// Within a node: the ranks synchronise three times, copy a bucket to and from shared memory, and add their shares.
 double in_node_ms(const Network& network, double local, double bytes) {
     constexpr double kMeetings = 3;
     return kMeetings * network.inside_node.latency_ms + (2 + (local - 1) / local) * bytes * network.adding_ms_per_byte;
@@ -54,10 +55,11 @@ double all_reduce_ms(const Network& network, const ProcessGrid& grid, const Redu
 }
 
 DataParallelTime data_parallel_time(const ProcessStep& step, std::span<const ReadyBucket> buckets,
-                                    const Network& network, const ProcessGrid& grid, const ReduceMethod& method) {
+                                    const Network& network, const ProcessGrid& grid, const ReduceMethod& method,
+                                    const Waits& waits) {
     CNNTRAIN_CHECK(step.total_ms() > 0, "a step takes time");
     DataParallelTime result;
-    double done_ms = 0;  // after the last backward pass has begun, as all moments here
+    double done_ms = 0;  // since the start of the last backward pass, as all times here
     for (const ReadyBucket& bucket : buckets) {
         CNNTRAIN_CHECK(bucket.ready_ms <= step.backward_ms, "gradients are there when backward has ended");
         const double sum_ms = all_reduce_ms(network, grid, method, bucket.bytes);
@@ -65,10 +67,11 @@ DataParallelTime data_parallel_time(const ProcessStep& step, std::span<const Rea
         result.communication_ms += sum_ms;
     }
     const double exposed_ms = grid.processes == 1 ? 0 : std::max(0.0, done_ms - step.backward_ms);
-    result.step_ms = step.total_ms() + exposed_ms;
+    const double slowest_ms = waits.deviation_ms * expected_maximum(grid.processes);
+    result.step_ms = std::max(step.total_ms() + slowest_ms + exposed_ms, waits.input_ms);
     result.hidden_ms = std::max(0.0, result.communication_ms - exposed_ms);
-    result.images_per_second = 1e3 * step.images * static_cast<double>(grid.processes) / result.step_ms;
-    result.efficiency = step.total_ms() / result.step_ms;
+    result.samples_per_second = 1e3 * step.samples * static_cast<double>(grid.processes) / result.step_ms;
+    result.efficiency = std::max(step.total_ms(), waits.input_ms) / result.step_ms;
     return result;
 }
 

@@ -1,8 +1,11 @@
 #include "plan/functions.h"
 
 #include <algorithm>
+#include <functional>
+#include <map>
 #include <utility>
 
+#include "cnntrain/base/error.h"
 #include "cnntrain/graph/facts.h"
 
 namespace cnntrain::plan {
@@ -12,19 +15,33 @@ using graph::Phase;
 using graph::Role;
 using graph::ValueId;
 
-std::optional<std::size_t> FunctionNames::of(std::string_view name) const {
-    constexpr std::string_view kScope = "all/";
-    if (!name.starts_with(kScope)) return std::nullopt;
-    name.remove_prefix(kScope.size());
-    std::optional<std::size_t> found;
+FunctionNames::FunctionNames(std::vector<std::string> names, std::vector<std::string> (*scopes)(std::string_view))
+    : names_(std::move(names)) {
     for (std::size_t i = 0; i < names_.size(); ++i) {
-        const std::string& function = names_[i];
-        if (!name.starts_with(function)) continue;
-        const bool whole =
-            name.size() == function.size() || name[function.size()] == '/' || name[function.size()] == ':';
-        if (whole && (!found || function.size() > names_[*found].size())) found = i;  // "unit1/relu" is not "unit1"
+        for (std::string& scope : scopes != nullptr ? scopes(names_[i]) : std::vector{"all/" + names_[i]})
+            scopes_.push_back({std::move(scope), i});
     }
-    return found;
+}
+
+std::optional<std::size_t> FunctionNames::of(std::string_view name) const {
+    const Scope* innermost = nullptr;
+    for (const Scope& scope : scopes_) {
+        if (!name.starts_with(scope.name)) continue;
+        const std::size_t end = scope.name.size();
+        const bool whole = name.size() == end || name[end] == '/' || name[end] == ':';
+        if (whole && (innermost == nullptr || end > innermost->name.size())) innermost = &scope;
+    }
+    return innermost == nullptr ? std::nullopt : std::optional(innermost->function);
+}
+
+std::vector<std::size_t> FunctionNames::indices(const std::vector<std::string>& functions) const {
+    std::vector<std::size_t> result;
+    for (const std::string& function : functions) {
+        const auto found = std::ranges::find(names_, function);
+        CNNTRAIN_CHECK(found != names_.end(), "no function " + function);
+        result.push_back(static_cast<std::size_t>(found - names_.begin()));
+    }
+    return result;
 }
 
 std::size_t FunctionWalk::next(std::string_view name, Phase phase) {
@@ -35,7 +52,7 @@ std::size_t FunctionWalk::next(std::string_view name, Phase phase) {
 
 namespace {
 
-/// The function of each node of a micro-batch, by node.
+/// For each node of a micro-batch, its function.
 std::vector<std::size_t> functions_of_nodes(const graph::Graph& graph, const FunctionNames& names) {
     FunctionWalk walk(names);
     std::vector<std::size_t> functions;
@@ -46,13 +63,13 @@ std::vector<std::size_t> functions_of_nodes(const graph::Graph& graph, const Fun
     return functions;
 }
 
-/// A pooling stashes one byte for the position of each maximum instead of its input.
+/// A pooling node stashes one byte per maximum, for its position, instead of its input.
 bool reads_places_only(const graph::Graph& graph, NodeId user, ValueId value) {
     const graph::Node& node = graph.node(user);
     return node.kind == graph::OpKind::max_pool_grad && node.inputs[0] == value;
 }
 
-/// The function whose pass makes and the functions whose passes read the value.
+/// The function whose pass produces the value, and the functions whose passes read it.
 PassResult pass_result(const graph::Graph& graph, const std::vector<std::size_t>& function_of, ValueId value) {
     const auto function = [&](NodeId node) { return function_of[static_cast<std::size_t>(node.index)]; };
     const NodeId maker = graph.value(value).producer;
@@ -108,7 +125,7 @@ std::vector<PassResult> pass_results(const graph::Graph& graph, const FunctionNa
         for (const ValueId value : node.outputs) {
             if (known.follows_weights(value)) continue;
             PassResult result = pass_result(graph, function_of, value);
-            // Recomputing the statistics of a norm, which backward reads first, recomputes its other results, too.
+            // Backward first recomputes the statistics of a norm, and that recomputes the node's other results too.
             if (node.outputs.size() > 1) result.again = Again::always;
             if (leaves_its_pass(result)) results.push_back(std::move(result));
         }
@@ -121,11 +138,49 @@ std::vector<PassResult> pass_results(const graph::Graph& graph, const FunctionNa
     return results;
 }
 
+namespace {
+
+/// The last function whose forward pass reads the variable or what follows from it. Copies in other layouts are made for
+/// products, and a table that is both looked up and multiplied by is looked up first.
+std::optional<std::size_t> last_reader(const graph::Graph& graph, const graph::Facts& known,
+                                       const std::vector<std::size_t>& function_of, ValueId value) {
+    std::optional<std::size_t> last;
+    for (const NodeId user : graph.value(value).users) {
+        const graph::Node& node = graph.node(user);
+        if (node.phase != Phase::forward) continue;
+        if (!known.follows_weights(node.outputs.front())) {
+            last = std::max(last, std::optional(function_of[static_cast<std::size_t>(user.index)]));
+            continue;
+        }
+        for (const ValueId result : node.outputs)
+            last = std::max(last, last_reader(graph, known, function_of, result));
+    }
+    return last;
+}
+
+/// The function of each parameter's copies, by the parameter's name.
+std::map<std::string, std::size_t, std::less<>> functions_of_copies(const graph::Graph& graph,
+                                                                    const FunctionNames& names) {
+    const graph::Facts known(graph);
+    const std::vector<std::size_t> function_of = functions_of_nodes(graph, names);
+    std::map<std::string, std::size_t, std::less<>> functions;
+    for (const ValueId id : graph.values_with_role(Role::parameter)) {
+        if (const auto reader = last_reader(graph, known, function_of, id)) functions[graph.value(id).name] = *reader;
+    }
+    return functions;
+}
+
+}  // namespace
+
 void add_copies(const graph::Graph& graph, const FunctionNames& names, const backend::CompileReport& report,
                 std::vector<FunctionFacts>& functions, std::vector<PassResult>& results) {
+    const auto of_copies = functions_of_copies(graph, names);
     std::vector<std::uint64_t> persistent(functions.size());
     for (const backend::NamedBytes& tensor : report.persistent) {
-        if (const auto function = names.of(tensor.name)) persistent[*function] += tensor.bytes;
+        std::optional<std::size_t> function = names.of(tensor.name);
+        const auto copied = of_copies.find(std::string_view(tensor.name).substr(0, tensor.name.find(':')));
+        if (copied != of_copies.end() && copied->first.size() < tensor.name.size()) function = copied->second;
+        if (function) persistent[*function] += tensor.bytes;
     }
     for (std::size_t i = 0; i < functions.size(); ++i) {
         const std::uint64_t known = functions[i].variable_bytes + functions[i].gradient_bytes;

@@ -1,4 +1,4 @@
-// A training graph seen as the functions of its network, at which stages may begin.
+// Views a training graph as the functions of its network, at which stages may begin.
 #pragma once
 
 #include <cstdint>
@@ -13,23 +13,33 @@
 
 namespace cnntrain::plan {
 
-/// The functions by the names of variables, nodes and steps: "all/<function>/...".
+/// The functions, found from the scopes in the names of variables, nodes and steps.
 class FunctionNames {
 public:
-    /// In the order of the network.
-    explicit FunctionNames(std::vector<std::string> names) : names_(std::move(names)) {}
+    /// `names` are in network order. `scopes`: as TaskRow::scopes.
+    explicit FunctionNames(std::vector<std::string> names,
+                           std::vector<std::string> (*scopes)(std::string_view function) = nullptr);
 
     const std::vector<std::string>& names() const { return names_; }
     std::size_t count() const { return names_.size(); }
-    /// The number of the function that something of this name belongs to; empty for the images and the loss.
+    /// The number of the function to which something with this name belongs; empty for
+    /// the inputs and the loss.
     std::optional<std::size_t> of(std::string_view name) const;
+    /// The numbers of functions by their names, all of which must be there.
+    std::vector<std::size_t> indices(const std::vector<std::string>& functions) const;
 
 private:
+    struct Scope {
+        std::string name;
+        std::size_t function = 0;
+    };
+
     std::vector<std::string> names_;
+    std::vector<Scope> scopes_;
 };
 
-/// Assigns work to functions, in the order of execution. Work outside of every function counts with its predecessor:
-/// images with the first function, the loss with the last.
+/// Assigns work to functions, in execution order. Work outside all functions belongs to its predecessor's function:
+/// inputs to the first function, the loss to the last.
 class FunctionWalk {
 public:
     explicit FunctionWalk(const FunctionNames& names) : names_(names), backward_(names.count() - 1) {}
@@ -44,35 +54,35 @@ private:
 
 /// Sizes and work of one function, from the graph.
 struct FunctionFacts {
-    std::int64_t parameters = 0;       // elements that are trained
-    double forward_gflop = 0;          // of one micro-batch
-    double backward_gflop = 0;         // of one micro-batch, with recomputation
+    std::int64_t parameters = 0;       // trainable elements
+    double forward_gflop = 0;          // per micro-batch
+    double backward_gflop = 0;         // per micro-batch, including recomputation
     std::uint64_t variable_bytes = 0;  // parameters, optimiser slots, moving averages
-    std::uint64_t gradient_bytes = 0;  // that are summed over the micro-batches
-    std::uint64_t copy_bytes = 0;      // of copies of variables, as a backend's operations read them
+    std::uint64_t gradient_bytes = 0;  // of gradients summed over micro-batches
+    std::uint64_t copy_bytes = 0;      // of copies of variables in the backend's layouts and types
 };
 
-/// One for each function, of a graph with the whole weight update.
+/// For each function of a graph with the whole weight update.
 std::vector<FunctionFacts> function_facts(const graph::Graph& graph, const FunctionNames& names);
 
-/// The results that functions pass to other functions, of a graph built without --enable-recomputation.
+/// The results of functions that other functions read, in a graph built without --enable-recomputation.
 std::vector<PassResult> pass_results(const graph::Graph& graph, const FunctionNames& names);
 
 /// Adds the copies that a backend keeps: of variables, and of inputs of each micro-batch. `report`: of the compiled
-/// graph, with more than one micro-batch. A backend whose report lists none adds nothing.
+/// graph, with more than one micro-batch. If the report lists no copies, nothing is added.
 void add_copies(const graph::Graph& graph, const FunctionNames& names, const backend::CompileReport& report,
                 std::vector<FunctionFacts>& functions, std::vector<PassResult>& results);
 
-/// Something that the update reads as a sum over micro-batches, and so over processes: a gradient, or a statistic that
-/// a moving average follows.
+/// A value that the update reads as a sum over micro-batches and processes: a gradient, or a statistic for a moving
+/// average.
 struct SummedValue {
-    std::string name;  // of the node that makes it
+    std::string name;  // of the node that computes it
     std::int64_t elements = 0;
     graph::Phase phase = graph::Phase::backward;
     std::size_t function = 0;
 };
 
-/// In the order in which a micro-batch makes them.
+/// In the order in which a micro-batch computes them.
 std::vector<SummedValue> summed_values(const graph::Graph& graph, const FunctionNames& names);
 
 }  // namespace cnntrain::plan

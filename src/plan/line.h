@@ -1,12 +1,14 @@
-// The pipeline of a training line.
+// Batches and pipeline of a training command line.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
 #include "cnntrain/config/parse.h"
 #include "cnntrain/schedule/pipeline.h"
+#include "cnntrain/train/task.h"
 
 namespace cnntrain::plan {
 
@@ -16,19 +18,26 @@ struct PlannedLine {
     std::int64_t shards = 1;
     schedule::PipelineSchedule schedule = schedule::PipelineSchedule::grouped;
     std::int64_t micro_batch = 1;   // samples
-    std::int64_t accumulation = 1;  // micro-batches of a replica per weight update
-    std::int64_t replicas = 1;      // of the process; their micro-batches all pass through the stages here
+    std::int64_t accumulation = 1;  // micro-batches per replica and weight update
+    std::int64_t replicas = 1;      // of the process; the micro-batches of all replicas pass through these stages
+
+    /// The options with which stages 1, 2, ... begin at these functions, in this schedule if the line has no pipeline.
+    std::function<std::string(const std::vector<std::string>& splits)> written_stages{};
+    /// Beyond the schedule's: the task accepts multiples of this many micro-batches for so many stages.
+    std::function<std::int64_t(std::int64_t stages)> unit_of_task{};
 
     std::int32_t stages() const { return static_cast<std::int32_t>(splits.size()) + 1; }
     std::int64_t micro_batches() const { return accumulation * replicas; }
-    /// The least accumulation from the line's on that the schedule can take.
+    /// The schedule and the task accept multiples of this many micro-batches.
+    std::int64_t micro_batch_unit(const schedule::Pipeline& pipeline) const;
+    /// The least accumulation, not below the command line's, that is accepted.
     std::int64_t legal_accumulation(const schedule::Pipeline& pipeline) const;
     std::int64_t legal_micro_batches(const schedule::Pipeline& pipeline) const {
         return legal_accumulation(pipeline) * replicas;
     }
 };
 
-/// Error(usage) when micro-batches cannot be counted.
-PlannedLine line_of(const config::ParseResult& arguments);
+/// Error(usage) if the number of micro-batches overflows.
+PlannedLine line_of(const train::TaskRow& row, const config::ParseResult& arguments);
 
 }  // namespace cnntrain::plan

@@ -1,6 +1,7 @@
 #include "cnntrain/plan/plan.h"
 
 #include <algorithm>
+#include <cmath>
 #include <ostream>
 #include <span>
 #include <utility>
@@ -33,10 +34,13 @@ public:
         : arguments_(arguments),
           settings_(settings),
           host_(host),
-          line_(line_of(arguments)),
+          line_(line_of(row, arguments)),
           backend_(train::make_backend(arguments.settings.run.backend)),
-          task_(row.make(arguments, *backend_, 0)->description()),
-          of_line_(network_of_line(row, arguments, *backend_)) {}
+          of_line_(network_of_line(row, arguments, *backend_)) {
+        const std::unique_ptr<train::Task> task = row.make(arguments, *backend_, 0);
+        task_ = task->description();
+        unit_ = task->columns().unit.many;
+    }
 
     void run() {
         if (settings_.processes) {
@@ -50,38 +54,39 @@ private:
     void show_stages() {
         const std::int32_t proposed = settings_.stages.value_or(line_.pipelined ? line_.stages() : 2);
         check_stage_count(proposed);
-        find_times({network_.threads, network_.share(line_.stages()).threads, network_.share(proposed).threads});
+        find_times({network_.threads, network_.share(pipeline(line_.stages())).threads,
+                    network_.share(pipeline(proposed)).threads});
         const Prediction better = best(proposed);
         std::ostream& out = *host_.console;
         out << topic("Model", model_text(task_, network_, line_)) << topic("Times", times_from_) << '\n';
-        const PlanReport report(names_, network_, line_, of_line_.without_copies);
+        const PlanReport report(names_, network_, line_, unit_, of_line_.without_copies);
         if (!line_.pipelined) {
             const std::int64_t micro_batches = line_.legal_micro_batches(better.pipeline);
             out << report.proposed(better, nullptr) << '\n' << described(report, better, micro_batches);
             draw(better, micro_batches);
             return;
         }
-        const Prediction of_line =
-            predict(network_, {line_.stages(), line_.schedule}, line_.micro_batches(), indices(line_.splits));
+        const Prediction of_line = predict(network_, pipeline(line_.stages()), line_.micro_batches(), own_splits());
         out << described(report, of_line, line_.micro_batches()) << '\n' << report.proposed(better, &of_line);
         draw(of_line, line_.micro_batches());
     }
 
-    /// The processes compute as one lane each, whatever stages the line has.
+    /// Predicts several processes. Each computes in one lane, whatever stages the command line has.
     void show_processes(const ProcessPlan& processes) {
         find_times({network_.threads});
         const std::int64_t bucket_bytes = arguments_.settings.comm.bucket_bytes;
-        const PlannedProcess process =
-            planned_process(network_.profile.times.at(network_.threads), summed_values(of_line_.graph, names_), line_,
-                            bucket_bytes, processes.images_per_second);
+        const FunctionTimes& times = network_.profile.times.at(network_.threads);
+        PlannedProcess process = planned_process(times, summed_values(of_line_.graph, names_), line_, bucket_bytes,
+                                                 processes.samples_per_second);
+        process.waits = waits_of(process.step, times, processes);
         const auto curves = predicted(process, processes);
         *host_.console << topic("Model", model_text(task_, network_, line_)) << topic("Times", times_from_)
-                       << processes_text(process, processes, bucket_bytes, curves);
+                       << processes_text(process, processes, bucket_bytes, curves, unit_);
         if (!settings_.svg) return;
-        const double single = 1e3 * process.step.images / process.step.total_ms();
-        const std::string title = task_.title + formatted(": predicted from %.4g images/s of one process, ", single) +
-                                  counted(processes.ranks_per_node, "rank") + " a node";
-        write_chart(scaling_svg(curves, single, title, "Network: " + processes.network_from));
+        const double single = 1e3 * process.step.samples / process.step.total_ms();
+        const std::string title = task_.title + formatted(": predicted from %.4g ", single) + unit_ +
+                                  "/s of one process, " + counted(processes.ranks_per_node, "rank") + " a node";
+        write_chart(scaling_svg(curves, single, unit_, title, "Network: " + processes.network_from));
     }
 
     std::string described(const PlanReport& report, const Prediction& plan, std::int64_t micro_batches) const {
@@ -96,25 +101,42 @@ private:
                                           std::to_string(names_.count()) + " functions, and a stage has at least one");
     }
 
-    std::vector<std::size_t> indices(const std::vector<std::string>& splits) const {
-        std::vector<std::size_t> result;
-        result.reserve(splits.size());
-        for (const std::string& split : splits) {
-            const auto found = std::ranges::find(names_.names(), split);
-            result.push_back(static_cast<std::size_t>(found - names_.names().begin()));
-        }
-        return result;
-    }
+    Pipeline pipeline(std::int32_t stages) const { return {stages, line_.schedule}; }
 
+    /// Balanced splits, unless a run with the line's own is faster: they may leave less to recompute, or fill the lanes
+    /// better.
     Prediction best(std::int32_t stages) const {
-        const Pipeline pipeline{stages, line_.schedule};
-        const LaneShare share = network_.share(stages);
-        const auto workers = share.lanes > 1 ? schedule::Workers::several : schedule::Workers::one;
-        return predict(network_, pipeline, line_.legal_micro_batches(pipeline),
-                       best_splits(pipeline, network_.costs(share.threads), workers, settings_.memory_limit_bytes));
+        const Prediction balanced = this->balanced(stages);
+        if (!line_.pipelined || stages != line_.stages()) return balanced;
+        const Prediction own =
+            predict(network_, balanced.pipeline, line_.legal_micro_batches(balanced.pipeline), own_splits());
+        return fits(own) && !is_better(balanced, own) ? own : balanced;
     }
 
-    /// The settings on which the work of a function depends.
+    Prediction balanced(std::int32_t stages) const {
+        const LaneShare share = network_.share(pipeline(stages));
+        const auto workers = share.lanes > 1 ? schedule::Workers::several : schedule::Workers::one;
+        return predict(
+            network_, pipeline(stages), line_.legal_micro_batches(pipeline(stages)),
+            best_splits(pipeline(stages), network_.costs(share.threads), workers, settings_.memory_limit_bytes));
+    }
+
+    std::vector<std::size_t> own_splits() const { return names_.indices(line_.splits); }
+
+    bool fits(const Prediction& plan) const {
+        return !settings_.memory_limit_bytes || std::ranges::all_of(plan.stages, [&](const StageCost& stage) {
+            return stage.memory_bytes() <= *settings_.memory_limit_bytes;
+        });
+    }
+
+    /// Whether it is faster than the other one, or as fast and more balanced.
+    static bool is_better(const Prediction& plan, const Prediction& other) {
+        constexpr double kRounding = 1e-9;
+        if (std::abs(plan.ms() - other.ms()) > kRounding * other.ms()) return plan.ms() < other.ms();
+        return imbalance(plan.stages) < (1 - kRounding) * imbalance(other.stages);
+    }
+
+    /// The settings that affect the cost of functions.
     std::map<std::string, std::string> made_for() const {
         const config::Settings& settings = arguments_.settings;
         std::map<std::string, std::string> result = task_.identity;
@@ -123,8 +145,7 @@ private:
         result["arithmetic"] = name(train::arithmetic(settings.device, *backend_).type);
         result.insert(task_.work.begin(), task_.work.end());
         result["backend"] = backend_->name();
-        result["threads"] =
-            std::to_string(network_.threads);  // of all lanes: those that work beside a lane slow it down
+        result["threads"] = std::to_string(network_.threads);  // of all lanes: parallel lanes slow each other down
         return result;
     }
 
@@ -140,7 +161,7 @@ private:
 
     void find_times(const std::vector<int>& threads) {
         const Profile wanted = empty_profile();
-        const bool saved = settings_.profile && host_.files->exists(*settings_.profile);
+        const bool saved = settings_.profile && exists(*host_.files, *settings_.profile);
         network_.profile = saved ? read_profile(*host_.files, *settings_.profile) : wanted;
         if (saved) check_profile(network_.profile, wanted, *settings_.profile);
         auto& times = network_.profile.times;
@@ -193,7 +214,7 @@ private:
     }
 
     void write_chart(const std::string& svg) {
-        host_.files->write_text(*settings_.svg, svg);
+        write_text(*host_.files, *settings_.svg, svg);
         *host_.console << '\n' << topic("Chart", *settings_.svg);
     }
 
@@ -203,6 +224,7 @@ private:
     PlannedLine line_;
     std::unique_ptr<backend::Backend> backend_;
     train::TaskDescription task_;
+    std::string unit_;  // samples in the plural
     NetworkOfLine of_line_;
     const FunctionNames& names_ = of_line_.names;
     PlannedNetwork& network_ = of_line_.network;

@@ -5,8 +5,9 @@
 
 namespace cnntrain::plan {
 
-LaneShare share_of(std::int32_t stages, int threads, std::int64_t asked) {
-    std::int32_t lanes = std::min(stages, static_cast<std::int32_t>(threads));
+LaneShare share_of(const schedule::Pipeline& pipeline, int threads, std::int64_t asked) {
+    const bool one = asked == 0 && pipeline.schedule == schedule::PipelineSchedule::sequential;
+    std::int32_t lanes = one ? 1 : std::min(pipeline.stages, static_cast<std::int32_t>(threads));
     if (asked > 0) lanes = static_cast<std::int32_t>(std::min<std::int64_t>(lanes, asked));
     return {lanes, threads / lanes};
 }
@@ -45,13 +46,13 @@ Prediction predict(const PlannedNetwork& network, const schedule::Pipeline& pipe
     Prediction result;
     result.pipeline = pipeline;
     result.splits = std::move(splits);
-    result.share = network.share(pipeline.stages);
+    result.share = network.share(pipeline);
     result.lane_of = schedule::place_stages(network.stage_gflop(result.splits), result.share.lanes);
     const auto stages_with = [&](int threads) {
         return stage_costs(pipeline, network.costs(threads), result.splits, result.lane_of);
     };
     result.stages = stages_with(result.share.threads);
-    // All lanes share the work that is done once per weight update.
+    // All lanes share the work done once per weight update.
     const double once_ms = network.profile.times.at(network.threads).update_ms;
     result.one_lane_ms = once_ms;
     for (const StageCost& stage : stages_with(network.threads))

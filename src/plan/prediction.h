@@ -1,4 +1,4 @@
-// Memory and time that stages of a network would need.
+// Predicts the memory and time of the stages of a network.
 #pragma once
 
 #include <cstdint>
@@ -13,45 +13,46 @@
 
 namespace cnntrain::plan {
 
-/// Threads that one lane has.
+/// Number of lanes and threads per lane.
 struct LaneShare {
     std::int32_t lanes = 1;
     int threads = 1;  // of each lane
 };
-/// As many lanes as stages, but no more than threads; `asked`: upper bound, 0 for none.
-LaneShare share_of(std::int32_t stages, int threads, std::int64_t asked = 0);
+/// As many lanes as stages, but not more than threads. `asked`: upper limit; 0: as a run chooses, one for Sequential.
+LaneShare share_of(const schedule::Pipeline& pipeline, int threads, std::int64_t asked = 0);
 
-/// The facts of a network that do not depend on its splits.
+/// Facts about a network that do not depend on its splits.
 struct PlannedNetwork {
     std::vector<FunctionFacts> facts;
     std::vector<PassResult> results;
-    Profile profile;         // with times for every number of threads that is asked for
+    Profile profile;         // has times for every requested number of threads
     int threads = 1;         // of all lanes together
-    std::int64_t lanes = 0;  // at most; 0: no bound
+    std::int64_t lanes = 0;  // maximum; 0: no limit
     Kept kept = Kept::results;
 
-    LaneShare share(std::int32_t stages) const { return share_of(stages, threads, lanes); }
+    LaneShare share(const schedule::Pipeline& pipeline) const { return share_of(pipeline, threads, lanes); }
     /// Costs with this number of threads per lane.
     NetworkCost costs(int threads_of_lane) const;
-    /// Floating-point operations of the stages in billions, by which a run shares them out over lanes.
+    /// Floating-point operations of the stages in billions, which a run uses to assign stages to lanes.
     std::vector<double> stage_gflop(std::span<const std::size_t> splits) const;
 };
 
-/// A weight update whose stages begin at some of the functions.
+/// A weight update with a given choice of splits.
 struct Prediction {
     schedule::Pipeline pipeline;
     std::vector<std::size_t> splits;  // first functions of stages 1, 2, ...
-    std::vector<StageCost> stages;    // with the threads of a lane
+    std::vector<StageCost> stages;    // costs with a lane's threads
     LaneShare share;
-    double one_lane_ms = 0;  // all threads in each pass, the stages one after another
-    double lanes_ms = 0;     // the stages side by side
+    double one_lane_ms = 0;  // with all threads in each pass, stage after stage
+    double lanes_ms = 0;     // with the stages in parallel
     std::vector<std::int32_t> lane_of;
-    std::vector<double> busy;  // share of the time in which each lane works for a micro-batch
+    std::vector<double> busy;  // fraction of the time in which each lane works on a micro-batch
 
+    double ms() const { return share.lanes > 1 ? lanes_ms : one_lane_ms; }
     std::vector<schedule::StageTimes> times() const;  // of the stages
 };
 
-/// The splits must be as many as the pipeline needs, in order.
+/// `splits` must be in order and as many as the pipeline needs.
 Prediction predict(const PlannedNetwork& network, const schedule::Pipeline& pipeline, std::int64_t micro_batches,
                    std::vector<std::size_t> splits);
 

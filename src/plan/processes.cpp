@@ -1,6 +1,7 @@
 #include "plan/processes.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "cnntrain/base/columns.h"
 #include "cnntrain/base/error.h"
@@ -9,13 +10,14 @@
 #include "cnntrain/base/size_text.h"
 #include "cnntrain/comm/buckets.h"
 #include "cnntrain/plan/network.h"
+#include "cnntrain/plan/order_statistics.h"
 #include "plan/text.h"
 
 namespace cnntrain::plan {
 
 namespace {
 
-/// The end of each function's backward, from the start of the backward pass. Backward begins with the last function.
+/// The end of each function's backward pass, from the start of backward, which begins with the last function.
 std::vector<double> backward_ends(const FunctionTimes& times) {
     std::vector<double> ends(times.functions.size());
     double end = 0;
@@ -31,11 +33,11 @@ ProcessStep step_of(const FunctionTimes& times, const PlannedLine& line) {
     schedule::StageTimes pass;
     for (const schedule::StageTimes& function : times.functions)
         pass.forward_ms += function.forward_ms;
-    pass.backward_ms = backward_ends(times).front();  // the very number that the first function's gradients get
+    pass.backward_ms = backward_ends(times).front();  // identical to the value for the first function's gradients
     return {.before_ms = (micro_batches - 1) * pass.total() + pass.forward_ms,
             .backward_ms = pass.backward_ms,
             .update_ms = times.update_ms,
-            .images = static_cast<double>(line.micro_batch) * micro_batches};
+            .samples = static_cast<double>(line.micro_batch) * micro_batches};
 }
 
 void scale(PlannedProcess& process, double factor) {
@@ -47,14 +49,14 @@ void scale(PlannedProcess& process, double factor) {
 }
 
 double rate_of(const ProcessStep& step) {
-    return 1e3 * step.images / step.total_ms();
+    return 1e3 * step.samples / step.total_ms();
 }
 
 }  // namespace
 
 PlannedProcess planned_process(const FunctionTimes& times, const std::vector<SummedValue>& values,
                                const PlannedLine& line, std::int64_t bucket_bytes,
-                               std::optional<double> images_per_second) {
+                               std::optional<double> samples_per_second) {
     PlannedProcess process{step_of(times, line), {}};
     std::vector<comm::Parameter> parameters;
     for (const SummedValue& value : values)
@@ -68,8 +70,15 @@ PlannedProcess planned_process(const FunctionTimes& times, const std::vector<Sum
         }
         process.buckets.push_back(ready);
     }
-    if (images_per_second) scale(process, rate_of(process.step) / *images_per_second);
+    if (samples_per_second) scale(process, rate_of(process.step) / *samples_per_second);
     return process;
+}
+
+Waits waits_of(const ProcessStep& step, const FunctionTimes& times, const ProcessPlan& plan) {
+    const double spread = plan.step_spread.value_or(times.spread.value_or(0));
+    Waits waits{.deviation_ms = spread * step.total_ms()};
+    if (plan.input_samples_per_second) waits.input_ms = 1e3 * step.samples / *plan.input_samples_per_second;
+    return waits;
 }
 
 std::vector<ScalingCurve> predicted(const PlannedProcess& process, const ProcessPlan& plan) {
@@ -85,8 +94,10 @@ std::vector<ScalingCurve> predicted(const PlannedProcess& process, const Process
     for (ScalingCurve& curve : curves) {
         for (const std::int64_t count : plan.counts) {
             const ProcessGrid grid{count, plan.ranks_per_node};
-            curve.points.push_back(
-                {count, data_parallel_time(process.step, process.buckets, plan.network, grid, curve.method)});
+            const auto time = [&](const Waits& waits) {
+                return data_parallel_time(process.step, process.buckets, plan.network, grid, curve.method, waits);
+            };
+            curve.points.push_back({count, time({}), time(process.waits)});
         }
     }
     return curves;
@@ -94,11 +105,11 @@ std::vector<ScalingCurve> predicted(const PlannedProcess& process, const Process
 
 namespace {
 
-std::string step_text(const ProcessStep& step) {
+std::string step_text(const ProcessStep& step, const std::string& unit) {
     return formatted(
-        "%.5g ms, %.4g images/s alone; gradients come in its last %.5g ms of backward, before %.4g ms of "
+        "%.5g ms, %.4g %s/s alone; gradients come in its last %.5g ms of backward, before %.4g ms of "
         "update",
-        step.total_ms(), rate_of(step), step.backward_ms, step.update_ms);
+        step.total_ms(), rate_of(step), unit.c_str(), step.backward_ms, step.update_ms);
 }
 
 std::string gradients_text(const PlannedProcess& process, std::int64_t bucket_bytes) {
@@ -116,20 +127,56 @@ std::string gradients_text(const PlannedProcess& process, std::int64_t bucket_by
            size(last.bytes) + formatted(", after %.4g ms", last.ready_ms);
 }
 
-/// Both curves of a route and wire: overlapped, and after backward.
-std::string table(const ScalingCurve& overlapped, const ScalingCurve& after, std::int64_t ranks_per_node) {
-    TextRows rows = {{"processes", "nodes", "communication ms", "step ms", "images/s", "efficiency", "hidden",
-                      "not overlapped: step ms", "images/s", "efficiency"}};
+std::string waits_text(const PlannedProcess& process, const ProcessPlan& plan) {
+    const double spread = process.waits.deviation_ms / process.step.total_ms();
+    const std::int64_t most = plan.counts.back();
+    std::string text;
+    if (plan.step_spread || spread > 0) {
+        text = "the standard deviation of a step is " + percent(spread) + " of it (" +
+               (plan.step_spread ? "as given" : "measured here") + "), so the slowest of " +
+               counted(most, "process", "es") + " takes " + percent(spread * expected_maximum(most)) + " longer";
+    } else {
+        text =
+            "processes are taken to be equally fast, since the spread of step times is not known; give "
+            "--step-spread, or measure with --steps " +
+            std::to_string(kLeastForSpread) + " or more";
+    }
+    if (plan.input_samples_per_second)
+        text += formatted("; the input delivers %.4g samples/s (as given)", *plan.input_samples_per_second);
+    return text;
+}
+
+std::vector<std::string> rate_cells(const DataParallelTime& time) {
+    return {formatted("%.5g", time.step_ms), formatted("%.5g", time.samples_per_second), percent(time.efficiency)};
+}
+
+/// The table of one route and wire format: overlapped, and after backward. `waits`: each also with waits.
+std::string table(const ScalingCurve& overlapped, const ScalingCurve& after, std::int64_t ranks_per_node,
+                  const std::string& unit, bool waits) {
+    TextRows rows = {{"processes", "nodes", "communication ms"}};
+    const auto add = [](std::vector<std::string>& row, const std::vector<std::string>& cells) {
+        row.insert(row.end(), cells.begin(), cells.end());
+    };
+    const auto add_heads = [&](const std::string& what) {
+        add(rows.front(), {what + "step ms", unit + "/s", "efficiency"});
+    };
+    add_heads("");
+    rows.front().emplace_back("hidden");
+    if (waits) add_heads("with waits: ");
+    add_heads("not overlapped: ");
+    if (waits) add_heads("with waits: ");
     for (std::size_t i = 0; i < overlapped.points.size(); ++i) {
         const ScalingPoint& point = overlapped.points[i];
-        const DataParallelTime& time = point.time;
-        const DataParallelTime& late = after.points[i].time;
-        rows.push_back({std::to_string(point.processes),
-                        std::to_string((point.processes + ranks_per_node - 1) / ranks_per_node),
-                        formatted("%.4g", time.communication_ms), formatted("%.5g", time.step_ms),
-                        formatted("%.5g", time.images_per_second), percent(time.efficiency),
-                        time.communication_ms > 0 ? percent(time.hidden_share()) : "-", formatted("%.5g", late.step_ms),
-                        formatted("%.5g", late.images_per_second), percent(late.efficiency)});
+        const ScalingPoint& late = after.points[i];
+        std::vector<std::string> row = {std::to_string(point.processes),
+                                        std::to_string((point.processes + ranks_per_node - 1) / ranks_per_node),
+                                        formatted("%.4g", point.time.communication_ms)};
+        add(row, rate_cells(point.time));
+        row.push_back(point.time.communication_ms > 0 ? percent(point.time.hidden_share()) : "-");
+        if (waits) add(row, rate_cells(point.with_waits));
+        add(row, rate_cells(late.time));
+        if (waits) add(row, rate_cells(late.with_waits));
+        rows.push_back(std::move(row));
     }
     const ReduceMethod& method = overlapped.method;
     return std::string(method.hierarchical ? "Hierarchical" : "Flat") + " sums, " + std::to_string(method.wire_bits) +
@@ -139,9 +186,10 @@ std::string table(const ScalingCurve& overlapped, const ScalingCurve& after, std
 }  // namespace
 
 std::string processes_text(const PlannedProcess& process, const ProcessPlan& plan, std::int64_t bucket_bytes,
-                           const std::vector<ScalingCurve>& curves) {
-    std::string text = topic("Step", step_text(process.step)) +
-                       topic("Gradients", gradients_text(process, bucket_bytes)) + topic("Network", plan.network_from);
+                           const std::vector<ScalingCurve>& curves, const std::string& unit) {
+    std::string text = topic("Step", step_text(process.step, unit)) +
+                       topic("Gradients", gradients_text(process, bucket_bytes)) + topic("Network", plan.network_from) +
+                       topic("Waits", waits_text(process, plan));
     if (plan.ranks_per_node == 1) {
         text += topic("Routes", "with one rank a node, hierarchical sums are flat ones");
     } else {
@@ -149,7 +197,7 @@ std::string processes_text(const PlannedProcess& process, const ProcessPlan& pla
     }
     CNNTRAIN_CHECK(curves.size() % 2 == 0, "curves with and without overlap");
     for (std::size_t i = 0; i < curves.size(); i += 2)
-        text += "\n" + table(curves[i], curves[i + 1], plan.ranks_per_node);
+        text += "\n" + table(curves[i], curves[i + 1], plan.ranks_per_node, unit, process.waits.any());
     return text;
 }
 

@@ -1,4 +1,4 @@
-// Predicted rates of a training line on several processes.
+// Predicts the rates of a training command line on several processes.
 #pragma once
 
 #include <cstdint>
@@ -18,20 +18,24 @@ namespace cnntrain::plan {
 struct PlannedProcess {
     ProcessStep step;
     std::vector<ReadyBucket> buckets;
+    Waits waits{};
 };
 
-/// Gradients are complete when the last micro-batch's backward pass has done their function; statistics of the forward
-/// pass when it begins. Buckets hold at most `bucket_bytes`, as comm::plan_buckets() says. With `images_per_second` all
-/// times are scaled to that rate.
+/// Gradients are complete when the last micro-batch's backward pass has finished their function; statistics of the
+/// forward pass when that backward pass begins. Buckets hold at most `bucket_bytes`, as in comm::plan_buckets(). With
+/// `samples_per_second`, all times are scaled to that rate.
 PlannedProcess planned_process(const FunctionTimes& times, const std::vector<SummedValue>& values,
                                const PlannedLine& line, std::int64_t bucket_bytes,
-                               std::optional<double> images_per_second);
+                               std::optional<double> samples_per_second);
 
-/// Every way to sum gradients. With one rank a node, or one node, only those that differ.
+/// What the step waits for: the spread of its times is the one that is given, else the measured one, else none.
+Waits waits_of(const ProcessStep& step, const FunctionTimes& times, const ProcessPlan& plan);
+
+/// One curve per method of summing gradients. With one rank per node, or one node, only those that differ.
 std::vector<ScalingCurve> predicted(const PlannedProcess& process, const ProcessPlan& plan);
 
-/// The step, the gradients, the network, and a table for each route and wire.
+/// The step, the gradients, the network, and a table for each route and wire. `unit`: samples in the plural.
 std::string processes_text(const PlannedProcess& process, const ProcessPlan& plan, std::int64_t bucket_bytes,
-                           const std::vector<ScalingCurve>& curves);
+                           const std::vector<ScalingCurve>& curves, const std::string& unit);
 
 }  // namespace cnntrain::plan

@@ -1,6 +1,7 @@
 #include "plan/profile.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <span>
@@ -8,7 +9,8 @@
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/json_check.h"
-#include "cnntrain/base/rng.h"
+#include "cnntrain/plan/order_statistics.h"
+#include "plan/made_up_batches.h"
 #include "train/runs/weights.h"
 
 namespace cnntrain::plan {
@@ -22,9 +24,13 @@ constexpr int kVersion = 1;
 
 std::vector<double> numbers(const Json& list, std::size_t count) {
     auto values = list.get<std::vector<double>>();
+    constexpr double kMost = 1e12;  // more than a function takes in 30 years; sums and products of them stay finite
     const bool sound = values.size() == count &&
-                       std::ranges::all_of(values, [](double value) { return std::isfinite(value) && value >= 0; });
-    if (!sound) throw Error(ErrorKind::data, "expected " + std::to_string(count) + " times for the functions");
+                       std::ranges::all_of(values, [](double value) { return value >= 0 && value <= kMost; });
+    if (!sound) {
+        throw Error(ErrorKind::data,
+                    "expected " + std::to_string(count) + " numbers from 0 to 1e12 for the times of the functions");
+    }
     return values;
 }
 
@@ -35,6 +41,12 @@ FunctionTimes times_from(const Json& entry, std::size_t functions) {
     times.update_ms = numbers(Json::array({entry.at("update_ms")}), 1).front();
     for (std::size_t i = 0; i < functions; ++i)
         times.functions.push_back({forward[i], backward[i]});
+    double whole_ms = times.update_ms;
+    for (const schedule::StageTimes& function : times.functions)
+        whole_ms += function.total();
+    constexpr double kLeastMs = 1e-6;
+    if (whole_ms < kLeastMs) throw Error(ErrorKind::data, "expected functions that take time");
+    if (entry.contains("spread")) times.spread = numbers(Json::array({entry.at("spread")}), 1).front();
     return times;
 }
 
@@ -58,13 +70,16 @@ Json times_json(int threads, const FunctionTimes& times) {
         forward.push_back(function.forward_ms);
         backward.push_back(function.backward_ms);
     }
-    return {{"threads", threads}, {"update_ms", times.update_ms}, {"forward_ms", forward}, {"backward_ms", backward}};
+    Json json = {
+        {"threads", threads}, {"update_ms", times.update_ms}, {"forward_ms", forward}, {"backward_ms", backward}};
+    if (times.spread) json["spread"] = *times.spread;
+    return json;
 }
 
 }  // namespace
 
 Profile read_profile(const FileSystem& files, const std::string& path) {
-    const std::string text = files.read_text(path);
+    const std::string text = read_text(files, path);
     try {
         check_json(text);
         return profile_from(Json::parse(text));
@@ -84,7 +99,7 @@ void write_profile(FileSystem& files, const std::string& path, const Profile& pr
                      {"times", Json::array()}};
     for (const auto& [threads, times] : profile.times)
         document["times"].push_back(times_json(threads, times));
-    files.write_text(path, document.dump(1) + "\n");
+    write_text(files, path, document.dump(1) + "\n");
 }
 
 void check_profile(const Profile& profile, const Profile& wanted, const std::string& path) {
@@ -106,56 +121,13 @@ void check_profile(const Profile& profile, const Profile& wanted, const std::str
 
 namespace {
 
-/// Gives every input of a graph the same made-up values again and again: numbers in [0, 1), bytes, and zeros where
-/// whole numbers mean something.
-class MadeUpBatches final : public data::BatchSource {
-public:
-    explicit MadeUpBatches(const graph::Graph& graph) {
-        for (const graph::ValueId id : graph.values_with_role(graph::Role::input)) {
-            const graph::Value& input = graph.value(id);
-            fields_.push_back({input.name, input.desc});
-            tensors_.push_back(made_up(input.desc));
-            samples_ = std::max(samples_, input.desc.shape.empty() ? 1 : input.desc.shape.front());
-        }
-        for (const HostTensor& tensor : tensors_)
-            spans_.push_back(tensor.bytes());
-    }
-
-    std::vector<data::Field> fields() const override { return fields_; }
-
-    data::Batch next() override {
-        data::Batch batch;
-        batch.fields = spans_;
-        batch.valid_count = samples_;
-        batch.first_sample = samples_ * pulls_++;
-        return batch;
-    }
-
-private:
-    static HostTensor made_up(const TensorDesc& desc) {
-        HostTensor tensor(desc);
-        if (desc.dtype == DType::i32 || desc.dtype == DType::i64) return tensor;
-        constexpr double kBytes = 256;
-        Rng rng(1, RngStream::synthetic_data);
-        for (std::int64_t i = 0; i < tensor.elements(); ++i)
-            tensor.set(i, desc.dtype == DType::u8 ? std::floor(kBytes * rng.uniform()) : rng.uniform());
-        return tensor;
-    }
-
-    std::vector<data::Field> fields_;
-    std::vector<HostTensor> tensors_;
-    std::vector<std::span<const std::byte>> spans_;
-    std::int64_t samples_ = 0;
-    std::int64_t pulls_ = 0;
-};
-
 double median(std::vector<double> values) {
     const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
     std::nth_element(values.begin(), middle, values.end());
     return *middle;
 }
 
-/// The medians of each number: other programs on the machine disturb one update or another.
+/// Medians over the updates, because other programs on the machine may disturb some of them.
 FunctionTimes usual(const std::vector<FunctionTimes>& updates) {
     const auto over = [&](auto number) {
         std::vector<double> values;
@@ -178,8 +150,8 @@ FunctionTimes usual(const std::vector<FunctionTimes>& updates) {
 
 namespace {
 
-/// Time of one step of a micro-batch, from all copies. Copies that add to one sum take turns, and early ones wait: the
-/// least time is the work itself.
+/// Time of one step for a micro-batch, from all copies. Copies that add to the same sum wait for each other, so the
+/// minimum is the time of the work itself.
 double step_ms(std::span<const backend::ProfileRow* const> copies) {
     double least = copies.front()->milliseconds;
     double sum = 0;
@@ -192,12 +164,12 @@ double step_ms(std::span<const backend::ProfileRow* const> copies) {
 
 }  // namespace
 
-/// Rows that ran once per weight update do not belong to a micro-batch.
+/// Ignores rows that ran once per weight update, because they do not belong to a micro-batch.
 FunctionTimes times_by_function(const std::vector<backend::ProfileRow>& rows, const FunctionNames& names,
                                 std::int64_t updates, int copies) {
     FunctionTimes times;
     times.functions.resize(names.count());
-    std::vector<const backend::ProfileRow*> of_batches;  // copy by copy
+    std::vector<const backend::ProfileRow*> of_batches;  // grouped by copy
     for (const backend::ProfileRow& row : rows) {
         if (row.phase == graph::Phase::update || row.runs <= updates) {
             times.update_ms += row.milliseconds * static_cast<double>(row.runs) / static_cast<double>(updates);
@@ -222,8 +194,7 @@ FunctionTimes times_by_function(const std::vector<backend::ProfileRow>& rows, co
 Profiler::Profiler(const graph::Graph& graph, const FunctionNames& names, const backend::Backend& backend,
                    const Measurement& how)
     : names_(names), how_(how), batches_(std::make_unique<MadeUpBatches>(graph)) {
-    // Sums over micro-batches are part of the work. The first one after an update finds caches full of what the update
-    // used.
+    // The work includes sums over micro-batches. The first micro-batch after an update has cold caches.
     constexpr std::int64_t kMicroBatches = 4;
     constexpr std::uint64_t kSeed = 1;
     backend::CompileRequest request{&graph, batches_->fields()};
@@ -232,11 +203,11 @@ Profiler::Profiler(const graph::Graph& graph, const FunctionNames& names, const 
     request.cpu.threads = how.threads * how.lanes;
     request.runtime.stochastic_rounding = how.stochastic_rounding;
     request.runtime.seed = kSeed;
-    request.runtime.check_finite = false;  // made-up images may diverge
+    request.runtime.check_finite = false;  // generated images may make the loss diverge
     request.runtime.stop_requested = how.stop_requested;
     executable_ = backend.compile(request);
     train::initialise(*executable_, graph, kSeed);
-    run_update();  // warms up
+    run_update();  // warm-up
 }
 
 Profiler::~Profiler() = default;
@@ -248,7 +219,7 @@ void Profiler::run_update() {
 }
 
 FunctionTimes Profiler::update() {
-    executable_->inspection().set_profiling(true);  // from zero
+    executable_->inspection().set_profiling(true);  // restarts at zero
     run_update();
     return times_by_function(executable_->inspection().profile(), names_, 1, how_.lanes);
 }
@@ -257,9 +228,15 @@ FunctionTimes measure(const graph::Graph& graph, const FunctionNames& names, con
                       const Measurement& how) {
     Profiler profiler(graph, names, backend, how);
     std::vector<FunctionTimes> updates;
-    for (std::int64_t step = 0; step < how.steps; ++step)
+    std::vector<double> seconds;
+    for (std::int64_t step = 0; step < how.steps; ++step) {
+        const auto begin = std::chrono::steady_clock::now();
         updates.push_back(profiler.update());
-    return usual(updates);
+        seconds.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+    }
+    FunctionTimes times = usual(updates);
+    if (how.steps >= kLeastForSpread) times.spread = relative_deviation(seconds);
+    return times;
 }
 
 FunctionTimes times_of_flops(const std::vector<FunctionFacts>& functions, int threads) {

@@ -16,46 +16,50 @@
 
 namespace cnntrain::plan {
 
-/// With one number of threads, while the machine's other threads do the same.
+/// Times with one number of threads, measured while the machine's other threads do the same work.
 struct FunctionTimes {
-    std::vector<schedule::StageTimes> functions;  // of one micro-batch
+    std::vector<schedule::StageTimes> functions;  // per micro-batch
     double update_ms = 0;                         // work done once per weight update
+    /// Standard deviation over mean of a weight update; empty if fewer than kLeastForSpread were measured.
+    std::optional<double> spread{};
 };
+inline constexpr std::int64_t kLeastForSpread = 8;
 
 struct Profile {
-    std::map<std::string, std::string> made_for;  // "micro-batch" -> "4": whatever changes the work
+    std::map<std::string, std::string> made_for;  // "micro-batch" -> "4": everything that affects the work
     std::vector<std::string> functions;
-    std::vector<double> forward_gflop;   // of each function
-    std::string machine;                 // on which it was measured, for people
-    std::map<int, FunctionTimes> times;  // by threads
+    std::vector<double> forward_gflop;   // per function
+    std::string machine;                 // description of the machine on which it was measured
+    std::map<int, FunctionTimes> times;  // by number of threads
 };
 
-/// Error(data) for a file that is damaged or something else.
+/// Throws Error(data) for a file that is damaged or not a profile.
 Profile read_profile(const FileSystem& files, const std::string& path);
 void write_profile(FileSystem& files, const std::string& path, const Profile& profile);
 
-/// Error(usage) if the profile in `path` was made for other settings than `wanted`'s, whose times do not matter.
+/// Throws Error(usage) if the profile in `path` was made for other settings than `wanted`; ignores the times in
+/// `wanted`.
 void check_profile(const Profile& profile, const Profile& wanted, const std::string& path);
 
 struct Measurement {
-    int threads = 1;  // of a lane
-    int lanes = 1;    // that work side by side: they share caches and memory bandwidth
+    int threads = 1;  // per lane
+    int lanes = 1;    // lanes that work in parallel and share caches and memory bandwidth
     std::int64_t steps = 1;
     bool stochastic_rounding = true;
     std::function<bool()> stop_requested = {};
 };
 
-/// Weight updates of a few micro-batches of made-up images on each lane.
+/// Runs weight updates of a few micro-batches of generated images on each lane.
 class Profiler {
 public:
-    /// Compiles the graph and runs it once. All must outlive the profiler, `how.steps` does not matter.
+    /// Compiles the graph and runs it once. All arguments must outlive the profiler; `how.steps` is ignored.
     Profiler(const graph::Graph& graph, const FunctionNames& names, const backend::Backend& backend,
              const Measurement& how);
     ~Profiler();
     Profiler(const Profiler&) = delete;
     Profiler& operator=(const Profiler&) = delete;
 
-    /// Times of one more update. Throws Interrupted when a stop was asked for.
+    /// Measures one more update. Throws Interrupted if a stop was requested.
     FunctionTimes update();
 
 private:
@@ -67,17 +71,17 @@ private:
     std::unique_ptr<backend::Executable> executable_;
 };
 
-/// The medians of `how.steps` updates.
+/// Medians over `how.steps` updates.
 FunctionTimes measure(const graph::Graph& graph, const FunctionNames& names, const backend::Backend& backend,
                       const Measurement& how);
 
-/// Times of a micro-batch in `updates` weight updates of several micro-batches each. `rows`: grouped by the `copies`
-/// copies of the network.
+/// Times of one micro-batch, from `updates` weight updates of several micro-batches each. `rows`: grouped by the
+/// `copies` copies of the network.
 FunctionTimes times_by_function(const std::vector<backend::ProfileRow>& rows, const FunctionNames& names,
                                 std::int64_t updates, int copies = 1);
 
-/// Gigaflops per second of one thread that times without a measurement are based on. A guess: only their proportions
-/// mean something.
+/// Assumed speed of one thread in Gflop/s, for times without a measurement. Only the ratios of such times are
+/// meaningful.
 inline constexpr double kAssumedGflops = 50;
 FunctionTimes times_of_flops(const std::vector<FunctionFacts>& functions, int threads);
 

@@ -29,7 +29,7 @@ std::string balance(const Prediction& plan) {
     return "the longest stage takes " + formatted("%.2f", imbalance(plan.stages)) + " times the mean";
 }
 
-/// "stages 0, 3 work 98.1 % of the time; stages 1, 2 work 97.0 %"
+/// For example "stages 0, 3 work 98.1 % of the time; stages 1, 2 work 97.0 %".
 std::string lanes_text(const Prediction& plan) {
     std::string text;
     for (std::int32_t lane = 0; lane < plan.share.lanes; ++lane) {
@@ -86,9 +86,9 @@ std::string PlanReport::objections(const Prediction& plan, std::int64_t micro_ba
             text += topic("Not legal", error.what());
         }
     } else if (micro_batches != line_.micro_batches()) {
-        text += topic("Note", "the schedule needs a multiple of " +
-                                  std::to_string(schedule::micro_batch_unit(plan.pipeline)) +
-                                  " micro-batches, the line has " + std::to_string(line_.accumulation));
+        text +=
+            topic("Note", "the schedule needs a multiple of " + std::to_string(line_.micro_batch_unit(plan.pipeline)) +
+                              " micro-batches, the line has " + std::to_string(line_.accumulation));
     }
     for (std::size_t i = 0; limit_bytes && i < plan.stages.size(); ++i) {
         const std::uint64_t needed = plan.stages[i].memory_bytes();
@@ -120,7 +120,7 @@ std::vector<std::string> PlanReport::stage_row(std::size_t number, const StageCo
         sum.copy_bytes += network_.facts[i].copy_bytes;
     }
     return {std::to_string(number),
-            stage.first < stage.end ? names_.names()[stage.first] : "(images only)",
+            stage.first < stage.end ? names_.names()[stage.first] : "(" + unit_ + " only)",
             std::to_string(stage.end - stage.first),
             std::to_string(sum.parameters),
             formatted("%.3g", sum.forward_gflop),
@@ -162,17 +162,18 @@ std::string PlanReport::formula() const {
 }
 
 std::string PlanReport::rate(double ms, std::int64_t micro_batches) const {
-    const double images = static_cast<double>(line_.micro_batch) * static_cast<double>(micro_batches);
-    return formatted("%.5g ms per weight update, %.4g images/s", ms, ms > 0 ? 1e3 * images / ms : 0);
+    const double samples = static_cast<double>(line_.micro_batch) * static_cast<double>(micro_batches);
+    return formatted("%.5g ms per weight update, %.4g ", ms, ms > 0 ? 1e3 * samples / ms : 0) + unit_ + "/s";
 }
 
 std::string PlanReport::speed(const Prediction& plan, std::int64_t micro_batches) const {
     std::string text =
         topic("One lane", rate(plan.one_lane_ms, micro_batches) + " with " + counted(network_.threads, "thread"));
     if (plan.share.lanes == 1) return text;
+    const std::string slower = plan.lanes_ms > plan.one_lane_ms ? "; --lanes 1 is faster" : "";
     return text + topic(counted(plan.share.lanes, "lane"), rate(plan.lanes_ms, micro_batches) + " with " +
                                                                counted(plan.share.threads, "thread") +
-                                                               " each: " + lanes_text(plan));
+                                                               " each: " + lanes_text(plan) + slower);
 }
 
 std::string PlanReport::proposed(const Prediction& better, const Prediction* of_line) const {
@@ -185,18 +186,18 @@ std::string PlanReport::proposed(const Prediction& better, const Prediction* of_
     std::string text =
         topic("Best splits", arguments_for(better)) +
         topic("", balance(better) + than_line + "; the stage that needs most memory needs " + size_text(most));
-    if (better.share.lanes == 1) return text;
-    return text + topic("", rate(better.lanes_ms, line_.legal_micro_batches(better.pipeline)) + " with " +
-                                counted(better.share.lanes, "lane") + " of " + counted(better.share.threads, "thread"));
+    std::string figure = rate(better.ms(), line_.legal_micro_batches(better.pipeline)) + " with " +
+                         counted(better.share.lanes, "lane") + " of " + counted(better.share.threads, "thread");
+    if (of_line != nullptr) figure += ", with the line's splits " + rate(of_line->ms(), line_.micro_batches());
+    return text + topic("", figure);
 }
 
-/// The options to type, as far as they differ from the line.
+/// The options for this plan, as far as they differ from the command line.
 std::string PlanReport::arguments_for(const Prediction& plan) const {
-    std::string text = "--pipeline-splits";
+    std::vector<std::string> splits;
     for (const std::size_t split : plan.splits)
-        text += " " + names_.names()[split];
-    if (!line_.pipelined)
-        text = "--pipeline --pipeline-schedule " + std::string(schedule::name(line_.schedule)) + " " + text;
+        splits.push_back(names_.names()[split]);
+    std::string text = line_.written_stages(splits);
     if (line_.shards > 1 && line_.shards != plan.pipeline.stages)
         text += " --shards " + std::to_string(plan.pipeline.stages);
     const std::int64_t accumulation = line_.legal_accumulation(plan.pipeline);

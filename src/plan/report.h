@@ -17,15 +17,19 @@ std::string model_text(const train::TaskDescription& task, const PlannedNetwork&
 
 class PlanReport {
 public:
-    /// `without_copies`: why copies of weights are not counted; empty: they are.
-    PlanReport(const FunctionNames& names, const PlannedNetwork& network, const PlannedLine& line,
+    /// `unit`: samples in the plural. `without_copies`: why copies of weights are not counted; empty: they are.
+    PlanReport(const FunctionNames& names, const PlannedNetwork& network, const PlannedLine& line, std::string unit,
                std::string without_copies)
-        : names_(names), network_(network), line_(line), without_copies_(std::move(without_copies)) {}
+        : names_(names),
+          network_(network),
+          line_(line),
+          unit_(std::move(unit)),
+          without_copies_(std::move(without_copies)) {}
 
-    /// Stages, memory, bubble, balance, speed and chart. `limit_bytes`: stages that need more are listed.
+    /// Stages, memory, bubble, balance, speed and chart. Lists the stages that need more than `limit_bytes`.
     std::string described(const Prediction& plan, std::int64_t micro_batches, std::optional<std::uint64_t> limit_bytes,
                           std::size_t width) const;
-    /// The splits to type; `of_line`: null for a line without a pipeline.
+    /// The proposed splits as options. `of_line`: the command line's own plan; null if it has no pipeline.
     std::string proposed(const Prediction& better, const Prediction* of_line) const;
 
 private:
@@ -42,6 +46,7 @@ private:
     const FunctionNames& names_;
     const PlannedNetwork& network_;
     const PlannedLine& line_;
+    std::string unit_;
     std::string without_copies_;
 };
 

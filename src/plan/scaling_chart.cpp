@@ -16,7 +16,7 @@ std::string name(const ReduceMethod& method) {
 
 namespace {
 
-constexpr double kLeft = 80;  // pixels, as all lengths of the drawing
+constexpr double kLeft = 80;  // in pixels, like all lengths here
 constexpr double kPlotWidth = 720;
 constexpr double kPlotHeight = 280;
 constexpr double kRatesTop = 48;
@@ -27,14 +27,14 @@ constexpr double kNote = kEfficienciesTop + kPlotHeight + 60;
 constexpr double kHeight = kNote + 12;
 constexpr double kLeastBetweenLabels = 36;
 
-/// Colours say route and wire, dashes that nothing overlaps.
+/// The colour shows route and wire format; dashes show communication without overlap.
 constexpr const char* kStyle =
     "text{font:12px sans-serif;fill:#222}line{stroke:#444}.grid line{stroke:#ddd}polyline{fill:none;stroke-width:2}"
     ".flat32{stroke:#4c78a8}.flat16{stroke:#72b7b2}.hierarchical32{stroke:#e45756}.hierarchical16{stroke:#f58518}"
     "polyline.after{stroke-dasharray:6 4}.ideal{stroke:#999;stroke-dasharray:2 "
     "3}circle{stroke-width:1;fill:white}.note text{font-size:10px}";
 
-/// Positions of numbers on one of the two axes of a plot.
+/// Maps numbers to positions on one axis of a plot.
 class Axis {
 public:
     Axis(double low, double high, double from, double to) : low_(low), high_(high), from_(from), to_(to) {}
@@ -59,16 +59,17 @@ std::string polyline(const std::string& css, const std::vector<std::pair<double,
     return text + "\"/>\n";
 }
 
-std::string point_hint(const ScalingCurve& curve, const ScalingPoint& point) {
+std::string point_hint(const ScalingCurve& curve, const ScalingPoint& point, const std::string& unit) {
     return std::to_string(point.processes) + " processes, " + name(curve.method) +
-           formatted(": %.4g images/s, efficiency %.1f %%, step %.4g ms, communication %.4g ms of which %.0f %% hidden",
-                     point.time.images_per_second, 100 * point.time.efficiency, point.time.step_ms,
-                     point.time.communication_ms, 100 * point.time.hidden_share());
+           formatted(": %.4g %s/s, efficiency %.1f %%, step %.4g ms, communication %.4g ms of which %.0f %% hidden",
+                     point.with_waits.samples_per_second, unit.c_str(), 100 * point.with_waits.efficiency,
+                     point.with_waits.step_ms, point.with_waits.communication_ms,
+                     100 * point.with_waits.hidden_share());
 }
 
-/// One of the two plots: `height` gives the y value of a point.
-template <typename Height>
-std::string drawn_curves(std::span<const ScalingCurve> curves, const Axis& x, Height&& height) {
+/// Draws the curves of one plot; `height` gives the y value of a point.
+template <typename Height> std::string drawn_curves(std::span<const ScalingCurve> curves, const std::string& unit,
+                                                    const Axis& x, Height&& height) {
     std::string lines;
     std::string dots;
     for (const ScalingCurve& curve : curves) {
@@ -77,14 +78,14 @@ std::string drawn_curves(std::span<const ScalingCurve> curves, const Axis& x, He
             points.emplace_back(x.at(std::log2(static_cast<double>(point.processes))), height(point));
             dots += formatted("<circle class=\"%s\" cx=\"%.1f\" cy=\"%.1f\" r=\"3\">", css_class(curve.method).c_str(),
                               points.back().first, points.back().second) +
-                    "<title>" + xml_text(point_hint(curve, point)) + "</title></circle>\n";
+                    "<title>" + xml_text(point_hint(curve, point, unit)) + "</title></circle>\n";
         }
         lines += polyline(css_class(curve.method), points);
     }
     return lines + dots;
 }
 
-/// The marks below a plot, as far as they find room.
+/// The marks below a plot, as far as there is room.
 std::string process_axis(std::span<const ScalingPoint> points, const Axis& x, double bottom) {
     std::string text = svg_line(kLeft, bottom, kLeft + kPlotWidth, bottom);
     double last = -kLeastBetweenLabels;
@@ -103,13 +104,13 @@ std::string grid_line(double y, const std::string& label) {
            svg_text(kLeft - 8, y + 4, label, "end");
 }
 
-std::string rates(std::span<const ScalingCurve> curves, double single, const Axis& x) {
+std::string rates(std::span<const ScalingCurve> curves, double single, const std::string& unit, const Axis& x) {
     const std::vector<ScalingPoint>& points = curves.front().points;
     double least = single * static_cast<double>(points.front().processes);
     const double most = single * static_cast<double>(points.back().processes);
     for (const ScalingCurve& curve : curves) {
         for (const ScalingPoint& point : curve.points)
-            least = std::min(least, point.time.images_per_second);
+            least = std::min(least, point.with_waits.samples_per_second);
     }
     const Axis y(std::log10(least), std::log10(most), kRatesTop + kPlotHeight, kRatesTop);
     std::string text;
@@ -120,18 +121,19 @@ std::string rates(std::span<const ScalingCurve> curves, double single, const Axi
                          y.at(std::log10(single * static_cast<double>(point.processes))));
     };
     text += polyline("ideal", {ideal(points.front()), ideal(points.back())});
-    text += drawn_curves(curves, x,
-                         [&](const ScalingPoint& point) { return y.at(std::log10(point.time.images_per_second)); });
-    return svg_text(kLeft, kRatesTop - 8, "images/s") + text + process_axis(points, x, kRatesTop + kPlotHeight);
+    text += drawn_curves(curves, unit, x, [&](const ScalingPoint& point) {
+        return y.at(std::log10(point.with_waits.samples_per_second));
+    });
+    return svg_text(kLeft, kRatesTop - 8, unit + "/s") + text + process_axis(points, x, kRatesTop + kPlotHeight);
 }
 
-std::string efficiencies(std::span<const ScalingCurve> curves, const Axis& x) {
+std::string efficiencies(std::span<const ScalingCurve> curves, const std::string& unit, const Axis& x) {
     constexpr int kTenths = 10;
     const Axis y(0, 1, kEfficienciesTop + kPlotHeight, kEfficienciesTop);
     std::string text = svg_text(kLeft, kEfficienciesTop - 8, "efficiency");
     for (int tenth = 0; tenth <= kTenths; tenth += 2)
         text += grid_line(y.at(tenth / 10.0), std::to_string(10 * tenth) + " %");
-    text += drawn_curves(curves, x, [&](const ScalingPoint& point) { return y.at(point.time.efficiency); });
+    text += drawn_curves(curves, unit, x, [&](const ScalingPoint& point) { return y.at(point.with_waits.efficiency); });
     return text + process_axis(curves.front().points, x, kEfficienciesTop + kPlotHeight);
 }
 
@@ -150,14 +152,14 @@ std::string legend(std::span<const ScalingCurve> curves) {
 
 }  // namespace
 
-std::string scaling_svg(std::span<const ScalingCurve> curves, double single, std::string_view title,
-                        std::string_view note) {
+std::string scaling_svg(std::span<const ScalingCurve> curves, double single, const std::string& unit,
+                        std::string_view title, std::string_view note) {
     CNNTRAIN_CHECK(!curves.empty() && !curves.front().points.empty() && single > 0, "curves to draw");
     const std::vector<ScalingPoint>& points = curves.front().points;
     const auto doublings = [](const ScalingPoint& point) { return std::log2(static_cast<double>(point.processes)); };
     const Axis x(doublings(points.front()), doublings(points.back()), kLeft, kLeft + kPlotWidth);
     return svg_begin(kWidth, kHeight, kStyle) + svg_text(kLeft, 20, std::string(title)) + legend(curves) +
-           rates(curves, single, x) + efficiencies(curves, x) + "<g class=\"note\">" +
+           rates(curves, single, unit, x) + efficiencies(curves, unit, x) + "<g class=\"note\">" +
            svg_text(kLeft, kNote, std::string(note)) + "</g>\n</svg>\n";
 }
 

@@ -12,14 +12,14 @@
 namespace cnntrain::schedule {
 namespace {
 
-/// More iterations than any run has, with room left to add two such numbers.
+/// More iterations than any run has; the sum of two such numbers does not overflow.
 constexpr std::int64_t kNever = std::int64_t{1} << 61;
 
 void require(bool condition, const std::string& message) {
     if (!condition) throw Error(ErrorKind::usage, message);
 }
 
-/// Division towards minus infinity; `b` > 0.
+/// Division rounded towards minus infinity; `b` > 0.
 std::int64_t floor_divide(std::int64_t a, std::int64_t b) {
     return a / b - (a % b < 0 ? 1 : 0);
 }
@@ -65,19 +65,19 @@ std::int64_t total_iterations(const RunShape& shape, std::int64_t global_batch) 
         floor_divide(static_cast<double>(shape.images) * shape.epochs, static_cast<double>(global_batch)), "--epochs");
     require(total < kNever, "--epochs " + formatted("%g", shape.epochs) + " are more iterations than can be counted");
     require(total >= 1, "nothing to do: " + formatted("%g", shape.epochs) + " epochs of " +
-                            std::to_string(shape.images) + " images are less than one global batch of " +
+                            std::to_string(shape.images) + " samples are less than one global batch of " +
                             std::to_string(global_batch) + "; use a smaller --micro-batch-size or more --epochs");
     return total;
 }
 
 std::int64_t iterations_per_host_step(std::int64_t log_freq, std::int64_t device_iterations) {
     if (log_freq < device_iterations) return log_freq;
-    // Half to even, as the default rounding mode does.
+    // Rounds half to even, the default rounding mode.
     const double parts = std::nearbyint(static_cast<double>(log_freq) / static_cast<double>(device_iterations));
     return std::max<std::int64_t>(1, log_freq / static_cast<std::int64_t>(parts));
 }
 
-/// The number of integers from 1 to `last` that are a multiple of at least one of the two.
+/// Number of integers from 1 to `last` that are a multiple of at least one of the periods.
 std::int64_t multiples_within(std::int64_t last, const std::array<std::int64_t, 2>& periods) {
     const auto [a, b] = periods;
     const std::int64_t part = a / std::gcd(a, b);
@@ -156,7 +156,7 @@ double RunPlan::epoch_at(std::int64_t iteration) const {
 
 HostStep RunPlan::host_step(std::int64_t start) const {
     CNNTRAIN_CHECK(start >= 0 && start < iterations, "host step outside the run: " + std::to_string(start));
-    // All decisions are those of the whole step [begin, end).
+    // All events are those of the whole step [begin, end).
     const std::int64_t begin = start - start % iterations_per_host_step;
     const std::int64_t end = begin + std::min(iterations_per_host_step, iterations - begin);
     const bool last = end == iterations;
@@ -173,30 +173,51 @@ HostStep RunPlan::host_step(std::int64_t start) const {
         return step;
     }
     step.lr_iteration = begin + (end - begin) / 2;
-    step.log = crosses(begin, end, log_freq) || begin == 0 || iterations - end <= iterations_per_host_step;
-    if (iterations_per_checkpoint && begin >= first_checkpoint_from - iterations_per_host_step) {
-        step.checkpoint =
-            last || crosses(begin - first_checkpoint_from, end - first_checkpoint_from, *iterations_per_checkpoint);
-        const bool early = avoid_early_checkpoint && std::nearbyint(step.epoch_after) == epochs && !last;
-        step.checkpoint = step.checkpoint && !early;
+    const std::optional<std::int64_t> due = checkpoint_within(begin, end);
+    if (due && start < *due && *due < end) {
+        step.iterations = *due - start;
+        step.epoch_after = epoch_at(*due);
+        step.ends_host_step = false;
+        step.checkpoint = true;
+    } else {
+        step.log = crosses(begin, end, log_freq) || begin == 0 || iterations - end <= iterations_per_host_step;
+        step.checkpoint = due == end || (last && iterations_per_checkpoint &&
+                                         begin >= first_checkpoint_from - iterations_per_host_step);
     }
     step.validate = validate && step.checkpoint;
     return step;
 }
 
-/// Number of the first host step whose begin is not too early for a checkpoint.
+/// The last end of a checkpoint period within (begin, end], the range of a host step. Not for follows_first_step.
+std::optional<std::int64_t> RunPlan::checkpoint_within(std::int64_t begin, std::int64_t end) const {
+    if (!iterations_per_checkpoint) return std::nullopt;
+    const std::int64_t periods = floor_divide(end - first_checkpoint_from, *iterations_per_checkpoint);
+    const std::int64_t due = first_checkpoint_from + periods * *iterations_per_checkpoint;
+    if (due <= begin || due < first_checkpoint_from) return std::nullopt;
+    if (due < iterations && is_early(due)) return std::nullopt;
+    return due;
+}
+
+/// True if the checkpoint at the near end of the run replaces the one at `iteration`.
+bool RunPlan::is_early(std::int64_t iteration) const {
+    if (avoid_early_checkpoint) return std::nearbyint(epoch_at(iteration)) == epochs;
+    return iterations - iteration < *iterations_per_checkpoint / 2;
+}
+
+/// Number of the first host step that begins late enough for a checkpoint.
 std::int64_t RunPlan::first_step_to_save() const {
     const std::int64_t earliest = std::max<std::int64_t>(0, first_checkpoint_from - iterations_per_host_step);
     return -floor_divide(-earliest, iterations_per_host_step);
 }
 
-/// After how many host steps a run that follows_first_step saves: because of checkpoints, and because of histograms.
+/// For a run that follows_first_step: the periods, in host steps, of checkpoints and of checkpoints due to histograms.
 std::array<std::int64_t, 2> RunPlan::saving_periods() const {
     const std::int64_t checkpoints = *iterations_per_checkpoint / iterations_per_host_step;
     return {checkpoints, iterations_per_histogram ? *iterations_per_histogram / iterations_per_host_step : checkpoints};
 }
 
-/// The first host step from number `step` on that contains a multiple of a checkpoint interval and is not the last one.
+/// The first host step, from number `step` on, that contains a multiple of a checkpoint interval and is not the last
+/// one.
 std::optional<std::int64_t> RunPlan::next_crossing(std::int64_t step) const {
     if (follows_first_step) {
         const std::int64_t from = std::max<std::int64_t>(step, 1);
@@ -217,12 +238,17 @@ std::optional<HostStep> RunPlan::next_checkpoint(std::int64_t start) const {
     if (!iterations_per_checkpoint || start >= iterations) return std::nullopt;
     std::int64_t step = std::max(start / iterations_per_host_step, first_step_to_save());
     if (step > last_step()) return std::nullopt;
+    // The part of a host step that goes beyond `start`.
+    const auto part_of = [&](std::int64_t number) {
+        const HostStep part = host_step(number * iterations_per_host_step);
+        return part.end() <= start ? host_step(part.end()) : part;
+    };
     while (const auto crossing = next_crossing(step)) {
-        const HostStep found = host_step(*crossing * iterations_per_host_step);
+        const HostStep found = part_of(*crossing);
         if (found.checkpoint) return found;
-        step = *crossing + 1;  // left to the end of the run; so are at most those of one epoch
+        step = *crossing + 1;  // before `start`, or replaced by the last checkpoint; at most those of one epoch
     }
-    return host_step(last_step() * iterations_per_host_step);
+    return part_of(last_step());
 }
 
 std::int64_t RunPlan::checkpoint_count() const {
@@ -236,14 +262,17 @@ std::int64_t RunPlan::checkpoint_count() const {
     };
     const bool every_step = *iterations_per_checkpoint <= iterations_per_host_step;
     std::int64_t count = every_step ? last_step() - first : intervals_before(last_step()) - intervals_before(first);
-    if (avoid_early_checkpoint) {
-        const double last_epochs = (epochs - 1) * static_cast<double>(images) / static_cast<double>(global_batch);
-        const auto begin = static_cast<std::int64_t>(std::max(0.0, last_epochs)) / iterations_per_host_step;
-        for (auto step = next_crossing(std::max(begin, first)); step; step = next_crossing(*step + 1)) {
-            if (!host_step(*step * iterations_per_host_step).checkpoint) --count;
-        }
+    const double last_epochs = (epochs - 1) * static_cast<double>(images) / static_cast<double>(global_batch);
+    const std::int64_t early_from = avoid_early_checkpoint
+                                        ? static_cast<std::int64_t>(std::max(0.0, last_epochs))
+                                        : std::max<std::int64_t>(0, iterations - *iterations_per_checkpoint);
+    const std::int64_t begin = early_from / iterations_per_host_step;
+    for (auto step = next_crossing(std::max(begin, first)); step; step = next_crossing(*step + 1)) {
+        if (!host_step(*step * iterations_per_host_step).checkpoint) --count;
     }
-    return count + 1;  // the last step
+    const auto in_last = checkpoint_within(last_step() * iterations_per_host_step, iterations);
+    if (in_last && *in_last < iterations) ++count;
+    return count + 1;  // the end of the run
 }
 
 std::vector<HostStep> RunPlan::checkpoint_steps() const {

@@ -35,30 +35,13 @@ const TaskRow& first_row(Command command) {
     return *found;
 }
 
-/// Value of the last `flag` on the line, which may be abbreviated to `least` characters. The task's options check the
-/// rest of the line later.
-std::optional<std::string> word_of(const std::vector<std::string>& words, std::string_view flag, std::size_t least) {
-    std::optional<std::string> value;
-    for (std::size_t i = 0; i < words.size(); ++i) {
-        const std::size_t equals = words[i].find('=');
-        const std::string typed = words[i].substr(0, equals);
-        if (typed.size() < least || !flag.starts_with(typed)) continue;
-        if (equals != std::string::npos) {
-            value = words[i].substr(equals + 1);
-        } else if (i + 1 < words.size()) {
-            value = words[i + 1];
-        }
-    }
-    return value;
-}
-
 /// The task that is recorded beside a checkpoint, or in the folder of a run; null when none is.
 const TaskRow* recorded_row(const FileSystem& files, const std::string& path) {
     const std::filesystem::path place(path);
     for (const auto& folder : {place, place.parent_path()}) {
         const std::string record = (folder / kArguments).string();
-        if (folder.empty() || !files.exists(record)) continue;
-        return row_named(config::recorded_task(files.read_text(record)));
+        if (folder.empty() || !exists(files, record)) continue;
+        return row_named(config::recorded_task(read_text(files, record)));
     }
     return nullptr;
 }
@@ -72,6 +55,13 @@ const TaskRow* recorded_row(const FileSystem& files, const std::string& path) {
                                       "; tasks: " + joined(names));
 }
 
+/// A run of a task that does not serve a command which evaluates.
+[[noreturn]] void refuse_run(const TaskRow& row, Command command, const std::string& run) {
+    const std::string lacks = command == Command::inference ? "assigns no classes" : "is evaluated by its own command";
+    throw Error(ErrorKind::usage, run + " is of a " + std::string(row.options.name) + ", which " + lacks + ": " +
+                                      (row.evaluation_line != nullptr ? row.evaluation_line(run) : ""));
+}
+
 struct Choice {
     const TaskRow& row;
     Command command;
@@ -83,7 +73,10 @@ Choice chosen(Command command, const std::vector<std::string>& words, const File
     const auto serving = std::ranges::count_if(task_table(), [&](const TaskRow& row) { return serves(row, command); });
     const bool own_command = serving == 1 && &first != &task_table().front();
     if (own_command) return {first, command};
-    if (const auto name = word_of(words, "--task", 4)) {
+    const auto on_line = [&](std::string_view flag) {
+        return config::value_on_line(first.options, command, words, flag);
+    };
+    if (const auto name = on_line("--task")) {
         const TaskRow* const row = row_named(*name);
         if (row == nullptr) refuse_task(*name);
         if (serves(*row, command)) return {*row, command};
@@ -93,9 +86,10 @@ Choice chosen(Command command, const std::vector<std::string>& words, const File
                                           " --help");
     }
     const bool evaluates = command == Command::validation || command == Command::inference;
-    if (const auto run = evaluates ? word_of(words, "--restore-path", 5) : std::nullopt) {
+    if (const auto run = evaluates ? on_line("--restore-path") : std::nullopt) {
         const TaskRow* const row = recorded_row(files, *run);
         if (row != nullptr && serves(*row, command)) return {*row, command};
+        if (row != nullptr) refuse_run(*row, command, *run);
     }
     return {first, command};
 }
@@ -122,14 +116,13 @@ std::string folder_of(const config::ParseResult& restore_line) {
 const TaskRow& restored_row(const config::ParseResult& restore_line, const FileSystem& files) {
     const std::string folder = folder_of(restore_line);
     const std::string record = folder + "/" + kArguments;
-    files.check_reachable(record);
-    if (!files.exists(record)) {
+    if (files.kind(record) == FileKind::absent) {
         throw Error(ErrorKind::not_found, "--restore-path " + folder +
                                               ": no arguments.json there; give the folder of a run, or resume with "
                                               "the run's own line and " +
                                               restore_flags());
     }
-    const TaskRow* const row = row_named(config::recorded_task(files.read_text(record)));
+    const TaskRow* const row = row_named(config::recorded_task(read_text(files, record)));
     return row == nullptr ? task_table().front() : *row;
 }
 

@@ -6,10 +6,9 @@
 #include <cmath>
 
 #include "cnntrain/backend/cpu.h"
-#include "cnntrain/base/rng.h"
-#include "cnntrain/graph/autodiff.h"
 #include "support/bf16_products.h"
 #include "support/op_cases.h"
+#include "support/toy_graph.h"
 
 namespace cnntrain::test {
 namespace {
@@ -30,47 +29,34 @@ constexpr graph::UpdateAttrs kUpdate{
     .rule = graph::UpdateRule::momentum, .gradient_scale = 0.5, .learning_rate_scale = 1, .momentum = 0.9};
 
 /// Two dense layers, the second with a transposed weight and no bias; momentum, with a limit for the gradients' norm.
-struct DenseNet {
+struct DenseNet : ToyGraph {
     /// Layers of f32, or of what the processor is fastest with.
     explicit DenseNet(bool is_fastest)
         : type(is_fastest ? backend::make_cpu_backend()->fastest_arithmetic().type : DType::f32) {
-        const ValueId x = graph.add_input("x", {DType::f32, {kRows, kInputs}});
-        const ValueId labels = graph.add_input("labels", {DType::i32, {kRows}});
+        const ValueId x = input("x", {kRows, kInputs});
         const ValueId hidden = graph.add_one(
             OpKind::dense, graph::DenseAttrs{},
-            {cast(x), parameter("first/weight", {kInputs, kHidden}), parameter("first/bias", {kHidden})}, "first");
-        const ValueId active = graph.add_one(OpKind::activation, graph::ActivationAttrs{}, {hidden}, "relu");
-        const ValueId logits = graph.add_one(OpKind::dense, graph::DenseAttrs{.bias = false, .transposed = true},
-                                             {active, parameter("second/weight", {kClasses, kHidden})}, "second");
-        const auto loss = graph.add(OpKind::softmax_cross_entropy, graph::SoftmaxAttrs{}, {logits, labels}, "loss");
-        graph.mark_output("loss", loss[0]);
-        add_update(loss[0]);
+            {computed(x), weight("first/weight", {kInputs, kHidden}), weight("first/bias", {kHidden})}, "first");
+        const ValueId logits =
+            graph.add_one(OpKind::dense, graph::DenseAttrs{.bias = false, .transposed = true},
+                          {activation(hidden, "relu"), weight("second/weight", {kClasses, kHidden})}, "second");
+        add_update(differentiate(cross_entropy(logits)));
     }
 
     DType type;
-    Graph graph{ops::op_table()};
 
 private:
-    ValueId cast(ValueId value) {
-        if (type == DType::f32) return value;
-        return graph.add_one(OpKind::cast, graph::CastAttrs{type}, {value}, graph.value(value).name + "/cast");
+    ValueId computed(ValueId value) {
+        return type == DType::f32 ? value : cast(value, type, graph.value(value).name + "/cast");
     }
-    ValueId parameter(const std::string& name, const Shape& shape) {
-        return cast(graph.add_parameter(name, {DType::f32, shape}, {}));
-    }
-    void add_update(ValueId loss) {
-        const std::vector<ValueId> parameters = graph.values_with_role(graph::Role::parameter);
-        const graph::Gradients gradients =
-            graph::build_backward(graph, {.loss = loss, .seed = 1, .targets = parameters, .recompute_points = {}});
-        graph.set_phase(graph::Phase::update);
-        const ValueId rate = graph.add_scalar("learning_rate");
-        const ValueId step = graph.add_scalar("step");
-        const ValueId scaling = graph.add_scalar("loss_scaling");
+    ValueId weight(const std::string& name, const Shape& shape) { return computed(parameter(name, shape)); }
+    void add_update(const graph::Gradients& gradients) {
+        const auto [rate, step, scaling] = begin_update();
         std::vector<ValueId> all = {scaling};
-        for (const ValueId p : parameters)
+        for (const ValueId p : parameters())
             all.push_back(gradients.of.at(p));
         const ValueId factor = graph.add_one(OpKind::gradient_factor, kFactor, all, "gradient_factor");
-        for (const ValueId p : parameters) {
+        for (const ValueId p : parameters()) {
             const std::string name = graph.value(p).name;
             const ValueId velocity = graph.add_slot(p, name + "/velocity", graph.desc(p), {});
             graph.add(OpKind::scaled_update, kUpdate, {p, gradients.of.at(p), rate, step, scaling, factor, velocity},
@@ -78,14 +64,6 @@ private:
         }
     }
 };
-
-HostTensor random_tensor(const TensorDesc& desc, std::uint64_t index, double low, double high) {
-    Rng rng(11, RngStream::test, 0, index);
-    HostTensor tensor(desc);
-    for (std::int64_t i = 0; i < tensor.elements(); ++i)
-        tensor.set(i, rng.uniform(low, high));
-    return tensor;
-}
 
 /// The same micro-batch for ever: copies read it at the same time.
 TensorSource batches() {

@@ -13,6 +13,7 @@
 #include "cnntrain/base/error.h"
 #include "cnntrain/data/loader.h"
 #include "cnntrain/ops/op_table.h"
+#include "support/errors.h"
 
 namespace cnntrain::test {
 namespace {
@@ -21,7 +22,6 @@ using data::Field;
 using data::SampleState;
 using data::SampleView;
 using graph::Graph;
-using graph::NoAttrs;
 using graph::OpKind;
 using graph::ValueId;
 using testing::HasSubstr;
@@ -109,13 +109,7 @@ protected:
     std::unique_ptr<backend::Backend> backend_ = GetParam() ? backend::make_cpu_backend() : backend::make_ref_backend();
 
     std::string refusal(const Graph& graph, const std::vector<Field>& fields) {
-        try {
-            backend_->compile({&graph, fields, {}, {.threads = 1}});
-        } catch (const Error& error) {
-            EXPECT_EQ(error.kind(), ErrorKind::unsupported);
-            return error.what();
-        }
-        return "compiled";
+        return message_of(ErrorKind::unsupported, [&] { backend_->compile({&graph, fields, {}, {.threads = 1}}); });
     }
 };
 INSTANTIATE_TEST_SUITE_P(Backends, Fields, testing::Bool(),
@@ -183,13 +177,8 @@ TEST_P(Fields, ABatchOfAnotherSourceIsADefect) {
     const Graph graph = guessing_graph();
     const auto executable = backend_->compile({&graph, pass_over(false).fields(), {}, {.threads = 1}});
     data::Loader narrow(std::make_shared<Guesses>(false), {.feed = data::Feed::passes, .micro_batch = kBatch - 1});
-    try {
-        executable->evaluate(narrow, 1);
-        FAIL() << "expected an error";
-    } catch (const Error& error) {
-        EXPECT_EQ(error.kind(), ErrorKind::internal);
-        EXPECT_THAT(error.what(), HasSubstr("of the batch has"));
-    }
+    EXPECT_THAT(message_of(ErrorKind::internal, [&] { executable->evaluate(narrow, 1); }),
+                HasSubstr("of the batch has"));
 }
 
 }  // namespace

@@ -6,7 +6,9 @@
 
 #include "cnntrain/backend/ref.h"
 #include "cnntrain/base/error.h"
+#include "support/errors.h"
 #include "support/op_cases.h"
+#include "support/toy_graph.h"
 
 namespace cnntrain::test {
 namespace {
@@ -22,46 +24,26 @@ using graph::ValueId;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-template <typename Call> std::string error_of(ErrorKind kind, Call call) {
-    try {
-        call();
-    } catch (const Error& error) {
-        EXPECT_EQ(error.kind(), kind);
-        return error.what();
-    }
-    return "no error";
-}
-
 /// loss = sum over the batch of cross-entropy of (images + 0) * w + b, with SGD on w and b.
-struct Linear {
-    Graph graph{ops::op_table()};
-
+struct Linear : ToyGraph {
     Linear() {
-        const ValueId images = graph.add_input("images", {DType::f32, {2, 1, 1, 1}});
-        const ValueId labels = graph.add_input("labels", {DType::i32, {2}});
-        const ValueId rate = graph.add_scalar("learning_rate");
-        const ValueId step = graph.add_scalar("step");
-        const ValueId scaling = graph.add_scalar("loss_scaling");
-        const ValueId w = graph.add_parameter("w", {DType::f32, {1, 2}}, {});
+        const ValueId images = input("images", {2, 1, 1, 1});
+        const ValueId w = parameter("w", {1, 2});
         const ValueId b = graph.add_parameter("b", {DType::bf16, {2}}, {});
-        const ValueId half = graph.add_one(OpKind::cast, graph::CastAttrs{DType::bf16}, {w}, "w16");
-        const ValueId x = graph.add_one(OpKind::global_average_pool, NoAttrs{}, {images}, "pool");
-        const ValueId x16 = graph.add_one(OpKind::cast, graph::CastAttrs{DType::bf16}, {x}, "x16");
+        const ValueId half = cast(w, DType::bf16, "w16");
+        const ValueId x16 = cast(average_pool(images), DType::bf16, "x16");
         const ValueId y = graph.add_one(OpKind::dense, graph::DenseAttrs{}, {x16, half, b}, "fc");
-        const auto loss = graph.add(OpKind::softmax_cross_entropy, graph::SoftmaxAttrs{}, {y, labels}, "loss");
-        graph.mark_output("loss", loss[0]);
-        graph.mark_output("correct", loss[1]);
+        cross_entropy(y);
         graph.mark_output("logits", y);
         graph.set_phase(Phase::backward);
         const ValueId one = graph.add_one(OpKind::constant, graph::ConstantAttrs{1, {DType::f32, {}}}, {}, "one");
+        const ValueId labels = *graph.find("labels");
         const ValueId dy =
             graph.add_one(OpKind::softmax_cross_entropy_grad, graph::SoftmaxAttrs{}, {y, labels, one}, "dy");
         const ValueId dw = graph.add_one(OpKind::dense_weight_grad, graph::DenseAttrs{}, {x16, dy}, "dw");
         const ValueId db = graph.add_one(OpKind::bias_grad, NoAttrs{}, {dy}, "db");
         graph.mark_output("db", db);
-        graph.set_phase(Phase::update);
-        graph.add(OpKind::update, graph::UpdateAttrs{}, {w, dw, rate, step, scaling}, "w/update");
-        graph.add(OpKind::update, graph::UpdateAttrs{}, {b, db, rate, step, scaling}, "b/update");
+        update_all({.of = {{w, dw}, {b, db}}, .stashed = {}}, {});
         graph.verify();
     }
 };
@@ -218,19 +200,19 @@ TEST(RefBackend, RefusesWrongNamesAndShapes) {
     const Linear linear;
     const auto executable = compile(linear.graph);
     EXPECT_THAT(executable->variable_names(), ElementsAre("w", "b"));
-    EXPECT_THAT(error_of(ErrorKind::internal,
-                         [&] {
-                             executable->load("w", HostTensor({DType::f32, {2, 1}}));
-                         }),
+    EXPECT_THAT(message_of(ErrorKind::internal,
+                           [&] {
+                               executable->load("w", HostTensor({DType::f32, {2, 1}}));
+                           }),
                 HasSubstr("w is f32[1, 2], it cannot be loaded from f32[2, 1]"));
-    EXPECT_THAT(error_of(ErrorKind::internal, [&] { static_cast<void>(executable->store("v")); }),
+    EXPECT_THAT(message_of(ErrorKind::internal, [&] { static_cast<void>(executable->store("v")); }),
                 HasSubstr("no parameter or state is named 'v'"));
-    EXPECT_THAT(error_of(ErrorKind::internal, [&] { static_cast<void>(executable->output("logit")); }),
+    EXPECT_THAT(message_of(ErrorKind::internal, [&] { static_cast<void>(executable->output("logit")); }),
                 HasSubstr("did you mean 'logits'"));
-    EXPECT_THAT(error_of(ErrorKind::internal, [&] { static_cast<void>(executable->store("learning_rate")); }),
+    EXPECT_THAT(message_of(ErrorKind::internal, [&] { static_cast<void>(executable->store("learning_rate")); }),
                 HasSubstr("no parameter or state"));
     TensorSource other({{"images", HostTensor({DType::u8, {2, 1, 1, 1}})}, {"labels", HostTensor({DType::i32, {2}})}});
-    EXPECT_THAT(error_of(ErrorKind::internal, [&] { executable->evaluate(other, 1); }),
+    EXPECT_THAT(message_of(ErrorKind::internal, [&] { executable->evaluate(other, 1); }),
                 HasSubstr("2 bytes, the graph was compiled for f32[2, 1, 1, 1]"));
 }
 
@@ -254,7 +236,7 @@ TEST(RefBackend, RefusesEverythingItCannotRunAtOnce) {
     graph.add_scalar("temperature");
     graph.add_one(OpKind::activation, graph::ActivationAttrs{}, {x}, "first");
     graph.add_one(OpKind::activation, graph::ActivationAttrs{}, {x}, "second");
-    const std::string text = error_of(ErrorKind::unsupported, [&] { compile(graph); });
+    const std::string text = message_of(ErrorKind::unsupported, [&] { compile(graph); });
     EXPECT_THAT(text, HasSubstr("the ref backend cannot execute this graph"));
     EXPECT_THAT(text, HasSubstr("pictures: expected f32[2], no field has this name"));
     EXPECT_THAT(text, HasSubstr("the fields are: images f32[2, 1, 1, 1] labels i32[2]"));

@@ -9,10 +9,10 @@
 #include "cnntrain/backend/cpu.h"
 #include "cnntrain/backend/ref.h"
 #include "cnntrain/base/rng.h"
-#include "cnntrain/graph/autodiff.h"
 #include "cnntrain/graph/passes.h"
 #include "support/bf16_products.h"
 #include "support/op_cases.h"
+#include "support/toy_graph.h"
 
 namespace cnntrain::test {
 namespace {
@@ -20,7 +20,6 @@ namespace {
 using graph::Graph;
 using graph::NoAttrs;
 using graph::OpKind;
-using graph::Phase;
 using graph::ValueId;
 
 constexpr std::int64_t kTokens = 6;
@@ -34,15 +33,15 @@ struct NetOptions {
 };
 
 /// Embedding, attention with residual and layer norm, gathered rows, tied head, loss; and gradient descent.
-class TextNet {
+class TextNet : public ToyGraph {
 public:
     explicit TextNet(const NetOptions& options) {
         const Shape rows{options.batch, kTokens};
-        const ValueId ids = graph.add_input("ids", {DType::i32, rows});
-        const ValueId mask = graph.add_input("input_mask", {DType::i32, rows});
-        const ValueId positions = graph.add_input("positions", {DType::i32, {options.batch, 2}});
-        const ValueId labels = graph.add_input("labels", {DType::i32, {options.batch * 2}});
-        const ValueId weights = graph.add_input("weights", {DType::f32, {options.batch * 2}});
+        const ValueId ids = input("ids", rows, DType::i32);
+        const ValueId mask = input("input_mask", rows, DType::i32);
+        const ValueId positions = input("positions", {options.batch, 2}, DType::i32);
+        const ValueId labels = input("labels", {options.batch * 2}, DType::i32);
+        const ValueId weights = input("weights", {options.batch * 2});
         const ValueId table = parameter("table", {kVocabulary, kFeatures});
         const ValueId x = graph.add_one(OpKind::embedding, graph::EmbeddingAttrs{}, {ids, table}, "words");
         const graph::DenseAttrs unbiased{.bias = false};
@@ -58,39 +57,14 @@ public:
             graph.add(OpKind::layer_norm, norm,
                       {projected, parameter("gamma", {kFeatures}), parameter("beta", {kFeatures}), x}, "norm")[0];
         const ValueId picked = graph.add_one(OpKind::gather_rows, graph::GatherRowsAttrs{}, {y, positions}, "picked");
-        const ValueId flat =
-            graph.add_one(OpKind::reshape, graph::ReshapeAttrs{{options.batch * 2, kFeatures}}, {picked}, "flat");
+        const ValueId flat = reshaped(picked, {options.batch * 2, kFeatures}, "flat");
         const ValueId logits = graph.add_one(OpKind::dense, graph::DenseAttrs{.transposed = true},
                                              {flat, table, parameter("head/bias", {kVocabulary})}, "head");
         const auto loss = graph.add(OpKind::token_cross_entropy, NoAttrs{}, {logits, labels, weights}, "loss");
         graph.mark_output("loss", loss[0]);
         graph.mark_output("correct", loss[1]);
-        loss_ = loss[0];
-        add_training(options.micro_batches);
+        update_all(differentiate(loss[0]), {.gradient_scale = 1.0 / static_cast<double>(options.micro_batches)});
     }
-
-    Graph graph{ops::op_table()};
-
-private:
-    ValueId parameter(const std::string& name, const Shape& shape) {
-        return graph.add_parameter(name, {DType::f32, shape}, {});
-    }
-
-    void add_training(std::int64_t micro_batches) {
-        const std::vector<ValueId> parameters = graph.values_with_role(graph::Role::parameter);
-        const graph::Gradients gradients =
-            graph::build_backward(graph, {.loss = loss_, .targets = parameters, .recompute_points = {}});
-        graph.set_phase(Phase::update);
-        const ValueId rate = graph.add_scalar("learning_rate");
-        const ValueId step = graph.add_scalar("step");
-        const ValueId scaling = graph.add_scalar("loss_scaling");
-        const graph::UpdateAttrs attrs{.gradient_scale = 1.0 / static_cast<double>(micro_batches)};
-        for (const ValueId p : parameters)
-            graph.add(OpKind::update, attrs, {p, gradients.of.at(p), rate, step, scaling},
-                      graph.value(p).name + "/update");
-    }
-
-    ValueId loss_;
 };
 
 HostTensor numbers(const Shape& shape, std::int64_t low, std::int64_t high, std::uint64_t seed) {
@@ -141,13 +115,8 @@ std::map<std::string, HostTensor> updated(const backend::Backend& backend, const
     const auto executable =
         backend.compile({&graph, source.fields(), {.accumulation = options.micro_batches}, {}, {.seed = 3}});
     std::uint64_t index = 0;
-    for (const std::string& name : executable->variable_names()) {
-        Rng rng(1, RngStream::test, 2, index++);
-        HostTensor value(graph.desc(*graph.find(name)));
-        for (std::int64_t i = 0; i < value.elements(); ++i)
-            value.set(i, rng.uniform(-0.6, 0.6));
-        executable->load(name, value);
-    }
+    for (const std::string& name : executable->variable_names())
+        executable->load(name, random_tensor(graph.desc(*graph.find(name)), index++, -0.6, 0.6));
     executable->train_step(source, {.learning_rate = 1, .iteration = 0});
     std::map<std::string, HostTensor> result{{"loss", executable->output("loss")},
                                              {"gradient of table", executable->inspection().gradient("table")}};

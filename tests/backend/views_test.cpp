@@ -8,17 +8,14 @@
 
 #include "cnntrain/backend/cpu.h"
 #include "cnntrain/backend/ref.h"
-#include "cnntrain/base/rng.h"
-#include "cnntrain/graph/autodiff.h"
-#include "cnntrain/ops/op_table.h"
 #include "support/bf16_products.h"
 #include "support/tensor_source.h"
+#include "support/toy_graph.h"
 
 namespace cnntrain::test {
 namespace {
 
 using graph::Graph;
-using graph::NoAttrs;
 using graph::OpKind;
 using graph::ValueId;
 
@@ -28,89 +25,60 @@ constexpr std::int64_t kHeads = 3;
 constexpr std::int64_t kHeadSize = 16;
 constexpr std::int64_t kWidth = kHeads * kHeadSize;
 
-/// The gradients of all parameters, as outputs.
-void add_gradients(Graph& graph, ValueId loss) {
-    const std::vector<ValueId> targets = graph.values_with_role(graph::Role::parameter);
-    const graph::Gradients gradients =
-        graph::build_backward(graph, {.loss = loss, .seed = 1, .targets = targets, .recompute_points = {}});
-    for (const auto& [target, gradient] : gradients.of)
-        graph.mark_output("grad/" + graph.value(target).name, gradient);
-    graph.verify();
-}
+/// A network whose gradients are outputs.
+class ViewNet : public ToyGraph {
+public:
+    using ToyGraph::ToyGraph;
+
+    void add_gradients(ValueId loss) {
+        for (const auto& [target, gradient] : differentiate(loss).of)
+            graph.mark_output("grad/" + graph.value(target).name, gradient);
+        graph.verify();
+    }
+};
 
 /// y = dense(heads(q) heads(k)^T heads(v)) with q, k and v one dense layer of x each: no softmax, so that every number
 /// passes through views and products alone. The objective is the cross entropy of the rows of y.
-class Attention {
+class Attention : public ViewNet {
 public:
-    explicit Attention(DType type) : type_(type) {
-        const ValueId x = graph.add_parameter("x", {type_, {kBatch, kTokens, kWidth}}, {});
-        const ValueId q = heads(dense(x, "query"), "query");
-        const ValueId k = heads(dense(x, "key"), "key");
-        const ValueId v = heads(dense(x, "value"), "value");
+    explicit Attention(DType type) : ViewNet(type) {
+        const ValueId x = parameter("x", {kBatch, kTokens, kWidth});
+        const ValueId q = heads(dense(x, kWidth, "query"), "query");
+        const ValueId k = heads(dense(x, kWidth, "key"), "key");
+        const ValueId v = heads(dense(x, kWidth, "value"), "value");
         const ValueId scores = graph.add_one(OpKind::batched_matmul, graph::MatmulAttrs{false, true}, {q, k}, "scores");
-        const ValueId shared = graph.add_one(OpKind::add, NoAttrs{}, {scores, scores}, "doubled");
+        const ValueId shared = sum(scores, scores, "doubled");
         const ValueId mixed = graph.add_one(OpKind::batched_matmul, graph::MatmulAttrs{}, {shared, v}, "mixed");
-        const ValueId joined = reshaped(exchanged(mixed, "join"), {kBatch, kTokens, kWidth}, "join");
-        const ValueId y = dense(joined, "out");
+        const ValueId joined = reshaped(exchanged(mixed, "join"), {kBatch, kTokens, kWidth}, "join/reshape");
+        const ValueId y = dense(joined, kWidth, "out");
         const ValueId first = graph.add_one(OpKind::slice, graph::SliceAttrs{1, 0, 1, 0}, {y}, "first_token");
         graph.mark_output("y", y);
-        const ValueId labels = graph.add_input("labels", {DType::i32, {kBatch}});
-        const ValueId logits = reshaped(first, {kBatch, kWidth}, "first_token");
-        const auto loss = graph.add(OpKind::softmax_cross_entropy, graph::SoftmaxAttrs{}, {logits, labels}, "loss");
-        graph.mark_output("loss", loss[0]);
-        loss_ = loss[0];
+        loss = cross_entropy(reshaped(first, {kBatch, kWidth}, "first_token/reshape"));
     }
 
-    void differentiate() { add_gradients(graph, loss_); }
-
-    Graph graph{ops::op_table()};
+    ValueId loss;
 
 private:
-    ValueId dense(ValueId x, const std::string& name) {
-        const ValueId w = graph.add_parameter(name + "/weight", {type_, {kWidth, kWidth}}, {});
-        const ValueId b = graph.add_parameter(name + "/bias", {type_, {kWidth}}, {});
-        return graph.add_one(OpKind::dense, graph::DenseAttrs{}, {x, w, b}, name);
-    }
-    ValueId reshaped(ValueId x, const Shape& shape, const std::string& name) {
-        return graph.add_one(OpKind::reshape, graph::ReshapeAttrs{shape}, {x}, name + "/reshape");
-    }
     ValueId exchanged(ValueId x, const std::string& name) {
         return graph.add_one(OpKind::transpose, graph::TransposeAttrs{{0, 2, 1, 3}}, {x}, name + "/transpose");
     }
     ValueId heads(ValueId x, const std::string& name) {
-        return exchanged(reshaped(x, {kBatch, kTokens, kHeads, kHeadSize}, name), name);
+        return exchanged(reshaped(x, {kBatch, kTokens, kHeads, kHeadSize}, name + "/reshape"), name);
     }
-
-    DType type_;
-    ValueId loss_;
 };
 
 /// Rows become images, pass a convolution, an activation and a sum with rows taken as images, and become rows again.
 Graph rows_and_images(DType type) {
-    Graph graph{ops::op_table()};
-    const auto reshaped = [&](ValueId x, const Shape& shape, const std::string& name) {
-        return graph.add_one(OpKind::reshape, graph::ReshapeAttrs{shape}, {x}, name);
-    };
-    const ValueId rows = graph.add_parameter("rows", {type, {kBatch, 4 * 4 * 4}}, {});
-    const ValueId image = reshaped(rows, {kBatch, 4, 4, 4}, "image");
-    const ValueId kernel = graph.add_parameter("kernel", {type, {3, 3, 4, 32}}, {});
-    graph::ConvAttrs attrs;
-    attrs.padding = graph::same_padding(4, 4, 3, 1);
-    const ValueId conv = graph.add_one(OpKind::conv2d, attrs, {image, kernel}, "conv");
-    const ValueId shift =
-        reshaped(graph.add_parameter("shift", {type, {kBatch, 4 * 4 * 32}}, {}), {kBatch, 4, 4, 32}, "shift");
-    const ValueId shifted = graph.add_one(OpKind::add, NoAttrs{}, {conv, shift}, "shifted");
-    const ValueId swapped = graph.add_one(OpKind::add, NoAttrs{}, {shift, shifted}, "shifted_again");
-    const ValueId y =
-        graph.add_one(OpKind::activation, graph::ActivationAttrs{graph::Activation::swish}, {shifted}, "y");
-    const ValueId sum = graph.add_one(OpKind::add, NoAttrs{}, {y, swapped}, "sum");
-    graph.mark_output("sum", sum);
-    const ValueId labels = graph.add_input("labels", {DType::i32, {kBatch}});
-    const ValueId logits = reshaped(sum, {kBatch, 4 * 4 * 32}, "flat");
-    const auto loss = graph.add(OpKind::softmax_cross_entropy, graph::SoftmaxAttrs{}, {logits, labels}, "loss");
-    graph.mark_output("loss", loss[0]);
-    add_gradients(graph, loss[0]);
-    return graph;
+    ViewNet net(type);
+    const ValueId image = net.reshaped(net.parameter("rows", {kBatch, 4 * 4 * 4}), {kBatch, 4, 4, 4}, "image");
+    const ValueId conv = net.conv(image, 32, "conv");
+    const ValueId shift = net.reshaped(net.parameter("shift", {kBatch, 4 * 4 * 32}), {kBatch, 4, 4, 32}, "shift");
+    const ValueId shifted = net.sum(conv, shift, "shifted");
+    const ValueId swapped = net.sum(shift, shifted, "shifted_again");
+    const ValueId sum = net.sum(net.activation(shifted, "y", graph::Activation::swish), swapped, "sum");
+    net.graph.mark_output("sum", sum);
+    net.add_gradients(net.cross_entropy(net.reshaped(sum, {kBatch, 4 * 4 * 32}, "flat")));
+    return net.graph;
 }
 
 TensorSource labels() {
@@ -120,13 +88,8 @@ TensorSource labels() {
 std::unique_ptr<backend::Executable> compile(const backend::Backend& backend, const Graph& graph) {
     auto executable = backend.compile({&graph, labels().fields()});
     std::uint64_t index = 0;
-    for (const auto& [name, desc] : executable->report().variables) {
-        HostTensor tensor(desc);
-        Rng rng(11, RngStream::test, 0, index++);
-        for (std::int64_t i = 0; i < tensor.elements(); ++i)
-            tensor.set(i, rng.uniform(-0.3, 0.3));
-        executable->load(name, tensor);
-    }
+    for (const auto& [name, desc] : executable->report().variables)
+        executable->load(name, random_tensor(desc, index++, -0.3, 0.3));
     return executable;
 }
 
@@ -166,8 +129,8 @@ INSTANTIATE_TEST_SUITE_P(Types, Views, testing::Values(DType::f32, DType::bf16),
 
 TEST_P(Views, OfAttentionGiveTheValuesAndGradientsOfRef) {
     Attention block(GetParam());
-    block.differentiate();
-    EXPECT_EQ(block.graph.outputs().size(), 2U + 1 + 4 * 2);
+    block.add_gradients(block.loss);
+    EXPECT_EQ(block.graph.outputs().size(), 3U + 1 + 4 * 2);
     expect_cpu_agrees_with_ref(block.graph, GetParam());
 }
 

@@ -9,17 +9,15 @@
 
 #include "cnntrain/backend/cpu.h"
 #include "cnntrain/backend/ref.h"
-#include "cnntrain/base/rng.h"
-#include "cnntrain/graph/autodiff.h"
 #include "cnntrain/graph/passes.h"
 #include "support/op_cases.h"
+#include "support/toy_graph.h"
 
 namespace cnntrain::test {
 namespace {
 
 using backend::Executable;
 using graph::Graph;
-using graph::NoAttrs;
 using graph::OpKind;
 using graph::Phase;
 using graph::ValueId;
@@ -30,46 +28,28 @@ constexpr std::int64_t kChannels = 4;
 constexpr std::int64_t kClasses = 3;
 
 /// conv-norm-relu twice with a shortcut around the second, pooling, dense, loss. Works for training and evaluation.
-class SmallNet {
+class SmallNet : public ToyGraph {
 public:
     SmallNet(bool training, OpKind norm_kind) : training_(training), norm_kind_(norm_kind) {
-        const ValueId images = graph.add_input("images", {DType::f32, {kSamples, kSize, kSize, 3}});
-        const ValueId labels = graph.add_input("labels", {DType::i32, {kSamples}});
-        const ValueId first = relu(norm(conv(images, 3, "conv1"), "norm1"), "relu1");
+        const ValueId images = input("images", {kSamples, kSize, kSize, 3});
+        const ValueId first = activation(norm(conv(images, kChannels, "conv1"), "norm1"), "relu1");
         points.push_back(first);
         graph.set_stage(graph::StageId{1});
         const ValueId second = norm(conv(first, kChannels, "conv2"), "norm2");
-        const ValueId sum = graph.add_one(OpKind::add, NoAttrs{}, {second, first}, "sum");
-        const ValueId third = norm(conv(relu(sum, "relu2"), kChannels, "conv3"), "norm3");
-        const ValueId pooled = graph.add_one(OpKind::global_average_pool, NoAttrs{}, {relu(third, "relu3")}, "pool");
-        const ValueId w = parameter("fc/weight", {kChannels, kClasses});
-        const ValueId b = parameter("fc/bias", {kClasses});
-        const ValueId logits = graph.add_one(OpKind::dense, graph::DenseAttrs{}, {pooled, w, b}, "fc");
-        const auto loss = graph.add(OpKind::softmax_cross_entropy, graph::SoftmaxAttrs{0.1}, {logits, labels}, "loss");
-        loss_ = loss[0];
-        graph.mark_output("loss", loss[0]);
-        graph.mark_output("correct", loss[1]);
+        const ValueId relu = activation(sum(second, first, "sum"), "relu2");
+        const ValueId third = norm(conv(relu, kChannels, "conv3"), "norm3");
+        const ValueId logits = dense(average_pool(activation(third, "relu3")), kClasses, "fc");
+        loss_ = cross_entropy(logits, 0.1);
     }
 
     /// Gradients and momentum updates of all parameters, and moving averages of the norms' statistics.
     graph::Gradients add_training(const std::vector<ValueId>& recompute_points, double gradient_scale) {
-        const std::vector<ValueId> parameters = graph.values_with_role(graph::Role::parameter);
-        graph::Gradients gradients = graph::build_backward(
-            graph, {.loss = loss_, .seed = 1, .targets = parameters, .recompute_points = recompute_points});
-        graph.set_phase(Phase::update);
-        const ValueId rate = graph.add_scalar("learning_rate");
-        const ValueId step = graph.add_scalar("step");
-        const ValueId scaling = graph.add_scalar("loss_scaling");
-        const graph::UpdateAttrs attrs{.rule = graph::UpdateRule::momentum,
-                                       .gradient_scale = gradient_scale,
-                                       .weight_decay = 0.01,
-                                       .learning_rate_scale = 1,
-                                       .momentum = 0.9};
-        for (const ValueId p : parameters) {
-            const std::string name = graph.value(p).name;
-            const ValueId velocity = graph.add_slot(p, name + "/velocity", graph.desc(p), {});
-            graph.add(OpKind::update, attrs, {p, gradients.of.at(p), rate, step, scaling, velocity}, name + "/update");
-        }
+        graph::Gradients gradients = differentiate(loss_, recompute_points);
+        update_all(gradients, {.rule = graph::UpdateRule::momentum,
+                               .gradient_scale = gradient_scale,
+                               .weight_decay = 0.01,
+                               .learning_rate_scale = 1,
+                               .momentum = 0.9});
         for (const auto& [name, mean] : means_) {
             const ValueId moving = graph.add_moving_average(name + "/moving_mean", graph.desc(mean), {});
             graph.add(OpKind::moving_average_update, graph::MovingAverageAttrs{0.5, gradient_scale}, {moving, mean},
@@ -78,21 +58,9 @@ public:
         return gradients;
     }
 
-    Graph graph{ops::op_table()};
     std::vector<ValueId> points;
 
 private:
-    ValueId parameter(const std::string& name, Shape shape) {
-        return graph.add_parameter(name, {DType::f32, std::move(shape)}, {});
-    }
-
-    ValueId conv(ValueId x, std::int64_t in, const std::string& name) {
-        graph::ConvAttrs attrs;
-        attrs.padding = graph::same_padding(kSize, kSize, 3, 1);
-        const ValueId w = parameter(name + "/weight", {3, 3, in, kChannels});
-        return graph.add_one(OpKind::conv2d, attrs, {x, w}, name);
-    }
-
     ValueId norm(ValueId x, const std::string& name) {
         std::vector<ValueId> inputs = {x, parameter(name + "/gamma", {kChannels}),
                                        parameter(name + "/beta", {kChannels})};
@@ -109,23 +77,11 @@ private:
         return outputs[0];
     }
 
-    ValueId relu(ValueId x, const std::string& name) {
-        return graph.add_one(OpKind::activation, graph::ActivationAttrs{}, {x}, name);
-    }
-
     bool training_;
     OpKind norm_kind_;
     ValueId loss_;
     std::map<std::string, ValueId> means_;
 };
-
-HostTensor random_tensor(const TensorDesc& desc, std::uint64_t index, double low, double high) {
-    Rng rng(7, RngStream::test, 0, index);
-    HostTensor tensor(desc);
-    for (std::int64_t i = 0; i < tensor.elements(); ++i)
-        tensor.set(i, rng.uniform(low, high));
-    return tensor;
-}
 
 /// Hands out different micro-batches in turn.
 class TwoBatches : public TensorSource {
@@ -421,18 +377,17 @@ TEST(WholeGraphEvaluation, AConvolutionMayAddItsOwnInput) {
     constexpr std::int64_t kWide = 16;  // channels of a layout that a primitive adds to in place
     const TensorDesc images{DType::f32, {2, kSize, kSize, kWide}};
     const TensorDesc weights{DType::f32, {3, 3, kWide, kWide}};
-    Graph graph(ops::op_table());
-    const ValueId input = graph.add_input("images", images);
-    const ValueId x = graph.add_one(OpKind::activation, graph::ActivationAttrs{}, {input}, "relu");
-    const ValueId w = graph.add_parameter("w", weights, {});
+    ToyGraph net;
+    const ValueId x = net.activation(net.input("images", images.shape), "relu");
+    const ValueId w = net.parameter("w", weights.shape);
     graph::ConvAttrs attrs;
     attrs.padding = graph::same_padding(kSize, kSize, 3, 1);
     attrs.residual = true;
-    graph.mark_output("y", graph.add_one(OpKind::conv2d, attrs, {x, w, x}, "conv"));
+    net.graph.mark_output("y", net.graph.add_one(OpKind::conv2d, attrs, {x, w, x}, "conv"));
     std::vector<HostTensor> results;
     for (const auto& backend : {backend::make_ref_backend(), backend::make_cpu_backend()}) {
         TensorSource source({{"images", random_tensor(images, 1, -1, 1)}});
-        const auto executable = backend->compile({&graph, source.fields()});
+        const auto executable = backend->compile({&net.graph, source.fields()});
         executable->load("w", random_tensor(weights, 2, -1, 1));
         executable->evaluate(source, 1);
         results.push_back(executable->output("y"));

@@ -1,4 +1,5 @@
 #include "cnntrain/base/checked.h"
+#include "support/errors.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,6 +8,8 @@
 
 namespace cnntrain {
 namespace {
+
+using test::message_of;
 
 constexpr std::int64_t kLargest = std::numeric_limits<std::int64_t>::max();
 
@@ -19,14 +22,8 @@ TEST(Checked, ProductsThatFitAreThose) {
 }
 
 TEST(Checked, OthersAreTheUsersErrors) {
-    try {
-        checked_product(4294967296, 4294967296, "the global batch");
-        FAIL();
-    } catch (const Error& error) {
-        EXPECT_EQ(error.kind(), ErrorKind::usage);
-        EXPECT_STREQ(error.what(),
-                     "the global batch is too large: 4294967296 x 4294967296 is more than 64 bits can count");
-    }
+    EXPECT_EQ(message_of(ErrorKind::usage, [] { checked_product(4294967296, 4294967296, "the global batch"); }),
+              "the global batch is too large: 4294967296 x 4294967296 is more than 64 bits can count");
 }
 
 TEST(Checked, WholePartsFit) {

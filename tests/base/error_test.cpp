@@ -4,9 +4,12 @@
 #include <gtest/gtest.h>
 
 #include "cnntrain/base/log.h"
+#include "support/errors.h"
 
 namespace cnntrain {
 namespace {
+
+using test::message_of;
 
 TEST(Error, EveryKindHasItsExitCode) {
     EXPECT_EQ(exit_code(ErrorKind::not_found), 1);
@@ -26,14 +29,9 @@ TEST(Error, WithinPutsContextInFrontAndKeepsTheKind) {
 }
 
 TEST(Error, CheckNamesConditionAndPlace) {
-    try {
-        CNNTRAIN_CHECK(1 + 1 == 3, "arithmetic");
-        FAIL();
-    } catch (const Error& error) {
-        EXPECT_EQ(error.kind(), ErrorKind::internal);
-        EXPECT_THAT(error.what(), testing::AllOf(testing::HasSubstr("error_test.cpp:"),
-                                                 testing::HasSubstr("arithmetic"), testing::HasSubstr("1 + 1 == 3")));
-    }
+    EXPECT_THAT(message_of(ErrorKind::internal, [&] { CNNTRAIN_CHECK(1 + 1 == 3, "arithmetic"); }),
+                testing::AllOf(testing::HasSubstr("error_test.cpp:"), testing::HasSubstr("arithmetic"),
+                               testing::HasSubstr("1 + 1 == 3")));
 }
 
 TEST(Error, EditDistance) {

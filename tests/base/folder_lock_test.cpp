@@ -10,11 +10,13 @@
 #include <csignal>
 
 #include "cnntrain/base/error.h"
+#include "support/errors.h"
 #include "support/temporary_folder.h"
 
 namespace cnntrain {
 namespace {
 
+using test::refusal_of;
 using ::testing::AllOf;
 using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
@@ -22,13 +24,7 @@ using ::testing::Not;
 
 /// The refusal of a lock that another has; "" when it was given.
 std::string refusal(FileSystem& files, const std::string& folder, ErrorKind kind = ErrorKind::usage) {
-    try {
-        lock_folder(files, folder, "cnntrain second");
-    } catch (const Error& error) {
-        EXPECT_EQ(error.kind(), kind);
-        return error.what();
-    }
-    return "";
+    return refusal_of(kind, [&] { lock_folder(files, folder, "cnntrain second"); });
 }
 
 /// Both file systems behave alike; the parameter says whether it is the real one.
@@ -50,7 +46,7 @@ TEST_P(FolderLock, TellsWhoHasItUntilThatOneGivesItBack) {
     EXPECT_THAT(message, AllOf(HasSubstr(folder_), HasSubstr("process " + std::to_string(getpid()) + " on "),
                                ContainsRegex("since 20[0-9-]+ [0-9:]+ "), HasSubstr("cnntrain first --logs-path x")));
     first.reset();
-    EXPECT_EQ(files().read_text(lock_file()), "");
+    EXPECT_EQ(read_text(files(), lock_file()), "");
     EXPECT_EQ(refusal(files(), folder_), "");
 }
 
@@ -87,10 +83,10 @@ TEST_P(PosixFolderLock, IsFreeWhenItsProcessWasKilled) {
 
 TEST_P(PosixFolderLock, FollowsNoLinkAndWaitsForNoPipe) {
     const std::string victim = folder_ + "/victim";
-    posix_files().write_text(victim, "mine");
+    write_text(posix_files(), victim, "mine");
     ASSERT_EQ(::symlink(victim.c_str(), lock_file().c_str()), 0);
     EXPECT_THAT(refusal(posix_files(), folder_, ErrorKind::storage), HasSubstr(lock_file()));
-    EXPECT_EQ(posix_files().read_text(victim), "mine");
+    EXPECT_EQ(read_text(posix_files(), victim), "mine");
     posix_files().remove(lock_file());
     ASSERT_EQ(::mkfifo(lock_file().c_str(), 0666), 0);
     EXPECT_THAT(refusal(posix_files(), folder_, ErrorKind::storage), HasSubstr("not a regular file"));

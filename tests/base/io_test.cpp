@@ -11,26 +11,18 @@
 #include <thread>
 
 #include "cnntrain/base/error.h"
+#include "support/errors.h"
 #include "support/temporary_folder.h"
 
 namespace cnntrain {
 namespace {
 
+using test::kind_of;
+using test::message_of;
 using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::MatchesRegex;
-
-template <typename Action> std::string error_of(ErrorKind kind, Action action) {
-    try {
-        action();
-    } catch (const Error& error) {
-        EXPECT_EQ(error.kind(), kind);
-        return error.what();
-    }
-    ADD_FAILURE() << "no error";
-    return "";
-}
 
 std::span<const std::byte> as_bytes(std::string_view text) {
     return std::as_bytes(std::span(text));
@@ -53,35 +45,36 @@ INSTANTIATE_TEST_SUITE_P(PosixAndMemory, Files, testing::Bool(),
                          [](const auto& row) { return row.param ? "Posix" : "Memory"; });
 
 TEST_P(Files, WhatIsWrittenIsRead) {
-    files().write_text(path("a"), "hello");
-    EXPECT_EQ(files().read_text(path("a")), "hello");
-    files().write_text(path("a"), "");
-    EXPECT_EQ(files().read_text(path("a")), "");
+    write_text(files(), path("a"), "hello");
+    EXPECT_EQ(read_text(files(), path("a")), "hello");
+    write_text(files(), path("a"), "");
+    EXPECT_EQ(read_text(files(), path("a")), "");
     const auto file = files().open(path("a"));
     EXPECT_EQ(file->size_bytes(), 0u);
     EXPECT_EQ(file->path(), path("a"));
 }
 
 TEST_P(Files, ReadsAtOffsetsAndSaysWhenTheFileIsTooShort) {
-    files().write_text(path("a"), "0123456789");
+    write_text(files(), path("a"), "0123456789");
     const auto file = files().open(path("a"));
     std::string part(4, ' ');
     file->read_at(3, std::as_writable_bytes(std::span(part)));
     EXPECT_EQ(part, "3456");
     file->read_at(10, {});
-    const auto message = error_of(ErrorKind::data, [&] { file->read_at(8, std::as_writable_bytes(std::span(part))); });
+    const auto message =
+        message_of(ErrorKind::data, [&] { file->read_at(8, std::as_writable_bytes(std::span(part))); });
     EXPECT_THAT(message, AllOf(HasSubstr(path("a")), HasSubstr("ends after 10 bytes"), HasSubstr("8 to 12")));
 }
 
 TEST_P(Files, UncommittedFilesLeaveThePreviousOne) {
-    files().write_text(path("a"), "old");
+    write_text(files(), path("a"), "old");
     {
         const auto file = files().create(path("a"));
         file->write(as_bytes("new"));
-        EXPECT_EQ(files().read_text(path("a")), "old");
+        EXPECT_EQ(read_text(files(), path("a")), "old");
         EXPECT_THAT(files().list(folder_), ElementsAre("a", MatchesRegex("a\\.[0-9a-f]{12}\\.partial")));
     }
-    EXPECT_EQ(files().read_text(path("a")), "old");
+    EXPECT_EQ(read_text(files(), path("a")), "old");
     EXPECT_THAT(files().list(folder_), ElementsAre("a"));
     {
         const auto file = files().create(path("a"));
@@ -89,7 +82,7 @@ TEST_P(Files, UncommittedFilesLeaveThePreviousOne) {
         file->write(as_bytes("er"));
         file->commit();
     }
-    EXPECT_EQ(files().read_text(path("a")), "newer");
+    EXPECT_EQ(read_text(files(), path("a")), "newer");
     EXPECT_THAT(files().list(folder_), ElementsAre("a"));
 }
 
@@ -102,16 +95,16 @@ TEST_P(Files, TwoWritersOfOneFileDoNotMix) {
     second->write(as_bytes("22"));
     EXPECT_EQ(files().list(folder_).size(), 2u);
     second->commit();
-    EXPECT_EQ(files().read_text(path("a")), "2222");
+    EXPECT_EQ(read_text(files(), path("a")), "2222");
     first->commit();
-    EXPECT_EQ(files().read_text(path("a")), "1111");
+    EXPECT_EQ(read_text(files(), path("a")), "1111");
     EXPECT_THAT(files().list(folder_), ElementsAre("a"));
 }
 
 TEST_P(Files, ATextHasALargestSize) {
-    files().write_text(path("a"), "0123456789");
-    EXPECT_EQ(files().read_text(path("a"), 10), "0123456789");
-    EXPECT_THAT(error_of(ErrorKind::data, [&] { files().read_text(path("a"), 9); }),
+    write_text(files(), path("a"), "0123456789");
+    EXPECT_EQ(read_text(files(), path("a"), 10), "0123456789");
+    EXPECT_THAT(message_of(ErrorKind::data, [&] { read_text(files(), path("a"), 9); }),
                 AllOf(HasSubstr(path("a")), HasSubstr("has 10 bytes, more than the 9")));
 }
 
@@ -127,32 +120,35 @@ TEST(FinishedName, OfUnfinishedFilesOnly) {
 TEST_P(Files, AppendCreatesAndExtends) {
     files().append(path("log.txt"), "one\n");
     files().append(path("log.txt"), "two\n");
-    EXPECT_EQ(files().read_text(path("log.txt")), "one\ntwo\n");
+    EXPECT_EQ(read_text(files(), path("log.txt")), "one\ntwo\n");
 }
 
 TEST_P(Files, FoldersAreMadeListedAndRecognised) {
     files().make_directories(path("x/y"));
     files().make_directories(path("x/y"));
-    files().write_text(path("x/2"), "");
-    files().write_text(path("x/10"), "");
-    EXPECT_TRUE(files().is_directory(path("x")));
-    EXPECT_TRUE(files().is_directory(path("x/y")));
-    EXPECT_TRUE(files().is_directory(path("x/y/")));
-    EXPECT_FALSE(files().is_directory(path("x/2")));
-    EXPECT_FALSE(files().is_directory(path("z")));
-    EXPECT_TRUE(files().exists(path("x")));
-    EXPECT_TRUE(files().exists(path("x/2")));
-    EXPECT_FALSE(files().exists(path("x/3")));
+    write_text(files(), path("x/2"), "");
+    write_text(files(), path("x/10"), "");
+    EXPECT_TRUE(is_directory(files(), path("x")));
+    EXPECT_TRUE(is_directory(files(), path("x/y")));
+    EXPECT_TRUE(is_directory(files(), path("x/y/")));
+    EXPECT_FALSE(is_directory(files(), path("x/2")));
+    EXPECT_FALSE(is_directory(files(), path("z")));
+    EXPECT_TRUE(exists(files(), path("x")));
+    EXPECT_TRUE(exists(files(), path("x/2")));
+    EXPECT_FALSE(exists(files(), path("x/3")));
+    EXPECT_EQ(files().kind(path("x/y")), FileKind::directory);
+    EXPECT_EQ(files().kind(path("x/2")), FileKind::file);
+    EXPECT_EQ(files().kind(path("x/3")), FileKind::absent);
     EXPECT_THAT(files().list(path("x")), ElementsAre("10", "2", "y"));
     EXPECT_TRUE(files().list(path("x/y")).empty());
 }
 
 TEST_P(Files, ModificationTimeTellsContentsApart) {
-    files().write_text(path("a"), "one");
+    write_text(files(), path("a"), "one");
     const std::int64_t first = files().open(path("a"))->modified_ns();
     EXPECT_EQ(files().open(path("a"))->modified_ns(), first);
     std::this_thread::sleep_for(std::chrono::milliseconds(30));  // the clock of a file system may tick at 100 Hz
-    files().write_text(path("a"), "two");
+    write_text(files(), path("a"), "two");
     const std::int64_t second = files().open(path("a"))->modified_ns();
     EXPECT_GT(second, first);
     std::this_thread::sleep_for(std::chrono::milliseconds(30));
@@ -161,7 +157,7 @@ TEST_P(Files, ModificationTimeTellsContentsApart) {
 }
 
 TEST_P(Files, ReadingAheadChangesNothing) {
-    files().write_text(path("a"), "0123456789");
+    write_text(files(), path("a"), "0123456789");
     const auto file = files().open(path("a"));
     file->will_need(2, 5);
     file->will_need(5, 1000);
@@ -171,26 +167,26 @@ TEST_P(Files, ReadingAheadChangesNothing) {
 }
 
 TEST_P(Files, RemoveIsSilentAboutAbsentFiles) {
-    files().write_text(path("a"), "x");
+    write_text(files(), path("a"), "x");
     files().remove(path("a"));
-    EXPECT_FALSE(files().exists(path("a")));
+    EXPECT_FALSE(exists(files(), path("a")));
     files().remove(path("a"));
 }
 
 TEST_P(Files, MissingFilesAreNamed) {
-    for (const auto& message : {error_of(ErrorKind::data, [&] { files().open(path("none")); }),
-                                error_of(ErrorKind::data, [&] { files().list(path("none")); })}) {
+    for (const auto& message : {message_of(ErrorKind::data, [&] { files().open(path("none")); }),
+                                message_of(ErrorKind::data, [&] { files().list(path("none")); })}) {
         EXPECT_THAT(message, AllOf(HasSubstr(path("none")), HasSubstr("No such file or directory")));
     }
 }
 
 TEST(PosixFiles, UnwritablePlacesAreStorageErrors) {
-    const auto message = error_of(ErrorKind::storage, [] { posix_files().create("/proc/none/file"); });
+    const auto message = message_of(ErrorKind::storage, [] { posix_files().create("/proc/none/file"); });
     EXPECT_THAT(message, AllOf(HasSubstr("/proc/none/file"), HasSubstr("No such file or directory")));
-    EXPECT_THAT(error_of(ErrorKind::storage, [] { posix_files().append("/dev/full", "x"); }),
+    EXPECT_THAT(message_of(ErrorKind::storage, [] { posix_files().append("/dev/full", "x"); }),
                 AllOf(HasSubstr("/dev/full"), HasSubstr("No space left"), HasSubstr("previous file")));
-    error_of(ErrorKind::storage, [] { posix_files().make_directories("/proc/none"); });
-    error_of(ErrorKind::data, [] { posix_files().open("/tmp"); });
+    EXPECT_EQ(kind_of([] { posix_files().make_directories("/proc/none"); }), ErrorKind::storage);
+    EXPECT_EQ(kind_of([] { posix_files().open("/tmp"); }), ErrorKind::data);
 }
 
 class PosixFolder : public testing::Test {
@@ -203,39 +199,71 @@ protected:
 TEST_F(PosixFolder, WhatKilledWritersLeftGoesWithTheNextWrite) {
     for (const char* name : {"a.0123456789ab.partial", "a.partial", "b.0123456789ab.partial"})
         posix_files().append(path(name), "left over");
-    posix_files().write_text(path("a"), "whole");
+    write_text(posix_files(), path("a"), "whole");
     EXPECT_THAT(posix_files().list(folder_.path()), ElementsAre("a", "b.0123456789ab.partial"));
 }
 
 /// In a folder that others may write to, too, somebody may have put links where a temporary file is expected.
 TEST_F(PosixFolder, LinksInThePlaceOfTemporaryFilesAreNotFollowed) {
-    posix_files().write_text(path("precious"), "precious");
+    write_text(posix_files(), path("precious"), "precious");
     ASSERT_EQ(::symlink("precious", path("a.partial").c_str()), 0);
     ASSERT_EQ(::symlink("precious", path("a.0123456789ab.partial").c_str()), 0);
-    posix_files().write_text(path("a"), "new");
-    EXPECT_EQ(posix_files().read_text(path("precious")), "precious");
-    EXPECT_EQ(posix_files().read_text(path("a")), "new");
+    write_text(posix_files(), path("a"), "new");
+    EXPECT_EQ(read_text(posix_files(), path("precious")), "precious");
+    EXPECT_EQ(read_text(posix_files(), path("a")), "new");
 }
 
 TEST_F(PosixFolder, PipesAndDevicesAreNoFiles) {
     ASSERT_EQ(::mkfifo(path("pipe").c_str(), 0600), 0);  // nobody writes: opening it would wait for ever
-    EXPECT_THAT(error_of(ErrorKind::data, [&] { posix_files().open(path("pipe")); }),
+    EXPECT_THAT(message_of(ErrorKind::data, [&] { posix_files().open(path("pipe")); }),
                 AllOf(HasSubstr(path("pipe")), HasSubstr("it is a pipe")));
-    EXPECT_THAT(error_of(ErrorKind::data, [] { posix_files().read_text("/dev/zero"); }), HasSubstr("it is a device"));
-    EXPECT_THAT(error_of(ErrorKind::storage, [&] { posix_files().append(path("pipe"), "x"); }),
+    EXPECT_THAT(message_of(ErrorKind::data, [] { read_text(posix_files(), "/dev/zero"); }),
+                HasSubstr("it is a device"));
+    EXPECT_THAT(message_of(ErrorKind::storage, [&] { posix_files().append(path("pipe"), "x"); }),
                 HasSubstr(path("pipe")));
 }
 
 TEST_F(PosixFolder, WhatCannotBeReachedIsNotCalledAbsent) {
     ASSERT_EQ(::symlink("loop", path("loop").c_str()), 0);
-    EXPECT_THAT(error_of(ErrorKind::data, [&] { posix_files().check_reachable(path("loop/x")); }),
+    EXPECT_THAT(message_of(ErrorKind::data, [&] { posix_files().kind(path("loop/x")); }),
                 AllOf(HasSubstr(path("loop/x")), HasSubstr("symbolic links")));
-    EXPECT_NO_THROW(posix_files().check_reachable(path("nothing/here")));
-    EXPECT_NO_THROW(posix_files().check_reachable(folder_.path()));
+    EXPECT_FALSE(exists(posix_files(), path("loop/x")));
+    EXPECT_FALSE(is_directory(posix_files(), path("loop/x")));
+}
+
+TEST_F(PosixFolder, KindsFollowLinks) {
+    posix_files().make_directories(path("folder"));
+    write_text(posix_files(), path("file"), "");
+    ASSERT_EQ(::mkfifo(path("pipe").c_str(), 0600), 0);
+    const std::pair<std::string, FileKind> cases[] = {
+        {"folder", FileKind::directory}, {"file", FileKind::file},           {"pipe", FileKind::other},
+        {"nothing", FileKind::absent},   {"nothing/here", FileKind::absent}, {"file/here", FileKind::absent}};
+    for (const auto& [name, kind] : cases) {
+        EXPECT_EQ(posix_files().kind(path(name)), kind) << name;
+        const std::string link = path("link");
+        ASSERT_EQ(::symlink(path(name).c_str(), link.c_str()), 0);
+        EXPECT_EQ(posix_files().kind(link), kind) << "a link to " << name;
+        EXPECT_EQ(exists(posix_files(), link), kind != FileKind::absent) << name;
+        posix_files().remove(link);
+    }
+    EXPECT_EQ(posix_files().kind("/dev/null"), FileKind::other);
+}
+
+TEST_F(PosixFolder, AFolderWithoutPermissionHidesWhatIsInIt) {
+    const bool root = ::geteuid() == 0;  // may enter every folder
+    write_text(posix_files(), path("a"), "");
+    ASSERT_EQ(::chmod(folder_.path().c_str(), 0), 0);
+    if (root && ::seteuid(65534) != 0) GTEST_SKIP() << "root is the only user here";
+    EXPECT_EQ(posix_files().kind(folder_.path()), FileKind::directory);
+    EXPECT_THAT(message_of(ErrorKind::data, [&] { posix_files().kind(path("a")); }),
+                AllOf(HasSubstr(path("a")), HasSubstr("Permission denied")));
+    EXPECT_FALSE(exists(posix_files(), path("a")));
+    ASSERT_TRUE(!root || ::seteuid(0) == 0);
+    ASSERT_EQ(::chmod(folder_.path().c_str(), 0700), 0);
 }
 
 TEST_F(PosixFolder, AFailedWriteKeepsThePreviousFile) {
-    posix_files().write_text(path("a"), "old");
+    write_text(posix_files(), path("a"), "old");
     // A limit on the size of files stands for the full disk.
     std::signal(SIGXFSZ, SIG_IGN);
     rlimit before{};
@@ -243,10 +271,10 @@ TEST_F(PosixFolder, AFailedWriteKeepsThePreviousFile) {
     const rlimit small{1000, before.rlim_max};
     ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &small), 0);
     const auto message =
-        error_of(ErrorKind::storage, [&] { posix_files().write_text(path("a"), std::string(5000, 'x')); });
+        message_of(ErrorKind::storage, [&] { write_text(posix_files(), path("a"), std::string(5000, 'x')); });
     ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &before), 0);
     EXPECT_THAT(message, HasSubstr(path("a")));
-    EXPECT_EQ(posix_files().read_text(path("a")), "old");
+    EXPECT_EQ(read_text(posix_files(), path("a")), "old");
     EXPECT_THAT(posix_files().list(folder_.path()), ElementsAre("a"));
 }
 
@@ -258,13 +286,13 @@ TEST(PosixFiles, TheLimitOfOpenFilesIsRaisedAsFarAsItGoes) {
     const std::size_t many = std::size_t{before.rlim_max} + 1;
     const bool enough = before.rlim_max >= 1000;
     if (enough) {
-        EXPECT_EQ(posix_files().allow_open_files(500), 500u);
+        EXPECT_EQ(allow_open_files(500), 500u);
     }
     std::vector<std::unique_ptr<InputFile>> open;
     for (int i = 0; enough && i < 500; ++i) {
         open.push_back(posix_files().open("/proc/self/status"));
     }
-    EXPECT_LT(posix_files().allow_open_files(many), many);
+    EXPECT_LT(allow_open_files(many), many);
     rlimit after{};
     ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &after), 0);
     EXPECT_EQ(after.rlim_cur, before.rlim_max);
@@ -274,15 +302,15 @@ TEST(PosixFiles, TheLimitOfOpenFilesIsRaisedAsFarAsItGoes) {
 
 TEST(MemoryFiles, RunsOutOfSpaceLikeADisk) {
     MemoryFiles files(10);
-    files.write_text("a", "123456");
-    EXPECT_THAT(error_of(ErrorKind::storage, [&] { files.write_text("a", "abcde"); }),
+    write_text(files, "a", "123456");
+    EXPECT_THAT(message_of(ErrorKind::storage, [&] { write_text(files, "a", "abcde"); }),
                 AllOf(HasSubstr("'a'"), HasSubstr("No space left"), HasSubstr("untouched")));
-    EXPECT_EQ(files.read_text("a"), "123456");
+    EXPECT_EQ(read_text(files, "a"), "123456");
     EXPECT_EQ(files.used_bytes(), 6u);
-    error_of(ErrorKind::storage, [&] { files.append("a", "abcde"); });
+    EXPECT_EQ(kind_of([&] { files.append("a", "abcde"); }), ErrorKind::storage);
     files.set_capacity_bytes(11);
-    files.write_text("a", "abcde");
-    EXPECT_EQ(files.read_text("a"), "abcde");
+    write_text(files, "a", "abcde");
+    EXPECT_EQ(read_text(files, "a"), "abcde");
 }
 
 }  // namespace

@@ -6,21 +6,17 @@
 #include <string>
 
 #include "cnntrain/base/error.h"
+#include "support/errors.h"
 
 namespace cnntrain {
 namespace {
 
+using test::refusal_of;
 using testing::HasSubstr;
 
 /// "" when the text is sound.
 std::string mistake(const std::string& text) {
-    try {
-        check_json(text);
-    } catch (const Error& error) {
-        EXPECT_EQ(error.kind(), ErrorKind::data);
-        return error.what();
-    }
-    return "";
+    return refusal_of(ErrorKind::data, [&] { check_json(text); });
 }
 
 std::string repeated(const std::string& text, int count) {

@@ -8,10 +8,12 @@
 #include <vector>
 
 #include "cnntrain/base/error.h"
+#include "support/errors.h"
 
 namespace cnntrain {
 namespace {
 
+using test::message_of;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
@@ -44,13 +46,8 @@ TEST(Memory, WhatIsNeededAndWhatIsThereAreSaid) {
     EXPECT_GT(left, 0U);
     EXPECT_LT(left, kGiga);
     EXPECT_NO_THROW(require_memory(left / 2, "a test"));
-    try {
-        require_memory(2 * kGiga, "a test");
-        FAIL() << "expected an error";
-    } catch (const Error& error) {
-        EXPECT_EQ(error.kind(), ErrorKind::unsupported);
-        EXPECT_THAT(error.what(), AllOf(HasSubstr("a test needs about 2.0 GB more memory, has "), HasSubstr(" MB; ")));
-    }
+    EXPECT_THAT(message_of(ErrorKind::unsupported, [&] { require_memory(2 * kGiga, "a test"); }),
+                AllOf(HasSubstr("a test needs about 2.0 GB more memory, has "), HasSubstr(" MB; ")));
 }
 #endif
 

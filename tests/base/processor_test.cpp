@@ -9,10 +9,12 @@
 
 #include "base/cpuid.h"
 #include "cnntrain/base/error.h"
+#include "support/errors.h"
 
 namespace cnntrain {
 namespace {
 
+using test::message_of;
 using ::testing::HasSubstr;
 
 /// Answers of CPUID by leaf and subleaf.
@@ -83,14 +85,8 @@ TEST(Processor, TheLeastIsAvx2AndFma) {
     Leaves no_fma = xeon();
     no_fma[{1, 0}].ecx &= ~(1u << 12);
     for (const Leaves& leaves : {sandy_bridge(), no_fma}) {
-        try {
-            require_kernel_instructions(describe(leaves));
-            FAIL() << "expected an error";
-        } catch (const Error& error) {
-            EXPECT_EQ(error.kind(), ErrorKind::unsupported);
-            EXPECT_THAT(error.what(), HasSubstr("needs a processor with AVX2 and FMA"));
-            EXPECT_THAT(error.what(), HasSubstr("Platinum 8480+"));
-        }
+        EXPECT_THAT(message_of(ErrorKind::unsupported, [&] { require_kernel_instructions(describe(leaves)); }),
+                    AllOf(HasSubstr("needs a processor with AVX2 and FMA"), HasSubstr("Platinum 8480+")));
     }
 }
 

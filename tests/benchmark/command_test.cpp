@@ -3,13 +3,14 @@
 
 #include <gmock/gmock.h>
 
-#include "benchmark/fixtures.h"
 #include "cnntrain/launch/words.h"
+#include "support/errors.h"
 #include "support/temporary_folder.h"
 
 namespace cnntrain::benchmark::testing {
 namespace {
 
+using test::message_of;
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -32,7 +33,7 @@ protected:
     }
     std::vector<std::string> words(const std::string& command) { return plan(command).words; }
     std::string mistake(const std::string& command, const Variant& variant = {}) {
-        return error_of([&] { plan(command, variant); });
+        return message_of(ErrorKind::data, [&] { plan(command, variant); });
     }
 
     test::TemporaryFolder folder_;
@@ -56,6 +57,17 @@ TEST_F(Command, ScriptsBecomeThisProgram) {
     EXPECT_THAT(words("poprun -vv --num-instances 2 python3 train.py"),
                 ElementsAre("/opt/cnntrain", "poprun", "-vv", "--num-instances", "2", "python3", "train.py"));
     EXPECT_THAT(words("echo hello"), ElementsAre("echo", "hello"));
+}
+
+TEST_F(Command, WhatIsTooLargeForThisMachineIsSaid) {
+    host_.machine.cores = 2;
+    host_.machine.open_mpi = launch::OpenMpi{};
+    const std::string nine = "poprun --num-instances 9 --num-replicas 9 ";
+    EXPECT_THAT(plan(nine + "python3 train.py").skip_reason, HasSubstr("at most 8 can run here"));
+    EXPECT_EQ(plan(nine + "python3 train.py --dry-run").skip_reason, "");
+    EXPECT_EQ(plan(nine + "--host a,b,c python3 train.py").skip_reason, "");
+    EXPECT_EQ(plan("poprun --num-instances 8 --num-replicas 8 python3 train.py").skip_reason, "");
+    EXPECT_EQ(plan("poprun --num-instances 9 --num-replicas 8 python3 train.py").skip_reason, "");  // a mistake
 }
 
 TEST_F(Command, WhatCannotBeRunIsSaid) {

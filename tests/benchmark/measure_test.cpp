@@ -5,11 +5,12 @@
 
 #include <cmath>
 
-#include "benchmark/fixtures.h"
+#include "support/errors.h"
 
 namespace cnntrain::benchmark::testing {
 namespace {
 
+using test::message_of;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -105,7 +106,7 @@ TEST(Derived, IsArithmetic) {
     EXPECT_EQ(arithmetic("2 ** 3 ** 2"), 512.0);
     EXPECT_EQ(arithmetic("1.5e2"), 150.0);
     for (const char* wrong : {"", "1 +", "(1", "1 2", "two", "__import__('os')", "inf", "1 / nan"})
-        EXPECT_THAT(error_of([&] { arithmetic(wrong); }), HasSubstr("is no expression")) << wrong;
+        EXPECT_THAT(message_of(ErrorKind::data, [&] { arithmetic(wrong); }), HasSubstr("is no expression")) << wrong;
 }
 
 TEST(Derived, TakesMetricsAndParameters) {

@@ -5,12 +5,13 @@
 
 #include <chrono>
 
-#include "benchmark/fixtures.h"
 #include "benchmark/measure.h"
+#include "support/errors.h"
 
 namespace cnntrain::benchmark::testing {
 namespace {
 
+using test::message_of;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -62,7 +63,7 @@ TEST(Pattern, NamesWhatIsNotThere) {
                                                           {"(a)b{2}+", "a possessive quantifier"},
                                                           {"(?x)(a)", "the flag x"},
                                                           {R"((\N{DIGIT ONE}))", "a named character"}}) {
-        EXPECT_THAT(error_of([&] { Pattern pattern(regexp); }),
+        EXPECT_THAT(message_of(ErrorKind::data, [&] { Pattern pattern(regexp); }),
                     ::testing::AllOf(HasSubstr(feature), HasSubstr("cannot be used")))
             << regexp;
     }
@@ -83,7 +84,7 @@ TEST(Pattern, IsCheckedAsPythonsIs) {
              {"a", "has 0"},
              {"(a{1001})", "cannot be read as a pattern"},
              {"*(a)", "cannot be read as a pattern"}}) {
-        EXPECT_THAT(error_of([&] { Pattern pattern(regexp); }), HasSubstr(message)) << regexp;
+        EXPECT_THAT(message_of(ErrorKind::data, [&] { Pattern pattern(regexp); }), HasSubstr(message)) << regexp;
     }
 }
 

@@ -6,13 +6,14 @@
 #include <sstream>
 #include <thread>
 
-#include "benchmark/fixtures.h"
 #include "cnntrain/benchmark/benchmark.h"
+#include "support/errors.h"
 #include "support/temporary_folder.h"
 
 namespace cnntrain::benchmark::testing {
 namespace {
 
+using test::message_of;
 using ::testing::AllOf;
 using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
@@ -109,8 +110,42 @@ TEST_F(Run, EveryVariantHasAFolderOfItsOwn) {
 TEST_F(Run, AFailedProcessShowsItsLastLines) {
     EXPECT_EQ(run({"wrong_gen", "rates_gen"}), 1);
     EXPECT_THAT(notes_.str(), AllOf(HasSubstr("exit code 9"), HasSubstr("    it went wrong")));
-    EXPECT_THAT(output_.str(), AllOf(HasSubstr("FAILED wrong_gen::wrong_gen"), HasSubstr("1 failed, 2 passed")));
+    EXPECT_THAT(output_.str(), AllOf(HasSubstr("FAILED wrong_gen::wrong_gen (exit code 9: it went wrong)\n"),
+                                     HasSubstr("1 failed, 2 passed")));
     EXPECT_EQ(results().at("wrong_gen").at(0).at("exitcode"), 9);
+}
+
+TEST_F(Run, TheSummaryHasTheReasonOfAFailure) {
+    request_.spec_files = {
+        folder_.write("reasons.yml",
+                      "told_gen:\n  cmd: sh -c 'echo \"[1,0]<stderr>:error: no data\" >&2; echo more >&2; exit 3'\n"
+                      "quiet_gen:\n  cmd: sh -c 'exit 4'\n"
+                      "unmeasured_gen:\n  cmd: echo nothing\n  data:\n    speed: {regexp: 'speed: (.*)'}\n")};
+    EXPECT_EQ(run({}), 1);
+    EXPECT_THAT(output_.str(), AllOf(HasSubstr("FAILED told_gen::told_gen (exit code 3: no data)\n"),
+                                     HasSubstr("FAILED quiet_gen::quiet_gen (exit code 4)\n"),
+                                     ContainsRegex("FAILED unmeasured_gen::unmeasured_gen \\(.*match.*\\)\n")));
+}
+
+TEST_F(Run, ADryRunIsNotMeasured) {
+    request_.overrides = {{"dry-run", std::nullopt}};
+    EXPECT_EQ(run({"silent_gen"}), 0);
+    EXPECT_THAT(output_.str(), HasSubstr("PASSED silent_gen::silent_gen\n"));
+    EXPECT_EQ(run({"wrong_gen"}), 1);
+}
+
+TEST_F(Run, WhatCannotRunHereIsNamedBeforeAnythingStarts) {
+    host_.machine.cores = 2;
+    host_.machine.open_mpi = launch::OpenMpi{};
+    request_.spec_files = {
+        folder_.write("large.yml",
+                      "first_gen:\n  cmd: echo hello\n"
+                      "large_gen:\n  cmd: poprun --num-instances 9 --num-replicas 9 python3 train.py\n")};
+    EXPECT_EQ(run({}), 0);
+    const std::string told = "large_gen cannot run here: 9 instances on 2 cores: at most 8 can run here";
+    EXPECT_LT(notes_.str().find(told), notes_.str().find("Benchmark: first_gen")) << notes_.str();
+    EXPECT_THAT(output_.str(), AllOf(HasSubstr("SKIPPED large_gen::large_gen (9 instances on 2 cores"),
+                                     HasSubstr("0 failed, 1 passed, 1 skipped")));
 }
 
 TEST_F(Run, SmallNumbersReachExpressionsWhole) {
@@ -180,7 +215,7 @@ TEST_F(Run, SkippedOnesDoNotFail) {
 
 TEST_F(Run, AllUnsetVariablesAreListedBeforeAnythingRuns) {
     request_.spec_files = {folder_.write("vars.yml", "a_gen: {cmd: echo $FIRST}\nb: {cmd: 'echo ${SECOND}'}\n")};
-    const std::string message = error_of([&] { run({}); });
+    const std::string message = message_of(ErrorKind::data, [&] { run({}); });
     EXPECT_THAT(message, AllOf(HasSubstr("FIRST (needed by a_gen)"), HasSubstr("SECOND (needed by b)"),
                                HasSubstr("DATASETS_DIR: the folder")));
     EXPECT_FALSE(std::filesystem::exists(folder_ / "log"));

@@ -7,12 +7,14 @@
 #include <map>
 
 #include "benchmark/command.h"
-#include "benchmark/fixtures.h"
+#include "support/errors.h"
 #include "support/temporary_folder.h"
 
 namespace cnntrain::benchmark::testing {
 namespace {
 
+using test::message_of;
+using test::refusal_of;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -24,12 +26,8 @@ protected:
     Spec read(const std::string& text) { return read_spec({folder_.write("spec.yml", text)}); }
     std::string mistake(const std::string& text) {
         Spec spec;
-        try {
-            spec = read(text);
-        } catch (const Error& error) {
-            EXPECT_EQ(error.kind(), ErrorKind::data);
-            return error.what();
-        }
+        std::string refusal = refusal_of(ErrorKind::data, [&] { spec = read(text); });
+        if (!refusal.empty()) return refusal;
         const auto broken =
             std::ranges::find_if(spec.entries, [](const Entry& entry) { return !entry.mistake.empty(); });
         return broken == spec.entries.end() ? "" : broken->mistake;
@@ -98,13 +96,13 @@ TEST_F(SpecFile, SelectionFollowsTheRequest) {
     EXPECT_THAT(names({}, false), ElementsAre("a", "c"));
     EXPECT_THAT(names({}, true), ElementsAre("a", "b_conv", "c"));
     EXPECT_THAT(names({"c", "b_conv", "c"}, false), ElementsAre("c", "b_conv"));
-    EXPECT_THAT(error_of([&] { names({"b_con"}, false); }, ErrorKind::usage), HasSubstr("did you mean b_conv?"));
-    EXPECT_THAT(error_of([&] { names({"x_options"}, false); }, ErrorKind::usage), HasSubstr("parts of others"));
+    EXPECT_THAT(message_of(ErrorKind::usage, [&] { names({"b_con"}, false); }), HasSubstr("did you mean b_conv?"));
+    EXPECT_THAT(message_of(ErrorKind::usage, [&] { names({"x_options"}, false); }), HasSubstr("parts of others"));
 }
 
 TEST_F(SpecFile, SelectionMayLeaveNothing) {
     const Spec spec = read("b_conv: {cmd: b}\n");
-    EXPECT_THAT(error_of([&] { select(spec, {}, false); }, ErrorKind::usage), HasSubstr("--include-convergence"));
+    EXPECT_THAT(message_of(ErrorKind::usage, [&] { select(spec, {}, false); }), HasSubstr("--include-convergence"));
 }
 
 TEST_F(SpecFile, MistakesAreNamedWithTheirPlace) {
@@ -121,9 +119,10 @@ TEST_F(SpecFile, MistakesAreNamedWithTheirPlace) {
     EXPECT_THAT(mistake("a:\n  cmd: x\n  data:\n    loss: {regexp: '(a)', reduction_type: meen}\n"),
                 HasSubstr("did you mean 'mean'?"));
     EXPECT_THAT(mistake("a:\n  cmd: x\n  timeout: soon\n"), HasSubstr("line 3: timeout: expected a number of seconds"));
-    EXPECT_THAT(error_of([] { read_spec({"/no/such/benchmarks.yml"}); }),
+    EXPECT_THAT(message_of(ErrorKind::data, [] { read_spec({"/no/such/benchmarks.yml"}); }),
                 HasSubstr("/no/such/benchmarks.yml: no such file"));
-    EXPECT_THAT(error_of([] { read_spec({"/tmp"}); }), HasSubstr("/tmp: a folder; give a benchmarks.yml"));
+    EXPECT_THAT(message_of(ErrorKind::data, [] { read_spec({"/tmp"}); }),
+                HasSubstr("/tmp: a folder; give a benchmarks.yml"));
 }
 
 /// A spec with a gap, "@", and the kinds of node that may stand there: text, list, mapping, nothing.
@@ -234,7 +233,7 @@ TEST_F(SpecFile, TheNumberOfCombinationsHasALimit) {
 
 TEST_F(SpecFile, AnEntryWithoutCommandCannotBeRun) {
     const Spec spec = read("a: {cmd: x}\nb: {location: y}\n");
-    EXPECT_THAT(error_of([&] { select(spec, {"b"}, false); }),
+    EXPECT_THAT(message_of(ErrorKind::data, [&] { select(spec, {"b"}, false); }),
                 HasSubstr("spec.yml: line 2: b: the key 'cmd' is missing"));
     EXPECT_THAT(select(spec, {"a"}, false), SizeIs(1));
 }
@@ -251,9 +250,10 @@ TEST_F(SpecFile, AMistakeStopsThoseWhoRunItsEntry) {
     EXPECT_THAT(spec.warnings, ElementsAre(HasSubstr("spec.yml: bad: metric loss: line 5: ")));
     EXPECT_THAT(select(spec, {"good"}, false), SizeIs(1));
     for (const std::vector<std::string>& names : {std::vector<std::string>{"bad"}, std::vector<std::string>{}})
-        EXPECT_THAT(error_of([&] { select(spec, names, false); }), HasSubstr("cannot be read as a pattern"));
+        EXPECT_THAT(message_of(ErrorKind::data, [&] { select(spec, names, false); }),
+                    HasSubstr("cannot be read as a pattern"));
     const Spec parts = read("some_options: {cmd: x}\n");
-    EXPECT_THAT(error_of([&] { select(parts, {}, false); }), HasSubstr("no benchmark in it"));
+    EXPECT_THAT(message_of(ErrorKind::data, [&] { select(parts, {}, false); }), HasSubstr("no benchmark in it"));
 }
 
 TEST_F(SpecFile, LaterFilesReplaceEqualNames) {
@@ -308,7 +308,7 @@ TEST(ShippedSpec, HoldsThoseOfPretraining) {
             const std::string line = fill_placeholders(entry, variant);
             const std::size_t begin = line.find(kConfig) + kConfig.size();
             const std::string config = line.substr(begin, line.find(' ', begin) - begin);
-            EXPECT_TRUE(posix_files().exists(CNNTRAIN_SOURCE_DIR "/configs/bert/" + config)) << line;
+            EXPECT_TRUE(exists(posix_files(), CNNTRAIN_SOURCE_DIR "/configs/bert/" + config)) << line;
             const bool long_ones = config.find("_384_") != std::string::npos;
             EXPECT_THAT(line, HasSubstr(long_ones ? "/tokenised_384_dup5_mask58/" : "/tokenised_128_dup5_mask20/"));
         }
@@ -319,7 +319,7 @@ TEST(ShippedSpec, HoldsThoseOfPretraining) {
 TEST(ShippedSpec, NamesOfWhatIsNotPartOfItAreRefusedWithTheOthers) {
     const Spec spec = read_spec({CNNTRAIN_SOURCE_DIR "/configs/benchmarks.yml"});
     const auto message = [&](const std::string& name) {
-        return error_of([&] { select(spec, {name}, false); }, ErrorKind::unsupported);
+        return message_of(ErrorKind::unsupported, [&] { select(spec, {name}, false); });
     };
     EXPECT_THAT(
         message("tf1_groupbert_base_pretrain_real_pod16"),

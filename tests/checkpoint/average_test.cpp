@@ -9,10 +9,12 @@
 #include "cnntrain/base/error.h"
 #include "cnntrain/checkpoint/analyse.h"
 #include "cnntrain/checkpoint/checkpoint.h"
+#include "support/errors.h"
 
 namespace cnntrain::checkpoint {
 namespace {
 
+using test::message_of;
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -30,15 +32,10 @@ void write(FileSystem& files, int i, float w, float v) {
     save(files, path_of(i), checkpoint);
 }
 
-std::string message_of(FileSystem& files, const std::vector<std::string>& paths, ErrorKind kind) {
-    try {
-        average(files, paths, {}, "out.safetensors");
-    } catch (const Error& error) {
-        EXPECT_EQ(error.kind(), kind);
-        EXPECT_FALSE(files.exists("out.safetensors"));
-        return error.what();
-    }
-    return "averaged";
+std::string refusal(FileSystem& files, const std::vector<std::string>& paths, ErrorKind kind) {
+    std::string message = message_of(kind, [&] { average(files, paths, {}, "out.safetensors"); });
+    EXPECT_FALSE(exists(files, "out.safetensors"));
+    return message;
 }
 
 TEST(Average, MeanOfEveryVariableInItsOwnType) {
@@ -76,9 +73,9 @@ TEST(Average, IsKnownByItsSourcesAndMode) {
     EXPECT_FALSE(is_average_of(files, both, Averaging::exponential, "out.safetensors"));
     EXPECT_FALSE(is_average_of(files, {path_of(2)}, Averaging::mean, "out.safetensors"));
     EXPECT_FALSE(is_average_of(files, both, Averaging::mean, path_of(1)));
-    std::string damaged = files.read_text("out.safetensors");
+    std::string damaged = read_text(files, "out.safetensors");
     damaged.back() = static_cast<char>(damaged.back() ^ 1);
-    files.write_text("out.safetensors", damaged);
+    write_text(files, "out.safetensors", damaged);
     EXPECT_FALSE(is_average_of(files, both, Averaging::mean, "out.safetensors"));
 }
 
@@ -89,19 +86,19 @@ TEST(Average, CheckpointsOfOtherModelsAreRefused) {
     other.tensors.emplace("all/w", HostTensor::of<float>({1}, {1}));
     other.tensors.emplace("all/x", HostTensor::of<float>({1}, {1}));
     save(files, path_of(2), other);
-    EXPECT_THAT(message_of(files, {path_of(1), path_of(2)}, ErrorKind::data),
+    EXPECT_THAT(refusal(files, {path_of(1), path_of(2)}, ErrorKind::data),
                 AllOf(HasSubstr("differs: all/w is f32[1], there f32[2]"), HasSubstr("missing: all/w/Momentum"),
                       HasSubstr("extra:   all/x")));
-    EXPECT_THAT(message_of(files, {}, ErrorKind::usage), HasSubstr("no checkpoints"));
+    EXPECT_THAT(refusal(files, {}, ErrorKind::usage), HasSubstr("no checkpoints"));
 }
 
 TEST(Average, DamageIsNoticed) {
     MemoryFiles files;
     write(files, 1, 8, 0);
-    std::string bytes = files.read_text(path_of(1));
+    std::string bytes = read_text(files, path_of(1));
     bytes.back() = static_cast<char>(bytes.back() ^ 1);
-    files.write_text(path_of(2), bytes);
-    EXPECT_THAT(message_of(files, {path_of(1), path_of(2)}, ErrorKind::data), HasSubstr("checksum"));
+    write_text(files, path_of(2), bytes);
+    EXPECT_THAT(refusal(files, {path_of(1), path_of(2)}, ErrorKind::data), HasSubstr("checksum"));
 }
 
 TEST(Analyse, FindsNansByVariableAndIndex) {
@@ -118,20 +115,11 @@ TEST(Analyse, FindsNansByVariableAndIndex) {
 TEST(Analyse, DamageIsNoticedUnlessEditsAreTrusted) {
     MemoryFiles files;
     write(files, 1, 8, 0);
-    std::string bytes = files.read_text(path_of(1));
+    std::string bytes = read_text(files, path_of(1));
     bytes.back() = static_cast<char>(bytes.back() ^ 1);
-    files.write_text(path_of(1), bytes);
-    const auto message_of = [](auto action) -> std::string {
-        try {
-            action();
-        } catch (const Error& error) {
-            EXPECT_EQ(error.kind(), ErrorKind::data);
-            return error.what();
-        }
-        return "no error";
-    };
-    EXPECT_THAT(message_of([&] { find_nans(files, path_of(1)); }), HasSubstr("checksum"));
-    EXPECT_THAT(message_of([&] { element(files, path_of(1), "all/w", 0); }), HasSubstr("checksum"));
+    write_text(files, path_of(1), bytes);
+    EXPECT_THAT(message_of(ErrorKind::data, [&] { find_nans(files, path_of(1)); }), HasSubstr("checksum"));
+    EXPECT_THAT(message_of(ErrorKind::data, [&] { element(files, path_of(1), "all/w", 0); }), HasSubstr("checksum"));
     EXPECT_TRUE(find_nans(files, path_of(1), Edited::trusted).empty());
     EXPECT_EQ(element(files, path_of(1), "all/w", 0, Edited::trusted), 8);
 }
@@ -141,13 +129,7 @@ TEST(Analyse, ElementsAreFoundOrTheNearestNameIsTold) {
     write(files, 1, 8, 0);
     EXPECT_EQ(element(files, path_of(1), "all/w", 1), -8);
     for (const auto& [name, index, text] : {std::tuple{"all/v", 0, "did you mean 'all/w'"}, {"all/w", 2, "0 to 1"}}) {
-        try {
-            element(files, path_of(1), name, index);
-            FAIL();
-        } catch (const Error& error) {
-            EXPECT_EQ(error.kind(), ErrorKind::usage);
-            EXPECT_THAT(error.what(), HasSubstr(text));
-        }
+        EXPECT_THAT(message_of(ErrorKind::usage, [&] { element(files, path_of(1), name, index); }), HasSubstr(text));
     }
 }
 

@@ -9,10 +9,12 @@
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/hash.h"
 #include "cnntrain/checkpoint/analyse.h"
+#include "support/errors.h"
 
 namespace cnntrain::checkpoint {
 namespace {
 
+using test::message_of;
 using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
@@ -57,28 +59,22 @@ std::string edited(std::string text, const std::string& from, const std::string&
 
 Checkpoint load_trusting(const std::string& content) {
     MemoryFiles files;
-    files.write_text(kPath, content);
+    write_text(files, kPath, content);
     return load(files, kPath, Edited::trusted);
 }
 
 std::string data_error(const std::string& content) {
     MemoryFiles files;
-    files.write_text(kPath, content);
-    try {
-        load(files, kPath);
-    } catch (const Error& error) {
-        EXPECT_EQ(error.kind(), ErrorKind::data);
-        EXPECT_THAT(error.what(), HasSubstr(kPath));
-        return error.what();
-    }
-    ADD_FAILURE() << "no error";
-    return "";
+    write_text(files, kPath, content);
+    std::string message = message_of(ErrorKind::data, [&] { load(files, kPath); });
+    EXPECT_THAT(message, HasSubstr(kPath));
+    return message;
 }
 
 std::string saved_text(const Checkpoint& checkpoint) {
     MemoryFiles files;
     save(files, kPath, checkpoint);
-    return files.read_text(kPath);
+    return read_text(files, kPath);
 }
 
 TEST(Checkpoint, WhatIsSavedIsLoaded) {
@@ -100,8 +96,9 @@ TEST(Checkpoint, WhatIsSavedIsLoaded) {
 /// As other programs write half precision: 1, -2, the largest number and the smallest one.
 TEST(Checkpoint, HalfPrecisionIsRead) {
     MemoryFiles files;
-    files.write_text(kPath, file_with(R"({"w":{"dtype":"F16","shape":[4],"data_offsets":[0,8]}})",
-                                      std::string("\x00\x3c\x00\xc0\xff\x7b\x01\x00", 8)));
+    write_text(files, kPath,
+               file_with(R"({"w":{"dtype":"F16","shape":[4],"data_offsets":[0,8]}})",
+                         std::string("\x00\x3c\x00\xc0\xff\x7b\x01\x00", 8)));
     const HostTensor tensor = load(files, kPath).tensors.at("w");
     EXPECT_EQ(tensor.desc(), (TensorDesc{DType::f16, {4}}));
     const double expected[] = {1, -2, 65504, 0x1p-24};
@@ -111,8 +108,8 @@ TEST(Checkpoint, HalfPrecisionIsRead) {
 
 TEST(Checkpoint, NothingButTensorsIsNeeded) {
     MemoryFiles files;
-    files.write_text(
-        kPath, file_with(R"({"w":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})", std::string("\0\0\x80\x3f", 4)));
+    write_text(files, kPath,
+               file_with(R"({"w":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})", std::string("\0\0\x80\x3f", 4)));
     const Checkpoint loaded = load(files, kPath);
     EXPECT_EQ(loaded.iteration, -1);
     EXPECT_EQ(loaded.tensors.at("w").at(0), 1);
@@ -157,7 +154,7 @@ TEST(Checkpoint, EveryFlippedHeaderBitIsNoticed) {
 
 TEST(Checkpoint, FilesOfEarlyVersionsAreLoaded) {
     MemoryFiles files;
-    files.write_text(kPath, early_file());
+    write_text(files, kPath, early_file());
     const Checkpoint loaded = load(files, kPath);
     EXPECT_EQ(loaded.iteration, 7);
     EXPECT_EQ(loaded.epoch, 0.5);
@@ -258,17 +255,10 @@ public:
 
 TEST(Checkpoint, TensorsBeyondTheMachinesMemoryAreUnsupported) {
     const EndlessFiles files;
-    const auto message_of = [&](auto action) -> std::string {
-        try {
-            action();
-        } catch (const Error& error) {
-            EXPECT_EQ(error.kind(), ErrorKind::unsupported);
-            return error.what();
-        }
-        return "no error";
-    };
-    EXPECT_THAT(message_of([&] { load(files, kPath); }), AllOf(HasSubstr(kPath), HasSubstr("tensors need 288.2 PB")));
-    EXPECT_THAT(message_of([&] { find_nans(files, kPath); }), HasSubstr("tensor 'w' needs 288.2 PB"));
+    EXPECT_THAT(message_of(ErrorKind::unsupported, [&] { load(files, kPath); }),
+                AllOf(HasSubstr(kPath), HasSubstr("tensors need 288.2 PB")));
+    EXPECT_THAT(message_of(ErrorKind::unsupported, [&] { find_nans(files, kPath); }),
+                HasSubstr("tensor 'w' needs 288.2 PB"));
 }
 
 TEST(Checkpoint, BadHeadersAreNamed) {
@@ -313,13 +303,8 @@ TEST(Checkpoint, NoSpaceKeepsThePreviousOne) {
     save(files, kPath, checkpoint);
     files.set_capacity_bytes(files.used_bytes() + 300);
     checkpoint.epoch = 2;
-    try {
-        save(files, kPath, checkpoint);
-        FAIL();
-    } catch (const Error& error) {
-        EXPECT_EQ(error.kind(), ErrorKind::storage);
-        EXPECT_THAT(error.what(), AllOf(HasSubstr(kPath), HasSubstr("No space left"), HasSubstr("untouched")));
-    }
+    EXPECT_THAT(message_of(ErrorKind::storage, [&] { save(files, kPath, checkpoint); }),
+                AllOf(HasSubstr(kPath), HasSubstr("No space left"), HasSubstr("untouched")));
     EXPECT_EQ(load(files, kPath).epoch, 1.0 / 3);
     EXPECT_EQ(files.list("/run").size(), 1u);
 }
@@ -349,18 +334,12 @@ TEST(Match, ListsAllDifferencesAtOnce) {
     expected.erase("empty");
     expected["dense/bias"] = {DType::f32, {10}};
     expected["dense/weight"] = {DType::f32, {64, 10}};
-    try {
-        match(expected, example(), kPath);
-        FAIL();
-    } catch (const Error& error) {
-        EXPECT_EQ(error.kind(), ErrorKind::data);
-        EXPECT_THAT(
-            error.what(),
-            AllOf(HasSubstr(kPath), HasSubstr("missing: dense/bias [10]"), HasSubstr("missing: dense/weight [64, 10]"),
-                  HasSubstr("extra:   odd [5]"), HasSubstr("extra:   empty [0, 4]"),
-                  HasSubstr("differs: conv/weight is [2, 3], the model needs [3, 2]"),
-                  HasSubstr("differs: count is [], the model needs [1]"), Not(HasSubstr("a_half"))));
-    }
+    EXPECT_THAT(
+        message_of(ErrorKind::data, [&] { match(expected, example(), kPath); }),
+        AllOf(HasSubstr(kPath), HasSubstr("missing: dense/bias [10]"), HasSubstr("missing: dense/weight [64, 10]"),
+              HasSubstr("extra:   odd [5]"), HasSubstr("extra:   empty [0, 4]"),
+              HasSubstr("differs: conv/weight is [2, 3], the model needs [3, 2]"),
+              HasSubstr("differs: count is [], the model needs [1]"), Not(HasSubstr("a_half"))));
 }
 
 TEST(Save, TensorsFromElsewhereMakeTheSameFile) {
@@ -376,7 +355,7 @@ TEST(Save, TensorsFromElsewhereMakeTheSameFile) {
         return whole.tensors.at(name);
     };
     save(files, "other.safetensors", head, source);
-    EXPECT_EQ(files.read_text(kPath), files.read_text("other.safetensors"));
+    EXPECT_EQ(read_text(files, kPath), read_text(files, "other.safetensors"));
     EXPECT_EQ(asked, 2 * static_cast<int>(whole.tensors.size()));
 }
 
@@ -386,13 +365,8 @@ TEST(Match, TellsTheFirstOfManyDifferences) {
         expected[name] = tensor.desc();
     for (int i = 10; i < 60; ++i)
         expected["layer/" + std::to_string(i)] = {DType::f32, {10}};
-    try {
-        match(expected, example(), kPath);
-        FAIL();
-    } catch (const Error& error) {
-        EXPECT_THAT(error.what(),
-                    AllOf(HasSubstr("missing: layer/49 [10]\n  and 10 more"), Not(HasSubstr("layer/50"))));
-    }
+    EXPECT_THAT(message_of(ErrorKind::data, [&] { match(expected, example(), kPath); }),
+                AllOf(HasSubstr("missing: layer/49 [10]\n  and 10 more"), Not(HasSubstr("layer/50"))));
 }
 
 }  // namespace

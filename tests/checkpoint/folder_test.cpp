@@ -4,10 +4,12 @@
 #include <gtest/gtest.h>
 
 #include "cnntrain/base/error.h"
+#include "support/errors.h"
 
 namespace cnntrain::checkpoint {
 namespace {
 
+using test::message_of;
 using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -18,7 +20,7 @@ MemoryFiles run_folder() {
          {"ckpt-0.safetensors", "ckpt-1.safetensors", "ckpt-10.safetensors", "ckpt-9.safetensors", "log.txt",
           "ckpt-11.safetensors.partial", "ckpt-12.safetensors.0123456789ab.partial", "imported.safetensors",
           "ckpt/weight_avg_N_5.safetensors", "ckpt/weight_avg_exp_0.97.safetensors"}) {
-        files.write_text(std::string("/logs/run/") + name, "x");
+        write_text(files, std::string("/logs/run/") + name, "x");
     }
     return files;
 }
@@ -58,14 +60,7 @@ TEST(Folder, OneCheckpointIsNamedWithOrWithoutItsEnding) {
 }
 
 std::string not_found(const FileSystem& files, const std::string& path) {
-    try {
-        find_checkpoints(files, path);
-    } catch (const Error& error) {
-        EXPECT_EQ(error.kind(), ErrorKind::not_found);
-        return error.what();
-    }
-    ADD_FAILURE() << "no error";
-    return "";
+    return message_of(ErrorKind::not_found, [&] { find_checkpoints(files, path); });
 }
 
 TEST(Folder, NothingFoundSaysWhatThereIs) {
@@ -80,11 +75,11 @@ TEST(Folder, NothingFoundSaysWhatThereIs) {
 
 TEST(Folder, AFolderOfRunsMeansTheOneThatSavedLast) {
     MemoryFiles files = run_folder();
-    files.write_text("/logs/newer/ckpt-5.safetensors", "x");
-    files.write_text("/logs/newer/ckpt-7.safetensors", "x");
-    files.write_text("/logs/unfinished/log.txt", "x");
+    write_text(files, "/logs/newer/ckpt-5.safetensors", "x");
+    write_text(files, "/logs/newer/ckpt-7.safetensors", "x");
+    write_text(files, "/logs/unfinished/log.txt", "x");
     EXPECT_THAT(names(find_checkpoints(files, "/logs")), ElementsAre("ckpt-5", "ckpt-7"));
-    files.write_text("/logs/run/ckpt-12.safetensors", "x");
+    write_text(files, "/logs/run/ckpt-12.safetensors", "x");
     EXPECT_EQ(find_checkpoints(files, "/logs/"), find_checkpoints(files, "/logs/run"));
 }
 
@@ -92,7 +87,7 @@ TEST(Folder, ACheckpointIsFoundInTheOnlyRunThatHasIt) {
     MemoryFiles files;
     for (const char* path : {"phase1/run_a/ckpt-0.safetensors", "phase1/run_b/ckpt-0.safetensors",
                              "phase1/run_b/ckpt-7031.safetensors", "phase1/notes.txt"})
-        files.write_text(path, "x");
+        write_text(files, path, "x");
     for (const char* path : {"phase1/ckpt-7031", "phase1/ckpt-7031.safetensors"}) {
         EXPECT_EQ(find_checkpoint(files, "--init-checkpoint", path).path, "phase1/run_b/ckpt-7031.safetensors");
     }
@@ -104,7 +99,7 @@ TEST(Folder, ACheckpointIsFoundInTheOnlyRunThatHasIt) {
 
 TEST(Folder, OnlyExactNamesAreTheRunsOwn) {
     MemoryFiles files = run_folder();
-    files.write_text("/logs/run/mean-of-ckpt-4.safetensors", "x");
+    write_text(files, "/logs/run/mean-of-ckpt-4.safetensors", "x");
     EXPECT_THAT(names(numbered_checkpoints(files, "/logs/run")), ElementsAre("ckpt-0", "ckpt-1", "ckpt-9", "ckpt-10"));
     EXPECT_TRUE(is_numbered("ckpt-12.safetensors"));
     for (const char* name : {"ckpt-12", "ckpt-012.safetensors", "a-ckpt-1.safetensors", "ckpt-x.safetensors"})
@@ -130,8 +125,8 @@ TEST(Folder, RetentionKeepsTheNewestAndTheProtected) {
 TEST(Folder, RetentionOfAllRemovesOnlyLeftOvers) {
     MemoryFiles files = run_folder();
     retain(files, "/logs/run", 0);
-    EXPECT_FALSE(files.exists("/logs/run/ckpt-11.safetensors.partial"));
-    EXPECT_FALSE(files.exists("/logs/run/ckpt-12.safetensors.0123456789ab.partial"));
+    EXPECT_FALSE(exists(files, "/logs/run/ckpt-11.safetensors.partial"));
+    EXPECT_FALSE(exists(files, "/logs/run/ckpt-12.safetensors.0123456789ab.partial"));
     EXPECT_EQ(find_checkpoints(files, "/logs/run").size(), 7u);
 }
 

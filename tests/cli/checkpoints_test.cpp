@@ -129,7 +129,7 @@ TEST_F(Checkpoints, AnAverageGoesIntoNoRunThatAnotherProcessWrites) {
     for (const std::string name : {"/mine", "/ckpt/mine"}) {
         expect_error("average --mode mean --restore-path " + run_folder() + " --filename " + run_folder() + name,
                      ErrorKind::usage, {"another process is writing there", "cnntrain elsewhere"});
-        EXPECT_FALSE(posix_files().exists(run_folder() + name + ".safetensors"));
+        EXPECT_FALSE(exists(posix_files(), run_folder() + name + ".safetensors"));
     }
     EXPECT_EQ(run(average("--mode mean")).exit_code, 0);  // reads the run only
 }
@@ -154,7 +154,7 @@ TEST_F(Checkpoints, AveragingMistakesHaveTheirExitCodes) {
               0);
     expect_error("average --restore-path " + mixed + " --filename " + mixed + "/x --mode mean", ErrorKind::data,
                  {"ckpt-2.safetensors"});
-    EXPECT_FALSE(posix_files().exists(mixed + "/x.safetensors"));
+    EXPECT_FALSE(exists(posix_files(), mixed + "/x.safetensors"));
 }
 
 TEST_F(Checkpoints, NansAreFoundWhereTheyBegin) {

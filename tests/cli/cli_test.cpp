@@ -22,6 +22,7 @@ using test::TemporaryFolder;
 using ::testing::AllOf;
 using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::StartsWith;
 
 /// Data and a run made once: 2 iterations of ResNet-8.
@@ -145,6 +146,14 @@ TEST_F(Program, ClassifiesADataSetAndAFolderOfImages) {
             *folder_ / "photos");
     EXPECT_EQ(folder.exit_code, 0) << folder.text;
     EXPECT_THAT(folder.text, ContainsRegex("\na\\.jpg:( [0-9]+ \\([0-9.e-]+\\)){5}\n"));
+
+    data::write_file(*folder_ / "photos/b.png", data::encode_png(data::make_photo(70, 60)));
+    const Outcome photo =
+        run("inference --no-logs --threads 1 --dataset imagenet --image-size 64 --model-size 18 "
+            "--micro-batch-size 2 --data-dir " +
+            *folder_ / "photos/b.png");
+    EXPECT_EQ(photo.exit_code, 0) << photo.text;
+    EXPECT_THAT(photo.text, AllOf(ContainsRegex("\nb\\.png:( [0-9]+ \\([0-9.e-]+\\)){5}\n"), Not(HasSubstr("a.jpg"))));
 }
 
 TEST_F(Program, ImagesThatCannotBeDecodedAreLeftOutOfClassification) {

@@ -19,7 +19,7 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 std::string tool(const std::string& name) {
-    return posix_files().read_text(std::string(CNNTRAIN_SOURCE_DIR) + "/tools/" + name);
+    return read_text(posix_files(), std::string(CNNTRAIN_SOURCE_DIR) + "/tools/" + name);
 }
 
 /// What the program would do with the options behind "cnntrain ".

@@ -17,7 +17,9 @@ namespace cnntrain::cli {
 namespace {
 
 using test::TemporaryFolder;
+using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 class HostileFiles : public ::testing::Test {
 protected:
@@ -106,7 +108,7 @@ TEST_F(HostileFiles, FoldersWithoutPermissionAreDataErrors) {
 
 TEST_F(HostileFiles, AFullOutputIsAStorageError) {
     const std::string point = checkpoint("ckpt-1.safetensors");
-    posix_files().write_text(in("spec.yml"), "a: {cmd: cnntrain --help}\n");
+    write_text(posix_files(), in("spec.yml"), "a: {cmd: cnntrain --help}\n");
     for (const std::string& line : {std::string("--help"), std::string("train --help"), "train --dry-run" + kNoData,
                                     "train --print-config" + kNoData, "analyse --find-nans --restore-path " + point,
                                     "average --mode mean --restore-path " + folder_.path() + " --filename " + in("x"),
@@ -115,6 +117,23 @@ TEST_F(HostileFiles, AFullOutputIsAStorageError) {
         EXPECT_EQ(outcome.exit_code, exit_code(ErrorKind::storage)) << line << "\n" << outcome.text;
         EXPECT_THAT(outcome.text, HasSubstr("standard output")) << line;
     }
+}
+
+TEST_F(HostileFiles, AReaderThatHasGoneIsNoFullDisk) {
+    const Outcome outcome = shell("{ " CNNTRAIN_PROGRAM " train" + kNoData + " --iterations 2 --no-logs 2>" +
+                                  in("errors") + "; echo $? >" + in("code") + "; } | head -1");
+    EXPECT_THAT(outcome.text, HasSubstr("Command line:"));
+    EXPECT_EQ(data::read_file(in("code")), "5\n");
+    EXPECT_THAT(data::read_file(in("errors")), AllOf(HasSubstr("'head'"), Not(HasSubstr("disk"))));
+}
+
+TEST_F(HostileFiles, AStackThatIsTooSmallIsSaid) {
+    const std::string line = CNNTRAIN_PROGRAM " train --iterations 1 --no-logs --no-validation" + kNoData;
+    const Outcome small = shell("ulimit -s 64; " + line);
+    EXPECT_EQ(small.exit_code, exit_code(ErrorKind::unsupported)) << small.text;
+    EXPECT_THAT(small.text, AllOf(HasSubstr("ulimit -s"), HasSubstr("at least 512 are needed")));
+    const Outcome least = shell("ulimit -s 512; " + line);
+    EXPECT_EQ(least.exit_code, 0) << least.text;
 }
 
 TEST_F(HostileFiles, AClosedOutputIsNoFileForOthers) {

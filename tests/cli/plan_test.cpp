@@ -29,6 +29,20 @@ TEST(PlanCommand, TakesATrainingLineByAllItsNames) {
     EXPECT_EQ(run("plan --no-measure " + kLine).text, plain);
 }
 
+TEST(PlanCommand, TakesALineOfPretraining) {
+    const std::string line = " --config pretrain_tiny_128_lamb --generated-data --no-measure ";
+    const Outcome outcome = run("plan pretrain" + line);
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.text;
+    EXPECT_THAT(outcome.text, AllOf(HasSubstr("BERT of "), HasSubstr("sequences/s"), HasSubstr("\nBest splits:")));
+    EXPECT_EQ(run("plan run_pretraining.py" + line).text, outcome.text);
+    const std::string processes = run("plan pretrain" + line +
+                                      "--processes 1...8 --network 100Gbps,1us --adding-rate 5GB/s "
+                                      "--samples-per-second 1234")
+                                      .text;
+    EXPECT_THAT(processes, HasSubstr(" 1234 sequences/s alone"));
+    expect_error("plan pretrain" + line + "--evaluate --restore-dir here", ErrorKind::usage, {"leave out --evaluate"});
+}
+
 TEST(PlanCommand, MeasuresAndDraws) {
     const test::TemporaryFolder folder;
     const std::string own =
@@ -55,7 +69,7 @@ TEST(PlanCommand, MistakesHaveTheirExitCodes) {
     data::write_file(folder / "bad.json", "{");
     const std::string quick = "plan " + kLine + "--no-measure ";
     expect_error("plan validation.py --dataset cifar-10", ErrorKind::usage,
-                 {"takes the options of 'train', not of 'validation'"});
+                 {"takes the options of 'train' or 'pretrain', not of 'validation'"});
     expect_error("plan trian.py", ErrorKind::usage, {"did you mean 'train.py'?"});
     expect_error(quick + "--pipeline-splits stage2/unit2", ErrorKind::usage, {"stage2/unit2", "did you mean"});
     expect_error(quick + "--stages 1", ErrorKind::usage, {"--stages expects a whole number from 2"});
@@ -96,15 +110,15 @@ TEST(PlanCommand, MistakesAboutProcessesAreUsageErrors) {
         expect_error(kProcesses + options, ErrorKind::usage, {part});
     };
     const std::string network = " --network 100Gbps,1.5us ";
-    refused("", "--adding-rate says something about --processes, which is not given");
+    refused("", "--adding-rate needs --processes");
     refused("--processes 2", "--processes needs --network");
     refused("--processes two" + network, "--processes expects numbers");
     refused("--processes 2 --network slow", "--network expects bandwidth and latency");
     refused("--processes 2 --node-network 1us,10GB/s" + network, "--node-network expects first a bandwidth");
     refused("--processes 2 --ranks-per-node 0" + network, "--ranks-per-node expects a whole number from 1");
     refused("--processes 2 --images-per-second 0" + network, "--images-per-second expects a number");
-    refused("--processes 2 --stages 2" + network, "--stages is about stages");
-    refused("--processes 2 --memory-limit 2" + network, "--memory-limit is about stages");
+    refused("--processes 2 --stages 2" + network, "--stages applies to stages");
+    refused("--processes 2 --memory-limit 2" + network, "--memory-limit applies to stages");
     refused("--processes 2 --network measure", "--network measure measures --adding-rate, too; leave it out");
     expect_error("plan " + kLine + "--no-measure --processes 2 --network measure", ErrorKind::usage,
                  {"needs processes to measure between: mpirun -np 2 cnntrain plan"});

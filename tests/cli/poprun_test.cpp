@@ -75,6 +75,13 @@ TEST(Poprun, TheInputIsThatOfInstanceZero) {
     EXPECT_EQ(script("echo words | poprun " + sized(2, 2) + "cat 2>/dev/null").text, "[1,0]<stdout>:words\n");
 }
 
+TEST(Poprun, OutputThatCannotBeWrittenIsAnError) {
+    const Outcome full = script("poprun " + sized(2, 2) + "echo hello >/dev/full");
+    EXPECT_EQ(full.exit_code, 5);
+    EXPECT_THAT(full.text, HasSubstr("the standard output could not be written"));
+    EXPECT_EQ(script("poprun " + sized(2, 2) + "sh -c 'echo hello; exit 9' >/dev/full").exit_code, 9);
+}
+
 TEST(Poprun, TheExitCodeIsThatOfTheFirstThatFails) {
     EXPECT_EQ(script("poprun " + sized(2, 2) + "sh -c 'exit $((OMPI_COMM_WORLD_RANK * 5))'").exit_code, 5);
     EXPECT_EQ(
@@ -144,6 +151,37 @@ TEST(Poprun, ADryRunStartsNothing) {
     EXPECT_EQ(shell("ls " + folder.path()).text, "here\nsettings.yml\n");
 }
 
+TEST(Poprun, ADryRunOfTheProgramRunsOnceHere) {
+    const std::string program = "python3 train.py --dataset cifar-10 --generated-data --model-size 8 --dry-run";
+    const Outcome here = script("poprun " + sized(2, 4) + program);
+    EXPECT_EQ(here.exit_code, 0);
+    EXPECT_EQ(count_of("Dry run:", here.text), 1U);
+    EXPECT_THAT(here.text, AllOf(HasSubstr("2 (replicas) x 2 (processes)"), HasSubstr("runs once, here"),
+                                 Not(HasSubstr("[1,0]<stdout>"))));
+    const Outcome elsewhere = script("poprun --host no-such-host-1,no-such-host-2 " + sized(2, 2) + program);
+    EXPECT_EQ(elsewhere.exit_code, 0);
+    EXPECT_THAT(elsewhere.text, AllOf(HasSubstr("1 (replicas) x 2 (processes)"), HasSubstr("no such host")));
+    EXPECT_EQ(script("poprun " + sized(2, 2) + program + " --epochs x").exit_code, 2);
+    EXPECT_EQ(count_of("[1,", script("poprun " + sized(2, 2) + "echo --dry-run").text), 2U);
+}
+
+TEST(Poprun, AValidationIsPrintedOnceAndByAllOnRequest) {
+    const test::TemporaryFolder folder;
+    const std::string model =
+        "--dataset cifar-10 --generated-data --model-size 8 --micro-batch-size 8 --threads 1 --input-threads 1 ";
+    ASSERT_EQ(script("cd " + folder.path() + " && " CNNTRAIN_PROGRAM " train " + model +
+                     "--iterations 2 --no-validation --logs-path run")
+                  .exit_code,
+              0);
+    const std::string line = "cd " + folder.path() + " && poprun " + sized(2, 2) + "validation.py " + model +
+                             "--iterations 2 --no-logs --restore-path run/ckpt-2 ";
+    const Outcome once = script(line);
+    EXPECT_EQ(once.exit_code, 0);
+    EXPECT_EQ(count_of("Validation top-1 accuracy", once.text), 1U) << once.text;
+    const Outcome all = script(line + "--log-all-instances true");
+    EXPECT_EQ(count_of("[ckpt-2] (iteration:      2, epoch:", all.text), 2U) << all.text;
+}
+
 TEST(Poprun, InstancesTakeTheirCores) {
     const auto lines = [](const std::string& options) {
         return script("poprun " + sized(2, 2) + options + CNNTRAIN_PROGRAM " dataset inspect /no/such/folder").text;
@@ -198,6 +236,19 @@ TEST_F(PoprunEnds, NothingOutlivesALauncherThatIsKilled) {
 
 TEST_F(PoprunEnds, NothingOutlivesAnMpirunThatIsKilled) {
     EXPECT_EQ(ended(staying(""), "kill -KILL $(ps -o ppid= -p $(cat rank.0))"), "code 137\nchecked\n");
+}
+
+TEST(Poprun, BackgroundProcessesOfInstancesThatEndedHoldNobodyUp) {
+    const test::TemporaryFolder folder;
+    // Instances that end at once, and ones that mpirun and its guard see for a while.
+    for (const std::string stays : {"0", "1.5"}) {
+        const Outcome outcome =
+            script("cd " + folder.path() + "; " + kFunctions + "begin=$(date +%s); poprun " + sized(2, 2) +
+                   "sh -c 'sleep 300 & echo $! >rank.$OMPI_COMM_WORLD_RANK; sleep " + stays +
+                   "; exit $((OMPI_COMM_WORLD_RANK * 3))' >output 2>&1; echo code $?; all_gone; "
+                   "[ $(($(date +%s) - begin)) -lt 60 ] && echo soon");
+        EXPECT_EQ(outcome.text, "code 3\nchecked\nsoon\n") << data::read_file(folder / "output");
+    }
 }
 
 /// Entries of a benchmarks.yml that start several processes.

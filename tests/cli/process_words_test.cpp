@@ -7,10 +7,12 @@
 #include <string>
 
 #include "cnntrain/base/error.h"
+#include "support/errors.h"
 
 namespace cnntrain::cli {
 namespace {
 
+using test::message_of;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -24,23 +26,15 @@ TEST(ProcessWords, AreNumbersListsAndDoublings) {
     EXPECT_EQ(parse_processes("1,2,4...1024").size(), 11U);
 }
 
-template <typename Call> void expect_usage(const std::string& part, Call call) {
-    try {
-        call();
-        ADD_FAILURE() << "no error that says: " << part;
-    } catch (const Error& error) {
-        EXPECT_EQ(error.kind(), ErrorKind::usage);
-        EXPECT_THAT(error.what(), HasSubstr(part));
-    }
-}
-
 TEST(ProcessWords, SayWhatIsWrongWithThem) {
     for (const std::string text :
          {"", "0", "-1", "many", "1,,2", "1,2,", "2...", "...8", "1..8", "1...2...4", "1e3", "1000001"})
-        expect_usage("expects numbers from 1 to 1000000, such as 1,2,4...1024; got '", [&] { parse_processes(text); });
-    expect_usage("4...1000 goes on doubling, which leads to 512 and 1024, not to 1000",
-                 [] { parse_processes("4...1000"); });
-    expect_usage("8...4: the first number must be the smaller one", [] { parse_processes("8...4"); });
+        EXPECT_THAT(message_of(ErrorKind::usage, [&] { parse_processes(text); }),
+                    HasSubstr("expects numbers from 1 to 1000000, such as 1,2,4...1024; got '"));
+    EXPECT_THAT(message_of(ErrorKind::usage, [] { parse_processes("4...1000"); }),
+                HasSubstr("4...1000 doubles from there on, which gives 512 and 1024, not to 1000"));
+    EXPECT_THAT(message_of(ErrorKind::usage, [] { parse_processes("8...4"); }),
+                HasSubstr("8...4: the first number must be the smaller one"));
 }
 
 TEST(LinkWords, HaveUnits) {
@@ -55,20 +49,36 @@ TEST(LinkWords, HaveUnits) {
     }
     EXPECT_EQ(parse_link("1Gbps,0us", "--network").latency_ms, 0);
     EXPECT_DOUBLE_EQ(parse_bandwidth(" 5GB/s", "--adding-rate"), 5e6);
+    EXPECT_DOUBLE_EQ(parse_bandwidth("8bps", "--adding-rate"), 1e-3);
+    EXPECT_DOUBLE_EQ(parse_bandwidth("1000000TB/s", "--adding-rate"), 1e15);
+}
+
+TEST(ShareWords, AreParsed) {
+    EXPECT_DOUBLE_EQ(parse_share("5%", "--step-spread"), 0.05);
+    EXPECT_DOUBLE_EQ(parse_share(" 7.5 %", "--step-spread"), 0.075);
+    EXPECT_DOUBLE_EQ(parse_share("0.05", "--step-spread"), 0.05);
+    EXPECT_EQ(parse_share("0", "--step-spread"), 0);
+    for (const std::string text : {"", "-1%", "101%", "5", "5 percent", "nan", "inf%"})
+        EXPECT_THAT(message_of(ErrorKind::usage, [&] { parse_share(text, "--step-spread"); }),
+                    HasSubstr("--step-spread expects a share from 0 to 1, such as 5% or 0.05; got '" + text + "'"));
 }
 
 TEST(LinkWords, SayWhatIsWrongWithThem) {
     const auto refused = [](const std::string& text, const std::string& part) {
-        expect_usage(part, [&] { parse_link(text, "--network"); });
+        EXPECT_THAT(message_of(ErrorKind::usage, [&] { parse_link(text, "--network"); }), HasSubstr(part));
     };
     for (const std::string text : {"100Gbps", "100Gbps,1us,2us", ""})
         refused(text, "--network expects bandwidth and latency, such as 100Gbps,1.5us; got '" + text + "'");
     for (const std::string text :
-         {"100,1us", "100GBps,1us", "fast,1us", "0Gbps,1us", "-1Gbps,1us", "infGbps,1us", "100gbps,1us", "1us,100Gbps"})
-        refused(text, "expects first a bandwidth above 0 in bps, B/s or with k, M, G or T");
-    for (const std::string text : {"1Gbps,1", "1Gbps,-1us", "1Gbps,1minute", "1Gbps,nanus", "1Gbps,"})
-        refused(text, "expects second a latency in s, ms, us or ns");
-    expect_usage("--adding-rate expects a bandwidth above 0", [] { parse_bandwidth("5", "--adding-rate"); });
+         {"100,1us", "100GBps,1us", "fast,1us", "0Gbps,1us", "-1Gbps,1us", "infGbps,1us", "100gbps,1us", "1us,100Gbps",
+          "1e-320B/s,1us", "0.9B/s,1us", "1e7TB/s,1us", "1e308TB/s,1us"})
+        refused(text, "expects first a bandwidth from 1B/s to 1000000TB/s, in bps, B/s or with k, M, G or T");
+    for (const std::string text :
+         {"1Gbps,1", "1Gbps,-1us", "1Gbps,1minute", "1Gbps,nanus", "1Gbps,", "1Gbps,3601s", "1Gbps,1e308s"})
+        refused(text, "expects second a latency of at most an hour, in s, ms, us or ns");
+    for (const std::string text : {"5", "1e-320B/s"})
+        EXPECT_THAT(message_of(ErrorKind::usage, [&] { parse_bandwidth(text, "--adding-rate"); }),
+                    HasSubstr("--adding-rate expects a bandwidth from 1B/s"));
 }
 
 }  // namespace

@@ -46,7 +46,7 @@ protected:
                name + " ";
     }
     static std::string file(const std::string& name, const std::string& path) {
-        return posix_files().read_text(*folder_ / name + "/" + path);
+        return read_text(posix_files(), *folder_ / name + "/" + path);
     }
     /// Iteration, epoch, rate and losses: without the number of passes and without times.
     static std::vector<std::string> losses(const std::string& name) {
@@ -102,13 +102,26 @@ TEST_F(Processes, StopAndGoOnInAnotherNumber) {
     const Outcome stopped = together(2, training("begun") + options, "timeout --preserve-status -s TERM 2 ");
     ASSERT_THAT(stopped.text, HasSubstr("Stopped by a signal after iteration")) << stopped.text;
     const Outcome refused = together(3, "restore --restore-path begun");
-    EXPECT_THAT(refused.text, HasSubstr("which 3 processes cannot share evenly; go on with one of 1, 2, 4 processes"));
+    EXPECT_THAT(refused.text,
+                HasSubstr("which 3 processes cannot share evenly; continue with one of 1, 2, 4 processes"));
     const Outcome later =
         shell("cd " + folder_->path() +
               " && timeout --preserve-status -s TERM 1 " CNNTRAIN_PROGRAM " restore --restore-path begun");
     EXPECT_EQ(later.exit_code, kInterruptedExitCode) << later.text;
     EXPECT_THAT(file("begun", "arguments.json"),
                 AllOf(HasSubstr("\"gradient_accumulation_count\": 4"), HasSubstr("\"global_batch_size\": 16")));
+}
+
+TEST_F(Processes, ThatDisagreeEndBeforeTheyBegin) {
+    for (const std::string more : {"--comm-route flat", "--no-validation"}) {
+        const std::string line = training("disagreeing") + "--iterations 2 --epochs 0 ";
+        const Outcome outcome = together(1, line + " : -np 1 " CNNTRAIN_PROGRAM " " + line + more);
+        EXPECT_EQ(outcome.exit_code, exit_code(ErrorKind::peers)) << outcome.text;
+        EXPECT_EQ(count_of("error: the processes of a run need the same program and the same options", outcome.text),
+                  1U)
+            << outcome.text;
+        EXPECT_FALSE(exists(posix_files(), *folder_ / "disagreeing"));
+    }
 }
 
 TEST_F(Processes, TellAnErrorOfAllOfThemOnceAndOneOfTheirOwnAlways) {

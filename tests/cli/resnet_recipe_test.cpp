@@ -11,12 +11,14 @@
 #include "cli/shell.h"
 #include "cnntrain/base/error.h"
 #include "data/fixtures.h"
+#include "support/errors.h"
 #include "support/temporary_folder.h"
 
 namespace cnntrain::cli {
 namespace {
 
 namespace fs = std::filesystem;
+using test::message_of;
 using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::ContainsRegex;
@@ -69,7 +71,7 @@ TEST(ResnetRecipe, TheTrainingIsThatOfTheText) {
               "--warmup-iterations 260 --abs-learning-rate 4.8 --no-validation --optimiser nesterov --loss-scaling 1 "
               "--log-freq 1 --keep-ckpts 5 --micro-batch-size 48 --gradient-accumulation-count 1 --logs-path m");
     EXPECT_EQ(main_notices("--num_inter_threads 2 --kmp_blocktime 1", {.workers = 512, .cores = 24}),
-              "without meaning here: --num_inter_threads and --kmp_blocktime\n"
+              "without effect here: --num_inter_threads and --kmp_blocktime\n"
               "24576 images for each weight update: 48 at once x 1 in turn x 512 workers\n");
 }
 
@@ -94,7 +96,7 @@ TEST(ResnetRecipe, FewerWorkersAccumulate) {
 
 TEST(ResnetRecipe, WorkersThatCannotShareTheBatchAreToldWhichCan) {
     const auto message = [](const std::string& line, int workers) {
-        return data::message_of(ErrorKind::usage, [&] { main_options(line, {.workers = workers}); });
+        return message_of(ErrorKind::usage, [&] { main_options(line, {.workers = workers}); });
     };
     EXPECT_THAT(message("", 500), HasSubstr("--train_batch_size 24576 cannot be shared by 500 workers; the nearest "
                                             "numbers of workers that can: 384 and 512"));
@@ -112,21 +114,21 @@ TEST(ResnetRecipe, OwnOptionsAreTakenAsTheyAreAndComeLast) {
 
 TEST(ResnetRecipe, WrongFlagsAreAnsweredWithTheNearest) {
     const auto message = [](const std::string& line) {
-        return data::message_of(ErrorKind::usage, [&] { main_options(line); });
+        return message_of(ErrorKind::usage, [&] { main_options(line); });
     };
     EXPECT_THAT(message("--train_batchsize 3"), HasSubstr("did you mean '--train-batch-size'?"));
     EXPECT_THAT(message("word"), HasSubstr("unexpected word 'word'"));
     EXPECT_THAT(message("--train_steps"), HasSubstr("--train_steps needs a value"));
     EXPECT_THAT(message("--train_batch_size 0"), HasSubstr("--train-batch-size expects a whole number from 1"));
-    EXPECT_THAT(data::message_of(ErrorKind::usage,
-                                 [] { resnet_main_line("resnet_main.py", {"--data_dir=d"}, {}, MemoryFiles()); }),
-                HasSubstr("--model-dir is needed"));
+    EXPECT_THAT(
+        message_of(ErrorKind::usage, [] { resnet_main_line("resnet_main.py", {"--data_dir=d"}, {}, MemoryFiles()); }),
+        HasSubstr("--model-dir is needed"));
 }
 
 TEST(ResnetRecipe, ATpuIsNotThere) {
     for (const char* no : {"False", "false", "0", "no"})
         EXPECT_NO_THROW(main_options(std::string("--use_tpu=") + no));
-    EXPECT_THAT(data::message_of(ErrorKind::unsupported, [] { main_options("--use_tpu=True"); }),
+    EXPECT_THAT(message_of(ErrorKind::unsupported, [] { main_options("--use_tpu=True"); }),
                 HasSubstr("there are no TPUs here"));
 }
 
@@ -147,11 +149,11 @@ TEST(ResnetRecipe, ARunThatIsThereGoesOn) {
     MemoryFiles files;
     files.make_directories("m");
     EXPECT_THAT(main_options("", {}, files), HasSubstr(" --logs-path m"));
-    files.write_text("m/ckpt-52.safetensors", "");
-    files.write_text("m/ckpt-104.safetensors", "");
+    write_text(files, "m/ckpt-52.safetensors", "");
+    write_text(files, "m/ckpt-104.safetensors", "");
     EXPECT_THAT(main_options("", {}, files), AllOf(HasSubstr(" --restore-path m"), Not(HasSubstr("--logs-path"))));
     const RecipeLine line = resnet_main_line("resnet_main.py", words_of("--data_dir=d --model_dir=m/"), {}, files);
-    EXPECT_THAT(line.notices, Contains(HasSubstr("m holds ckpt-104: the run goes on from there")));
+    EXPECT_THAT(line.notices, Contains(HasSubstr("m holds ckpt-104: the run continues from there")));
 }
 
 TEST(ResnetRecipe, TheLatestCheckpointIsEvaluated) {
@@ -167,8 +169,8 @@ TEST(ResnetRecipe, TheLatestCheckpointIsEvaluated) {
     EXPECT_EQ(options(),
               " --model resnet --dataset imagenet --batch-norm --normalise-input --precision 32.32 --micro-batch-size "
               "200 --data-dir d --model-size 50 --threads 0 --restore-path m --logs-path m/eval --dry-run");
-    files.write_text("m/ckpt-52.safetensors", "");
-    files.write_text("m/ckpt-104.safetensors", "");
+    write_text(files, "m/ckpt-52.safetensors", "");
+    write_text(files, "m/ckpt-104.safetensors", "");
     EXPECT_THAT(options(), HasSubstr(" --restore-path m/ckpt-104.safetensors "));
 }
 
@@ -237,7 +239,7 @@ TEST_F(RecipeRuns, TheDocumentedLinesTrainAndEvaluate) {
     const Outcome again = train(numbers, "model_batch_24k_90ep");
     EXPECT_EQ(again.exit_code, 0) << again.text;
     EXPECT_THAT(again.text,
-                AllOf(HasSubstr("holds ckpt-2: the run goes on from there"), Not(HasSubstr("iteration: "))));
+                AllOf(HasSubstr("holds ckpt-2: the run continues from there"), Not(HasSubstr("iteration: "))));
 
     const Outcome evaluated = evaluate("model_batch_24k_90ep");
     ASSERT_EQ(evaluated.exit_code, 0) << evaluated.text;

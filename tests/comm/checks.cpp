@@ -11,13 +11,16 @@
 #include <thread>
 
 #include "cnntrain/base/error.h"
+#include "cnntrain/base/listed.h"
 #include "cnntrain/base/rng.h"
 #include "cnntrain/base/tensor.h"
 #include "cnntrain/comm/network.h"
+#include "support/errors.h"
 
 namespace cnntrain::comm::testing {
 namespace {
 
+using test::message_of;
 using ::testing::HasSubstr;
 
 constexpr std::size_t kCounts[] = {0, 1, 15, 16, 17, 100, 1000, 4099, 70'001};
@@ -202,14 +205,23 @@ void check_words(Communicator& communicator) {
 
     EXPECT_NO_THROW(check_same(communicator, 5, "weights"));
     if (size == 1) return;
-    try {
-        check_same(communicator, rank == 1 ? 6 : 5, "weights");
-        ADD_FAILURE() << "different checksums are not noticed";
-    } catch (const Error& error) {
-        EXPECT_EQ(error.kind(), ErrorKind::peers);
-        EXPECT_THAT(error.what(),
-                    HasSubstr("weights differ between ranks: rank 0: 0000000000000005, rank 1: 0000000000000006"));
+    EXPECT_THAT(message_of(ErrorKind::peers, [&] { check_same(communicator, rank == 1 ? 6 : 5, "weights"); }),
+                HasSubstr("weights differ between ranks: rank 0: 0000000000000005, rank 1: 0000000000000006"));
+}
+
+void check_settings(Communicator& communicator) {
+    const int rank = communicator.rank();
+    EXPECT_EQ(differences(communicator, std::vector<SharedSetting>{{"--a", "1"}, {"--b", ""}}, "test"), "");
+    if (communicator.size() == 1) return;
+    std::vector<SharedSetting> mine = {{"--a", "1"}, {"--b", rank == 1 ? "" : "2"}, {"--c", "3"}};
+    if (rank == 1) mine.push_back({"--d", "4"});
+    std::vector<std::string> numbers;
+    for (int other = 0; other < communicator.size(); ++other) {
+        if (other != 1) numbers.push_back(std::to_string(other));
     }
+    const std::string others = (numbers.size() == 1 ? "rank " : "ranks ") + listed(numbers);
+    EXPECT_EQ(differences(communicator, mine, "test"),
+              "--b (2 on " + others + ", none on rank 1), --d (not known on " + others + ", 4 on rank 1)");
 }
 
 void check_exchanges(Communicator& communicator) {

@@ -23,6 +23,7 @@ void check_sharded(Communicator& communicator, int ranks_per_node);
 void check_bf16(Communicator& communicator, int ranks_per_node);
 void check_buckets_under_way(Communicator& communicator, int ranks_per_node);
 void check_words(Communicator& communicator);
+void check_settings(Communicator& communicator);
 void check_exchanges(Communicator& communicator);
 /// In groups of two ranks (the last one may be alone), beside a bucket that is under way.
 void check_groups(Communicator& communicator, int ranks_per_node);

@@ -62,6 +62,7 @@ TEST_F(Mpi, BucketsUnderWayDoNotMix) {
 
 TEST_F(Mpi, WordsStatusChecksumBroadcast) {
     check_words(*communicator());
+    check_settings(*communicator());
 }
 
 TEST_F(Mpi, ExchangesAreBetweenPartners) {

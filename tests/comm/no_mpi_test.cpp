@@ -4,18 +4,16 @@
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/comm/communicator.h"
+#include "support/errors.h"
 
 namespace cnntrain::comm {
 namespace {
 
+using test::message_of;
+
 TEST(NoMpi, SaysWhatIsMissing) {
-    try {
-        make_mpi_communicator({});
-        FAIL();
-    } catch (const Error& error) {
-        EXPECT_EQ(error.kind(), ErrorKind::unsupported);
-        EXPECT_THAT(error.what(), ::testing::HasSubstr("libopenmpi-dev"));
-    }
+    EXPECT_THAT(message_of(ErrorKind::unsupported, [&] { make_mpi_communicator({}); }),
+                ::testing::HasSubstr("libopenmpi-dev"));
 }
 
 }  // namespace

@@ -12,10 +12,12 @@
 #include "cnntrain/base/error.h"
 #include "cnntrain/comm/communicator.h"
 #include "comm/checks.h"
+#include "support/errors.h"
 
 namespace cnntrain::comm::testing {
 namespace {
 
+using test::error_of;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -29,11 +31,7 @@ std::vector<std::optional<Error>> run(int ranks, const Settings& settings, const
     std::vector<std::thread> threads;
     for (std::size_t rank = 0; rank < communicators.size(); ++rank) {
         threads.emplace_back([&, rank, communicator = std::move(communicators[rank])]() mutable {
-            try {
-                work(*communicator);
-            } catch (const Error& error) {
-                errors[rank] = error;
-            }
+            errors[rank] = error_of([&] { work(*communicator); });
             communicator.reset();
         });
     }
@@ -79,7 +77,10 @@ TEST_P(Threads, BucketsUnderWayDoNotMix) {
 }
 
 TEST_P(Threads, WordsStatusChecksumBroadcast) {
-    run_all([](Communicator& communicator) { check_words(communicator); });
+    run_all([](Communicator& communicator) {
+        check_words(communicator);
+        check_settings(communicator);
+    });
 }
 
 TEST_P(Threads, ExchangesAreBetweenPartners) {

@@ -33,6 +33,7 @@ constexpr Acts kActs[] = {
     {"--tmp-execs", "", "E"}, {"--wandb-id", "x", "T", "ICic", "--wandb"},
     {"--backend", "ref", "TVE"}, {"--threads", "3", "TVE"}, {"--thread-independent", "", "T"}, {"--input-threads", "3", "TVE", "IC"},
     {"--no-stop-on-nan", "", "T"}, {"--keep-ckpts", "3", "T"},
+    {"--checkpoint-dtype", "f32", "T"},
     {"--model-size", "26", "TVE"}, {"--batch-norm", "", "TVE"}, {"--group-norm", "", "TVE"},
     {"--groups", "8", "TVE", "ICic", "--group-norm"}, {"--BN-decay", "0.5", "T", "ICic", "--batch-norm"},
     {"--convolution-groups", "8", "TVE", "ICic", "--model resnext"}, {"--group-dim", "8", "TVE", "ICic", "--model resnext"},
@@ -199,8 +200,13 @@ TEST(Acting, TheUserIsTold) {
                 Contains("--strict-data changes nothing: no images are read from files"));
     EXPECT_THAT(notices(kImageNet + "--wandb-id x", Command::train),
                 Contains("--wandb-id changes nothing: it needs --wandb"));
-    EXPECT_THAT(notices(kImageNet + "--momentum 0.5 --lars-eeta 0.5", Command::train),
-                Contains("--momentum changes nothing: it needs --optimiser momentum, nesterov, RMSprop or LARS"));
+    EXPECT_THAT(notices(kImageNet + "--lars-eeta 0.5", Command::train),
+                Contains("--lars-eeta changes nothing: it needs --optimiser LARS"));
+    EXPECT_THAT(
+        notices("--config resnext101_16ipus --generated-data --micro-batch-size 2 --optimiser AdamW", Command::train),
+        Not(Contains(HasSubstr("--momentum"))));  // 0.9, the default
+    EXPECT_THAT(notices(kImageNet + "--momentum 0.5", Command::validation),
+                Contains("--momentum changes nothing: it is for training"));
     EXPECT_THAT(notices(kImageNet + "--optimiser LARS --device-iterations 3", Command::validation),
                 Contains("--optimiser and --device-iterations change nothing: they are for training"));
 }

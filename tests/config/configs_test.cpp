@@ -6,11 +6,14 @@
 
 #include "config/expected_configs.h"
 #include "config/parsing.h"
+#include "support/errors.h"
 #include "support/temporary_folder.h"
 
 namespace cnntrain::config::testing {
 namespace {
 
+using test::message_of;
+using test::refusal_of;
 using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -153,13 +156,7 @@ protected:
     std::map<std::string, Value> read(const std::string& name) { return read_config(name, {path_}); }
 
     std::string error_of(const std::string& name) {
-        try {
-            read(name);
-        } catch (const Error& error) {
-            EXPECT_EQ(error.kind(), ErrorKind::usage);
-            return error.what();
-        }
-        return "";
+        return refusal_of(ErrorKind::usage, [&] { read(name); });
     }
 
     test::TemporaryFolder folder_;
@@ -234,12 +231,8 @@ TEST(Environment, PassesOverOtherProgramsFiles) {
     folder.write("foreign.yml", "- not: ours\n");
     const std::vector<std::string> places = {folder.path(), CNNTRAIN_SOURCE_DIR "/configs"};
     EXPECT_NO_THROW(read_config("resnet8_test", places));
-    try {
-        read_config("no_such_configuration", places);
-        FAIL();
-    } catch (const Error& error) {
-        EXPECT_THAT(error.what(), HasSubstr("foreign.yml"));
-    }
+    EXPECT_THAT(message_of(ErrorKind::usage, [&] { read_config("no_such_configuration", places); }),
+                HasSubstr("foreign.yml"));
 }
 
 TEST(Environment, FindsTheConfigurationsFromAnywhere) {

@@ -132,7 +132,7 @@ TEST(Defaults, DatasetIsToldFromTheFilesInTheFolder) {
     folder.write("data_batch_1.bin", "x");
     EXPECT_EQ(image(parse("--data-dir " + folder.path())).data.dataset, data::DatasetId::cifar10);
     folder.write("train-00000-of-00004", "x");
-    EXPECT_THAT(usage_error("--data-dir " + folder.path()), HasSubstr("cannot be told"));
+    EXPECT_THAT(usage_error("--data-dir " + folder.path()), HasSubstr("cannot be detected"));
 }
 
 TEST(Defaults, PhotosInClassFoldersAreToldFromTheirFiles) {
@@ -142,7 +142,7 @@ TEST(Defaults, PhotosInClassFoldersAreToldFromTheirFiles) {
         posix_files().make_directories(folder / name);
     folder.write("train/ant/notes.txt", "x");
     folder.write("train/photo.jpg", "x");
-    EXPECT_THAT(usage_error(line), HasSubstr("cannot be told"));
+    EXPECT_THAT(usage_error(line), HasSubstr("cannot be detected"));
     folder.write("train/bee/photo.JPEG", "x");
     const ParseResult run = parse(line + "--dataset-cache-gb 1 --strict-data --normalise-input");
     EXPECT_EQ(image(run).data.dataset, data::DatasetId::folder);
@@ -245,10 +245,12 @@ TEST(Adjustments, ConfiguredEpochsPutTheLastCheckpointOnTheLastEpoch) {
 }
 
 TEST(Adjustments, ZeroThatMeansNotGivenIsSaid) {
-    const auto result = parse(kCifar + "--micro-batch-size 0 --epochs 0");
+    const auto result = parse(kCifar + "--micro-batch-size 0 --learning-rate-decay 0");
     EXPECT_EQ(result.settings.training.micro_batch_size, 32);
     EXPECT_THAT(result.notices, ElementsAre(HasSubstr("--micro-batch-size 0 counts as not given: 32 is used"),
-                                            HasSubstr("--epochs 0 counts as not given: 160 is used")));
+                                            HasSubstr("--learning-rate-decay 0 counts as not given: 0.1 is used")));
+    EXPECT_EQ(parse(kCifar + "--epochs 0 --iterations 5").settings.training.iterations, 5);
+    EXPECT_EQ(parse("--config resnet50_gn_16ipus --generated-data --iterations 0").settings.training.epochs, 65);
     EXPECT_EQ(parse(kCifar + "--weight-decay 0").settings.optimiser.weight_decay, 0.0);
 }
 

@@ -4,10 +4,12 @@
 #include <gmock/gmock.h>
 
 #include "cnntrain/base/error.h"
+#include "support/errors.h"
 
 namespace cnntrain::config::testing {
 namespace {
 
+using test::refusal_of;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using Words = std::vector<std::string>;
@@ -29,13 +31,7 @@ Words expanded(const Words& words, const LineHabits& habits = {}) {
 }
 
 std::string refusal(const Words& words, const LineHabits& habits = {}) {
-    try {
-        read_line(kKnown, words, habits);
-    } catch (const Error& error) {
-        EXPECT_EQ(error.kind(), ErrorKind::usage);
-        return error.what();
-    }
-    return "";
+    return refusal_of(ErrorKind::usage, [&] { read_line(kKnown, words, habits); });
 }
 
 TEST(Expand, WritesFlagsInFullAndMarksValues) {

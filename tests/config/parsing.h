@@ -9,6 +9,7 @@
 #include "cnntrain/base/error.h"
 #include "cnntrain/config/parse.h"
 #include "cnntrain/tasks/tasks.h"
+#include "support/errors.h"
 #include "tasks/image_classification/settings.h"
 #include "tasks/pretraining/settings.h"
 #include "tasks/task_table.h"
@@ -60,13 +61,7 @@ inline const tasks::PretrainingSettings& text(const ParseResult& result) {
 
 /// The message of the usage error that a line causes, "" when it parses.
 inline std::string usage_error(const std::string& line, Command command = Command::train) {
-    try {
-        parse(line, command);
-    } catch (const Error& error) {
-        if (error.kind() == ErrorKind::usage) return error.what();
-        throw;
-    }
-    return "";
+    return test::refusal_of(ErrorKind::usage, [&] { parse(line, command); });
 }
 
 /// A ResNet on generated data: what a test of something else starts from.

@@ -1,6 +1,7 @@
 // The option table against the documented contract, and against itself.
 #include <gmock/gmock.h>
 
+#include <regex>
 #include <set>
 
 #include "config/parsing.h"
@@ -175,6 +176,11 @@ TEST(Table, HasEveryDocumentedFlag) {
     EXPECT_NE(find("--wandb-id"), nullptr);
 }
 
+/// Without line breaks and repeated blanks.
+std::string unwrapped(const std::string& text) {
+    return std::regex_replace(text, std::regex("[ \n]+"), " ");
+}
+
 TEST(Table, HelpNamesEveryFlagOfTheCommand) {
     for (const Command command :
          {Command::train, Command::validation, Command::inference, Command::restore, Command::pretrain}) {
@@ -188,10 +194,21 @@ TEST(Table, HelpNamesEveryFlagOfTheCommand) {
         }
     }
     const std::string text = help_text(Command::train, "cnntrain train");
+    EXPECT_THAT(unwrapped(text),
+                HasSubstr("--no-comm-overlap Sum gradients over the processes when backward has ended"));
     EXPECT_THAT(text, ::testing::StartsWith("usage: cnntrain train"));
     for (const char* group : {"Main:", "Model:", "Dataset:", "Training:", "IPU:", "Logging:"}) {
         EXPECT_THAT(text, HasSubstr("\n" + std::string(group) + "\n"));
     }
+}
+
+TEST(Table, HelpSaysWhatOptimisersLeaveOut) {
+    const std::string images = unwrapped(help_text(Command::train, "cnntrain train"));
+    const std::string texts = unwrapped(help_text(Command::pretrain, "cnntrain pretrain"));
+    EXPECT_THAT(images, HasSubstr("LAMB's trust ratio is 1 for every gamma, beta and bias."));
+    EXPECT_THAT(images, HasSubstr("Biases decay, too; gammas, betas and EfficientNet's proxies on CIFAR only."));
+    EXPECT_THAT(texts, HasSubstr("lamb's trust ratio is 1 for every gamma, beta and bias."));
+    EXPECT_THAT(texts, HasSubstr("all weights but biases and the betas of norms; with adamw, the gammas do not decay"));
 }
 
 void expect_unique_names(Command command) {

@@ -9,23 +9,20 @@
 #include <filesystem>
 
 #include "config/parsing.h"
+#include "support/errors.h"
 #include "support/temporary_folder.h"
 
 namespace cnntrain::config::testing {
 namespace {
 
+using test::message_of;
+using test::refusal_of;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 /// "" when the text is sound.
 std::string mistake(const std::string& text) {
-    try {
-        check_yaml(text, ErrorKind::usage);
-    } catch (const Error& error) {
-        EXPECT_EQ(error.kind(), ErrorKind::usage);
-        return error.what();
-    }
-    return "";
+    return refusal_of(ErrorKind::usage, [&] { check_yaml(text, ErrorKind::usage); });
 }
 
 /// `levels` mappings of which each holds the one before it `copies` times.
@@ -66,13 +63,7 @@ class YamlFiles : public ::testing::Test {
 protected:
     std::string write(const std::string& text) const { return folder_.write("x.yml", text); }
     static std::string error_of(const std::string& place, const std::string& config, ErrorKind kind) {
-        try {
-            read_config(config, {place});
-        } catch (const Error& error) {
-            EXPECT_EQ(error.kind(), kind) << error.what();
-            return error.what();
-        }
-        return "no error";
+        return message_of(kind, [&] { read_config(config, {place}); });
     }
 
     test::TemporaryFolder folder_;

@@ -5,11 +5,13 @@
 #include <set>
 
 #include "fixtures.h"
+#include "support/errors.h"
 #include "support/temporary_folder.h"
 
 namespace cnntrain::data {
 namespace {
 
+using test::message_of;
 using testing::AllOf;
 using testing::HasSubstr;
 

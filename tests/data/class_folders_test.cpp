@@ -6,11 +6,13 @@
 #include "cnntrain/data/resolve.h"
 #include "data/sets/imagenet.h"
 #include "fixtures.h"
+#include "support/errors.h"
 #include "support/temporary_folder.h"
 
 namespace cnntrain::data {
 namespace {
 
+using test::message_of;
 using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;

@@ -3,11 +3,14 @@
 #include "dataset_tools/inspection/features.h"
 #include "dataset_tools/writing/example_writer.h"
 #include "fixtures.h"
+#include "support/errors.h"
 #include "wire_text.h"
 
 namespace cnntrain::data {
 namespace {
 
+using test::message_of;
+using test::refusal_of;
 using testing::HasSubstr;
 
 OwnedExample parse(const std::vector<wire::Entry>& entries) {
@@ -87,11 +90,7 @@ TEST(Example, CutBytesNeverCrash) {
     const std::string bytes =
         dataset_tools::serialise_image_example({std::string(50, 'j'), 4, "n02", "n02_1.JPEG", 10, 20});
     for (std::size_t size = 0; size < bytes.size(); ++size) {
-        try {
-            parse_owned(std::as_bytes(std::span(bytes).first(size)));
-        } catch (const Error& error) {
-            EXPECT_EQ(error.kind(), ErrorKind::data);
-        }
+        refusal_of(ErrorKind::data, [&] { parse_owned(std::as_bytes(std::span(bytes).first(size))); });
     }
 }
 

@@ -6,6 +6,7 @@
 #include <cstring>
 // After <cstdio>: libjpeg's header uses FILE and size_t without including them.
 #include <jpeglib.h>
+#include <png.h>
 
 #include "cnntrain/base/rng.h"
 #include "cnntrain/data/tfrecord.h"
@@ -38,6 +39,19 @@ TestImage make_plain(std::int64_t height, std::int64_t width, std::vector<std::u
         image.pixels.insert(image.pixels.end(), colour.begin(), colour.end());
     }
     return image;
+}
+
+std::string encode_png(const TestImage& image) {
+    png_image info{};
+    info.version = PNG_IMAGE_VERSION;
+    info.width = static_cast<png_uint_32>(image.width);
+    info.height = static_cast<png_uint_32>(image.height);
+    info.format = PNG_FORMAT_RGB;
+    png_alloc_size_t bytes = PNG_IMAGE_PNG_SIZE_MAX(info);
+    std::string file(bytes, '\0');
+    EXPECT_NE(png_image_write_to_memory(&info, file.data(), &bytes, 0, image.pixels.data(), 0, nullptr), 0);
+    file.resize(bytes);
+    return file;
 }
 
 std::string encode_jpeg(const TestImage& image, const JpegOptions& options) {
@@ -117,14 +131,14 @@ void write_records(const std::string& path, const std::vector<std::string>& payl
         writer.write(std::as_bytes(std::span(payload)));
     }
     writer.commit();
-    write_file(path, files.read_text("shard"));
+    write_file(path, read_text(files, "shard"));
 }
 
 std::string read_file(const std::string& path) {
-    return posix_files().read_text(path);
+    return read_text(posix_files(), path);
 }
 void write_file(const std::string& path, const std::string& bytes) {
-    posix_files().write_text(path, bytes);
+    write_text(posix_files(), path, bytes);
 }
 
 std::string cifar10_records(int first, int count) {
@@ -152,17 +166,6 @@ std::vector<float> floats_of(std::span<const std::byte> bytes) {
     std::vector<float> values(bytes.size() / sizeof(float));
     std::memcpy(values.data(), bytes.data(), bytes.size());
     return values;
-}
-
-std::string message_of(ErrorKind kind, const std::function<void()>& action) {
-    try {
-        action();
-    } catch (const Error& error) {
-        EXPECT_EQ(error.kind(), kind) << error.what();
-        return error.what();
-    }
-    ADD_FAILURE() << "no error";
-    return {};
 }
 
 }  // namespace cnntrain::data

@@ -5,7 +5,6 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
-#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -45,6 +44,8 @@ struct JpegOptions {
 };
 
 std::string encode_jpeg(const TestImage& image, const JpegOptions& options = {});
+/// Of an RGB image.
+std::string encode_png(const TestImage& image);
 /// The whole image, straight from libjpeg.
 TestImage decode_whole(const std::string& jpeg, const DecodeHow& how);
 
@@ -80,8 +81,5 @@ struct ReadSample {
 ReadSample read_sample(const Dataset& data, std::int64_t index, SamplePosition position = {});
 /// Of f32.
 std::vector<float> floats_of(std::span<const std::byte> bytes);
-
-/// Runs `action`, which must throw an Error of that kind, and returns its message.
-std::string message_of(ErrorKind kind, const std::function<void()>& action);
 
 }  // namespace cnntrain::data

@@ -8,11 +8,13 @@
 #include "data/images/preprocess.h"
 #include "data/images/resize.h"
 #include "fixtures.h"
+#include "support/errors.h"
 #include "support/temporary_folder.h"
 
 namespace cnntrain::data {
 namespace {
 
+using test::message_of;
 using testing::AllOf;
 using testing::HasSubstr;
 
@@ -257,7 +259,41 @@ TEST_F(ImagenetRecords, FolderOfImagesGoesThroughTheSamePreprocessing) {
                 HasSubstr(folder_ / "nowhere"));
     posix_files().make_directories(folder_ / "empty");
     EXPECT_THAT(message_of(ErrorKind::data, [&] { ImageFolder(folder_ / "empty", kSide, {}); }),
-                HasSubstr("no .jpg or .jpeg"));
+                HasSubstr("no .jpg, .jpeg or .png"));
+}
+
+TEST_F(ImagenetRecords, PngFilesAreImagesLikeOthers) {
+    const std::string jpeg = encode_jpeg(make_photo(45, 61, 3));
+    const std::string lossless = encode_png(decode_whole(jpeg, {DctMethod::accurate}));
+    write_file(folder_ / "photo.PNG", lossless);
+    write_file(folder_ / "photo.jpg", jpeg);
+    const ImageFolder images(folder_.path(), kSide, {});
+    EXPECT_EQ(images.names(), (std::vector<std::string>{"photo.PNG", "photo.jpg"}));
+    EXPECT_EQ(read(images, 0), read(images, 1));
+
+    const auto crop = [&](const std::string& file, std::uint32_t epoch) {
+        return read(Imagenet({shard({make_example(file, 1)})}, {.images = {.image_size = kSide, .augment = true}}), 0,
+                    {.epoch = epoch, .index = 0});
+    };
+    const std::string as_trained = encode_png(decode_whole(jpeg, {DctMethod::fast}));
+    for (const std::uint32_t epoch : {0U, 1U, 2U, 3U})
+        EXPECT_EQ(crop(as_trained, epoch), crop(jpeg, epoch)) << epoch;
+
+    write_file(folder_ / "cut.png", lossless.substr(0, lossless.size() / 2));
+    const ImageFolder cut(folder_ / "cut.png", kSide, {}, /*strict=*/true);
+    EXPECT_THAT(message_of(ErrorKind::data, [&] { read(cut, 0); }),
+                AllOf(HasSubstr("cut.png"), HasSubstr("the PNG file is damaged")));
+}
+
+TEST_F(ImagenetRecords, OneFileIsAFolderOfOne) {
+    write_file(folder_ / "photo of mine", encode_jpeg(make_photo(50, 40)));
+    write_file(folder_ / "other.jpg", encode_jpeg(make_photo(50, 40, 2)));
+    const ImageFolder one(folder_ / "photo of mine", kSide, {});
+    EXPECT_EQ(one.names(), (std::vector<std::string>{"photo of mine"}));
+    EXPECT_EQ(one.left_out(), "");
+    std::int32_t label = 0;
+    EXPECT_THAT(read(one, 0, {}, &label), testing::Contains(testing::Ne(0.0f)));
+    EXPECT_EQ(label, kNoLabel);
 }
 
 }  // namespace

@@ -9,11 +9,13 @@
 #include "cnntrain/data/image_fields.h"
 #include "cnntrain/data/resolve.h"
 #include "fixtures.h"
+#include "support/errors.h"
 #include "support/temporary_folder.h"
 
 namespace cnntrain::data {
 namespace {
 
+using test::message_of;
 using testing::Each;
 
 InputSettings generated(DatasetId dataset) {

@@ -9,26 +9,18 @@
 #include "data/images/jpeg_check.h"
 #include "dataset_tools/writing/image_convert.h"
 #include "fixtures.h"
+#include "support/errors.h"
 
 namespace cnntrain::data {
 namespace {
 
+using test::refusal_of;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-/// Everything that one of the readers has to say; "" for nothing.
-std::string told(const std::function<void()>& read) {
-    try {
-        read();
-    } catch (const Error& error) {
-        EXPECT_EQ(error.kind(), ErrorKind::data);
-        return error.what();
-    }
-    return "";
-}
-
+/// What a reader has to say; "" for nothing.
 std::string by_decoder(const std::string& jpeg) {
-    return told([&] {
+    return refusal_of(ErrorKind::data, [&] {
         JpegDecoder decoder;
         std::vector<std::uint8_t> buffer;
         const ImageSize size = decoder.open(std::as_bytes(std::span(jpeg)));
@@ -37,7 +29,7 @@ std::string by_decoder(const std::string& jpeg) {
 }
 
 std::string by_converter(const std::string& jpeg) {
-    return told([&] { dataset_tools::ImageConverter().convert(jpeg); });
+    return refusal_of(ErrorKind::data, [&] { dataset_tools::ImageConverter().convert(jpeg); });
 }
 
 std::string by_checker(const std::string& jpeg) {

@@ -1,22 +1,24 @@
 #include "cnntrain/data/labelled_text.h"
 
 #include <cstring>
+#include <functional>
 #include <map>
 #include <numeric>
 
 #include "cnntrain/data/image_fields.h"
 #include "cnntrain/data/loader.h"
 #include "fixtures.h"
+#include "support/errors.h"
 #include "support/temporary_folder.h"
 
 namespace cnntrain::data {
 namespace {
 
+using test::message_of;
 using testing::AllOf;
 using testing::ElementsAre;
 using testing::Gt;
 using testing::HasSubstr;
-using testing::IsEmpty;
 
 // Ids 0 to 4 are the special tokens.
 const std::string kVocabulary = "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\nb\nc\n##d\n,\n\"\n";
@@ -71,11 +73,11 @@ protected:
         settings_.vocabulary_file = "v.txt";
         settings_.sequence_length = 8;
         settings_.vocabulary_size = 20;
-        files_.write_text("v.txt", kVocabulary);
+        write_text(files_, "v.txt", kVocabulary);
     }
 
     std::shared_ptr<const LabelledText> open(const std::string& text, const std::vector<std::string>& classes = {}) {
-        files_.write_text(settings_.file, text);
+        write_text(files_, settings_.file, text);
         return open_labelled_text(settings_, 2, classes, files_);
     }
     std::string refusal(const std::string& text, const std::vector<std::string>& classes = {},
@@ -228,7 +230,7 @@ TEST_F(LabelledTexts, ALargeVocabularyAndManyRowsInAnyNumberOfThreads) {
     std::string vocabulary = kVocabulary;
     for (int i = 0; i < 70000; ++i)
         vocabulary += "w" + std::to_string(i) + "\n";
-    files_.write_text("v.txt", vocabulary);
+    write_text(files_, "v.txt", vocabulary);
     settings_.vocabulary_size = 80000;
     std::string text;
     for (int i = 0; i < 3000; ++i)
@@ -270,7 +272,7 @@ TEST_F(LabelledTexts, PartsFollowFromTheSeedAndKeepTheOrder) {
         vocabulary += "w" + std::to_string(i) + "\n";
         text += "w" + std::to_string(i) + "\t" + std::to_string(i % 2) + "\n";
     }
-    files_.write_text("v.txt", vocabulary);
+    write_text(files_, "v.txt", vocabulary);
     settings_.vocabulary_size = 100;
     const auto data = open(text);
     const auto tokens = [](const Dataset& part) {

@@ -11,12 +11,14 @@
 #include "data/sets/pretraining.h"
 #include "fixtures.h"
 #include "sequences.h"
+#include "support/errors.h"
 #include "support/temporary_folder.h"
 #include "wire_text.h"
 
 namespace cnntrain::data {
 namespace {
 
+using test::message_of;
 using testing::AllOf;
 using testing::Each;
 using testing::ElementsAre;

@@ -9,15 +9,18 @@
 #include <csignal>
 #include <cstring>
 #include <filesystem>
+#include <functional>
 #include <thread>
 #include <tuple>
 
 #include "fixtures.h"
+#include "support/errors.h"
 #include "support/temporary_folder.h"
 
 namespace cnntrain::data {
 namespace {
 
+using test::message_of;
 using testing::ElementsAre;
 using testing::HasSubstr;
 

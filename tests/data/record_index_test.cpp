@@ -12,11 +12,13 @@
 #include "cnntrain/base/crc32c.h"
 #include "data/records/record_frame.h"
 #include "fixtures.h"
+#include "support/errors.h"
 #include "support/temporary_folder.h"
 
 namespace cnntrain::data {
 namespace {
 
+using test::message_of;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
@@ -153,7 +155,7 @@ protected:
 
 TEST_F(KeptIndex, IsMadeAtFirstUseAndTakenAfterwards) {
     EXPECT_THAT(open({"a", "b"}), ElementsAre("data/a", "data/b"));
-    EXPECT_TRUE(files_.exists(index_path_));
+    EXPECT_TRUE(exists(files_, index_path_));
     EXPECT_THAT(open({"a", "b"}), ElementsAre());
     EXPECT_THAT(open({"b", "a"}), ElementsAre());
     EXPECT_THAT(open({"b"}), ElementsAre());
@@ -176,7 +178,7 @@ TEST_F(KeptIndex, KeepsTheEntriesOfFilesThatOthersRead) {
     files_.remove("data/a");
     write("c", {"changed"});
     open({"c"});
-    const std::string kept = files_.read_text(index_path_);
+    const std::string kept = read_text(files_, index_path_);
     const FolderIndex index = decode_index(std::as_bytes(std::span(kept)));
     EXPECT_FALSE(index.contains("a"));
     EXPECT_TRUE(index.contains("b"));
@@ -184,19 +186,19 @@ TEST_F(KeptIndex, KeepsTheEntriesOfFilesThatOthersRead) {
 
 TEST_F(KeptIndex, DamagedAndForeignOnesAreMadeAgain) {
     open({"a", "b"});
-    const std::string right = files_.read_text(index_path_);
+    const std::string right = read_text(files_, index_path_);
     for (const std::string& wrong : {right.substr(0, right.size() / 2), std::string("something else"), std::string(),
                                      right + "x", std::string(right.size(), '\xff')}) {
-        files_.write_text(index_path_, wrong);
+        write_text(files_, index_path_, wrong);
         EXPECT_THAT(open({"a", "b"}), ElementsAre("data/a", "data/b"));
-        EXPECT_EQ(files_.read_text(index_path_), right);
+        EXPECT_EQ(read_text(files_, index_path_), right);
     }
 }
 
 TEST_F(KeptIndex, GoesToTheUsersCacheWhereTheFolderCannotBeWritten) {
     files_.read_only_folder = "data/";
     EXPECT_THAT(open({"a", "b"}), ElementsAre("data/a", "data/b"));
-    EXPECT_FALSE(files_.exists(index_path_));
+    EXPECT_FALSE(exists(files_, index_path_));
     ASSERT_EQ(files_.list("/cache/cnntrain").size(), 1u);
     EXPECT_THAT(files_.list("/cache/cnntrain").front(), HasSubstr(kIndexName));
     EXPECT_THAT(open({"a", "b"}), ElementsAre());
@@ -231,7 +233,7 @@ TEST(KeptIndexOnDisk, SeesChangesByTheTimeOfModification) {
         return std::pair(records.payload_bytes(0), records.payload_bytes(1));
     };
     EXPECT_EQ(lengths(), std::pair(std::uint64_t{3}, std::uint64_t{3}));
-    EXPECT_TRUE(posix_files().exists(folder / kIndexName));
+    EXPECT_TRUE(exists(posix_files(), folder / kIndexName));
     write_records(folder / "a", {"four", "22"});  // as large as before
     const timespec changed[2] = {{2'000'000'000, 1}, {2'000'000'000, 1}};
     ASSERT_EQ(::utimensat(AT_FDCWD, (folder / "a").c_str(), changed, 0), 0);
@@ -268,7 +270,7 @@ TEST(KeptIndexOnDisk, ADamagedShardIsFoundAsWithoutIndex) {
     write_file(folder / "a", whole.substr(0, whole.size() - 1));
     EXPECT_THAT(message_of(ErrorKind::data, [&] { RecordFiles({folder / "a"}, {.index_name = kIndexName}); }),
                 HasSubstr("cut short"));
-    EXPECT_FALSE(posix_files().exists(folder / kIndexName));
+    EXPECT_FALSE(exists(posix_files(), folder / kIndexName));
 }
 
 }  // namespace

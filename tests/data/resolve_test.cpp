@@ -4,11 +4,13 @@
 
 #include "data/sets/image_sets.h"
 #include "fixtures.h"
+#include "support/errors.h"
 #include "support/temporary_folder.h"
 
 namespace cnntrain::data {
 namespace {
 
+using test::message_of;
 using testing::AllOf;
 using testing::HasSubstr;
 

@@ -1,10 +1,12 @@
 #include "data/text/table.h"
 
 #include "fixtures.h"
+#include "support/errors.h"
 
 namespace cnntrain::data {
 namespace {
 
+using test::message_of;
 using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;

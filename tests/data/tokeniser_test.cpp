@@ -7,10 +7,12 @@
 #include "data/text/vocabulary.h"
 #include "dataset_tools/writing/python_random.h"
 #include "fixtures.h"
+#include "support/errors.h"
 
 namespace cnntrain::data {
 namespace {
 
+using test::message_of;
 using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -121,10 +123,10 @@ TEST(Vocabulary, GrowsWithManyPieces) {
 
 TEST(Vocabulary, MissingTokensAreNamed) {
     MemoryFiles files;
-    files.write_text("v.txt", "[UNK]\n[CLS]\nthe\n");
+    write_text(files, "v.txt", "[UNK]\n[CLS]\nthe\n");
     EXPECT_THAT(message_of(ErrorKind::data, [&] { Vocabulary::read(files, "v.txt"); }),
                 AllOf(HasSubstr("v.txt"), HasSubstr("[SEP], [MASK] are missing"), HasSubstr("3 lines")));
-    files.write_text("v.txt", "[UNK]\n[CLS]\n[SEP]");
+    write_text(files, "v.txt", "[UNK]\n[CLS]\n[SEP]");
     EXPECT_THAT(message_of(ErrorKind::data, [&] { Vocabulary::read(files, "v.txt"); }), HasSubstr("[MASK] is missing"));
 }
 

@@ -4,11 +4,13 @@
 
 #include "data/fixtures.h"
 #include "data/sets/raw_files.h"
+#include "support/errors.h"
 #include "support/temporary_folder.h"
 
 namespace cnntrain::dataset_tools {
 namespace {
 
+using test::message_of;
 using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -44,28 +46,26 @@ TEST_F(Annotations, ClassesOnly) {
 
 TEST_F(Annotations, BadLabels) {
     const auto message = [&](const std::string& text) {
-        return data::message_of(ErrorKind::data, [&] { read_labels(file(text)); });
+        return message_of(ErrorKind::data, [&] { read_labels(file(text)); });
     };
     EXPECT_THAT(message("a.jpg n01\nb.jpg\n"), AllOf(HasSubstr("list.txt, line 2"), HasSubstr("'b.jpg'")));
     EXPECT_THAT(message("a.jpg n01\n,n02\n"), HasSubstr("line 2"));
     EXPECT_THAT(message("a.jpg,\n"), HasSubstr("line 1"));
     EXPECT_THAT(message("a.jpg n01\nb.jpg n01\na.jpg n02"), AllOf(HasSubstr("line 3"), HasSubstr("line 1 already")));
     EXPECT_THAT(message("\n \n"), HasSubstr("no labels"));
-    EXPECT_THAT(data::message_of(ErrorKind::data, [&] { read_labels(folder_ / "none"); }), HasSubstr("none"));
-    EXPECT_THAT(data::message_of(ErrorKind::data, [&] { read_labels_or_classes(file("")); }), HasSubstr("no labels"));
+    EXPECT_THAT(message_of(ErrorKind::data, [&] { read_labels(folder_ / "none"); }), HasSubstr("none"));
+    EXPECT_THAT(message_of(ErrorKind::data, [&] { read_labels_or_classes(file("")); }), HasSubstr("no labels"));
 }
 
 TEST_F(Annotations, ClassesAndTheirNames) {
     EXPECT_THAT(read_classes(file("n02\nn01 tench\n")), ElementsAre("n02", "n01"));
-    EXPECT_THAT(data::message_of(ErrorKind::data, [&] { read_classes(file("n02\nn02\n")); }), HasSubstr("line 2"));
-    EXPECT_THAT(data::message_of(ErrorKind::data, [&] { read_classes(file("")); }), HasSubstr("no classes"));
+    EXPECT_THAT(message_of(ErrorKind::data, [&] { read_classes(file("n02\nn02\n")); }), HasSubstr("line 2"));
+    EXPECT_THAT(message_of(ErrorKind::data, [&] { read_classes(file("")); }), HasSubstr("no classes"));
     const auto names = read_class_names(file("n01 tench, Tinca tinca\nn02\t goldfish\r\n"));
     EXPECT_EQ(names.at("n01"), "tench, Tinca tinca");
     EXPECT_EQ(names.at("n02"), "goldfish");
-    EXPECT_THAT(data::message_of(ErrorKind::data, [&] { read_class_names(file("n01 a\nn02\n")); }),
-                HasSubstr("line 2"));
-    EXPECT_THAT(data::message_of(ErrorKind::data, [&] { read_class_names(file("n01 a\nn01 b\n")); }),
-                HasSubstr("repeated"));
+    EXPECT_THAT(message_of(ErrorKind::data, [&] { read_class_names(file("n01 a\nn02\n")); }), HasSubstr("line 2"));
+    EXPECT_THAT(message_of(ErrorKind::data, [&] { read_class_names(file("n01 a\nn01 b\n")); }), HasSubstr("repeated"));
 }
 
 TEST_F(Annotations, BoxesFromCsv) {
@@ -91,7 +91,7 @@ TEST_F(Annotations, BoxesFromCsv) {
 TEST_F(Annotations, BadCsv) {
     for (const std::string line :
          {"x.jpg,0,0,1", "x.jpg,0,0,1,a", "x.jpg,0,0,120,80", ",0,0,1,1", "x.jpg,0,0,1,nan", "x.jpg,-0.5,0,1,1"}) {
-        EXPECT_THAT(data::message_of(ErrorKind::data, [&] { BoxTable::read(file("a.jpg,0,0,1,1\n" + line), 1); }),
+        EXPECT_THAT(message_of(ErrorKind::data, [&] { BoxTable::read(file("a.jpg,0,0,1,1\n" + line), 1); }),
                     HasSubstr("list.txt, line 2"))
             << line;
     }
@@ -127,7 +127,7 @@ TEST_F(Annotations, BadXml) {
     posix_files().make_directories(folder_ / "xml");
     const auto message = [&](const std::string& text) {
         file(text, "xml/a.xml");
-        return data::message_of(ErrorKind::data, [&] { BoxTable::read(folder_ / "xml", 1); });
+        return message_of(ErrorKind::data, [&] { BoxTable::read(folder_ / "xml", 1); });
     };
     const std::string no_ymax = object("n01", "<xmin>20</xmin><ymin>25</ymin><xmax>100</xmax>");
     EXPECT_THAT(message(annotation(no_ymax)), AllOf(HasSubstr("a.xml, line 4"), HasSubstr("no <ymax>")));
@@ -141,8 +141,7 @@ TEST_F(Annotations, BadXml) {
     const std::string zero = "<annotation><size><width>0</width><height>9</height></size><object/></annotation>";
     EXPECT_THAT(message(zero), HasSubstr("not positive"));
     posix_files().remove(folder_ / "xml/a.xml");
-    EXPECT_THAT(data::message_of(ErrorKind::data, [&] { BoxTable::read(folder_ / "xml", 1); }),
-                HasSubstr("no .xml file"));
+    EXPECT_THAT(message_of(ErrorKind::data, [&] { BoxTable::read(folder_ / "xml", 1); }), HasSubstr("no .xml file"));
 }
 
 TEST_F(Annotations, DigestSeesEveryBox) {
@@ -164,8 +163,7 @@ TEST_F(Annotations, FilesOfAFolder) {
     EXPECT_EQ(data::list_files(folder_ / "raw", {".jpg", ".jpeg"}).names, expected);
     EXPECT_EQ(data::list_files(folder_ / "raw/", {".jpg", ".jpeg"}).names, expected);
     ASSERT_EQ(::symlink("..", (folder_ / "raw/b/loop").c_str()), 0);
-    EXPECT_THAT(data::message_of(ErrorKind::data, [&] { data::list_files(folder_ / "raw", {".jpg"}); }),
-                HasSubstr("folder"));
+    EXPECT_THAT(message_of(ErrorKind::data, [&] { data::list_files(folder_ / "raw", {".jpg"}); }), HasSubstr("folder"));
 }
 
 }  // namespace

@@ -5,10 +5,12 @@
 #include <cmath>
 
 #include "data/fixtures.h"
+#include "support/errors.h"
 
 namespace cnntrain::dataset_tools {
 namespace {
 
+using test::message_of;
 using testing::HasSubstr;
 using testing::StartsWith;
 
@@ -64,7 +66,7 @@ void expect_colour(const StoredImage& image, int red, int green, int blue) {
 
 std::string reason(const std::string& file) {
     ImageConverter converter;
-    return data::message_of(ErrorKind::data, [&] { converter.convert(file); });
+    return message_of(ErrorKind::data, [&] { converter.convert(file); });
 }
 
 TEST(ImageConvert, SoundJpegsPassUnchanged) {

@@ -9,11 +9,13 @@
 #include "data/wire_text.h"
 #include "dataset_tools/inspection/features.h"
 #include "dataset_tools/writing/example_writer.h"
+#include "support/errors.h"
 #include "support/temporary_folder.h"
 
 namespace cnntrain::dataset_tools {
 namespace {
 
+using test::message_of;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Pair;
@@ -248,7 +250,7 @@ TEST(Inspect, WhatIsNoDataIsRefused) {
     const test::TemporaryFolder folder;
     data::write_file(folder / "notes.txt", "these are notes and no records");
     const auto refusal = [&](const std::string& path) {
-        return data::message_of(ErrorKind::data, [&] { inspect_path(path); });
+        return message_of(ErrorKind::data, [&] { inspect_path(path); });
     };
     EXPECT_THAT(refusal(folder / "notes.txt"), HasSubstr("not a TFRecord file"));
     EXPECT_THAT(refusal(folder.path()), HasSubstr("no data file in"));

@@ -9,6 +9,7 @@
 #include "data/fixtures.h"
 #include "dataset_tools/writing/pretraining_plan.h"
 #include "example.pb.h"
+#include "support/errors.h"
 #include "support/sha256.h"
 #include "support/temporary_folder.h"
 
@@ -16,6 +17,7 @@ namespace cnntrain::dataset_tools {
 namespace {
 
 namespace fs = std::filesystem;
+using test::message_of;
 using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
@@ -200,7 +202,7 @@ TEST_F(PretrainingWriter, GoesOnWhereItWas) {
     EXPECT_EQ(result.records, 13);
     EXPECT_EQ(result.tokens, 0) << "nothing is read again";
     data::write_file(out("b"), b.substr(0, 50));
-    EXPECT_THAT(data::message_of(ErrorKind::usage, [&] { write_pretraining_records(how); }),
+    EXPECT_THAT(message_of(ErrorKind::usage, [&] { write_pretraining_records(how); }),
                 AllOf(HasSubstr("output file " + out("b")), HasSubstr("--overwrite")))
         << "somebody has changed it";
 }
@@ -211,7 +213,7 @@ TEST_F(PretrainingWriter, OtherConversionsAreRefused) {
     PretrainingWriterSettings how = settings();
     how.instances.seed = 3;
     how.remask = true;
-    EXPECT_THAT(data::message_of(ErrorKind::usage, [&] { write_pretraining_records(how); }),
+    EXPECT_THAT(message_of(ErrorKind::usage, [&] { write_pretraining_records(how); }),
                 AllOf(HasSubstr(out()), HasSubstr("seed is 3, was 1984"),
                       HasSubstr("masked tokens in front is yes, was no"), Not(HasSubstr("vocabulary"))));
     EXPECT_EQ(data::read_file(out()), before);
@@ -221,7 +223,7 @@ TEST_F(PretrainingWriter, OtherConversionsAreRefused) {
     data::write_file(out("foreign"), "somebody's");
     how.overwrite = false;
     how.output_files = out("foreign");
-    EXPECT_THAT(data::message_of(ErrorKind::usage, [&] { write_pretraining_records(how); }),
+    EXPECT_THAT(message_of(ErrorKind::usage, [&] { write_pretraining_records(how); }),
                 HasSubstr("there is no " + out("foreign") + ".conversion.jsonl"));
 }
 
@@ -260,7 +262,7 @@ TEST_F(PretrainingWriter, WrongSettings) {
     const auto refused = [&](ErrorKind kind, const std::string& part, auto change) {
         PretrainingWriterSettings how = settings();
         change(how);
-        EXPECT_THAT(data::message_of(kind, [&] { write_pretraining_records(how); }), HasSubstr(part));
+        EXPECT_THAT(message_of(kind, [&] { write_pretraining_records(how); }), HasSubstr(part));
     };
     using Settings = PretrainingWriterSettings;
     refused(ErrorKind::usage, "sequence length is 4, not in 5..",

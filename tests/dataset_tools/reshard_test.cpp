@@ -6,12 +6,14 @@
 
 #include "cnntrain/data/tfrecord.h"
 #include "data/fixtures.h"
+#include "support/errors.h"
 #include "support/temporary_folder.h"
 
 namespace cnntrain::dataset_tools {
 namespace {
 
 namespace fs = std::filesystem;
+using test::message_of;
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -172,14 +174,14 @@ TEST_F(Reshard, OutputMustNotBeTheInput) {
     for (const std::string& output : {input_, input_ + "/", folder_ / "in/../in", folder_ / "link"}) {
         ReshardSettings job = settings(2);
         job.output_folder = output;
-        EXPECT_THAT(data::message_of(ErrorKind::usage, [&] { reshard(job); }), HasSubstr("is the input folder"));
+        EXPECT_THAT(message_of(ErrorKind::usage, [&] { reshard(job); }), HasSubstr("is the input folder"));
     }
     EXPECT_EQ(records_of(input_, "train", 5), train_);
 }
 
 TEST_F(Reshard, OtherShardsInTheOutputAreKeptUnlessToldOtherwise) {
     reshard(settings(2));
-    EXPECT_THAT(data::message_of(ErrorKind::usage, [&] { reshard(settings(3)); }), HasSubstr("--overwrite"));
+    EXPECT_THAT(message_of(ErrorKind::usage, [&] { reshard(settings(3)); }), HasSubstr("--overwrite"));
     EXPECT_THAT(written(2), SizeIs(81));
     ReshardSettings job = settings(3);
     job.overwrite = true;
@@ -194,7 +196,7 @@ TEST_F(Reshard, AChangedSourceIsAnotherJobWhateverItsSize) {
     std::vector<std::string> records = records_of(path);
     records[0].back() = 'y';
     data::write_records(path, records);
-    EXPECT_THAT(data::message_of(ErrorKind::usage, [&] { reshard(settings(2)); }), HasSubstr("source is"));
+    EXPECT_THAT(message_of(ErrorKind::usage, [&] { reshard(settings(2)); }), HasSubstr("source is"));
     ReshardSettings job = settings(2);
     job.overwrite = true;
     EXPECT_EQ(reshard(job).shards_kept, 0);
@@ -204,7 +206,7 @@ TEST_F(Reshard, AChangedSourceIsAnotherJobWhateverItsSize) {
 TEST_F(Reshard, AnEmptyShardAmongFullOnesIsRefused) {
     const std::string path = input_ + "/" + shard("train", 2, 5);
     data::write_file(path, "");
-    EXPECT_THAT(data::message_of(ErrorKind::data, [&] { reshard(settings(2)); }),
+    EXPECT_THAT(message_of(ErrorKind::data, [&] { reshard(settings(2)); }),
                 AllOf(HasSubstr(path), HasSubstr("is empty"), HasSubstr("32 records")));
     for (int i = 0; i < 5; ++i) {  // fewer records than files
         data::write_records(input_ + "/" + shard("train", i, 5),
@@ -214,7 +216,7 @@ TEST_F(Reshard, AnEmptyShardAmongFullOnesIsRefused) {
 }
 
 TEST_F(Reshard, IncompleteMixedAndDamagedSourcesAreRefused) {
-    const auto refusal = [&] { return data::message_of(ErrorKind::data, [&] { reshard(settings(2)); }); };
+    const auto refusal = [&] { return message_of(ErrorKind::data, [&] { reshard(settings(2)); }); };
     data::write_records(input_ + "/" + shard("train", 0, 6), {"x"});
     EXPECT_THAT(refusal(), HasSubstr("shards of two sets"));
     fs::remove(input_ + "/" + shard("train", 0, 6));
@@ -235,13 +237,12 @@ TEST_F(Reshard, IncompleteMixedAndDamagedSourcesAreRefused) {
     data::write_file(path, bytes);
     ReshardSettings job = settings(2);
     job.splits = {{"test", 2}};
-    EXPECT_THAT(data::message_of(ErrorKind::data, [&] { reshard(job); }), HasSubstr("no test shard"));
+    EXPECT_THAT(message_of(ErrorKind::data, [&] { reshard(job); }), HasSubstr("no test shard"));
 }
 
 TEST_F(Reshard, ImpossibleNumbersOfShards) {
     for (const int shards : {0, -1, 100000}) {
-        EXPECT_THAT(data::message_of(ErrorKind::usage, [&] { reshard(settings(shards)); }),
-                    HasSubstr("not in 1..99999"));
+        EXPECT_THAT(message_of(ErrorKind::usage, [&] { reshard(settings(shards)); }), HasSubstr("not in 1..99999"));
     }
 }
 

@@ -11,11 +11,13 @@
 #include "cnntrain/data/tfrecord.h"
 #include "data/fixtures.h"
 #include "dataset_tools/writing/shard_journal.h"
+#include "support/errors.h"
 #include "support/temporary_folder.h"
 
 namespace cnntrain::dataset_tools {
 namespace {
 
+using test::message_of;
 using testing::AllOf;
 using testing::AnyOf;
 using testing::ElementsAre;
@@ -52,7 +54,7 @@ using Contents = std::map<std::string, std::string>;
 Contents contents(const std::string& folder, const FileSystem& files = posix_files()) {
     Contents all;
     for (const std::string& name : files.list(folder)) {
-        if (folder + "/" + name != journal_path(folder)) all[name] = files.read_text(folder + "/" + name);
+        if (folder + "/" + name != journal_path(folder)) all[name] = read_text(files, folder + "/" + name);
     }
     return all;
 }
@@ -158,12 +160,10 @@ public:
         posix_files().append(path, text.substr(text.size() / 2));
         step();
     }
-    bool exists(const std::string& path) const override { return posix_files().exists(path); }
-    bool is_directory(const std::string& path) const override { return posix_files().is_directory(path); }
+    FileKind kind(const std::string& path) const override { return posix_files().kind(path); }
     std::vector<std::string> list(const std::string& path) const override { return posix_files().list(path); }
     void make_directories(const std::string& path) override { posix_files().make_directories(path); }
     void remove(const std::string& path) override { posix_files().remove(path); }
-    std::size_t allow_open_files(std::size_t count) override { return posix_files().allow_open_files(count); }
     LockAttempt try_lock(const std::string& path, std::string_view holder) override {
         return posix_files().try_lock(path, holder);
     }
@@ -241,10 +241,10 @@ TEST_F(ShardWriter, AnyJournalThatIsCutIsUnderstood) {
 TEST_F(ShardWriter, AnotherPlansFilesAreRefused) {
     const std::string out = folder_ / "reference";
     const Contents before = contents(out);
-    EXPECT_THAT(data::message_of(ErrorKind::usage, [&] { write_shards(plan_in(out, "8"), job_of()); }),
+    EXPECT_THAT(message_of(ErrorKind::usage, [&] { write_shards(plan_in(out, "8"), job_of()); }),
                 AllOf(HasSubstr("seed is 8, was 7"), Not(HasSubstr("files is")), HasSubstr("--overwrite")));
     posix_files().remove(journal_path(out));
-    EXPECT_THAT(data::message_of(ErrorKind::usage, [&] { write_shards(plan_in(out), job_of()); }),
+    EXPECT_THAT(message_of(ErrorKind::usage, [&] { write_shards(plan_in(out), job_of()); }),
                 AllOf(HasSubstr("train-00000-of-00003"), HasSubstr("conversion.jsonl"), HasSubstr("--overwrite")));
     EXPECT_EQ(contents(out), before);
 }
@@ -266,7 +266,7 @@ TEST_F(ShardWriter, OverwriteLeavesNothingOfAnotherPlan) {
 TEST_F(ShardWriter, AFullDiskKeepsWhatIsFinished) {
     MemoryFiles files(650);  // of about 1500
     const ShardPlan plan = plan_in("memory");
-    EXPECT_THAT(data::message_of(ErrorKind::storage, [&] { write_shards(plan, job_of(), files); }),
+    EXPECT_THAT(message_of(ErrorKind::storage, [&] { write_shards(plan, job_of(), files); }),
                 AllOf(HasSubstr("No space left"), HasSubstr("run the same command again")));
     for (const auto& [name, text] : contents("memory", files)) {
         EXPECT_THAT(name, Not(HasSubstr("partial")));
@@ -303,7 +303,7 @@ TEST_F(ShardWriter, TooManySkipped) {
     ShardJob job = job_of();
     job.max_skipped = 0;
     job.unit = "images";
-    EXPECT_THAT(data::message_of(ErrorKind::data, [&] { write_shards(plan_in(out), job); }),
+    EXPECT_THAT(message_of(ErrorKind::data, [&] { write_shards(plan_in(out), job); }),
                 AllOf(HasSubstr("1 of 7 images"), HasSubstr("--max-skipped"), HasSubstr("skipped.txt")));
     EXPECT_EQ(data::read_file(out + "/skipped.txt"), "source 5\tdamaged\n");
     job.max_skipped = 1;
@@ -317,7 +317,7 @@ TEST_F(ShardWriter, TwoProcessesInOneFolder) {
     const std::string out = folder_ / "out";
     ShardJob job = job_of();
     job.produce = [&](std::int64_t source, int worker) {
-        EXPECT_THAT(data::message_of(ErrorKind::usage, [&] { write_shards(plan_in(out), job_of()); }),
+        EXPECT_THAT(message_of(ErrorKind::usage, [&] { write_shards(plan_in(out), job_of()); }),
                     HasSubstr("another process"));
         return make(source, worker);
     };
@@ -331,8 +331,7 @@ TEST_F(ShardWriter, OtherErrorsEndTheJob) {
         if (source == 2) throw Error(ErrorKind::data, "source 2 is gone");
         return {"x"};
     };
-    EXPECT_EQ(data::message_of(ErrorKind::data, [&] { write_shards(plan_in(folder_ / "out"), job); }),
-              "source 2 is gone");
+    EXPECT_EQ(message_of(ErrorKind::data, [&] { write_shards(plan_in(folder_ / "out"), job); }), "source 2 is gone");
 }
 
 TEST(ShardNames, AreTheStandardOnes) {

@@ -11,11 +11,13 @@
 #include "cnntrain/data/tfrecord.h"
 #include "data/fixtures.h"
 #include "example.pb.h"
+#include "support/errors.h"
 #include "support/temporary_folder.h"
 
 namespace cnntrain::dataset_tools {
 namespace {
 
+using test::message_of;
 using testing::AllOf;
 using testing::HasSubstr;
 
@@ -141,7 +143,7 @@ protected:
         return found;
     }
     std::string failure(ErrorKind kind) {
-        return data::message_of(kind, [&] { write_imagenet_tfrecords(settings_); });
+        return message_of(kind, [&] { write_imagenet_tfrecords(settings_); });
     }
     std::map<std::string, std::string> shards() {
         std::map<std::string, std::string> all;
@@ -309,7 +311,7 @@ TEST_F(ImagenetWriter, LayoutOfThePublishedFiles) {
     list("published/synset_labels.txt", "n02\n");
     settings_.output_folder = folder_ / "other";
     EXPECT_THAT(failure(ErrorKind::data), AllOf(HasSubstr("1 classes"), HasSubstr("2 images")));
-    EXPECT_THAT(data::message_of(ErrorKind::data, [&] { find_raw_images(folder_ / "none", settings_); }),
+    EXPECT_THAT(message_of(ErrorKind::data, [&] { find_raw_images(folder_ / "none", settings_); }),
                 HasSubstr("no such folder"));
 }
 

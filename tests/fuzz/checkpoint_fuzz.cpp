@@ -2,18 +2,14 @@
 // rest is: 'c' a file, 'h' and 'x' a header, a zero byte and the tensors, of which a checkpoint and a compiled model
 // are made with the right length and checksums in front, so that what lies behind them is reached.
 #include <cstdlib>
-#include <cstring>
-#include <span>
 
-#include "checkpoint/format.h"
-#include "cnntrain/base/crc32c.h"
 #include "cnntrain/base/error.h"
-#include "cnntrain/base/hash.h"
 #include "cnntrain/base/log.h"
 #include "cnntrain/checkpoint/analyse.h"
 #include "cnntrain/checkpoint/average.h"
 #include "cnntrain/checkpoint/checkpoint.h"
 #include "fuzz/fuzz_target.h"
+#include "fuzz/safetensors_parts.h"
 #include "train/runs/compiled_model.h"
 
 namespace cnntrain::fuzz {
@@ -28,34 +24,6 @@ const std::map<std::string, std::string> kKey = {{"backend", "cpu"}, {"checkpoin
 
 void require(bool holds) {
     if (!holds) std::abort();
-}
-
-/// The header's text and the tensors, with a zero byte between.
-std::string parts_of(const std::string& file) {
-    std::uint64_t length = 0;
-    std::memcpy(&length, file.data(), sizeof length);
-    return file.substr(checkpoint::kLengthBytes, length) + '\0' + file.substr(checkpoint::kLengthBytes + length);
-}
-
-std::string crc_of(std::string_view text) {
-    return hex_text(crc32c(std::as_bytes(std::span(text))));
-}
-
-void put_digits(std::string& header, std::string_view before, const std::string& digits) {
-    const std::size_t at = header.find(before);
-    if (at != std::string::npos) header.replace(at + before.size(), digits.size(), digits);
-}
-
-std::string sound_file(std::string_view parts) {
-    const std::size_t zero = std::min(parts.find('\0'), parts.size());
-    std::string header(parts.substr(0, zero));
-    const std::string_view tensors = parts.substr(std::min(zero + 1, parts.size()));
-    put_digits(header, R"("tensors_crc32c":")", crc_of(tensors));
-    put_digits(header, checkpoint::kHeaderBegin, std::string(checkpoint::kNoDigits));
-    put_digits(header, checkpoint::kHeaderBegin, crc_of(header));
-    const std::uint64_t length = header.size();
-    std::string file(reinterpret_cast<const char*>(&length), sizeof length);
-    return file.append(header).append(tensors);
 }
 
 /// Error(data) is what bad bytes deserve.
@@ -95,10 +63,10 @@ std::vector<std::string> seeds() {
     checkpoint.metadata["seed"] = "3";
     checkpoint::save(files, kPath, checkpoint);
     require(train::write_compiled_model(files, "model", kKey, checkpoint));
-    const std::string file = files.read_text(kPath);
+    const std::string file = read_text(files, kPath);
     const std::string plain = R"({"w":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}})";
     const std::string early = R"({"__metadata__":{"iteration":"7","epoch":"1","data_crc32c":"00000000"}})";
-    return {"c" + file, "h" + parts_of(file), "x" + parts_of(files.read_text("model")), "h" + plain + '\0' + "x",
+    return {"c" + file, "h" + parts_of(file), "x" + parts_of(read_text(files, "model")), "h" + plain + '\0' + "x",
             "h" + early};
 }
 
@@ -138,7 +106,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     log::set_level(log::Level::error);
     const std::string_view bytes(reinterpret_cast<const char*>(data) + 1, size - 1);
     MemoryFiles files;
-    files.write_text(fuzz::kPath, data[0] == 'c' ? std::string(bytes) : fuzz::sound_file(bytes));
+    write_text(files, fuzz::kPath, data[0] == 'c' ? std::string(bytes) : fuzz::sound_file(bytes));
     if (data[0] == 'x') {
         train::read_compiled_model(files, fuzz::kPath, fuzz::kKey);
     } else {

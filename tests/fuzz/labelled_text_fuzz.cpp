@@ -50,8 +50,8 @@ void check_file(char kind, std::string_view text) {
     settings.sequence_length = kLength;
     settings.vocabulary_size = kWords;
     settings.reads_labels = kind != 'u';
-    files.write_text("v.txt", kVocabulary);
-    files.write_text(settings.file, text);
+    write_text(files, "v.txt", kVocabulary);
+    write_text(files, settings.file, text);
     std::vector<std::string> classes;
     if (kind == 'k' || kind == 'u') classes = {"yes", "no"};
     const data::LabelledTokens texts = data::read_labelled_tokens(settings, 1, classes, files);

@@ -25,7 +25,7 @@ std::string records_of(const std::vector<std::string>& payloads) {
         writer.write(std::as_bytes(std::span(payload)));
     }
     writer.commit();
-    return files.read_text("shard");
+    return read_text(files, "shard");
 }
 
 /// Right checksums for the lengths and payloads as they stand.
@@ -74,11 +74,11 @@ std::vector<std::string> seeds() {
     std::vector<std::string> result = {"r" + shard, "r" + records_of({}),
                                        "c" + records_of({std::string(70, 'y'), "z"})};
     MemoryFiles files;
-    files.write_text(kShard, shard);
+    write_text(files, kShard, shard);
     read_all(files, {.index_name = kIndex});
-    if (!files.exists("data/" + kIndex)) std::abort();
+    if (!exists(files, "data/" + kIndex)) std::abort();
     for (const char kind : {'i', 'k'})
-        result.push_back(kind + files.read_text("data/" + kIndex));
+        result.push_back(kind + read_text(files, "data/" + kIndex));
     return result;
 }
 
@@ -95,15 +95,15 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     MemoryFiles files;
     if (data[0] == 'i' || data[0] == 'k') {
         static const std::string shard = fuzz::seeds().front().substr(1);
-        files.write_text(fuzz::kShard, shard);
+        write_text(files, fuzz::kShard, shard);
         std::string index(bytes);
         if (data[0] == 'k') fuzz::put_checksum_right(index);
-        files.write_text("data/" + fuzz::kIndex, index);
+        write_text(files, "data/" + fuzz::kIndex, index);
         fuzz::read_all(files, {.index_name = fuzz::kIndex});
     } else {
         std::string shard(bytes);
         if (data[0] == 'c') fuzz::put_checksums_right(shard);
-        files.write_text(fuzz::kShard, shard);
+        write_text(files, fuzz::kShard, shard);
         fuzz::read_all(files, {});
     }
     return 0;

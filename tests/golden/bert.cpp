@@ -37,7 +37,7 @@ const json& golden() {
     return document;
 }
 
-Case make_case(const std::string& name, bool static_mask, optim::Optimiser optimiser, double rate) {
+Case make_case(const std::string& name, bool static_mask, graph::UpdateRule optimiser, double rate) {
     Case result;
     result.name = name;
     result.static_mask = static_mask;
@@ -52,8 +52,8 @@ Case make_case(const std::string& name, bool static_mask, optim::Optimiser optim
     model.qkv_split = true;
     model.projection_bias = false;
     model.cls_layer = false;
-    result.update.kind = optimiser;
-    result.update.weight_decay = optimiser == optim::Optimiser::momentum ? 0 : 0.01;
+    result.update.rule = optimiser;
+    result.update.weight_decay = optimiser == graph::UpdateRule::momentum ? 0 : 0.01;
     result.update.weight_decay_exclude = {"bias", "beta"};
     result.update.micro_batches = kMicroBatches;
     result.update.loss_scaling = 64;  // a power of two changes nothing
@@ -219,10 +219,10 @@ void expect_facts(const HostTensor& tensor, const json& facts, double scale, dou
 }  // namespace
 
 std::vector<Case> bert_cases() {
-    std::vector<Case> cases = {make_case("static_lamb", true, optim::Optimiser::lamb, 0.005),
-                               make_case("normal_lamb_corrected", false, optim::Optimiser::lamb, 0.005),
-                               make_case("static_adamw", true, optim::Optimiser::adamw, 0.0005),
-                               make_case("normal_momentum", false, optim::Optimiser::momentum, 0.05)};
+    std::vector<Case> cases = {make_case("static_lamb", true, graph::UpdateRule::lamb, 0.005),
+                               make_case("normal_lamb_corrected", false, graph::UpdateRule::lamb, 0.005),
+                               make_case("static_adamw", true, graph::UpdateRule::adamw, 0.0005),
+                               make_case("normal_momentum", false, graph::UpdateRule::momentum, 0.05)};
     Case& corrected = cases[1];
     corrected.model.qkv_split = false;
     corrected.model.projection_bias = corrected.model.cls_layer = true;

@@ -43,7 +43,7 @@ nn::BuildRequest build_request(const json& settings) {
     const std::int64_t groups = settings.at("group_norm_groups");
     model.family = family_of(settings.value("family", std::string("resnet")));
     model.size = settings.at("size");
-    model.dataset = settings.at("imagenet").get<bool>() ? nn::DatasetKind::imagenet : nn::DatasetKind::cifar;
+    model.form = settings.at("imagenet").get<bool>() ? nn::NetworkForm::large_images : nn::NetworkForm::small_images;
     model.classes = settings.at("classes");
     model.image_size = settings.at("image_size");
     model.norm = groups > 0 ? nn::NormKind::group : nn::NormKind::batch;
@@ -69,9 +69,9 @@ nn::BuildRequest build_request(const json& settings) {
 optim::UpdateSettings optimiser_settings(const json& settings, double loss_scaling) {
     optim::UpdateSettings optimiser;
     optimiser.momentum = settings.at("momentum");
-    optimiser.kind = optimiser.momentum > 0 ? optim::Optimiser::momentum : optim::Optimiser::sgd;
+    optimiser.rule = optimiser.momentum > 0 ? graph::UpdateRule::momentum : graph::UpdateRule::sgd;
     optimiser.mean_square_decay = settings.value("rmsprop_decay", 0.0);
-    if (optimiser.mean_square_decay > 0) optimiser.kind = optim::Optimiser::rmsprop;
+    if (optimiser.mean_square_decay > 0) optimiser.rule = graph::UpdateRule::rmsprop;
     optimiser.weight_decay = settings.at("weight_decay");
     optimiser.weight_decay_exclude = settings.at("undecayed").get<std::vector<std::string>>();
     optimiser.loss_scaling = loss_scaling;

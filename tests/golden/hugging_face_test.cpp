@@ -11,7 +11,7 @@ TEST(GoldenHuggingFace, ATinyModelWithItsUsualEpsilonAndActivation) {
     model.layers = model.heads = 2;
     model.intermediate = 256;
     model.positions = 64;
-    model.head_activation = nn::HeadActivation::gelu_erf;
+    model.head_activation = graph::Activation::gelu;
     model.norm_epsilon = 1e-12;
     compare_with_transformers("tiny", model);
 }
@@ -23,7 +23,7 @@ TEST(GoldenHuggingFace, ANetworkThatTellsClasses) {
     model.layers = model.heads = 2;
     model.intermediate = 192;
     model.positions = 40;
-    model.head_activation = nn::HeadActivation::gelu_erf;
+    model.head_activation = graph::Activation::gelu;
     model.norm_epsilon = 1e-12;
     compare_classes_with_transformers(model);
 }

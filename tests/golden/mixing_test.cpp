@@ -84,7 +84,7 @@ private:
 Graph training_graph(const json& run, const graph::PassLists& passes) {
     nn::BuildRequest request;
     request.model.size = "8";
-    request.model.dataset = nn::DatasetKind::cifar;
+    request.model.form = nn::NetworkForm::small_images;
     request.model.classes = kClasses;
     request.model.image_size = kSize;
     request.model.norm = nn::NormKind::group;

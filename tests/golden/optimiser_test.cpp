@@ -9,16 +9,15 @@
 #include "cnntrain/backend/ref.h"
 #include "cnntrain/config/settings.h"
 #include "cnntrain/graph/autodiff.h"
-#include "cnntrain/ops/op_table.h"
 #include "cnntrain/optim/learning_rate.h"
 #include "cnntrain/optim/optimiser.h"
 #include "golden/formula.h"
 #include "support/tensor_source.h"
+#include "support/toy_graph.h"
 
 namespace cnntrain::golden {
 namespace {
 
-using graph::OpKind;
 using graph::ValueId;
 using nlohmann::json;
 
@@ -38,31 +37,16 @@ const json& golden() {
 }
 
 graph::Graph toy(const optim::UpdateSettings& settings) {
-    graph::Graph graph(ops::op_table());
-    const ValueId images = graph.add_input("images", {DType::f32, {kSamples, 1, 1, kInputs}});
-    const ValueId labels = graph.add_input("labels", {DType::i32, {kSamples}});
-    const auto parameter = [&](const char* name, const Shape& shape) {
-        return graph.add_parameter(name, {DType::f32, shape}, {});
-    };
-    const auto dense = [&](ValueId x, const std::string& name, std::int64_t in, std::int64_t out) {
-        const ValueId weight = parameter((name + "/weight").c_str(), {in, out});
-        const ValueId bias = parameter((name + "/bias").c_str(), {out});
-        return graph.add_one(OpKind::dense, graph::DenseAttrs{}, {x, weight, bias}, name);
-    };
-    const ValueId x = graph.add_one(OpKind::global_average_pool, graph::NoAttrs{}, {images}, "pool");
-    const ValueId pre = dense(x, "all/fc0", kInputs, kHidden);
-    const ValueId hidden = graph.add_one(OpKind::activation, graph::ActivationAttrs{}, {pre}, "relu");
-    const ValueId logits = dense(hidden, "all/fc1", kHidden, kClasses);
-    const ValueId loss =
-        graph.add(OpKind::softmax_cross_entropy, graph::SoftmaxAttrs{}, {logits, labels}, "loss").front();
-    graph.mark_output("loss", loss);
+    test::ToyGraph net;
+    const ValueId images = net.input("images", {kSamples, 1, 1, kInputs});
+    const ValueId hidden = net.activation(net.dense(net.average_pool(images), kHidden, "all/fc0"), "relu");
     graph::Objective objective;
-    objective.loss = loss;
+    objective.loss = net.cross_entropy(net.dense(hidden, kClasses, "all/fc1"));
     objective.seed = kLossScaling / static_cast<double>(kSamples);
-    objective.targets = graph.values_with_role(graph::Role::parameter);
-    const graph::Gradients gradients = graph::build_backward(graph, objective);
-    optim::append_update(graph, gradients, settings);
-    return graph;
+    objective.targets = net.parameters();
+    const graph::Gradients gradients = graph::build_backward(net.graph, objective);
+    optim::append_update(net.graph, gradients, settings);
+    return net.graph;
 }
 
 class ToySource : public test::TensorSource {
@@ -122,9 +106,9 @@ void compare_on_both(const std::string& name, const optim::UpdateSettings& setti
     compare(*backend::make_cpu_backend(), name, settings, rate, 1e-5);
 }
 
-optim::UpdateSettings settings_of(optim::Optimiser kind) {
+optim::UpdateSettings settings_of(graph::UpdateRule rule) {
     optim::UpdateSettings settings;
-    settings.kind = kind;
+    settings.rule = rule;
     settings.momentum = 0.9;
     settings.weight_decay = 1e-3;
     settings.loss_scaling = kLossScaling;
@@ -135,11 +119,11 @@ optim::UpdateSettings settings_of(optim::Optimiser kind) {
 }
 
 TEST(GoldenOptimiser, TenStepsOfEach) {
-    for (const auto kind :
-         {optim::Optimiser::sgd, optim::Optimiser::momentum, optim::Optimiser::rmsprop, optim::Optimiser::lars,
-          optim::Optimiser::adamw, optim::Optimiser::lamb, optim::Optimiser::nesterov}) {
-        const std::string name = "optimiser/" + std::string(config::name(kind));
-        compare_on_both(name, settings_of(kind), [](std::int64_t) { return 0.1; });
+    for (const auto rule :
+         {graph::UpdateRule::sgd, graph::UpdateRule::momentum, graph::UpdateRule::rmsprop, graph::UpdateRule::lars,
+          graph::UpdateRule::adamw, graph::UpdateRule::lamb, graph::UpdateRule::nesterov}) {
+        const std::string name = "optimiser/" + std::string(config::name(rule));
+        compare_on_both(name, settings_of(rule), [](std::int64_t) { return 0.1; });
     }
 }
 
@@ -165,7 +149,7 @@ TEST(GoldenSchedule, TenStepsOfEach) {
         const std::string key = std::string("schedule/") + name;
         for (std::int64_t t = 0; t < kSteps; ++t)
             EXPECT_NEAR(rate.at(t), golden().at(key).at("rates").at(static_cast<std::size_t>(t)).get<double>(), 1e-12);
-        compare_on_both(key, settings_of(optim::Optimiser::momentum), [&](std::int64_t t) { return rate.at(t); });
+        compare_on_both(key, settings_of(graph::UpdateRule::momentum), [&](std::int64_t t) { return rate.at(t); });
     }
 }
 

@@ -6,6 +6,7 @@
 
 #include "cnntrain/base/error.h"
 #include "graph/toy_ops.h"
+#include "support/errors.h"
 
 namespace cnntrain::test {
 namespace {
@@ -168,16 +169,6 @@ TEST(Autodiff, DoesNotRecomputeWhatDependsOnParametersAlone) {
     EXPECT_THAT(evaluate(graph, {{"x", kX}, {"w", {1, 2, 1, -1}}}, gradients.of.at(w)), ElementsAre(4, 64, 12, -16));
 }
 
-template <typename Call> std::string error_of(ErrorKind kind, Call call) {
-    try {
-        call();
-    } catch (const Error& error) {
-        EXPECT_EQ(error.kind(), kind);
-        return error.what();
-    }
-    return "no error";
-}
-
 TEST(Autodiff, RefusesWhatCannotBeDifferentiated) {
     for (const auto& [kind, text] :
          {std::pair{kDeadEnd, "wall: dead_end has no gradient"},
@@ -190,15 +181,15 @@ TEST(Autodiff, RefusesWhatCannotBeDifferentiated) {
         const auto differentiate = [&](ValueId target) {
             build_backward(graph, {.loss = loss, .seed = 1, .targets = {target}, .recompute_points = {}});
         };
-        EXPECT_THAT(error_of(ErrorKind::internal, [&] { differentiate(w); }), HasSubstr(text));
+        EXPECT_THAT(message_of(ErrorKind::internal, [&] { differentiate(w); }), HasSubstr(text));
         EXPECT_EQ(graph.phase(), Phase::forward);
-        EXPECT_EQ(error_of(ErrorKind::internal, [&] { differentiate(x); }), "no error");  // not on the way
+        EXPECT_NO_THROW(differentiate(x));  // not on the way
     }
     Square s;
     const auto vector_loss = [&] {
         build_backward(s.graph, {.loss = s.square, .seed = 1, .targets = {s.w}, .recompute_points = {}});
     };
-    EXPECT_THAT(error_of(ErrorKind::usage, vector_loss), HasSubstr("the loss square must be f32[], not f32[4]"));
+    EXPECT_THAT(message_of(ErrorKind::usage, vector_loss), HasSubstr("the loss square must be f32[], not f32[4]"));
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include "cnntrain/base/error.h"
 #include "cnntrain/graph/update_rule.h"
 #include "graph/toy_ops.h"
+#include "support/errors.h"
 
 namespace cnntrain::test {
 namespace {
@@ -21,16 +22,6 @@ using graph::ValueId;
 using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
-
-template <typename Call> std::string error_of(ErrorKind kind, Call call) {
-    try {
-        call();
-    } catch (const Error& error) {
-        EXPECT_EQ(error.kind(), kind);
-        return error.what();
-    }
-    return "no error";
-}
 
 struct Chain {
     Graph graph{toy_ops()};
@@ -72,25 +63,25 @@ TEST(Graph, RefusesNodesWithTheirInputs) {
     const ValueId other = c.graph.add_input("other", {DType::bf16, {2, 3}});
     const std::int32_t values = c.graph.value_count();
     const auto add = [&] { c.graph.add_one(kAdd, NoAttrs{}, {c.x, other}, "unit1/add"); };
-    EXPECT_EQ(error_of(ErrorKind::usage, add), "unit1/add: add(f32[4], bf16[2, 3]): shapes differ");
+    EXPECT_EQ(message_of(ErrorKind::usage, add), "unit1/add: add(f32[4], bf16[2, 3]): shapes differ");
     EXPECT_EQ(c.graph.value_count(), values);
     EXPECT_TRUE(c.graph.value(other).users.empty());
 }
 
 TEST(Graph, RefusesDefects) {
     Chain c;
-    EXPECT_THAT(error_of(ErrorKind::internal, [&] { c.graph.add_moving_average("w", kVector, {}); }),
+    EXPECT_THAT(message_of(ErrorKind::internal, [&] { c.graph.add_moving_average("w", kVector, {}); }),
                 HasSubstr("named 'w'"));
-    EXPECT_THAT(error_of(ErrorKind::internal, [&] { c.graph.add_one(kSum, NoAttrs{}, {ValueId{99}}, "n"); }),
+    EXPECT_THAT(message_of(ErrorKind::internal, [&] { c.graph.add_one(kSum, NoAttrs{}, {ValueId{99}}, "n"); }),
                 HasSubstr("no value 99"));
-    EXPECT_THAT(error_of(ErrorKind::internal, [&] { static_cast<void>(c.graph.node(NodeId{})); }),
+    EXPECT_THAT(message_of(ErrorKind::internal, [&] { static_cast<void>(c.graph.node(NodeId{})); }),
                 HasSubstr("no node -1"));
-    EXPECT_THAT(error_of(ErrorKind::internal, [&] { c.graph.add_one(graph::OpKind::conv2d, NoAttrs{}, {c.x}, "n"); }),
+    EXPECT_THAT(message_of(ErrorKind::internal, [&] { c.graph.add_one(graph::OpKind::conv2d, NoAttrs{}, {c.x}, "n"); }),
                 HasSubstr("no entry"));
-    EXPECT_THAT(error_of(ErrorKind::internal, [&] { c.graph.add_one(kSplit, NoAttrs{}, {c.x}, "halves"); }),
+    EXPECT_THAT(message_of(ErrorKind::internal, [&] { c.graph.add_one(kSplit, NoAttrs{}, {c.x}, "halves"); }),
                 HasSubstr("halves has 2 outputs"));
     c.graph.mark_output("y", c.square);
-    EXPECT_THAT(error_of(ErrorKind::internal, [&] { c.graph.mark_output("y", c.x); }),
+    EXPECT_THAT(message_of(ErrorKind::internal, [&] { c.graph.mark_output("y", c.x); }),
                 HasSubstr("two outputs named 'y'"));
 }
 
@@ -100,19 +91,19 @@ TEST(Graph, VerifyFindsReadsOfALaterPhase) {
     const ValueId late = c.graph.add_one(kAdd, NoAttrs{}, {c.square, c.x}, "late");
     c.graph.set_phase(Phase::forward);
     c.graph.add_one(kSum, NoAttrs{}, {late}, "early");
-    EXPECT_THAT(error_of(ErrorKind::internal, [&] { c.graph.verify(); }),
+    EXPECT_THAT(message_of(ErrorKind::internal, [&] { c.graph.verify(); }),
                 HasSubstr("early: reads late, which a later phase computes"));
 }
 
 TEST(Graph, VerifyFindsMutationsWhereNoneMayBe) {
     Chain early;
     early.graph.add(kStep, NoAttrs{}, {early.w, early.square}, "early");
-    EXPECT_THAT(error_of(ErrorKind::internal, [&] { early.graph.verify(); }),
+    EXPECT_THAT(message_of(ErrorKind::internal, [&] { early.graph.verify(); }),
                 HasSubstr("overwrites an input outside the update phase"));
     Chain wrong;
     wrong.graph.set_phase(Phase::update);
     wrong.graph.add(kStep, NoAttrs{}, {wrong.x, wrong.square}, "wrong");
-    EXPECT_THAT(error_of(ErrorKind::internal, [&] { wrong.graph.verify(); }),
+    EXPECT_THAT(message_of(ErrorKind::internal, [&] { wrong.graph.verify(); }),
                 HasSubstr("overwrites x, which is no variable"));
     Chain right;
     right.graph.set_phase(Phase::update);
@@ -128,7 +119,7 @@ TEST(Graph, VerifyFindsChangedShapeRules) {
     table[static_cast<std::size_t>(kSum)].infer = [](const graph::Attrs&, std::span<const TensorDesc>) {
         return std::vector<TensorDesc>{kVector};
     };
-    EXPECT_THAT(error_of(ErrorKind::internal, [&] { graph.verify(); }),
+    EXPECT_THAT(message_of(ErrorKind::internal, [&] { graph.verify(); }),
                 HasSubstr("sum: is f32[], its op makes f32[4]"));
 }
 

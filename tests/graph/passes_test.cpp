@@ -7,6 +7,8 @@
 #include "cnntrain/base/error.h"
 #include "cnntrain/ops/op_table.h"
 #include "graph/toy_ops.h"
+#include "support/errors.h"
+#include "support/toy_graph.h"
 
 namespace cnntrain::test {
 namespace {
@@ -39,17 +41,14 @@ std::vector<std::string> node_names(const Graph& graph) {
 }
 
 /// x -> norm -> (+ x ->) relu, with the parts at hand for spoiling the pattern.
-struct NormNet {
-    Graph graph{ops::op_table()};
-    ValueId x = graph.add_input("images", kImage);
-    ValueId gamma = graph.add_parameter("gamma", kChannelVector, {});
-    ValueId beta = graph.add_parameter("beta", kChannelVector, {});
+struct NormNet : ToyGraph {
+    ValueId x = input("images", kImage.shape);
+    ValueId gamma = parameter("gamma", kChannelVector.shape);
+    ValueId beta = parameter("beta", kChannelVector.shape);
     std::vector<ValueId> norm = graph.add(OpKind::batch_norm, graph::NormAttrs{}, {x, gamma, beta}, "norm");
 
-    ValueId relu(ValueId value) {
-        return graph.add_one(OpKind::activation, graph::ActivationAttrs{Activation::relu}, {value}, "relu");
-    }
-    ValueId add(ValueId a, ValueId b) { return graph.add_one(OpKind::add, NoAttrs{}, {a, b}, "add"); }
+    ValueId relu(ValueId value) { return activation(value, "relu"); }
+    ValueId add(ValueId a, ValueId b) { return sum(a, b, "add"); }
 };
 
 const Node& only_node(const Graph& graph) {
@@ -92,9 +91,7 @@ TEST(FuseNormActivation, OfTwoNormsOneBecomesTheResidual) {
 }
 
 TEST(FuseNormActivation, TakesSwishInButNotBehindAnAddition) {
-    const auto swish = [](NormNet& net, ValueId x) {
-        return net.graph.add_one(OpKind::activation, graph::ActivationAttrs{Activation::swish}, {x}, "swish");
-    };
+    const auto swish = [](NormNet& net, ValueId x) { return net.activation(x, "swish", Activation::swish); };
     NormNet plain;
     plain.graph.mark_output("y", swish(plain, plain.norm[0]));
     const Graph fused = graph::run_passes(plain.graph, kTrainingPasses);
@@ -195,19 +192,18 @@ TEST(FuseNormActivation, MovesUpdatesOutOfTheWay) {
 }
 
 /// conv -> batch_norm_inference (+ x) (relu), the weight through a cast.
-struct InferenceNet {
-    Graph graph{ops::op_table()};
-    ValueId x = graph.add_input("images", {DType::bf16, {2, 4, 4, 8}});
-    ValueId weight = graph.add_parameter("weight", {DType::f32, {1, 1, 8, 8}}, {});
+struct InferenceNet : ToyGraph {
+    ValueId x = input("images", kImage.shape, DType::bf16);
+    ValueId weight = parameter("weight", {1, 1, 8, 8});
     std::vector<ValueId> vectors;
     ValueId conv;
 
     InferenceNet() {
         for (const char* name : {"gamma", "beta"})
-            vectors.push_back(graph.add_parameter(name, kChannelVector, {}));
+            vectors.push_back(parameter(name, kChannelVector.shape));
         for (const char* name : {"mean", "variance"})
             vectors.push_back(graph.add_moving_average(name, kChannelVector, {}));
-        const ValueId half = graph.add_one(OpKind::cast, graph::CastAttrs{DType::bf16}, {weight}, "cast");
+        const ValueId half = cast(weight, DType::bf16, "cast");
         conv = graph.add_one(OpKind::conv2d, graph::ConvAttrs{}, {x, half}, "conv");
     }
     ValueId norm(ValueId value) {
@@ -218,9 +214,7 @@ struct InferenceNet {
 
 TEST(FoldInferenceNorms, LeavesOneConvolution) {
     InferenceNet net;
-    const ValueId sum = net.graph.add_one(OpKind::add, NoAttrs{}, {net.x, net.norm(net.conv)}, "add");
-    net.graph.mark_output(
-        "y", net.graph.add_one(OpKind::activation, graph::ActivationAttrs{Activation::relu}, {sum}, "relu"));
+    net.graph.mark_output("y", net.activation(net.sum(net.x, net.norm(net.conv), "add"), "relu"));
     const Graph folded = graph::run_passes(net.graph, kEvaluationPasses);
     EXPECT_THAT(node_names(folded), ElementsAre("conv/folded_weight", "conv/folded_bias", "conv"));
     const Node& fold = folded.node(NodeId{0});
@@ -234,9 +228,8 @@ TEST(FoldInferenceNorms, LeavesOneConvolution) {
 TEST(FoldInferenceNorms, TakesAdditionAndSwishIn) {
     for (const bool activated : {false, true}) {
         InferenceNet net;
-        ValueId y = net.graph.add_one(OpKind::add, NoAttrs{}, {net.norm(net.conv), net.x}, "add");
-        if (activated)
-            y = net.graph.add_one(OpKind::activation, graph::ActivationAttrs{Activation::swish}, {y}, "swish");
+        ValueId y = net.sum(net.norm(net.conv), net.x, "add");
+        if (activated) y = net.activation(y, "swish", Activation::swish);
         net.graph.mark_output("y", y);
         const Graph folded = graph::run_passes(net.graph, kEvaluationPasses);
         EXPECT_THAT(node_names(folded), ElementsAre("conv/folded_weight", "conv/folded_bias", "conv"));
@@ -253,23 +246,20 @@ TEST(FoldInferenceNorms, LeavesConvolutionsWithOtherReaders) {
     EXPECT_THAT(node_names(graph::run_passes(net.graph, kEvaluationPasses)), ElementsAre("cast", "conv", "norm"));
 }
 
-struct GradientNet {
-    Graph graph{ops::op_table()};
-    ValueId x = graph.add_input("images", kImage);
+struct GradientNet : ToyGraph {
+    ValueId x = input("images", kImage.shape);
     std::vector<ValueId> vectors;
-    ValueId sum;
+    ValueId total;
 
     GradientNet() {
-        for (const char* name : {"gamma", "beta", "mean", "variance"}) {
-            vectors.push_back(graph.add_parameter(name, kChannelVector, {}));
-        }
+        for (const char* name : {"gamma", "beta", "mean", "variance"})
+            vectors.push_back(parameter(name, kChannelVector.shape));
         graph.set_phase(Phase::backward);
-        const ValueId first = graph.add_one(OpKind::activation, graph::ActivationAttrs{Activation::relu}, {x}, "first");
-        sum = graph.add_one(OpKind::add, NoAttrs{}, {first, x}, "sum");
+        total = sum(activation(x, "first"), x, "sum");
     }
     void norm_gradient() {
         const auto results = graph.add(OpKind::batch_norm_grad, graph::NormAttrs{},
-                                       {x, vectors[0], vectors[1], vectors[2], vectors[3], sum}, "gradient");
+                                       {x, vectors[0], vectors[1], vectors[2], vectors[3], total}, "gradient");
         graph.mark_output("dx", results[0]);
     }
 };
@@ -289,7 +279,7 @@ TEST(FuseGradientSums, MovesTheSumIntoTheNorm) {
 TEST(FuseGradientSums, LeavesSumsWithOtherReaders) {
     GradientNet net;
     net.norm_gradient();
-    net.graph.mark_output("sum", net.sum);
+    net.graph.mark_output("sum", net.total);
     EXPECT_EQ(graph::run_passes(net.graph, kBackwardPasses).node_count(), 3);
 }
 
@@ -346,13 +336,8 @@ TEST(Passes, ABrokenOneIsNamed) {
                                }};
     Graph graph(toy_ops());
     graph.add_parameter("w", kVector, {});
-    try {
-        graph::run_passes(graph, std::span(&breaking, 1));
-        FAIL();
-    } catch (const Error& error) {
-        EXPECT_THAT(error.what(),
-                    HasSubstr("after the pass breaking: graph: step: overwrites an input outside the update phase"));
-    }
+    EXPECT_THAT(message_of(ErrorKind::internal, [&] { graph::run_passes(graph, std::span(&breaking, 1)); }),
+                HasSubstr("after the pass breaking: graph: step: overwrites an input outside the update phase"));
 }
 
 }  // namespace

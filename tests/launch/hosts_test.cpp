@@ -3,11 +3,12 @@
 
 #include <gmock/gmock.h>
 
-#include "launch/fixtures.h"
+#include "support/errors.h"
 
 namespace cnntrain::launch {
 namespace {
 
+using test::message_of;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -20,7 +21,7 @@ TEST(Hosts, ListsAreExpanded) {
 
 TEST(Hosts, MalformedListsAreRefused) {
     for (const char* list : {"a[0-2", "a]0[", "a[2-1]", "a[x]", "a[]", "a[0-99999999]", "a[1,2,]"})
-        EXPECT_THAT(error_of([&] { expand_hosts(list); }), HasSubstr(list));
+        EXPECT_THAT(message_of(ErrorKind::usage, [&] { expand_hosts(list); }), HasSubstr(list));
 }
 
 TEST(Hosts, FilesHaveOneALine) {
@@ -46,8 +47,13 @@ TEST(Networks, AreInterfacesOrSubnets) {
         EXPECT_EQ(why_no_networks(list), "") << list;
     EXPECT_THAT(why_no_networks("xxx.xxx.xxx.0/24"), HasSubstr("placeholder"));
     EXPECT_THAT(why_no_networks("$TCP_IF_INCLUDE"), HasSubstr("not set"));
-    for (const char* list : {"10.1.2/24", "10.1.2.0/33", "10.1.2.0/x", "10.1.2.0/24,a/b"})
+    for (const char* list :
+         {"10.1.2/24", "10.1.2.0/33", "10.1.2.0/x", "10.1.2.0/24,a/b", "999.1.2.0/24", "999.1.2.3", "10.1.2.0"}) {
         EXPECT_THAT(why_no_networks(list), HasSubstr("10.1.2.0/24")) << list;
+        EXPECT_THAT(why_malformed_networks(list), HasSubstr("10.1.2.0/24")) << list;
+    }
+    for (const char* list : {"eth0", "xxx.xxx.xxx.0/24", "$TCP_IF_INCLUDE"})
+        EXPECT_EQ(why_malformed_networks(list), "") << list;
 }
 
 }  // namespace

@@ -5,11 +5,12 @@
 
 #include "cnntrain/launch/poprun.h"
 #include "cnntrain/launch/words.h"
-#include "launch/fixtures.h"
+#include "support/errors.h"
 
 namespace cnntrain::launch {
 namespace {
 
+using test::message_of;
 using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::ElementsAre;
@@ -44,7 +45,7 @@ std::string mpirun(const std::string& line, const Machine& on = machine()) {
 }
 
 std::string mistake(const std::string& line, const Machine& on = machine()) {
-    return error_of([&] { plan(line, on); });
+    return message_of(ErrorKind::usage, [&] { plan(line, on); });
 }
 
 std::string obstacle(const Plan& plan, int exit_code) {
@@ -172,6 +173,10 @@ TEST(Networks, AreChosenBetweenHostsOnly) {
         plan("--host a --host-subnet 10.1.0.0/16 sh").global_args,
         ElementsAre("--mca", "oob_tcp_if_include", "10.1.0.0/16", "--mca", "btl_tcp_if_include", "10.1.0.0/16"));
     EXPECT_THAT(plan("--host a --mpi-global-args '--mca btl_tcp_if_include eth0' sh").global_args, Contains("eth0"));
+    for (const std::string host : {"", "--host here ", "--host a "}) {
+        EXPECT_THAT(mistake(host + "--host-subnet 999.1.2.0/24 sh"), HasSubstr("--host-subnet: '999.1.2.0/24'"));
+        EXPECT_THAT(mistake(host + "--mpi-local-args '--mca btl_tcp_if_include 999.1.2.3' sh"), HasSubstr("--mca"));
+    }
 }
 
 TEST(Numbers, MustFitEachOther) {

@@ -3,11 +3,12 @@
 
 #include "cnntrain/launch/poprun.h"
 #include "cnntrain/launch/words.h"
-#include "launch/fixtures.h"
+#include "support/errors.h"
 
 namespace cnntrain::launch {
 namespace {
 
+using test::message_of;
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -18,7 +19,7 @@ class PoprunLine : public ::testing::Test {
 protected:
     PoprunRequest parse(const std::string& line) { return parse_poprun(split_words(line), files_); }
     std::string mistake(const std::string& line) {
-        return error_of([&] { parse(line); });
+        return message_of(ErrorKind::usage, [&] { parse(line); });
     }
     MemoryFiles files_;
 };
@@ -119,6 +120,12 @@ TEST_F(PoprunLine, StringsForMpirunAreSplitAndAdded) {
         parse(R"(--mpi-global-args=" --mca a b" --mpi-global-args "--x 'y z'" --mpi-local-args="-x A" x)");
     EXPECT_THAT(request.global_args, ElementsAre("--mca", "a", "b", "--x", "y z"));
     EXPECT_THAT(request.local_args, ElementsAre("-x", "A"));
+    for (const std::string option : {"--mpi-global-args", "--mpi-local-args"}) {
+        const std::string message = message_of(ErrorKind::usage, [&] {
+            parse_poprun({option, "--mca 'a", "x"}, files_);
+        });
+        EXPECT_THAT(message, AllOf(HasSubstr("--mca 'a"), HasSubstr("never closed")));
+    }
 }
 
 TEST_F(PoprunLine, LineBreaksOfDocumentsAreWhiteSpace) {
@@ -155,19 +162,19 @@ TEST_F(PoprunLine, AProgramIsNeeded) {
 }
 
 TEST_F(PoprunLine, HostsMayComeFromAFile) {
-    files_.write_text("hosts", "a slots=2\nb\n");
+    write_text(files_, "hosts", "a slots=2\nb\n");
     EXPECT_THAT(parse("--hostfile hosts x").hosts, ElementsAre("a", "b"));
     EXPECT_THAT(mistake("--hostfile hosts --host c x"), HasSubstr("choose one"));
-    files_.write_text("none", "# nobody\n");
+    write_text(files_, "none", "# nobody\n");
     EXPECT_THAT(mistake("--hostfile none x"), HasSubstr("names no host"));
-    EXPECT_THAT(error_of([&] { parse("--hostfile missing x"); }, ErrorKind::data), HasSubstr("missing"));
+    EXPECT_THAT(message_of(ErrorKind::data, [&] { parse("--hostfile missing x"); }), HasSubstr("missing"));
 }
 
 TEST_F(PoprunLine, SettingsComeFromAFileAndTheLineWins) {
-    files_.write_text("settings.yml",
-                      "num-instances: 4\nnum-replicas: 8\nverbose: yes\nhost: a,b\nmpi-local-args: ['-x A', '-x B']\n"
-                      "numa-aware: no\nvipu-partition: p\n");
-    files_.write_text("f", "c\n");
+    write_text(files_, "settings.yml",
+               "num-instances: 4\nnum-replicas: 8\nverbose: yes\nhost: a,b\nmpi-local-args: ['-x A', '-x B']\n"
+               "numa-aware: no\nvipu-partition: p\n");
+    write_text(files_, "f", "c\n");
     const PoprunRequest request = parse("--num-replicas 16 --hostfile f --import-config settings.yml x");
     EXPECT_THAT(request.hosts, ElementsAre("c"));
     EXPECT_EQ(request.instances, 4);
@@ -180,7 +187,7 @@ TEST_F(PoprunLine, SettingsComeFromAFileAndTheLineWins) {
 
 TEST_F(PoprunLine, MistakesInAFileOfSettingsAreNamed) {
     const auto mistake_in = [&](const std::string& text) {
-        files_.write_text("s.yml", text);
+        write_text(files_, "s.yml", text);
         return mistake("--import-config s.yml x");
     };
     EXPECT_THAT(mistake_in("num-instance: 4"), AllOf(HasSubstr("s.yml"), HasSubstr("did you mean num-instances?")));
@@ -208,12 +215,12 @@ TEST_F(PoprunLine, ExportedSettingsAreReadBackAsTheyWere) {
 }
 
 TEST_F(PoprunLine, AnExportReplacesAFileOnlyWhenAsked) {
-    files_.write_text("out.yml", "mine");
-    EXPECT_THAT(error_of([&] { export_settings(parse("--export-config out.yml x"), files_); }),
+    write_text(files_, "out.yml", "mine");
+    EXPECT_THAT(message_of(ErrorKind::usage, [&] { export_settings(parse("--export-config out.yml x"), files_); }),
                 HasSubstr("--overwrite-config yes"));
-    EXPECT_EQ(files_.read_text("out.yml"), "mine");
+    EXPECT_EQ(read_text(files_, "out.yml"), "mine");
     export_settings(parse("--num-instances 2 --export-config out.yml --overwrite-config 1 x"), files_);
-    EXPECT_EQ(files_.read_text("out.yml"), "num-instances: \"2\"\n");
+    EXPECT_EQ(read_text(files_, "out.yml"), "num-instances: \"2\"\n");
 }
 
 TEST_F(PoprunLine, HelpNamesEveryOption) {

@@ -9,11 +9,12 @@
 #include <cstdio>
 #include <thread>
 
-#include "launch/fixtures.h"
+#include "support/errors.h"
 
 namespace cnntrain::launch {
 namespace {
 
+using test::message_of;
 using ::testing::HasSubstr;
 
 ProcessRequest shell(const std::string& script) {
@@ -256,11 +257,11 @@ TEST(Process, ALeaderThatStaysBehindItsOwnIsEnded) {
 TEST(Process, WhatCannotBeStartedIsNamed) {
     ProcessRequest request = shell("");
     request.words = {"no-such-program"};
-    EXPECT_THAT(error_of([&] { run_process(request); }, ErrorKind::data),
+    EXPECT_THAT(message_of(ErrorKind::data, [&] { run_process(request); }),
                 HasSubstr("no-such-program: there is no such program"));
     request = shell("true");
     request.folder = "/no/such/folder";
-    EXPECT_THAT(error_of([&] { run_process(request); }, ErrorKind::data), HasSubstr("/no/such/folder"));
+    EXPECT_THAT(message_of(ErrorKind::data, [&] { run_process(request); }), HasSubstr("/no/such/folder"));
 }
 
 }  // namespace

@@ -4,11 +4,12 @@
 #include <gmock/gmock.h>
 
 #include "cnntrain/launch/scripts.h"
-#include "launch/fixtures.h"
+#include "support/errors.h"
 
 namespace cnntrain::launch {
 namespace {
 
+using test::message_of;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -16,7 +17,7 @@ TEST(SplitWords, FollowsTheShell) {
     EXPECT_THAT(split_words("a  b\tc"), ElementsAre("a", "b", "c"));
     EXPECT_THAT(split_words(R"(--x="a b" 'c "d' "e 'f")"), ElementsAre("--x=a b", R"(c "d)", "e 'f"));
     EXPECT_THAT(split_words(R"(a\ b \--c '' "\"q\"")"), ElementsAre("a b", "--c", "", R"("q")"));
-    EXPECT_THAT(error_of([] { split_words("a 'b"); }, ErrorKind::data), HasSubstr("never closed"));
+    EXPECT_THAT(message_of(ErrorKind::data, [] { split_words("a 'b"); }), HasSubstr("never closed"));
 }
 
 TEST(Quoted, IsReadBackAsItWas) {

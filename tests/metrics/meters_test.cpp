@@ -7,9 +7,12 @@
 #include <vector>
 
 #include "cnntrain/base/error.h"
+#include "support/errors.h"
 
 namespace cnntrain::metrics {
 namespace {
+
+using test::kind_of;
 
 const std::vector<Column> kColumns = {{.name = "loss", .output = "loss"},
                                       {.name = "train_acc", .output = "correct", .scale = 100}};
@@ -118,12 +121,7 @@ TEST(Meters, DamagedStateIsADataError) {
     host_step(meters, 1, 1, 1);
     const std::string state = meters.state();
     for (const std::string& bad : std::vector<std::string>{"", "v9 1 2 3", state.substr(0, state.size() - 4), "v1 x"}) {
-        try {
-            meters.restore(bad);
-            ADD_FAILURE() << bad;
-        } catch (const Error& error) {
-            EXPECT_EQ(error.kind(), ErrorKind::data);
-        }
+        EXPECT_EQ(kind_of([&] { meters.restore(bad); }), ErrorKind::data) << bad;
     }
 }
 

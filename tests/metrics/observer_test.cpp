@@ -8,10 +8,12 @@
 #include "cnntrain/base/error.h"
 #include "cnntrain/metrics/csv_files.h"
 #include "cnntrain/metrics/text_reports.h"
+#include "support/errors.h"
 
 namespace cnntrain::metrics {
 namespace {
 
+using test::kind_of;
 using testing::StartsWith;
 
 /// Rows with two columns.
@@ -46,7 +48,22 @@ TEST_F(ReportTest, LinesGoToConsoleAndFile) {
     observers.console_line("only seen");
     observers.line("two\nthree");
     EXPECT_EQ(console_.str(), "one\nonly seen\ntwo\nthree\n");
-    EXPECT_EQ(files_.read_text("/run/log.txt"), "one\ntwo\nthree\n");
+    EXPECT_EQ(read_text(files_, "/run/log.txt"), "one\ntwo\nthree\n");
+}
+
+TEST_F(ReportTest, LinesMayHaveAPrefix) {
+    Observers observers;
+    observers.add(std::make_unique<Console>(console_, 0, [] { return std::string("now: "); }));
+    observers.add(std::make_unique<LogFile>(files_, "/run", [] { return std::string("then: "); }));
+    observers.line("\none\n\ntwo\n");
+    observers.row(row(kTraining, "a", 97));
+    EXPECT_EQ(console_.str(), "\nnow: one\n\nnow: two\n\nnow: training of a\n");
+    EXPECT_EQ(read_text(files_, "/run/log.txt"), "\nthen: one\n\nthen: two\n\nthen: training of a\n");
+}
+
+TEST(DatedPrefix, HasMillisecondsInSixDigits) {
+    EXPECT_THAT(dated_prefix(), testing::MatchesRegex("20[0-9][0-9]-[01][0-9]-[0-3][0-9] [0-2][0-9]:[0-5][0-9]:"
+                                                      "[0-6][0-9]\\.000[0-9][0-9][0-9]: I "));
 }
 
 TEST_F(ReportTest, RowsArePrintedAndKept) {
@@ -55,9 +72,9 @@ TEST_F(ReportTest, RowsArePrintedAndKept) {
     observers.row(row(kTraining, "b", 194));
     observers.row(row(kValidation, "ckpt-194"));
     EXPECT_EQ(console_.str(), "training of a\ntraining of b\nvalidation of ckpt-194\n");
-    EXPECT_EQ(files_.read_text("/run/log.txt"), console_.str());
-    EXPECT_EQ(files_.read_text("/run/training.csv"), kHeader + "a,97\r\nb,194\r\n");
-    EXPECT_EQ(files_.read_text("/run/validation.csv"), kHeader + "ckpt-194,0\r\n");
+    EXPECT_EQ(read_text(files_, "/run/log.txt"), console_.str());
+    EXPECT_EQ(read_text(files_, "/run/training.csv"), kHeader + "a,97\r\nb,194\r\n");
+    EXPECT_EQ(read_text(files_, "/run/validation.csv"), kHeader + "ckpt-194,0\r\n");
 }
 
 TEST_F(ReportTest, CountsOfNansAreForOthers) {
@@ -73,25 +90,20 @@ TEST_F(ReportTest, AResumedRunAppendsWithoutAHeader) {
         observers.line("line");
         observers.row(row(kValidation, "ckpt-1", run));
     }
-    EXPECT_EQ(files_.read_text("/run/validation.csv"), kHeader + "ckpt-1,0\r\nckpt-1,1\r\n");
-    EXPECT_THAT(files_.read_text("/run/log.txt"), StartsWith("line\nvalidation"));
+    EXPECT_EQ(read_text(files_, "/run/validation.csv"), kHeader + "ckpt-1,0\r\nckpt-1,1\r\n");
+    EXPECT_THAT(read_text(files_, "/run/log.txt"), StartsWith("line\nvalidation"));
 }
 
 TEST_F(ReportTest, InferenceStandsInValidationCsvAndNotBesideOtherColumns) {
     Observers observers = reports();
     observers.row(row(kInference, "random"));
-    EXPECT_EQ(files_.read_text("/run/validation.csv"), kHeader + "random,0\r\n");
+    EXPECT_EQ(read_text(files_, "/run/validation.csv"), kHeader + "random,0\r\n");
     const Record other{kValidation, 0, {{"name", std::string("x")}}};
     for (const auto& tell : {&Observers::expect, &Observers::row}) {
-        try {
-            (observers.*tell)(other);
-            ADD_FAILURE() << "expected an error";
-        } catch (const Error& error) {
-            EXPECT_EQ(error.kind(), ErrorKind::usage);
-        }
+        EXPECT_EQ(kind_of([&] { (observers.*tell)(other); }), ErrorKind::usage);
     }
     EXPECT_NO_THROW(observers.expect(row(kValidation, "y")));
-    EXPECT_EQ(files_.read_text("/run/validation.csv"), kHeader + "random,0\r\n");
+    EXPECT_EQ(read_text(files_, "/run/validation.csv"), kHeader + "random,0\r\n");
 }
 
 TEST_F(ReportTest, AFileOfAnEarlierVersionGoesOnWithItsOwnColumns) {
@@ -100,11 +112,11 @@ TEST_F(ReportTest, AFileOfAnEarlierVersionGoesOnWithItsOwnColumns) {
     longer.later_fields = 1;
     reports().row(row(kValidation, "ckpt-1", 1));
     reports().row(longer);
-    EXPECT_EQ(files_.read_text("/run/validation.csv"), kHeader + "ckpt-1,1\r\nckpt-2,2\r\n");
+    EXPECT_EQ(read_text(files_, "/run/validation.csv"), kHeader + "ckpt-1,1\r\nckpt-2,2\r\n");
 
     files_.make_directories("/new");
     reports("/new").row(longer);
-    EXPECT_EQ(files_.read_text("/new/validation.csv"), "name,iteration,top5\r\nckpt-2,2,92.5\r\n");
+    EXPECT_EQ(read_text(files_, "/new/validation.csv"), "name,iteration,top5\r\nckpt-2,2,92.5\r\n");
     longer.later_fields = 0;
     EXPECT_THROW(reports().expect(longer), Error);
 }
@@ -123,7 +135,7 @@ TEST_F(ReportTest, TheInitialCheckpointIsForTheConsoleOnly) {
     observers.checkpoint_saved({0, "/run/ckpt-0", 0.25});
     observers.checkpoint_saved({9, "/run/ckpt-9", 0.25});
     EXPECT_EQ(console_.str(), "Saved initial checkpoint to /run/ckpt-0\nSaved checkpoint to /run/ckpt-9 in 0.250s\n");
-    EXPECT_EQ(files_.read_text("/run/log.txt"), "Saved checkpoint to /run/ckpt-9 in 0.250s\n");
+    EXPECT_EQ(read_text(files_, "/run/log.txt"), "Saved checkpoint to /run/ckpt-9 in 0.250s\n");
 }
 
 TEST_F(ReportTest, AFullDiskIsAStorageError) {
@@ -147,7 +159,7 @@ TEST_F(ReportTest, ProgressIsErasedBeforeALine) {
         EXPECT_EQ(console_.str(), text + erased + "line\n" + text);
     }
     EXPECT_EQ(console_.str(), text + erased + "line\n" + text + erased);
-    EXPECT_EQ(files_.read_text("/run/log.txt"), "line\n");
+    EXPECT_EQ(read_text(files_, "/run/log.txt"), "line\n");
 }
 
 TEST_F(ReportTest, ProgressNeverWraps) {

@@ -64,6 +64,16 @@ TEST(Rows, PlannedColumnsFollowTheWeightUpdates) {
     EXPECT_EQ(row.later_fields, 1);
 }
 
+TEST(Rows, ATaskMayNumberItsStepsItself) {
+    Columns columns = kColumns;
+    columns.position = [](const TrainingRow& row) { return Position{row.iteration - 1, 0.25}; };
+    const Record row = record(testing::training_row(), columns);
+    EXPECT_EQ(csv_row(row).substr(0, 13), "193,194,0.25,");
+    EXPECT_EQ(row.iteration, 194);
+    EXPECT_EQ(row.curve_step, 193);
+    EXPECT_EQ(record(testing::training_row(), kColumns).curve_step, std::nullopt);
+}
+
 TEST(Rows, CsvHasAllDigits) {
     EXPECT_EQ(csv_row(record(testing::training_row(), kColumns)),
               "97,194,0.12416,0.5,1.5,1.7254123456789012,40,36.4321,0.0123456789,2592.0000235,12.34");

@@ -84,7 +84,7 @@ struct Event {
 };
 
 std::vector<Event> read_events(const FileSystem& files, const std::string& path) {
-    const std::string text = files.read_text(path);
+    const std::string text = read_text(files, path);
     std::string_view bytes = text;
     std::vector<Event> events;
     while (!bytes.empty()) {
@@ -196,6 +196,31 @@ TEST_F(TensorBoardTest, ATaskMayDrawEveryHostStepAndNotTheRowsOfItsLog) {
     EXPECT_EQ(events[4].scalars.at("samples"), 24);
     EXPECT_EQ(events[4].scalars.at("training/loss_batch"), 1.25F);
     EXPECT_EQ(csv_header(record(training, columns)).find("samples"), std::string::npos);
+}
+
+TEST_F(TensorBoardTest, CurvesStandAtTheStepsThatATaskShows) {
+    Columns columns = kColumns;
+    columns.position = [](const TrainingRow& row) { return Position{row.iteration - 1, 0.5}; };
+    TensorBoardSettings resumed = settings();
+    resumed.resumed_at = 8;
+    TensorBoard board(files_, resumed);
+    TrainingRow training{.iteration = 8, .results = {{1.25, 0}, {0, 0}}};
+    board.row(record(training, columns));
+    const auto events = read_events(files_, "/run/events.out.tfevents.1700000000.host");
+    ASSERT_EQ(events.size(), 3U);
+    EXPECT_EQ(events[1].step, 7);  // what the run had drawn there before
+    EXPECT_EQ(events[2].step, 7);
+    EXPECT_EQ(events[2].scalars.at("training/epoch"), 0.5F);
+}
+
+TEST_F(TensorBoardTest, WeightAveragesHaveCurvesOfTheirOwn) {
+    TensorBoard board(files_, settings());
+    for (const char* name : {"ckpt-300", "weight_avg_N_5"})
+        board.row(record(ValidationRow{.name = name, .iteration = 300, .results = {75.5}}, kColumns));
+    const auto events = read_events(files_, "/run/events.out.tfevents.1700000000.host");
+    EXPECT_EQ(events[1].scalars.at("validation/val_acc"), 75.5F);
+    EXPECT_EQ(events[2].scalars.at("validation/weight_avg_N_5/val_acc"), 75.5F);
+    EXPECT_FALSE(events[2].scalars.contains("validation/val_acc"));
 }
 
 TEST_F(TensorBoardTest, ADistributionIsAHistogramAndANorm) {

@@ -13,11 +13,13 @@
 #include <stdexcept>
 
 #include "cnntrain/base/error.h"
+#include "support/errors.h"
 #include "support/temporary_folder.h"
 
 namespace cnntrain::metrics {
 namespace {
 
+using test::message_of;
 using testing::HasSubstr;
 
 class WandbTest : public testing::Test {
@@ -47,14 +49,9 @@ protected:
     }
 
     static void expect_refusal(const WandbSettings& settings, const std::vector<std::string>& parts) {
-        try {
-            const Wandb run(settings);
-            FAIL() << "expected an error";
-        } catch (const Error& error) {
-            EXPECT_EQ(error.kind(), ErrorKind::unsupported);
-            for (const std::string& part : parts)
-                EXPECT_THAT(error.what(), HasSubstr(part));
-        }
+        const std::string message = message_of(ErrorKind::unsupported, [&] { const Wandb run(settings); });
+        for (const std::string& part : parts)
+            EXPECT_THAT(message, HasSubstr(part));
     }
 
     test::TemporaryFolder folder_;

@@ -15,6 +15,7 @@
 #include "cnntrain/nn/bert.h"
 #include "cnntrain/nn/model.h"
 #include "cnntrain/ops/op_table.h"
+#include "support/errors.h"
 
 namespace cnntrain::nn {
 namespace {
@@ -23,6 +24,7 @@ using graph::Graph;
 using graph::OpKind;
 using graph::RefTensor;
 using graph::ValueId;
+using test::message_of;
 using testing::HasSubstr;
 
 BertSettings tiny() {
@@ -149,13 +151,7 @@ TEST(BertClassification, RefusesWhatDoesNotFit) {
     const auto refusal = [](const std::function<void(BertClassificationRequest&)>& change) -> std::string {
         BertClassificationRequest how = request(tiny());
         change(how);
-        try {
-            training(how);
-        } catch (const Error& error) {
-            EXPECT_EQ(error.kind(), ErrorKind::usage);
-            return error.what();
-        }
-        return "accepted";
+        return message_of(ErrorKind::usage, [&] { training(how); });
     };
     EXPECT_THAT(refusal([](auto& how) { how.classes = 1; }), HasSubstr("at least 2 classes"));
     EXPECT_THAT(refusal([](auto& how) { how.length = 7; }), HasSubstr("table of positions, which has 6"));

@@ -78,7 +78,7 @@ INSTANTIATE_TEST_SUITE_P(All, EfficientnetSizes, testing::ValuesIn(kSizes), [](c
 });
 
 TEST(EfficientnetSizesTable, IsCoveredByTheTest) {
-    for (const std::string& size : model_sizes(Family::efficientnet, DatasetKind::imagenet)) {
+    for (const std::string& size : model_sizes(Family::efficientnet, NetworkForm::large_images)) {
         EXPECT_TRUE(std::any_of(std::begin(kSizes), std::end(kSizes), [&](const SizeCase& c) {
             return c.size == size;
         })) << size;

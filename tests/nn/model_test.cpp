@@ -3,12 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <functional>
-
 #include "cnntrain/base/error.h"
 #include "cnntrain/graph/passes.h"
 #include "cnntrain/ops/op_table.h"
 #include "nn/requests.h"
+#include "support/errors.h"
 
 namespace cnntrain::nn {
 namespace {
@@ -17,23 +16,13 @@ using graph::Graph;
 using graph::OpKind;
 using graph::Role;
 using graph::ValueId;
+using test::message_of;
 using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-std::string usage_error(const std::function<void()>& action) {
-    try {
-        action();
-    } catch (const Error& error) {
-        EXPECT_EQ(error.kind(), ErrorKind::usage) << error.what();
-        return error.what();
-    }
-    ADD_FAILURE() << "nothing was thrown";
-    return "";
-}
-
 std::string build_error(const BuildRequest& request) {
-    return usage_error([&] { build_training(request, ops::op_table()); });
+    return message_of(ErrorKind::usage, [&] { build_training(request, ops::op_table()); });
 }
 
 NumericsSettings numerics(DType compute, DType parameters) {
@@ -52,10 +41,10 @@ const graph::Node& node_named(const Graph& graph, const std::string& name) {
 
 TEST(ModelTable, UnknownSizeListsTheLegalOnes) {
     EXPECT_THAT(build_error(imagenet_request("51")),
-                AllOf(HasSubstr("imagenet has no size '51'"), HasSubstr("10, 14, 18, 26, 34, 50, 101, 152"),
-                      HasSubstr("did you mean '50'?")));
+                AllOf(HasSubstr("resnet for large images has no size '51'"),
+                      HasSubstr("10, 14, 18, 26, 34, 50, 101, 152"), HasSubstr("did you mean '50'?")));
     EXPECT_THAT(build_error(cifar_request("50")), HasSubstr("56, 56b, 65, 110"));
-    EXPECT_THAT(usage_error([] { split_points(cifar_request("9").model); }), HasSubstr("no size '9'"));
+    EXPECT_THAT(message_of(ErrorKind::usage, [] { split_points(cifar_request("9").model); }), HasSubstr("no size '9'"));
 }
 
 TEST(ModelRequest, RefusesImagesThatDoNotFit) {

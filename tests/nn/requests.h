@@ -19,7 +19,7 @@ inline BuildRequest cifar_request(const std::string& size, std::int64_t batch = 
     BuildRequest request;
     request.model.size = size;
     request.model.groups = 16;
-    request.model.dataset = DatasetKind::cifar;
+    request.model.form = NetworkForm::small_images;
     request.model.classes = 10;
     request.model.image_size = 32;
     request.input.images = {DType::f32, {batch, 32, 32, 3}};

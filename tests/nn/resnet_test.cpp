@@ -17,29 +17,29 @@ using testing::Contains;
 using testing::ElementsAre;
 
 struct SizeCase {
-    DatasetKind dataset;
+    NetworkForm form;
     const char* size;
     std::int64_t classes;
     std::int64_t parameters;
 };
 
-constexpr DatasetKind kImagenet = DatasetKind::imagenet;
-constexpr DatasetKind kCifar = DatasetKind::cifar;
+constexpr NetworkForm kLarge = NetworkForm::large_images;
+constexpr NetworkForm kSmall = NetworkForm::small_images;
 
 // From the published description: the two-conv nets for ImageNet keep the identity in their first unit.
 const SizeCase kSizes[] = {
-    {kImagenet, "10", 1000, 5418792},   {kImagenet, "14", 1000, 10064936},  {kImagenet, "18", 1000, 11689512},
-    {kImagenet, "26", 1000, 15995176},  {kImagenet, "34", 1000, 21797672},  {kImagenet, "50", 1000, 25557032},
-    {kImagenet, "101", 1000, 44549160}, {kImagenet, "152", 1000, 60192808}, {kCifar, "8", 10, 75290},
-    {kCifar, "11", 10, 127642},         {kCifar, "14", 10, 172506},         {kCifar, "20", 10, 269722},
-    {kCifar, "29", 10, 313114},         {kCifar, "32", 10, 464154},         {kCifar, "38", 10, 405850},
-    {kCifar, "44", 10, 658586},         {kCifar, "47", 10, 498586},         {kCifar, "56", 10, 853018},
-    {kCifar, "56b", 10, 591322},        {kCifar, "65", 10, 684058},         {kCifar, "110", 10, 1727962},
-    {kCifar, "20", 100, 275572},        {kCifar, "56b", 100, 614452},
+    {kLarge, "10", 1000, 5418792},   {kLarge, "14", 1000, 10064936},  {kLarge, "18", 1000, 11689512},
+    {kLarge, "26", 1000, 15995176},  {kLarge, "34", 1000, 21797672},  {kLarge, "50", 1000, 25557032},
+    {kLarge, "101", 1000, 44549160}, {kLarge, "152", 1000, 60192808}, {kSmall, "8", 10, 75290},
+    {kSmall, "11", 10, 127642},      {kSmall, "14", 10, 172506},      {kSmall, "20", 10, 269722},
+    {kSmall, "29", 10, 313114},      {kSmall, "32", 10, 464154},      {kSmall, "38", 10, 405850},
+    {kSmall, "44", 10, 658586},      {kSmall, "47", 10, 498586},      {kSmall, "56", 10, 853018},
+    {kSmall, "56b", 10, 591322},     {kSmall, "65", 10, 684058},      {kSmall, "110", 10, 1727962},
+    {kSmall, "20", 100, 275572},     {kSmall, "56b", 100, 614452},
 };
 
 BuildRequest request_for(const SizeCase& c) {
-    BuildRequest request = c.dataset == kImagenet ? imagenet_request(c.size) : cifar_request(c.size);
+    BuildRequest request = c.form == kLarge ? imagenet_request(c.size) : cifar_request(c.size);
     request.model.classes = c.classes;
     return request;
 }
@@ -58,15 +58,15 @@ TEST_P(ResnetSizes, HaveTheirParameterCountWithEitherNorm) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, ResnetSizes, testing::ValuesIn(kSizes), [](const auto& test) {
-    return (test.param.dataset == kImagenet ? "imagenet" : "cifar" + std::to_string(test.param.classes)) +
-           std::string("_") + test.param.size;
+    return (test.param.form == kLarge ? "imagenet" : "cifar" + std::to_string(test.param.classes)) + std::string("_") +
+           test.param.size;
 });
 
 TEST(ResnetSizesTable, IsCoveredByTheTest) {
-    for (const DatasetKind dataset : {kImagenet, kCifar}) {
-        for (const std::string& size : model_sizes(Family::resnet, dataset)) {
+    for (const NetworkForm form : {kLarge, kSmall}) {
+        for (const std::string& size : model_sizes(Family::resnet, form)) {
             EXPECT_TRUE(std::any_of(std::begin(kSizes), std::end(kSizes), [&](const SizeCase& c) {
-                return c.dataset == dataset && c.size == size;
+                return c.form == form && c.size == size;
             })) << size;
         }
     }

@@ -4,27 +4,27 @@
 #include <gtest/gtest.h>
 
 #include "cnntrain/base/error.h"
-#include "cnntrain/ops/op_table.h"
+#include "support/errors.h"
+#include "support/toy_graph.h"
 
 namespace cnntrain::optim {
 namespace {
 
-using graph::Graph;
 using graph::OpKind;
 using graph::ValueId;
+using test::message_of;
 using testing::HasSubstr;
 
-/// Two dense layers in two stages, a batch norm between, and a loss.
-struct SmallModel {
-    SmallModel() : graph(ops::op_table()) {
-        const ValueId images = graph.add_input("images", {DType::f32, {4, 1, 1, 3}});
-        const ValueId labels = graph.add_input("labels", {DType::i32, {4}});
+/// A batch norm and, in a second stage, a dense layer and a loss.
+struct SmallModel : test::ToyGraph {
+    SmallModel() {
+        const ValueId images = input("images", {4, 1, 1, 3});
         const ValueId gamma = graph.add_parameter("all/bn/gamma", {DType::f32, {3}}, {.value = 1});
-        const ValueId beta = graph.add_parameter("all/bn/beta", {DType::f32, {3}}, {});
+        const ValueId beta = parameter("all/bn/beta", {3});
         moving_mean = graph.add_moving_average("all/bn/moving_mean", {DType::f32, {3}}, {});
         moving_variance = graph.add_moving_average("all/bn/moving_variance", {DType::f32, {3}}, {.value = 1});
         const ValueId weight = graph.add_parameter("all/dense/weight", {DType::bf16, {3, 2}}, {});
-        const ValueId bias = graph.add_parameter("all/dense/bias", {DType::f32, {2}}, {});
+        const ValueId bias = parameter("all/dense/bias", {2});
 
         const auto normed = graph.add(OpKind::batch_norm, graph::NormAttrs{}, {images, gamma, beta}, "norm");
         batch_mean = normed[1];
@@ -32,10 +32,9 @@ struct SmallModel {
         graph.set_followed(moving_mean, batch_mean, 1);
         graph.set_followed(moving_variance, batch_variance, 1.25);
         graph.set_stage(graph::StageId{1});
-        const ValueId pooled = graph.add_one(OpKind::global_average_pool, graph::NoAttrs{}, {normed[0]}, "pool");
-        const ValueId cast = graph.add_one(OpKind::cast, graph::CastAttrs{DType::f32}, {weight}, "cast");
-        const ValueId logits = graph.add_one(OpKind::dense, graph::DenseAttrs{}, {pooled, cast, bias}, "logits");
-        loss = graph.add(OpKind::softmax_cross_entropy, graph::SoftmaxAttrs{}, {logits, labels}, "loss")[0];
+        const ValueId pooled = average_pool(normed[0]);
+        const ValueId full = cast(weight, DType::f32, "cast");
+        loss = cross_entropy(graph.add_one(OpKind::dense, graph::DenseAttrs{}, {pooled, full, bias}, "logits"));
         graph.set_stage(graph::StageId{0});
     }
 
@@ -63,13 +62,12 @@ struct SmallModel {
         return nullptr;
     }
 
-    Graph graph;
     ValueId moving_mean, moving_variance, batch_mean, batch_variance, loss;
 };
 
 UpdateSettings momentum() {
     UpdateSettings settings;
-    settings.kind = optim::Optimiser::momentum;
+    settings.rule = graph::UpdateRule::momentum;
     settings.momentum = 0.9;
     settings.weight_decay = 1e-4;
     settings.weight_decay_exclude = {"beta", "gamma"};
@@ -82,7 +80,7 @@ UpdateSettings momentum() {
 TEST(AppendUpdate, SgdHasNoSlots) {
     SmallModel model;
     UpdateSettings settings = momentum();
-    settings.kind = optim::Optimiser::sgd;
+    settings.rule = graph::UpdateRule::sgd;
     model.append(settings);
     EXPECT_EQ(model.updates().size(), 6u);
     EXPECT_EQ(model.graph.values_with_role(graph::Role::slot).size(), 0u);
@@ -150,19 +148,17 @@ TEST(AppendUpdate, TheVariableFilterFreezesTheRest) {
 
 TEST(AppendUpdate, AFilterThatMatchesNothingIsAnError) {
     const SmallModel model;
-    try {
-        trainable_parameters(model.graph, {"conv", "stem"});
-        FAIL();
-    } catch (const Error& error) {
-        EXPECT_EQ(error.kind(), ErrorKind::usage);
-        EXPECT_THAT(error.what(), HasSubstr("'conv' 'stem'"));
-    }
+    EXPECT_THAT(message_of(ErrorKind::usage,
+                           [&] {
+                               trainable_parameters(model.graph, {"conv", "stem"});
+                           }),
+                HasSubstr("'conv' 'stem'"));
 }
 
 TEST(AppendUpdate, RmsPropTakesTheLossScalingOutOfTheGradient) {
     SmallModel model;
     UpdateSettings settings = momentum();
-    settings.kind = optim::Optimiser::rmsprop;
+    settings.rule = graph::UpdateRule::rmsprop;
     settings.mean_square_decay = 0.95;
     settings.rmsprop_epsilon = 0.01;
     model.append(settings);
@@ -184,7 +180,7 @@ TEST(AppendUpdate, RmsPropTakesTheLossScalingOutOfTheGradient) {
 TEST(AppendUpdate, LarsSkipsByName) {
     SmallModel model;
     UpdateSettings settings = momentum();
-    settings.kind = optim::Optimiser::lars;
+    settings.rule = graph::UpdateRule::lars;
     settings.weight_decay = 0.5;
     settings.lars = {0.01, 5e-5, 1e-6, {"beta", "gamma", "bias"}};
     model.append(settings);
@@ -201,18 +197,16 @@ TEST(AppendUpdate, LarsSkipsByName) {
 }
 
 /// An activation with a proxy in the second stage, and its loss.
-struct ProxyModel {
-    explicit ProxyModel(DType stored) : graph(ops::op_table()) {
-        const ValueId images = graph.add_input("images", {DType::f32, {4, 1, 1, 2}});
-        const ValueId labels = graph.add_input("labels", {DType::i32, {4}});
-        const ValueId proxy = graph.add_parameter("all/proxy", {stored, {6, 1, 1, 2}}, {});
+struct ProxyModel : test::ToyGraph {
+    explicit ProxyModel(DType stored) : ToyGraph(stored) {
+        const ValueId images = input("images", {4, 1, 1, 2});
+        const ValueId proxy = parameter("all/proxy", {6, 1, 1, 2});
         graph.set_stage(graph::StageId{1});
         const auto rows = graph.add(OpKind::proxy_norm_rows, attrs, {proxy}, "all/proxy/rows");
         const auto normed = graph.add(OpKind::batch_norm, graph::NormAttrs{}, {images, rows[1], rows[0]}, "norm");
         const ValueId x =
             graph.add_one(OpKind::standardise, graph::StandardiseAttrs{}, {normed[0], rows[2], rows[3]}, "x");
-        const ValueId pooled = graph.add_one(OpKind::global_average_pool, graph::NoAttrs{}, {x}, "pool");
-        loss = graph.add(OpKind::softmax_cross_entropy, graph::SoftmaxAttrs{}, {pooled, labels}, "loss")[0];
+        loss = cross_entropy(average_pool(x));
         graph.set_stage(graph::StageId{0});
     }
 
@@ -231,7 +225,6 @@ struct ProxyModel {
     }
 
     graph::ProxyNormAttrs attrs{.activation = graph::Activation::relu, .epsilon = 0.1, .weight_decay = 0, .rows = {}};
-    Graph graph;
     ValueId loss;
 };
 
@@ -263,7 +256,7 @@ TEST(AppendUpdate, ProxiesAreUpdatedFromTheirOwnGradientAndGetNewStatistics) {
 TEST(AppendUpdate, ProxiesOfRmsPropAreDecayedInTheScaleOfTheirGradientToo) {
     ProxyModel model(DType::f32);
     UpdateSettings settings = momentum();
-    settings.kind = optim::Optimiser::rmsprop;
+    settings.rule = graph::UpdateRule::rmsprop;
     const auto nodes = model.append(settings);
     const double gradient_scale = nodes.at(1).as<graph::UpdateAttrs>().gradient_scale;
     EXPECT_DOUBLE_EQ(nodes.at(0).as<graph::ProxyNormAttrs>().weight_decay * gradient_scale, 1e-4);
@@ -303,7 +296,7 @@ TEST(AppendUpdate, SixteenBitVariablesAreCopiesOfMasters) {
 
 UpdateSettings lamb() {
     UpdateSettings settings = momentum();
-    settings.kind = Optimiser::lamb;
+    settings.rule = graph::UpdateRule::lamb;
     return settings;
 }
 
@@ -338,7 +331,7 @@ TEST(AppendUpdate, TypesOfSlotsAreChosenButMomentsAreNeverBelowFloats) {
     EXPECT_EQ(slot_type(momentum(), "all/dense/weight/Momentum"), DType::f16);
     EXPECT_EQ(slot_type(lamb(), "all/dense/weight/lamb_m"), DType::f32);
     UpdateSettings adamw = momentum();
-    adamw.kind = Optimiser::adamw;
+    adamw.rule = graph::UpdateRule::adamw;
     EXPECT_EQ(slot_type(adamw, "all/dense/weight/adam_v"), DType::f32);
 }
 

@@ -11,10 +11,12 @@
 #include <vector>
 
 #include "cnntrain/base/error.h"
+#include "support/errors.h"
 
 namespace cnntrain::plan {
 namespace {
 
+using test::message_of;
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -160,14 +162,9 @@ TEST(Balance, TheLeastLimitThatFitsIsNamed) {
             least = std::min(least, judge(made, splits).memory);
         EXPECT_NO_THROW(best_splits(made.pipeline, made.network, made.workers, least));
         if (least == 0) return;
-        try {
-            best_splits(made.pipeline, made.network, made.workers, least - 1);
-            ADD_FAILURE() << "a limit that nothing keeps";
-        } catch (const Error& error) {
-            EXPECT_EQ(error.kind(), ErrorKind::usage);
-            EXPECT_THAT(error.what(),
-                        HasSubstr("the least limit that would fit is " + std::to_string(least) + " bytes"));
-        }
+        EXPECT_THAT(
+            message_of(ErrorKind::usage, [&] { best_splits(made.pipeline, made.network, made.workers, least - 1); }),
+            HasSubstr("the least limit that would fit is " + std::to_string(least) + " bytes"));
     });
 }
 
@@ -204,13 +201,13 @@ TEST(Balance, ALimitMovesSplitsTowardsTheFrontOfALongPipeline) {
 }
 
 TEST(Balance, ThereAreNoMoreStagesThanFunctions) {
-    try {
-        best_splits({4, schedule::PipelineSchedule::grouped}, network_of({1, 2, 3}), schedule::Workers::one);
-        ADD_FAILURE();
-    } catch (const Error& error) {
-        EXPECT_EQ(error.kind(), ErrorKind::usage);
-        EXPECT_THAT(error.what(), AllOf(HasSubstr("3 functions"), HasSubstr("1 to 3 stages, not 4")));
-    }
+    EXPECT_THAT(
+        message_of(
+            ErrorKind::usage,
+            [&] {
+                best_splits({4, schedule::PipelineSchedule::grouped}, network_of({1, 2, 3}), schedule::Workers::one);
+            }),
+        AllOf(HasSubstr("3 functions"), HasSubstr("1 to 3 stages, not 4")));
 }
 
 NetworkCost three_functions() {

@@ -10,6 +10,7 @@
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/rng.h"
+#include "cnntrain/plan/order_statistics.h"
 
 namespace cnntrain::plan {
 namespace {
@@ -74,7 +75,7 @@ TEST(AllReduceTime, RefusesWhatIsNoMethodOrNetwork) {
 /// Two ranks sum 10 bytes in 1 ms.
 const Network kOneMs{.between_nodes = {.latency_ms = 0, .bytes_per_ms = 10}};
 constexpr ProcessGrid kTwo{2, 1};
-constexpr ProcessStep kStep{.before_ms = 10, .backward_ms = 20, .update_ms = 5, .images = 7};
+constexpr ProcessStep kStep{.before_ms = 10, .backward_ms = 20, .update_ms = 5, .samples = 7};
 
 TEST(DataParallelTime, ABucketWaitsForItsGradientsAndForTheOneBefore) {
     // Done at 4 + 3 = 7, then at 7 + 5 = 12, then at 19 + 2 = 21: one after the end of backward.
@@ -84,7 +85,7 @@ TEST(DataParallelTime, ABucketWaitsForItsGradientsAndForTheOneBefore) {
     EXPECT_DOUBLE_EQ(time.step_ms, 36);
     EXPECT_DOUBLE_EQ(time.hidden_ms, 9);
     EXPECT_DOUBLE_EQ(time.hidden_share(), 0.9);
-    EXPECT_DOUBLE_EQ(time.images_per_second, 1e3 * 14 / 36);
+    EXPECT_DOUBLE_EQ(time.samples_per_second, 1e3 * 14 / 36);
     EXPECT_DOUBLE_EQ(time.efficiency, 35.0 / 36);
 }
 
@@ -103,7 +104,29 @@ TEST(DataParallelTime, OfOneProcessIsItsStep) {
     EXPECT_EQ(time.communication_ms, 0);
     EXPECT_EQ(time.efficiency, 1);
     EXPECT_EQ(time.hidden_share(), 1);
-    EXPECT_DOUBLE_EQ(time.images_per_second, 1e3 * 7 / 35);
+    EXPECT_DOUBLE_EQ(time.samples_per_second, 1e3 * 7 / 35);
+}
+
+TEST(DataParallelTime, WaitsForTheSlowestProcess) {
+    const std::vector<ReadyBucket> buckets = {{30, 4}, {50, 6}, {20, 19}};
+    const DataParallelTime time = data_parallel_time(kStep, buckets, kOneMs, kTwo, kFlat, {.deviation_ms = 4});
+    const double slowest_ms = 4 * expected_maximum(2);
+    EXPECT_DOUBLE_EQ(time.step_ms, 36 + slowest_ms);
+    EXPECT_DOUBLE_EQ(time.efficiency, 35 / (36 + slowest_ms));
+    EXPECT_DOUBLE_EQ(time.hidden_ms, 9) << "sums begin when the slowest has its gradients";
+    EXPECT_EQ(data_parallel_time(kStep, buckets, kNetwork, {1, 2}, kFlat, {.deviation_ms = 4}).step_ms, 35);
+}
+
+TEST(DataParallelTime, WaitsForItsInput) {
+    const std::vector<ReadyBucket> buckets = {{30, 4}, {50, 6}, {20, 19}};
+    const auto step = [&](const Waits& waits) {
+        return data_parallel_time(kStep, buckets, kOneMs, kTwo, kFlat, waits);
+    };
+    EXPECT_DOUBLE_EQ(step({.input_ms = 30}).step_ms, 36) << "it is read ahead";
+    EXPECT_DOUBLE_EQ(step({.input_ms = 50}).step_ms, 50);
+    EXPECT_DOUBLE_EQ(step({.input_ms = 50}).samples_per_second, 1e3 * 14 / 50);
+    EXPECT_DOUBLE_EQ(step({.input_ms = 50}).efficiency, 1) << "one process waits as long";
+    EXPECT_DOUBLE_EQ(step({.deviation_ms = 100, .input_ms = 50}).step_ms, 36 + 100 * expected_maximum(2));
 }
 
 TEST(DataParallelTime, GradientsComeFromBackward) {

@@ -12,11 +12,13 @@
 #include "cnntrain/train/stages.h"
 #include "plan/planned.h"
 #include "plan/prediction.h"
+#include "support/errors.h"
 #include "train/fixtures.h"
 
 namespace cnntrain::train::testing {
 namespace {
 
+using test::message_of;
 using ::testing::AllOf;
 using ::testing::ContainsRegex;
 using ::testing::ElementsAre;
@@ -162,10 +164,11 @@ TEST(PlanProfile, IsReadAsItWasWritten) {
 TEST(PlanProfile, DamagedOnesAreRefused) {
     MemoryFiles files;
     plan::write_profile(files, "good.json", small_profile());
-    const std::string good = files.read_text("good.json");
+    const std::string good = read_text(files, "good.json");
     const std::pair<std::string, std::string> changes[] = {
         {"{", ""},           {"\"cnntrain_plan_profile\": 1", "\"cnntrain_plan_profile\": 2"},
         {"1.5", "\"fast\""}, {"1.5", "-1.5"},
+        {"1.5", "1e308"},    {"\"update_ms\": 5", "\"update_ms\": 1e300"},
         {"1.5,", ""},        {"\"update_ms\"", "\"updated\""},
         {"\"a\"", "7"},      {"\"times\": [", "\"times\": [7, "},
     };
@@ -173,42 +176,57 @@ TEST(PlanProfile, DamagedOnesAreRefused) {
         std::string text = good;
         ASSERT_NE(text.find(from), std::string::npos) << from;
         text.replace(text.find(from), from.size(), to);
-        files.write_text("bad.json", text);
-        expect_kind(ErrorKind::data, {"bad.json"}, [&] { plan::read_profile(files, "bad.json"); });
+        write_text(files, "bad.json", text);
+        EXPECT_THAT(message_of(ErrorKind::data, [&] { plan::read_profile(files, "bad.json"); }), HasSubstr("bad.json"));
     }
     for (const std::string text : {"", "[]", "7", "{\"cnntrain_plan_profile\": \"1\"}"}) {
-        files.write_text("bad.json", text);
-        expect_kind(ErrorKind::data, {"bad.json"}, [&] { plan::read_profile(files, "bad.json"); });
+        write_text(files, "bad.json", text);
+        EXPECT_THAT(message_of(ErrorKind::data, [&] { plan::read_profile(files, "bad.json"); }), HasSubstr("bad.json"));
     }
+}
+
+TEST(PlanProfile, NeedsFunctionsThatTakeTime) {
+    plan::Profile profile = small_profile();
+    profile.times[1] = {{{0, 0}, {0, 1e-300}}, 0};
+    MemoryFiles files;
+    plan::write_profile(files, "p.json", profile);
+    EXPECT_THAT(message_of(ErrorKind::data, [&] { plan::read_profile(files, "p.json"); }),
+                HasSubstr("p.json: expected functions that take time"));
 }
 
 TEST(PlanProfile, OfSomethingElseIsRefused) {
     const plan::Profile profile = small_profile();
     plan::Profile wanted = profile;
     wanted.made_for["micro-batch"] = "8";
-    expect_kind(ErrorKind::usage, {"p.json", "made for micro-batch 4, not 8"},
-                [&] { plan::check_profile(profile, wanted, "p.json"); });
+    EXPECT_THAT(message_of(ErrorKind::usage, [&] { plan::check_profile(profile, wanted, "p.json"); }),
+                AllOf(HasSubstr("p.json"), HasSubstr("made for micro-batch 4, not 8")));
     wanted = profile;
     wanted.forward_gflop[0] = 1.6;
-    expect_kind(ErrorKind::usage, {"other functions"}, [&] { plan::check_profile(profile, wanted, "p.json"); });
+    EXPECT_THAT(message_of(ErrorKind::usage, [&] { plan::check_profile(profile, wanted, "p.json"); }),
+                HasSubstr("other functions"));
     wanted = profile;
     wanted.functions[1] = "c";
-    expect_kind(ErrorKind::usage, {"other functions"}, [&] { plan::check_profile(profile, wanted, "p.json"); });
+    EXPECT_THAT(message_of(ErrorKind::usage, [&] { plan::check_profile(profile, wanted, "p.json"); }),
+                HasSubstr("other functions"));
 }
 
 TEST(PlanPrediction, LanesShareTheThreads) {
-    const auto check = [](std::int32_t stages, int threads, std::int32_t lanes, int each) {
-        EXPECT_EQ(plan::share_of(stages, threads).lanes, lanes);
-        EXPECT_EQ(plan::share_of(stages, threads).threads, each);
+    using schedule::PipelineSchedule;
+    const auto check = [](std::int32_t stages, int threads, std::int64_t asked, std::int32_t lanes, int each,
+                          PipelineSchedule schedule = PipelineSchedule::grouped) {
+        const plan::LaneShare share = plan::share_of({stages, schedule}, threads, asked);
+        EXPECT_EQ(share.lanes, lanes);
+        EXPECT_EQ(share.threads, each);
     };
-    check(2, 1, 1, 1);
-    check(2, 2, 2, 1);
-    check(4, 2, 2, 1);
-    check(2, 9, 2, 4);
-    check(1, 8, 1, 8);
-    EXPECT_EQ(plan::share_of(4, 8, 2).lanes, 2);
-    EXPECT_EQ(plan::share_of(4, 8, 2).threads, 4);
-    EXPECT_EQ(plan::share_of(2, 8, 3).lanes, 2);
+    check(2, 1, 0, 1, 1);
+    check(2, 2, 0, 2, 1);
+    check(4, 2, 0, 2, 1);
+    check(2, 9, 0, 2, 4);
+    check(1, 8, 0, 1, 8);
+    check(4, 8, 2, 2, 4);
+    check(2, 8, 3, 2, 4);
+    check(4, 8, 0, 1, 8, PipelineSchedule::sequential);  // as a run chooses
+    check(4, 8, 4, 4, 2, PipelineSchedule::sequential);
 }
 
 TEST(PlanPrediction, CountsAllWorkAndTheUpdateOnce) {
@@ -245,13 +263,6 @@ TEST(Plan, ShowsTheStagesOfTheLine) {
     EXPECT_THAT(text, HasSubstr("\nBest splits:"));
 }
 
-/// What stands behind "Best splits:".
-std::string proposal(const std::string& text) {
-    std::smatch found;
-    const bool is_there = std::regex_search(text, found, std::regex("Best splits: +(.*)\n"));
-    return is_there ? found[1].str() : "";
-}
-
 double imbalance_in(const std::string& text) {
     std::smatch found;
     const bool is_there =
@@ -268,6 +279,36 @@ TEST(Plan, WhatItProposesCanBeTypedAndIsBetter) {
     EXPECT_LT(imbalance_in(second), imbalance_in(first));
     const config::ParseResult improved = parse(kSmall + kThreeStages + better);
     EXPECT_NO_THROW(check_stages(tasks::row_of(improved), improved.settings));
+}
+
+/// Of the lanes that a run has: the last of the figures.
+double ms_in(const std::string& text) {
+    std::smatch found;
+    double ms = -1;
+    std::string rest = text;
+    while (std::regex_search(rest, found, std::regex("\n(One lane|[0-9]+ lanes): +([0-9.e+]+) ms"))) {
+        ms = std::stod(found[2]);
+        rest = found.suffix();
+    }
+    return ms;
+}
+
+TEST(Plan, WhatItProposesIsNotSlower) {
+    for (const std::string schedule : {"Grouped", "Interleaved", "Sequential"}) {
+        for (const std::string kept : {"", "--enable-recomputation "}) {
+            for (const std::string lanes : {"", "--lanes 1 ", "--lanes 2 "}) {
+                for (const std::string splits : {"stage1/unit1 stage3/unit1", "stage1/unit1 stage1/unit1/relu"}) {
+                    const std::string line = "--pipeline --gradient-accumulation-count 6 --threads 2 " + kept + lanes +
+                                             "--pipeline-schedule " + schedule + " --pipeline-splits " + splits + " ";
+                    SCOPED_TRACE(line);
+                    const std::string text = planned(line);
+                    ASSERT_GT(ms_in(text), 0) << text;
+                    if (proposal(text) == "those of the line") continue;
+                    EXPECT_LE(ms_in(planned(line + proposal(text))), 1.0001 * ms_in(text));
+                }
+            }
+        }
+    }
 }
 
 TEST(Plan, OfALineWithoutPipelineIsAProposal) {
@@ -315,8 +356,8 @@ TEST(Plan, StagesBeyondTheLimitAreToldAndAvoided) {
     const std::string better = proposal(text);
     EXPECT_THAT(planned(stages + better, {.memory_limit_bytes = 2'600'000, .measure = false}),
                 Not(HasSubstr("Too large")));
-    expect_kind(ErrorKind::usage, {"the least limit that would fit is"},
-                [&] { planned(stages, {.memory_limit_bytes = 1000, .measure = false}); });
+    EXPECT_THAT(message_of(ErrorKind::usage, [&] { planned(stages, {.memory_limit_bytes = 1000, .measure = false}); }),
+                HasSubstr("the least limit that would fit is"));
 }
 
 TEST(PlanTimes, OfCopiesAreTheMeanOfAMicroBatchWithoutWaits) {
@@ -345,14 +386,14 @@ TEST(Plan, MeasuresOnceAndKeepsWhatItMeasured) {
     const std::string second = planned(kThreeStages, settings, files);
     EXPECT_THAT(second, HasSubstr("from p.json, measured on "));
     EXPECT_EQ(first.substr(first.find("Stages:")), second.substr(second.find("Stages:")));
-    EXPECT_THAT(files.read_text("c.svg"), AllOf(HasSubstr("<svg "), HasSubstr(">stage 2</text>")));
+    EXPECT_THAT(read_text(files, "c.svg"), AllOf(HasSubstr("<svg "), HasSubstr(">stage 2</text>")));
     EXPECT_THAT(plan::read_profile(files, "p.json").times, SizeIs(2));
-    expect_kind(ErrorKind::usage, {"p.json", "made for threads 2, not 3"},
-                [&] { planned(kThreeStages + "--threads 3", settings, files); });
-    expect_kind(ErrorKind::usage, {"p.json", "made for micro-batch 4, not 8"},
-                [&] { planned(kThreeStages + "--micro-batch-size 8", settings, files); });
-    expect_kind(ErrorKind::usage, {"p.json", "made for norm batch, not group"},
-                [&] { planned(kThreeStages + "--group-norm", settings, files); });
+    EXPECT_THAT(message_of(ErrorKind::usage, [&] { planned(kThreeStages + "--threads 3", settings, files); }),
+                AllOf(HasSubstr("p.json"), HasSubstr("made for threads 2, not 3")));
+    EXPECT_THAT(message_of(ErrorKind::usage, [&] { planned(kThreeStages + "--micro-batch-size 8", settings, files); }),
+                AllOf(HasSubstr("p.json"), HasSubstr("made for micro-batch 4, not 8")));
+    EXPECT_THAT(message_of(ErrorKind::usage, [&] { planned(kThreeStages + "--group-norm", settings, files); }),
+                AllOf(HasSubstr("p.json"), HasSubstr("made for norm batch, not group")));
 }
 
 TEST(Plan, OfManyMicroBatchesIsMadeAtOnce) {
@@ -360,12 +401,12 @@ TEST(Plan, OfManyMicroBatchesIsMadeAtOnce) {
     const std::string text =
         planned(kThreeStages + "--gradient-accumulation-count 999999996", {.svg = "c.svg", .measure = false}, files);
     EXPECT_THAT(text, AllOf(HasSubstr("999999996 micro-batches"), HasSubstr(" ... ")));
-    EXPECT_THAT(files.read_text("c.svg"), HasSubstr("as if 512 were all of the 999999996 micro-batches"));
+    EXPECT_THAT(read_text(files, "c.svg"), HasSubstr("as if 512 were all of the 999999996 micro-batches"));
 }
 
 TEST(Plan, ThereAreNoMoreStagesThanFunctions) {
-    expect_kind(ErrorKind::usage, {"--stages 100: the network has 9 functions"},
-                [] { planned("", {.stages = 100, .measure = false}); });
+    EXPECT_THAT(message_of(ErrorKind::usage, [] { planned("", {.stages = 100, .measure = false}); }),
+                HasSubstr("--stages 100: the network has 9 functions"));
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <regex>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -40,30 +41,29 @@ struct Net {
     graph::Graph graph;
 };
 
-template <typename Call> void expect_kind(ErrorKind kind, const std::vector<std::string>& parts, Call call) {
-    try {
-        call();
-        ADD_FAILURE() << "no error";
-    } catch (const Error& error) {
-        EXPECT_EQ(error.kind(), kind) << error.what();
-        for (const std::string& part : parts)
-            EXPECT_THAT(error.what(), ::testing::HasSubstr(part));
-    }
-}
-
-inline std::string planned(const std::string& options, const plan::PlanSettings& settings, FileSystem& files) {
+inline std::string planned(const config::ParseResult& line, const plan::PlanSettings& settings, FileSystem& files) {
     std::ostringstream console;
     Host host;
     host.files = &files;
     host.console = &console;
-    const config::ParseResult line = parse(kSmall + options);
     plan::plan_training(tasks::row_of(line), line, settings, host);
     return console.str();
+}
+
+inline std::string planned(const std::string& options, const plan::PlanSettings& settings, FileSystem& files) {
+    return planned(parse(kSmall + options), settings, files);
 }
 
 inline std::string planned(const std::string& options, const plan::PlanSettings& settings = {.measure = false}) {
     MemoryFiles files;
     return planned(options, settings, files);
+}
+
+/// What stands behind "Best splits:".
+inline std::string proposal(const std::string& text) {
+    std::smatch found;
+    const bool is_there = std::regex_search(text, found, std::regex("Best splits: +(.*)\n"));
+    return is_there ? found[1].str() : "";
 }
 
 }  // namespace cnntrain::train::testing

@@ -71,7 +71,7 @@ TEST(PlannedProcess, BucketsAreReadyWithTheirLastGradient) {
     EXPECT_DOUBLE_EQ(process.step.before_ms, 2 * 77 + 7);  // two micro-batches, and forward of the last
     EXPECT_DOUBLE_EQ(process.step.backward_ms, 70);
     EXPECT_DOUBLE_EQ(process.step.update_ms, 5);
-    EXPECT_DOUBLE_EQ(process.step.images, 24);
+    EXPECT_DOUBLE_EQ(process.step.samples, 24);
     ASSERT_THAT(process.buckets, SizeIs(3));  // 4 + 6 floats, 12 floats, 3 floats
     EXPECT_DOUBLE_EQ(process.buckets[0].bytes, 40);
     EXPECT_DOUBLE_EQ(process.buckets[0].ready_ms, 40);
@@ -127,7 +127,7 @@ TEST(PlanProcesses, ShowsATableForEachRouteAndWireInsteadOfStages) {
                             Not(HasSubstr("Stages:")), Not(HasSubstr("Best splits"))));
     EXPECT_THAT(text, ContainsRegex("\n +1 +1 +0 .* 100.0 % +- .* 100.0 %\n"));
     EXPECT_THAT(text, ContainsRegex("\n +8 +4 +[0-9.]+ "));
-    EXPECT_THAT(files.read_text("c.svg"), AllOf(HasSubstr("<svg "), HasSubstr("resnet 8"), HasSubstr("a network")));
+    EXPECT_THAT(read_text(files, "c.svg"), AllOf(HasSubstr("<svg "), HasSubstr("resnet 8"), HasSubstr("a network")));
 }
 
 TEST(PlanProcesses, WithOneRankANodeHasOneRoute) {
@@ -145,27 +145,60 @@ TEST(PlanProcesses, MeasuresTheWholeStepOnly) {
 
 /// The published run: ResNet-50 on 256 nodes of two Xeon 8160 with Omni-Path of 100 Gbit/s, two processes a node with
 /// 48 images each, 16 400 images/s at an efficiency of 81 %. The rate of one process follows from these numbers;
-/// nothing of the model is fitted to them, and the model knows of no reason for so much loss.
-TEST(PlanProcesses, AModelWithoutStragglersIsAboveAPublishedEfficiency) {
+/// nothing of the model is fitted to them. Equally fast processes would lose next to nothing; the published loss is that
+/// of steps that differ by a standard deviation of 8 %.
+TEST(PlanProcesses, SlowProcessesExplainAPublishedEfficiency) {
     constexpr double kPublishedRate = 16400;
     constexpr double kPublishedEfficiency = 0.81;
     plan::ProcessPlan plan = hundred_gigabit({512}, 2);
-    plan.images_per_second = kPublishedRate / kPublishedEfficiency / 512;
+    plan.samples_per_second = kPublishedRate / kPublishedEfficiency / 512;
     MemoryFiles files;
     const Net net("--model-size 50 --dataset imagenet --batch-norm --micro-batch-size 48");
     const plan::FunctionTimes times = times_of_flops(function_facts(net.graph, net.names), 1);
     plan::PlannedLine line;
     line.micro_batch = 48;
-    const plan::PlannedProcess process =
-        planned_process(times, summed_values(net.graph, net.names), line, 10'485'760, plan.images_per_second);
-    EXPECT_NEAR(1e3 * process.step.images / process.step.total_ms(), 39.55, 0.01);
+    plan::PlannedProcess process =
+        planned_process(times, summed_values(net.graph, net.names), line, 10'485'760, plan.samples_per_second);
+    plan.step_spread = 0.08;
+    process.waits = waits_of(process.step, times, plan);
+    EXPECT_NEAR(1e3 * process.step.samples / process.step.total_ms(), 39.55, 0.01);
     for (const plan::ScalingCurve& curve : plan::predicted(process, plan)) {
         SCOPED_TRACE(plan::name(curve.method));
         const plan::DataParallelTime& time = curve.points.front().time;
         EXPECT_GT(time.efficiency, curve.method.overlap ? 0.99 : 0.9);
         EXPECT_LT(time.efficiency, 1);
-        EXPECT_NEAR(time.images_per_second, time.efficiency * kPublishedRate / kPublishedEfficiency, 1);
+        EXPECT_NEAR(time.samples_per_second, time.efficiency * kPublishedRate / kPublishedEfficiency, 1);
+        const double with_waits = curve.points.front().with_waits.efficiency;
+        EXPECT_LT(with_waits, 0.81);
+        EXPECT_GT(with_waits, curve.method.overlap ? 0.79 : 0.73);
     }
+}
+
+TEST(PlanProcesses, ShowsTimesWithAndWithoutWaits) {
+    plan::ProcessPlan processes = hundred_gigabit({1, 512}, 1);
+    const std::string without = planned("", {.measure = false, .processes = processes});
+    EXPECT_THAT(without, AllOf(HasSubstr("the spread of step times is not known"), Not(HasSubstr("with waits"))));
+    processes.step_spread = 0.05;
+    processes.input_samples_per_second = 1e9;
+    const std::string with = planned("", {.measure = false, .processes = processes});
+    EXPECT_THAT(with, AllOf(HasSubstr("a step is 5.0 % of it (as given), so the slowest of 512 processes takes 15.2 % "
+                                      "longer; the input delivers 1e+09 samples/s (as given)"),
+                            HasSubstr("hidden  with waits: step ms")));
+    EXPECT_THAT(with, ContainsRegex("\n +1 +1 +0 .* 100.0 % +- .* 100.0 %\n"));
+}
+
+TEST(PlanProcesses, MeasuresTheSpreadOfEnoughSteps) {
+    MemoryFiles files;
+    plan::PlanSettings settings{
+        .profile = "p.json", .steps = plan::kLeastForSpread, .processes = hundred_gigabit({2}, 1)};
+    EXPECT_THAT(planned("--threads 2", settings, files), HasSubstr("(measured here), so the slowest of 2 processes"));
+    const plan::Profile profile = plan::read_profile(files, "p.json");
+    ASSERT_TRUE(profile.times.at(2).spread);
+    EXPECT_GT(*profile.times.at(2).spread, 0);
+    EXPECT_THAT(planned("--threads 2", settings, files), HasSubstr("(measured here), so the slowest of 2 processes"));
+    settings.profile = "q.json";
+    settings.steps = plan::kLeastForSpread - 1;
+    EXPECT_THAT(planned("--threads 2", settings, files), HasSubstr("the spread of step times is not known"));
 }
 
 comm::NetworkTimes small_times() {

@@ -17,8 +17,10 @@ ScalingCurve curve(const ReduceMethod& method, const std::vector<std::int64_t>& 
     const Network network{.between_nodes = {.latency_ms = 0.01, .bytes_per_ms = 1e5}};
     const std::vector<ReadyBucket> buckets = {{1e5, 1}, {1e5, 8}};
     ScalingCurve result{method, {}};
-    for (const std::int64_t count : counts)
-        result.points.push_back({count, data_parallel_time({2, 8, 1, 11}, buckets, network, {count, 1}, method)});
+    for (const std::int64_t count : counts) {
+        const DataParallelTime time = data_parallel_time({2, 8, 1, 11}, buckets, network, {count, 1}, method);
+        result.points.push_back({count, time, time});
+    }
     return result;
 }
 
@@ -32,7 +34,7 @@ TEST(ScalingChart, HasACurveForEveryMethodInBothPlots) {
                 curves.push_back(curve({bits, hierarchical, overlap}, kCounts));
         }
     }
-    const std::string svg = scaling_svg(curves, 1000, "a < b", "c & d");
+    const std::string svg = scaling_svg(curves, 1000, "images", "a < b", "c & d");
     expect_well_formed(svg);
     EXPECT_EQ(count(svg, "<circle "), 2 * 8 * kCounts.size());
     EXPECT_EQ(count(svg, "<polyline class=\"hierarchical16 after\""), 3U);  // two plots and the legend
@@ -55,7 +57,7 @@ std::vector<double> heights(const std::string& svg, const std::string& css) {
 
 TEST(ScalingChart, DrawsMoreHigher) {
     const std::vector<ScalingCurve> curves = {curve({.overlap = false}, kCounts)};
-    const std::vector<double> found = heights(scaling_svg(curves, 1000, "", ""), "flat32 after");
+    const std::vector<double> found = heights(scaling_svg(curves, 1000, "images", "", ""), "flat32 after");
     ASSERT_EQ(found.size(), 2 * kCounts.size());
     for (std::size_t i = 1; i < kCounts.size(); ++i) {
         EXPECT_LT(found[i], found[i - 1]) << "images/s rise";
@@ -65,12 +67,12 @@ TEST(ScalingChart, DrawsMoreHigher) {
 
 TEST(ScalingChart, OfOneNumberOfProcessesIsADrawing) {
     for (const std::int64_t only : {1, 7}) {
-        const std::string svg = scaling_svg(std::vector{curve({}, {only})}, 1000, "", "");
+        const std::string svg = scaling_svg(std::vector{curve({}, {only})}, 1000, "images", "", "");
         expect_well_formed(svg);
         EXPECT_EQ(svg.find("nan"), std::string::npos);
         EXPECT_EQ(svg.find("inf"), std::string::npos);
     }
-    EXPECT_THROW(scaling_svg({}, 1000, "", ""), Error);
+    EXPECT_THROW(scaling_svg({}, 1000, "images", "", ""), Error);
 }
 
 }  // namespace

@@ -80,7 +80,7 @@ TEST(Configurations, ComeToTheDocumentedNumbers) {
         EXPECT_EQ(plan.global_batch, row.global_batch);
         EXPECT_EQ(plan.iterations_per_epoch, row.iterations_per_epoch);
         EXPECT_EQ(plan.iterations, row.iterations);
-        EXPECT_EQ(config::name(settings.optimiser.kind), row.optimiser);
+        EXPECT_EQ(config::name(settings.optimiser.rule), row.optimiser);
         EXPECT_EQ(config::name(tasks::image_settings(settings).learning_rate.schedule), row.schedule);
         EXPECT_DOUBLE_EQ(optim::base_learning_rate(tasks::image_settings(settings).learning_rate, plan.global_batch),
                          row.learning_rate);

@@ -15,10 +15,12 @@
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/schedule/update_plan.h"
+#include "support/errors.h"
 
 namespace cnntrain::schedule {
 namespace {
 
+using test::refusal_of;
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -295,13 +297,7 @@ TEST(PipelineBubble, IsThatOfTheDocuments) {
 
 /// The error's text; "" when the count is legal.
 std::string objection(const Pipeline& pipeline, std::int64_t micro_batches) {
-    try {
-        check_micro_batches(pipeline, micro_batches);
-        return "";
-    } catch (const Error& error) {
-        EXPECT_EQ(error.kind(), ErrorKind::usage);
-        return error.what();
-    }
+    return refusal_of(ErrorKind::usage, [&] { check_micro_batches(pipeline, micro_batches); });
 }
 
 TEST(PipelineMicroBatches, MustFillThePeriodOfTheSchedule) {

@@ -21,7 +21,7 @@ TemporaryFolder::~TemporaryFolder() {
 
 std::string TemporaryFolder::write(const std::string& name, const std::string& text) const {
     const std::string file = *this / name;
-    posix_files().write_text(file, text);
+    write_text(posix_files(), file, text);
     return file;
 }
 

@@ -4,11 +4,14 @@
 
 #include "cnntrain/base/io.h"
 #include "config/parsing.h"
+#include "support/errors.h"
 
 namespace cnntrain::config::testing {
 namespace {
 
+using test::message_of;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 const std::string kPretraining = "--config pretrain_tiny_128_lamb --generated-data ";
 
@@ -20,7 +23,7 @@ std::string_view task_of(const std::string& line, Command command = Command::tra
 MemoryFiles run_of(const std::string& task) {
     MemoryFiles files;
     files.make_directories("run");
-    files.write_text("run/arguments.json", "{" + (task.empty() ? "" : "\"task\": \"" + task + "\"") + "}");
+    write_text(files, "run/arguments.json", "{" + (task.empty() ? "" : "\"task\": \"" + task + "\"") + "}");
     return files;
 }
 
@@ -31,12 +34,23 @@ TEST(TaskChoice, ImagesAreClassifiedUnlessTheLineSaysOtherwise) {
 }
 
 TEST(TaskChoice, TrainAndATaskIsTheTasksOwnCommand) {
-    for (const std::string flag : {"--task pretraining ", "--task=pretraining ", "--tas pretraining "}) {
+    for (const std::string flag : {"--task pretraining ", "--task=pretraining ", "--tas pretraining ",
+                                   "--ta=pretraining ", "--hidden-act relu --ta pretraining "}) {
         const ParseResult result = parse(flag + kPretraining);
         EXPECT_EQ(result.task->name, "pretraining") << flag;
         EXPECT_EQ(result.command, Command::pretrain) << flag;
         EXPECT_TRUE(result.settings.main.trains) << flag;
     }
+}
+
+TEST(TaskChoice, TheFlagIsReadAsTheRestOfTheLine) {
+    EXPECT_EQ(task_of("--task pretraining " + kCifar + "--task image-classification"), "image-classification")
+        << "the last one counts";
+    EXPECT_THAT(usage_error(kCifar + "--t pretraining"), Not(HasSubstr("task"))) << "begins other flags, too";
+    EXPECT_THAT(usage_error(kCifar + "--task"), HasSubstr("--task: expected a value"));
+    EXPECT_THAT(usage_error("--task " + kCifar), HasSubstr("--task: expected a value"));
+    EXPECT_THAT(usage_error(kCifar + "--task="), HasSubstr("unknown task ''"));
+    EXPECT_THAT(usage_error(kCifar + "--logs-path --tas=pretrainin"), HasSubstr("unknown task 'pretrainin'"));
 }
 
 TEST(TaskChoice, AWrongNameIsAnsweredWithTheNearest) {
@@ -63,7 +77,7 @@ TEST(TaskChoice, ARestoredRunIsOfItsTask) {
     const std::string recorded = arguments_json(parse(kPretraining, Command::pretrain), {});
     MemoryFiles files;
     files.make_directories("run");
-    files.write_text("run/arguments.json", recorded);
+    write_text(files, "run/arguments.json", recorded);
     const ParseResult result = tasks::restored_arguments(parse("--restore-path run", Command::restore), files);
     EXPECT_EQ(result.task->name, "pretraining");
     EXPECT_EQ(result.command, Command::pretrain);
@@ -72,13 +86,9 @@ TEST(TaskChoice, ARestoredRunIsOfItsTask) {
 
 TEST(TaskChoice, AFolderWithoutARecordIsAnError) {
     const MemoryFiles files;
-    try {
-        tasks::restored_arguments(parse("--restore-path run", Command::restore), files);
-        FAIL() << "expected an error";
-    } catch (const Error& error) {
-        EXPECT_EQ(error.kind(), ErrorKind::not_found);
-        EXPECT_THAT(error.what(), HasSubstr("--restore-path (train) or --restore-dir (pretrain)"));
-    }
+    EXPECT_THAT(message_of(ErrorKind::not_found,
+                           [&] { tasks::restored_arguments(parse("--restore-path run", Command::restore), files); }),
+                HasSubstr("--restore-path (train) or --restore-dir (pretrain)"));
 }
 
 }  // namespace

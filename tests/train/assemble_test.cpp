@@ -12,11 +12,14 @@
 #include "cnntrain/base/error.h"
 #include "cnntrain/data/input.h"
 #include "cnntrain/ops/op_table.h"
+#include "support/errors.h"
 #include "train/fixtures.h"
 
 namespace cnntrain::train::testing {
 namespace {
 
+using test::kind_of;
+using test::refusal_of;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
@@ -47,7 +50,7 @@ TEST(Assemble, ModelFollowsTheOptions) {
     const auto request = build_request(
         settings("--group-norm --groups 8 --label-smoothing 0.1 --force-weight-to-fp32 fc1"), *ref, images);
     EXPECT_EQ(request.model.size, "8");
-    EXPECT_EQ(request.model.dataset, nn::DatasetKind::cifar);
+    EXPECT_EQ(request.model.form, nn::NetworkForm::small_images);
     EXPECT_EQ(request.model.classes, 10);
     EXPECT_EQ(request.model.image_size, 32);
     EXPECT_EQ(request.model.norm, nn::NormKind::group);
@@ -116,14 +119,10 @@ TEST(Assemble, EfficientnetFollowsTheOptions) {
 }
 
 std::string network_error(const std::string& line) {
-    try {
+    return refusal_of(ErrorKind::usage, [&] {
         const config::ParseResult parsed = parse(line);
         check_stages(tasks::row_of(parsed), parsed.settings);
-    } catch (const Error& error) {
-        EXPECT_EQ(error.kind(), ErrorKind::usage);
-        return error.what();
-    }
-    return "";
+    });
 }
 
 TEST(AssembleNetwork, SplitsAreFunctionsOfTheNetwork) {
@@ -191,7 +190,7 @@ TEST(Assemble, OptimiserSeesBatchesAndScaling) {
         "--optimiser momentum --momentum 0.8 --gradient-accumulation-count 3 --loss-scaling 64 "
         "--weight-decay 0.01 --BN-decay 0.9");
     const auto result = update_settings(all, *backend::make_cpu_backend(), tasks::image_settings(all).model.bn_decay);
-    EXPECT_EQ(result.kind, optim::Optimiser::momentum);
+    EXPECT_EQ(result.rule, graph::UpdateRule::momentum);
     EXPECT_EQ(result.momentum, 0.8);
     EXPECT_EQ(result.micro_batches, 3);
     EXPECT_EQ(result.loss_scaling, 64);
@@ -253,15 +252,7 @@ TEST(AssemblePlacement, GivesEveryLaneAStageWithTheFewestCopies) {
     EXPECT_EQ(plan(two_stages + "--lanes 2").copies, 1);
     EXPECT_EQ(plan(two_stages + "--lanes 4").copies, 2);
     EXPECT_EQ(plan(two_stages + "--lanes 8").copies, 4);
-    const auto error = [&](const std::string& line) {
-        try {
-            plan(line);
-        } catch (const Error& refused) {
-            EXPECT_EQ(refused.kind(), ErrorKind::usage);
-            return std::string(refused.what());
-        }
-        return std::string();
-    };
+    const auto error = [&](const std::string& line) { return refusal_of(ErrorKind::usage, [&] { plan(line); }); };
     EXPECT_EQ(error("--lanes 6"),
               "--lanes 6 cannot all be used: 1 stage, 4 micro-batches per weight update and 8 threads "
               "have work for 4");
@@ -360,12 +351,7 @@ TEST(Assemble, TheFilterLimitsWhatIsUpdated) {
 }
 
 TEST(Assemble, TheIpuIsNotThereYet) {
-    try {
-        make_backend(backend::BackendKind::ipu);
-        FAIL() << "expected an error";
-    } catch (const Error& error) {
-        EXPECT_EQ(error.kind(), ErrorKind::unsupported);
-    }
+    EXPECT_EQ(kind_of([&] { make_backend(backend::BackendKind::ipu); }), ErrorKind::unsupported);
 }
 
 }  // namespace

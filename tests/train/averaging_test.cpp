@@ -4,11 +4,13 @@
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/checkpoint/checkpoint.h"
+#include "support/errors.h"
 #include "train/fixtures.h"
 
 namespace cnntrain::train::testing {
 namespace {
 
+using test::message_of;
 using ::testing::HasSubstr;
 
 double element(const FileSystem& files, const std::string& file) {
@@ -39,13 +41,12 @@ TEST(Averaging, AStoppedRunAveragesTheSameCheckpoints) {
 
 TEST(Averaging, NeedsItsCheckpoints) {
     const auto expect_refused = [](const std::string& options, const std::string& reason) {
-        try {
-            parse("--data-dir " + small_cifar() + " --dataset cifar-10 --weight-avg-N 2 " + options);
-            FAIL() << "expected an error for " << options;
-        } catch (const Error& error) {
-            EXPECT_EQ(error.kind(), ErrorKind::usage);
-            EXPECT_THAT(error.what(), HasSubstr(reason));
-        }
+        EXPECT_THAT(
+            message_of(
+                ErrorKind::usage,
+                [&] { parse("--data-dir " + small_cifar() + " --dataset cifar-10 --weight-avg-N 2 " + options); }),
+            HasSubstr(reason))
+            << "expected an error for " << options;
     };
     expect_refused("--keep-ckpts 1", "need the checkpoints that --keep-ckpts removes");
     expect_refused("--ckpts-per-epoch 0", "--ckpts-per-epoch 0 writes none");

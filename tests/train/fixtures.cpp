@@ -162,18 +162,19 @@ std::function<bool()> stop_after(int count) {
 
 std::vector<std::string> loss_rows(const FileSystem& files) {
     constexpr int kColumns = 8;  // up to train_acc_avg
-    return first_columns(files.read_text("run/training.csv"), kColumns);
+    return first_columns(read_text(files, "run/training.csv"), kColumns);
 }
 
 std::vector<std::string> accuracy_rows(const FileSystem& files) {
     constexpr int kColumns = 5;
-    return first_columns(files.read_text("run/validation.csv"), kColumns);
+    return first_columns(read_text(files, "run/validation.csv"), kColumns);
 }
 
-std::string weights(const FileSystem& files, std::int64_t iteration) {
+std::string weights(const FileSystem& files, std::int64_t iteration, const std::string& but_those_ending_in) {
     const auto checkpoint = checkpoint::load(files, checkpoint::checkpoint_path("run", iteration));
     std::string all;
     for (const auto& [name, tensor] : checkpoint.tensors) {
+        if (name.ends_with(but_those_ending_in)) continue;
         const auto bytes = tensor.bytes();
         all += name;
         all.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());

@@ -63,6 +63,6 @@ std::vector<std::string> loss_rows(const FileSystem& files);
 /// Columns name to raw_acc of validation.csv.
 std::vector<std::string> accuracy_rows(const FileSystem& files);
 /// The tensors of a checkpoint as bytes.
-std::string weights(const FileSystem& files, std::int64_t iteration);
+std::string weights(const FileSystem& files, std::int64_t iteration, const std::string& but_those_ending_in = "\n");
 
 }  // namespace cnntrain::train::testing

@@ -9,12 +9,15 @@
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/checkpoint/checkpoint.h"
+#include "support/errors.h"
 #include "train/fixtures.h"
 #include "train/runs/timing.h"
 
 namespace cnntrain::train::testing {
 namespace {
 
+using test::kind_of;
+using test::message_of;
 using ::testing::AllOf;
 using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
@@ -47,7 +50,7 @@ protected:
         trained_ = nullptr;
     }
 
-    InferenceTest() { files_.write_text(kCheckpoint, trained_->read_text(kCheckpoint)); }
+    InferenceTest() { write_text(files_, kCheckpoint, read_text(*trained_, kCheckpoint)); }
 
     Outcome measure(const std::string& options) { return infer(files_, "--iterations 5 --logs-path out " + options); }
     bool rebuilt(const Outcome& outcome) const {
@@ -69,32 +72,27 @@ TEST_F(InferenceTest, PrintsThroughputAndLatencies) {
                               "latency max: +[0-9.]+ ms\n"
                               "Validation top-1 accuracy \\[ckpt-2\\] \\(iteration: +2, epoch: +0.10, throughput: "
                               "+[0-9.]+ samples/sec, time: [0-9.]+, latency avg: +[0-9.]+ ms: +[0-9.]+%\n"));
-    const std::string rows = files_.read_text("out/validation.csv");
+    const std::string rows = read_text(files_, "out/validation.csv");
     EXPECT_THAT(rows, AllOf(HasSubstr("name,iteration,epoch,val_acc,inference_time,num_processed_samples,img_per_sec,"),
                             ContainsRegex("\nckpt-2,2,0.1,[0-9.]+,[0-9.e-]+,120,")));  // 3 threads, 5 calls, 8 images
     EXPECT_EQ(std::count(rows.begin(), rows.end(), '\n'), 3);
-    EXPECT_THAT(files_.read_text("out/log.txt"),
+    EXPECT_THAT(read_text(files_, "out/log.txt"),
                 AllOf(HasSubstr("Validation top-1 accuracy [ckpt-2]"), Not(HasSubstr("latency 99p"))));
 }
 
 TEST_F(InferenceTest, ATableOfOtherColumnsIsNotContinued) {
     const std::string validations =
         "name,iteration,epoch,val_acc,raw_acc,val_time,val_size,img_per_sec,latency\r\nckpt-2,2,0.1,9,9,1,20,20,-1\r\n";
-    files_.write_text("out/validation.csv", validations);
-    try {
-        measure("--restore-path run/ckpt-2");
-        FAIL() << "mixed two tables";
-    } catch (const Error& error) {
-        EXPECT_EQ(error.kind(), ErrorKind::usage);
-        EXPECT_THAT(error.what(), AllOf(HasSubstr("out/validation.csv"), HasSubstr("inference_time")));
-    }
-    EXPECT_EQ(files_.read_text("out/validation.csv"), validations);
+    write_text(files_, "out/validation.csv", validations);
+    EXPECT_THAT(message_of(ErrorKind::usage, [&] { measure("--restore-path run/ckpt-2"); }),
+                AllOf(HasSubstr("out/validation.csv"), HasSubstr("inference_time")));
+    EXPECT_EQ(read_text(files_, "out/validation.csv"), validations);
 }
 
 TEST_F(InferenceTest, GeneratedImagesHaveNoAccuracy) {
     const Outcome outcome = measure("--generated-data --dataset cifar-10");
     EXPECT_THAT(outcome.console, ContainsRegex("top-1 accuracy \\[random\\] .* ms: -1.000%"));
-    EXPECT_TRUE(files_.exists("model_resnet8_bs_8_bps_1000_random_nolabels.cnntrain_exec"));
+    EXPECT_TRUE(exists(files_, "model_resnet8_bs_8_bps_1000_random_nolabels.cnntrain_exec"));
 }
 
 TEST_F(InferenceTest, TheSecondRunNeedsNoCheckpoint) {
@@ -108,23 +106,13 @@ TEST_F(InferenceTest, TheSecondRunNeedsNoCheckpoint) {
     EXPECT_THAT(third.console, HasSubstr("run/ckpt-2 itself is not there any more"));
     const auto accuracy = [](const Outcome& outcome) { return outcome.console.substr(outcome.console.rfind("ms: ")); };
     EXPECT_EQ(accuracy(first), accuracy(third));
-    try {
-        measure("--restore-path other/ckpt-2 --logs-path fourth");  // the same name, but nobody's model
-        FAIL() << "expected an error";
-    } catch (const Error& error) {
-        EXPECT_EQ(error.kind(), ErrorKind::not_found);
-    }
+    // The same name, but nobody's model.
+    EXPECT_EQ(kind_of([&] { measure("--restore-path other/ckpt-2 --logs-path fourth"); }), ErrorKind::not_found);
 }
 
 TEST_F(InferenceTest, AMissingCheckpointIsToldBeforeAnythingIsWritten) {
-    try {
-        measure("--restore-path run/ckpt-3");
-        FAIL() << "expected an error";
-    } catch (const Error& error) {
-        EXPECT_EQ(error.kind(), ErrorKind::not_found);
-        EXPECT_THAT(error.what(), HasSubstr("ckpt-2"));
-    }
-    EXPECT_FALSE(files_.exists("out/log.txt"));
+    EXPECT_THAT(message_of(ErrorKind::not_found, [&] { measure("--restore-path run/ckpt-3"); }), HasSubstr("ckpt-2"));
+    EXPECT_FALSE(exists(files_, "out/log.txt"));
 }
 
 TEST_F(InferenceTest, AModelOfOtherCircumstancesIsMadeAnew) {
@@ -143,18 +131,18 @@ TEST_F(InferenceTest, AModelOfOtherCircumstancesIsMadeAnew) {
 
 TEST_F(InferenceTest, ADamagedOrForeignFileIsNotTrusted) {
     measure("--restore-path run/ckpt-2");
-    const std::string good = files_.read_text(kModel);
+    const std::string good = read_text(files_, kModel);
     std::string flipped = good;
     flipped[good.size() - 5] = static_cast<char>(flipped[good.size() - 5] ^ 1);
     int run = 0;
     for (const std::string& bad : {good.substr(0, good.size() / 2), flipped, std::string("a text"), std::string(),
-                                   trained_->read_text(kCheckpoint)}) {
-        files_.write_text(kModel, bad);
+                                   read_text(*trained_, kCheckpoint)}) {
+        write_text(files_, kModel, bad);
         ::testing::internal::CaptureStderr();
         const Outcome outcome = measure("--restore-path run/ckpt-2 --logs-path d" + std::to_string(run++));
         EXPECT_THAT(::testing::internal::GetCapturedStderr(), AllOf(HasSubstr(kModel), HasSubstr("made anew")));
         EXPECT_TRUE(rebuilt(outcome)) << bad.size();
-        EXPECT_EQ(files_.read_text(kModel), good);
+        EXPECT_EQ(read_text(files_, kModel), good);
     }
 }
 
@@ -162,12 +150,12 @@ TEST_F(InferenceTest, TemporaryModelsLeaveNothingBehind) {
     const Outcome outcome = measure("--restore-path run/ckpt-2 --tmp-execs");
     EXPECT_THAT(outcome.console, ContainsRegex("Saved the compiled model to model_resnet8_.*withlabels_[0-9]+\\."));
     const std::string name = outcome.console.substr(outcome.console.find("model_resnet8_"));
-    EXPECT_FALSE(files_.exists(name.substr(0, name.find('\n'))));
-    EXPECT_FALSE(files_.exists(kModel));
+    EXPECT_FALSE(exists(files_, name.substr(0, name.find('\n'))));
+    EXPECT_FALSE(exists(files_, kModel));
 }
 
 TEST_F(InferenceTest, SeveralCheckpointsMeanRandomWeights) {
-    files_.write_text("run/ckpt-0.safetensors", trained_->read_text("run/ckpt-0.safetensors"));
+    write_text(files_, "run/ckpt-0.safetensors", read_text(*trained_, "run/ckpt-0.safetensors"));
     ::testing::internal::CaptureStderr();
     const Outcome outcome = measure("--restore-path run");
     EXPECT_THAT(::testing::internal::GetCapturedStderr(), HasSubstr("2 checkpoints are there"));
@@ -176,7 +164,7 @@ TEST_F(InferenceTest, SeveralCheckpointsMeanRandomWeights) {
 
 TEST_F(InferenceTest, TheTotalIsMeasuredAsFinelyAsTheCalls) {
     infer(files_, "--iterations 1 --generated-data --dataset cifar-10 --repeat 40 --logs-path fine");
-    std::istringstream rows(files_.read_text("fine/validation.csv"));
+    std::istringstream rows(read_text(files_, "fine/validation.csv"));
     double least_ms = 1e9;
     std::string line;
     std::getline(rows, line);  // name, iteration, epoch, val_acc, inference_time, samples, rate, latency
@@ -197,20 +185,15 @@ TEST_F(InferenceTest, StopsAndOtherEnds) {
     EXPECT_THAT(measure("--compile-only --generated-data --logs-path c").console, HasSubstr("Compilation successful"));
     EXPECT_THAT(infer(files_, "--dataset-benchmark --logs-path b").console, HasSubstr("mean throughput: "));
     for (const char* option : {"--num-inference-thread 2", "--tmp-execs", "--force-recompile", "--repeat 2"}) {
-        try {
-            infer(files_, std::string(option) + " --logs-path x");
-            FAIL() << "expected an error for " << option;
-        } catch (const Error& error) {
-            EXPECT_EQ(error.kind(), ErrorKind::usage);
-            const std::string flag = std::string(option).substr(0, std::string(option).find(' '));
-            EXPECT_THAT(error.what(), AllOf(HasSubstr(flag), HasSubstr("needs --iterations")));
-        }
+        const std::string flag = std::string(option).substr(0, std::string(option).find(' '));
+        EXPECT_THAT(message_of(ErrorKind::usage, [&] { infer(files_, std::string(option) + " --logs-path x"); }),
+                    AllOf(HasSubstr(flag), HasSubstr("needs --iterations")));
     }
 }
 
 TEST_F(InferenceTest, ValidationMeasuresLatencyWhenAsked) {
     const auto last_column = [](const MemoryFiles& files, const std::string& folder) {
-        const std::string text = files.read_text(folder + "/validation.csv");
+        const std::string text = read_text(files, folder + "/validation.csv");
         return std::stod(text.substr(text.rfind(',') + 1));
     };
     validate(files_, "--restore-path run/ckpt-2 --logs-path without");

@@ -4,10 +4,13 @@
 
 #include "cnntrain/backend/cpu.h"
 #include "cnntrain/base/error.h"
+#include "support/errors.h"
 #include "train/fixtures.h"
 
 namespace cnntrain::train::testing {
 namespace {
+
+using test::message_of;
 
 constexpr std::int64_t kLast = 40;
 
@@ -37,13 +40,8 @@ TEST(Mixing, ChangesTheTrainingAndNothingElseDecidesHow) {
 
 TEST(Mixing, OfOneSampleIsRefused) {
     MemoryFiles files;
-    try {
-        train(files, "--mixup-alpha 0.4 --micro-batch-size 1");
-        FAIL() << "expected an error";
-    } catch (const Error& error) {
-        EXPECT_EQ(error.kind(), ErrorKind::usage);
-        EXPECT_THAT(error.what(), ::testing::HasSubstr("mixup and cutmix need --micro-batch-size above 1"));
-    }
+    EXPECT_THAT(message_of(ErrorKind::usage, [&] { train(files, "--mixup-alpha 0.4 --micro-batch-size 1"); }),
+                ::testing::HasSubstr("mixup and cutmix need --micro-batch-size above 1"));
 }
 
 TEST(Mixing, TheGraphFollowsTheOptions) {

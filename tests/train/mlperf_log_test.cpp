@@ -16,7 +16,7 @@ using Json = nlohmann::ordered_json;
 TEST(Mlperf, EveryLineIsAnEventInTheDocumentedOrder) {
     MemoryFiles files;
     const Outcome outcome = train(files, "--mlperf-logging --optimiser momentum");
-    std::istringstream lines(files.read_text("run/result_7.txt"));
+    std::istringstream lines(read_text(files, "run/result_7.txt"));
     std::string keys;
     int tensors = 0;
     for (std::string line; std::getline(lines, line);) {
@@ -56,7 +56,7 @@ TEST(Mlperf, CountsTheReplicas) {
     train(files,
           "--mlperf-logging --no-validation --iterations 1 --epochs 0 --replicas 4 --BN-span 2 "
           "--micro-batch-size 3 --gradient-accumulation-count 2");
-    const std::string log = files.read_text("run/result_7.txt");
+    const std::string log = read_text(files, "run/result_7.txt");
     for (const char* fact : {"\"submission_platform\",\"value\":\"POD4\"", "\"global_batch_size\",\"value\":24",
                              "\"gradient_accumulation_steps\",\"value\":2", "\"model_bn_span\",\"value\":6"})
         EXPECT_THAT(log, HasSubstr(fact));
@@ -65,7 +65,7 @@ TEST(Mlperf, CountsTheReplicas) {
 TEST(Mlperf, ValidationImagesAreCountedAlsoWithoutValidation) {
     MemoryFiles files;
     train(files, "--mlperf-logging --no-validation --iterations 1 --epochs 0");
-    EXPECT_THAT(files.read_text("run/result_7.txt"), HasSubstr("\"key\":\"eval_samples\",\"value\":10000"));
+    EXPECT_THAT(read_text(files, "run/result_7.txt"), HasSubstr("\"key\":\"eval_samples\",\"value\":10000"));
 }
 
 }  // namespace

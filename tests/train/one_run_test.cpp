@@ -8,56 +8,48 @@
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/folder_lock.h"
 #include "cnntrain/checkpoint/checkpoint.h"
+#include "support/errors.h"
 #include "train/fixtures.h"
 
 namespace cnntrain::train::testing {
 namespace {
 
+using test::message_of;
 using ::testing::AllOf;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
 
-template <typename Action> std::string usage_error(Action action) {
-    try {
-        action();
-    } catch (const Error& error) {
-        EXPECT_EQ(error.kind(), ErrorKind::usage);
-        return error.what();
-    }
-    ADD_FAILURE() << "no error";
-    return "";
-}
-
 nlohmann::json arguments_in(const FileSystem& files, const std::string& path = "run/arguments.json") {
-    return nlohmann::json::parse(files.read_text(path));
+    return nlohmann::json::parse(read_text(files, path));
 }
 
 TEST(OneRun, ASecondOneInItsFolderIsRefused) {
     for (const char* options : {"--no-validation", "--ckpts-per-epoch 0"}) {
         MemoryFiles files;
         train(files, options);
-        const std::string rows = files.read_text("run/training.csv");
-        EXPECT_THAT(usage_error([&] { train(files, options); }),
+        const std::string rows = read_text(files, "run/training.csv");
+        EXPECT_THAT(message_of(ErrorKind::usage, [&] { train(files, options); }),
                     AllOf(HasSubstr("run: holds an earlier run ("), HasSubstr("--overwrite")));
-        EXPECT_EQ(files.read_text("run/training.csv"), rows);
+        EXPECT_EQ(read_text(files, "run/training.csv"), rows);
     }
     MemoryFiles files;
     train(files, "--no-validation");
-    EXPECT_THAT(usage_error([&] { train(files); }),
+    EXPECT_THAT(message_of(ErrorKind::usage, [&] { train(files); }),
                 HasSubstr("continue that run from ckpt-40 with cnntrain restore --restore-path run"));
 }
 
 TEST(OneRun, GivesWayWhenAsked) {
     MemoryFiles files;
     train(files, "--weight-avg-N 1");
-    files.write_text("run/notes.txt", "mine");
+    write_text(files, "run/notes.txt", "mine");
     EXPECT_EQ(train(files, "--overwrite --iterations 3 --epochs 0 --log-freq 3").exit_code, 0);
     EXPECT_EQ(loss_rows(files).size(), 2U);
     EXPECT_EQ(accuracy_rows(files).size(), 2U);
-    EXPECT_FALSE(files.exists("run/ckpt-40.safetensors"));
-    EXPECT_FALSE(files.exists("run/ckpt/weight_avg_N_1.safetensors"));
-    EXPECT_EQ(files.read_text("run/notes.txt"), "mine");
+    EXPECT_FALSE(exists(files, "run/ckpt-40.safetensors"));
+    EXPECT_FALSE(exists(files, "run/ckpt/weight_avg_N_1.safetensors"));
+    EXPECT_EQ(read_text(files, "run/notes.txt"), "mine");
     EXPECT_EQ(arguments_in(files)["iterations"], 3);
 }
 
@@ -69,20 +61,54 @@ TEST(OneRun, MayFollowAStartThatTrainedNothing) {
     EXPECT_EQ(arguments_in(files, "run/arguments.1.json")["model_size"], 14);
 }
 
+std::string restore_error(MemoryFiles& files) {
+    return test::message_of(ErrorKind::not_found, [&] { restore(files); });
+}
+
+TEST(OneRun, ThatEndedBeforeItsFirstCheckpointIsBegunAnewByItsOwnLine) {
+    MemoryFiles whole;
+    train(whole);
+    MemoryFiles files(100'000);  // too few for the first checkpoint
+    EXPECT_THROW(train(files), Error);
+    files.set_capacity_bytes(UINT64_MAX);
+    ASSERT_TRUE(exists(files, "run/training.csv"));
+    EXPECT_THAT(restore_error(files), EndsWith("is begun anew by its own line with --logs-path run"));
+    files.append("run/training.csv", "9,45,2.2");  // half a row
+    ::testing::internal::CaptureStderr();
+    EXPECT_EQ(train(files).exit_code, 0);
+    EXPECT_THAT(::testing::internal::GetCapturedStderr(),
+                HasSubstr("run: the run that was begun here has saved no checkpoint; it is begun anew"));
+    EXPECT_EQ(loss_rows(files), loss_rows(whole));
+    EXPECT_EQ(accuracy_rows(files), accuracy_rows(whole));
+}
+
+TEST(OneRun, WithRowsOrOfOthersIsNotBegunAnew) {
+    MemoryFiles files;
+    train(files, "--ckpts-per-epoch 0");
+    EXPECT_THAT(message_of(ErrorKind::usage, [&] { train(files, "--ckpts-per-epoch 0"); }), HasSubstr("--overwrite"));
+    EXPECT_THAT(restore_error(files), EndsWith("is begun anew by its own line with --logs-path run --overwrite"));
+    EXPECT_EQ(train(files, "--overwrite").exit_code, 0);
+
+    MemoryFiles others;
+    write_text(others, "run/training.csv", "name,age\r\n");
+    EXPECT_THAT(message_of(ErrorKind::usage, [&] { train(others); }), HasSubstr("holds an earlier run (training.csv)"));
+    EXPECT_EQ(read_text(others, "run/training.csv"), "name,age\r\n");
+}
+
 TEST(OneRun, IsWrittenByOneProcessAtATime) {
     MemoryFiles files;
     train(files, "--no-validation", stop_after(8));
     const auto other = lock_folder(files, "run", "cnntrain elsewhere");
-    const std::string before = files.read_text("run/log.txt");
+    const std::string before = read_text(files, "run/log.txt");
     for (const auto& action : std::vector<std::function<void()>>{
              [&] { restore(files); }, [&] { train(files, "--restore-path run"); }, [&] { train(files, "--overwrite"); },
              [&] { validate(files, "--restore-path run --logs-path run"); },
              [&] { infer(files, "--restore-path run/ckpt-0 --logs-path run"); },
              [&] { infer(files, "--restore-path run/ckpt-0 --logs-path run --iterations 2"); }}) {
-        EXPECT_THAT(usage_error(action), AllOf(HasSubstr("another process is writing there, process "),
-                                               HasSubstr(": cnntrain elsewhere; wait")));
+        EXPECT_THAT(message_of(ErrorKind::usage, action), AllOf(HasSubstr("another process is writing there, process "),
+                                                                HasSubstr(": cnntrain elsewhere; wait")));
     }
-    EXPECT_EQ(files.read_text("run/log.txt"), before);
+    EXPECT_EQ(read_text(files, "run/log.txt"), before);
     EXPECT_EQ(validate(files, "--restore-path run --log-dir logs").exit_code, 0);  // reads only
 }
 
@@ -90,8 +116,8 @@ TEST(OneRun, TakesResultsOfItsOwnCheckpointsOnly) {
     MemoryFiles files;
     train(files, "--no-validation");
     for (const std::string weights : {"", "--restore-path other/ckpt-40"}) {
-        files.write_text("other/ckpt-40.safetensors", files.read_text("run/ckpt-40.safetensors"));
-        EXPECT_THAT(usage_error([&] { validate(files, "--logs-path run " + weights); }),
+        write_text(files, "other/ckpt-40.safetensors", read_text(files, "run/ckpt-40.safetensors"));
+        EXPECT_THAT(message_of(ErrorKind::usage, [&] { validate(files, "--logs-path run " + weights); }),
                     HasSubstr("results of its own checkpoints only"));
     }
     EXPECT_EQ(validate(files, "--logs-path run/ --restore-path run/ckpt-40").exit_code, 0);
@@ -110,7 +136,7 @@ TEST(ExtendedRun, GoesOnWithItsNewOptionsAfterAStop) {
     EXPECT_EQ(arguments_in(files)["epochs"], 4);
     EXPECT_EQ(arguments_in(files, "run/arguments.1.json")["epochs"], 2);
     EXPECT_EQ(restore(files).exit_code, 0);
-    EXPECT_FALSE(files.exists("run/arguments.2.json"));
+    EXPECT_FALSE(exists(files, "run/arguments.2.json"));
     EXPECT_EQ(loss_rows(files), loss_rows(whole));
     EXPECT_EQ(accuracy_rows(files), accuracy_rows(whole));
     EXPECT_EQ(weights(files, 80), weights(whole, 80));
@@ -119,14 +145,14 @@ TEST(ExtendedRun, GoesOnWithItsNewOptionsAfterAStop) {
 TEST(ExtendedRun, MakesItsAveragesAnew) {
     MemoryFiles files;
     train(files, "--weight-avg-N 1 --weight-avg-exp 0.5");
-    const std::string old = files.read_text("run/ckpt/weight_avg_N_1.safetensors");
+    const std::string old = read_text(files, "run/ckpt/weight_avg_N_1.safetensors");
     train(files, "--restore-path run --epochs 4 --weight-avg-N 1");
-    EXPECT_NE(files.read_text("run/ckpt/weight_avg_N_1.safetensors"), old);
-    EXPECT_FALSE(files.exists("run/ckpt/weight_avg_exp_0.5.safetensors"));
+    EXPECT_NE(read_text(files, "run/ckpt/weight_avg_N_1.safetensors"), old);
+    EXPECT_FALSE(exists(files, "run/ckpt/weight_avg_exp_0.5.safetensors"));
     const auto rows = accuracy_rows(files);
     ASSERT_EQ(rows.size(), 6U);
     EXPECT_THAT(rows[5], StartsWith("weight_avg_N_1,80,4,"));
-    EXPECT_THAT(files.read_text("run/validation.csv"), Not(HasSubstr("weight_avg_exp")));
+    EXPECT_THAT(read_text(files, "run/validation.csv"), Not(HasSubstr("weight_avg_exp")));
 }
 
 TEST(ExtendedRun, OfOtherCheckpointsMakesItsAveragesAnewToo) {
@@ -145,7 +171,7 @@ TEST(ExtendedRun, OfOtherCheckpointsMakesItsAveragesAnewToo) {
 TEST(ExtendedRun, IsNotShortened) {
     MemoryFiles files;
     train(files, "--no-validation");
-    EXPECT_THAT(usage_error([&] { train(files, "--restore-path run --epochs 1"); }),
+    EXPECT_THAT(message_of(ErrorKind::usage, [&] { train(files, "--restore-path run --epochs 1"); }),
                 HasSubstr("has done 40 iterations, more than the 20 that are asked for"));
     EXPECT_EQ(arguments_in(files)["epochs"], 2);
 }
@@ -155,8 +181,8 @@ TEST(ResumedRun, ValidatesACheckpointOfWhichHalfARowIsThere) {
     train(whole);
     MemoryFiles files;
     train(files);
-    const std::string rows = files.read_text("run/validation.csv");
-    files.write_text("run/validation.csv", rows.substr(0, rows.size() - 9));
+    const std::string rows = read_text(files, "run/validation.csv");
+    write_text(files, "run/validation.csv", rows.substr(0, rows.size() - 9));
     restore(files);
     EXPECT_EQ(accuracy_rows(files), accuracy_rows(whole));
 }
@@ -185,7 +211,7 @@ TEST(RecordedRun, IsFoundFromAnyFolder) {
     std::filesystem::current_path(here);
     EXPECT_EQ(arguments_in(files)["data_dir"], small_cifar());
     EXPECT_EQ(restore(files).exit_code, 0);
-    EXPECT_FALSE(files.exists("run/arguments.1.json"));
+    EXPECT_FALSE(exists(files, "run/arguments.1.json"));
 }
 
 TEST(RecordedRun, OfAnEvaluationSaysHowLongItIs) {

@@ -151,6 +151,7 @@ public:
     Points(std::int64_t count, bool passes) : count_(count), passes_(passes) {}
 
     std::int64_t count() const override { return count_; }
+    data::Origin origin() const override { return {.samples = count_, .recipe = "points"}; }
     std::vector<data::Field> fields(std::int64_t micro_batch) const override { return point_fields(micro_batch); }
     std::unique_ptr<data::Stream> stream(const data::LoaderSettings& settings) const override {
         return std::make_unique<PointStream>(count_, passes_, settings);

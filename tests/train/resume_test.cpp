@@ -4,11 +4,13 @@
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/checkpoint/folder.h"
+#include "support/errors.h"
 #include "train/fixtures.h"
 
 namespace cnntrain::train::testing {
 namespace {
 
+using test::message_of;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -100,12 +102,12 @@ TEST(Restore, AfterAKillTheRowsBeyondTheCheckpointAreWrittenOnce) {
 TEST(Restore, DoesNotRewriteTheFirstCheckpointNorTheArguments) {
     MemoryFiles files;
     train(files, "", stop_after(8));
-    const std::string first = files.read_text("run/ckpt-0.safetensors");
-    const std::string arguments = files.read_text("run/arguments.json");
+    const std::string first = read_text(files, "run/ckpt-0.safetensors");
+    const std::string arguments = read_text(files, "run/arguments.json");
     restore(files);
-    EXPECT_EQ(files.read_text("run/ckpt-0.safetensors"), first);
-    EXPECT_EQ(files.read_text("run/arguments.json"), arguments);
-    EXPECT_FALSE(files.exists("run/arguments_restore.json"));
+    EXPECT_EQ(read_text(files, "run/ckpt-0.safetensors"), first);
+    EXPECT_EQ(read_text(files, "run/arguments.json"), arguments);
+    EXPECT_FALSE(exists(files, "run/arguments_restore.json"));
 }
 
 TEST(Restore, OfAFinishedRunOnlyValidatesWhatIsMissing) {
@@ -131,26 +133,14 @@ TEST(Restore, TrainWithARestorePathTakesItsOptionsFromTheLine) {
 TEST(Restore, OfAFolderWithoutARunSaysSo) {
     MemoryFiles files;
     files.make_directories("run");
-    try {
-        restore(files);
-        FAIL() << "expected an error";
-    } catch (const Error& error) {
-        EXPECT_EQ(error.kind(), ErrorKind::not_found);
-        EXPECT_THAT(error.what(), HasSubstr("no arguments.json"));
-    }
+    EXPECT_THAT(message_of(ErrorKind::not_found, [&] { restore(files); }), HasSubstr("no arguments.json"));
 }
 
 TEST(Restore, WithTheWeightsOfAnotherModelNamesAllDifferences) {
     MemoryFiles files;
     train(files, "--no-validation", stop_after(2));
-    try {
-        train(files, "--restore-path run --model-size 14");
-        FAIL() << "expected an error";
-    } catch (const Error& error) {
-        EXPECT_EQ(error.kind(), ErrorKind::data);
-        EXPECT_THAT(error.what(), HasSubstr("all/stage1/unit2/conv1/weight"));
-        EXPECT_THAT(error.what(), HasSubstr("all/stage3/unit2/conv2/weight"));
-    }
+    EXPECT_THAT(message_of(ErrorKind::data, [&] { train(files, "--restore-path run --model-size 14"); }),
+                AllOf(HasSubstr("all/stage1/unit2/conv1/weight"), HasSubstr("all/stage3/unit2/conv2/weight")));
 }
 
 }  // namespace

@@ -21,25 +21,25 @@ MemoryFiles run_with_guests() {
          {"log.txt", "training.csv", "validation.csv", "predictions.csv", "arguments.1.json", "arguments_restore.json",
           "result_None.txt", "result_7.txt", "events.out.tfevents.1700000000.host", "ckpt-0.safetensors",
           "ckpt-40.safetensors", "ckpt/weight_avg_N_5.safetensors", "ckpt/weight_avg_exp_0.97.safetensors"}) {
-        files.write_text(std::string("run/") + name, "run");
+        write_text(files, std::string("run/") + name, "run");
     }
     for (const char* name :
          {"notes.txt", "best-ckpt-40.safetensors", "ckpt-best.safetensors", "ckpt-040.safetensors",
           "ckpt/weight_avg_mine.safetensors", "ckpt/weight_avg_N_x.safetensors", "arguments.old.json", "result_.txt",
           "log.txt.gz", "training.csv.1", "sub/ckpt-1.safetensors", "sub/training.csv"}) {
-        files.write_text(std::string("run/") + name, "user");
+        write_text(files, std::string("run/") + name, "user");
     }
-    files.write_text("run/arguments.json", kArguments);
+    write_text(files, "run/arguments.json", kArguments);
     return files;
 }
 
 TEST(Results, AreWhatANewRunWouldMixItsOwnWith) {
     MemoryFiles files;
     EXPECT_THAT(results_in(files, "run"), IsEmpty());
-    files.write_text("run/arguments.json", kArguments);
-    files.write_text("run/log.txt", "");
+    write_text(files, "run/arguments.json", kArguments);
+    write_text(files, "run/log.txt", "");
     EXPECT_THAT(results_in(files, "run"), IsEmpty());  // compiled only, say
-    files.write_text("run/training.csv", "");
+    write_text(files, "run/training.csv", "");
     EXPECT_THAT(results_in(files, "run/"), ElementsAre("training.csv"));
 }
 
@@ -58,15 +58,15 @@ TEST(RemovedRun, LosesItsOwnFilesAndNoOthers) {
 TEST(RemovedRun, MustBeOne) {
     for (const char* arguments : {"", "{}", R"({"model": "mine"})", "[1]"}) {
         MemoryFiles files;
-        files.write_text("run/training.csv", "of somebody else");
-        if (*arguments != '\0') files.write_text("run/arguments.json", arguments);
+        write_text(files, "run/training.csv", "of somebody else");
+        if (*arguments != '\0') write_text(files, "run/arguments.json", arguments);
         EXPECT_THROW(remove_run(files, "run"), Error) << arguments;
-        EXPECT_EQ(files.read_text("run/training.csv"), "of somebody else");
+        EXPECT_EQ(read_text(files, "run/training.csv"), "of somebody else");
     }
     MemoryFiles files;
-    files.write_text("run/log.txt", "of somebody else");
+    write_text(files, "run/log.txt", "of somebody else");
     remove_run(files, "run");
-    EXPECT_TRUE(files.exists("run/log.txt"));
+    EXPECT_TRUE(exists(files, "run/log.txt"));
 }
 
 /// `options` as arguments_json() writes them, and with what a run adds.
@@ -81,52 +81,51 @@ TEST(RecordedArguments, KeepTheirHistoryBeside) {
     };
     record("2", "1", false);
     record("2", "2", true);  // goes on as it was
-    EXPECT_EQ(files.read_text("run/arguments.json"), recorded("2", R"(, "datetime": 1)"));
+    EXPECT_EQ(read_text(files, "run/arguments.json"), recorded("2", R"(, "datetime": 1)"));
     record("6", "3", true);
-    EXPECT_EQ(files.read_text("run/arguments.json"), recorded("6", R"(, "datetime": 3)"));
-    EXPECT_EQ(files.read_text("run/arguments.1.json"), recorded("2", R"(, "datetime": 1)"));
+    EXPECT_EQ(read_text(files, "run/arguments.json"), recorded("6", R"(, "datetime": 3)"));
+    EXPECT_EQ(read_text(files, "run/arguments.1.json"), recorded("2", R"(, "datetime": 1)"));
     record("8", "4", true);
-    EXPECT_EQ(files.read_text("run/arguments.2.json"), recorded("6", R"(, "datetime": 3)"));
+    EXPECT_EQ(read_text(files, "run/arguments.2.json"), recorded("6", R"(, "datetime": 3)"));
     // A process that was killed when it had kept the history, and not yet replaced the file.
-    files.write_text("run/arguments.json", recorded("6", R"(, "datetime": 3)"));
+    write_text(files, "run/arguments.json", recorded("6", R"(, "datetime": 3)"));
     record("8", "5", true);
-    EXPECT_FALSE(files.exists("run/arguments.3.json"));
-    EXPECT_EQ(files.read_text("run/arguments.json"), recorded("8", R"(, "datetime": 5)"));
+    EXPECT_FALSE(exists(files, "run/arguments.3.json"));
+    EXPECT_EQ(read_text(files, "run/arguments.json"), recorded("8", R"(, "datetime": 5)"));
 }
 
 TEST(RecordedArguments, DoNotChangeWithTheFolder) {
     MemoryFiles files;
     record_arguments(files, "run", R"({"epochs": 2, "logs_path": "run"})", "{}", false);
     record_arguments(files, "run", "other", R"({"epochs": 2, "logs_path": null, "restore_path": "/a/run"})", true);
-    EXPECT_EQ(files.read_text("run/arguments.json"), R"({"epochs": 2, "logs_path": "run"})");
+    EXPECT_EQ(read_text(files, "run/arguments.json"), R"({"epochs": 2, "logs_path": "run"})");
 }
 
 TEST(RecordedArguments, OfAnEvaluationStandBesideTheFirst) {
     MemoryFiles files;
     add_arguments(files, "run", "1");
     add_arguments(files, "run", "2");
-    EXPECT_EQ(files.read_text("run/arguments.json"), "1");
-    EXPECT_EQ(files.read_text("run/arguments_restore.json"), "2");
+    EXPECT_EQ(read_text(files, "run/arguments.json"), "1");
+    EXPECT_EQ(read_text(files, "run/arguments_restore.json"), "2");
 }
 
 TEST(Rows, BeyondTheCheckpointAndHalfOnesGo) {
     MemoryFiles files;
-    files.write_text("run/training.csv", "step,iteration,epoch\r\n1,5,0.1\r\n2,10,0.2\r\n3,15,0.3\r\n4,2");
-    files.write_text("run/validation.csv",
-                     "name,iteration,epoch\r\nckpt-10,10,0.2\r\n\"a,\"\"40\"\"\",5,1\r\nckpt-15,15,0.3\r\nckpt-5,5");
+    write_text(files, "run/training.csv", "step,iteration,epoch\r\n1,5,0.1\r\n2,10,0.2\r\n3,15,0.3\r\n4,2");
+    write_text(files, "run/validation.csv",
+               "name,iteration,epoch\r\nckpt-10,10,0.2\r\n\"a,\"\"40\"\"\",5,1\r\nckpt-15,15,0.3\r\nckpt-5,5");
     drop_rows_after(files, "run", 10);
-    EXPECT_EQ(files.read_text("run/training.csv"), "step,iteration,epoch\r\n1,5,0.1\r\n2,10,0.2\r\n");
-    EXPECT_EQ(files.read_text("run/validation.csv"),
+    EXPECT_EQ(read_text(files, "run/training.csv"), "step,iteration,epoch\r\n1,5,0.1\r\n2,10,0.2\r\n");
+    EXPECT_EQ(read_text(files, "run/validation.csv"),
               "name,iteration,epoch\r\nckpt-10,10,0.2\r\n\"a,\"\"40\"\"\",5,1\r\n");
 }
 
 TEST(Rows, OfAveragesGoWithTheirFiles) {
     MemoryFiles files = run_with_guests();
-    files.write_text(
-        "run/validation.csv",
-        "name,iteration\r\nckpt-40,40\r\nweight_avg_N_5,40\r\nweight_avg_mine,40\r\nweight_avg_exp_0.97,40\r\n");
+    write_text(files, "run/validation.csv",
+               "name,iteration\r\nckpt-40,40\r\nweight_avg_N_5,40\r\nweight_avg_mine,40\r\nweight_avg_exp_0.97,40\r\n");
     drop_averages(files, "run");
-    EXPECT_EQ(files.read_text("run/validation.csv"), "name,iteration\r\nckpt-40,40\r\nweight_avg_mine,40\r\n");
+    EXPECT_EQ(read_text(files, "run/validation.csv"), "name,iteration\r\nckpt-40,40\r\nweight_avg_mine,40\r\n");
     EXPECT_THAT(files.list("run/ckpt"),
                 UnorderedElementsAre("weight_avg_mine.safetensors", "weight_avg_N_x.safetensors"));
 }

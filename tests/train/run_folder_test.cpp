@@ -48,8 +48,11 @@ TEST(Predictions, AreSortedProbabilities) {
     EXPECT_EQ(two[0].label, 1);
     EXPECT_EQ(two[1].label, 2);
     EXPECT_NEAR(two[0].probability, 0.66524, 1e-5);
-    EXPECT_EQ(prediction_header(2), "image,label,class_1,probability_1,class_2,probability_2");
-    EXPECT_EQ(prediction_row("a,b.jpg", -1, two), "\"a,b.jpg\",-1,1,0.6652,2,0.2447");
+    EXPECT_EQ(prediction_header("image", 2), "image,label,class_1,probability_1,class_2,probability_2");
+    EXPECT_EQ(prediction_row("a,b.jpg", -1, two, {}), "\"a,b.jpg\",-1,1,0.6652,2,0.2447");
+    const std::vector<std::string> names = {"cat", "dog, small", "eel"};
+    EXPECT_EQ(prediction_row("7", -1, two, names), "7,,\"dog, small\",0.6652,eel,0.2447");
+    EXPECT_EQ(prediction_row("7", 0, two, names), "7,cat,\"dog, small\",0.6652,eel,0.2447");
 }
 
 }  // namespace

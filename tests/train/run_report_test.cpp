@@ -29,10 +29,10 @@ TEST(RunReport, TensorBoardIsOnAndCanBeSwitchedOff) {
     MemoryFiles files;
     train(files, "", stop_after(12));
     ASSERT_EQ(event_files(files).size(), 1U);
-    EXPECT_THAT(files.read_text("run/" + event_files(files).front()), HasSubstr("training/loss_avg"));
+    EXPECT_THAT(read_text(files, "run/" + event_files(files).front()), HasSubstr("training/loss_avg"));
     restore(files);
     ASSERT_EQ(event_files(files).size(), 2U);
-    EXPECT_THAT(files.read_text("run/" + event_files(files).back()), HasSubstr("validation/val_acc"));
+    EXPECT_THAT(read_text(files, "run/" + event_files(files).back()), HasSubstr("validation/val_acc"));
     MemoryFiles without;
     train(without, "--no-tensorboard --no-validation");
     EXPECT_TRUE(event_files(without).empty());
@@ -49,7 +49,7 @@ TEST(RunReport, NansAreCountedAndReported) {
     EXPECT_EQ(row.nan_variables, 1);
     MemoryFiles files;
     train(files, "--analyse-nans --no-validation");
-    EXPECT_THAT(files.read_text("run/" + event_files(files).front()), HasSubstr("nans/nan_count"));
+    EXPECT_THAT(read_text(files, "run/" + event_files(files).front()), HasSubstr("nans/nan_count"));
 }
 
 TEST(RunReport, WandbGetsTheRun) {
@@ -61,18 +61,18 @@ TEST(RunReport, WandbGetsTheRun) {
     MemoryFiles files;
     const Outcome outcome = train(files, "--wandb --wandb-project mine");
     EXPECT_THAT(outcome.console, HasSubstr("Weights & Biases: run abc123"));
-    const std::string first = posix_files().read_text(calls);
+    const std::string first = read_text(posix_files(), calls);
     EXPECT_THAT(first, AllOf(HasSubstr("\"project\": \"mine\""), HasSubstr("\"name\": \"RN8_bs8_BN_16.16"),
                              HasSubstr("\"compilation_status\": \"compiled\""), HasSubstr("\"loss_avg\": \""),
                              HasSubstr("\"val_acc\": \""), HasSubstr("\"exit_code\": 0")));
     posix_files().remove(calls);
     restore(files, "--wandb-id abc123");
-    EXPECT_THAT(posix_files().read_text(calls), HasSubstr("\"id\": \"abc123\""));
+    EXPECT_THAT(read_text(posix_files(), calls), HasSubstr("\"id\": \"abc123\""));
 
     setenv("FAKE_WANDB_REFUSES", "1", 1);
     MemoryFiles refused;
     EXPECT_THROW(train(refused, "--wandb"), Error);
-    EXPECT_FALSE(refused.exists("run/arguments.json"));  // another try starts afresh
+    EXPECT_FALSE(exists(refused, "run/arguments.json"));  // another try starts afresh
     unsetenv("FAKE_WANDB_REFUSES");
 }
 

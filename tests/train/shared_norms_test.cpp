@@ -11,6 +11,7 @@
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/comm/communicator.h"
+#include "support/errors.h"
 #include "train/staged.h"
 
 namespace cnntrain::train::testing {
@@ -46,14 +47,12 @@ std::vector<std::optional<Error>> on_ranks(const std::function<void(CompiledNet&
     std::vector<std::thread> threads;
     for (std::size_t i = 0; i < communicators.size(); ++i) {
         threads.emplace_back([&, i] {
-            try {
+            errors[i] = test::error_of([&] {
                 CompiledNet net(Line{kNet, {.communicator = communicators[i].get()}, kSharing});
                 body(net, communicators[i]->rank());
                 communicators[i]->finish();
-            } catch (const Error& error) {
-                errors[i] = error;
-                communicators[i]->leave(error.what());
-            }
+            });
+            if (errors[i]) communicators[i]->leave(errors[i]->what());
         });
     }
     for (std::thread& thread : threads)

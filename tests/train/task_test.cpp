@@ -11,6 +11,7 @@
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/train/backends.h"
+#include "support/errors.h"
 #include "train/fixtures.h"
 #include "train/point_fitting.h"
 #include "train/runs/evaluator.h"
@@ -19,6 +20,8 @@
 namespace cnntrain::train::testing {
 namespace {
 
+using test::kind_of;
+using test::message_of;
 using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -45,7 +48,7 @@ Outcome fit(FileSystem& files, const std::string& options = "", const std::funct
 
 /// Column `index` (from 0) of the last row of a CSV file.
 double last_value(const FileSystem& files, const std::string& path, int index) {
-    std::istringstream lines(files.read_text(path));
+    std::istringstream lines(read_text(files, path));
     std::string row;
     for (std::string line; std::getline(lines, line);)
         row = line;
@@ -61,6 +64,7 @@ class CountedSamples final : public Samples {
 public:
     explicit CountedSamples(std::unique_ptr<Samples> samples) : samples_(std::move(samples)) {}
     std::int64_t count() const override { return samples_->count(); }
+    data::Origin origin() const override { return samples_->origin(); }
     std::vector<data::Field> fields(std::int64_t micro_batch) const override { return samples_->fields(micro_batch); }
     std::unique_ptr<data::Stream> stream(const data::LoaderSettings& settings) const override {
         ++streams;
@@ -100,12 +104,12 @@ TEST(OwnTask, IsTrainedLoggedAndValidated) {
     EXPECT_THAT(outcome.console, ContainsRegex("\nckpt-80 misses by 0\\.[0-9]+\n"));
     EXPECT_THAT(outcome.console, HasSubstr("\nweight_avg_N_2 misses by "));
     EXPECT_THAT(outcome.console, Not(HasSubstr("accuracy: ")));
-    EXPECT_THAT(files.read_text("run/log.txt"), HasSubstr("fitted 80 times"));
-    EXPECT_THAT(files.read_text("run/arguments.json"), HasSubstr("\"axes\": 3"));
-    EXPECT_THAT(files.read_text("run/training.csv"),
+    EXPECT_THAT(read_text(files, "run/log.txt"), HasSubstr("fitted 80 times"));
+    EXPECT_THAT(read_text(files, "run/arguments.json"), HasSubstr("\"axes\": 3"));
+    EXPECT_THAT(read_text(files, "run/training.csv"),
                 StartsWith("step,iteration,epoch,lr,squared_error_batch,squared_error_avg,relative_batch,relative_avg,"
                            "it_time,pt_per_sec,total_time\r\n1,2,0.25,"));
-    const std::string validation = files.read_text("run/validation.csv");
+    const std::string validation = read_text(files, "run/validation.csv");
     EXPECT_THAT(validation, StartsWith("name,iteration,epoch,squared_error,val_time,val_size,pt_per_sec,latency\r\n"));
     EXPECT_THAT(validation, ContainsRegex("\nckpt-8,8,1,[0-9.]+,[0-9.e-]+,19,"));
     EXPECT_LT(last_value(files, "run/training.csv", 4), 1);
@@ -118,7 +122,7 @@ TEST(OwnTask, TensorBoardHasItsColumns) {
     fit(files, "--logs-path run --no-validation");
     for (const std::string& name : files.list("run")) {
         if (name.starts_with("events.")) {
-            EXPECT_THAT(files.read_text("run/" + name), HasSubstr("training/squared_error_avg"));
+            EXPECT_THAT(read_text(files, "run/" + name), HasSubstr("training/squared_error_avg"));
             return;
         }
     }
@@ -152,23 +156,13 @@ TEST(OwnTask, ContinuesAfterAStopAsItWouldHave) {
 
 TEST(OwnTask, DivergesByItsOwnLoss) {
     MemoryFiles files;
-    try {
-        fit(files, "--logs-path run --abs-learning-rate 1e30");
-        FAIL() << "expected an error";
-    } catch (const Error& error) {
-        EXPECT_EQ(error.kind(), ErrorKind::diverged);
-        EXPECT_THAT(error.what(), HasSubstr("the loss of iteration "));
-    }
+    EXPECT_THAT(message_of(ErrorKind::diverged, [&] { fit(files, "--logs-path run --abs-learning-rate 1e30"); }),
+                HasSubstr("the loss of iteration "));
 }
 
 TEST(OwnTask, IsNoBenchmarkOfMlperf) {
     MemoryFiles files;
-    try {
-        fit(files, "--logs-path run --mlperf-logging");
-        FAIL() << "expected an error";
-    } catch (const Error& error) {
-        EXPECT_EQ(error.kind(), ErrorKind::unsupported);
-    }
+    EXPECT_EQ(kind_of([&] { fit(files, "--logs-path run --mlperf-logging"); }), ErrorKind::unsupported);
 }
 
 }  // namespace

@@ -7,11 +7,14 @@
 #include "cnntrain/base/error.h"
 #include "cnntrain/checkpoint/checkpoint.h"
 #include "cnntrain/checkpoint/folder.h"
+#include "support/errors.h"
 #include "train/fixtures.h"
 
 namespace cnntrain::train::testing {
 namespace {
 
+using test::kind_of;
+using test::message_of;
 using ::testing::ContainsRegex;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -44,12 +47,12 @@ TEST(Train, WritesTheDocumentedLinesAndFiles) {
     EXPECT_THAT(outcome.console, ContainsRegex("\nTime to train: [0-9.]+s\\.\n$"));
 
     EXPECT_THAT(outcome.console, ContainsRegex("\nUsing (16|32)-bit IO between the IPU and host\n"));
-    EXPECT_THAT(files.read_text("run/log.txt"), Not(HasSubstr("-bit IO")));
-    const std::string log = files.read_text("run/log.txt");
+    EXPECT_THAT(read_text(files, "run/log.txt"), Not(HasSubstr("-bit IO")));
+    const std::string log = read_text(files, "run/log.txt");
     EXPECT_THAT(log, HasSubstr("Command line: cnntrain test"));
     EXPECT_THAT(log, HasSubstr("Time to train"));
     EXPECT_THAT(log, Not(HasSubstr("Saved initial checkpoint")));
-    const std::string arguments = files.read_text("run/arguments.json");
+    const std::string arguments = read_text(files, "run/arguments.json");
     EXPECT_THAT(arguments, HasSubstr("\"global_batch_size\": 8"));
     EXPECT_THAT(arguments, HasSubstr("\"norm_type\": \"BATCH\""));
     EXPECT_EQ(loss_rows(files).size(), 9U);
@@ -59,7 +62,7 @@ TEST(Train, WritesTheDocumentedLinesAndFiles) {
 TEST(Train, ValidationCountsEveryImageOnce) {
     MemoryFiles files;
     train(files, "--iterations 2 --epochs 0 --log-freq 2");
-    const std::string rows = files.read_text("run/validation.csv");
+    const std::string rows = read_text(files, "run/validation.csv");
     EXPECT_THAT(rows, ContainsRegex("\nckpt-2,2,0.1,[0-9.]+,[0-9.]+,[0-9.e-]+,37,"));
 }
 
@@ -81,8 +84,8 @@ TEST(Train, WithoutCheckpointsNothingIsSavedOrValidated) {
     MemoryFiles files;
     const Outcome outcome = train(files, "--ckpts-per-epoch 0");
     EXPECT_EQ(outcome.exit_code, 0);
-    EXPECT_FALSE(files.exists("run/ckpt-0.safetensors"));
-    EXPECT_FALSE(files.exists("run/validation.csv"));
+    EXPECT_FALSE(exists(files, "run/ckpt-0.safetensors"));
+    EXPECT_FALSE(exists(files, "run/validation.csv"));
 }
 
 TEST(Train, CompileOnlyStopsBeforeTheFirstUpdate) {
@@ -90,21 +93,21 @@ TEST(Train, CompileOnlyStopsBeforeTheFirstUpdate) {
     const Outcome outcome = train(files, "--compile-only");
     EXPECT_EQ(outcome.exit_code, 0);
     EXPECT_THAT(outcome.console, HasSubstr("--compile-only"));
-    EXPECT_FALSE(files.exists("run/training.csv"));
+    EXPECT_FALSE(exists(files, "run/training.csv"));
 }
 
 TEST(Train, DatasetBenchmarkOnlyReads) {
     MemoryFiles files;
     EXPECT_THAT(train(files, "--dataset-benchmark").console,
                 ContainsRegex("mean throughput: [0-9.]+ imgs/sec\n(.*\n)*memory: ring [0-9.]+ [kM]B"));
-    EXPECT_FALSE(files.exists("run/training.csv"));
+    EXPECT_FALSE(exists(files, "run/training.csv"));
 }
 
 TEST(Train, WithoutLogsNothingIsWrittenToTheRunFolder) {
     MemoryFiles files;
     const Outcome outcome = train(files, "--no-logs");
     EXPECT_EQ(outcome.exit_code, 0);
-    EXPECT_FALSE(files.is_directory("run"));
+    EXPECT_FALSE(is_directory(files, "run"));
     EXPECT_THAT(outcome.console, ContainsRegex("Saved checkpoint to /tmp/RN8_bs8_BN_16.16_[A-Z0-9]+/ckpt-20 in "));
 }
 
@@ -143,16 +146,10 @@ TEST(Train, StartsFromTheWeightsOfInitPath) {
 
 TEST(Diverged, StopsNamingStepLearningRateAndTensor) {
     MemoryFiles files;
-    try {
-        train(files, "--abs-learning-rate 1e30 --precision 32.32");
-        FAIL() << "expected an error";
-    } catch (const Error& error) {
-        EXPECT_EQ(error.kind(), ErrorKind::diverged);
-        EXPECT_THAT(error.what(), ContainsRegex("the loss of iteration [0-9]+ \\(host step of iterations 1 to 5\\)"));
-        EXPECT_THAT(error.what(), HasSubstr("learning rate 1e+30"));
-        EXPECT_THAT(error.what(), ContainsRegex("first tensor that is not finite: .*all/stage"));
-        EXPECT_THAT(error.what(), HasSubstr("last good checkpoint: run/ckpt-0"));
-    }
+    EXPECT_THAT(message_of(ErrorKind::diverged, [&] { train(files, "--abs-learning-rate 1e30 --precision 32.32"); }),
+                AllOf(ContainsRegex("the loss of iteration [0-9]+ \\(host step of iterations 1 to 5\\)"),
+                      HasSubstr("learning rate 1e+30"), ContainsRegex("first tensor that is not finite: .*all/stage"),
+                      HasSubstr("last good checkpoint: run/ckpt-0")));
     EXPECT_THAT(checkpoints(files), ElementsAre("ckpt-0"));
 }
 
@@ -170,13 +167,7 @@ TEST(Storage, AFullDiskLeavesThePreviousCheckpoint) {
         if (++asked == 60) files.set_capacity_bytes(files.used_bytes() + 10000);
         return false;
     };
-    try {
-        train(files, "", fill_the_disk);
-        FAIL() << "expected an error";
-    } catch (const Error& error) {
-        EXPECT_EQ(error.kind(), ErrorKind::storage);
-        EXPECT_THAT(error.what(), HasSubstr("run/ckpt-40"));
-    }
+    EXPECT_THAT(message_of(ErrorKind::storage, [&] { train(files, "", fill_the_disk); }), HasSubstr("run/ckpt-40"));
     EXPECT_THAT(checkpoints(files), ElementsAre("ckpt-0", "ckpt-20"));
     files.set_capacity_bytes(UINT64_MAX);
     EXPECT_EQ(restore(files).exit_code, 0);
@@ -220,12 +211,7 @@ TEST(Validation, WithoutCheckpointsUsesRandomWeights) {
 TEST(Validation, OfNothingSaysSo) {
     MemoryFiles files;
     files.make_directories("empty");
-    try {
-        validate(files, "--restore-path empty --log-dir logs");
-        FAIL() << "expected an error";
-    } catch (const Error& error) {
-        EXPECT_EQ(error.kind(), ErrorKind::not_found);
-    }
+    EXPECT_EQ(kind_of([&] { validate(files, "--restore-path empty --log-dir logs"); }), ErrorKind::not_found);
 }
 
 }  // namespace

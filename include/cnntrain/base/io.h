@@ -56,6 +56,9 @@ struct LockAttempt {
     std::string holder = {};         // then: the text that the holder wrote
 };
 
+/// What a path leads to, through links; a link that leads nowhere is absent.
+enum class FileKind { absent, file, directory, other };  // other: a pipe, a socket or a device
+
 class FileSystem {
 public:
     virtual ~FileSystem() = default;
@@ -63,26 +66,29 @@ public:
     virtual std::unique_ptr<InputFile> open(const std::string& path) const = 0;
     virtual std::unique_ptr<OutputFile> create(const std::string& path) = 0;
     virtual void append(const std::string& path, std::string_view text) = 0;  // for log.txt and CSV
-    virtual bool exists(const std::string& path) const = 0;
-    virtual bool is_directory(const std::string& path) const = 0;
-    /// Error(data) when the system does not say whether `path` exists: a folder without permission, a loop of links.
-    /// Asked before a user is told that something is not there.
-    virtual void check_reachable(const std::string& /*path*/) const {}
+    /// Error(data) when the system does not say: a folder without permission, a loop of links.
+    virtual FileKind kind(const std::string& path) const = 0;
     /// Names (not paths) in a folder, sorted as text.
     virtual std::vector<std::string> list(const std::string& directory) const = 0;
     virtual void make_directories(const std::string& path) = 0;
     virtual void remove(const std::string& path) = 0;  // no error if absent
-    /// Makes room for `count` more files to be open at the same time; returns how many of them the system allows.
-    virtual std::size_t allow_open_files(std::size_t count) = 0;
     /// Locks `path`, which is made if it is absent, against all other processes and all other calls in this one, and
     /// writes `holder` into it for them to read. On a file system without locks, the lock keeps nobody out and a
     /// warning says so.
     virtual LockAttempt try_lock(const std::string& path, std::string_view holder) = 0;
-
-    /// Error(data) when the file is larger than `most_bytes`.
-    std::string read_text(const std::string& path, std::uint64_t most_bytes = kLargestTextBytes) const;
-    void write_text(const std::string& path, std::string_view text);  // create + commit
 };
+
+/// For caches, suggestions and files beside others: false also when the system does not say what is there. Use kind()
+/// before telling a user that something is missing.
+bool exists(const FileSystem& files, const std::string& path);
+bool is_directory(const FileSystem& files, const std::string& path);
+
+/// Error(data) when the file is larger than `most_bytes`.
+std::string read_text(const FileSystem& files, const std::string& path, std::uint64_t most_bytes = kLargestTextBytes);
+void write_text(FileSystem& files, const std::string& path, std::string_view text);  // create + commit
+
+/// Makes room for this process to open `count` more files; returns how many of them the system allows.
+std::size_t allow_open_files(std::size_t count);
 
 /// "/a/b//" -> "/a/b"; "/" stays.
 std::string without_trailing_slashes(std::string path);
@@ -98,12 +104,10 @@ public:
     std::unique_ptr<InputFile> open(const std::string& path) const override;
     std::unique_ptr<OutputFile> create(const std::string& path) override;
     void append(const std::string& path, std::string_view text) override;
-    bool exists(const std::string& path) const override;
-    bool is_directory(const std::string& path) const override;
+    FileKind kind(const std::string& path) const override;
     std::vector<std::string> list(const std::string& directory) const override;
     void make_directories(const std::string& path) override;
     void remove(const std::string& path) override;
-    std::size_t allow_open_files(std::size_t count) override { return count; }
     LockAttempt try_lock(const std::string& path, std::string_view holder) override;
 
     std::uint64_t used_bytes() const;

@@ -20,6 +20,10 @@ void require_memory(std::uint64_t bytes, std::string_view who);
 /// Size of a new thread's stack.
 std::uint64_t thread_stack_bytes();
 
+/// Throws Error(unsupported) if the stacks of the process and its threads (ulimit -s) are too small for its work, which
+/// would crash.
+void require_stack();
+
 /// Makes every allocation of a megabyte or more a mapping of its own, which returns to the system when it is freed. By
 /// default glibc keeps freed blocks of up to 32 MB: 700 MB after the variables of BERT-Base were loaded one by one.
 void give_large_memory_back();

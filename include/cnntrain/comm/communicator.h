@@ -3,29 +3,30 @@
 // Collective operations: every rank calls the same ones in the same order with the same sizes. A communicator is used
 // by one thread at a time. Three members: alone (one rank, nothing is copied), threads of one process, MPI.
 //
-// Sums. The result has the same bits on all ranks and in every run: the ranks of a node are added in the order of their
-// ranks, ((a + b) + c) + ..., then the sums of the nodes in the order of their lowest ranks, all in float. Both routes
-// follow this tree, so with Wire::f32 they give equal bits. With Wire::bf16 what travels is rounded to the nearest
-// (ties to even) and the sums stay in float; the flat route rounds what each rank sends, the hierarchical route what
-// each node sends, and both round the result, so their bits differ. What one rank adds alone, or one node in its
-// memory, is not rounded.
+// Sums. The result has the same bits on all ranks and in every run: the ranks of a node are added in rank order, ((a +
+// b) + c) + ..., then the sums of the nodes in the order of their lowest ranks, all in float. Both routes follow this
+// tree, so with Wire::f32 they give equal bits. With Wire::bf16, values are rounded to nearest (ties to even) when they
+// are sent, and sums stay in float. The flat route rounds what each rank sends, the hierarchical route what each node
+// sends, and both round the result, so their bits differ. Sums made by a rank alone, or in the memory of one node, are
+// not rounded.
 //
-// MPI_Allreduce promises no order of its sums (MPI 4.0, section 6.9.1), so the order is made here: every rank receives
-// its share of the bucket from all others, adds, and sends the sum to all others, in non-blocking messages. With p
-// ranks each sends 2 (p - 1) / p of a bucket, as a ring does, which is the least that is possible (Patarasuk and Yuan
-// 2009, "Bandwidth optimal all-reduce algorithms"); time = 2 (p - 1) latency + 2 (p - 1) / p bytes / bandwidth + (p -
-// 1) / p additions (Thakur, Rabenseifner and Gropp 2005, "Optimization of collective communication operations in
+// MPI_Allreduce does not guarantee an order of its sums (MPI 4.0, section 6.9.1), so the order is implemented here:
+// every rank receives its share of the bucket from all others, adds, and sends the sum to all others, in non-blocking
+// messages. With p ranks, each sends 2 (p - 1) / p of a bucket, as a ring does, which is the minimum (Patarasuk and
+// Yuan 2009, "Bandwidth optimal all-reduce algorithms"); time = 2 (p - 1) latency + 2 (p - 1) / p bytes / bandwidth +
+// (p - 1) / p additions (Thakur, Rabenseifner and Gropp 2005, "Optimization of collective communication operations in
 // MPICH", section 4.5). Pairwise messages also show which rank is missing.
 //
-// Errors. When a rank has left, or has not come within the timeout, the others throw Error(peers) that names operation,
-// bucket and these ranks. After an error a communicator serves no further operation. Memory that was given to an
-// operation must stay until it is waited for, or until the communicator is gone.
+// Errors. If a rank has left, or does not arrive within the timeout, the others throw Error(peers) naming the
+// operation, the bucket and these ranks. After an error, a communicator accepts no further operation. Memory given to
+// an operation must stay valid until the operation was waited for, or until the communicator is destroyed.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -41,10 +42,10 @@ struct ReduceOptions {
 /// A started operation on a bucket.
 struct Handle {
     int bucket = 0;
-    std::uint64_t use = 0;  // how often this bucket has been started, from 1
+    std::uint64_t use = 0;  // number of times this bucket has been started, including this one
 };
 
-/// The part of a bucket that one rank sums, and whose optimiser state it keeps when that is sharded.
+/// The part of a bucket that one rank sums; with a sharded optimiser, also the part whose state it keeps.
 struct Shard {
     std::int64_t begin = 0, count = 0;  // elements
 };
@@ -67,13 +68,13 @@ public:
 
     virtual int rank() const = 0;
     virtual int size() const = 0;
-    /// Nodes are numbered by their lowest ranks.
+    /// Nodes are numbered in the order of their lowest ranks.
     virtual int node() const = 0;
     /// This rank's number among the ranks of its node.
     virtual int local_rank() const = 0;
     virtual int local_size() const = 0;
 
-    /// Returns when every rank has called it. `what` stands in messages: "barrier (<what>)".
+    /// Returns when every rank has called it. Messages contain "barrier (<what>)".
     virtual void barrier(std::string_view what) = 0;
     /// Copies `bytes` of rank `root` to all ranks.
     virtual void broadcast(std::span<std::byte> bytes, int root, std::string_view what) = 0;
@@ -92,14 +93,14 @@ public:
         return all_gather(std::span<const std::uint64_t>(&word, 1), what);
     }
 
-    // Operations on buckets of at most 2^31 - 1 bytes, which go on in progress() and in every wait. Several may be
-    // under way; a bucket must be waited for before it is started again. Numbers of buckets are small and dense.
+    // Operations on buckets of at most 2^31 - 1 bytes. They advance in progress() and in every wait. Several may be
+    // pending; a bucket must be waited for before it is started again. Bucket numbers are small and dense.
 
     /// Every element becomes the sum over ranks.
     virtual Handle start_all_reduce(int bucket, std::span<float> values, const ReduceOptions& options) = 0;
-    /// The elements of this rank's shard become the sum over ranks (not rounded); the others are unchanged. Flat route.
+    /// This rank's shard becomes the sum over ranks (not rounded); other elements are unchanged. Flat route.
     virtual Handle start_reduce_scatter(int bucket, std::span<float> values, Wire wire) = 0;
-    /// Copies every rank's shard to all ranks; with Wire::bf16 it is rounded, on its own rank, too. Flat route.
+    /// Copies every rank's shard to all ranks; Wire::bf16 rounds it, on its own rank too. Flat route.
     virtual Handle start_all_gather(int bucket, std::span<float> values, Wire wire) = 0;
     /// Advances all pending operations without waiting; true when none is pending.
     virtual bool progress() = 0;
@@ -128,9 +129,18 @@ struct AgreedStatus {
 /// `values`: equally many on every rank. Status and values travel in one message of every rank to all others.
 AgreedStatus agree(Communicator& communicator, const UpdateStatus& mine, std::span<const double> values = {});
 
-/// Error(peers) naming the ranks whose value differs from rank 0's; on every rank the same. `what`: "weights at
-/// iteration 7".
+/// Throws Error(peers) naming the ranks whose value differs from rank 0's, with the same message on every rank. `what`:
+/// such as "weights at iteration 7".
 void check_same(Communicator& communicator, std::uint64_t value, std::string_view what);
+
+/// Something that all ranks must share, as this rank has it.
+struct SharedSetting {
+    std::string name;   // "--comm-route"
+    std::string value;  // "flat"
+};
+/// "" when the ranks have the same settings; otherwise what differs, in the same words on every rank: "--comm-route
+/// (hierarchical on ranks 0 and 2, flat on rank 1), ...". Ranks that agree exchange one word.
+std::string differences(Communicator& communicator, std::span<const SharedSetting> mine, std::string_view what);
 
 struct Settings {
     /// Longest wait for another rank. Must exceed the time of a bucket, and of writing a checkpoint.

@@ -1,4 +1,4 @@
-// Spellings of the closed sets, in the order of their enumerators.
+// Spellings of the enumerators that options take, in enumerator order.
 #pragma once
 
 #include <optional>
@@ -9,23 +9,22 @@
 
 namespace cnntrain::config {
 
-/// Specialised for every enumeration that an option can take.
+/// Specialised for every enumeration that is the type of an option.
 template <typename E> const std::vector<std::string_view>& names();
 template <> const std::vector<std::string_view>& names<backend::BackendKind>();
 template <> const std::vector<std::string_view>& names<comm::Wire>();
 template <> const std::vector<std::string_view>& names<comm::Route>();
 template <> const std::vector<std::string_view>& names<nn::Family>();
 template <> const std::vector<std::string_view>& names<data::DatasetId>();
-template <> const std::vector<std::string_view>& names<optim::Optimiser>();
+template <> const std::vector<std::string_view>& names<graph::UpdateRule>();
 template <> const std::vector<std::string_view>& names<optim::LrSchedule>();
 template <> const std::vector<std::string_view>& names<optim::StepSchedule>();
-template <> const std::vector<std::string_view>& names<nn::HeadActivation>();
 template <> const std::vector<std::string_view>& names<nn::Precision>();
 template <> const std::vector<std::string_view>& names<nn::ComputeType>();
 template <> const std::vector<std::string_view>& names<backend::StochasticRounding>();
 template <> const std::vector<std::string_view>& names<schedule::PipelineSchedule>();
 
-/// The enumerator spelled exactly like this.
+/// The enumerator with exactly this spelling.
 template <typename E> std::optional<E> named(std::string_view spelling) {
     const auto& all = names<E>();
     for (std::size_t i = 0; i < all.size(); ++i) {

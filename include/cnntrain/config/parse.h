@@ -1,4 +1,4 @@
-// From a command line to Settings: flags, configuration files, defaults, checks; and back to text.
+// Turns a command line into Settings: flags, configuration files, defaults and checks. Also prints options as text.
 //
 //   auto result = parse_command_line(task, Command::train, {"--dataset", "cifar-10"}, process_environment());
 //   if (result.wants_help) print(help_text(task, Command::train, "cnntrain train"));
@@ -22,76 +22,87 @@
 
 namespace cnntrain::config {
 
-/// The facts of the process that parsing depends on.
+/// What parsing depends on besides the command line.
 struct Environment {
     std::optional<std::string> data_dir;      // DATA_DIR
-    std::vector<std::string> config_folders;  // searched in order for *.yml
+    std::vector<std::string> config_folders;  // folders searched in order for *.yml files
     Launch launch = {};
-    Variables variables = {};  // all, for names of files that have $NAME in them
+    Variables variables = {};  // all environment variables, to replace $NAME in file names
 };
 
-/// All variables, and configs/ in the current folder, beside the executable and above it, and in the source tree.
+/// The environment of this process: all variables, and as config_folders the configs/ folders in the current folder,
+/// beside the executable and above it, and in the source tree.
 Environment process_environment();
 
 struct ParseResult {
     const TaskOptions* task = nullptr;  // never null
     Command command = Command::train;
     Settings settings;
-    std::vector<ResolvedOption> options;  // every option that the command takes, in table order
-    std::vector<std::string> notices;     // for the user: adjusted values, options that only steer IPUs
+    std::vector<ResolvedOption> options;  // all options that the command accepts, in table order
+    std::vector<std::string> notices;     // messages for the user: adjusted values, options without effect
     Launch launch = {};
-    bool wants_help = false;  // settings are not filled in
+    bool wants_help = false;  // if true, `settings` is not filled in
     bool wants_print_config = false;
     bool wants_dry_run = false;
 
-    /// Value and source of an option by its YAML key; Error(internal) when the command does not take it.
+    /// Value and source of the option with this YAML key. Error(internal) if the command does not accept it.
     const ResolvedOption& at(std::string_view key) const;
-    /// What the task calls a shared option: "--restore-path" may be "--restore-dir" there.
+    /// The task's own flag for a shared option: a task may rename "--restore-path" to "--restore-dir".
     std::string flag_of_shared(std::string_view flag) const;
 };
 
-/// `arguments` are the words after the command. Error(usage) with all violated rules at once.
+/// `arguments`: the words after the command. Throws one Error(usage) that lists all violated rules.
 ParseResult parse_command_line(const TaskOptions& task, Command command, const std::vector<std::string>& arguments,
                                const Environment& environment);
 
-/// The options and choices in `result` whose capability this version does not have, one sentence each.
+/// The value of one of the command's options on a line, the last one if there are several; empty if there is none. Used
+/// to choose the task before the line is checked: words that are no options of `task` are skipped. Throws Error(usage)
+/// if the flag has no value.
+std::optional<std::string> value_on_line(const TaskOptions& task, Command command,
+                                         const std::vector<std::string>& arguments, std::string_view flag);
+
+/// One sentence for each option or choice in `result` that needs a capability this version lacks.
 std::vector<std::string> unavailable_options(const ParseResult& result);
-/// Error(unsupported) naming all of them, if there are any.
+/// Throws Error(unsupported) with all of these sentences, if there are any.
 void refuse_unavailable(const ParseResult& result);
 
-/// Does a value for `flag` make one for `other` meaningless: are they two names of one option, or two ways to say one
-/// thing (--epochs and --iterations)? With or without their hyphens.
+/// True if a value for `flag` replaces a value for `other`: both name the same option, or they are alternatives such as
+/// --epochs and --iterations. Leading hyphens are optional.
 bool takes_place_of(const TaskOptions& task, std::string_view flag, std::string_view other);
 
-/// Names of all configurations in `folders`, sorted.
+/// The names of all configurations in `folders`, sorted.
 std::vector<std::string> config_names(const std::vector<std::string>& folders);
-/// The entries of one configuration by YAML key, merges resolved. An old `mk2_` name finds its successor.
+/// The entries of one configuration by YAML key, with merge keys resolved. A name with the old prefix `mk2_` also finds
+/// the configuration without it.
 std::map<std::string, Value> read_config(const TaskOptions& task, const std::string& config,
                                          const std::vector<std::string>& folders);
-/// The entries of a configuration that is a JSON object of options; null and empty texts are not given. Error(usage)
-/// for an unknown key, with the nearest, or a value that does not fit.
+/// Reads a configuration that is a JSON object of options; null and empty strings count as not given. Throws
+/// Error(usage) for an unknown key, naming the nearest one, or for a value that does not fit.
 Layer layer_of_json_config(const OptionSet& options, std::string_view text);
 
-/// The value of an option that is text of this kind: a list of lists of words. Error(usage) starting with `what`.
+/// The options in an arguments.json, without unset values and unknown keys. Throws Error(data) if the text is damaged.
+Layer layer_from_json(const OptionSet& options, std::string_view text);
+
+/// Parses a JSON list of lists of words. Throws Error(usage) with a message that starts with `what`.
 std::vector<std::vector<std::string>> word_lists(const std::string& text, const std::string& what);
-/// An object whose keys are whole numbers from 0 on and whose values are numbers of at least 0. Error(usage) likewise.
+/// Parses a JSON object from whole numbers >= 0 to numbers >= 0. Throws Error(usage) in the same way.
 std::map<std::int64_t, double> numbers_by_step(const std::string& text, const std::string& what);
 
-/// `called`: the program as its user calls it.
+/// `called`: the program name as the user typed it.
 std::string help_text(const TaskOptions& task, Command command, std::string_view called);
-/// Every effective value and who set it, by group.
+/// All effective values with their sources, by group.
 std::string print_config_text(const ParseResult& result);
 
-/// arguments.json of a run folder: every option and the run's derived values; keys sorted.
+/// The arguments.json of a run folder: all options and the run's derived values, sorted by key.
 std::string arguments_json(const ParseResult& result, const std::map<std::string, Value>& derived);
-/// The task whose run an arguments.json describes; "" where it does not say, as those of old versions.
+/// The task recorded in an arguments.json; "" if none is recorded, as in files of old versions.
 std::string recorded_task(std::string_view text);
-/// The training run described by an arguments.json of the task, with everything that `restore_line` (the parsed command
-/// line of `restore`) gives laid over it. Keys that are no option are skipped.
+/// Restores the training run that an arguments.json of the task describes. `restore_line`, the parsed command line of
+/// `restore`, overrides its values. Keys that name no option are skipped.
 ParseResult resume_from_arguments_json(const TaskOptions& task, std::string_view text, const ParseResult& restore_line);
 
-/// Hash over every option that changes the numbers; equal when two runs compute the same thing. How the micro-batches
-/// of a weight update are shared out over accumulation, replicas and processes does not count.
+/// Hash of all options that change numerical results: equal if two runs compute the same numbers. The hash ignores how
+/// the micro-batches of a weight update are divided among accumulation steps, replicas and processes.
 std::string numerics_fingerprint(const ParseResult& result);
 
 }  // namespace cnntrain::config

@@ -1,6 +1,6 @@
-// What a run does, as plain typed values: each module declares what it acts on in its settings.h, and the options fill
-// it in (parse.h). Every value that has a default is set; std::optional stands only where "not given" means something
-// to the reader. What every task has stands here; a task declares the rest and gets it back by its type.
+// The settings of a run as plain typed values. Each module declares its part in its settings.h; parse.h fills in all of
+// them. Members with a default always have a value; std::optional is used only where "not given" has a meaning of its
+// own. Settings that all tasks share are members here; a task adds its own struct as TaskSettings.
 #pragma once
 
 #include <concepts>
@@ -12,6 +12,7 @@
 #include "cnntrain/base/error.h"
 #include "cnntrain/comm/settings.h"
 #include "cnntrain/data/settings.h"
+#include "cnntrain/graph/settings.h"
 #include "cnntrain/nn/bert_settings.h"
 #include "cnntrain/nn/settings.h"
 #include "cnntrain/optim/settings.h"
@@ -19,7 +20,7 @@
 
 namespace cnntrain::config {
 
-/// The spelling used by flags, configurations and files: "resnet", "cifar-10", "16.32", "polynomial_decay_lr", ...
+/// The spelling in flags, configurations and files: "resnet", "cifar-10", "16.32", "polynomial_decay_lr", ...
 std::string_view name(backend::BackendKind value);
 std::string_view name(backend::StochasticRounding value);
 std::string_view name(data::DatasetId value);
@@ -27,14 +28,14 @@ std::string_view name(nn::Family value);
 std::string_view name(nn::Precision value);
 std::string_view name(nn::ComputeType value);
 std::string_view name(optim::LrSchedule value);
-std::string_view name(optim::Optimiser value);
+std::string_view name(graph::UpdateRule value);
 
-/// Base of the settings that a task declares for itself.
+/// Base class of a task's own settings.
 struct OwnSettings {
     virtual ~OwnSettings() = default;
 };
 
-/// A task's own settings: a value, like all settings.
+/// Holds a task's own settings, with value semantics.
 class TaskSettings {
 public:
     TaskSettings() = default;
@@ -52,7 +53,7 @@ public:
     }
     ~TaskSettings() = default;
 
-    /// The settings, or the base of them that is asked for. Error(internal) when they are another task's.
+    /// The settings as type T or as a base T of them. Error(internal) if they belong to another task.
     template <typename T> T& as() { return checked(dynamic_cast<T*>(value_.get())); }
     template <typename T> const T& as() const { return checked(dynamic_cast<const T*>(value_.get())); }
 

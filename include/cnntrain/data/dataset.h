@@ -1,4 +1,4 @@
-// A data set: samples by number, readable from many threads at once.
+// A data set: samples by number, readable from several threads at once.
 #pragma once
 
 #include <cstddef>
@@ -7,10 +7,11 @@
 #include <vector>
 
 #include "cnntrain/data/field.h"
+#include "cnntrain/data/origin.h"
 
 namespace cnntrain::data {
 
-/// Where a sample stands in the training stream; with the seed it keys every random choice made for it.
+/// The position of a sample in the training stream. Together with the seed, it keys every random choice for the sample.
 struct SamplePosition {
     std::uint32_t epoch = 0;
     std::uint64_t index = 0;  // within the epoch
@@ -20,12 +21,12 @@ class JpegDecoder;
 struct ImageExample;
 struct ResizeScratch;
 
-/// Where the time of the samples went.
+/// Time spent in each stage of making samples.
 struct StageSeconds {
-    double read = 0;    // bytes of the record, checked
-    double parse = 0;   // the record's parts
-    double decode = 0;  // header, crop, pixels
-    double resize = 0;  // and flip, conversion, store
+    double read = 0;    // reading and checking the record's bytes
+    double parse = 0;   // splitting the record into its parts
+    double decode = 0;  // decoding the image: header, crop, pixels
+    double resize = 0;  // resizing, with mirroring, conversion and storing
 
     StageSeconds& operator+=(const StageSeconds& other) {
         read += other.read;
@@ -36,7 +37,7 @@ struct StageSeconds {
     }
 };
 
-/// One thread's buffers, kept from sample to sample so that they stop growing.
+/// One thread's buffers, reused for all its samples so that they stop growing.
 struct Workspace {
     Workspace();
     ~Workspace();
@@ -45,9 +46,9 @@ struct Workspace {
 
     std::uint64_t held_bytes() const;
 
-    std::vector<std::byte> record;          // bytes as stored
-    std::vector<std::uint8_t> pixels;       // RGB, decoded
-    std::unique_ptr<ImageExample> example;  // never null, nor are the others
+    std::vector<std::byte> record;          // the record's bytes as stored
+    std::vector<std::uint8_t> pixels;       // decoded RGB pixels
+    std::unique_ptr<ImageExample> example;  // never null; neither are the other pointers
     std::unique_ptr<JpegDecoder> jpeg;
     std::unique_ptr<ResizeScratch> resize;
     StageSeconds seconds;
@@ -55,28 +56,30 @@ struct Workspace {
 
 enum class SampleState : std::uint8_t {
     counted,
-    undecodable,  // left out: its fields are such that it counts for nothing
+    undecodable,  // left out: its fields are set to values that do not count
 };
 
 class Dataset {
 public:
     virtual ~Dataset() = default;
     virtual std::int64_t size() const = 0;
-    /// Of one sample; always the same.
+    /// May look at some of the files again. A set that says no more is told from others by its size.
+    virtual Origin origin() const { return {.samples = size()}; }
+    /// Fields of one sample; they do not change.
     virtual std::vector<Field> fields() const = 0;
-    /// Writes the fields of sample `index` (0..size-1).
-    /// Depends on its arguments only. Error(data) names file, record and what is wrong.
+    /// Writes the fields of sample `index` (0..size-1). The result depends only on the arguments. Error(data) names the
+    /// file, the record and the problem.
     virtual SampleState read(std::int64_t index, SamplePosition position, SampleView out,
                              Workspace& workspace) const = 0;
-    /// Writes a sample that counts for nothing: it fills up the last batch of a pass.
+    /// Writes a padding sample, which does not count; it fills the last batch of a pass over the data.
     virtual void pad(SampleView out) const = 0;
-    /// A hint that the sample is read soon.
+    /// Hint that the sample will be read soon.
     virtual void will_need(std::int64_t /*index*/) const noexcept {}
-    /// Held for all readers together.
+    /// Memory shared by all readers.
     virtual std::uint64_t memory_bytes() const { return 0; }
-    /// Held in memory that other processes share.
+    /// Memory shared with other processes.
     virtual std::uint64_t cache_bytes() const { return 0; }
-    /// Samples met so far that were damaged and were replaced or left out.
+    /// Number of damaged samples met so far, whether replaced or left out.
     virtual std::int64_t damaged() const { return 0; }
 };
 

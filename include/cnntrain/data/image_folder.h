@@ -1,4 +1,4 @@
-// The JPEG files of a folder, for running a trained net on them.
+// Photos in a folder, or one photo, to run a trained network on them.
 #pragma once
 
 #include <memory>
@@ -10,17 +10,18 @@
 
 namespace cnntrain::data {
 
-/// Every .jpg and .jpeg file (any case) in and below a folder, following links and without hidden ones, sorted by path;
-/// evaluation preprocessing; no labels. Files that cannot be decoded are left out and told, or Error(data) if `strict`.
-/// Feed it to a Loader with Feed::passes: sample i of the pass is names()[i].
+/// One file of any name, or all .jpg, .jpeg and .png files (in any case) in and below a folder, sorted by path. Links are
+/// followed; hidden files are skipped. The first bytes of a file tell its format. Samples have evaluation preprocessing
+/// and no labels. A file that cannot be decoded is reported and left out, or throws Error(data) if `strict`. With a
+/// Loader and Feed::passes, sample i of a pass is names()[i].
 class ImageFolder final : public Dataset {
 public:
-    /// Error(data) when the folder cannot be read or has no JPEG file.
-    ImageFolder(const std::string& folder, std::int64_t image_size, const PixelFormat& format, bool strict = false);
+    /// `place`: the folder or the file. Error(data) if it cannot be read or is a folder without such files.
+    ImageFolder(const std::string& place, std::int64_t image_size, const PixelFormat& format, bool strict = false);
     ~ImageFolder() override;
 
     const std::vector<std::string>& names() const { return names_; }  // relative to the folder
-    /// The folder's other files, counted by extension: "3 .png, 1 .webp"; "" when there are none.
+    /// Number of other files by extension, such as "3 .webp, 1 .txt"; "" if there are none.
     const std::string& left_out() const { return left_out_; }
 
     std::int64_t size() const override { return static_cast<std::int64_t>(names_.size()); }
@@ -34,7 +35,7 @@ private:
 
     std::vector<std::string> names_;
     std::string left_out_;
-    std::unique_ptr<const Images> images_;  // reads names_
+    std::unique_ptr<const Images> images_;  // refers to names_
 };
 
 }  // namespace cnntrain::data

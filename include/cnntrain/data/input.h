@@ -1,4 +1,4 @@
-// The way in for training and validation: opened and checked data of one split, as batches.
+// The interface for training and validation: the opened and checked data of one split, delivered as batches.
 //
 //     InputSettings settings{{.dataset = DatasetId::cifar10}, find_data_folder(DatasetId::cifar10, dir)};
 //     InputData train(settings, Split::train);           // opens and checks files, counts images
@@ -16,35 +16,36 @@ namespace cnntrain::data {
 
 class InputData {
 public:
-    /// Error(data) when files are missing or damaged, Error(usage) for settings that cannot be.
+    /// Throws Error(data) if files are missing or damaged, Error(usage) for impossible settings.
     InputData(const InputSettings& settings, Split split);
 
-    /// Counted in the files; the published count for generated and synthetic data.
+    /// Counted in the files; for generated and synthetic data, the published count.
     std::int64_t samples() const { return samples_; }
-    /// Of the micro-batches that the stream delivers.
+    Origin origin() const;
+    /// Fields of the stream's micro-batches.
     std::vector<Field> fields(std::int64_t micro_batch) const;
 
-    /// The split's stream: training batches for Split::train, passes for Split::validation. `settings.feed` and
-    /// `settings.seed` are set here.
+    /// The split's stream: endless training batches for Split::train, passes over the data for Split::validation. Sets
+    /// `settings.feed` and `settings.seed`.
     std::unique_ptr<Stream> stream(LoaderSettings settings) const;
 
 private:
     InputSettings settings_;
     Split split_;
-    std::shared_ptr<const Dataset> dataset_;  // null unless real
+    std::shared_ptr<const Dataset> dataset_;  // null unless the data are real
     std::int64_t samples_ = 0;
 };
 
 struct SampleCount {
     std::int64_t samples = 0;
-    bool exact = true;  // false: estimated from the sizes of the files
+    bool exact = true;  // false: estimated from file sizes
 };
 
-/// The samples that a run uses of the files in `settings.folder`, by their index, sizes and headers; nothing is
-/// written. It takes about a second at most. Error(data) when files are missing or damaged.
+/// Number of samples that a run uses from the files in `settings.folder`, found from their index, sizes and headers.
+/// Writes nothing and takes about a second at most. Throws Error(data) if files are missing or damaged.
 SampleCount count_samples(const InputSettings& settings, Split split);
 
-/// The ring of the split's stream, when the data are real. No file is looked for.
+/// Size of the ring of the split's stream, for real data. Reads no file.
 RingSize ring_size(const InputSettings& settings, Split split, LoaderSettings loader);
 
 }  // namespace cnntrain::data

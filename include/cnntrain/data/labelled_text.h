@@ -1,8 +1,8 @@
-// The data set of text classification: a TSV or CSV file with one or two texts and a label in each row.
+// The data set of text classification: a TSV or CSV file with one or two texts and a label per row.
 //
-// The file name's ending tells the format (.tsv, .csv); with another ending it is TSV if the first line has a tab. TSV
-// has no quotes, like the files of GLUE. CSV follows RFC 4180; quoted cells may have line ends. The file is UTF-8.
-// Empty lines are skipped.
+// The format follows from the file name extension (.tsv, .csv); with another extension, the file is TSV if its first
+// line contains a tab. TSV has no quoting, as in GLUE's files. CSV follows RFC 4180; quoted cells may contain line
+// ends. The text must be UTF-8. Empty lines are skipped.
 //
 // The first line is a header if it names a text and a label, in any case. Known names:
 //
@@ -13,9 +13,9 @@
 //
 // Without a header, two columns are text and label; three are text, second text and label.
 //
-// The classes are the different labels: sorted as numbers if all are whole numbers, else as text.
+// The classes are the distinct labels, sorted as numbers if all are whole numbers, otherwise as text.
 //
-// S: tokens of a sequence. Fields of one sample, in this order; tokens stand at positions 0, 1, 2, ...:
+// S: number of tokens in a sequence. Fields of one sample, in this order; token positions are 0, 1, 2, ...:
 //
 //   name          type    values
 //   input_ids     i32[S]  [CLS] text [SEP], or [CLS] text [SEP] second text [SEP]; then 0
@@ -23,8 +23,8 @@
 //   input_mask    i32[S]  1: a token, 0: padding
 //   labels        i32[]   0..classes-1; kNoLabel: padding, or labels are not read
 //
-// Texts that are too long lose their last tokens; of a pair the longer text does, and the second if both are equally
-// long.
+// Texts that are too long lose their last tokens. In a pair, the longer text is shortened; if both are equally long,
+// the second.
 #pragma once
 
 #include <cstdint>
@@ -41,17 +41,19 @@ namespace cnntrain::data {
 struct LabelledTokens;
 struct LabelledParts;
 
-/// The samples of a file, or some of them, in its order. Texts are tokens from the start; reading a sample is a copy.
+/// All or some samples of a file, in file order. Texts are tokenised when the file is opened; reading a sample is a
+/// copy.
 class LabelledText final : public Dataset {
 public:
     LabelledText(std::shared_ptr<const LabelledTokens> tokens, std::vector<std::uint32_t> rows);
 
-    /// Their names by number.
+    /// Class names by number.
     const std::vector<std::string>& classes() const;
-    /// Samples, of all in the file, that lost tokens.
+    /// Number of samples in the file that lost tokens.
     std::int64_t truncated() const;
-    /// Two data sets: each class gives the second one its share of samples, within one, drawn by the seed, and keeps at
-    /// least one sample. Error(usage) for a share that is not in (0, 1), Error(data) when a part has no sample.
+    /// Splits the samples into two data sets. The second gets the share `validation_share` of each class, within one
+    /// sample, drawn with the seed; each class keeps at least one sample in the first. Throws Error(usage) for a share
+    /// outside (0, 1), Error(data) if a part is empty.
     LabelledParts parts(double validation_share, std::uint64_t seed) const;
 
     std::int64_t size() const override { return static_cast<std::int64_t>(rows_.size()); }
@@ -59,6 +61,8 @@ public:
     SampleState read(std::int64_t index, SamplePosition position, SampleView out, Workspace& workspace) const override;
     void pad(SampleView out) const override;
     std::uint64_t memory_bytes() const override;
+    /// The file and its vocabulary.
+    Origin origin() const override;
 
 private:
     std::shared_ptr<const LabelledTokens> tokens_;
@@ -70,9 +74,9 @@ struct LabelledParts {
     std::shared_ptr<const LabelledText> validation;
 };
 
-/// Reads and tokenises the file on so many threads. `classes`: those of the training whose network reads this file;
-/// empty: the file has its own, at least two. Error(usage) for settings that cannot be; Error(data) names file and line
-/// of whatever is not as described above, of empty texts and labels, and of labels that are none of `classes`.
+/// Reads and tokenises the file with `threads` threads. `classes`: the classes of the trained network; if empty, the
+/// file defines its own, at least two. Throws Error(usage) for impossible settings. Error(data) names file and line for
+/// rows that do not follow the format above, for empty texts or labels, and for labels not in `classes`.
 std::shared_ptr<const LabelledText> open_labelled_text(const LabelledTextSettings& settings, int threads,
                                                        const std::vector<std::string>& classes = {},
                                                        const FileSystem& files = posix_files());

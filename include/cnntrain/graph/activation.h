@@ -3,18 +3,11 @@
 // The table in activation.cpp defines each in float64. Fast kernels have their own formulas in exhaustive switches.
 #pragma once
 
-#include <array>
-#include <cstdint>
 #include <string_view>
 
+#include "cnntrain/graph/settings.h"
+
 namespace cnntrain::graph {
-
-enum class Activation : std::uint8_t { none, relu, swish, sigmoid, gelu, gelu_tanh, tanh };
-
-/// All activations, for tests. activation.cpp compiles only with one row for each.
-inline constexpr std::array kActivations = {Activation::none,    Activation::relu, Activation::swish,
-                                            Activation::sigmoid, Activation::gelu, Activation::gelu_tanh,
-                                            Activation::tanh};
 
 /// "relu", as graphs are printed.
 std::string_view name(Activation activation);

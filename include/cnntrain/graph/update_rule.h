@@ -7,9 +7,9 @@
 #include <cstdint>
 #include <string_view>
 
-namespace cnntrain::graph {
+#include "cnntrain/graph/settings.h"
 
-enum class UpdateRule : std::uint8_t { sgd, momentum, nesterov, rmsprop, lars, adamw, lamb };
+namespace cnntrain::graph {
 
 /// update: target, gradient, learning_rate f32[], step f32[] (number of the update, from 1), loss_scaling f32[], the
 /// rule's slots in the target's shape, gradient and slots of any type: overwrites target and slots. With p the target,
@@ -54,9 +54,9 @@ inline constexpr std::size_t kMostUpdateSlots = 2;
 
 struct UpdateRuleFacts {
     UpdateRule rule;
-    std::string_view name;
-    std::size_t slots;  // tensors like the target
-    bool scales_step;   // by a trust ratio
+    std::string_view name;  // as graphs are printed; users write kOptimiserNames
+    std::size_t slots;      // tensors like the target
+    bool scales_step;       // by a trust ratio
     /// The trust ratio from two norms: of the target, and of another vector (lars: g; lamb: u). Null for rules without
     /// it.
     double (*trust)(const UpdateAttrs& attrs, double target_norm, double other_norm);
@@ -67,9 +67,8 @@ struct UpdateRuleFacts {
 
 inline constexpr std::array kUpdateRules = {
     UpdateRuleFacts{UpdateRule::sgd, "sgd", 0, false, nullptr},
-    UpdateRuleFacts{UpdateRule::momentum, "momentum", 1, false, nullptr},
-    UpdateRuleFacts{UpdateRule::nesterov, "nesterov", 1, false, nullptr},
     UpdateRuleFacts{UpdateRule::rmsprop, "rmsprop", 2, false, nullptr},
+    UpdateRuleFacts{UpdateRule::momentum, "momentum", 1, false, nullptr},
     UpdateRuleFacts{UpdateRule::lars, "lars", 1, true,
                     [](const UpdateAttrs& a, double target, double g) {
                         return a.trust_scale * target / (g + a.rule_weight_decay * target + a.epsilon);
@@ -77,11 +76,13 @@ inline constexpr std::array kUpdateRules = {
     UpdateRuleFacts{UpdateRule::adamw, "adamw", 2, false, nullptr},
     UpdateRuleFacts{UpdateRule::lamb, "lamb", 2, true,
                     [](const UpdateAttrs& /*attrs*/, double target, double u) { return target / u; }},
+    UpdateRuleFacts{UpdateRule::nesterov, "nesterov", 1, false, nullptr},
 };
 
 constexpr const UpdateRuleFacts& facts_of(UpdateRule rule) {
     return kUpdateRules.at(static_cast<std::size_t>(rule));
 }
+static_assert(kUpdateRules.size() == kOptimiserNames.size());
 static_assert([] {
     for (const UpdateRuleFacts& facts : kUpdateRules) {
         if (facts_of(facts.rule).rule != facts.rule || facts.slots > kMostUpdateSlots) return false;

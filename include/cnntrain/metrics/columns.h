@@ -38,17 +38,28 @@ struct Unit {
 
 /// TensorBoard's curves of a training, whose log lines may be far apart.
 struct Curves {
-    bool every_host_step = false;             // false: the host steps that have a log line
+    bool every_host_step = false;             // false: only host steps with a log line
     std::vector<PlannedColumn> planned = {};  // with every_host_step: curves without a column, by name
-    std::string compile_time = {};            // curve of the seconds until the first step could begin; empty: none
+    std::string compile_time = {};            // curve of the seconds until the first step could start; empty: none
+};
+
+struct TrainingRow;
+
+/// Where a training row stands in the run, for people.
+struct Position {
+    std::int64_t step = 0;
+    double epoch = 0;
 };
 
 struct Columns {
     Unit unit = {};
-    /// TensorBoard's names of training columns; the others are training/<name>.
+    /// Step and epoch in log lines and tables, and the step of curves, for tasks that number their steps themselves;
+    /// empty: those of the row, and its iteration for curves.
+    std::function<Position(const TrainingRow& row)> position = {};
+    /// TensorBoard's names of training columns; other columns are named training/<name>.
     std::map<std::string, std::string> tags = {};
     std::vector<Column> training = {};
-    std::vector<PlannedColumn> planned = {};  // of a training, last: tables of earlier versions lack them
+    std::vector<PlannedColumn> planned = {};  // last columns of training rows; tables of earlier versions lack them
     std::vector<Column> validation = {};
     std::vector<Column> inference = {};
     Curves curves = {};
@@ -57,11 +68,11 @@ struct Columns {
 /// The outputs that the columns read, without repetition, in reading order.
 std::vector<std::string> outputs_of(const std::vector<Column>& columns);
 
-/// Error(internal) when the graph has no such output.
+/// Error(internal) if the graph has no such output.
 double sum_of(const Sums& sums, const std::string& output);
 
-/// The columns' values; 0 where the divisor is 0. Multiplies by the scale before dividing, so that whole percentages
-/// are exact.
+/// The columns' values; 0 if the divisor is 0. Multiplies by the scale before dividing, so that whole percentages are
+/// exact.
 std::vector<double> values_of(const std::vector<Column>& columns, const Sums& sums, std::int64_t samples);
 
 }  // namespace cnntrain::metrics

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -22,31 +23,31 @@ struct TrainingRow {
     std::int64_t step = 0;
     std::int64_t iteration = 0;
     double epoch = 0;
-    double lr = 0;                             // in a record: the shortest number that is the same in 32 bits
-    std::vector<TrainingResult> results = {};  // one for each of Columns::training
+    double lr = 0;                             // in a record: the shortest number with the same float32 value
+    std::vector<TrainingResult> results = {};  // one per column in Columns::training
     double it_time = 0;
     double samples_per_second = 0;
     double total_time = 0;
 };
 
-/// Placeholder in tables; curves leave it out.
+/// Placeholder in tables; omitted from curves.
 inline constexpr double kNotMeasured = -1;
 
 struct ValidationRow {
     std::string name;
     std::int64_t iteration = 0;
     double epoch = 0;
-    std::vector<double> results = {};  // one for each of Columns::validation
+    std::vector<double> results = {};  // one per column in Columns::validation
     double val_time = 0;
     std::int64_t val_size = 0;
     double samples_per_second = 0;
-    double latency = kNotMeasured;  // ms
+    double latency = kNotMeasured;  // in ms
 };
 
-/// Of the timed calls of an inference measurement, in milliseconds.
+/// Latencies of the timed calls of an inference measurement, in milliseconds.
 struct Latencies {
     double mean = 0;
-    double p99 = 0;  // percentiles, linear between neighbours
+    double p99 = 0;  // percentiles, with linear interpolation
     double p99_9 = 0;
     double max = 0;
 };
@@ -56,7 +57,7 @@ struct InferenceRow {
     std::string name;
     std::int64_t iteration = 0;
     double epoch = 0;
-    std::vector<double> results = {};  // one for each of Columns::inference; kNotMeasured without labels
+    std::vector<double> results = {};  // one per column in Columns::inference; kNotMeasured without labels
     double inference_time = 0;
     std::int64_t num_processed_samples = 0;
     double samples_per_second = 0;
@@ -67,7 +68,7 @@ struct InferenceRow {
 struct NanRow {
     std::int64_t iteration = 0;
     std::int64_t nan_count = 0;
-    std::int64_t nan_variables = 0;  // that have one
+    std::int64_t nan_variables = 0;  // variables that have NaNs
 };
 
 /// A row as named columns, in the order of the CSV file.
@@ -81,9 +82,10 @@ struct Record {
     std::string_view table;  // kTraining, ...
     std::int64_t iteration = 0;
     std::vector<Field> fields;
-    std::string text = {};         // the row as it is printed; empty: it is not
-    std::size_t later_fields = 0;  // the last ones, which files of earlier versions do not have
-    bool is_curve_point = true;    // false: points of its curves come separately
+    std::string text = {};                        // the row as printed; empty: not printed
+    std::size_t later_fields = 0;                 // number of last fields that files of earlier versions do not have
+    bool is_curve_point = true;                   // false: points of its curves come separately
+    std::optional<std::int64_t> curve_step = {};  // step of its points; empty: the iteration
 };
 inline constexpr std::string_view kTraining = "training";
 inline constexpr std::string_view kValidation = "validation";
@@ -101,7 +103,7 @@ Record record(const InferenceRow& row, const Columns& columns);
 Record record(const NanRow& row);
 
 std::string csv_header(const Record& record);
-/// Numbers have the fewest digits from which they are read back exactly. No line end.
+/// Numbers have the fewest digits that are parsed to the same value. No line end.
 std::string csv_row(const Record& record);
 
 std::string printed(const Latencies& latencies);

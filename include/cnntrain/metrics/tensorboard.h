@@ -23,16 +23,17 @@ namespace cnntrain::metrics {
 struct TensorBoardSettings {
     std::string folder;
     std::string host;
-    /// Of a run that is resumed: its first new iteration. What an earlier, killed process logged from there on is
-    /// dropped by TensorBoard.
+    /// The first new iteration of a resumed run. TensorBoard discards what an earlier, killed process logged from there
+    /// on.
     std::optional<std::int64_t> resumed_at = {};
     /// Seconds since 1970; empty: the system's clock.
     std::function<double()> clock = {};
 };
 
-/// One scalar for every number of a row, called `<table>/<column>` ("training/loss_avg"), at the row's iteration; rows
-/// whose curves have separate points write those instead. Begins a new file at the first row; every row is in the file
-/// when row() returns. A distribution becomes a histogram with the variable's name, its norm the scalar L2/<name>.
+/// Writes one scalar for every number of a row, named `<table>/<column>` ("training/loss_avg"), at the row's iteration.
+/// Rows whose curves have separate points write those instead. Starts a new file at the first row; every row is in the
+/// file when row() returns. A distribution becomes a histogram with the variable's name, and its norm the scalar
+/// L2/<name>.
 class TensorBoard final : public Observer {
 public:
     TensorBoard(FileSystem& files, TensorBoardSettings settings);
@@ -42,9 +43,10 @@ public:
     void distribution(const Distribution& distribution) override;
 
 private:
-    /// Begins the file where there is none.
+    /// Starts the file if necessary.
     void add_summary(std::int64_t iteration, const std::string& summary);
-    void begin_file();
+    /// `iteration`: of the first event.
+    void begin_file(std::int64_t iteration);
     void append(const std::string& event);
 
     FileSystem& files_;

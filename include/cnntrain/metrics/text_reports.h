@@ -10,25 +10,42 @@
 
 namespace cnntrain::metrics {
 
+/// Stands before every line that is not empty.
+using LinePrefix = std::string (*)();
+
+/// "2022-10-03 11:38:35.000123: I ": local time and level. The last digits are milliseconds, filled up to six, as
+/// programs that read such logs know them (spec/bert-training.md, section 3).
+std::string dated_prefix();
+
 /// Lines, printed rows and saved checkpoints.
 class TextReport : public Observer {
 public:
-    void line(std::string_view text) override { write(text); }
+    /// `prefix` null: none.
+    explicit TextReport(LinePrefix prefix = nullptr) : prefix_(prefix) {}
+
+    void line(std::string_view text) override { put(text); }
     void row(const Record& row) override;
     void checkpoint_saved(const SavedCheckpoint& checkpoint) override;
 
 protected:
+    /// Writes it with prefixes.
+    void put(std::string_view text);
+
+private:
     /// A line, or several.
     virtual void write(std::string_view text) = 0;
+
+    LinePrefix prefix_;
 };
 
-/// Shows progress, too, on a terminal; it is removed before every line and at the end.
+/// Also shows progress on a terminal; the progress line is removed before every other line and at the end.
 class Console final : public TextReport {
 public:
     /// `terminal_width`: columns; 0: the console is not a terminal.
-    Console(std::ostream& out, int terminal_width) : out_(out), progress_(out, terminal_width) {}
+    Console(std::ostream& out, int terminal_width, LinePrefix prefix = nullptr)
+        : TextReport(prefix), out_(out), progress_(out, terminal_width) {}
 
-    void console_line(std::string_view text) override { write(text); }
+    void console_line(std::string_view text) override { put(text); }
     void checkpoint_saved(const SavedCheckpoint& checkpoint) override;
     void progress(const Progress& progress) override { progress_.show(progress); }
 
@@ -42,8 +59,8 @@ private:
 /// log.txt in the run's folder.
 class LogFile final : public TextReport {
 public:
-    LogFile(FileSystem& files, const std::string& folder)
-        : files_(files), path_(without_trailing_slashes(folder) + "/log.txt") {}
+    LogFile(FileSystem& files, const std::string& folder, LinePrefix prefix = nullptr)
+        : TextReport(prefix), files_(files), path_(without_trailing_slashes(folder) + "/log.txt") {}
 
 private:
     void write(std::string_view text) override { files_.append(path_, std::string(text) + "\n"); }

@@ -9,10 +9,12 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "cnntrain/graph/activation.h"
 #include "cnntrain/graph/graph.h"
 #include "cnntrain/nn/bert_settings.h"
 #include "cnntrain/nn/settings.h"
@@ -59,11 +61,26 @@ struct BertRequest {
 /// The network's functions in order, after their tokens: "emb0", "pos0", "hid0", "hid1", ..., "mlm0", "nsp0".
 std::vector<std::string> bert_functions(const BertSettings& settings);
 
+/// The scopes of the variables and nodes of a function, which bert_functions() or bert_classification_functions() names:
+/// "hid3" -> "bert/encoder/layer_3". A name belongs to its innermost scope.
+std::vector<std::string> bert_scopes(std::string_view function);
+
 /// Forward graph with the losses. Error(usage) for sizes that do not fit together and splits that are no functions of
 /// the network; Error(unsupported) for settings that this version does not have.
 graph::Graph build_bert_training(const BertRequest& request, const graph::OpTable& ops);
 /// The same without dropout, and with the sums over tokens.
 graph::Graph build_bert_evaluation(const BertRequest& request, const graph::OpTable& ops);
+
+/// Properties of a BERT network that do not follow from its variables.
+struct BertFacts {
+    std::int64_t heads = 0;
+    double norm_epsilon = 0;
+    graph::Activation activation = graph::Activation::none;  // of the encoder
+    /// Of the layer between encoder and masked-word scores; empty if the network has none.
+    std::optional<graph::Activation> head_activation;
+};
+/// For graphs of training (also with backward passes) or evaluation; empty for another network.
+std::optional<BertFacts> bert_facts(const graph::Graph& graph);
 
 /// Floating-point operations of the matrix products of one sequence's forward pass (a multiply-add counts 2):
 /// L (8 S H^2 + 4 S^2 H + 4 S H I) + 2 M H V (+ 2 M H^2 with cls_layer) + 2 H^2 + 4 H.

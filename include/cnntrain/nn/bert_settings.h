@@ -1,19 +1,14 @@
 // What is asked of a BERT model (Devlin et al. 2019). Sequence length and number of masked tokens follow from the data.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
 
-namespace cnntrain::nn {
+#include "cnntrain/graph/settings.h"
 
-/// Of the dense layer between the encoder and the scores of masked words. The encoder's own is gelu in its tanh form,
-/// or in its exact form (with erf) where this one is gelu_erf.
-enum class HeadActivation : std::uint8_t { linear, relu, gelu, tanh, gelu_erf };
-/// As flags and configurations spell them, in the enumerators' order.
-inline constexpr std::array<std::string_view, 5> kHeadActivationNames = {"linear", "relu", "gelu", "tanh", "gelu_erf"};
+namespace cnntrain::nn {
 
 /// Width of an attention head, in every size of the model.
 inline constexpr std::int64_t kHeadSize = 64;
@@ -27,7 +22,9 @@ struct BertSettings {
     std::int64_t intermediate = 3072;  // width of its feed-forward part
     std::int64_t positions = 512;      // P
     std::int64_t segment_types = 2;    // T
-    HeadActivation head_activation = HeadActivation::gelu;
+    /// Of the dense layer between the encoder and the scores of masked words. The encoder's own is gelu where this one
+    /// is, else gelu_tanh.
+    graph::Activation head_activation = graph::Activation::gelu_tanh;
     double hidden_dropout = 0;        // share of the numbers that is dropped, in [0, 1)
     double attention_dropout = 0;     // of the attention's probabilities
     double norm_epsilon = 1e-3;       // added to the variances of all norms

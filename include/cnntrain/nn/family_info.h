@@ -1,12 +1,15 @@
-// What a model family is called and what it sets when the user does not, beyond its networks (model.h) and the numbers
-// of family_defaults(). Each family says it in its own file.
+// What a model family is called and what it sets when the user does not, beyond its networks (model.h). Each family
+// says it in its own file.
 #pragma once
 
 #include <cstdint>
+#include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "cnntrain/graph/settings.h"
 #include "cnntrain/nn/settings.h"
 
 namespace cnntrain::nn {
@@ -15,6 +18,24 @@ namespace cnntrain::nn {
 enum class RunNameStyle : std::uint8_t {
     replicas_first,      // RN20_bs32x2rx4a_BN_16.16
     accumulation_first,  // EfficientNet-B0_bs4x4ax2r_GN4: without the precision
+};
+
+/// What the user gets of one form of a family who does not say it. Empty: the user must choose.
+struct FormDefaults {
+    std::string_view size;
+    std::int64_t micro_batch_size = 1;
+    NormKind norm = NormKind::group;
+    std::int64_t groups = 32;  // of group norm
+    double weight_decay = 0;
+    std::map<graph::UpdateRule, double> rate_exponents = {};  // LearningRateSettings::base_exponent (optim/settings.h)
+    std::optional<double> rmsprop_base_decay_exp = {};
+    double epochs = 0;
+    std::vector<double> drop_fractions = {};  // of the run: where the stepped schedule drops
+    // Of the exponential schedule: factor and number of its drops.
+    std::optional<double> rate_decay = {};
+    std::optional<std::int64_t> rate_drops = {};
+    double label_smoothing = 0;
+    bool two_pass_variance = false;  // in norms
 };
 
 struct FamilyInfo {
@@ -32,9 +53,9 @@ struct FamilyInfo {
     // What the user gets who does not say it; 0: the family has no such value.
     std::int64_t convolution_groups = 0;
     std::int64_t group_dim = 0;
-    double label_smoothing_on_imagenet = 0;
-    bool two_pass_variance_on_imagenet = false;
-    /// Variables whose weights are not decayed, by parts of their names, for ImageNet.
+    FormDefaults large_images;
+    FormDefaults small_images;
+    /// Variables whose weights are not decayed, by parts of their names, unless the data set decays all (DatasetInfo).
     std::vector<std::string> undecayed = {"beta", "gamma"};
     bool one_group_with_batch_norm = false;   // the number of groups is recorded as 1 then
     bool always_tells_decay = false;          // of the moving averages, in the summary
@@ -42,5 +63,9 @@ struct FamilyInfo {
 };
 
 FamilyInfo family_info(Family family);
+
+inline const FormDefaults& defaults_of(const FamilyInfo& info, NetworkForm form) {
+    return form == NetworkForm::large_images ? info.large_images : info.small_images;
+}
 
 }  // namespace cnntrain::nn

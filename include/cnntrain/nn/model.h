@@ -22,8 +22,8 @@ inline constexpr std::string_view kCorrectTop5 = "correct_top5";    // output f3
 
 std::string_view name(Family family);
 
-/// The legal sizes of a family on a kind of dataset, smallest first.
-std::vector<std::string> model_sizes(Family family, DatasetKind dataset);
+/// The legal sizes of a form of a family, smallest first.
+std::vector<std::string> model_sizes(Family family, NetworkForm form);
 
 /// The network's functions in order: variables and nodes of each are named "all/<function>/...", and a pipeline stage
 /// may begin at each of them (at the first: the stage before it only converts the images).

@@ -4,7 +4,6 @@
 
 #include <array>
 #include <cstdint>
-#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -25,7 +24,7 @@ enum class NormKind : std::uint8_t { batch, group };
 struct ResnextSettings {
     std::int64_t convolution_groups = 32;
     std::int64_t group_dim = 4;  // channels per group of the grouped convolutions
-    bool widenet = false;        // CIFAR: stage widths from 64 instead of from 16
+    bool widenet = false;        // small images: stage widths from 64 instead of from 16
 };
 
 struct EfficientnetSettings {
@@ -55,48 +54,14 @@ struct ModelSettings {
     EfficientnetSettings efficientnet{};
 };
 
-/// No default: the user must choose.
-inline constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
-
-/// Defaults of one form of a family.
-struct FamilyDefaults {
-    Family family;
-    bool imagenet;  // false: small images
-    std::string_view size;
-    std::int64_t micro_batch_size;
-    std::string_view norm;
-    std::int64_t groups;
-    double weight_decay;
-    std::array<double, 4> lr_exponents;  // SGD, RMSprop, momentum, LARS; other optimisers have none
-    double rmsprop_base_decay_exp;
-    double epochs;
-    std::vector<double> drop_fractions;
-    double lr_decay_rate;
-    std::int64_t lr_drops;  // 0: no default
-};
-
-inline const std::vector<FamilyDefaults>& family_defaults() {
-    using enum Family;
-    static const std::vector<double> four = {0.3, 0.6, 0.8, 0.9};
-    static const std::vector<double> two = {0.5, 0.75};
-    static const std::vector<FamilyDefaults> table = {
-        {resnet, true, "18", 4, "group_norm", 32, 1e-4, {-8, kNone, -11, kNone}, kNone, 100, four, kNone, 0},
-        {resnet, false, "20", 32, "batch_norm", 16, 1e-6, {-6, -6, -6, -6}, kNone, 160, two, kNone, 0},
-        {resnext, true, "14", 1, "group_norm", 32, 1e-4, {-8, kNone, -11, kNone}, kNone, 100, four, kNone, 0},
-        {resnext, false, "11", 8, "batch_norm", 16, 1e-6, {-6, -6, -6, -6}, kNone, 160, two, kNone, 0},
-        {efficientnet, true, "B0", 4, "group_norm", 4, 1e-5, {-7, -14, -10, kNone}, -14, 350, four, 0.97, 146},
-        {efficientnet, false, "B0", 8, "group_norm", 4, 1e-6, {-6, -6, -6, -6}, kNone, 300, two, 0.97, 146},
-    };
-    return table;
-}
-
-/// The two forms in which the families are published: small images get a smaller stem and other sizes.
-enum class DatasetKind : std::uint8_t { imagenet, cifar };
+/// The two forms in which the families are published, for images like ImageNet's and like CIFAR's: the second has a
+/// smaller stem and other sizes. A data set (data::DatasetId) says which of them its images are for.
+enum class NetworkForm : std::uint8_t { large_images, small_images };
 
 /// A model with the settings that follow from the data set.
 struct NetworkSettings : ModelSettings {
-    std::int64_t norm_processes = 1;  // whose micro-batches share batch-norm statistics
-    DatasetKind dataset = DatasetKind::imagenet;
+    std::int64_t norm_replicas = 1;  // replicas whose micro-batches form the graph's one
+    NetworkForm form = NetworkForm::large_images;
     std::int64_t classes = 1000;
     std::int64_t image_size = 224;
 };

@@ -31,7 +31,7 @@ inline constexpr std::string_view kMasterSlot = "/fp32";                // 32-bi
 
 /// Whether the settings' loss scaling is taken out of the gradient, as it must be unless the step is linear in the
 /// gradient; otherwise it is taken out of the step.
-bool unscales_gradient(Optimiser kind);
+bool unscales_gradient(graph::UpdateRule rule);
 
 /// The user's settings with those that a run adds.
 struct UpdateSettings : OptimiserSettings {

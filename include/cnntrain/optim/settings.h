@@ -10,14 +10,12 @@
 #include <string_view>
 #include <vector>
 
+#include "cnntrain/graph/settings.h"
+
 namespace cnntrain::optim {
 
-enum class Optimiser : std::uint8_t { sgd, rmsprop, momentum, lars, adamw, lamb, nesterov };
-/// As flags, configurations and logs spell them, in the enumerators' order. New ones come last: models have default
-/// learning rates by place (nn/settings.h).
-inline constexpr std::array<std::string_view, 7> kOptimiserNames = {"SGD",   "RMSprop", "momentum", "LARS",
-                                                                    "AdamW", "LAMB",    "nesterov"};
-
+/// Schedules of image classification, by iterations and epochs (learning_rate.h). StepSchedule below has those of BERT:
+/// cosine and polynomial of both names follow different formulas, each as the original program of its task.
 enum class LrSchedule : std::uint8_t { stepped, cosine, exponential, polynomial, gradual };
 
 struct LarsSettings {
@@ -51,7 +49,7 @@ enum class GradientNorm : std::uint8_t {
 };
 
 struct OptimiserSettings {
-    Optimiser kind = Optimiser::sgd;
+    graph::UpdateRule rule = graph::UpdateRule::sgd;
     double momentum = 0.9;
     double weight_decay = 0;
     std::vector<std::string> weight_decay_exclude;  // variables whose name contains one are not decayed
@@ -95,7 +93,9 @@ inline double base_learning_rate(const LearningRateSettings& settings, std::int6
     return std::exp2(settings.base_exponent) * static_cast<double>(global_batch);
 }
 
-/// Schedules by the number of the update, the first of which is 0 (step_rate.h).
+/// Schedules of BERT's tasks, by the number of the update, the first of which is 0 (step_rate.h). LrSchedule above has
+/// those of image classification: its cosine begins with the run and not after the warm-up, its polynomial falls to an
+/// end rate of the user's and not to kLowestStepRate.
 enum class StepSchedule : std::uint8_t { custom, natural_exponential, polynomial, cosine };
 /// As flags and configurations spell them, in the enumerators' order.
 inline constexpr std::array<std::string_view, 4> kStepScheduleNames = {"custom", "natural_exponential",

@@ -1,21 +1,23 @@
-// Time of a data-parallel weight update, predicted from the step of one process. Pure numbers.
+// Predicts the time of a data-parallel weight update from the step of one process. Pure numbers.
 //
-// p processes, r = min(p, ranks per node) of them on each of m = ceil(p / r) nodes, n bytes of gradients in 32-bit
-// floats of which w n travel (w = 1, or 1/2 with 16 bits). L and B are latency and bandwidth between two nodes, l and b
-// between two ranks of a node, g is the time in which a rank adds one byte of another rank's gradients.
+// p processes, r = min(p, ranks per node) of them on each of m = ceil(p / r) nodes; n bytes of gradients in 32-bit
+// floats, of which w n are sent (w = 1, or 1/2 with 16 bits). L and B are latency and bandwidth between two nodes, l
+// and b between two ranks of a node; g is the time in which a rank adds one byte of another rank's gradients.
 //   message      L + n / B (Hockney 1994, "The communication challenge for MPP: Intel Paragon and Meiko CS-2")
 //   flat         2 (p - r) L + 2 (r - 1) l + 2 (w n / p) (r (p - r) / B + (r - 1) / b) + ((p - 1) / p) n g
-//                Every rank gets a share of the bucket from all others and sends its sum to all others, which is the
-//                cost in Thakur, Rabenseifner and Gropp 2005, "Optimization of collective communication operations in
-//                MPICH", section 4.5, with the r ranks of a node sharing the way out of it.
-//   hierarchical 3 l + (2 + (r - 1) / r) n g, and the flat sum of m ranks, one on each node: the ranks of a node copy
-//                their gradients into memory that they share, add there, and copy the sum back. With r = 1 it is the
-//                flat one.
-//   16 bits      2 n g more where messages travel.
-// Copying, rounding and widening a byte are assumed to cost as much as adding one: all are bound by memory.
-// A bucket's sum begins when backward has finished all of its gradients and the bucket before it is done, or without
-// overlap when backward has ended; the update follows the last one. Processes are taken to be equally fast in every
-// step, input never to be waited for, and messages to take no time from the cores that compute.
+//                Each rank receives a share of the bucket from all others and sends its sum to all others. The cost
+//                is that of Thakur, Rabenseifner and Gropp 2005, "Optimization of collective communication operations
+//                in MPICH", section 4.5, with the r ranks of a node sharing the node's link.
+//   hierarchical 3 l + (2 + (r - 1) / r) n g, plus the flat sum of m ranks, one on each node: the ranks of a node copy
+//                their gradients into shared memory, add them there, and copy the sum back. With r = 1, equal to flat.
+//   16 bits      2 n g more if messages are sent.
+// Copying, rounding and widening a byte are assumed to cost as much as adding one, since all are limited by memory
+// bandwidth. A bucket's sum starts when backward has completed all of its gradients and the previous bucket is done,
+// or, without overlap, when backward has ended; the update follows the last bucket. Messages are assumed to take no
+// compute time.
+//   slowest      s e(p): gradients wait for the slowest process. Its step is longer than the mean by e(p) standard
+//                deviations s of a process's step (order_statistics.h); steps are taken as independent normal numbers.
+//   input        a step is not shorter than the time in which a process gets its samples, which it reads ahead.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +26,7 @@
 
 namespace cnntrain::plan {
 
-/// A link between two ranks. It carries messages in both directions at the same time.
+/// A link between two ranks, with full bandwidth in both directions at once.
 struct Link {
     double latency_ms = 0;
     double bytes_per_ms = std::numeric_limits<double>::infinity();
@@ -33,9 +35,9 @@ struct Link {
 };
 
 struct Network {
-    Link between_nodes{};           // of a node; its ranks share the bandwidth
+    Link between_nodes{};           // of a node, shared by its ranks
     Link inside_node{};             // of a rank
-    double adding_ms_per_byte = 0;  // of the gradients that are added to a rank's own
+    double adding_ms_per_byte = 0;  // to add received gradients
 };
 
 struct ProcessGrid {
@@ -45,20 +47,20 @@ struct ProcessGrid {
 
 /// How gradients are summed.
 struct ReduceMethod {
-    int wire_bits = 32;  // of a value that travels: 32 or 16
+    int wire_bits = 32;  // bits of each value sent: 32 or 16
     bool hierarchical = false;
-    bool overlap = true;  // with the backward pass
+    bool overlap = true;  // communicate during the backward pass
 };
 
-/// Time of one bucket of `bytes` (as 32-bit floats) over all processes, without other traffic. 0 for one process.
+/// Time to sum one bucket of `bytes` (as 32-bit floats) over all processes, without other traffic. 0 for one process.
 double all_reduce_ms(const Network& network, const ProcessGrid& grid, const ReduceMethod& method, double bytes);
 
 /// The step of a single process.
 struct ProcessStep {
-    double before_ms = 0;    // until the last backward pass begins, after which gradients are complete
-    double backward_ms = 0;  // that pass
+    double before_ms = 0;    // until the last micro-batch's backward pass begins, in which gradients become complete
+    double backward_ms = 0;  // duration of that pass
     double update_ms = 0;
-    double images = 0;  // of the process, per weight update
+    double samples = 0;  // samples of the process per weight update
 
     double total_ms() const { return before_ms + backward_ms + update_ms; }
 };
@@ -66,22 +68,31 @@ struct ProcessStep {
 /// Gradients that are summed together.
 struct ReadyBucket {
     double bytes = 0;     // as 32-bit floats
-    double ready_ms = 0;  // after the last backward pass has begun; at most its length
+    double ready_ms = 0;  // after the start of the last backward pass; at most its duration
+};
+
+/// What a step waits for besides its sums.
+struct Waits {
+    double deviation_ms = 0;  // standard deviation of one process's step
+    double input_ms = 0;      // in which a process gets the samples of a step
+
+    bool any() const { return deviation_ms > 0 || input_ms > 0; }
 };
 
 struct DataParallelTime {
     double step_ms = 0;
     double communication_ms = 0;  // of all buckets
     double hidden_ms = 0;         // the part that overlaps with backward
-    double images_per_second = 0;
-    double efficiency = 1;  // images/s per process, over those of a single process
+    double samples_per_second = 0;
+    double efficiency = 1;  // samples/s per process, relative to a single process
 
-    /// Hidden share of the communication; 1 without communication.
+    /// Fraction of the communication that is hidden; 1 without communication.
     double hidden_share() const { return communication_ms > 0 ? hidden_ms / communication_ms : 1; }
 };
 
-/// `buckets` in the order in which they are sent. The step of a process must take time.
+/// `buckets` are in sending order. The process's step must have a positive time.
 DataParallelTime data_parallel_time(const ProcessStep& step, std::span<const ReadyBucket> buckets,
-                                    const Network& network, const ProcessGrid& grid, const ReduceMethod& method);
+                                    const Network& network, const ProcessGrid& grid, const ReduceMethod& method,
+                                    const Waits& waits = {});
 
 }  // namespace cnntrain::plan

@@ -1,4 +1,4 @@
-// A chart of predicted images/s and efficiency over the number of processes.
+// A chart of predicted samples/s and efficiency over the number of processes.
 #pragma once
 
 #include <cstdint>
@@ -16,18 +16,19 @@ std::string name(const ReduceMethod& method);
 
 struct ScalingPoint {
     std::int64_t processes = 1;
-    DataParallelTime time;
+    DataParallelTime time;          // of equally fast processes whose input is there
+    DataParallelTime with_waits{};  // the same with Waits
 };
 
 struct ScalingCurve {
     ReduceMethod method;
-    std::vector<ScalingPoint> points;  // ascending numbers of processes
+    std::vector<ScalingPoint> points;  // ascending by number of processes
 };
 
-/// An SVG file of its own: images/s above, efficiency below, both over the logarithm of the processes, with `single`
-/// images/s of one process as the line that perfect scaling would follow. All curves have points for the same numbers
-/// of processes. `note` stands below, smaller than the title.
-std::string scaling_svg(std::span<const ScalingCurve> curves, double single, std::string_view title,
-                        std::string_view note);
+/// A complete SVG file of the times with waits: samples/s above, efficiency below, both over the logarithm of the number of processes. `single`,
+/// the samples/s of one process, defines the line of perfect scaling. All curves have points at the same numbers of
+/// processes. `note` is printed below the plots, smaller than the title.
+std::string scaling_svg(std::span<const ScalingCurve> curves, double single, const std::string& unit,
+                        std::string_view title, std::string_view note);
 
 }  // namespace cnntrain::plan

@@ -1,5 +1,5 @@
-// What is trained: the data, the graphs, the results and the names of one kind of training. Everything else of a run is
-// the same for all tasks: the loop, checkpoints, validation, logs.
+// The task interface: data, graphs, results and names of one kind of training. Everything else in a run is common to
+// all tasks: the loop, checkpoints, validation, logs.
 #pragma once
 
 #include <cstdint>
@@ -16,6 +16,7 @@
 #include "cnntrain/config/parse.h"
 #include "cnntrain/data/field.h"
 #include "cnntrain/data/loader.h"
+#include "cnntrain/data/origin.h"
 #include "cnntrain/data/settings.h"
 #include "cnntrain/graph/graph.h"
 #include "cnntrain/metrics/observer.h"
@@ -24,51 +25,61 @@
 
 namespace cnntrain::train {
 
-/// The opened and checked data of one split.
+/// The opened and validated data of one split.
 class Samples {
 public:
     virtual ~Samples() = default;
     virtual std::int64_t count() const = 0;
-    /// Of a micro-batch: what the graphs are built for.
+    /// Checkpoints record it: a run goes on with the data that it began with.
+    virtual data::Origin origin() const = 0;
+    /// The fields of a micro-batch, for which graphs are built.
     virtual std::vector<data::Field> fields(std::int64_t micro_batch) const = 0;
-    /// Training batches or passes, as the split asks for. Its own are `settings.feed` and `settings.seed`: whoever
-    /// calls this does not set them.
+    /// A stream of training batches, or of passes over the data, depending on the split. The stream sets
+    /// `settings.feed` and `settings.seed` itself; callers leave them at their defaults.
     virtual std::unique_ptr<data::Stream> stream(const data::LoaderSettings& settings) const = 0;
 };
 
-/// The learning rate as MLPerf's log tells it.
+/// The learning rate as recorded in MLPerf's log.
 struct MlperfRate {
     double warmup_iterations = 0;
     double base = 0;
     double end = 0;
-    double decay_power = 0;  // exponent of the fall after the warm-up; 0 where it is no power
+    double decay_power = 0;  // exponent of the decay after warm-up; 0 if the decay is not a power
 };
 
-/// What MLPerf's log says about a task beyond the run itself.
+/// What MLPerf's log records about a task in addition to the run.
 struct MlperfBenchmark {
     std::string name;     // "resnet"
-    std::string quality;  // validation column in percent, logged as eval_accuracy
-    double target = 0;    // of the quality, above which a run counts as a success
+    std::string quality;  // validation column in percent, recorded as eval_accuracy
+    double target = 0;    // value of `quality` above which a run is a success
     std::vector<std::pair<std::string, config::Value>> facts;
     double warmup_epochs = 0;
     std::function<MlperfRate(const metrics::TrainingSize&)> rate;
 };
 
-/// What a task says about itself.
+/// A task's description of itself.
 struct TaskDescription {
-    std::string model;                             // in names of files: "resnet50"
-    std::string title = {};                        // for people: "resnet 50"
-    std::string details;                           // behind the title: "batch norm"
-    std::string update = "iteration";              // what a weight update is called
-    std::map<std::string, std::string> identity;   // what a compiled model depends on: "model" -> "resnet-50"
-    std::map<std::string, std::string> work = {};  // what changes the work of a function besides: "norm" -> "batch"
+    std::string model;                             // used in file names: "resnet50"
+    std::string title = {};                        // shown to users: "resnet 50"
+    std::string details;                           // printed after the title: "batch norm"
+    std::string update = "iteration";              // name of a weight update in messages
+    std::map<std::string, std::string> identity;   // what identifies a compiled model: "model" -> "resnet-50"
+    std::map<std::string, std::string> work = {};  // what else changes a function's cost: "norm" -> "batch"
+    bool dated_log = false;                        // lines begin with metrics::dated_prefix()
     std::string summary_head;                      // first and last lines of a run's summary
-    std::string summary_training;                  // what it says about a training
+    std::string summary_training;                  // the summary's text about training
     std::string summary_tail;
-    backend::Arithmetic arithmetic;  // of this machine's part of the run
-    std::size_t io_bits = 0;  // of each number in which samples travel to the device; 0: nothing is said about it
-    std::map<std::string, config::Value> arguments;  // the keys that arguments.json has beyond the options
+    backend::Arithmetic arithmetic;                  // data types of this part of the run
+    std::size_t io_bits = 0;                         // bits per number in samples sent to the device; 0: not reported
+    std::map<std::string, config::Value> arguments;  // keys in arguments.json beyond the options
     std::optional<MlperfBenchmark> mlperf;           // empty: MLPerf has no such benchmark
+};
+
+/// How far the checkpoint with which a training begins may differ from the network: parts of it by the first words of
+/// their variables' names.
+struct FirstWeights {
+    std::vector<std::string> may_lack;  // missing or of other shapes: drawn anew
+    std::vector<std::string> may_have;  // beyond the network: not read
 };
 
 /// A line of a dry run.
@@ -77,19 +88,19 @@ struct Topic {
     std::string text;
 };
 
-/// A task that assigns each sample one of C classes; `inference` without --iterations needs it.
+/// A task that assigns each sample one of C classes. `inference` without --iterations needs one.
 class Classifier {
 public:
     virtual ~Classifier() = default;
 
     struct Subjects {
         std::unique_ptr<data::Stream> stream;
-        std::vector<std::string> names;  // empty: they are known by their numbers
+        std::vector<std::string> names;  // empty: classes have numbers only
     };
     virtual Subjects subjects(const std::function<bool()>& stop_requested) const = 0;
-    /// With the output kLogits, [N,C].
+    /// A graph with output kLogits, [N,C].
     virtual graph::Graph classifying_graph(const std::vector<data::Field>& fields) const = 0;
-    /// The field with the right class, i32[N].
+    /// The field with the true class, i32[N].
     virtual std::string_view label_field() const = 0;
 };
 inline constexpr const char* kLogits = "logits";
@@ -99,73 +110,89 @@ public:
     virtual ~Task() = default;
 
     virtual const metrics::Columns& columns() const = 0;
-    /// The output whose sum is the loss: training has diverged when it is not finite.
+    /// The output whose sum is the loss. Training has diverged if it is not finite.
     virtual std::string loss() const = 0;
-    /// The rows as they are printed.
+    /// The text of a row for the console.
     virtual std::string printed(const metrics::TrainingRow& row) const = 0;
     virtual std::string printed(const metrics::ValidationRow& row) const = 0;
     virtual std::string printed(const metrics::InferenceRow& row) const = 0;
 
     virtual TaskDescription description() const = 0;
-    /// Name of a new run's folder; `tag` keeps those of equal runs apart.
+    /// Name of a new run's folder; `tag` distinguishes runs with equal settings.
     virtual std::string run_name(std::string_view tag) const = 0;
 
-    /// Error(data) when files are missing or damaged, Error(usage) for settings that cannot be.
+    /// Throws Error(data) if files are missing or damaged, Error(usage) for impossible settings.
     virtual std::unique_ptr<Samples> open(data::Split split) const = 0;
-    /// False when all samples are made up alike: results of them mean nothing, and a few tell as much as many.
+    /// False if all samples are generated: results on them are meaningless, and few samples serve as well as many.
     virtual bool has_real_data() const = 0;
-    /// Samples of the published set; no file is looked for.
+    /// Number of samples in the published set; reads no file.
     virtual std::int64_t published_samples(data::Split split) const = 0;
-    /// Samples that a run uses: counted in its files when they are there, else of the published set. For plans, before
-    /// the data are opened. Error(data) when the files are damaged.
+    /// Number of samples that a run uses: counted in its files if they exist, otherwise those of the published set.
+    /// Used for planning before the data are opened. Throws Error(data) if the files are damaged.
     virtual std::int64_t used_samples(data::Split split) const = 0;
 
-    /// Length, host steps, log lines and checkpoints of a training on so many samples. Error(usage) as
+    /// Length, host steps, log lines and checkpoints of a training run on `samples` samples. Throws Error(usage) like
     /// schedule::make_run_plan().
     virtual schedule::RunPlan plan(std::int64_t samples) const = 0;
-    /// The learning rate by HostStep::lr_iteration.
+    /// The learning rate as a function of HostStep::lr_iteration.
     virtual std::function<double(std::int64_t)> learning_rate(const schedule::RunPlan& plan) const = 0;
-    /// By how much the number in a checkpoint's name is below the weight updates that it holds (the first one's is 0
-    /// always).
+    /// The number of weight updates in a checkpoint minus the number in its name. The first checkpoint's number is
+    /// always 0.
     virtual std::int64_t checkpoint_lag() const { return 0; }
-    /// Whether a training that begins with the weights of a checkpoint also takes over the optimiser's state, if it is
-    /// there.
+    /// True if training that starts from a checkpoint's weights also loads its optimiser state, if present.
     virtual bool takes_over_optimiser() const { return false; }
+    virtual FirstWeights first_weights() const { return {}; }
+    /// Names of the classes by number, with which checkpoints are saved; empty: classes have numbers only. Reads the
+    /// data.
+    virtual std::vector<std::string> class_names() const { return {}; }
 
-    /// One whole weight update, with all that the options ask for; with_update() in weight_update.h makes it of a
-    /// forward graph.
-    /// `fields`: Samples::fields().
+    /// The graph of one whole weight update, with everything the options ask for; with_update() in weight_update.h
+    /// derives it from a forward graph. `fields`: Samples::fields().
     virtual graph::Graph training_graph(const std::vector<data::Field>& fields) const = 0;
     /// Forward only, with the outputs that the columns of validation and inference read.
     virtual graph::Graph evaluation_graph(const std::vector<data::Field>& fields) const = 0;
 
-    /// Model, data and input of what the command would do.
+    /// Model, data and input of the command, for a dry run.
     virtual std::vector<Topic> dry_run_topics(config::Command command) const = 0;
-    /// Optimiser and learning rate of a training.
+    /// Optimiser and learning rate of a training run.
     virtual std::vector<Topic> rate_topics(const schedule::RunPlan& plan) const = 0;
     /// Samples::fields() of `samples` generated samples; reads no file.
     virtual std::vector<data::Field> fields_of_generated(std::int64_t samples) const = 0;
 
-    /// Null when the task assigns no classes.
+    /// Null if the task assigns no classes.
     virtual const Classifier* classifier() const { return nullptr; }
+};
+
+/// How a task's options write a pipeline, if not as --pipeline and --pipeline-splits.
+struct PipelineOptions {
+    /// The options that begin stages 1, 2, ... at these functions, on a command line with these settings.
+    std::string (*stages)(const config::Settings& settings, const std::vector<std::string>& splits);
+    /// The task accepts only multiples of this many micro-batches.
+    std::int64_t (*micro_batch_unit)(std::int64_t stages);
 };
 
 /// A row of the table of tasks (tasks/task_table.cpp).
 struct TaskRow {
     config::TaskOptions options;
-    /// `backend`: what the graphs are made for; it must outlive the task. `seed`: of the order and the transformations
-    /// of the samples.
+    /// `backend`: for which graphs are built; it must outlive the task. `seed`: of the samples' order and augmentation.
     std::unique_ptr<Task> (*make)(const config::ParseResult& arguments, const backend::Backend& backend,
                                   std::uint64_t seed);
-    /// Names of the network's functions, in its order: a pipeline stage may begin with each.
+    /// Names of the network's functions in order. A pipeline stage may begin at any of them.
     std::vector<std::string> (*functions)(const config::Settings& settings);
-    /// Those with which stages usually begin; null: all.
+    /// The functions at which stages usually begin; null: all.
     std::vector<std::string> (*usual_splits)(const config::Settings& settings) = nullptr;
-    /// Every process that poprun starts prints by default: benchmarks of the original programs count their lines.
+    /// The line that evaluates a checkpoint or all of a run's folder, where the task does not serve the commands that
+    /// do; null: it serves them.
+    std::string (*evaluation_line)(const std::string& checkpoint) = nullptr;
+    /// Scopes of the variables and nodes of a function: everything in it is named "<scope>" or "<scope>/...", and the
+    /// innermost scope of a name decides. Null: "all/<function>".
+    std::vector<std::string> (*scopes)(std::string_view function) = nullptr;
+    std::optional<PipelineOptions> pipeline = {};
+    /// By default, every process that poprun starts prints: benchmarks of the original programs count these lines.
     bool every_process_prints = false;
 };
 
-/// The row for all observers.
+/// The row as a record for all observers.
 template <typename Row> metrics::Record reported(const Task& task, const Row& row) {
     metrics::Record record = metrics::record(row, task.columns());
     record.text = task.printed(row);

@@ -4,6 +4,7 @@
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/config/line.h"
+#include "cnntrain/config/parse.h"
 #include "config/read/value.h"
 
 namespace cnntrain::config {
@@ -31,7 +32,7 @@ std::vector<Spelling> spellings(const std::vector<const Option*>& options) {
     return all;
 }
 
-/// Flags of old releases that nothing stands for any more.
+/// A removed flag of old releases.
 struct Retired {
     std::string_view flag;
     std::string_view advice;
@@ -46,7 +47,7 @@ constexpr Retired kRetired[] = {
     {"--use-bypass", "SqueezeNet was removed from the original programs"},
 };
 
-/// Why `flag` is no option here, and what may have been meant.
+/// Throws Error(usage): `flag` is unknown here; suggests what may have been meant.
 [[noreturn]] void refuse_flag(const OptionSet& all, Command command, const std::string& flag,
                               const std::vector<Spelling>& known) {
     const std::string start = "unknown option " + flag;
@@ -57,7 +58,7 @@ constexpr Retired kRetired[] = {
         const std::vector<Spelling> own = spellings({&option});
         if (std::ranges::find(own, flag, &Spelling::flag) == own.end()) continue;
         if ((option.commands & bit(command)) == 0)
-            throw Error(ErrorKind::usage, start + ": it is no option of " + std::string(name(command)));
+            throw Error(ErrorKind::usage, start + ": it is not an option of " + std::string(name(command)));
         const Option& selector = all.at(option.exists_with.front().key);
         throw Error(ErrorKind::usage,
                     start + ": it belongs to another " + std::string(selector.flag) + " than this run's");
@@ -66,6 +67,13 @@ constexpr Retired kRetired[] = {
     std::ranges::transform(known, std::back_inserter(flags), &Spelling::flag);
     const std::string nearest = nearest_name(flag, flags);
     throw Error(ErrorKind::usage, start + (nearest.empty() ? "; see --help" : "; did you mean " + nearest + "?"));
+}
+
+/// Passes over words that are not known yet.
+LineHabits lenient() {
+    LineHabits habits{.gathers = true};
+    habits.unknown = [](const std::string& word, bool) { return Spelling{word, "--other", Takes::optional}; };
+    return habits;
 }
 
 }  // namespace
@@ -79,10 +87,8 @@ FrontDoor scan_front_door(const OptionSet& all, Command command, const std::vect
         if (option == nullptr || (option->commands & bit(command)) == 0) continue;
         known.push_back({std::string(option->flag), std::string(option->flag), Takes::several});
     }
-    LineHabits habits{.gathers = true};
-    habits.unknown = [](const std::string& word, bool) { return Spelling{word, "--other", Takes::optional}; };
     FrontDoor front;
-    for (const GivenValues& given : read_line(known, arguments, habits).options) {
+    for (const GivenValues& given : read_line(known, arguments, lenient()).options) {
         if (given.option == "--config") {
             front.config = given.values.front();
         } else if (given.option == "--config-path") {
@@ -95,6 +101,23 @@ FrontDoor scan_front_door(const OptionSet& all, Command command, const std::vect
     }
     front.help = std::ranges::any_of(arguments, [](const auto& word) { return word == "--help" || word == "-h"; });
     return front;
+}
+
+std::optional<std::string> value_on_line(const TaskOptions& task, Command command,
+                                         const std::vector<std::string>& arguments, std::string_view flag) {
+    std::vector<const Option*> options;
+    for (const Option& option : task.options().rows()) {
+        if ((option.commands & bit(command)) != 0) options.push_back(&option);
+    }
+    std::vector<Spelling> known = spellings(options);
+    for (Spelling& spelling : known) {
+        if (spelling.option != flag) spelling.takes = Takes::optional;
+    }
+    std::optional<std::string> value;
+    for (const GivenValues& given : read_line(known, arguments, lenient()).options) {
+        if (given.option == flag) value = given.values.front();
+    }
+    return value;
 }
 
 Layer parse_arguments(const OptionSet& all, Command command, const std::vector<const Option*>& options,

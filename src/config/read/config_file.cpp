@@ -18,14 +18,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Stands beside the configurations and holds what `cnntrain benchmark` runs.
+/// Holds benchmarks rather than configurations, in the same folder.
 constexpr std::string_view kBenchmarks = "benchmarks.yml";
 
-/// The YAML files of a place that may hold configurations, sorted by name.
+/// The YAML files in a folder (or the one file) that may hold configurations, sorted by name.
 std::vector<std::string> files_of(const std::string& place) {
-    posix_files().check_reachable(place);
-    if (!posix_files().is_directory(place))
-        return posix_files().exists(place) ? std::vector{place} : std::vector<std::string>{};
+    const FileKind kind = posix_files().kind(place);
+    if (kind == FileKind::absent) return {};
+    if (kind != FileKind::directory) return {place};
     std::vector<std::string> files;
     for (const std::string& name : posix_files().list(place)) {
         const std::string extension = fs::path(name).extension();
@@ -48,8 +48,8 @@ void overwrite(Entries& target, const Entries& source) {
         target[key].reset(node);
 }
 
-/// A mapping with its merge keys carried out as YAML 1.1 says: own keys come first; of two `<<` entries the later one
-/// counts, of a list of merged mappings the earlier one.
+/// A mapping with its merge keys resolved by YAML 1.1 rules: the mapping's own keys win; of two `<<` entries the later
+/// one wins; in a list of merged mappings the earlier one wins.
 Entries merged_entries(const YAML::Node& mapping) {
     if (!mapping.IsMap()) {
         throw Error(ErrorKind::usage,
@@ -115,10 +115,11 @@ Layer to_layer(const OptionSet& options, const Entries& entries) {
 
 struct Search {
     std::optional<Layer> found;
-    std::optional<Error> unreadable;  // the first file that is no configuration file
+    std::optional<Error> unreadable;  // error of the first file that is not a configuration file
 };
 
-/// Folders may hold other programs' YAML files: those are passed over, and blamed only when the name is nowhere.
+/// Skips files that are not configuration files, since folders may hold YAML files of other programs. Their error is
+/// reported only if the name is found nowhere.
 Search find(const OptionSet& options, const std::string& config, const std::vector<std::string>& places) {
     Search search;
     for (const std::string& place : places) {
@@ -162,7 +163,7 @@ Layer read_config_layer(const OptionSet& options, const std::string& config, con
     Search search = find(options, config, places);
     if (!search.found && config.starts_with(kOldPrefix))
         search = find(options, config.substr(kOldPrefix.size()), places);
-    const bool old_only = !search.found && !config.starts_with(kOldPrefix);  // benchmarks name one without its prefix
+    const bool old_only = !search.found && !config.starts_with(kOldPrefix);  // benchmarks may omit the prefix
     if (old_only) search = find(options, std::string(kOldPrefix) + config, places);
     if (search.found) return *search.found;
     if (search.unreadable) throw *search.unreadable;
@@ -170,7 +171,7 @@ Layer read_config_layer(const OptionSet& options, const std::string& config, con
     std::string message = "unknown configuration '" + config + "'";
     const std::string nearest = nearest_name(config, known);
     if (!nearest.empty()) message += "; did you mean '" + nearest + "'?";
-    message += known.empty() ? "; no configuration files in" : "; known in";
+    message += known.empty() ? "; no configuration files in" : "; configurations in";
     for (const std::string& place : places)
         message += " " + place;
     if (!known.empty()) message += ":";

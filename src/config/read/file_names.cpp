@@ -25,14 +25,14 @@ std::string expanded(const std::string& flag, const std::string& name, const Var
     if (result != name || slash == std::string::npos) return result;
     const std::string first = name.substr(0, slash);
     const auto variable = variables.find(first);
-    if (variable == variables.end() || posix_files().exists(first)) return name;
+    if (variable == variables.end() || exists(posix_files(), first)) return name;
     result = variable->second + name.substr(slash);
     notices.push_back(flag + " " + name + ": there is no '" + first + "' here, so it is taken for the variable $" +
                       first + ": " + result);
     return result;
 }
 
-/// Of each part of a list.
+/// Expands each part of a comma-separated list.
 std::string expanded_list(const std::string& flag, const std::string& list, const Variables& variables,
                           std::vector<std::string>& notices) {
     std::string result;

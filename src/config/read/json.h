@@ -1,4 +1,4 @@
-// Reading arguments.json.
+// Reads arguments.json.
 #pragma once
 
 #include <cstdint>
@@ -9,19 +9,16 @@
 
 namespace cnntrain::config {
 
-/// The options in an arguments.json; unset values and keys that are no option are left out. Error(data) when damaged.
-Layer layer_from_json(const OptionSet& options, std::string_view text);
-
-/// A JSON list or object without blanks. Error(data) for what is neither.
+/// A JSON list or object without blanks. Throws Error(data) for any other text.
 std::string compact_json(std::string_view text);
 
-/// Does an arguments.json say that its seed was drawn because none was given?
+/// True if arguments.json records that the seed was drawn because none was given.
 bool seed_was_drawn(std::string_view text);
 
-/// How many processes the run had that wrote it; 1 where the text does not say.
+/// The recorded number of processes; 1 if it is not recorded.
 std::int64_t recorded_processes(std::string_view text);
 
-/// Can the text stand in arguments.json?
+/// True if the text is valid UTF-8, as arguments.json requires.
 bool is_utf8(const std::string& text);
 
 }  // namespace cnntrain::config

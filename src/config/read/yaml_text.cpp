@@ -20,13 +20,13 @@ constexpr std::uint64_t kLargestFileBytes = 1'000'000;
 constexpr std::int64_t kMostValues = 20'000;
 constexpr int kDeepest = 64;
 
-/// What a value comes to when its references are replaced.
+/// The size of a value after its references are expanded.
 struct Extent {
     std::int64_t values = 1;
     int depth = 0;
 };
 
-/// Measures a document while it is parsed, without building it.
+/// Measures a document during parsing, without building it.
 class Limits : public YAML::EventHandler {
 public:
     explicit Limits(ErrorKind kind) : kind_(kind) {}
@@ -76,7 +76,7 @@ private:
         value(closed.mark, closed.anchor, closed.extent);
     }
 
-    /// A value is complete; it lies in the innermost open one.
+    /// Adds a complete value to the innermost open container.
     void value(const YAML::Mark& mark, YAML::anchor_t anchor, const Extent& extent) {
         if (anchor != 0) anchors_[anchor] = extent;
         if (open_.empty()) return;
@@ -95,13 +95,13 @@ private:
 
     ErrorKind kind_;
     std::vector<Open> open_;
-    std::unordered_map<YAML::anchor_t, Extent> anchors_;  // of complete values
+    std::unordered_map<YAML::anchor_t, Extent> anchors_;  // sizes of complete values
 };
 
 }  // namespace
 
 std::string yaml_text(const std::string& file, ErrorKind kind) {
-    std::string text = posix_files().read_text(file, kLargestFileBytes);
+    std::string text = read_text(posix_files(), file, kLargestFileBytes);
     try {
         check_yaml(text, kind);
     } catch (const Error& error) {

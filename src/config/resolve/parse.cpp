@@ -5,6 +5,7 @@
 
 #include "cnntrain/base/checked.h"
 #include "cnntrain/base/error.h"
+#include "cnntrain/base/listed.h"
 #include "config/read/command_line.h"
 #include "config/read/config_file.h"
 #include "config/read/file_names.h"
@@ -25,8 +26,8 @@ struct Layers {
     Layer command_line;
 };
 
-/// The options that exist beside the values that decide about it: the command line's, else the configuration's, else
-/// the default.
+/// The options that exist, given the values that decide this: from the command line, otherwise from the configuration,
+/// otherwise the defaults.
 std::vector<const Option*> active_options(const TaskOptions& task, Command command, const FrontDoor& front,
                                           const Layer& config) {
     const OptionSet& all = task.options();
@@ -62,7 +63,7 @@ void report_violations(const std::vector<std::string>& violations) {
     throw Error(ErrorKind::usage, message);
 }
 
-/// Where the task has something to do.
+/// Runs a task's resolution step, if it has one.
 void take_step(void (*step)(Resolution&), Resolution& run) {
     if (step != nullptr) step(run);
 }
@@ -98,33 +99,84 @@ std::int64_t integer_in(const Layer& layer, const Option& option) {
     return std::get<std::int64_t>(found != layer.end() ? found->second : option.fallback);
 }
 
-/// A run that goes on in another number of processes accumulates as many micro-batches more or less in each of them.
-void keep_global_batch(const TaskOptions& task, Layers& layers, std::int64_t recorded_processes, const Launch& launch) {
+/// How the recorded run divides the micro-batches of a weight update.
+struct Shares {
+    std::int64_t passes = 0;                                     // micro-batches of an update
+    std::int64_t accumulation = 0, replicas = 0, processes = 0;  // as recorded
+};
+
+std::string counts_that_share(const Shares& recorded, std::int64_t replicas) {
+    constexpr std::int64_t kMost = 4096;
+    std::string counts;
+    for (std::int64_t count = 1; count <= std::min(recorded.passes, kMost); ++count) {
+        if (recorded.passes % (count * replicas) == 0) counts += (counts.empty() ? "" : ", ") + std::to_string(count);
+    }
+    return counts;
+}
+
+void refuse_uneven_shares(const Shares& recorded, std::int64_t replicas, const Launch& launch) {
+    if (recorded.passes % checked_product(launch.processes, replicas, "the number of replicas") == 0) return;
+    const std::string counts = counts_that_share(recorded, replicas);
+    throw Error(ErrorKind::usage, "each weight update of the run has " + std::to_string(recorded.passes) +
+                                      " micro-batches (" + std::to_string(recorded.accumulation) +
+                                      " accumulated by each of " + std::to_string(recorded.replicas) + " replicas in " +
+                                      std::to_string(recorded.processes) + " processes), which " +
+                                      std::to_string(launch.processes) + " processes " +
+                                      (replicas > 1 ? "of " + std::to_string(replicas) + " replicas " : "") +
+                                      "cannot share evenly; continue with " +
+                                      (counts.empty() ? "fewer --replicas" : "one of " + counts + " processes"));
+}
+
+/// Error(usage) if the run shares batch-norm statistics over replicas that this number of processes cannot form.
+void refuse_split_norms(const TaskOptions& task, const Layers& layers, const Shares& recorded, std::int64_t replicas,
+                        const ParseResult& restore_line) {
+    const Option* const span_row = task.options().find("BN_span");
+    const Option* const group_row = task.options().find("group_norm");
+    if (span_row == nullptr || group_row == nullptr) return;
+    const auto group = layers.arguments.find(group_row);
+    if (group != layers.arguments.end() && group->second == Value(true)) return;
+    const Launch& launch = restore_line.launch;
+    const std::int64_t span = integer_in(layers.arguments, *span_row);
+    if (schedule::norm_span_fits(span, replicas, launch.processes)) return;
+    const std::string line = "cnntrain restore --restore-path " + *restore_line.settings.main.restore_path;
+    std::string advice = "mpirun -np " + std::to_string(recorded.processes) + " --bind-to none " + line;
+    const std::int64_t all = recorded.replicas * recorded.processes;
+    const std::int64_t each = all / launch.processes;
+    const bool fit_here =
+        all % launch.processes == 0 && !launch.replicas && schedule::norm_span_fits(span, each, launch.processes);
+    if (fit_here) advice += ", or " + line + " --replicas " + std::to_string(each);
+    throw Error(ErrorKind::usage, "the run shares batch-norm statistics over " + std::to_string(span) +
+                                      " replicas (--BN-span), " + std::to_string(recorded.replicas) + " in each of " +
+                                      counted(recorded.processes, "process", "es") + "; " +
+                                      counted(launch.processes, "process", "es") + " of " +
+                                      counted(replicas, "replica") + " cannot: continue with " + advice);
+}
+
+/// Keeps the global batch when a run resumes with another number of processes: adjusts gradient accumulation, and if
+/// necessary the number of replicas.
+void keep_global_batch(const TaskOptions& task, Layers& layers, std::int64_t recorded_processes,
+                       const ParseResult& restore_line) {
+    const Launch& launch = restore_line.launch;
     const Option& accumulation_row = task.options().at("gradient_accumulation_count");
     const Option& replicas_row = task.options().at("replicas");
     const auto on_line = [&](const Option& option) { return layers.command_line.contains(&option); };
-    if (on_line(accumulation_row) || on_line(replicas_row)) return;
-    const std::int64_t accumulation = integer_in(layers.arguments, accumulation_row);
-    const std::int64_t recorded_replicas = integer_in(layers.arguments, replicas_row);
-    std::int64_t replicas = launch.replicas.value_or(recorded_replicas);
-    if (launch.processes == recorded_processes && replicas == recorded_replicas) return;
-    const std::int64_t passes =
-        checked_product(checked_product(accumulation, recorded_replicas, "the recorded micro-batches"),
-                        recorded_processes, "the recorded micro-batches");
-    if (!launch.replicas && passes % (launch.processes * replicas) != 0) replicas = 1;
-    if (passes % (launch.processes * replicas) != 0) {
-        std::string counts;
-        for (std::int64_t count = 1; count <= std::min<std::int64_t>(passes, 4096); ++count) {
-            if (passes % (count * replicas) == 0) counts += (counts.empty() ? "" : ", ") + std::to_string(count);
-        }
-        throw Error(ErrorKind::usage, "the run's weight updates are of " + std::to_string(passes) + " micro-batches (" +
-                                          std::to_string(accumulation) + " accumulated by each of " +
-                                          std::to_string(recorded_replicas) + " replicas in " +
-                                          std::to_string(recorded_processes) + " processes), which " +
-                                          std::to_string(launch.processes) +
-                                          " processes cannot share evenly; go on with one of " + counts + " processes");
-    }
-    layers.arguments[&accumulation_row] = passes / (launch.processes * replicas);
+    if (on_line(accumulation_row)) return;
+    Shares recorded{.passes = 0,
+                    .accumulation = integer_in(layers.arguments, accumulation_row),
+                    .replicas = integer_in(layers.arguments, replicas_row),
+                    .processes = recorded_processes};
+    const bool asked = on_line(replicas_row);
+    std::int64_t replicas =
+        launch.replicas.value_or(asked ? integer_in(layers.command_line, replicas_row) : recorded.replicas);
+    if (launch.processes == recorded.processes && replicas == recorded.replicas) return;
+    recorded.passes =
+        checked_product(checked_product(recorded.accumulation, recorded.replicas, "the recorded micro-batches"),
+                        recorded.processes, "the recorded micro-batches");
+    const bool settled = asked || launch.replicas;
+    if (!settled && recorded.passes % (launch.processes * replicas) != 0) replicas = 1;
+    refuse_uneven_shares(recorded, replicas, launch);
+    refuse_split_norms(task, layers, recorded, replicas, restore_line);
+    layers.arguments[&accumulation_row] = recorded.passes / (launch.processes * replicas);
     layers.arguments[&replicas_row] = replicas;
 }
 
@@ -194,7 +246,7 @@ ParseResult parse_command_line(const TaskOptions& task, Command command, const s
     if (asked(all, layers.command_line, "help")) return help_request(task, command);
     if (front.config) layers.command_line[&all.at("config")] = std::move(config.name);
     for (const auto& [option, value] : layers.command_line)
-        layers.config.erase(option);  // a variable in a name that does not count need not be set
+        layers.config.erase(option);  // an unset variable in an overridden file name is no error
     std::vector<std::string> notices = std::move(config.notices);
     for (Layer* layer : {&layers.config, &layers.command_line})
         expand_file_names(*layer, environment, notices);
@@ -230,7 +282,7 @@ ParseResult resume_from_arguments_json(const TaskOptions& task, std::string_view
         if (const Option* const same = all.with_shared(entry.option->shared_flag))
             layers.command_line[same] = entry.value;
     }
-    keep_global_batch(task, layers, recorded_processes(text), restore_line.launch);
+    keep_global_batch(task, layers, recorded_processes(text), restore_line);
     const auto options = active_options(task, command, {}, layers.arguments);
     ParseResult result = resolve(task, command, options, layers, restore_line.launch);
     for (ResolvedOption& entry : result.options) {

@@ -1,4 +1,4 @@
-// What the table and the resolved values look like to a reader: help, effective values, refusals.
+// Texts about options: help, effective values, unavailable capabilities.
 #include <algorithm>
 
 #include "cnntrain/base/error.h"
@@ -43,7 +43,7 @@ std::string joined(const std::vector<std::string_view>& words, std::string_view 
     return text;
 }
 
-/// "help (choices; default 3 epochs; also --old-name)".
+/// For example "help (choices; default 3 epochs; also --old-name)".
 std::string description(const Option& option, std::uint32_t commands) {
     std::string text(option.help);
     std::vector<std::string> facts;
@@ -74,7 +74,7 @@ std::string description(const Option& option, std::uint32_t commands) {
     return facts.empty() ? text : text + ")";
 }
 
-/// "  --flag X      text", the text wrapped and indented.
+/// For example "  --flag X      text", with the text wrapped and indented.
 std::string help_entry(const std::string& head, const std::string& text) {
     std::string result = "  " + head;
     std::size_t column = result.size();
@@ -128,8 +128,8 @@ std::string help_text(const TaskOptions& task, Command command, std::string_view
     std::string text = "usage: " + std::string(called) + " [options]\n";
     text += std::string(facts.help) + "\n\n" + std::string(task.examples(command)) +
             "DIR is a data folder, RUN the folder of a run.\n" +
-            "\nLong options may be shortened while they stay unambiguous; every boolean has a --no- form. "
-            "--dry-run tells what a line\nwould do, --print-config who set which value.\n";
+            "\nLong options may be shortened while they stay unambiguous; every boolean has a --no- form.\n"
+            "--dry-run describes what a command line would do, --print-config prints the source of each value.\n";
     std::string_view group;
     for (const Option& option : task.options().rows()) {
         if ((option.commands & bit(command)) == 0) continue;

@@ -1,5 +1,5 @@
-// What becomes of the values of options that all tasks share, before the task's own steps: alternatives settled, values
-// that cannot be honoured changed with a notice.
+// Adjusts values of shared options before the task's own steps: settles alternatives, and changes values that cannot be
+// honoured, with a notice.
 #include <algorithm>
 #include <cmath>
 
@@ -14,8 +14,7 @@ bool is_zero(const Value& value) {
     return value == Value(false) || value == Value(std::int64_t{0}) || value == Value(0.0);
 }
 
-/// The option that a flag means, with or without its hyphens, also in its --no- form or by an old name; null if none
-/// does.
+/// The option for a flag, with or without hyphens, also in its --no- form or by an old name; null if there is none.
 const Option* option_of_flag(const OptionSet& options, std::string_view flag) {
     std::string key_text(flag.substr(std::min(flag.size(), flag.find_first_not_of('-'))));
     std::replace(key_text.begin(), key_text.end(), '-', '_');
@@ -36,7 +35,7 @@ void settle(OptionValues& values, const Alternatives& pair) {
     }
 }
 
-/// Does a stronger source than that of `key`, say the command line over a configuration, give `by`?
+/// True if both options are given and `by` comes from a source with higher precedence than that of `key`.
 bool overruled(const OptionValues& values, std::string_view key, std::string_view by) {
     return values.given(key) && values.given(by) && values.at(key).source < values.at(by).source;
 }
@@ -48,7 +47,7 @@ void leave_out(Resolution& run, std::string_view key, const std::string& because
     run.values.reset(key);
 }
 
-/// --no-pipeline and --shards take back what a configuration has said about the stages.
+/// --no-pipeline and --shards override the stages set by a configuration.
 void settle_pipeline(Resolution& run) {
     OptionValues& values = run.values;
     if (!values.has("pipeline")) return;
@@ -67,7 +66,7 @@ void settle_pipeline(Resolution& run) {
     }
 }
 
-/// --replicas takes back a configuration's --BN-span that does not fit them.
+/// --replicas overrides a --BN-span from a configuration that does not fit the number of replicas.
 void settle_norm_span(Resolution& run) {
     constexpr const char* kSpan = "BN_span";
     if (!run.values.has(kSpan) || !overruled(run.values, kSpan, "replicas")) return;
@@ -76,7 +75,7 @@ void settle_norm_span(Resolution& run) {
         leave_out(run, kSpan, "--replicas " + std::to_string(replicas));
 }
 
-/// --batch-size is an old name of --micro-batch-size.
+/// --batch-size is an old name for --micro-batch-size.
 void settle_batch_size(Resolution& run) {
     OptionValues& values = run.values;
     if (values.integer("batch_size") != 0 && values.integer("micro_batch_size") != 0) {
@@ -89,7 +88,7 @@ void settle_batch_size(Resolution& run) {
     }
 }
 
-/// poprun has divided the replicas among the processes, whatever the line says.
+/// poprun sets the replicas per process; a different --replicas is ignored with a notice.
 void adjust_replicas(Resolution& run) {
     const std::optional<std::int64_t> local = run.values.launch().replicas;
     if (run.command != run.task.commands.front() || !local) return;
@@ -102,7 +101,7 @@ void adjust_replicas(Resolution& run) {
     run.values.set("replicas", *local, Source::adjusted);
 }
 
-/// Evaluation is one replica on one device, whatever a run's configuration says.
+/// Evaluation uses one replica on one device, even if the configuration asks for more.
 void adjust_devices(Resolution& run) {
     for (const char* key : {"replicas", "shards"}) {
         const bool evaluates = ((kV | kE) & bit(run.command)) != 0;
@@ -113,7 +112,7 @@ void adjust_devices(Resolution& run) {
     }
 }
 
-/// A configuration's whole number of epochs puts the last checkpoint on the last epoch.
+/// If a configuration sets a whole number of epochs, the last checkpoint falls on the last epoch.
 void adjust_checkpoint_offset(Resolution& run) {
     OptionValues& values = run.values;
     const double epochs = values.number("epochs");
@@ -122,6 +121,21 @@ void adjust_checkpoint_offset(Resolution& run) {
     if (run.command != Command::train || !whole || values.integer("ckpt_epochs_offset") != 0) return;
     const double offset = std::fmod(epochs, static_cast<double>(period));
     if (offset != 0.0) values.set("ckpt_epochs_offset", static_cast<std::int64_t>(offset), Source::adjusted);
+}
+
+/// A length of 0 on the line takes back a configuration's; where no other length is given, it asks for nothing.
+void refuse_length_of_nothing(Resolution& run) {
+    const OptionValues& values = run.values;
+    if (!trains(run) || !values.has("epochs") || !values.has("iterations")) return;
+    for (const auto& [asked, other] : {std::pair{"epochs", "iterations"}, {"iterations", "epochs"}}) {
+        const ResolvedOption& length = values.at(asked);
+        if (length.source != Source::command_line || !is_zero(length.value)) continue;
+        if (values.given(other) && !is_zero(values.at(other).value)) continue;
+        const std::string flag(length.option->flag);
+        run.violations.push_back(flag + " 0: a run has one weight update at least; without " + flag +
+                                 " it has the default length");
+        return;
+    }
 }
 
 }  // namespace
@@ -137,6 +151,7 @@ bool takes_place_of(const TaskOptions& task, std::string_view flag, std::string_
 }
 
 void settle_alternatives(Resolution& run) {
+    refuse_length_of_nothing(run);
     for (const Alternatives& pair : run.task.alternatives)
         settle(run.values, pair);
     settle_pipeline(run);

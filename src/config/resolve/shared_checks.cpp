@@ -1,5 +1,5 @@
-// Rules between options that all tasks share: one function and one message each. What needs the network or the data's
-// files is checked where those are.
+// Rules between shared options: one function and one message each. Rules that need the network or the data files are
+// checked by the modules that have them.
 #include <algorithm>
 #include <string>
 
@@ -10,13 +10,13 @@ namespace cnntrain::config {
 
 namespace {
 
-// Of every task.
+// Rules of every task.
 
 Violation right_task(const Resolution& run) {
     const std::string asked = run.values.text("task");
     if (asked.empty() || asked == run.task.name || run.values.at("task").source == Source::command_line) return {};
     const std::vector<std::string_view>& missing = run.values.at("task").option->missing_choices;
-    if (std::ranges::find(missing, asked) != missing.end()) return {};  // refused in other words
+    if (std::ranges::find(missing, asked) != missing.end()) return {};  // reported as unsupported instead
     return "the configuration is for --task " + asked + ", and the run is of --task " + std::string(run.task.name);
 }
 
@@ -26,6 +26,16 @@ Violation compute_type_of_16(const Resolution& run) {
     if (!asks || (precision != "32.32" && precision != "32")) return {};
     return "--precision " + precision + " computes in f32: leave out --compute-type bf16 or choose --precision 16" +
            (precision == "32" ? "" : ".32");
+}
+
+/// Whoever types a momentum expects one. A configuration may have one beside another optimiser on the line, and is told
+/// that it changes nothing.
+Violation momentum_of_optimiser(const Resolution& run) {
+    if (!trains(run) || !run.values.has("momentum")) return {};
+    const ResolvedOption& momentum = run.values.at("momentum");
+    if (momentum.source != Source::command_line || momentum.value == Value(0.0)) return {};
+    const std::string reason = idle_reason(*momentum.option, run);
+    return reason.empty() ? reason : "--momentum " + to_string(momentum.value) + " changes nothing: " + reason;
 }
 
 Violation betas(const Resolution& run) {
@@ -61,7 +71,7 @@ Violation restore_folder(const Resolution& run) {
     return "restore needs --restore-path, the folder of the run to resume";
 }
 
-// Of the options of training, validation and inference. A task whose command is another has rules of its own there.
+// Rules for options of training, validation and inference. Tasks with other commands have their own.
 
 Violation one_length(const OptionValues& values) {
     if (values.number("epochs") == 0.0 || values.integer("iterations") == 0) return {};
@@ -111,7 +121,7 @@ Violation syncs_need_processes(const OptionValues& values) {
 }
 
 Violation lars_signs(const OptionValues& values) {
-    if (values.text("optimiser") != name(optim::Optimiser::lars)) return {};
+    if (values.text("optimiser") != name(graph::UpdateRule::lars)) return {};
     if (values.number("momentum") >= 0.0 && values.number("lars_weight_decay") >= 0.0) return {};
     return "--momentum and --lars-weight-decay must not be negative with --optimiser LARS";
 }
@@ -127,13 +137,13 @@ Violation selected_ipus(const OptionValues& values) {
 }
 
 Violation rmsprop_decay(const OptionValues& values) {
-    if (values.text("optimiser") != name(optim::Optimiser::rmsprop)) return {};
+    if (values.text("optimiser") != name(graph::UpdateRule::rmsprop)) return {};
     if (values.is_set("rmsprop_decay") || values.is_set("rmsprop_base_decay_exp")) return {};
     return "--optimiser RMSprop needs --rmsprop-decay or --rmsprop-base-decay-exp";
 }
 
 Violation rmsprop_decay_range(const OptionValues& values) {
-    if (values.text("optimiser") != name(optim::Optimiser::rmsprop) || values.is_set("rmsprop_decay")) return {};
+    if (values.text("optimiser") != name(graph::UpdateRule::rmsprop) || values.is_set("rmsprop_decay")) return {};
     if (!values.is_set("rmsprop_base_decay_exp")) return {};
     const schedule::BatchPlan plan{.micro_batch = values.integer("micro_batch_size"),
                                    .accumulation = values.integer("gradient_accumulation_count"),
@@ -195,8 +205,8 @@ const std::vector<Rule>& rules() {
 }  // namespace
 
 void check_shared(Resolution& run) {
-    for (Violation (*const rule)(const Resolution&) :
-         {right_task, compute_type_of_16, betas, thread_counts, overwritten_folder, restore_folder}) {
+    for (Violation (*const rule)(const Resolution&) : {right_task, compute_type_of_16, momentum_of_optimiser, betas,
+                                                       thread_counts, overwritten_folder, restore_folder}) {
         Violation violation = rule(run);
         if (!violation.empty()) run.violations.push_back(std::move(violation));
     }

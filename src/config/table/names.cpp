@@ -35,8 +35,8 @@ template <> const std::vector<std::string_view>& names<data::DatasetId>() {
     return all;
 }
 
-template <> const std::vector<std::string_view>& names<optim::Optimiser>() {
-    static const std::vector<std::string_view> all(optim::kOptimiserNames.begin(), optim::kOptimiserNames.end());
+template <> const std::vector<std::string_view>& names<graph::UpdateRule>() {
+    static const std::vector<std::string_view> all(graph::kOptimiserNames.begin(), graph::kOptimiserNames.end());
     return all;
 }
 
@@ -48,11 +48,6 @@ template <> const std::vector<std::string_view>& names<optim::LrSchedule>() {
 
 template <> const std::vector<std::string_view>& names<optim::StepSchedule>() {
     static const std::vector<std::string_view> all(optim::kStepScheduleNames.begin(), optim::kStepScheduleNames.end());
-    return all;
-}
-
-template <> const std::vector<std::string_view>& names<nn::HeadActivation>() {
-    static const std::vector<std::string_view> all(nn::kHeadActivationNames.begin(), nn::kHeadActivationNames.end());
     return all;
 }
 
@@ -96,7 +91,7 @@ std::string_view name(nn::Family value) {
 std::string_view name(data::DatasetId value) {
     return spelling(value);
 }
-std::string_view name(optim::Optimiser value) {
+std::string_view name(graph::UpdateRule value) {
     return spelling(value);
 }
 std::string_view name(optim::LrSchedule value) {

@@ -1,10 +1,11 @@
-// Options of data sets that all tasks share.
+// Shared options for data sets.
 #include "cnntrain/config/shared_options.h"
 
 namespace cnntrain::config {
 
 std::vector<Option> shared_data_options() {
     return {
+        {.flag = "--data-dir", .type = Type::text, .help = "Where the data are.", .names_data = true, .path = true},
         {.flag = "--generated-data",
          .fallback = false,
          .help = "One random image from the host, repeated.",

@@ -1,4 +1,4 @@
-// Options that all tasks share: the IPU group; several of them act on every device.
+// Shared options: the IPU group. Several of them have an effect on every device.
 #include "cnntrain/config/shared_options.h"
 
 namespace cnntrain::config {
@@ -10,18 +10,16 @@ std::vector<Option> numerics_options() {
         {.flag = "--precision",
          .type = Type::choice,
          .fallback = "16.16",
-         .help = "Compute type . master-weight type. 16 promises weights kept in 16 bits (bfloat16 on a CPU, half on "
-                 "an IPU) and "
-                 "at least their precision in what is computed (--compute-type).",
+         .help = "Bits of the compute type and of the master weights. 16: weights are stored in 16 bits (bfloat16 on a "
+                 "CPU, half on an IPU) and computed with at least that precision (--compute-type).",
          .choices = names<nn::Precision>(),
          .numerics = true,
          .bind = to<&Settings::device, &train::DeviceSettings::precision>()},
         {.flag = "--compute-type",
          .type = Type::choice,
          .fallback = "auto",
-         .help = "What the compute type 16 computes in: auto is what this processor is fastest in (bf16 with AMX and "
-                 "on AMD "
-                 "processors with AVX512-BF16, else f32). Weights of 16 bits stay 16 bits.",
+         .help = "Data type of computation where the compute type is 16. auto: the fastest on this processor (bf16 "
+                 "with AMX and on AMD processors with AVX512-BF16, otherwise f32). 16-bit weights stay 16-bit.",
          .choices = names<nn::ComputeType>(),
          .commands = kTVE | kR,
          .needs = {{"precision", {"16.16", "16.32"}}},
@@ -29,13 +27,13 @@ std::vector<Option> numerics_options() {
         {.flag = "--force-weight-to-fp16",
          .type = Type::texts,
          .fallback = std::vector<std::string>{},
-         .help = "Keep the masters of variables whose name contains one of these in 16 bit.",
+         .help = "Store the master weights of variables whose names contain one of these in 16 bits.",
          .numerics = true,
          .bind = to<&Settings::device, &train::DeviceSettings::force_weight_to_fp16>()},
         {.flag = "--force-weight-to-fp32",
          .type = Type::texts,
          .fallback = std::vector<std::string>{},
-         .help = "Keep the masters of variables whose name contains one of these in 32 bit.",
+         .help = "Store the master weights of variables whose names contain one of these in 32 bits.",
          .numerics = true,
          .bind = to<&Settings::device, &train::DeviceSettings::force_weight_to_fp32>()},
         {.flag = "--stochastic-rounding",
@@ -50,7 +48,7 @@ std::vector<Option> numerics_options() {
         {.flag = "--device-iterations",
          .type = Type::integer,
          .fallback = std::int64_t{1000},
-         .help = "Most iterations between two visits of the host.",
+         .help = "Maximum number of iterations in one host step.",
          .unit = "iterations",
          .aliases = {{"--batches-per-step"}},
          .range = between(1, kMostIterations),
@@ -59,18 +57,18 @@ std::vector<Option> numerics_options() {
          .bind = to<&Settings::training, &train::TrainingSettings::device_iterations>()},
         {.flag = "--seed",
          .type = Type::integer,
-         .help = "Makes the run reproducible: the same line gives the same numbers again on the same processor, with "
-                 "any number of input threads. Another --threads may change last digits, unless "
+         .help = "Makes the run reproducible: the same command line gives the same results on the same processor, with "
+                 "any number of input threads. Another --threads may change the last digits, unless "
                  "--thread-independent is given.",
          .numerics = true,
          .bind = to<&Settings::device, &train::DeviceSettings::seed>()},
         {.flag = "--BN-span",
          .type = Type::integer,
          .fallback = std::int64_t{1},
-         .help = "Replicas that share batch-norm statistics; divides --replicas, or spans all replicas of several "
-                 "processes. Those of one process are computed as one, on micro-batches of so many times "
-                 "--micro-batch-size, of which mixup and cutmix take the partners, too; processes tell each other the "
-                 "statistics at every norm, and have one lane then.",
+         .help = "Replicas that share batch-norm statistics: a divisor of --replicas, or all replicas of several "
+                 "processes. Replicas of one process are computed together, in micro-batches that are larger by this "
+                 "factor, in which mixup and cutmix also find their partners. Processes exchange the statistics at "
+                 "every norm, and then have one lane each.",
          .range = between(1, kMostReplicas),
          .acts_in = kT,
          .needs = {{"batch_norm"}},
@@ -78,7 +76,7 @@ std::vector<Option> numerics_options() {
          .bind = to<&Settings::training, &train::TrainingSettings::norm_span>()},
         {.flag = "--dataset-benchmark",
          .fallback = false,
-         .help = "Time the input pipeline only.",
+         .help = "Measure the input pipeline only.",
          .bind = to<&Settings::device, &train::DeviceSettings::dataset_benchmark>()},
         {.flag = "--compile-only",
          .fallback = false,
@@ -91,8 +89,8 @@ std::vector<Option> numerics_options() {
          .bind = to<&Settings::run, &train::RunSettings::prefetch_depth>()},
         {.flag = "--latency",
          .fallback = false,
-         .help = "Measure the latency of validation: from the time when a batch is ready on the host to its result, "
-                 "the wait in the queue included, whose length is 1 unless --prefetch-depth says otherwise.",
+         .help = "In validation, measure the time from when a batch is ready on the host to its result. This includes "
+                 "waiting in the queue, whose length is 1 unless --prefetch-depth is given.",
          .acts_in = kT | kV,
          .bind = to<&Settings::device, &train::DeviceSettings::latency>()},
         {.flag = "--analyse-nans",
@@ -107,7 +105,7 @@ std::vector<Option> hardware_options() {
     return {
         {.flag = "--enable-half-partials",
          .fallback = false,
-         .help = "Accumulate convolutions in 16 bit.",
+         .help = "Accumulate convolutions in 16 bits.",
          .acts_on_backends = kIpu},
         {.flag = "--gather-conv-output",
          .fallback = false,
@@ -125,8 +123,7 @@ std::vector<Option> hardware_options() {
          .acts_on_backends = kIpu},
         {.flag = "--enable-recomputation",
          .fallback = false,
-         .help =
-             "Keep few activations and compute the others again in the backward pass: less memory, the same results.",
+         .help = "Keep few activations and recompute the others in the backward pass: less memory, the same results.",
          .aliases = {{"--enable-recompute"}, {"--xla-recompute"}},
          .acts_in = kT,
          .bind = to<&Settings::training, &train::TrainingSettings::recomputation>()},
@@ -136,7 +133,7 @@ std::vector<Option> hardware_options() {
          .acts_on_backends = kIpu},
         {.flag = "--available-memory-proportion",
          .type = Type::numbers,
-         .help = "Share of memory for convolutions: one value, or two per device of a pipeline.",
+         .help = "Share of memory for convolutions: one value, or two per pipeline device.",
          .range = between(0, 1),
          .acts_on_backends = kIpu},
         {.flag = "--disable-variable-offloading",
@@ -149,7 +146,7 @@ std::vector<Option> hardware_options() {
          .acts_on_backends = kIpu},
         {.flag = "--internal-exchange-optimisation-target",
          .type = Type::choice,
-         .help = "What the exchange is optimised for.",
+         .help = "Optimisation target of the exchange.",
          .choices = {"balanced", "cycles", "memory"},
          .acts_on_backends = kIpu},
         {.flag = "--on-demand", .fallback = true, .help = "Take the IPU when it is needed.", .acts_on_backends = kIpu},

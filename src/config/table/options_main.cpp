@@ -1,7 +1,13 @@
-// Options that all tasks share: the Main group and those that only this program has.
+// Shared options: the Main group, and options that only this program has.
 #include "cnntrain/config/shared_options.h"
 
 namespace cnntrain::config {
+
+namespace {
+
+constexpr const char* kAsStored = "stored";
+
+}  // namespace
 
 std::vector<Option> shared_main_options() {
     return {
@@ -19,7 +25,7 @@ std::vector<Option> shared_main_options() {
         {.flag = "--help", .help = "Print this text.", .aliases = {{"-h"}}, .commands = kTVE | kR, .action = true},
         {.flag = "--config",
          .type = Type::text,
-         .help = "Named configuration whose values replace the defaults; a wrong name is answered with all.",
+         .help = "Named configuration whose values replace the defaults; an unknown name prints all names.",
          .bind = to<&Settings::main, &train::MainSettings::config>()},
         {.flag = "--config-path",
          .type = Type::text,
@@ -39,9 +45,8 @@ std::vector<Option> shared_main_options() {
          .idle = "there is one replica"},
         {.flag = "--total-batch-size",
          .type = Type::integer,
-         .help =
-             "Global batch of the training run, which turns a checkpoint's iterations into the epochs that are logged; "
-             "without it, the epoch stored in the checkpoint.",
+         .help = "Global batch of the training run, to convert a checkpoint's iterations to logged epochs; without it, "
+                 "the epoch stored in the checkpoint is logged.",
          .unit = "samples",
          .aliases = {{"--global-batch-size"}},
          .range = between(1, kMostIterations),
@@ -50,13 +55,13 @@ std::vector<Option> shared_main_options() {
         {.flag = "--num-inference-thread",
          .type = Type::integer,
          .fallback = std::int64_t{1},
-         .help = "Requests in flight: each has a copy of the model and its share of the compute threads.",
+         .help = "Concurrent requests; each has its own copy of the model and a share of the compute threads.",
          .range = between(1, kMostThreads),
          .commands = kE,
          .bind = to<&Settings::main, &train::MainSettings::inference_threads>()},
         {.flag = "--force-recompile",
          .fallback = false,
-         .help = "Make the compiled model anew even if its file is there.",
+         .help = "Rebuild the compiled model even if its file exists.",
          .commands = kE,
          .bind = to<&Settings::main, &train::MainSettings::force_recompile>()},
         {.flag = "--tmp-execs",
@@ -66,7 +71,7 @@ std::vector<Option> shared_main_options() {
          .bind = to<&Settings::main, &train::MainSettings::temporary_executable>()},
         {.flag = "--wandb-id",
          .type = Type::text,
-         .help = "Weights & Biases run to continue; with a run that began with --wandb.",
+         .help = "Weights & Biases run to continue, for a run started with --wandb.",
          .commands = kT | kR,
          .needs = {{"wandb"}},
          .bind = to<&Settings::logging, &train::LoggingSettings::wandb_id>()},
@@ -75,11 +80,11 @@ std::vector<Option> shared_main_options() {
 
 std::vector<Option> shared_run_options() {
     return {
-        {.flag = "--task", .type = Type::choice, .help = "What is trained."},
+        {.flag = "--task", .type = Type::choice, .help = "Task to run."},
         {.flag = "--backend",
          .type = Type::choice,
          .fallback = "cpu",
-         .help = "What computes: cpu, ref (plain loops in double precision, for checking) or ipu.",
+         .help = "Backend: cpu, ref (plain loops in double precision, for checking) or ipu.",
          .choices = names<backend::BackendKind>(),
          .commands = kTVE | kR,
          .numerics = true,
@@ -89,20 +94,21 @@ std::vector<Option> shared_run_options() {
         {.flag = "--threads",
          .type = Type::integer,
          .fallback = std::int64_t{0},
-         .help = "Threads that compute; 0: every core that the process may use.",
+         .help = "Compute threads; 0: one for every core that the process may use.",
          .range = between(0, kMostThreads),
          .commands = kTVE | kR,
          .bind = to<&Settings::run, &train::RunSettings::threads>()},
         {.flag = "--thread-independent",
          .fallback = false,
-         .help = "The same numbers, bit for bit, with any --threads: sums over a batch are cut by its size. "
-                 "Without it the threads cut those in gradients of convolution weights, and last bits follow.",
+         .help =
+             "Bit-identical results for any --threads: sums over a batch are split by its size alone. Without it, sums "
+             "in gradients of convolution weights are split by threads, and their last bits depend on --threads.",
          .commands = kT | kR,
          .bind = to<&Settings::run, &train::RunSettings::thread_independent>()},
         {.flag = "--input-threads",
          .type = Type::integer,
          .fallback = std::int64_t{0},
-         .help = "Threads that prepare images; 0: chosen by the loader.",
+         .help = "Threads that prepare images; 0: chosen automatically.",
          .range = between(0, kMostThreads),
          .commands = kTVE | kR,
          .bind = to<&Settings::run, &train::RunSettings::input_threads>()},
@@ -115,23 +121,41 @@ std::vector<Option> shared_run_options() {
         {.flag = "--keep-ckpts",
          .type = Type::integer,
          .fallback = std::int64_t{0},
-         .help = "Newest checkpoints of the run that are kept; 0: all.",
+         .help = "Number of newest checkpoints to keep; 0: all.",
          .range = between(0, kMostIterations),
          .commands = kT | kR,
          .bind = to<&Settings::checkpoint, &train::CheckpointSettings::keep>()},
+        {.flag = "--checkpoint-dtype",
+         .type = Type::choice,
+         .fallback = kAsStored,
+         .help = "Element type of 16-bit variables in checkpoints. stored: their own, bfloat16. f32: float32, for "
+                 "programs without bfloat16. A resumed run has the same losses with both.",
+         .choices = {kAsStored, "f32"},
+         .commands = kT | kR,
+         .bind = {[](Settings& settings, const Value& value) {
+             settings.checkpoint.in_f32 = std::get<std::string>(value) != kAsStored;
+         }}},
         {.flag = "--trust-edited-checkpoint",
          .fallback = false,
-         .help =
-             "Use a checkpoint whose checksums do not fit because another tool edited it; not kept for a later run.",
+         .help = "Accept a checkpoint whose checksums do not match because another tool edited it; not stored for "
+                 "later runs.",
          .commands = kTVE | kR,
          .action = true,
          .bind = to<&Settings::checkpoint, &train::CheckpointSettings::trust_edited>()},
+        {.flag = "--accept-other-data",
+         .fallback = false,
+         .help =
+             "Go on with a run on other data than it began with: changed, missing or new files. A warning says what "
+             "changes.",
+         .commands = kT | kR,
+         .action = true,
+         .bind = to<&Settings::main, &train::MainSettings::accept_other_data>()},
         {.flag = "--dry-run",
          .help = "Print the resolved run: model, data, batches, length, schedule, files; compute and write nothing.",
          .commands = kTVE | kR,
          .action = true},
         {.flag = "--print-config",
-         .help = "Print every effective value and who set it.",
+         .help = "Print all effective values and their sources.",
          .commands = kTVE | kR,
          .action = true},
     };

@@ -1,4 +1,4 @@
-// Options that all tasks share: the Training group.
+// Shared options: the Training group.
 #include "cnntrain/config/shared_options.h"
 
 namespace cnntrain::config {
@@ -34,20 +34,24 @@ std::vector<Option> batch_and_length_options() {
          .unit = "epochs",
          .aliases = {{"--epoch"}},
          .range = between(0, kMostEpochs),
-         .acts_in = kT,
+         .commands = kTVE | kR,
+         .acts_in = kT | kR,
          .numerics = true,
          .bind = to<&Settings::training, &train::TrainingSettings::epochs>()},
         {.flag = "--iterations",
          .type = Type::integer,
-         .help = "Length of the run in weight updates, instead of --epochs; validation of generated or synthetic data: "
-                 "batches of each run.",
+         .help = "Length of the run in weight updates, instead of --epochs. In validation of generated or synthetic "
+                 "data: batches per run.",
          .unit = "iterations",
+         .aliases = {{"--num-train-steps"}},
          .range = between(0, kMostIterations),
+         .commands = kTVE | kR,
          .numerics = true,
          .bind = to<&Settings::training, &train::TrainingSettings::iterations>()},
         {.flag = "--weight-decay",
          .type = Type::number,
-         .help = "Coefficient of L2 weight decay; without it, the model's. With LARS it comes on top of "
+         .help = "Coefficient of L2 weight decay; without it, the model's. Biases decay, too; gammas, betas and "
+                 "EfficientNet's proxies on CIFAR only. With LARS it applies in addition to "
                  "--lars-weight-decay.",
          .range = at_least(0),
          .acts_in = kT,
@@ -56,7 +60,7 @@ std::vector<Option> batch_and_length_options() {
         {.flag = "--loss-scaling",
          .type = Type::number,
          .fallback = 128.0,
-         .help = "Factor on the loss that keeps small 16-bit gradients.",
+         .help = "Factor on the loss that prevents underflow of 16-bit gradients.",
          .range = at_least(std::numeric_limits<double>::min()),
          .acts_in = kT,
          .numerics = true,
@@ -69,7 +73,7 @@ std::vector<Option> batch_and_length_options() {
         {.flag = "--variable-filter",
          .type = Type::texts,
          .fallback = std::vector<std::string>{},
-         .help = "Train only variables whose name contains one of these.",
+         .help = "Train only variables whose names contain one of these.",
          .acts_in = kT,
          .numerics = true,
          .bind = to<&Settings::optimiser, &optim::OptimiserSettings::variable_filter>()},
@@ -88,7 +92,7 @@ std::vector<Option> checkpoint_options() {
         {.flag = "--ckpts-per-epoch",
          .type = Type::integer,
          .fallback = std::int64_t{1},
-         .help = "Checkpoints per epoch; 0: none, and nothing to validate.",
+         .help = "Checkpoints per epoch; 0: none, so no validation either.",
          .range = between(0, kMostIterations),
          .acts_in = kT,
          .bind = to<&Settings::checkpoint, &train::CheckpointSettings::ckpts_per_epoch>()},
@@ -103,7 +107,7 @@ std::vector<Option> checkpoint_options() {
         {.flag = "--ckpt-epochs-offset",
          .type = Type::integer,
          .fallback = std::int64_t{0},
-         .help = "First epoch at which checkpoints count.",
+         .help = "Epoch from which checkpoints are counted.",
          .unit = "epochs",
          .range = between(0, kMostEpochs),
          .acts_in = kT,
@@ -111,7 +115,7 @@ std::vector<Option> checkpoint_options() {
         {.flag = "--ckpt-all-instances",
          .type = Type::boolean_value,
          .fallback = false,
-         .help = "Every process writes checkpoints, into a run folder of its own.",
+         .help = "Every process writes checkpoints, to its own run folder.",
          .acts_in = kT,
          .needs_processes = true,
          .bind = to<&Settings::checkpoint, &train::CheckpointSettings::all_instances>()},
@@ -141,26 +145,24 @@ std::vector<Option> parallel_options() {
         {.flag = "--shards",
          .type = Type::integer,
          .fallback = std::int64_t{1},
-         .help =
-             "Devices per replica, one pipeline stage each, as many as --pipeline-splits and one more; 1: any number "
-             "of stages. All devices are in this process, and the numbers are the same; see --lanes.",
+         .help = "Devices per replica, one pipeline stage each: the number of --pipeline-splits plus one. 1: any "
+                 "number of stages. All devices are in this process, and results are the same; see --lanes.",
          .range = between(1, kMostReplicas),
          .bind = to<&Settings::training, &train::TrainingSettings::shards>()},
         {.flag = "--replicas",
          .type = Type::integer,
          .fallback = std::int64_t{1},
-         .help =
-             "Data-parallel replicas in this process. They share one set of weights and one update: the numbers are "
-             "those of as many times the --gradient-accumulation-count (but see --BN-span).",
+         .help = "Data-parallel replicas in this process. They share one set of weights and one update; results are "
+                 "those of a --gradient-accumulation-count that is larger by this factor (but see --BN-span).",
          .range = between(1, kMostReplicas),
+         .commands = kTVE | kR,
          .numerics = true,
          .bind = to<&Settings::training, &train::TrainingSettings::replicas>()},
         {.flag = "--max-cross-replica-buffer-size",
          .type = Type::integer,
          .fallback = std::int64_t{10485760},
-         .help =
-             "Gradients that the processes of a run sum in one operation; buckets of this size travel while backward "
-             "goes on.",
+         .help = "Size of the gradient buckets that processes sum in one operation; buckets are sent while the "
+                 "backward pass continues.",
          .unit = "bytes",
          .range = between(4, kMostBytes),
          .acts_in = kT,
@@ -168,7 +170,8 @@ std::vector<Option> parallel_options() {
          .bind = to<&Settings::comm, &comm::CommSettings::bucket_bytes>()},
         {.flag = "--comm-overlap",
          .fallback = true,
-         .help = "Sum gradients over the processes while backward goes on. The numbers do not depend on it.",
+         .help = "Sum gradients over the processes after the backward pass instead of during it. Results do not depend "
+                 "on it.",
          .commands = kT,
          .needs_processes = true,
          .off_switch = true,
@@ -176,9 +179,8 @@ std::vector<Option> parallel_options() {
         {.flag = "--comm-wire",
          .type = Type::choice,
          .fallback = "f32",
-         .help =
-             "What gradients travel in between hosts (--comm-route flat: between processes). bf16 halves the bytes; "
-             "sums stay in f32.",
+         .help = "Type in which gradients are sent between hosts (with --comm-route flat: between processes). bf16 "
+                 "halves the bytes; sums stay in f32.",
          .choices = names<comm::Wire>(),
          .commands = kT,
          .needs_processes = true,
@@ -187,8 +189,8 @@ std::vector<Option> parallel_options() {
         {.flag = "--comm-route",
          .type = Type::choice,
          .fallback = "hierarchical",
-         .help = "hierarchical: the processes of a host add in memory that they share, and one of them talks to other "
-                 "hosts. flat: each process talks to all others.",
+         .help = "hierarchical: the processes of a host add gradients in shared memory, and one of them exchanges sums "
+                 "with other hosts. flat: each process exchanges with all others.",
          .choices = names<comm::Route>(),
          .commands = kT,
          .needs_processes = true,
@@ -196,7 +198,7 @@ std::vector<Option> parallel_options() {
         {.flag = "--comm-timeout",
          .type = Type::number,
          .fallback = 300.0,
-         .help = "Longest wait for another process; then the run ends and names it.",
+         .help = "Longest wait for another process; after that, the run ends with an error that names it.",
          .unit = "seconds",
          .range = between(1, 86400),
          .commands = kT | kV | kR,
@@ -204,15 +206,15 @@ std::vector<Option> parallel_options() {
          .bind = to<&Settings::comm, &comm::CommSettings::timeout_seconds>()},
         {.flag = "--pipeline",
          .fallback = false,
-         .help = "Split the network into stages, which work on the micro-batches of a weight update in turn "
-                 "(--pipeline-schedule) or side by side (--lanes). The numbers are those of "
-                 "--gradient-accumulation-count alone.",
+         .help = "Split the network into stages, which process the micro-batches of a weight update in turn "
+                 "(--pipeline-schedule) or in parallel (--lanes). Results are those of --gradient-accumulation-count "
+                 "alone.",
          .acts_in = kT,
          .bind = to<&Settings::training, &train::TrainingSettings::pipeline>()},
         {.flag = "--pipeline-splits",
          .type = Type::texts,
-         .help = "Names of the first function of stages 1, 2, ... (stage1/unit3/relu), after stage 0; needed with "
-                 "--pipeline.",
+         .help = "Names of the first functions of stages 1, 2, ... (stage1/unit3/relu), which follow stage 0; required "
+                 "with --pipeline.",
          .aliases = {{"--pipeline-split"}},
          .acts_in = kT,
          .needs = {{"pipeline"}},
@@ -220,10 +222,10 @@ std::vector<Option> parallel_options() {
         {.flag = "--pipeline-schedule",
          .type = Type::choice,
          .fallback = "Grouped",
-         .help = "Order of forward and backward passes in the pipeline of K stages. Grouped: each stage does one of "
-                 "both at a time; the --gradient-accumulation-count must be a multiple of 2K. Interleaved: a stage "
-                 "does them in turn, with less memory; a multiple of K. Sequential: one micro-batch after the other, "
-                 "with the least memory; any number. The numbers are the same.",
+         .help = "Order of forward and backward passes in a pipeline of K stages. Grouped: each stage does one of each "
+                 "at a time; --gradient-accumulation-count must be a multiple of 2K. Interleaved: each stage "
+                 "alternates between them, with less memory; a multiple of K. Sequential: one micro-batch after the "
+                 "other, with the least memory; any number. Results are the same.",
          .choices = names<schedule::PipelineSchedule>(),
          .acts_in = kT,
          .needs = {{"pipeline"}},
@@ -231,10 +233,10 @@ std::vector<Option> parallel_options() {
         {.flag = "--lanes",
          .type = Type::integer,
          .fallback = std::int64_t{0},
-         .help = "Groups of cores that work side by side, each on its own stage or micro-batch, with an equal share of "
-                 "--threads; 0: one for each stage of a pipeline that is not Sequential, as far as there are threads, "
-                 "otherwise 1. Copies of a stage need memory of their own. Last bits follow the threads per lane as "
-                 "they follow --threads, unless --thread-independent is given.",
+         .help = "Groups of cores that work in parallel, each on its own stage or micro-batch, with an equal share of "
+                 "--threads; 0: one per stage of a pipeline that is not Sequential, at most one per thread; otherwise "
+                 "1. Copies of a stage need additional memory. The last bits of results depend on the threads per "
+                 "lane, as on --threads, unless --thread-independent is given.",
          .range = between(0, kMostThreads),
          .commands = kT | kR,
          .bind = to<&Settings::training, &train::TrainingSettings::lanes>()},
@@ -248,7 +250,7 @@ std::vector<Option> parallel_options() {
          .acts_on_backends = kIpu},
         {.flag = "--distributed",
          .fallback = false,
-         .help = "Several workers through TF_CONFIG.",
+         .help = "Several workers described by TF_CONFIG.",
          .acts_in = kT,
          .missing = "workers described by TF_CONFIG (mpirun, srun and cnntrain poprun start several processes)"},
         {.flag = "--syncs-per-epoch",
@@ -276,7 +278,7 @@ std::vector<Option> parallel_options() {
         {.flag = "--min-remote-tensor-size",
          .type = Type::integer,
          .fallback = std::int64_t{128},
-         .help = "Smallest variable that is kept off the chip.",
+         .help = "Smallest variable that is stored off the chip.",
          .unit = "bytes",
          .range = between(0, kMostBytes),
          .acts_on_backends = kIpu},
@@ -288,16 +290,18 @@ std::vector<Option> optimiser_options() {
         {.flag = "--optimiser",
          .type = Type::choice,
          .fallback = "SGD",
-         .help = "Optimiser. RMSprop's mean square starts at 1, as in TensorFlow 1. AdamW and LAMB decay weights by "
-                 "themselves, not through the gradient; they and nesterov need a learning rate.",
-         .choices = names<optim::Optimiser>(),
+         .help =
+             "Optimiser. RMSprop's mean square starts at 1, as in TensorFlow 1. AdamW and LAMB apply weight decay "
+             "to the weights directly, not through the gradient. AdamW, LAMB and nesterov need a learning rate. LAMB's "
+             "trust ratio is 1 for every gamma, beta and bias.",
+         .choices = names<graph::UpdateRule>(),
          .acts_in = kT,
          .numerics = true,
-         .bind = to<&Settings::optimiser, &optim::OptimiserSettings::kind>()},
+         .bind = to<&Settings::optimiser, &optim::OptimiserSettings::rule>()},
         {.flag = "--momentum",
          .type = Type::number,
          .fallback = 0.9,
-         .help = "Momentum of momentum, nesterov, RMSprop and LARS.",
+         .help = "Momentum coefficient of momentum, nesterov, RMSprop and LARS.",
          .range = between(-1000, 1000),
          .acts_in = kT,
          .needs = {{"optimiser", {"momentum", "nesterov", "RMSprop", "LARS"}}},
@@ -313,7 +317,7 @@ std::vector<Option> optimiser_options() {
          .bind = to<&Settings::optimiser, &optim::OptimiserSettings::rmsprop_decay>()},
         {.flag = "--rmsprop-base-decay-exp",
          .type = Type::number,
-         .help = "RMSprop: x of the decay 1 - 2^x x global batch.",
+         .help = "RMSprop: N of the decay 1 - 2^N x global batch.",
          .range = kExponents,
          .acts_in = kT,
          .needs = {{"optimiser", {"RMSprop"}}},
@@ -322,7 +326,7 @@ std::vector<Option> optimiser_options() {
         {.flag = "--rmsprop-epsilon",
          .type = Type::number,
          .fallback = 0.001,
-         .help = "RMSprop: epsilon inside the root.",
+         .help = "RMSprop: epsilon inside the square root.",
          .range = at_least(0),
          .acts_in = kT,
          .needs = {{"optimiser", {"RMSprop"}}},
@@ -349,7 +353,7 @@ std::vector<Option> optimiser_options() {
         {.flag = "--adam-epsilon",
          .type = Type::number,
          .fallback = 1e-6,
-         .help = "AdamW, LAMB: what is added to the root of the mean of squares.",
+         .help = "AdamW, LAMB: number added to the root of the mean of squared gradients.",
          .range = at_least(0),
          .acts_in = kT,
          .needs = {{"optimiser", {"AdamW", "LAMB"}}},
@@ -381,7 +385,7 @@ std::vector<Option> optimiser_options() {
         {.flag = "--lars-skip-list",
          .type = Type::texts,
          .fallback = std::vector<std::string>{"beta", "gamma", "bias"},
-         .help = "LARS: variables whose name contains one of these have trust ratio 1 and no decay.",
+         .help = "LARS: variables whose names contain one of these have trust ratio 1 and no weight decay.",
          .acts_in = kT,
          .needs = {{"optimiser", {"LARS"}}},
          .numerics = true,

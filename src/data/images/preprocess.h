@@ -1,4 +1,4 @@
-// From the bytes of a JPEG image to the pixels that a network gets.
+// Converts the bytes of a JPEG or PNG file to a network's input pixels.
 #pragma once
 
 #include <cstddef>
@@ -12,16 +12,17 @@
 
 namespace cnntrain::data {
 
-/// The largest DCT shrink, of 1, 2, 4 and 8, that leaves a part of this size at least `side` pixels each way.
+/// The largest DCT shrink (1, 2, 4 or 8) that leaves at least `side` pixels in each dimension of a part.
 int largest_shrink(ImageSize part, std::int64_t side);
 
-/// The evaluation preprocessing: decode all, shorter side to floor(S * 256 / 224), centre crop S x S.
-void preprocess_for_evaluation(std::span<const std::byte> jpeg, std::int64_t image_size, const PixelFormat& format,
+/// Evaluation preprocessing: decode the whole image, resize the shorter side to floor(S * 256 / 224), centre crop S x
+/// S.
+void preprocess_for_evaluation(std::span<const std::byte> file, std::int64_t image_size, const PixelFormat& format,
                                std::span<std::byte> image, Workspace& workspace);
 
-/// The training preprocessing: a random crop (sample_crop()) resized to S x S, mirrored half of the time. The choices
-/// depend on `seed` and `position` alone.
-void preprocess_for_training(std::span<const std::byte> jpeg, std::span<const Box> boxes, std::int64_t image_size,
+/// Training preprocessing: a random crop (sample_crop()), resized to S x S and mirrored with probability 1/2. The
+/// random choices depend only on `seed` and `position`.
+void preprocess_for_training(std::span<const std::byte> file, std::span<const Box> boxes, std::int64_t image_size,
                              const PixelFormat& format, std::uint64_t seed, SamplePosition position,
                              std::span<std::byte> image, Workspace& workspace);
 

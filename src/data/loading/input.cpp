@@ -9,7 +9,7 @@
 namespace cnntrain::data {
 namespace {
 
-/// Images are mixed before they are converted to the type that travels.
+/// The format of samples before mixing, which needs f32 images; mixing then converts them to the batch's type.
 PixelFormat format_of_samples(const InputSettings& settings, Split split) {
     PixelFormat format = host_format(settings);
     const MixingSettings mixing = effective_mixing(settings);
@@ -22,7 +22,7 @@ std::vector<Field> sample_fields(const InputSettings& settings, Split split) {
     return image_fields({format_of_samples(settings, split).dtype, {side, side, 3}});
 }
 
-/// What the data and the split say about their stream.
+/// Adds the settings that depend on the data and the split.
 LoaderSettings completed(LoaderSettings loader, const InputSettings& settings, Split split) {
     loader.feed = split == Split::train ? Feed::training : Feed::passes;
     loader.seed = settings.seed;
@@ -46,6 +46,12 @@ InputData::InputData(const InputSettings& settings, Split split) : settings_(set
     }
     dataset_ = image_set(settings.dataset).open(settings, split, format_of_samples(settings, split));
     samples_ = dataset_->size();
+}
+
+Origin InputData::origin() const {
+    if (dataset_) return dataset_->origin();
+    const std::string how = settings_.kind == DataKind::generated ? "generated " : "synthetic ";
+    return {.samples = samples_, .recipe = how + std::string(dataset_info(settings_.dataset).name) + " images"};
 }
 
 std::vector<Field> InputData::fields(std::int64_t micro_batch) const {

@@ -24,7 +24,7 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kMagic = "cnnTFidx";
 constexpr std::uint32_t kVersion = 1;
-constexpr std::uint64_t kLargestIndexBytes = std::uint64_t{1} << 30;  // of 130 million records
+constexpr std::uint64_t kLargestIndexBytes = std::uint64_t{1} << 30;  // enough for 130 million records
 
 [[noreturn]] void fail_cut(const std::string& path, std::int64_t record, std::uint64_t offset, std::uint64_t needed,
                            std::uint64_t left) {
@@ -47,7 +47,7 @@ private:
     std::vector<std::byte> bytes_;
 };
 
-/// Never reads beyond the end, whatever the numbers claim.
+/// Never reads beyond the end, whatever the encoded numbers are.
 class Decoder {
 public:
     explicit Decoder(std::span<const std::byte> bytes) : left_(bytes) {}
@@ -95,23 +95,23 @@ std::string name_of(const std::string& path) {
     return fs::path(path).filename().string();
 }
 
-/// "" when the user has none.
+/// "" if the user has no cache folder.
 std::string cache_folder() {
     const auto value = [](const char* name) {
         const char* text = std::getenv(name);
         return std::string(text == nullptr ? "" : text);
     };
     const std::string base = value("XDG_CACHE_HOME");
-    if (base.starts_with('/')) return base + "/cnntrain";  // others are to be ignored, says its specification
+    if (base.starts_with('/')) return base + "/cnntrain";  // the XDG specification says to ignore relative paths
     const std::string home = value("HOME");
     return home.empty() ? "" : home + "/.cache/cnntrain";
 }
 
-/// The index kept in one place; empty when there is none that can be used.
+/// The index stored at `place`; empty if there is none or it cannot be used.
 FolderIndex load_index(const std::string& place, const FileSystem& files) {
     try {
-        if (!files.exists(place)) return {};
-        const std::string bytes = files.read_text(place, kLargestIndexBytes);
+        if (!exists(files, place)) return {};
+        const std::string bytes = read_text(files, place, kLargestIndexBytes);
         return decode_index(std::as_bytes(std::span(bytes)));
     } catch (const Error& error) {
         log::debug("the index " + place + " is not used and will be made again: " + error.what());
@@ -121,7 +121,7 @@ FolderIndex load_index(const std::string& place, const FileSystem& files) {
 
 bool holds(const std::string& place, const std::vector<std::byte>& bytes, const FileSystem& files) {
     try {
-        if (!files.exists(place)) return false;
+        if (!exists(files, place)) return false;
         const std::unique_ptr<InputFile> file = files.open(place);
         if (file->size_bytes() != bytes.size()) return false;
         std::vector<std::byte> stored(bytes.size());
@@ -132,8 +132,8 @@ bool holds(const std::string& place, const std::vector<std::byte>& bytes, const 
     }
 }
 
-/// False when nothing can be written there. The processes of one host do this at the same time, each in a temporary
-/// file of its own: the last one's index stays.
+/// Returns false if nothing can be written there. Processes of a host may do this at the same time, each with its own
+/// temporary file; the last index written stays.
 bool store_index(const std::string& place, const std::vector<std::byte>& bytes, FileSystem& files) {
     if (holds(place, bytes, files)) return true;
     bool written = false;
@@ -149,7 +149,7 @@ bool store_index(const std::string& place, const std::vector<std::byte>& bytes, 
     return written;
 }
 
-/// The kept indexes of the folders that a set of files lies in.
+/// The stored indexes of the folders that contain a set of files.
 class KeptIndexes {
 public:
     KeptIndexes(const std::vector<std::string>& paths, std::string index_name, FileSystem& files)
@@ -163,7 +163,7 @@ public:
         }
     }
 
-    /// Null when none fits the file as it is now.
+    /// Null if no entry matches the file's present state.
     const IndexedFile* find(const InputFile& file) const {
         for (const FolderIndex& index : folders_.at(folder_of(file.path()))) {
             const auto found = index.find(name_of(file.path()));
@@ -175,7 +175,7 @@ public:
         return nullptr;
     }
 
-    /// `indexed`: one for each path. Entries of other files that still exist are kept for those who read them.
+    /// `indexed`: one entry per path. Entries of other files that still exist are kept for their readers.
     void store(const std::vector<IndexedFile>& indexed, const std::vector<char>& is_new) const {
         if (index_name_.empty()) return;
         for (const auto& [folder, kept] : folders_) {
@@ -199,7 +199,7 @@ private:
     void add_others(const std::string& folder, const std::vector<FolderIndex>& kept, FolderIndex& index) const {
         for (const FolderIndex& old : kept) {
             for (const auto& [name, file] : old) {
-                if (!index.contains(name) && files_.exists((fs::path(folder) / name).string())) index[name] = file;
+                if (!index.contains(name) && exists(files_, (fs::path(folder) / name).string())) index[name] = file;
             }
         }
     }
@@ -277,7 +277,7 @@ IndexedFile scan_records(const InputFile& file) {
                         record == 0 ? "this is not a TFRecord file (the checksum of the first record's length is wrong)"
                                     : "the checksum of the record's length is wrong: the file is damaged");
         }
-        // Compared without adding to `length`, which may be anything up to 2^64 - 1.
+        // Compared without an addition that could overflow: `length` may be anything up to 2^64 - 1.
         if (left < kRecordFrameBytes || length > left - kRecordFrameBytes) {
             fail_cut(path, record, offset, kRecordFrameBytes + length, left);
         }

@@ -14,7 +14,7 @@
 namespace cnntrain::data {
 namespace {
 
-/// The same for all processes that see the same files, however they name them.
+/// Equal for all processes that see the same files, by whatever paths.
 std::uint64_t identity_of(const std::vector<std::string>& paths, const std::vector<IndexedFile>& indexed) {
     std::uint64_t hash = hash_text("");
     for (std::size_t i = 0; i < paths.size(); ++i) {
@@ -27,7 +27,7 @@ std::uint64_t identity_of(const std::vector<std::string>& paths, const std::vect
     return hash;
 }
 
-/// TFRecord files have no end mark, so one that was never copied looks like one without records.
+/// Refuses empty files: TFRecord files have no end mark, so an incomplete copy looks like a file without records.
 void refuse_lost_files(const std::vector<std::string>& paths, const std::vector<IndexedFile>& indexed) {
     std::int64_t most = 0;
     for (const IndexedFile& file : indexed)
@@ -55,7 +55,7 @@ std::unique_ptr<RecordCache> open_cache(const std::vector<std::string>& paths, c
 }  // namespace
 
 RecordFiles::RecordFiles(std::vector<std::string> paths, const RecordOptions& options, FileSystem& files)
-    : files_(&files), paths_(std::move(paths)), open_(files.allow_open_files(paths_.size())) {
+    : files_(&files), paths_(std::move(paths)), open_(allow_open_files(paths_.size())) {
     const std::vector<IndexedFile> indexed = index_files(paths_, options, files, open_);
     refuse_lost_files(paths_, indexed);
     starts_.reserve(paths_.size() + 1);
@@ -79,7 +79,7 @@ RecordFiles::Place RecordFiles::place(std::int64_t index) const {
     CNNTRAIN_CHECK(index >= 0 && index < size(), "record number out of range");
     const auto next = std::upper_bound(starts_.begin(), starts_.end(), index);
     const auto file = static_cast<std::size_t>(next - starts_.begin()) - 1;
-    const std::size_t at = static_cast<std::size_t>(index) + file;  // each file before this one has its end, too
+    const std::size_t at = static_cast<std::size_t>(index) + file;  // each earlier file adds an entry for its end
     return {file, index - starts_[file], offsets_[at], offsets_[at + 1] - offsets_[at] - kRecordFrameBytes};
 }
 
@@ -96,7 +96,7 @@ std::span<const std::byte> RecordFiles::read(std::int64_t index, std::vector<std
     }
     if (buffer.size() < needed) {
         const std::size_t grown = std::max<std::size_t>(needed, buffer.size() + buffer.size() / 2);
-        buffer.clear();  // nothing to carry over
+        buffer.clear();  // avoids copying the old contents
         buffer.resize(grown);
     }
     return read_checked(at, std::span(buffer).first(needed));
@@ -120,6 +120,18 @@ void RecordFiles::will_need(std::int64_t index) const noexcept {
     if (index < 0 || index >= size() || (cache_ && cache_->contains(index))) return;
     const Place at = place(index);
     if (at.file < open_.size()) open_[at.file]->will_need(at.offset, kRecordFrameBytes + at.length);
+}
+
+std::vector<OriginPart> RecordFiles::parts() const {
+    std::vector<OriginPart> parts;
+    for (std::string& name : names_below_common_folder(paths_)) {
+        const std::size_t file = parts.size();
+        const std::int64_t records = starts_[file + 1] - starts_[file];
+        const std::span<const std::uint64_t> offsets = std::span(offsets_).subspan(
+            static_cast<std::size_t>(starts_[file]) + file, static_cast<std::size_t>(records) + 1);
+        parts.push_back({std::move(name), offsets.back(), records, crc32c(std::as_bytes(offsets))});
+    }
+    return parts;
 }
 
 std::uint64_t RecordFiles::memory_bytes() const {

@@ -4,8 +4,10 @@
 #include <array>
 #include <filesystem>
 
+#include "cnntrain/base/crc32c.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/io.h"
+#include "cnntrain/base/path.h"
 #include "cnntrain/base/rng.h"
 #include "cnntrain/data/image_fields.h"
 #include "data/images/image_ops.h"
@@ -20,7 +22,7 @@ constexpr std::int64_t kPixels = 3 * kPlane;
 constexpr std::int64_t kPadding = 4;
 
 constexpr std::uint64_t kMostFileBytes = std::uint64_t{1}
-                                         << 30;  // seven times CIFAR-100's; all of it is kept in memory
+                                         << 30;  // seven times CIFAR-100's size; all files are held in memory
 
 void check_whole_records(const DatasetInfo& info, const InputFile& file, const CifarLayout& layout) {
     const std::uint64_t size = file.size_bytes();
@@ -36,7 +38,8 @@ void check_whole_records(const DatasetInfo& info, const InputFile& file, const C
                                      " bytes, found " + std::to_string(size) + "; copy the file again");
 }
 
-/// What of the source image is seen: output (y, x) is source (y + down, x + right), zero outside, after the mirroring.
+/// The visible part of the source image: after mirroring, output (y, x) is source (y + down, x + right), or zero
+/// outside.
 struct View {
     bool flip = false;
     std::int64_t down = 0;
@@ -80,6 +83,7 @@ Cifar::Cifar(DatasetId id, const std::vector<std::string>& paths, const CifarSet
         const std::int64_t first = size_;
         file->read_at(0, {records_.get() + static_cast<std::size_t>(first) * layout_.record_bytes, bytes});
         size_ += static_cast<std::int64_t>(bytes / layout_.record_bytes);
+        parts_.push_back({std::string(last_part(file->path())), bytes, size_ - first});
         for (std::int64_t index = first; index < size_; ++index) {
             const int label = record(index)[layout_.label_bytes - 1];
             if (label < info.classes) continue;
@@ -107,12 +111,22 @@ std::uint64_t Cifar::memory_bytes() const {
     return static_cast<std::uint64_t>(size_) * layout_.record_bytes;
 }
 
+Origin Cifar::origin() const {
+    Origin origin{.samples = size_, .parts = parts_};
+    const std::byte* begin = records_.get();
+    for (OriginPart& part : origin.parts) {
+        part.checksum = crc32c({begin, part.bytes});
+        begin += part.bytes;
+    }
+    return origin;
+}
+
 SampleState Cifar::read(std::int64_t index, SamplePosition position, SampleView out, Workspace&) const {
     const std::span<const std::uint8_t> planes(record(index) + layout_.label_bytes, kPixels);
     const std::array<float, 256> value = standardisation_table(planes);
     const View view = settings_.augment ? sample_view(settings_.seed, position) : View{};
 
-    std::array<float, kPixels> pixels{};  // zero where the view leaves the image
+    std::array<float, kPixels> pixels{};  // zero where the view extends beyond the image
     for (std::int64_t y = 0; y < kSide; ++y) {
         const std::int64_t row = y + view.down;
         if (row < 0 || row >= kSide) continue;

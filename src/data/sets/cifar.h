@@ -1,4 +1,4 @@
-// CIFAR-10 and CIFAR-100 binary files.
+// The data sets CIFAR-10 and CIFAR-100, from their binary files.
 #pragma once
 
 #include <cstddef>
@@ -15,15 +15,16 @@
 namespace cnntrain::data {
 
 struct CifarSettings {
-    bool augment = false;      // flip and pad-4 crop
+    bool augment = false;      // random flip, and crop after padding by 4
     DType dtype = DType::f32;  // f32 or bf16
     std::uint64_t seed = 0;    // of the augmentation
 };
 
-/// All records of the files, in RAM as they are; standardised per image when read.
+/// Holds all records in memory as stored. Images are standardised one by one when read.
 class Cifar final : public Dataset {
 public:
-    /// Error(data): a file that is no whole number of records (with both sizes), a label out of range, no record.
+    /// Throws Error(data) for a file that is not a whole number of records (with both sizes), a label out of range, or
+    /// no record at all.
     Cifar(DatasetId id, const std::vector<std::string>& paths, const CifarSettings& settings);
 
     std::int64_t size() const override { return size_; }
@@ -31,6 +32,7 @@ public:
     SampleState read(std::int64_t index, SamplePosition position, SampleView out, Workspace& workspace) const override;
     void pad(SampleView out) const override;
     std::uint64_t memory_bytes() const override;
+    Origin origin() const override;
 
 private:
     const std::uint8_t* record(std::int64_t index) const;
@@ -38,7 +40,8 @@ private:
     CifarSettings settings_;
     const CifarLayout& layout_;
     std::int64_t size_ = 0;
-    std::unique_ptr<std::byte[]> records_;  // as in the files, one after the other
+    std::unique_ptr<std::byte[]> records_;  // as in the files, concatenated
+    std::vector<OriginPart> parts_;         // the files, without checksums
 };
 
 extern const ImageSet kCifar10Set;

@@ -1,9 +1,13 @@
 #include "data/sets/class_folders.h"
 
 #include <algorithm>
+#include <cstring>
 #include <filesystem>
 #include <iterator>
+#include <span>
+#include <utility>
 
+#include "cnntrain/base/crc32c.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/io.h"
 #include "cnntrain/base/listed.h"
@@ -15,7 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The names of the folders in a folder, sorted; none when it cannot be read.
+/// The names of the subfolders, sorted; empty if the folder cannot be read.
 std::vector<std::string> class_names(const fs::path& folder) {
     std::vector<std::string> names = names_in(folder.string());
     std::erase_if(names, [&](const std::string& name) {
@@ -43,7 +47,7 @@ std::vector<std::string> jpeg_files(const fs::path& folder, std::map<std::string
     return files;
 }
 
-/// Error(data) for validation when there is no such folder, or two.
+/// For validation: throws Error(data) unless exactly one of the two possible folders exists.
 fs::path split_folder(const std::string& folder, Split split) {
     const fs::path top = folder;
     if (split == Split::train) return top / "train";
@@ -60,7 +64,7 @@ fs::path split_folder(const std::string& folder, Split split) {
     return top / (whole ? "validation" : "val");
 }
 
-/// Those of training, at least two.
+/// The classes of the training split; at least two.
 std::vector<std::string> trained_classes(const std::string& folder) {
     const fs::path train = split_folder(folder, Split::train);
     std::vector<std::string> classes = class_names(train);
@@ -84,7 +88,7 @@ void check_every_class_has_images(const fs::path& folder, const ClassListing& li
     }
 }
 
-/// The number of each class of `listing` among the classes of training.
+/// For each class in `listing`, its number among the training classes.
 std::vector<std::int32_t> labels_of(const fs::path& folder, const ClassListing& listing,
                                     const std::vector<std::string>& trained) {
     std::vector<std::int32_t> labels;
@@ -156,6 +160,27 @@ ClassFolders::ClassFolders(const std::string& folder, Split split, const JpegSet
 
 std::uint64_t ClassFolders::memory_bytes() const {
     return listing_.names.capacity() + listing_.name_begins.capacity() * sizeof(std::size_t);
+}
+
+/// To ask for the size of each of a million files would take minutes on a network's disk.
+Origin ClassFolders::origin() const {
+    constexpr std::size_t kMostSizes = 4096;
+    const std::size_t stride = (listing_.files() + kMostSizes - 1) / kMostSizes;
+    Origin origin{.samples = size()};
+    for (std::size_t number = 0; number < listing_.classes.size(); ++number) {
+        OriginPart part{.name = listing_.classes[number]};
+        part.samples = static_cast<std::int64_t>(listing_.begins[number + 1] - listing_.begins[number]);
+        for (std::size_t file = listing_.begins[number]; file < listing_.begins[number + 1]; ++file) {
+            const char* const name = listing_.names.c_str() + listing_.name_begins[file];
+            part.checksum = crc32c(std::as_bytes(std::span(name, std::strlen(name) + 1)), part.checksum);
+            if (file % stride != 0) continue;
+            std::error_code failed;
+            const std::uintmax_t bytes = fs::file_size(file_of(static_cast<std::int64_t>(file)), failed);
+            if (!failed) part.bytes += bytes;
+        }
+        origin.parts.push_back(std::move(part));
+    }
+    return origin;
 }
 
 std::size_t ClassFolders::class_of(std::int64_t index) const {

@@ -14,7 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// glob(3)'s list, freed at the end.
+/// Owns the result of glob(3).
 class Matches {
 public:
     explicit Matches(const std::string& pattern) { failed_ = ::glob(pattern.c_str(), GLOB_TILDE, nullptr, &found_); }
@@ -32,7 +32,7 @@ private:
     int failed_ = 0;
 };
 
-/// Files that this program keeps beside the data.
+/// True for files that this program stores beside data.
 bool is_by_product(const fs::path& path) {
     const std::string name = path.filename().string();
     return name.ends_with(".cnntrain-index") || name.ends_with("conversion.jsonl") || finished_name(name).has_value();
@@ -42,7 +42,7 @@ bool has_wildcard(const std::string& pattern) {
     return pattern.find_first_of("*?[") != std::string::npos;
 }
 
-/// The only name that goes on as `start` begins, else the nearest; "" for none.
+/// The only name that starts with `start`; otherwise the nearest name; "" if there is none.
 std::string meant_by(const std::string& start, const std::vector<std::string>& names) {
     std::vector<std::string> longer;
     for (const std::string& name : names) {
@@ -52,8 +52,8 @@ std::string meant_by(const std::string& start, const std::vector<std::string>& n
     return longer.empty() ? nearest_name(start, names) : "";
 }
 
-/// What there is instead of the first folder or file of `pattern` that is missing: "; in /data/text there is no
-/// 'vald.txt'; did you mean 'valid.txt'?" A wildcard hides what was meant: then the folder's contents are listed.
+/// A hint about the first missing folder or file in `pattern`: "; in /data/text there is no 'vald.txt'; did you mean
+/// 'valid.txt'?" If that part has a wildcard, lists the folder's contents instead.
 std::string what_is_there(const fs::path& pattern) {
     constexpr std::size_t kShown = 8;
     fs::path folder = pattern.is_absolute() ? "/" : ".";
@@ -64,7 +64,7 @@ std::string what_is_there(const fs::path& pattern) {
         if (has_wildcard(part.string()) || !fs::is_directory(folder / part, failed)) break;
         folder /= part;
     }
-    if (!posix_files().is_directory(folder)) return "";
+    if (!is_directory(posix_files(), folder)) return "";
     std::vector<std::string> names;
     for (const std::string& name : posix_files().list(folder)) {
         if (!name.starts_with('.') && !is_by_product(name)) names.push_back(name);
@@ -92,7 +92,7 @@ std::vector<std::string> matching_one(const std::string& pattern) {
         });
     }
     if (!paths.empty()) return paths;
-    posix_files().check_reachable(pattern);
+    posix_files().kind(pattern);  // throws when the system does not say what is there
     throw Error(ErrorKind::data, (has_wildcard(pattern) ? "no file fits the pattern '" : "there is no file '") +
                                      pattern + "'" + what_is_there(pattern));
 }

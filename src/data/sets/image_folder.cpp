@@ -31,17 +31,23 @@ private:
     const std::vector<std::string>& names_;
 };
 
-ImageFolder::ImageFolder(const std::string& folder, std::int64_t image_size, const PixelFormat& format, bool strict) {
-    ListedFiles listed = list_files(folder, {".jpg", ".jpeg"});
-    names_ = std::move(listed.names);
-    left_out_ = left_out_text(listed);
+ImageFolder::ImageFolder(const std::string& place, std::int64_t image_size, const PixelFormat& format, bool strict) {
+    const std::filesystem::path path(place);
+    const bool is_file = std::filesystem::is_regular_file(path);
+    if (is_file) {
+        names_ = {path.filename().string()};
+    } else {
+        ListedFiles listed = list_files(place, {".jpg", ".jpeg", ".png"});
+        names_ = std::move(listed.names);
+        left_out_ = left_out_text(listed);
+    }
     if (names_.empty()) {
-        throw Error(ErrorKind::data, "no .jpg or .jpeg file in or below " + folder +
+        throw Error(ErrorKind::data, "no .jpg, .jpeg or .png file in or below " + place +
                                          (left_out_.empty() ? "" : "; other files there: " + left_out_));
     }
     const JpegSettings how{
         .image_size = image_size, .format = format, .on_bad_image = strict ? OnBadImage::stop : OnBadImage::leave_out};
-    images_ = std::make_unique<Images>(folder, names_, how);
+    images_ = std::make_unique<Images>(is_file ? path.parent_path().string() : place, names_, how);
 }
 
 ImageFolder::~ImageFolder() = default;

@@ -1,4 +1,4 @@
-// ImageNet TFRecords.
+// The data set ImageNet, from TFRecords.
 #pragma once
 
 #include <cstdint>
@@ -17,13 +17,14 @@ struct ImagenetSettings {
     RecordOptions records = {};
 };
 
-/// Damaged records (a wrong checksum, no tf.Example, a label out of range) are always errors.
+/// Damaged records (wrong checksum, no tf.Example, label out of range) are always errors.
 class Imagenet final : public JpegDataset {
 public:
     Imagenet(std::vector<std::string> paths, const ImagenetSettings& settings);
 
     std::int64_t size() const override { return size_; }
     void will_need(std::int64_t index) const noexcept override { records_.will_need(index); }
+    Origin origin() const override { return {.samples = size_, .parts = records_.parts()}; }
     std::uint64_t memory_bytes() const override { return records_.memory_bytes(); }
     std::uint64_t cache_bytes() const override { return records_.cache().reserved_bytes; }
 

@@ -15,7 +15,7 @@ struct TextNames {
     std::string_view pair;  // empty: one text
 };
 
-/// In lower case; the first that a header has counts.
+/// In lower case; the first match in a header is used.
 constexpr TextNames kTextNames[] = {{"text", "text_pair"},
                                     {"text_a", "text_b"},
                                     {"text1", "text2"},
@@ -30,7 +30,7 @@ constexpr TextNames kTextNames[] = {{"text", "text_pair"},
                                     {"question", ""}};
 constexpr std::string_view kLabelNames[] = {"label",    "labels",       "gold_label", "class",
                                             "category", "is_duplicate", "quality"};
-/// A first line with one of these where a file without header has its label is a header.
+/// A first line whose last column has one of these names is a header.
 constexpr std::string_view kSureLabelNames[] = {"label", "labels", "gold_label"};
 
 std::string lower(std::string_view cell) {
@@ -39,7 +39,7 @@ std::string lower(std::string_view cell) {
     return text;
 }
 
-/// The cells of a first row, as names.
+/// The cells of a first row, as column names.
 class Header {
 public:
     explicit Header(const std::vector<std::string_view>& cells) {
@@ -51,7 +51,7 @@ public:
 
     std::size_t size() const { return names_.size(); }
     std::optional<std::size_t> find(std::string_view name) const { return place(names_, name); }
-    /// As it is written, for columns that the user names.
+    /// Case-sensitive, for columns named by the user.
     std::optional<std::size_t> find_exactly(std::string_view name) const { return place(cells_, name); }
     bool is_any(std::size_t column, auto&& names) const {
         return column < size() && std::ranges::find(names, names_[column]) != std::ranges::end(names);
@@ -126,7 +126,7 @@ private:
         return false;
     }
 
-    /// A header that lacks a column would be read as a sample, and its names as a text and a class.
+    /// Refuses a header that lacks a column: it would be read as a sample, with its names as text and class.
     void check_no_half_header(bool finds_texts) const {
         const bool user_names = !settings_.text_column.empty() || !settings_.label_column.empty();
         const bool begins_with_text = finds_texts && columns_.text == 0;
@@ -171,7 +171,7 @@ LabelledColumns find_columns(const std::vector<std::string_view>& first_row, con
 
 LabelledRows::LabelledRows(const FileSystem& files, const LabelledTextSettings& settings) {
     const std::string& path = settings.file;
-    text_ = files.read_text(path);
+    text_ = read_text(files, path);
     const std::size_t mark = text_.size() - checked_utf8(text_, path).size();
     text_.erase(0, mark);
     TableReader reader(text_, table_format(path, text_), path);

@@ -45,6 +45,10 @@ std::uint64_t LabelledText::memory_bytes() const {
     return rows_.capacity() * sizeof rows_[0] + tokens_->memory_bytes();
 }
 
+Origin LabelledText::origin() const {
+    return {.samples = size(), .parts = tokens_->parts};
+}
+
 LabelledParts LabelledText::parts(double validation_share, std::uint64_t seed) const {
     if (!(validation_share > 0 && validation_share < 1)) {
         throw Error(ErrorKind::usage, "the share of samples for validation is " + std::to_string(validation_share) +
@@ -54,11 +58,11 @@ LabelledParts LabelledText::parts(double validation_share, std::uint64_t seed) c
     for (const std::uint32_t row : rows_) {
         if (tokens_->labels[row] >= 0) of_class[static_cast<std::size_t>(tokens_->labels[row])].push_back(row);
     }
-    // A key of its own: the loader shuffles with the seed itself.
+    // A separate key, because the loader shuffles with the seed itself.
     const std::uint64_t key = seed ^ hash_text("samples for validation");
     std::vector<std::uint32_t> training;
     std::vector<std::uint32_t> validation;
-    double due = 0;  // samples that rounding has left over
+    double due = 0;  // fraction of a sample carried over from rounding
     for (std::size_t number = 0; number < of_class.size(); ++number) {
         const std::vector<std::uint32_t>& rows = of_class[number];
         if (rows.empty()) continue;
@@ -72,7 +76,9 @@ LabelledParts LabelledText::parts(double validation_share, std::uint64_t seed) c
     }
     if (training.empty() || validation.empty()) {
         throw Error(ErrorKind::data, "the share " + std::to_string(validation_share) + " of " + std::to_string(size()) +
-                                         " samples leaves none for " + (training.empty() ? "training" : "validation"));
+                                         " samples leaves none for " + (training.empty() ? "training" : "validation") +
+                                         "; give a --validation-file, or a " +
+                                         (training.empty() ? "smaller" : "larger") + " --validation-fraction");
     }
     std::ranges::sort(training);
     std::ranges::sort(validation);

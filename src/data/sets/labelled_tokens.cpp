@@ -37,7 +37,7 @@ void sort_classes(std::vector<std::string>& classes) {
     std::ranges::stable_sort(classes, {}, [](const std::string& name) { return *whole_number(name); });
 }
 
-/// The file's own classes, checked for signs that something else than a label was read.
+/// The file's own classes, checked for signs that another column was read as the label.
 std::vector<std::string> classes_of(const LabelledRows& table, const std::vector<std::string>& labels,
                                     const std::string& path) {
     constexpr std::size_t kFewRows = 10;
@@ -95,7 +95,7 @@ void number_labels(const LabelledRows& table, const LabelledTextSettings& settin
 
 // ---- tokens ----
 
-/// Of some rows that follow each other.
+/// Tokens of consecutive rows.
 struct Chunk {
     std::vector<TokenId> ids;
     std::vector<std::uint32_t> lengths;
@@ -124,7 +124,7 @@ public:
     }
 
 private:
-    /// False when both texts fit into `room` tokens.
+    /// Shortens the texts to `room` tokens; returns false if both fit already.
     bool truncate(std::int64_t room) {
         const auto most = static_cast<std::size_t>(room);
         if (text_.size() + pair_.size() <= most) return false;
@@ -145,7 +145,7 @@ private:
     std::vector<TokenId> pair_;
 };
 
-/// The chunks' texts in the rows' order, whatever the number of threads.
+/// The tokens of all texts in row order, independent of the number of threads.
 std::vector<Chunk> tokenise(const std::vector<LabelledRow>& rows, const Vocabulary& vocabulary,
                             const LabelledTextSettings& settings, int threads) {
     constexpr std::size_t kChunkRows = 512;
@@ -176,7 +176,7 @@ void join(std::vector<Chunk> chunks, TokenId vocabulary_size, LabelledTokens& to
 }
 
 void check(const LabelledTextSettings& settings, const std::vector<std::string>& classes) {
-    constexpr std::int64_t kShortest = 5;  // one token of each text of a pair
+    constexpr std::int64_t kShortest = 5;  // [CLS], two [SEP], and one token of each text of a pair
     const auto refuse = [](const std::string& what) { throw Error(ErrorKind::usage, what); };
     if (settings.file.empty()) refuse("there is no file of texts; name one with --data-dir");
     if (settings.vocabulary_file.empty()) refuse("texts are cut into the pieces of a vocabulary; give --vocab-file");
@@ -239,7 +239,7 @@ void LabelledTokens::store(std::size_t row, SampleView out) const {
     store_label(labels[row], out);
 }
 
-/// One token is seen: attention over nothing is no number.
+/// Marks one token as valid: attention over no tokens is undefined.
 void store_empty_text(SampleView out) {
     for (const std::size_t field : {kIds, kSegments, kMask})
         std::ranges::fill(out[field], std::byte{0});
@@ -263,6 +263,8 @@ LabelledTokens read_labelled_tokens(const LabelledTextSettings& settings, int th
     number_labels(table, settings, classes, tokens);
     join(tokenise(table.rows(), vocabulary, settings, threads), vocabulary.size(), tokens);
     if (vocabulary.size() > settings.vocabulary_size) check_ids(tokens, table, settings);
+    tokens.parts = {part_of_file(files, settings.file, std::ssize(table.rows())),
+                    part_of_file(files, settings.vocabulary_file, 0)};
     return tokens;
 }
 

@@ -1,4 +1,4 @@
-// Labelled texts as tokens and numbers: a whole file, one row behind the other.
+// Labelled texts as token ids: all rows of a file, concatenated.
 #pragma once
 
 #include <cstdint>
@@ -9,28 +9,30 @@
 #include "cnntrain/base/io.h"
 #include "cnntrain/data/field.h"
 #include "cnntrain/data/labelled_text_settings.h"
+#include "cnntrain/data/origin.h"
 
 namespace cnntrain::data {
 
 struct LabelledTokens {
     std::int64_t length = 0;  // S
     std::vector<std::string> classes;
-    std::vector<std::int32_t> labels;  // of each row
-    /// In 16 bits where all ids fit.
+    std::vector<std::int32_t> labels;  // one per row
+    /// In 16 bits if all ids fit.
     std::variant<std::vector<std::uint16_t>, std::vector<std::uint32_t>> ids;
-    std::vector<std::uint64_t> begins;       // of each row among the ids, and the end of the last one
-    std::vector<std::uint32_t> second_part;  // tokens of each row in front of the second text's
-    std::int64_t truncated = 0;              // rows that lost tokens
+    std::vector<std::uint64_t> begins;       // start of each row in `ids`, then the end of the last row
+    std::vector<std::uint32_t> second_part;  // tokens of each row before those of the second text
+    std::int64_t truncated = 0;              // number of rows that lost tokens
+    std::vector<OriginPart> parts;           // the files that were read
 
     std::uint64_t memory_bytes() const;
-    /// Writes the fields of data/labelled_text.h.
+    /// Writes the fields listed in data/labelled_text.h.
     void store(std::size_t row, SampleView out) const;
 };
 
-/// The fields of a sample that counts for nothing.
+/// Writes the fields of a padding sample.
 void store_empty_text(SampleView out);
 
-/// Arguments and errors are those of open_labelled_text().
+/// Arguments and errors as in open_labelled_text().
 LabelledTokens read_labelled_tokens(const LabelledTextSettings& settings, int threads,
                                     const std::vector<std::string>& classes, const FileSystem& files);
 

@@ -1,4 +1,4 @@
-// Sequences for BERT's pretraining: from records, and generated.
+// Sequences for BERT pretraining: from records, or generated.
 #pragma once
 
 #include <cstdint>
@@ -13,13 +13,14 @@ namespace cnntrain::data {
 
 class PretrainingFiles final : public Dataset {
 public:
-    /// The first record of each file is read. Error(data) as open_pretraining().
+    /// Reads the first record of each file. Throws Error(data) like open_pretraining().
     PretrainingFiles(std::vector<std::string> paths, const PretrainingSettings& settings, const RecordOptions& options);
 
     std::int64_t size() const override { return records_.size(); }
     std::vector<Field> fields() const override { return pretraining_fields(settings_); }
     SampleState read(std::int64_t index, SamplePosition position, SampleView out, Workspace& workspace) const override;
     void pad(SampleView out) const override;
+    Origin origin() const override { return {.samples = size(), .parts = records_.parts()}; }
     void will_need(std::int64_t index) const noexcept override { records_.will_need(index); }
     std::uint64_t memory_bytes() const override { return records_.memory_bytes(); }
     std::uint64_t cache_bytes() const override { return records_.cache().reserved_bytes; }
@@ -32,15 +33,16 @@ private:
     RecordFiles records_;
 };
 
-/// Samples in a stream that repeats them for ever, as the reference program has.
+/// Number of distinct samples, repeated indefinitely, as in the reference program.
 inline constexpr std::int64_t kGeneratedSequences = 1000;
 
-/// Full sequences of random tokens, of which M are predicted; every value is in its range.
+/// Sequences of S random tokens of which M are predicted; all values are valid.
 class GeneratedSequences final : public Dataset {
 public:
     GeneratedSequences(const PretrainingSettings& settings, std::uint64_t seed);
 
     std::int64_t size() const override { return kGeneratedSequences; }
+    Origin origin() const override { return {.samples = size(), .recipe = "generated sequences"}; }
     std::vector<Field> fields() const override { return pretraining_fields(settings_); }
     SampleState read(std::int64_t index, SamplePosition position, SampleView out, Workspace& workspace) const override;
     void pad(SampleView out) const override;
@@ -48,10 +50,10 @@ public:
 
 private:
     PretrainingSettings settings_;
-    std::vector<std::vector<std::int32_t>> values_;  // by field: those of all samples
+    std::vector<std::vector<std::int32_t>> values_;  // for each field, the values of all samples
 };
 
-/// A sequence of padding that counts for nothing.
+/// Writes a padding sequence, which does not count.
 void store_empty_sequence(const PretrainingSettings& settings, SampleView out);
 
 }  // namespace cnntrain::data

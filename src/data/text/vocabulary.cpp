@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::string_view kContinuation = "##";
 constexpr std::size_t kFirstEdges = std::size_t{1} << 10;
-/// Nodes are packed with a byte into 32 bits.
+/// A node number and a byte are packed into 32 bits.
 constexpr std::size_t kMostNodes = std::size_t{1} << 24;
 
 struct SpecialToken {
@@ -27,7 +27,7 @@ constexpr std::array<SpecialToken, 4> kSpecialTokens = {{{"[UNK]", &SpecialToken
 
 Vocabulary::Vocabulary(std::string_view text) : edges_(kFirstEdges) {
     shift_ = 32 - std::countr_zero(kFirstEdges);
-    std::unordered_map<std::string, std::size_t> places;  // in distinct_
+    std::unordered_map<std::string, std::size_t> places;  // positions in distinct_
     for (; !text.empty(); ++lines_) {
         const std::size_t end = text.find('\n');
         const std::string piece = stripped(text.substr(0, end));
@@ -43,7 +43,7 @@ Vocabulary::Vocabulary(std::string_view text) : edges_(kFirstEdges) {
 }
 
 Vocabulary Vocabulary::read(const FileSystem& files, const std::string& path) {
-    Vocabulary vocabulary(files.read_text(path));
+    Vocabulary vocabulary(read_text(files, path));
     try {
         vocabulary.special_tokens();
     } catch (const Error& error) {
@@ -69,7 +69,7 @@ SpecialTokens Vocabulary::special_tokens() const {
 }
 
 std::size_t Vocabulary::place(std::uint32_t from) const {
-    std::size_t at = (from * 0x9e3779b1U) >> shift_;  // 2^32 over the golden ratio (Knuth, volume 3, section 6.4)
+    std::size_t at = (from * 0x9e3779b1U) >> shift_;  // 2^32 / golden ratio (Knuth, volume 3, section 6.4)
     while (edges_[at].to != kNowhere && edges_[at].from != from)
         at = (at + 1) & (edges_.size() - 1);
     return at;

@@ -18,7 +18,7 @@ namespace {
 constexpr std::string_view kBlank = " \t\r";
 
 struct TextLine {
-    std::string_view text;  // without blanks at its ends
+    std::string_view text;  // without surrounding blanks
     std::size_t number = 0;
 };
 
@@ -28,7 +28,7 @@ std::string_view trimmed(std::string_view text) {
     return text.substr(begin, text.find_last_not_of(kBlank) + 1 - begin);
 }
 
-/// The lines that are not empty.
+/// The non-empty lines.
 std::vector<TextLine> lines_of(std::string_view text) {
     constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
     if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
@@ -73,7 +73,7 @@ std::vector<LabelLine> label_lines(const std::string& file, const std::vector<Te
     return labels;
 }
 
-/// In the range [0, 1].
+/// Parses a number in [0, 1].
 std::optional<float> fraction(std::string_view text) {
     const std::string_view word = trimmed(text);
     float value = 0;
@@ -120,12 +120,12 @@ std::string_view stem_of(std::string_view path) {
 }
 
 std::vector<LabelLine> read_labels(const std::string& file) {
-    const std::string text = posix_files().read_text(file);
+    const std::string text = read_text(posix_files(), file);
     return label_lines(file, lines_of(text));
 }
 
 std::vector<LabelLine> read_labels_or_classes(const std::string& file) {
-    const std::string text = posix_files().read_text(file);
+    const std::string text = read_text(posix_files(), file);
     const std::vector<TextLine> lines = lines_of(text);
     const bool classes_only = std::none_of(lines.begin(), lines.end(), [](const TextLine& line) {
         return line.text.find_first_of(" \t,") != std::string_view::npos;
@@ -140,7 +140,7 @@ std::vector<LabelLine> read_labels_or_classes(const std::string& file) {
 }
 
 std::vector<std::string> read_classes(const std::string& file) {
-    const std::string text = posix_files().read_text(file);
+    const std::string text = read_text(posix_files(), file);
     std::vector<std::string> classes;
     std::set<std::string, std::less<>> seen;
     for (const TextLine& line : lines_of(text)) {
@@ -153,7 +153,7 @@ std::vector<std::string> read_classes(const std::string& file) {
 }
 
 std::map<std::string, std::string, std::less<>> read_class_names(const std::string& file) {
-    const std::string text = posix_files().read_text(file);
+    const std::string text = read_text(posix_files(), file);
     std::map<std::string, std::string, std::less<>> names;
     for (const TextLine& line : lines_of(text)) {
         const std::size_t end = line.text.find_first_of(" \t");
@@ -187,7 +187,7 @@ void BoxTable::add(const std::string& key, ImageBox box) {
 
 BoxTable BoxTable::read(const std::string& path, int threads) {
     BoxTable table;
-    if (posix_files().is_directory(path)) {
+    if (is_directory(posix_files(), path)) {
         for (const XmlAnnotation& annotation : read_xml_folder(path, threads)) {
             for (const ImageBox& box : annotation.boxes) {
                 table.add(std::string(without_extension(annotation.path)), box);
@@ -195,7 +195,7 @@ BoxTable BoxTable::read(const std::string& path, int threads) {
         }
         return table;
     }
-    const std::string text = posix_files().read_text(path);
+    const std::string text = read_text(posix_files(), path);
     for (const TextLine& line : lines_of(text)) {
         const NamedBox named = csv_box(path, line);
         table.add(std::string(without_extension(named.path)), {named.box, ""});

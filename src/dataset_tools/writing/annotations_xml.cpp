@@ -79,7 +79,7 @@ std::vector<XmlAnnotation> read_xml_folder(const std::string& folder, int thread
     arena.execute([&] {
         tbb::parallel_for(std::size_t{0}, names.size(), [&](std::size_t i) {
             const std::string file = folder + "/" + names[i];
-            annotations[i] = {names[i], parse(file, posix_files().read_text(file))};
+            annotations[i] = {names[i], parse(file, read_text(posix_files(), file))};
         });
     });
     return annotations;

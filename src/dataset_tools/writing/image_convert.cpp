@@ -1,7 +1,5 @@
 #include "dataset_tools/writing/image_convert.h"
 
-#include <png.h>
-
 #include <cstdint>
 #include <cstdlib>
 #include <span>
@@ -11,6 +9,7 @@
 #include "cnntrain/base/error.h"
 #include "data/images/image_ops.h"
 #include "data/images/jpeg_errors.h"
+#include "data/images/png.h"
 
 namespace cnntrain::dataset_tools {
 namespace {
@@ -18,12 +17,11 @@ namespace {
 using Pixels = std::vector<std::uint8_t>;
 
 constexpr int kQuality = 100;
-constexpr std::string_view kPngBegin = "\x89PNG\r\n\x1a\n";
 constexpr std::string_view kJpegBegin = "\xff\xd8";
 
-// Each of the functions that return bool is false after an error, whose text is then in `errors.message`.
+// The functions that return bool return false after an error; errors.message then has its text.
 
-/// Reads all data, but makes only one pixel of each block: this finds all damage in a fraction of the time.
+/// Reads all data but computes only one pixel per block, which finds all damage in a fraction of the time.
 bool look_through(jpeg_decompress_struct& info, data::JpegErrors& errors) {
     if (setjmp(errors.jump) != 0) return false;
     info.out_color_space = JCS_RGB;
@@ -39,7 +37,7 @@ bool look_through(jpeg_decompress_struct& info, data::JpegErrors& errors) {
     return true;
 }
 
-/// `out` has room for four bytes a pixel.
+/// `out` has room for four bytes per pixel.
 bool read_inks(jpeg_decompress_struct& info, data::JpegErrors& errors, JSAMPLE* out) {
     if (setjmp(errors.jump) != 0) return false;
     info.out_color_space = JCS_CMYK;
@@ -56,7 +54,7 @@ bool read_inks(jpeg_decompress_struct& info, data::JpegErrors& errors, JSAMPLE* 
 struct Compression {
     jpeg_compress_struct info{};
     data::JpegErrors errors{};
-    unsigned char* bytes = nullptr;  // libjpeg's, from malloc
+    unsigned char* bytes = nullptr;  // allocated by libjpeg with malloc
     unsigned long size = 0;          // NOLINT(google-runtime-int): libjpeg's type
 
     Compression() = default;
@@ -68,7 +66,7 @@ struct Compression {
     Compression& operator=(const Compression&) = delete;
 };
 
-/// Without chroma subsampling: the source has none, or was subsampled once already.
+/// Compresses without chroma subsampling: the source has none, or was already subsampled once.
 bool compress(Compression& to, const JSAMPLE* rgb, JDIMENSION height, JDIMENSION width) {
     to.info.err = data::error_manager(to.errors);
     if (setjmp(to.errors.jump) != 0) return false;
@@ -84,7 +82,7 @@ bool compress(Compression& to, const JSAMPLE* rgb, JDIMENSION height, JDIMENSION
     to.info.comp_info[0].v_samp_factor = 1;
     jpeg_start_compress(&to.info, TRUE);
     while (to.info.next_scanline < height) {
-        // libjpeg does not write to it.
+        // libjpeg does not write to the row.
         auto* row = const_cast<JSAMPLE*>(rgb + std::size_t{3} * to.info.next_scanline * width);
         jpeg_write_scanlines(&to.info, &row, 1);
     }
@@ -110,29 +108,10 @@ StoredImage stored(const Pixels& rgb, std::int64_t height, std::int64_t width, s
     return {std::string(reinterpret_cast<const char*>(to.bytes), to.size), height, width, converted_from};
 }
 
-/// libpng's simple interface, whose parts must be freed in any case.
-struct PngImage {
-    png_image base{};
-    PngImage() { base.version = PNG_IMAGE_VERSION; }
-    ~PngImage() { png_image_free(&base); }
-    PngImage(const PngImage&) = delete;
-    PngImage& operator=(const PngImage&) = delete;
-};
-
-[[noreturn]] void fail_png(const PngImage& image) {
-    fail("the PNG file is damaged: " + std::string(image.base.message));
-}
-
 StoredImage from_png(const std::string& file) {
-    PngImage image;
-    if (png_image_begin_read_from_memory(&image.base, file.data(), file.size()) == 0) fail_png(image);
-    check_size(image.base.height, image.base.width);
-    image.base.format = PNG_FORMAT_RGB;
-    image.base.flags |= PNG_IMAGE_FLAG_16BIT_sRGB;  // 16-bit files without a gamma are meant as 8-bit ones are
-    Pixels rgb(PNG_IMAGE_SIZE(image.base));
-    const png_color white = {255, 255, 255};
-    if (png_image_finish_read(&image.base, &white, rgb.data(), 0, nullptr) == 0) fail_png(image);
-    return stored(rgb, image.base.height, image.base.width, "PNG");
+    Pixels rgb;
+    const data::ImageSize size = data::decode_png(std::as_bytes(std::span(file)), rgb);
+    return stored(rgb, size.height, size.width, "PNG");
 }
 
 }  // namespace
@@ -152,7 +131,7 @@ ImageConverter::~ImageConverter() {
 
 StoredImage ImageConverter::convert(std::string file) {
     if (file.empty()) fail("the file is empty");
-    if (file.starts_with(kPngBegin)) return from_png(file);
+    if (data::is_png(std::as_bytes(std::span(file)))) return from_png(file);
     if (!file.starts_with(kJpegBegin)) fail("the file is neither a JPEG nor a PNG file");
 
     auto& info = state_->info;

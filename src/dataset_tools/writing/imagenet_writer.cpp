@@ -22,7 +22,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Part of the fingerprint: to be raised when equal sources begin to give other bytes.
+/// Part of the fingerprint; increase it when equal sources give different bytes.
 constexpr const char* kFormat = "1";
 constexpr std::int64_t kLeastMaxSkipped = 10;
 
@@ -30,7 +30,7 @@ constexpr const char* kFromPng = "converted from PNG";
 constexpr const char* kFromCmyk = "converted from CMYK";
 constexpr const char* kWithBoxes = "with boxes";
 
-/// Everything that the records are made from.
+/// All inputs of the records.
 class Conversion {
 public:
     Conversion(const ImagenetWriterSettings& settings, const ConversionEvents& events)
@@ -62,7 +62,7 @@ private:
     Fingerprint fingerprint() const;
 
     const ImagenetWriterSettings& settings_;
-    ImagenetSources sources_;  // numbered through: training, then validation
+    ImagenetSources sources_;  // numbered consecutively: training, then validation
     std::map<std::string, std::string, std::less<>> names_;
     std::map<std::string, std::int64_t, std::less<>> labels_;
     BoxTable boxes_;
@@ -98,7 +98,7 @@ MadeRecord Conversion::make(std::int64_t source, ImageConverter& converter) cons
     MadeRecord record;
     StoredImage stored;
     try {
-        stored = converter.convert(posix_files().read_text(path(source)));
+        stored = converter.convert(read_text(posix_files(), path(source)));
     } catch (const Error& error) {
         if (error.kind() != ErrorKind::data) throw;
         record.skipped = error.what();
@@ -160,7 +160,7 @@ Fingerprint Conversion::fingerprint() const {
             {"images with boxes", counted(boxes_.images(), boxes_.digest())}};
 }
 
-/// Equal shares, in order.
+/// Divides the sources equally among files, in order.
 ShardSet share_out(std::string prefix, const std::vector<std::int64_t>& order, int files) {
     ShardSet set{std::move(prefix), {}};
     const auto count = static_cast<std::size_t>(files);

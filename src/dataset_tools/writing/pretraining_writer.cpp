@@ -34,12 +34,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Part of the fingerprint: to be raised when equal text begins to give other bytes.
+/// Part of the fingerprint; increase it when equal text gives different bytes.
 constexpr const char* kFormat = "1";
 constexpr std::size_t kRecordsInBlock = 256;
-constexpr std::size_t kBlocksAhead = 4;  // for each thread
+constexpr std::size_t kBlocksAhead = 4;  // per thread
 
-// Numbers of a finished file that the journal keeps.
+// Counts of a finished file that the journal stores.
 constexpr const char* kRandomNext = "random next";
 constexpr const char* kMasked = "masked tokens";
 
@@ -80,7 +80,7 @@ private:
     std::string vocabulary_text_;
     std::unique_ptr<FileLock> lock_;
     std::map<std::string, FinishedFile> finished_;  // by output
-    std::int64_t done_records_ = 0;                 // those of kept files included
+    std::int64_t done_records_ = 0;                 // including records of kept files
     std::int64_t kept_records_ = 0;
     PretrainingWriterResult result_;
 };
@@ -104,7 +104,7 @@ Conversion::Conversion(const PretrainingWriterSettings& settings, const Pretrain
       outputs_(data::split_list(settings.output_files)) {
     check(settings, outputs_);
     inputs_ = data::matching_files(settings.input_files);
-    vocabulary_text_ = files_.read_text(settings.vocabulary);
+    vocabulary_text_ = read_text(files_, settings.vocabulary);
 }
 
 Fingerprint Conversion::fingerprint() const {
@@ -153,14 +153,14 @@ void Conversion::refuse(const std::string& file, const std::optional<Journal>& f
                                       "); choose another name, or give --overwrite to replace it");
 }
 
-/// Whole files of a job like this one need not be made again.
+/// Keeps the finished files of an earlier job with the same fingerprint.
 void Conversion::keep_finished() {
     const std::optional<Journal> found = read_journal(files_, journal());
     const Fingerprint now = fingerprint();
     const bool same = found && found->fingerprint == now;
     std::vector<FinishedFile> entries;
     for (const std::string& file : outputs_) {
-        if (!files_.exists(file)) continue;
+        if (!exists(files_, file)) continue;
         const auto entry = same ? found->finished.find(file) : std::map<std::string, FinishedFile>::const_iterator();
         if (same && entry != found->finished.end() && files_.open(file)->size_bytes() == entry->second.bytes) {
             finished_.insert(*entry);

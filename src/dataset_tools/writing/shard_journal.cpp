@@ -15,7 +15,7 @@ using nlohmann::json;
 
 constexpr std::string_view kJournal = "conversion.jsonl";
 
-/// File names need not be UTF-8; the journal is.
+/// File names may be invalid UTF-8; the journal must be valid.
 std::string text_of(const json& value) {
     return value.dump(-1, ' ', false, json::error_handler_t::replace) + "\n";
 }
@@ -73,9 +73,9 @@ std::string journal_path(const std::string& folder) {
 }
 
 std::optional<Journal> read_journal(const FileSystem& files, const std::string& path) {
-    if (!files.exists(path)) return std::nullopt;
+    if (!exists(files, path)) return std::nullopt;
     Journal journal;
-    std::istringstream lines(files.read_text(path));
+    std::istringstream lines(read_text(files, path));
     for (std::string line; std::getline(lines, line);) {
         try {
             check_json(line);
@@ -95,7 +95,7 @@ void write_journal(FileSystem& files, const std::string& path, const Fingerprint
     for (const FinishedFile& file : finished) {
         text += line_of(file);
     }
-    files.write_text(path, text);
+    write_text(files, path, text);
 }
 
 void append_to_journal(FileSystem& files, const std::string& path, const FinishedFile& file) {

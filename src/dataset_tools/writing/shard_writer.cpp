@@ -43,7 +43,7 @@ std::vector<ShardFile> files_of(const ShardPlan& plan) {
     return all;
 }
 
-/// Is `name` a file of one of the plan's prefixes, of whatever count?
+/// True if `name` is a shard with one of the plan's prefixes and any count.
 bool is_shard_of(const ShardPlan& plan, std::string_view name) {
     const std::optional<data::ShardName> shard = data::parse_shard_name(name);
     return shard && std::any_of(plan.sets.begin(), plan.sets.end(),
@@ -66,18 +66,18 @@ public:
     }
 
 private:
-    // Before the threads.
+    // Called before the threads start.
     void prepare();
     void refuse_or_remove(const std::vector<std::string>& others, const std::optional<Journal>& journal);
     void keep(std::size_t file, const FinishedFile& entry);
 
-    // In the threads.
+    // Called in the threads.
     void work(int worker);
     void write_file(std::size_t file, int worker);
     void note_skipped(std::size_t file, std::int64_t source, const std::string& reason);
     void check_skipped() const;
 
-    // After or beside them.
+    // Called while the threads run or after them.
     void write_files();
     void report();
     void write_skipped_list();
@@ -91,18 +91,18 @@ private:
     FileSystem& files_;
     const std::vector<ShardFile> all_;
     std::vector<std::size_t> todo_;
-    std::int64_t total_ = 0;         // sources
+    std::int64_t total_ = 0;         // number of sources
     std::int64_t kept_sources_ = 0;  // in files of an earlier run
     std::int64_t kept_files_ = 0;
 
-    std::atomic<std::size_t> next_{0};  // of todo_
+    std::atomic<std::size_t> next_{0};  // index in todo_
     std::atomic<std::int64_t> done_{0};
     std::atomic<bool> stopping_{false};
 
-    std::mutex mutex_;  // of all that follows, and of the journal
+    std::mutex mutex_;  // guards all following members, and the journal
     std::condition_variable ended_;
     std::vector<std::optional<FinishedFile>> finished_;  // by file
-    std::vector<std::vector<SkippedSource>> skipped_;    // by file, also of files that are not finished
+    std::vector<std::vector<SkippedSource>> skipped_;    // by file, including unfinished files
     std::vector<SkippedSource> unreported_;
     std::int64_t skipped_count_ = 0;
     std::exception_ptr failure_;
@@ -132,7 +132,7 @@ void Run::prepare() {
     std::vector<FinishedFile> entries;
     for (std::size_t file = 0; file < all_.size(); ++file) {
         const std::string& name = all_[file].name;
-        const bool known = same && journal->finished.contains(name) && files_.exists(path(name)) &&
+        const bool known = same && journal->finished.contains(name) && exists(files_, path(name)) &&
                            files_.open(path(name))->size_bytes() == journal->finished.at(name).bytes;
         if (known) {
             keep(file, journal->finished.at(name));
@@ -206,7 +206,7 @@ void Run::write_file(std::size_t file, int worker) {
     writer.commit();
     entry.bytes = files_.open(path(shard.name))->size_bytes();
     const std::lock_guard lock(mutex_);
-    if (failure_) return;  // the journal itself may be what cannot be written
+    if (failure_) return;  // the journal itself may have failed
     entry.skipped = skipped_[file];
     append_to_journal(files_, journal_path(plan_.folder), entry);
     finished_[file] = std::move(entry);
@@ -245,7 +245,7 @@ void Run::write_files() {
     }
 }
 
-/// Without the lock: a slow terminal must not hold up the workers.
+/// Called without the lock: a slow terminal must not delay the workers.
 void Run::report() {
     std::vector<SkippedSource> skipped;
     ShardProgress progress{done_, kept_sources_, total_, 0};
@@ -270,7 +270,7 @@ void Run::write_skipped_list() {
         if (text.empty()) {
             files_.remove(path(kSkippedList));
         } else {
-            files_.write_text(path(kSkippedList), text);
+            write_text(files_, path(kSkippedList), text);
         }
     } catch (const Error&) {
         if (!failure_) failure_ = std::current_exception();

@@ -1,9 +1,35 @@
 // Option rows of tasks with a BERT model.
 #include "tasks/bert/options.h"
 
+#include <algorithm>
+
 namespace cnntrain::tasks {
 
 namespace {
+
+/// The names of --hidden-act are the original program's: its gelu is the one by tanh.
+struct HiddenActivation {
+    std::string_view name;
+    graph::Activation activation;
+};
+constexpr HiddenActivation kHiddenActivations[] = {{"linear", graph::Activation::none},
+                                                   {"relu", graph::Activation::relu},
+                                                   {"gelu", graph::Activation::gelu_tanh},
+                                                   {"tanh", graph::Activation::tanh},
+                                                   {"gelu_erf", graph::Activation::gelu}};
+
+void set_hidden_activation(Settings& settings, const Value& value) {
+    const auto* const row =
+        std::ranges::find(kHiddenActivations, std::get<std::string>(value), &HiddenActivation::name);
+    settings.task.as<BertTaskSettings>().model.head_activation = row->activation;
+}
+
+std::vector<std::string_view> hidden_activation_names() {
+    std::vector<std::string_view> all;
+    for (const HiddenActivation& row : kHiddenActivations)
+        all.push_back(row.name);
+    return all;
+}
 
 constexpr std::string_view kPolynomial = "polynomial";    // other names of polynomial_decay and
 constexpr std::string_view kExponential = "exponential";  // natural_exponential
@@ -38,11 +64,28 @@ const std::vector<Need>& lamb_only() {
 
 void set_optimiser(Settings& settings, const Value& value) {
     const std::string& text = std::get<std::string>(value);
-    optim::Optimiser& kind = settings.optimiser.kind;
-    kind = optim::Optimiser::sgd;
-    if (text == "momentum") kind = optim::Optimiser::momentum;
-    if (text == "adamw" || text == "mpadamw") kind = optim::Optimiser::adamw;
-    if (text == "lamb") kind = optim::Optimiser::lamb;
+    graph::UpdateRule& rule = settings.optimiser.rule;
+    rule = graph::UpdateRule::sgd;
+    if (text == "momentum") rule = graph::UpdateRule::momentum;
+    if (text == "adamw" || text == "mpadamw") rule = graph::UpdateRule::adamw;
+    if (text == "lamb") rule = graph::UpdateRule::lamb;
+}
+
+void set_precision(Settings& settings, const Value& value) {
+    const std::string& text = std::get<std::string>(value);
+    nn::Precision& precision = settings.device.precision;
+    if (text == "16") {
+        precision = nn::Precision::p16_32;
+    } else if (text == "32") {
+        precision = nn::Precision::p32_32;
+    } else {
+        precision = *named<nn::Precision>(text);
+    }
+}
+
+void set_rounding(Settings& settings, const Value& value) {
+    settings.device.stochastic_rounding =
+        std::get<bool>(value) ? backend::StochasticRounding::on : backend::StochasticRounding::off;
 }
 
 }  // namespace
@@ -104,9 +147,9 @@ std::vector<Option> bert_layer_options() {
          .help =
              "Activation of --use-cls-layer. That of the encoder is always gelu: in its tanh form, or with gelu_erf in "
              "its exact form, as in Google's and Hugging Face's checkpoints.",
-         .choices = names<nn::HeadActivation>(),
+         .choices = hidden_activation_names(),
          .numerics = true,
-         .bind = to<&BertTaskSettings::model, &nn::BertSettings::head_activation>()},
+         .bind = Binding{set_hidden_activation}},
         {.flag = "--layer-norm-epsilon",
          .type = Type::number,
          .fallback = 1e-3,
@@ -152,22 +195,6 @@ std::vector<Option> bert_layer_options() {
          .help = "Bias of the projection behind the attention.",
          .numerics = true,
          .bind = to<&BertTaskSettings::model, &nn::BertSettings::projection_bias>()},
-        {.flag = "--use-cls-layer",
-         .type = Type::boolean_value,
-         .fallback = true,
-         .help = "A dense layer, an activation and a norm between the encoder and the scores of masked words.",
-         .numerics = true,
-         .bind = to<&BertTaskSettings::model, &nn::BertSettings::cls_layer>()},
-        {.flag = "--use-prediction-bias",
-         .type = Type::boolean_value,
-         .fallback = true,
-         .help = "A bias for each word in the scores of masked words.",
-         .numerics = true,
-         .bind = to<&BertTaskSettings::model, &nn::BertSettings::prediction_bias>()},
-        {.flag = "--disable-acc",
-         .fallback = false,
-         .help = "Do not count how many predictions are right; the accuracies are logged as nan.",
-         .bind = to_opposite<&BertTaskSettings::model, &nn::BertSettings::counts_correct>()},
         {.flag = "--matmul-serialize-factor",
          .type = Type::integer,
          .fallback = std::int64_t{1},
@@ -175,6 +202,26 @@ std::vector<Option> bert_layer_options() {
          .range = kBertWidth,
          .acts_on_backends = kIpu},
     };
+}
+
+Option bert_length_option() {
+    return {.flag = "--seq-length",
+            .type = Type::integer,
+            .fallback = std::int64_t{128},
+            .help = "Length S of the sequences.",
+            .unit = "tokens",
+            .range = between(1, 65536),
+            .numerics = true};
+}
+
+Option bert_classifier_dropout_option() {
+    return {.flag = "--glue-dropout-prob",
+            .type = Type::number,
+            .fallback = 0.1,
+            .help = "Share of the pooled output that is dropped in front of the classes.",
+            .range = kDropped,
+            .acts_in = kT,
+            .numerics = true};
 }
 
 std::vector<Option> bert_rate_options() {
@@ -243,7 +290,7 @@ std::vector<Option> bert_optimiser_options() {
              .fallback = "momentum",
              .help =
                  "Optimiser. adamw (mpadamw is the same here) scales the gradients of all weights down to a norm of at "
-                 "most the number of replicas.",
+                 "most the number of replicas. lamb's trust ratio is 1 for every gamma, beta and bias.",
              .choices = std::vector<std::string_view>{"sgd", "momentum", "adamw", "lamb", "mpadamw", "adam", "custom"},
              .missing_choices = std::vector<std::string_view>{"adam", "custom"},
              .bind = Binding{set_optimiser}}),
@@ -261,7 +308,9 @@ std::vector<Option> bert_optimiser_options() {
             shared("--weight-decay"),
             {.flag = "--weight-decay-rate",
              .fallback = 0.0,
-             .help = "adamw, lamb: weight decay. Biases and shifts of norms are left out, by adamw their scales, too.",
+             .help =
+                 "adamw, lamb: weight decay of all weights but biases and the betas of norms; with adamw, the gammas "
+                 "do not decay either.",
              .needs = adam_family()}),
     };
 }
@@ -283,6 +332,32 @@ std::vector<Option> bert_optimiser_details() {
          .help = "lamb: scale the gradients of all weights down to a norm of at most the number of replicas first.",
          .needs = lamb_only(),
          .numerics = true},
+    };
+}
+
+std::vector<Option> bert_numerics_options() {
+    return {
+        refine(shared("--precision"),
+               {.fallback = "16",
+                .help =
+                    "16: computed in at least 16 bits (--compute-type), with weights and their updates in 32 bits (the "
+                    "same as 16.32). 32: everything in 32 bits. 16.16: weights in 16 bits, too, as on IPUs, with "
+                    "--stochastic-rounding.",
+                .choices = std::vector<std::string_view>{"16", "32", "16.16", "16.32", "32.32"},
+                .bind = Binding{set_precision}}),
+        refine(
+            shared("--compute-type"),
+            {.help =
+                 "What --precision 16 computes in: auto is what this processor is fastest in (bf16 with AMX and on AMD "
+                 "processors with AVX512-BF16, else f32).",
+             .needs = std::vector<Need>{{"precision", {"16", "16.16", "16.32"}}}}),
+        refine(shared("--stochastic-rounding"), {.type = Type::boolean_value,
+                                                 .fallback = true,
+                                                 .help = "Stochastic rounding of 16-bit weights.",
+                                                 .aliases = std::vector<Alias>(),
+                                                 .choices = std::vector<std::string_view>(),
+                                                 .needs = std::vector<Need>{{"precision", {"16.16"}}},
+                                                 .bind = Binding{set_rounding}}),
     };
 }
 

@@ -61,13 +61,13 @@ optim::GradientNorm gradient_norm(bool limits, bool divides) {
 }  // namespace
 
 void set_bert_optimiser(optim::OptimiserSettings& optimiser, const OptionValues& values) {
-    const bool adamw = optimiser.kind == optim::Optimiser::adamw;
+    const bool adamw = optimiser.rule == graph::UpdateRule::adamw;
     const bool debiases = values.flag("use_debiasing");
     optimiser.adam.corrects_bias = debiases && !adamw;
     optimiser.adam.corrects_step = debiases && adamw;
     optimiser.weight_decay_exclude = {"bias", "beta"};
     if (adamw) optimiser.weight_decay_exclude = {"GroupNorm", "Group_Norm", "LayerNorm", "Layer_Norm", "bias"};
-    const bool lamb = optimiser.kind == optim::Optimiser::lamb;
+    const bool lamb = optimiser.rule == graph::UpdateRule::lamb;
     optimiser.gradient_norm =
         gradient_norm(adamw || (lamb && values.flag("use_mpclip")), lamb && values.flag("use_nvlamb"));
     optimiser.gradient_norm_limit = static_cast<double>(bert_replicas(values));
@@ -84,6 +84,12 @@ void set_bert_rate(optim::StepRateSettings& rate, const OptionValues& values) {
 
 std::int64_t bert_replicas(const OptionValues& values) {
     return checked_product(values.integer("replicas"), values.launch().processes, "the number of replicas");
+}
+
+std::int64_t bert_words_in_files(std::int64_t table_rows) {
+    constexpr std::int64_t kPublished = 30522;
+    constexpr std::int64_t kShortened = 30400;
+    return table_rows == kShortened ? kPublished : table_rows;
 }
 
 const std::vector<Rule>& bert_model_rules() {

@@ -18,6 +18,9 @@ const std::vector<Rule>& bert_rate_rules();
 void set_bert_rate(optim::StepRateSettings& rate, const OptionValues& values);
 void set_bert_optimiser(optim::OptimiserSettings& optimiser, const OptionValues& values);
 
+/// Words that texts may have: the published vocabulary has more than a table of 30400 rows, which leaves out the last.
+std::int64_t bert_words_in_files(std::int64_t table_rows);
+
 /// Of all processes.
 std::int64_t bert_replicas(const OptionValues& values);
 

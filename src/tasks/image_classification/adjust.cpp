@@ -1,5 +1,5 @@
-// What becomes of the given values before they are judged: old spellings renewed, the data set found, values that
-// cannot be honoured changed with a notice.
+// Adjusts given values before they are checked: updates old spellings, detects the data set, and changes values that
+// cannot be honoured, with a notice.
 #include <fnmatch.h>
 
 #include <algorithm>
@@ -19,7 +19,7 @@ bool given_other_than_default(const OptionValues& values, std::string_view key) 
     return values.given(key) && values.at(key).value != values.at(key).option->fallback;
 }
 
-/// Seeds of old releases write b1/2/relu, counting units from 0, for stage1/unit3/relu.
+/// Converts split names of old releases: b1/2/relu, which counts units from 0, becomes stage1/unit3/relu.
 std::string new_split_name(const std::string& name) {
     std::size_t at = 1;
     const auto digits = [&] {
@@ -51,7 +51,7 @@ std::optional<data::DatasetId> dataset_from_name(std::string path) {
     return std::nullopt;
 }
 
-/// Is there such a file or folder in `folder`? Each part of the path may have shell wildcards.
+/// True if `folder` contains this file or folder. Each part of the path may have shell wildcards.
 bool holds(const std::string& folder, std::string_view path) {
     const std::size_t slash = path.find('/');
     const std::string part(path.substr(0, slash));
@@ -59,14 +59,14 @@ bool holds(const std::string& folder, std::string_view path) {
         if (fnmatch(part.c_str(), name.c_str(), FNM_PERIOD) != 0) return false;
         if (slash == std::string_view::npos) return true;
         const std::string inner = folder + "/" + name;
-        return posix_files().is_directory(inner) && holds(inner, path.substr(slash + 1));
+        return is_directory(posix_files(), inner) && holds(inner, path.substr(slash + 1));
     });
 }
 
-/// By the files that the folder holds, when its name says nothing. Error(data) when it cannot be read.
+/// Detects the data set from the folder's files, for folders whose name gives no hint. Throws Error(data) if the folder
+/// cannot be read.
 std::optional<data::DatasetId> dataset_from_content(const std::string& folder) {
-    posix_files().check_reachable(folder);
-    if (!posix_files().is_directory(folder)) return std::nullopt;
+    if (posix_files().kind(folder) != FileKind::directory) return std::nullopt;
     std::vector<data::DatasetId> found;
     for (const data::DatasetInfo& info : data::kDatasets) {
         if (holds(folder, info.mark) || holds(folder, info.folder)) found.push_back(info.id);
@@ -74,7 +74,7 @@ std::optional<data::DatasetId> dataset_from_content(const std::string& folder) {
     return found.size() == 1 ? std::optional(found.front()) : std::nullopt;
 }
 
-/// For a sentence; `published`: only those of which the table knows the classes.
+/// The names for a message; `published`: only data sets whose number of classes is fixed.
 std::string dataset_names(bool published = false) {
     std::vector<std::string> names;
     for (const std::string_view name : config::names<data::DatasetId>()) {
@@ -116,7 +116,7 @@ void adjust_data(Resolution& run) {
     }
 }
 
-/// Old spellings become new ones.
+/// Replaces old spellings of values by the new ones.
 void renew_spellings(Resolution& run) {
     OptionValues& values = run.values;
     if (values.is_set("pipeline_splits")) {
@@ -151,13 +151,13 @@ void infer_dataset(Resolution& run) {
         values.set("dataset", std::string(name(*dataset)), Source::adjusted);
         return;
     }
-    if (!posix_files().exists(folder)) {
+    if (!exists(posix_files(), folder)) {
         run.violations.push_back("the data folder '" + folder +
                                  "' does not exist; give --data-dir a folder with a data set (" + dataset_names() +
                                  ")");
         return;
     }
-    run.violations.push_back("--dataset is not given and cannot be told from the data folder '" + folder +
+    run.violations.push_back("--dataset is not given and cannot be detected from the data folder '" + folder +
                              "'; give --dataset " + dataset_names());
 }
 
@@ -212,7 +212,7 @@ std::string images_reason(const Option& option, const OptionValues& values) {
 
 namespace {
 
-/// Which weights are not decayed, by data set and model.
+/// Parts of the names of weights without weight decay, by data set and model.
 std::vector<std::string> weight_decay_exclusions(nn::Family family, data::DatasetId dataset) {
     if (data::dataset_info(dataset).decays_norms) return {};
     return nn::family_info(family).undecayed;

@@ -1,5 +1,5 @@
-// Rules between options: one function and one message each.
-// What needs the model's graph or the data's files is checked where those are.
+// Rules between options: one function and one message each. Rules that need the model's graph or the data files are
+// checked by the modules that have them.
 #include <algorithm>
 #include <string>
 
@@ -40,7 +40,11 @@ Violation span_fits_replicas(const OptionValues& values) {
     const std::string nearest = nearest_norm_spans(span, replicas, processes);
     const std::string what =
         "--BN-span " + std::to_string(span) + " must divide --replicas " + std::to_string(replicas);
-    if (processes == 1) return what + "; the nearest that does: " + nearest;
+    if (processes == 1) {
+        const bool several = span % replicas == 0;
+        return what + (several ? ", or needs " + std::to_string(span / replicas) + " processes (mpirun -np)" : "") +
+               "; the nearest that does: " + nearest;
+    }
     return what + ", or be that times a divisor of the " + std::to_string(processes) +
            " processes; the nearest that fits: " + nearest;
 }
@@ -67,7 +71,7 @@ Violation made_images_need_a_published_set(const OptionValues& values) {
 }
 
 Violation lars_companions(const OptionValues& values) {
-    if (values.text("optimiser") != name(optim::Optimiser::lars)) return {};
+    if (values.text("optimiser") != name(graph::UpdateRule::lars)) return {};
     for (const char* other : {"offload_fp32_weight_copy", "proxy_norm"}) {
         if (values.flag(other))
             return "--optimiser LARS does not work with " + std::string(values.at(other).option->flag);
@@ -87,7 +91,7 @@ Violation accumulation_companions(const OptionValues& values) {
 
 Violation data_folder(const OptionValues& values) {
     const bool real = !values.flag("generated_data") && !values.flag("synthetic_data");
-    const bool known = dataset_of(values).has_value();  // else infer_dataset has complained
+    const bool known = dataset_of(values).has_value();  // otherwise infer_dataset has reported it
     if (!real || !known || !values.text("data_dir").empty()) return {};
     return "no data folder: give --data-dir, set DATA_DIR, or use --generated-data";
 }

@@ -36,7 +36,7 @@ data::InputSettings data_settings_without_folder(const config::Settings& setting
 nn::NetworkSettings network_settings(const config::Settings& settings) {
     const data::DataSettings& images = image_settings(settings).data;
     nn::NetworkSettings result{image_settings(settings).model};
-    result.dataset = data::dataset_info(images.dataset).network_form;
+    result.form = data::dataset_info(images.dataset).network_form;
     result.classes = data::class_count(images);
     result.image_size = images.image_size;
     return result;
@@ -58,7 +58,7 @@ graph::Graph training_graph(const config::Settings& settings, const backend::Bac
                             const TensorDesc& images) {
     nn::BuildRequest request = build_request(settings, backend, images);
     if (settings.training.pipeline) request.splits = settings.training.pipeline_splits;
-    request.model.norm_processes = batch_plan(settings).norm_samples() / train::placement(settings, backend).samples;
+    request.model.norm_replicas = train::placement(settings, backend).samples / batch_plan(settings).micro_batch;
     nn::Model model = nn::build_training(request, ops::op_table());
     train::warn_of_idle_filters(model.graph, settings.device);
     return train::with_update(std::move(model.graph), nn::kLoss, settings, backend,

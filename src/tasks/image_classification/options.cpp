@@ -1,4 +1,4 @@
-// All options of image classification: its own, and what it says differently about those that tasks share.
+// All options of image classification: its own, and its changes to shared ones.
 #include "tasks/image_classification/options.h"
 
 #include <algorithm>
@@ -22,8 +22,8 @@ std::vector<Option> main_options() {
     return joined({rows, shared_main_options()});
 }
 
-/// --base-learning-rate, an old name here, is N. BERT's programs mean the rate itself by it, so that there it is a row
-/// of its own (bert/options.cpp).
+/// --base-learning-rate is an old name of N here. In BERT's programs it means the learning rate itself and is a
+/// separate row (bert/options.cpp).
 std::vector<Option> rate_options() {
     return {
         {.flag = "--base-learning-rate-exponent",
@@ -36,7 +36,7 @@ std::vector<Option> rate_options() {
          .bind = to<&ImageSettings::learning_rate, &optim::LearningRateSettings::base_exponent>()},
         {.flag = "--abs-learning-rate",
          .type = Type::number,
-         .help = "The learning rate itself; wins over the exponent.",
+         .help = "The learning rate itself; overrides the exponent.",
          .range = at_least(std::numeric_limits<double>::min()),
          .acts_in = kT,
          .numerics = true,
@@ -49,7 +49,7 @@ std::vector<Option> training_options() {
         {.flag = "--label-smoothing",
          .type = Type::number,
          .fallback = 0.0,
-         .help = "Share of the target spread over all classes.",
+         .help = "Share of the target distributed over all classes.",
          .range = between(0, 1),
          .acts_in = kT,
          .numerics = true,

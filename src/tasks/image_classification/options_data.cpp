@@ -11,15 +11,12 @@ std::vector<Option> dataset_options() {
          .choices = names<data::DatasetId>(),
          .numerics = true,
          .bind = to<&ImageSettings::data, &data::DataSettings::dataset>()},
-        {.flag = "--data-dir",
-         .type = Type::text,
-         .help =
-             "Folder with ImageNet TFRecords, CIFAR binaries or photos (train/CLASS/*.jpg, validation/CLASS/*.jpg); "
-             "without it, the environment's DATA_DIR.",
-         .acts_on = kFiles,
-         .names_data = true,
-         .path = true,
-         .bind = to<&ImageSettings::data, &data::DataSettings::data_dir>()},
+        refine(shared("--data-dir"),
+               {.help = "Folder with ImageNet TFRecords, CIFAR binaries or photos (train/CLASS/*.jpg, "
+                        "validation/CLASS/*.jpg); inference also takes any folder of JPEG and PNG files, or one photo. "
+                        "Without it, the environment's DATA_DIR.",
+                .acts_on = kFiles,
+                .bind = to<&ImageSettings::data, &data::DataSettings::data_dir>()}),
         {.flag = "--pipeline-num-parallel",
          .type = Type::integer,
          .fallback = std::int64_t{48},
@@ -37,7 +34,7 @@ std::vector<Option> dataset_options() {
                {.acts_on = kImagenetFiles, .bind = to<&ImageSettings::data, &data::DataSettings::cache_gb>()}),
         {.flag = "--strict-data",
          .fallback = false,
-         .help = "Stop at the first image that cannot be decoded, instead of taking the next (or, in validation, "
+         .help = "Stop at the first image that cannot be decoded, instead of using the next one (or, in validation, "
                  "leaving it out).",
          .acts_on = kPhotoFiles,
          .numerics = true,
@@ -75,7 +72,7 @@ std::vector<Option> dataset_options() {
         {.flag = "--mixup-alpha",
          .type = Type::number,
          .fallback = 0.0,
-         .help = "Mixup's beta parameter; 0: no mixup.",
+         .help = "Parameter of mixup's beta distribution; 0: no mixup.",
          .range = between(0, 1e6),
          .acts_in = kT,
          .acts_on = kFiles,
@@ -84,7 +81,7 @@ std::vector<Option> dataset_options() {
         {.flag = "--cutmix-lambda",
          .type = Type::number,
          .fallback = 1.0,
-         .help = "Cutmix's share of the first image; 1: no cutmix.",
+         .help = "Share of an image that cutmix keeps; 1: no cutmix.",
          .acts_in = kT,
          .acts_on = kFiles,
          .numerics = true,
@@ -109,7 +106,7 @@ std::vector<Option> dataset_options() {
          .bind = to<&ImageSettings::data, &data::DataSettings::mixing, &data::MixingSettings::on_host>()},
         {.flag = "--eight-bit-io",
          .fallback = false,
-         .help = "Move images as 8-bit integers.",
+         .help = "Send images to the device as 8-bit integers.",
          .acts_on = ~kCifarFiles,
          .acts_on_reason = "CIFAR's images are standardised one by one on the host",
          .numerics = true,
@@ -117,8 +114,8 @@ std::vector<Option> dataset_options() {
         {.flag = "--dataset-percentage-to-use",
          .type = Type::integer,
          .fallback = std::int64_t{100},
-         .help = "Share of ImageNet's training records that is used, the first ones in file order; validation is "
-                 "always whole.",
+         .help =
+             "Share of ImageNet's training records to use, the first ones in file order; validation always uses all.",
          .unit = "%",
          .range = between(1, 100),
          .acts_in = kT,

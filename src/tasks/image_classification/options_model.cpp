@@ -1,4 +1,4 @@
-// Options of the models. What a model sets when the user did not: defaults.cpp.
+// Options of the models. Defaults that depend on the model: defaults.cpp.
 #include "tasks/image_classification/options.h"
 
 namespace cnntrain::tasks {
@@ -9,7 +9,7 @@ const std::vector<Need> kResNeXt = {{"model", {"resnext"}}};
 const std::vector<Need> kEfficientNet = {{"model", {"efficientnet"}}};
 const std::vector<Need> kResNeXtOrEfficientNet = {{"model", {"resnext", "efficientnet"}}};
 
-/// One option of two families, each of which has a default of its own.
+/// Sets an option that two families share with different defaults.
 void write_group_dim(Settings& settings, const Value& value) {
     nn::ModelSettings& model = settings.task.as<ImageSettings>().model;
     assign(model.resnext.group_dim, value);
@@ -27,8 +27,8 @@ std::vector<Option> model_options() {
          .bind = to<&ImageSettings::model, &nn::ModelSettings::size>()},
         {.flag = "--batch-norm",
          .fallback = false,
-         .help =
-             "Batch normalisation. Neither norm given: batch norm for a ResNet or ResNeXt on CIFAR, else group norm.",
+         .help = "Batch normalisation. If no norm is given: batch norm for a ResNet or ResNeXt on CIFAR, otherwise "
+                 "group norm.",
          .numerics = true},
         {.flag = "--group-norm", .fallback = false, .help = "Group normalisation.", .numerics = true},
         {.flag = "--groups",
@@ -53,7 +53,7 @@ std::vector<Option> resnext_options() {
     return {
         {.flag = "--convolution-groups",
          .type = Type::integer,
-         .help = "Cardinality.",
+         .help = "Cardinality: groups of a grouped convolution.",
          .range = between(0, kMostChannels),
          .exists_with = kResNeXt,
          .numerics = true,

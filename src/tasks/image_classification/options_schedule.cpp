@@ -1,4 +1,4 @@
-// Options of the learning-rate schedules; each exists only while its schedule is selected.
+// Options of learning rate schedules; each exists only if its schedule is selected.
 #include "tasks/image_classification/options.h"
 
 namespace cnntrain::tasks {
@@ -19,7 +19,7 @@ std::vector<Option> schedule_options() {
         {.flag = "--warmup-epochs",
          .type = Type::number,
          .fallback = 5.0,
-         .help = "Length of the linear rise of the learning rate; 0: none.",
+         .help = "Length of the linear warm-up of the learning rate; 0: none.",
          .unit = "epochs",
          .range = between(0, kMostEpochs),
          .commands = kT,
@@ -37,7 +37,7 @@ std::vector<Option> schedule_options() {
          .bind = to<&ImageSettings::learning_rate, &optim::LearningRateSettings::stepped_decay>()},
         {.flag = "--learning-rate-schedule",
          .type = Type::numbers,
-         .help = "stepped: where the drops are, as comma-separated fractions of the run; without it, the model's.",
+         .help = "stepped: positions of the drops, as comma-separated fractions of the run; without it, the model's.",
          .range = between(0, 1),
          .commands = kT,
          .exists_with = kStepped,
@@ -71,7 +71,7 @@ std::vector<Option> schedule_options() {
         {.flag = "--poly-lr-end-ratio",
          .type = Type::number,
          .fallback = 1e-5,
-         .help = "polynomial_decay_lr: last learning rate as a share of the base.",
+         .help = "polynomial_decay_lr: final learning rate as a share of the base.",
          .range = at_least(0),
          .commands = kT,
          .exists_with = kPolynomial,
@@ -79,8 +79,8 @@ std::vector<Option> schedule_options() {
          .bind = to<&ImageSettings::learning_rate, &optim::LearningRateSettings::polynomial_end_ratio>()},
         {.flag = "--abs-end-learning-rate",
          .type = Type::number,
-         .help = "polynomial_decay_lr: last learning rate; wins over the ratio. gradual_warmup_then_dec: the rate to "
-                 "which it falls; without it, 0.",
+         .help = "polynomial_decay_lr: final learning rate; overrides the ratio. gradual_warmup_then_dec: learning "
+                 "rate at the end of the decay; without it, 0.",
          .range = at_least(0),
          .commands = kT,
          .exists_with = kWithEnd,
@@ -89,7 +89,7 @@ std::vector<Option> schedule_options() {
         {.flag = "--warmup-iterations",
          .type = Type::integer,
          .fallback = std::int64_t{0},
-         .help = "gradual_warmup_then_dec: length of the linear rise to the base learning rate; 0: none.",
+         .help = "gradual_warmup_then_dec: length of the linear warm-up to the base learning rate; 0: none.",
          .unit = "iterations",
          .range = between(0, kMostIterations),
          .commands = kT,
@@ -99,7 +99,7 @@ std::vector<Option> schedule_options() {
         {.flag = "--warmup-start-learning-rate",
          .type = Type::number,
          .fallback = 0.0,
-         .help = "gradual_warmup_then_dec: learning rate of the first iteration of the rise.",
+         .help = "gradual_warmup_then_dec: learning rate of the first warm-up iteration.",
          .range = at_least(0),
          .commands = kT,
          .exists_with = kGradual,

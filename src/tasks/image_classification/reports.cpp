@@ -94,28 +94,28 @@ double base_exponent(const config::Settings& settings) {
 }
 
 void write_optimiser(std::ostream& out, const optim::OptimiserSettings& settings, std::int64_t global_batch) {
-    switch (settings.kind) {
-        case optim::Optimiser::sgd:
+    switch (settings.rule) {
+        case graph::UpdateRule::sgd:
             out << "SGD\n";
             return;
-        case optim::Optimiser::momentum:
+        case graph::UpdateRule::momentum:
             out << "SGD with Momentum\n Momentum: " << text(settings.momentum) << '\n';
             return;
-        case optim::Optimiser::nesterov:
+        case graph::UpdateRule::nesterov:
             out << "SGD with Nesterov Momentum\n Momentum: " << text(settings.momentum) << '\n';
             return;
-        case optim::Optimiser::rmsprop:
+        case graph::UpdateRule::rmsprop:
             out << "RMSprop\n Momentum: " << text(settings.momentum) << '\n';
             out << " Decay: " << text(optim::rmsprop_decay(settings, global_batch)) << '\n';
             out << " Epsilon: " << text(settings.rmsprop_epsilon) << '\n';
             return;
-        case optim::Optimiser::lars:
+        case graph::UpdateRule::lars:
             out << "LARS\n Momentum: " << text(settings.momentum) << '\n';
             out << " Epsilon: " << text(settings.lars.epsilon) << '\n';
             out << " Skip List: " << list_text(settings.lars.skip) << '\n';
             return;
-        default:  // Adam's family
-            out << config::name(settings.kind) << "\n Betas: " << text(settings.adam.beta1) << ' '
+        default:  // the Adam family
+            out << config::name(settings.rule) << "\n Betas: " << text(settings.adam.beta1) << ' '
                 << text(settings.adam.beta2) << '\n';
             out << " Epsilon: " << text(settings.adam.epsilon) << '\n';
     }
@@ -141,7 +141,7 @@ void write_training(std::ostream& out, const config::Settings& settings) {
     write_learning_rate(out, image_settings(settings).learning_rate);
 }
 
-/// " after iterations 3, 6"; empty when there are none.
+/// For example " after iterations 3, 6"; empty if there are none.
 std::string drops(const std::vector<double>& fractions, const schedule::RunPlan& plan) {
     const auto at = [&](double fraction) {
         return static_cast<std::int64_t>(fraction * static_cast<double>(plan.iterations));
@@ -164,7 +164,7 @@ double end_learning_rate(const optim::LearningRateSettings& rate, double base) {
     }
 }
 
-/// Exponent of the fall after the warm-up; 0 where it is no power.
+/// Exponent of the decay after warm-up; 0 if the decay is not a power.
 double decay_power(const optim::LearningRateSettings& rate) {
     switch (rate.schedule) {
         case optim::LrSchedule::polynomial:
@@ -176,7 +176,7 @@ double decay_power(const optim::LearningRateSettings& rate) {
     }
 }
 
-/// In the published set's epochs where the schedule counts iterations.
+/// If the schedule counts iterations, converted to epochs of the published set.
 double warmup_epochs(const config::Settings& settings) {
     const optim::LearningRateSettings& rate = image_settings(settings).learning_rate;
     if (rate.schedule != optim::LrSchedule::gradual) return rate.warmup_epochs;

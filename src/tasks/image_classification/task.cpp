@@ -36,6 +36,7 @@ public:
     ImageSamples(const data::InputSettings& settings, data::Split split) : data_(settings, split) {}
 
     std::int64_t count() const override { return data_.samples(); }
+    data::Origin origin() const override { return data_.origin(); }
     std::vector<data::Field> fields(std::int64_t micro_batch) const override { return data_.fields(micro_batch); }
     std::unique_ptr<data::Stream> stream(const data::LoaderSettings& settings) const override {
         return data_.stream(settings);
@@ -90,7 +91,7 @@ std::string ImageClassification::printed(const metrics::TrainingRow& row) const 
         row.results.at(0).average, row.results.at(1).average, row.samples_per_second, row.it_time, row.total_time);
 }
 
-/// The line of the top-5 accuracy does not say "accuracy:", by which programs find the top-1 accuracy.
+/// The line of the top-5 accuracy must not contain "accuracy:", by which programs find the top-1 accuracy.
 std::string ImageClassification::printed(const metrics::ValidationRow& row) const {
     std::string line = formatted(
         "Validation top-1 accuracy: %6.3f %% [%s] (iteration: %6lld, epoch: %6.2f, throughput: %6.2f samples/sec, "
@@ -101,7 +102,7 @@ std::string ImageClassification::printed(const metrics::ValidationRow& row) cons
     return line + formatted("\nValidation top-5: %6.3f %% [%s]", row.results.at(2), row.name.c_str());
 }
 
-/// The parenthesis is never closed: so the line has always been, and programs read it.
+/// The unclosed parenthesis is part of the log format that programs parse.
 std::string ImageClassification::printed(const metrics::InferenceRow& row) const {
     return formatted(
         "Validation top-1 accuracy [%s] (iteration: %6lld, epoch: %6.2f, throughput: %6.2f samples/sec, time: %8.6f, "
@@ -163,7 +164,7 @@ const ImageClassification::Count& ImageClassification::used(data::Split split) c
     const std::int64_t percent = share ? own().data.percentage_to_use : 100;
     Count count{data::used_share(published, percent), Known::published};
     std::error_code failed;
-    if (has_real_data() && (published == 0 || std::filesystem::is_directory(own().data.data_dir, failed)))
+    if (has_real_data() && (published == 0 || std::filesystem::exists(own().data.data_dir, failed)))
         count = count_in_files(split);
     return used_.emplace(split, count).first->second;
 }
@@ -215,7 +216,7 @@ std::vector<Topic> ImageClassification::rate_topics(const schedule::RunPlan& pla
     return image_rate_topics(settings(), plan);
 }
 
-/// A batch of generated images has the shape of one of real images.
+/// A batch of generated images has the same shape as one of real images.
 std::vector<data::Field> ImageClassification::fields_of_generated(std::int64_t samples) const {
     config::Settings generated = settings();
     generated.task.as<ImageSettings>().data.kind = data::DataKind::generated;
@@ -232,7 +233,7 @@ Topic ImageClassification::model_topic() const {
                          " GFLOP forward per image"};
 }
 
-/// The splits that the command reads, with their images.
+/// The splits that the command reads, with their numbers of images.
 Topic ImageClassification::data_topic(config::Command command) const {
     std::string what(config::name(own().data.dataset));
     switch (own().data.kind) {
@@ -283,6 +284,7 @@ Topic ImageClassification::input_topic(config::Command command) const {
 bool ImageClassification::holds_dataset() const {
     if (!has_real_data()) return true;
     const data::DatasetId id = own().data.dataset;
+    if (std::filesystem::is_regular_file(own().data.data_dir)) return false;  // a photo
     try {
         const std::string folder = data::find_data_folder(id, own().data.data_dir);
         return !data::split_files(id, folder, data::Split::validation).empty();
@@ -297,7 +299,7 @@ std::shared_ptr<data::ImageFolder> ImageClassification::image_folder() const {
     return std::make_shared<data::ImageFolder>(data.data_dir, data.image_size, host_format(), data.strict);
 }
 
-/// How images are stored on the host.
+/// The format of images on the host.
 data::PixelFormat ImageClassification::host_format() const {
     return data::host_format(data_settings_without_folder(settings(), backend_, seed_));
 }
@@ -309,11 +311,11 @@ ImageClassification::Subjects ImageClassification::subjects(const std::function<
     const data::DataSettings& data = own().data;
     if (!info_of(settings()).any_image_size) {
         throw Error(ErrorKind::usage, data.data_dir + ": no " + std::string(config::name(data.dataset)) +
-                                          " files there; a folder of JPEG files needs --dataset imagenet");
+                                          " files there; photos need --dataset imagenet");
     }
     auto folder = image_folder();
     if (!folder->left_out().empty()) {
-        log::warning(data.data_dir + ": files that are not .jpg or .jpeg are left out: " + folder->left_out());
+        log::warning(data.data_dir + ": files that are not .jpg, .jpeg or .png are left out: " + folder->left_out());
     }
     std::vector<std::string> names = folder->names();
     loader.feed = data::Feed::passes;

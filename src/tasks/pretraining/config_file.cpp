@@ -28,7 +28,7 @@ constexpr std::pair<std::string_view, std::string_view> kOldNames[] = {
 };
 
 bool is_file(const fs::path& path) {
-    return posix_files().exists(path) && !posix_files().is_directory(path);
+    return exists(posix_files(), path) && !is_directory(posix_files(), path);
 }
 
 /// What stands behind ".json" when a comma or a quotation mark follows: a published line has
@@ -63,8 +63,8 @@ std::string plain_stem(const std::string& word) {
 }
 
 std::optional<fs::path> find_file(const std::string& word, const std::vector<std::string>& folders) {
-    posix_files().check_reachable(word);
-    if (is_file(word)) return word;
+    const FileKind kind = posix_files().kind(word);
+    if (kind != FileKind::absent && kind != FileKind::directory) return word;
     const std::string name = current_name(stem_of(word)) + std::string(kSuffix);
     for (const std::string& folder : folders) {
         for (const fs::path& path : {fs::path(folder) / kFolder / name, fs::path(folder) / name}) {
@@ -103,7 +103,7 @@ config::NamedConfig read_pretraining_config(const std::string& config, const con
     if (!file) refuse_unknown(word, environment.config_folders);
     config::NamedConfig result{.name = word};
     try {
-        result.layer = config::layer_of_json_config(pretraining_options(), posix_files().read_text(*file));
+        result.layer = config::layer_of_json_config(pretraining_options(), read_text(posix_files(), *file));
     } catch (const Error& error) {
         throw Error(ErrorKind::usage, error.what()).within(file->string());
     }
@@ -118,7 +118,7 @@ std::vector<std::string> pretraining_config_names(const std::vector<std::string>
     std::set<std::string> names;
     for (const std::string& folder : folders) {
         for (const fs::path& place : {fs::path(folder) / kFolder, fs::path(folder)}) {
-            if (!posix_files().is_directory(place)) continue;
+            if (!is_directory(posix_files(), place)) continue;
             for (const std::string& name : posix_files().list(place)) {
                 if (name.ends_with(kSuffix)) names.insert(stem_of(name));
             }

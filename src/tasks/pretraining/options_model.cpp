@@ -5,6 +5,28 @@ namespace cnntrain::tasks {
 
 namespace {
 
+/// What is behind the encoder.
+std::vector<Option> head_options() {
+    return {
+        {.flag = "--use-cls-layer",
+         .type = Type::boolean_value,
+         .fallback = true,
+         .help = "A dense layer, an activation and a norm between the encoder and the scores of masked words.",
+         .numerics = true,
+         .bind = to<&BertTaskSettings::model, &nn::BertSettings::cls_layer>()},
+        {.flag = "--use-prediction-bias",
+         .type = Type::boolean_value,
+         .fallback = true,
+         .help = "A bias for each word in the scores of masked words.",
+         .numerics = true,
+         .bind = to<&BertTaskSettings::model, &nn::BertSettings::prediction_bias>()},
+        {.flag = "--disable-acc",
+         .fallback = false,
+         .help = "Do not count how many predictions are right; the accuracies are logged as nan.",
+         .bind = to_opposite<&BertTaskSettings::model, &nn::BertSettings::counts_correct>()},
+    };
+}
+
 /// The other encoder. Its configurations are understood, and refused.
 std::vector<Option> groupbert_options() {
     return {
@@ -37,7 +59,7 @@ std::vector<Option> groupbert_options() {
 }  // namespace
 
 std::vector<Option> pretraining_model_options() {
-    return joined({bert_size_options(), bert_layer_options(), groupbert_options()});
+    return joined({bert_size_options(), bert_layer_options(), head_options(), groupbert_options()});
 }
 
 std::vector<Option> pretraining_data_options() {
@@ -57,14 +79,8 @@ std::vector<Option> pretraining_data_options() {
          .path = true,
          .expands = true,
          .bind = to<&PretrainingSettings::held_out_files>()},
-        {.flag = "--seq-length",
-         .type = Type::integer,
-         .fallback = std::int64_t{128},
-         .help = "Length S of the sequences.",
-         .unit = "tokens",
-         .range = between(1, 65536),
-         .numerics = true,
-         .bind = to<&PretrainingSettings::text, &data::PretrainingSettings::sequence_length>()},
+        refine(bert_length_option(),
+               {.bind = to<&PretrainingSettings::text, &data::PretrainingSettings::sequence_length>()}),
         {.flag = "--max-predictions-per-seq",
          .type = Type::integer,
          .fallback = std::int64_t{20},

@@ -25,8 +25,8 @@ std::vector<Option> run_folder_options() {
          .fallback = false,
          .help = "Train nothing: losses and accuracies of a checkpoint (--init-checkpoint) or of all of a run "
                  "(--restore-dir) on the sequences of --valid-file. The options of the model, of its sequences and "
-                 "--micro-batch-size are needed as for the training; those of batches, steps, optimiser and learning "
-                 "rate are not.",
+                 "--micro-batch-size are those of the run, from the arguments.json beside the checkpoint, unless they "
+                 "are given; those of batches, steps, optimiser and learning rate are not needed.",
          .bind = to<&PretrainingSettings::evaluates>()},
         {.flag = "--steps-per-ckpts",
          .type = Type::integer,

@@ -32,7 +32,8 @@ std::vector<Option> length_options() {
              .help =
                  "Length of the run in weight updates; rounded down to a multiple of --device-iterations. --evaluate "
                  "needs none.",
-             .unit = "steps"}),
+             .unit = "steps",
+             .aliases = std::vector<Alias>()}),
         refine(shared("--device-iterations"),
                {.fallback = std::int64_t{1},
                 .help = "Weight updates with one learning rate, between which nothing is logged or saved.",
@@ -83,12 +84,8 @@ std::vector<Option> optimiser_detail_options() {
          .help = "lamb: upper bound of a weight's norm.",
          .range = at_least(0),
          .idle = "the original programs never read it"},
-        {.flag = "--glue-dropout-prob",
-         .type = Type::number,
-         .fallback = 0.1,
-         .help = "GLUE: dropout before the classes.",
-         .range = between(0, 1),
-         .idle = "pretraining has no such layer"},
+        refine(bert_classifier_dropout_option(),
+               {.range = between(0, 1), .idle = "pretraining has no such layer", .numerics = false}),
     };
 }
 
@@ -130,49 +127,6 @@ std::vector<Option> stage_options() {
         refine(shared("--max-cross-replica-buffer-size"),
                {.flag = "--max-cross-replica-sum-buffer-size",
                 .help = "Gradients that the processes of a run sum in one operation."}),
-    };
-}
-
-void set_precision(Settings& settings, const Value& value) {
-    const std::string& text = std::get<std::string>(value);
-    nn::Precision& precision = settings.device.precision;
-    if (text == "16") {
-        precision = nn::Precision::p16_32;
-    } else if (text == "32") {
-        precision = nn::Precision::p32_32;
-    } else {
-        precision = *named<nn::Precision>(text);
-    }
-}
-
-void set_rounding(Settings& settings, const Value& value) {
-    settings.device.stochastic_rounding =
-        std::get<bool>(value) ? backend::StochasticRounding::on : backend::StochasticRounding::off;
-}
-
-std::vector<Option> numerics_options() {
-    return {
-        refine(shared("--precision"),
-               {.fallback = "16",
-                .help =
-                    "16: computed in at least 16 bits (--compute-type), with weights and their updates in 32 bits (the "
-                    "same as 16.32). 32: everything in 32 bits. 16.16: weights in 16 bits, too, as on IPUs, with "
-                    "--stochastic-rounding.",
-                .choices = std::vector<std::string_view>{"16", "32", "16.16", "16.32", "32.32"},
-                .bind = Binding{set_precision}}),
-        refine(
-            shared("--compute-type"),
-            {.help =
-                 "What --precision 16 computes in: auto is what this processor is fastest in (bf16 with AMX and on AMD "
-                 "processors with AVX512-BF16, else f32).",
-             .needs = std::vector<Need>{{"precision", {"16", "16.16", "16.32"}}}}),
-        refine(shared("--stochastic-rounding"), {.type = Type::boolean_value,
-                                                 .fallback = true,
-                                                 .help = "Stochastic rounding of 16-bit weights.",
-                                                 .aliases = std::vector<Alias>(),
-                                                 .choices = std::vector<std::string_view>(),
-                                                 .needs = std::vector<Need>{{"precision", {"16.16"}}},
-                                                 .bind = Binding{set_rounding}}),
     };
 }
 
@@ -256,7 +210,7 @@ std::vector<Option> switch_options() {
 
 std::vector<Option> pretraining_training_options() {
     return joined({length_options(), bert_rate_options(), bert_optimiser_options(), bert_optimiser_details(),
-                   optimiser_detail_options(), stage_options(), numerics_options()});
+                   optimiser_detail_options(), stage_options(), bert_numerics_options()});
 }
 
 std::vector<Option> pretraining_ipu_options() {

@@ -1,6 +1,7 @@
 // From the values of pretraining's options to its settings: batch arithmetic, rules between options, members that
 // several decide.
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <span>
 #include <string>
@@ -11,6 +12,7 @@
 #include "cnntrain/base/cores.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/config/parse.h"
+#include "tasks/bert/recorded.h"
 #include "tasks/bert/resolve.h"
 #include "tasks/pretraining/resolve.h"
 
@@ -34,10 +36,8 @@ std::int64_t stage_count(const OptionValues& values) {
     return std::max<std::int64_t>(1, static_cast<std::int64_t>(stages_of(values).size()));
 }
 
-/// How many micro-batches a weight update is a multiple of.
 std::int64_t block(const OptionValues& values) {
-    const std::int64_t stages = stage_count(values);
-    return stages == 1 ? 1 : 2 * stages;
+    return micro_batch_unit(stage_count(values));
 }
 
 /// An empty text is how a line takes back what a configuration gives.
@@ -45,6 +45,28 @@ void drop_empty_texts(Resolution& run) {
     for (const char* key : {"init_checkpoint", "restore_dir", "train_file", "valid_file", "logs_path"}) {
         if (run.values.is_set(key) && run.values.text(key).empty()) run.values.reset(key);
     }
+}
+
+bool is_of_evaluation(const Option& option) {
+    constexpr std::array<std::string_view, 7> kOthers = {"seq_length",  "max_predictions_per_seq", "static_mask",
+                                                         "valid_file",  "micro_batch_size",        "precision",
+                                                         "compute_type"};
+    return is_of_model(option) || std::ranges::find(kOthers, key(option)) != kOthers.end();
+}
+
+bool is_made_up_data(const Option& option) {
+    return key(option) == "generated_data" || key(option) == "synthetic_data";
+}
+
+/// The network and the sequences of the run whose checkpoints are evaluated. Made-up sequences give way to held-out
+/// ones.
+void take_recorded_run(Resolution& run, const FileSystem& files) {
+    const std::string run_folder = run.values.text("restore_dir");
+    const std::string checkpoint = run_folder.empty() ? run.values.text("init_checkpoint") : run_folder;
+    const std::string path = file_beside(files, checkpoint, "arguments.json");
+    const Layer recorded = recorded_options(files, path, pretraining_options());
+    take(run, recorded, Source::arguments, is_of_evaluation);
+    if (!run.values.is_set("valid_file")) take(run, recorded, Source::arguments, is_made_up_data);
 }
 
 /// The micro-batches of --global-batch-size: with a pipeline the next multiple of what it takes above, as the original
@@ -124,7 +146,9 @@ Violation one_source_to_evaluate(const OptionValues& values) {
     return "--evaluate: --init-checkpoint and --restore-dir are both given; choose one";
 }
 
+/// Other backends read the table whole.
 Violation serialized_vocabulary(const OptionValues& values) {
+    if (values.text("backend") != config::name(backend::BackendKind::ipu)) return {};
     const std::int64_t words = values.integer("vocab_size");
     const std::int64_t slices = values.integer("matmul_serialize_factor");
     if (words % slices == 0) return {};
@@ -254,19 +278,12 @@ std::vector<std::string> splits_of(const Stages& stages) {
     return splits;
 }
 
-/// The published records hold every word of the published vocabulary, of which a table may leave out the last ones.
-std::int64_t words_in_files(std::int64_t table_rows) {
-    constexpr std::int64_t kPublished = 30522;
-    constexpr std::int64_t kShortened = 30400;
-    return table_rows == kShortened ? kPublished : table_rows;
-}
-
 void set_text(Settings& settings) {
     PretrainingSettings& own = settings.task.as<PretrainingSettings>();
     data::PretrainingSettings& text = own.text;
     text.generated = text.generated || own.synthetic;
     if (text.generated) text.files.clear();
-    text.vocabulary_size = text.generated ? own.model.vocabulary : words_in_files(own.model.vocabulary);
+    text.vocabulary_size = text.generated ? own.model.vocabulary : bert_words_in_files(own.model.vocabulary);
     text.max_positions = own.model.positions;
     text.type_vocabulary = own.model.segment_types;
 }
@@ -296,8 +313,13 @@ void round_steps(train::TrainingSettings& training) {
 
 }  // namespace
 
+std::int64_t micro_batch_unit(std::int64_t stages) {
+    return stages == 1 ? 1 : 2 * stages;
+}
+
 void fill_pretraining(Resolution& run) {
     drop_empty_texts(run);
+    if (run.values.flag("evaluate")) take_recorded_run(run, posix_files());
 }
 
 void adjust_pretraining(Resolution& run) {

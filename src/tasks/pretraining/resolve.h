@@ -1,10 +1,16 @@
 // The steps from the values of pretraining's options to its settings.
 #pragma once
 
+#include <cstdint>
+
 #include "cnntrain/config/task_options.h"
 #include "tasks/pretraining/options.h"
 
 namespace cnntrain::tasks {
+
+/// A weight update has a multiple of this many micro-batches with so many stages, whatever the schedule: the original
+/// programs have it so.
+std::int64_t micro_batch_unit(std::int64_t stages);
 
 void fill_pretraining(Resolution& run);
 void adjust_pretraining(Resolution& run);

@@ -1,5 +1,8 @@
 #include "tasks/pretraining/row.h"
 
+#include <filesystem>
+#include <system_error>
+
 #include "cnntrain/nn/bert.h"
 #include "tasks/pretraining/config_file.h"
 #include "tasks/pretraining/resolve.h"
@@ -27,6 +30,37 @@ std::vector<std::string> functions(const config::Settings& settings) {
     return nn::bert_functions(pretraining_settings(settings).model);
 }
 
+std::string evaluation_line(const std::string& checkpoint) {
+    std::error_code failed;
+    const bool is_run = std::filesystem::is_directory(checkpoint, failed);
+    return "cnntrain pretrain --evaluate " + std::string(is_run ? "--restore-dir " : "--init-checkpoint ") +
+           checkpoint + " --valid-file FILES";
+}
+
+/// The tokens of each stage, and devices where the line has some: stages that share the table of words have the same.
+std::string written_stages(const config::Settings& settings, const std::vector<std::string>& splits) {
+    std::vector<std::string> stages(1);
+    std::vector<std::size_t> devices(1);
+    for (const std::string& function : functions(settings)) {
+        if (stages.size() <= splits.size() && splits[stages.size() - 1] == function) {
+            devices.push_back(stages.size());
+            stages.emplace_back();
+        }
+        const std::string token = function.substr(0, nn::kWordsToken.size());
+        if (token == nn::kMaskedWordsToken) devices.back() = devices.front();
+        stages.back() += (stages.back().empty() ? "\"" : ",\"") + token + '"';
+    }
+    std::string text;
+    for (const std::string& stage : stages)
+        text += (text.empty() ? "[" : ",[") + stage + "]";
+    text = "--pipeline-stages '[" + text + "]'";
+    if (settings.training.device_mapping.empty()) return text;
+    text += " --device-mapping";
+    for (const std::size_t device : devices)
+        text += " " + std::to_string(device);
+    return text;
+}
+
 }  // namespace
 
 train::TaskRow pretraining_row(Command command) {
@@ -47,6 +81,9 @@ train::TaskRow pretraining_row(Command command) {
                     .not_resumed = {"global_batch_size"}},
         .make = make,
         .functions = functions,
+        .evaluation_line = evaluation_line,
+        .scopes = nn::bert_scopes,
+        .pipeline = train::PipelineOptions{.stages = written_stages, .micro_batch_unit = micro_batch_unit},
     };
 }
 

@@ -20,7 +20,8 @@
 #include "cnntrain/train/stages.h"
 #include "cnntrain/train/texts.h"
 #include "cnntrain/train/weight_update.h"
-#include "tasks/bert/numbered_tokens.h"
+#include "tasks/bert/reports.h"
+#include "tasks/bert/samples.h"
 
 namespace cnntrain::tasks {
 
@@ -30,32 +31,6 @@ namespace {
 std::int64_t first_step(std::int64_t updates, std::int64_t device_iterations) {
     return std::max<std::int64_t>(0, updates - device_iterations);
 }
-
-/// An opened data set, whose sequences all say where their tokens stand.
-class Sequences final : public Samples {
-public:
-    Sequences(std::shared_ptr<const data::Dataset> dataset, data::Split split, std::uint64_t seed)
-        : dataset_(with_numbered_tokens(std::move(dataset))), split_(split), seed_(seed) {}
-
-    std::int64_t count() const override { return dataset_->size(); }
-    std::vector<data::Field> fields(std::int64_t micro_batch) const override {
-        return data::batch_fields(dataset_->fields(), completed({.micro_batch = micro_batch}));
-    }
-    std::unique_ptr<data::Stream> stream(const data::LoaderSettings& settings) const override {
-        return std::make_unique<data::Loader>(dataset_, completed(settings));
-    }
-
-private:
-    data::LoaderSettings completed(data::LoaderSettings settings) const {
-        settings.feed = split_ == data::Split::train ? data::Feed::training : data::Feed::passes;
-        settings.seed = seed_;
-        return settings;
-    }
-
-    std::shared_ptr<const data::Dataset> dataset_;
-    data::Split split_;
-    std::uint64_t seed_;
-};
 
 constexpr std::string_view kLossScaling = "loss_scaling";
 
@@ -116,12 +91,19 @@ Pretraining::Pretraining(const config::ParseResult& arguments, const backend::Ba
     columns_.planned.push_back({std::string(kLossScaling), [how, at_once](std::int64_t updates) {
                                     return optim::loss_scaling_at(how, first_step(updates, at_once));
                                 }});
+    columns_.position = [this](const metrics::TrainingRow& row) { return position(row); };
     columns_.curves.every_host_step = true;
     columns_.curves.compile_time = "poplar/compile_time";  // the name by which the curve is known
     columns_.curves.planned.push_back(
         {"samples", [batch = train::batch_plan(settings()), at_once](std::int64_t updates) {
              return static_cast<double>(first_step(updates, at_once) * batch.global_batch());
          }});
+}
+
+/// Steps are numbered from 0, and a row is that of the first step of its host call.
+metrics::Position Pretraining::position(const metrics::TrainingRow& row) const {
+    const std::int64_t step = first_step(row.iteration, settings().training.device_iterations);
+    return {step, steps_per_epoch_ > 0 ? static_cast<double>(step) / steps_per_epoch_ : row.epoch};
 }
 
 std::string Pretraining::loss() const {
@@ -135,13 +117,12 @@ std::string Pretraining::printed(const metrics::TrainingRow& row) const {
         if (column >= row.results.size()) return none;
         return own().synthetic ? 0 : row.results[column].batch;
     };
-    const std::int64_t step = first_step(row.iteration, settings().training.device_iterations);
-    const double epoch = steps_per_epoch_ > 0 ? static_cast<double>(step) / steps_per_epoch_ : row.epoch;
+    const metrics::Position at = position(row);
     return formatted(
         "step: %6lld, epoch: %6.2f, lr: %6.7f, mlm_loss: %6.3f, nsp_loss: %6.3f,        mlm_acc: %6.5f %%, "
         "nsp_acc: %6.5f %%, throughput: %6.2f samples/sec, time: %8.6f, total_time: %8.1f",
-        static_cast<long long>(step), epoch, row.lr, result(0), result(1), result(2), result(3), row.samples_per_second,
-        row.it_time, row.total_time);
+        static_cast<long long>(at.step), at.epoch, row.lr, result(0), result(1), result(2), result(3),
+        row.samples_per_second, row.it_time, row.total_time);
 }
 
 std::string Pretraining::printed(const metrics::ValidationRow& row) const {
@@ -160,16 +141,18 @@ std::string Pretraining::printed(const metrics::InferenceRow& row) const {
 TaskDescription Pretraining::description() const {
     const nn::BertSettings& model = own().model;
     std::ostringstream head;
-    head << "BERT pretraining\n " << model.layers << " layers, " << model.hidden << " wide, " << model.heads
-         << " attention heads, vocabulary of " << model.vocabulary << '\n';
+    head << "BERT pretraining\n" << bert_sizes(model) << '\n';
     head << " Sequences of " << own().text.sequence_length << " tokens, at most " << own().text.max_predictions
          << " masked; mask " << (own().text.static_mask ? "static" : "by position") << '\n';
     TaskDescription result;
-    result.model = "bert" + std::to_string(model.layers) + "x" + std::to_string(model.hidden);
-    result.title = "BERT of " + std::to_string(model.layers) + " layers";
+    result.model = bert_name(model);
+    result.title = bert_title(model);
     result.details = std::to_string(model.hidden) + " wide";
     result.update = "step";
+    result.dated_log = true;
     result.identity = {{"model", result.model}, {"data set", "text"}};
+    result.work = bert_work(model, own().text.sequence_length);
+    result.work["masked tokens"] = std::to_string(own().text.max_predictions);
     result.summary_head = head.str();
     if (settings().training.iterations) result.summary_training = training_summary();
     result.arithmetic = train::arithmetic(settings().device, backend_);
@@ -220,7 +203,7 @@ std::unique_ptr<Samples> Pretraining::open(data::Split split) const {
     const int threads = train::core_budget(settings().run).input_threads;
     // Held-out sequences that are generated are others than those of the training.
     const std::uint64_t seed = seed_ + (split == data::Split::validation ? 1 : 0);
-    return std::make_unique<Sequences>(data::open_pretraining(text(split), seed, threads), split, seed_);
+    return bert_samples(data::open_pretraining(text(split), seed, threads), split, seed_);
 }
 
 bool Pretraining::has_real_data() const {
@@ -264,8 +247,7 @@ schedule::RunPlan Pretraining::plan(std::int64_t samples) const {
 }
 
 std::function<double(std::int64_t)> Pretraining::learning_rate(const schedule::RunPlan& plan) const {
-    const optim::StepRate rate(own().learning_rate, plan.iterations);
-    return [rate](std::int64_t step) { return rate.at(step); };
+    return bert_learning_rate(own(), plan);
 }
 
 std::int64_t Pretraining::checkpoint_lag() const {
@@ -321,30 +303,14 @@ std::vector<Topic> Pretraining::dry_run_topics(config::Command /*command*/) cons
     return topics;
 }
 
-/// The rates of the first step, the quarters and the last.
 std::vector<Topic> Pretraining::rate_topics(const schedule::RunPlan& plan) const {
-    std::vector<Topic> topics = {{"Optimiser", train::optimiser_text(settings().optimiser)}};
-    if (plan.iterations == 0) return topics;
-    const auto rate = learning_rate(plan);
-    topics.push_back({"Learning rate", config::to_string(arguments_.at("lr_schedule").value) + ", base " +
-                                           train::text(own().learning_rate.base) + ", warm-up " +
-                                           train::text(own().learning_rate.warmup)});
-    std::string values;
-    std::int64_t last = -1;
-    for (const int quarter : {0, 1, 2, 3, 4}) {
-        const std::int64_t at = std::min(plan.iterations - 1, plan.iterations * quarter / 4);
-        const std::int64_t step = plan.host_step(at).lr_iteration;
-        if (std::exchange(last, step) == step) continue;  // a run of few steps
-        values += (values.empty() ? "" : ", ") + train::short_text(rate(step)) + " at " + std::to_string(step);
-    }
-    topics.push_back({"Rates", values});
-    return topics;
+    return bert_rate_topics(arguments_, plan);
 }
 
 std::vector<data::Field> Pretraining::fields_of_generated(std::int64_t samples) const {
     data::PretrainingSettings generated = text(data::Split::train);
     generated.generated = true;
-    return Sequences(data::open_pretraining(generated, seed_, 1), data::Split::train, seed_).fields(samples);
+    return bert_samples(data::open_pretraining(generated, seed_, 1), data::Split::train, seed_)->fields(samples);
 }
 
 }  // namespace cnntrain::tasks

@@ -60,6 +60,7 @@ private:
     const PretrainingSettings& own() const { return pretraining_settings(settings()); }
     /// Of a run that has a number of steps.
     std::string training_summary() const;
+    metrics::Position position(const metrics::TrainingRow& row) const;
     data::PretrainingSettings text(data::Split split) const;
     nn::BertRequest request(const std::vector<data::Field>& fields) const;
     /// Why there are no files to read; "" when there are, or none is needed.

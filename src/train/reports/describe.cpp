@@ -47,7 +47,7 @@ std::string absolute(const std::string& path) {
     return std::filesystem::absolute(path).lexically_normal().string();
 }
 
-/// Of patterns that are separated by commas; a home folder (~) is one already.
+/// Makes each comma-separated pattern absolute; a path that starts with ~ counts as absolute.
 std::string absolute_patterns(const std::string& patterns) {
     std::istringstream parts(patterns);
     std::string result;
@@ -117,7 +117,7 @@ std::map<std::string, config::Value> derived_arguments(const config::ParseResult
                                                        std::optional<std::int64_t> validation_samples) {
     const Settings& settings = arguments.settings;
     const std::int64_t batch = batch_plan(settings).global_batch();
-    const bool unscales_gradient = optim::unscales_gradient(settings.optimiser.kind);
+    const bool unscales_gradient = optim::unscales_gradient(settings.optimiser.rule);
     const auto optional_text = [](const std::string& value) -> config::Value {
         if (value.empty()) return std::monostate{};
         return value;

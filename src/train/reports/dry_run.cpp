@@ -8,14 +8,19 @@
 #include <vector>
 
 #include "cnntrain/base/format.h"
+#include "cnntrain/base/io.h"
+#include "cnntrain/base/listed.h"
+#include "cnntrain/checkpoint/folder.h"
 #include "cnntrain/schedule/pipeline.h"
 #include "cnntrain/schedule/run_plan.h"
 #include "cnntrain/train/backends.h"
 #include "cnntrain/train/compile_request.h"
 #include "cnntrain/train/stages.h"
 #include "cnntrain/train/texts.h"
+#include "cnntrain/train/weight_update.h"
 #include "train/reports/describe.h"
 #include "train/runs/compiled_model.h"
+#include "train/runs/weights.h"
 
 namespace cnntrain::train {
 
@@ -76,7 +81,30 @@ private:
         line("Checkpoints", checkpoint_count_ == 0 ? none : "after " + update_name_ + "s " + checkpoints(plan));
         line("Validation", validates() ? "of each of them, " + passes() : none);
         if (settings_.main.restore_path) line("Resumes", "the latest checkpoint in " + *settings_.main.restore_path);
-        if (training.init_path) line("Initial weights", *training.init_path);
+        if (!training.init_path) return;
+        const bool begins_anew = !settings_.main.restore_path;
+        line("Initial weights", begins_anew ? initial_weights(*training.init_path) : *training.init_path);
+    }
+
+    /// Reads them as the run would. Errors are the run's.
+    std::string initial_weights(const std::string& given) const {
+        const FileSystem& files = posix_files();
+        const std::string path =
+            checkpoint::find_checkpoint(files, arguments_.flag_of_shared("--init-path"), given).path;
+        const graph::Graph graph = task_.training_graph(task_.fields_of_generated(placement_.samples));
+        checkpoint::Checkpoint read =
+            checkpoint::load(files, path, checkpoint::edited_if(settings_.checkpoint.trust_edited));
+        const CompletedWeights first =
+            completed(in_own_layout(std::move(read), graph, path), graph, task_.first_weights(), /*seed=*/0);
+        const bool with_state = task_.takes_over_optimiser() && holds_slots(graph, first.checkpoint);
+        if (with_state) {
+            checkpoint::match(variables(graph), first.checkpoint, path);
+        } else {
+            model_variables(graph, first.checkpoint, path);
+        }
+        const std::string state = with_state ? "with the optimiser's state" : state_left_out(graph, first.checkpoint);
+        return path + (state.empty() ? "" : "; " + state) +
+               (first.drawn.empty() ? "" : "; drawn anew: " + joined(first.drawn));
     }
 
     std::string checkpoints(const schedule::RunPlan& plan) const {
@@ -183,9 +211,9 @@ private:
     const Task& task_;
     const config::ParseResult& arguments_;
     const Settings& settings_;
-    std::string update_name_;                // of a weight update
-    schedule::Placement placement_;          // of a training
-    std::optional<schedule::RunPlan> plan_;  // likewise
+    std::string update_name_;                // name of a weight update
+    schedule::Placement placement_;          // for training
+    std::optional<schedule::RunPlan> plan_;  // for training
     std::int64_t checkpoint_count_ = 0;
     std::ostringstream out_;
 };

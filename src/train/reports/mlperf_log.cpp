@@ -16,7 +16,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// A place in this program's source; std::source_location is not known to all tools that read this file.
+/// A position in this program's source. Not all tools that read this file support std::source_location.
 struct Where {
     std::string_view file;
     unsigned line = 0;
@@ -33,19 +33,19 @@ std::int64_t milliseconds_now() {
     return std::chrono::duration_cast<std::chrono::milliseconds>(since_epoch).count();
 }
 
-/// From the source folder on.
+/// The part of the path from the source folder on.
 std::string short_file(std::string_view path) {
     const std::size_t at = path.rfind("src/");
     return std::string(at == std::string_view::npos ? path : path.substr(at));
 }
 
-/// A whole number as one.
+/// Writes whole numbers as integers.
 Json number(double value) {
     if (value == std::floor(value) && std::abs(value) < 1e15) return static_cast<std::int64_t>(value);
     return value;
 }
 
-/// "all/stage0/conv0/weight" -> "conv0_weight".
+/// "all/stage0/conv0/weight" becomes "conv0_weight".
 std::string tensor_name(const std::string& variable) {
     constexpr std::string_view kStem = "stage0_";
     std::string name = variable.substr(variable.find('/') + 1);
@@ -73,7 +73,7 @@ double value_of(const metrics::Record& row, const std::string& column) {
 
 }  // namespace
 
-/// Writes the lines.
+/// Writes the log lines.
 class MlperfLog::Events {
 public:
     Events(std::string name, std::string path, FileSystem& files, metrics::Observer& console)
@@ -136,8 +136,8 @@ void MlperfLog::training_planned(const metrics::TrainingSize& size) {
 
 void MlperfLog::optimiser() {
     const optim::OptimiserSettings& settings = settings_.optimiser;
-    const bool lars = settings.kind == optim::Optimiser::lars;
-    const bool momentum = settings.kind == optim::Optimiser::momentum || settings.kind == optim::Optimiser::nesterov;
+    const bool lars = settings.rule == graph::UpdateRule::lars;
+    const bool momentum = settings.rule == graph::UpdateRule::momentum || settings.rule == graph::UpdateRule::nesterov;
     if (!lars && !momentum) return;
     const std::string prefix = lars ? "lars_opt_" : "sgd_opt_";
     const MlperfRate rate = benchmark_.rate(size_);

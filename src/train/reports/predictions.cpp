@@ -42,18 +42,24 @@ std::vector<ClassProbability> likeliest(const HostTensor& logits, std::int64_t r
     return all;
 }
 
-std::string prediction_header(std::int64_t count) {
-    std::string header = "image,label";
+std::string class_text(std::int64_t label, const std::vector<std::string>& names) {
+    if (names.empty()) return std::to_string(label);
+    return label < 0 ? "" : names.at(static_cast<std::size_t>(label));
+}
+
+std::string prediction_header(const std::string& unit, std::int64_t count) {
+    std::string header = unit + ",label";
     for (std::int64_t i = 1; i <= count; ++i) {
         header += ",class_" + std::to_string(i) + ",probability_" + std::to_string(i);
     }
     return header;
 }
 
-std::string prediction_row(const std::string& image, std::int64_t label, const std::vector<ClassProbability>& classes) {
-    std::string row = csv_field(image) + "," + std::to_string(label);
+std::string prediction_row(const std::string& sample, std::int64_t label, const std::vector<ClassProbability>& classes,
+                           const std::vector<std::string>& names) {
+    std::string row = csv_field(sample) + "," + csv_field(class_text(label, names));
     for (const ClassProbability& item : classes) {
-        row += "," + std::to_string(item.label) + "," + four_digits(item.probability);
+        row += "," + csv_field(class_text(item.label, names)) + "," + four_digits(item.probability);
     }
     return row;
 }

@@ -1,4 +1,4 @@
-// From logits to the likeliest classes.
+// Finds the most probable classes from logits.
 #pragma once
 
 #include <cstdint>
@@ -14,11 +14,15 @@ struct ClassProbability {
     double probability = 0;  // softmax of the logits
 };
 
-/// The likeliest classes of one row of logits[N,C], the best first; equal ones in the order of their labels. At most C.
+/// The `count` most probable classes of one row of logits[N,C], best first, ties by ascending label; at most C.
 std::vector<ClassProbability> likeliest(const HostTensor& logits, std::int64_t row, std::int64_t count);
 
-/// `image,label,class_1,probability_1,...`; no line end.
-std::string prediction_header(std::int64_t count);
-std::string prediction_row(const std::string& image, std::int64_t label, const std::vector<ClassProbability>& classes);
+/// The text of a class: its name if there are names, else its number. With names, an unknown label (below 0) is "".
+std::string class_text(std::int64_t label, const std::vector<std::string>& names);
+
+/// `<unit>,label,class_1,probability_1,...` without a line end.
+std::string prediction_header(const std::string& unit, std::int64_t count);
+std::string prediction_row(const std::string& sample, std::int64_t label, const std::vector<ClassProbability>& classes,
+                           const std::vector<std::string>& names);
 
 }  // namespace cnntrain::train

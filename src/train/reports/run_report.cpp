@@ -19,15 +19,24 @@ namespace {
 
 constexpr const char* kSummary = "summary_str";
 
-void add_local_reports(metrics::Observers& observers, std::unique_ptr<metrics::Console> console,
+metrics::LinePrefix line_prefix(const Task& task) {
+    return task.description().dated_log ? metrics::dated_prefix : nullptr;
+}
+
+std::unique_ptr<metrics::Console> console_of(const Task& task, const Host& host) {
+    return std::make_unique<metrics::Console>(*host.console, host.terminal_width, line_prefix(task));
+}
+
+/// Console, log.txt and the CSV files.
+void add_local_reports(metrics::Observers& observers, std::unique_ptr<metrics::Console> console, const Task& task,
                        const RunFolder& folder, const Host& host) {
     if (host.reports) observers.add(std::move(console));
     if (folder.logs.empty()) return;
-    observers.add(std::make_unique<metrics::LogFile>(*host.files, folder.logs));
+    observers.add(std::make_unique<metrics::LogFile>(*host.files, folder.logs, line_prefix(task)));
     observers.add(std::make_unique<metrics::CsvFiles>(*host.files, folder.logs));
 }
 
-/// `arguments_json` goes to Weights & Biases as the run's configuration.
+/// `arguments_json` becomes the run's configuration in Weights & Biases.
 void add_wandb(metrics::Observers& observers, const LoggingSettings& logging, const std::string& run_name,
                const std::string& arguments_json) {
     metrics::WandbSettings settings;
@@ -50,7 +59,7 @@ void add_tensorboard(metrics::Observers& observers, const RunFacts& facts, std::
     observers.add(std::make_unique<metrics::TensorBoard>(files, settings));
 }
 
-/// A training is alone in its folder; the others add to what is there.
+/// Training records its options as the only run in its folder; other runs add to existing files.
 void begin_records(const config::ParseResult& arguments, const std::string& folder, const std::string& json,
                    const Host& host) {
     if (arguments.settings.main.trains) {
@@ -60,39 +69,34 @@ void begin_records(const config::ParseResult& arguments, const std::string& fold
     }
 }
 
-/// report_run(), with an EstimatorLog where the host asks for one.
-metrics::Observers report_estimator(const config::ParseResult& arguments, const RunFolder& folder, const Host& host) {
+/// The local reports, with an EstimatorLog where the host asks for one.
+metrics::Observers report_estimator(const Task& task, const config::ParseResult& arguments, const RunFolder& folder,
+                                    const Host& host) {
     const config::Settings& settings = arguments.settings;
-    const bool asked = host.estimator && settings.main.restore_path && is_first(host);
-    if (!asked) return report_run(folder, host);
     metrics::Observers observers;
-    auto console = std::make_unique<metrics::Console>(*host.console, host.terminal_width);
-    observers.add(std::make_unique<EstimatorLog>(
-        host.estimator->weight_decay, checkpoint::find_checkpoints(*host.files, *settings.main.restore_path),
-        checkpoint::edited_if(settings.checkpoint.trust_edited), *host.files, *console));
-    add_local_reports(observers, std::move(console), folder, host);
+    auto console = console_of(task, host);
+    if (host.estimator && settings.main.restore_path && is_first(host)) {
+        observers.add(std::make_unique<EstimatorLog>(
+            host.estimator->weight_decay, checkpoint::find_checkpoints(*host.files, *settings.main.restore_path),
+            checkpoint::edited_if(settings.checkpoint.trust_edited), *host.files, *console));
+    }
+    add_local_reports(observers, std::move(console), task, folder, host);
     return observers;
 }
 
 }  // namespace
 
-metrics::Observers report_run(const RunFolder& folder, const Host& host) {
-    metrics::Observers observers;
-    add_local_reports(observers, std::make_unique<metrics::Console>(*host.console, host.terminal_width), folder, host);
-    return observers;
-}
-
 metrics::Observers report_training(const Task& task, const config::ParseResult& arguments, const RunFolder& folder,
                                    const Host& host) {
-    const bool logs_mlperf = arguments.settings.logging.mlperf && !folder.logs.empty() && is_first(host);
-    if (!logs_mlperf) return report_run(folder, host);
-    const std::optional<MlperfBenchmark> benchmark = task.description().mlperf;
-    if (!benchmark) throw Error(ErrorKind::unsupported, "--mlperf-logging: MLPerf has no benchmark of this kind");
     metrics::Observers observers;
-    auto console = std::make_unique<metrics::Console>(*host.console, host.terminal_width);
-    // First in the list: on the console, the events that come from a row stand before that row.
-    observers.add(std::make_unique<MlperfLog>(*benchmark, arguments, folder.logs, *host.files, *console));
-    add_local_reports(observers, std::move(console), folder, host);
+    auto console = console_of(task, host);
+    if (arguments.settings.logging.mlperf && !folder.logs.empty() && is_first(host)) {
+        const std::optional<MlperfBenchmark> benchmark = task.description().mlperf;
+        if (!benchmark) throw Error(ErrorKind::unsupported, "--mlperf-logging: MLPerf has no benchmark of this kind");
+        // First in the list, so that the events a row causes are printed before the row.
+        observers.add(std::make_unique<MlperfLog>(*benchmark, arguments, folder.logs, *host.files, *console));
+    }
+    add_local_reports(observers, std::move(console), task, folder, host);
     return observers;
 }
 
@@ -127,7 +131,7 @@ metrics::Observers report_evaluation(const Task& task, const backend::Backend& b
     introduction.derived = derived_arguments(arguments, description, introduction.facts, samples);
     introduction.summary = summary_block(arguments, description, introduction.facts, nullptr);
     introduction.io_bits = description.io_bits;
-    metrics::Observers observers = report_estimator(arguments, folder, host);
+    metrics::Observers observers = report_estimator(task, arguments, folder, host);
     introduce(observers, with_absolute_paths(arguments), std::move(introduction), host);
     return observers;
 }

@@ -1,4 +1,4 @@
-// Who reports a run, and what a run says about itself first.
+// The observers that report a run, and the introduction printed at its start.
 #pragma once
 
 #include <cstdint>
@@ -16,31 +16,29 @@
 
 namespace cnntrain::train {
 
-/// Console, log.txt and the CSV files.
-metrics::Observers report_run(const RunFolder& folder, const Host& host);
-
-/// The same and, with --mlperf-logging, MLPerf's log. Error(unsupported) for a task that MLPerf does not know.
+/// Console, log.txt, CSV files and, with --mlperf-logging, MLPerf's log. Error(unsupported) for a task without an MLPerf
+/// benchmark.
 metrics::Observers report_training(const Task& task, const config::ParseResult& arguments, const RunFolder& folder,
                                    const Host& host);
 
-/// What a run says about itself before it begins.
+/// The contents of a run's introduction.
 struct Introduction {
     RunFacts facts;
     std::vector<std::string> machine;  // lines
     std::string summary;
-    std::map<std::string, config::Value> derived;  // what arguments.json has beyond the options
+    std::map<std::string, config::Value> derived;  // keys of arguments.json that are not options
     std::size_t io_bits = 0;                       // TaskDescription::io_bits
-    std::optional<std::int64_t> resumed_at = {};   // iteration; empty: a new run
+    std::optional<std::int64_t> resumed_at = {};   // iteration at which it resumed; empty: a new run
 };
 
-/// Tells the observers, adds TensorBoard and Weights & Biases where the options ask for them, and writes the
-/// arguments.json of a run that begins. Error(unsupported) when --wandb cannot work here. The text of arguments.json is
-/// returned: a run that is resumed records it when it goes on.
+/// Prints the introduction, adds TensorBoard and Weights & Biases if the options ask for them, and writes the
+/// arguments.json of a new run. Throws Error(unsupported) if --wandb cannot work here. Returns the text of
+/// arguments.json, which a resumed run records later.
 std::string introduce(metrics::Observers& observers, const config::ParseResult& arguments, Introduction introduction,
                       const Host& host);
 
-/// report_run() of a run that trains nothing, introduced. `samples`: that it evaluates, or those of the data that it
-/// takes its requests from.
+/// Console, log.txt and CSV files of a run without training, with its introduction. `samples`: number of samples that are
+/// evaluated or available for requests.
 metrics::Observers report_evaluation(const Task& task, const backend::Backend& backend,
                                      const config::ParseResult& arguments, const RunFolder& folder,
                                      std::int64_t samples, const Host& host);

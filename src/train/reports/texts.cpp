@@ -26,16 +26,16 @@ std::string some_of(const std::vector<std::int64_t>& first, std::int64_t count, 
 namespace {
 
 std::string rule_text(const optim::OptimiserSettings& how) {
-    std::string name(config::name(how.kind));
-    switch (how.kind) {
-        case optim::Optimiser::sgd:
+    std::string name(config::name(how.rule));
+    switch (how.rule) {
+        case graph::UpdateRule::sgd:
             return name;
-        case optim::Optimiser::momentum:
-        case optim::Optimiser::nesterov:
-        case optim::Optimiser::rmsprop:
-        case optim::Optimiser::lars:
+        case graph::UpdateRule::momentum:
+        case graph::UpdateRule::nesterov:
+        case graph::UpdateRule::rmsprop:
+        case graph::UpdateRule::lars:
             return name + ", momentum " + text(how.momentum);
-        default:  // Adam's family
+        default:  // the Adam family
             return name + ", betas " + text(how.adam.beta1) + " and " + text(how.adam.beta2);
     }
 }

@@ -14,7 +14,7 @@ namespace cnntrain::train {
 namespace {
 
 struct Point {
-    double epoch = 0;  // to one decimal
+    double epoch = 0;  // rounded to one decimal
     std::string path;
 };
 
@@ -23,7 +23,7 @@ std::vector<Point> planned_checkpoints(const FileSystem& files, const std::strin
     std::vector<Point> points;
     for (const schedule::HostStep& step : plan.checkpoint_steps()) {
         const std::string path = checkpoint::checkpoint_path(folder, step.end());
-        if (files.exists(path)) points.push_back({std::nearbyint(step.epoch_after * 10) / 10, path});
+        if (exists(files, path)) points.push_back({std::nearbyint(step.epoch_after * 10) / 10, path});
     }
     return points;
 }
@@ -45,13 +45,13 @@ std::vector<AveragedCheckpoint> average_checkpoints(FileSystem& files, const std
         averages.push_back({name, checkpoint::average_path(folder, name)});
         const std::string& target = averages.back().path;
         if (checkpoint::is_average_of(files, paths, how.mode, target)) return;
-        drop_validation(files, folder, name);  // first: a process that is killed between the two makes both again
+        drop_validation(files, folder, name);  // first, so that a killed process redoes both
         checkpoint::average(files, paths, how, target);
     };
     for (const std::int64_t epochs : settings.mean_epochs) {
         std::vector<std::string> paths;
         for (const Point& point : points) {
-            // A tenth is not exact in binary.
+            // Allows for rounding: tenths are not exact in binary.
             const double before_end = points.back().epoch - point.epoch;
             if (before_end <= static_cast<double>(epochs) + 1e-6) paths.push_back(point.path);
         }

@@ -16,7 +16,7 @@ namespace cnntrain::train {
 
 namespace {
 
-constexpr std::string_view kKeyPrefix = "key.";  // in the file's metadata
+constexpr std::string_view kKeyPrefix = "key.";  // of keys in the file's metadata
 constexpr const char* kCheckpoint = "checkpoint";
 constexpr const char* kCheckpointPath = "checkpoint_path";
 
@@ -43,8 +43,8 @@ std::string without_suffix(std::string path) {
     return path;
 }
 
-/// How the file's key differs from the one that is needed; "" when it does not. Where a checkpoint lies counts only
-/// when it cannot be looked at any more.
+/// Describes the first difference between the file's key and the required one; "" if there is none. The checkpoint's
+/// path is compared only if the checkpoint cannot be read any more.
 std::string difference(const std::map<std::string, std::string>& found,
                        const std::map<std::string, std::string>& wanted) {
     for (const auto& [part, value] : wanted) {
@@ -68,7 +68,7 @@ WeightSource weight_source(const config::Settings& settings, const FileSystem& f
     try {
         found = checkpoint::find_checkpoints(files, path);
     } catch (const Error& error) {
-        if (error.kind() != ErrorKind::not_found || files.is_directory(path)) throw;
+        if (error.kind() != ErrorKind::not_found || is_directory(files, path)) throw;
         const std::string prefix = without_suffix(path);
         return {std::string(last_part(prefix)), path, false};
     }
@@ -112,7 +112,7 @@ std::map<std::string, std::string> compiled_model_key(const TaskDescription& tas
 
 std::optional<checkpoint::Checkpoint> read_compiled_model(const FileSystem& files, const std::string& path,
                                                           const std::map<std::string, std::string>& key) {
-    if (!files.exists(path)) return std::nullopt;
+    if (!exists(files, path)) return std::nullopt;
     std::string why;
     try {
         checkpoint::Checkpoint model = checkpoint::load(files, path);

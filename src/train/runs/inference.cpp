@@ -1,4 +1,4 @@
-// `cnntrain inference` without --iterations: the classes of what a task classifies.
+// `cnntrain inference` without --iterations: classifies samples.
 #include <algorithm>
 #include <cmath>
 #include <memory>
@@ -28,9 +28,9 @@ namespace cnntrain::train {
 
 namespace {
 
-constexpr std::int64_t kClasses = 5;  // shown for each image
+constexpr std::int64_t kClasses = 5;  // shown per sample
 
-/// Passes batches on and remembers the labels of the last one.
+/// Forwards batches and keeps the labels of the last one.
 class LabelTap final : public data::BatchSource {
 public:
     LabelTap(data::BatchSource& source, std::string_view field)
@@ -52,7 +52,7 @@ private:
     std::vector<std::int32_t> labels_;
 };
 
-/// Exactly one checkpoint, or random weights.
+/// Loads exactly one checkpoint, or random weights.
 std::string load_weights(backend::Executable& executable, const graph::Graph& graph, const config::Settings& settings,
                          const FileSystem& files, std::uint64_t seed) {
     if (!settings.main.restore_path) {
@@ -69,35 +69,39 @@ std::string load_weights(backend::Executable& executable, const graph::Graph& gr
 
 class Report {
 public:
-    Report(const RunFolder& folder, FileSystem& files, metrics::Observers& observers, const metrics::Unit& unit)
+    /// `names`: of the classes; empty: they have numbers only.
+    Report(const RunFolder& folder, FileSystem& files, metrics::Observers& observers, const metrics::Unit& unit,
+           std::vector<std::string> names)
         : path_(folder.logs.empty() ? "" : folder.logs + "/predictions.csv"),
           files_(files),
           observers_(observers),
-          unit_(unit) {}
+          unit_(unit),
+          names_(std::move(names)) {}
 
-    void add(const std::string& image, std::int64_t label, const std::vector<ClassProbability>& classes, bool shown) {
+    void add(const std::string& sample, std::int64_t label, const std::vector<ClassProbability>& classes, bool shown) {
         const auto is_label = [&](const ClassProbability& item) { return item.label == label; };
         top1_ += label == classes.front().label ? 1 : 0;
         top5_ += std::any_of(classes.begin(), classes.end(), is_label) ? 1 : 0;
         labelled_ += label >= 0 ? 1 : 0;
-        ++images_;
-        if (csv_.empty()) csv_ = prediction_header(static_cast<std::int64_t>(classes.size())) + "\r\n";
-        csv_ += prediction_row(image, label, classes) + "\r\n";
-        if (shown) observers_.line(line_of(image, classes));
+        ++samples_;
+        if (csv_.empty()) csv_ = prediction_header(unit_.one, static_cast<std::int64_t>(classes.size())) + "\r\n";
+        csv_ += prediction_row(sample, label, classes, names_) + "\r\n";
+        if (shown) observers_.line(line_of(sample, classes));
     }
 
     void leave_out() { ++left_out_; }
 
-    /// `classes`: of the network. With five or fewer, the right one is always among the five likeliest.
+    /// `classes`: number of classes of the network. With five or fewer, top-5 accuracy is always 100 % and is not
+    /// printed.
     void finish(const std::string& name, double seconds, std::int64_t classes) {
         if (left_out_ > 0) {
-            observers_.line(std::to_string(left_out_) + " of " + std::to_string(images_ + left_out_) + " " +
+            observers_.line(std::to_string(left_out_) + " of " + std::to_string(samples_ + left_out_) + " " +
                             unit_.many + " could not be decoded and are left out");
         }
-        if (images_ == 0) throw Error(ErrorKind::data, "no " + unit_.one + " could be decoded");
-        if (!path_.empty()) files_.write_text(path_, csv_);
-        const double count = static_cast<double>(images_);
-        observers_.line("Inference [" + name + "]: " + std::to_string(images_) + " " + unit_.many +
+        if (samples_ == 0) throw Error(ErrorKind::data, "no " + unit_.one + " could be decoded");
+        if (!path_.empty()) write_text(files_, path_, csv_);
+        const double count = static_cast<double>(samples_);
+        observers_.line("Inference [" + name + "]: " + std::to_string(samples_) + " " + unit_.many +
                         ", throughput: " + config::to_string(config::Value{count / seconds}) + " samples/sec");
         if (labelled_ > 0) {
             const std::string top5 = classes > kClasses ? ", top-5 accuracy: " + percent(top5_) + " %" : "";
@@ -107,10 +111,10 @@ public:
     }
 
 private:
-    static std::string line_of(const std::string& image, const std::vector<ClassProbability>& classes) {
-        std::string line = image + ":";
+    std::string line_of(const std::string& sample, const std::vector<ClassProbability>& classes) const {
+        std::string line = sample + ":";
         for (const ClassProbability& item : classes) {
-            line += " " + std::to_string(item.label) + " (" +
+            line += " " + class_text(item.label, names_) + " (" +
                     config::to_string(config::Value{rounded(item.probability)}) + ")";
         }
         return line;
@@ -129,18 +133,19 @@ private:
     FileSystem& files_;
     metrics::Observers& observers_;
     const metrics::Unit& unit_;
+    std::vector<std::string> names_;
     std::string csv_;
-    std::int64_t images_ = 0, left_out_ = 0, labelled_ = 0, top1_ = 0, top5_ = 0;
+    std::int64_t samples_ = 0, left_out_ = 0, labelled_ = 0, top1_ = 0, top5_ = 0;
 };
 
-/// They say nothing about classifying images; whoever gives them has forgotten --iterations.
+/// Refuses options that only apply to measurements; they indicate a forgotten --iterations.
 void refuse_measuring_options(const config::ParseResult& arguments) {
     for (const std::string flag : {"--num-inference-thread", "--force-recompile", "--tmp-execs", "--repeat"}) {
         std::string key = flag.substr(2);
         std::ranges::replace(key, '-', '_');
         if (arguments.at(key).source == config::Source::default_value) continue;
         throw Error(ErrorKind::usage, "inference: " + flag +
-                                          " is for measuring, which needs --iterations; without it every image is "
+                                          " is for measuring, which needs --iterations; without it every sample is "
                                           "classified once");
     }
 }
@@ -172,7 +177,7 @@ int run_inference(const TaskRow& task_row, const config::ParseResult& arguments,
     metrics::Observers observers =
         report_evaluation(task, *backend, arguments, folder, subjects.stream->samples(), host);
 
-    Report report(folder, *host.files, observers, task.columns().unit);
+    Report report(folder, *host.files, observers, task.columns().unit, task.class_names());
     LabelTap tap(*subjects.stream, classifier->label_field());
     const Stopwatch watch;
     const std::int64_t batch = subjects.stream->micro_batch();
@@ -188,9 +193,9 @@ int run_inference(const TaskRow& task_row, const config::ParseResult& arguments,
                 report.leave_out();
                 continue;
             }
-            const std::int64_t image = first + row;
+            const std::int64_t sample = first + row;
             const bool named = !subjects.names.empty();
-            report.add(named ? subjects.names.at(static_cast<std::size_t>(image)) : std::to_string(image), label,
+            report.add(named ? subjects.names.at(static_cast<std::size_t>(sample)) : std::to_string(sample), label,
                        likeliest(logits, row, kClasses), named);
         }
         if (host.stop_requested && host.stop_requested()) {

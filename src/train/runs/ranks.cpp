@@ -8,6 +8,7 @@
 #include "cnntrain/base/crc32c.h"
 #include "cnntrain/base/hash.h"
 #include "cnntrain/base/size_text.h"
+#include "cnntrain/train/machine.h"
 #include "train/reports/describe.h"
 
 namespace cnntrain::train {
@@ -73,12 +74,41 @@ void compare_errors(comm::Communicator& communicator, const std::optional<Error>
     try {
         words = communicator.all_gather(mine, work);
     } catch (const Error&) {
-        if (error) throw *error;  // it tells more than that another rank is gone
+        if (error) throw *error;  // more informative than the loss of another rank
         throw;
     }
     if (!error) return;
     if (std::ranges::count(words, mine) == communicator.size()) throw ErrorOfAll(*error);
     throw *error;
+}
+
+void agree_on_options(const config::ParseResult& arguments, const Host& host) {
+    comm::Communicator& all = *host.communicator;
+    if (all.size() == 1) return;
+    std::vector<comm::SharedSetting> settings = {
+        {"program", version_line()},
+        {"command", std::string(config::name(arguments.command))},
+        {"task", std::string(arguments.task->name)},
+    };
+    for (const config::ResolvedOption& entry : arguments.options)
+        settings.push_back({std::string(entry.option->flag), config::to_string(entry.value)});
+    const std::string differing = comm::differences(all, settings, "options");
+    if (differing.empty()) return;
+    throw ErrorOfAll(Error(ErrorKind::peers,
+                           "the processes of a run need the same program and the same options; these "
+                           "differ: " +
+                               differing + "; start all of them with the same line"));
+}
+
+void agree_on_data(const DataOrigin& origin, const backend::Arithmetic& arithmetic, const Host& host) {
+    comm::Communicator& all = *host.communicator;
+    if (all.size() == 1) return;
+    std::vector<comm::SharedSetting> settings = shared_settings(origin);
+    settings.push_back({"arithmetic (--compute-type)", std::string(name(arithmetic.type))});
+    const std::string differing = comm::differences(all, settings, "data of the run");
+    if (differing.empty()) return;
+    throw ErrorOfAll(Error(ErrorKind::peers,
+                           "the processes of a run need the same data and arithmetic; these differ: " + differing));
 }
 
 void share_variables(comm::Communicator& communicator, backend::Executable& executable, std::string_view what) {

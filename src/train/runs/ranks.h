@@ -1,4 +1,4 @@
-// What the processes of one run agree on: rank 0 reads and writes files, and tells the others what they need to know.
+// Coordination between the processes of a run: rank 0 reads and writes files and tells the others what they need.
 #pragma once
 
 #include <cstdint>
@@ -16,17 +16,18 @@
 #include "cnntrain/data/loader.h"
 #include "cnntrain/train/runs.h"
 #include "train/runs/resume.h"
+#include "train/runs/same_data.h"
 
 namespace cnntrain::train {
 
-/// Rank 0's text, on all ranks. `what`: for messages.
+/// Broadcasts rank 0's text to all ranks. `what`: for messages.
 std::string told(comm::Communicator& communicator, std::string text, std::string_view what);
 
-/// Every rank gives the error that it has met in `work`, or none, before it goes on: ErrorOfAll where all of them have
-/// the same one. A rank with another error throws that.
+/// Compares the errors (or none) that all ranks met in `work`. Throws ErrorOfAll if all ranks have the same error;
+/// otherwise each rank with an error throws its own.
 void compare_errors(comm::Communicator& communicator, const std::optional<Error>& error, std::string_view work);
 
-/// The result of `work`, which every rank does for itself, without a word to the others. Errors as compare_errors().
+/// Calls `work` on every rank and returns its result; `work` must not communicate. Errors as in compare_errors().
 template <typename Work> auto done_by_all(comm::Communicator& communicator, std::string_view what, Work&& work) {
     std::optional<decltype(work())> result;
     std::optional<Error> failure;
@@ -39,20 +40,27 @@ template <typename Work> auto done_by_all(comm::Communicator& communicator, std:
     return std::move(*result);
 }
 
-/// Rank 0's variables, on all ranks.
+/// ErrorOfAll(peers) unless all ranks run the same version, command and options; it names each option that differs.
+/// The first thing that the ranks of a run exchange: what follows may depend on every option.
+void agree_on_options(const config::ParseResult& arguments, const Host& host);
+
+/// ErrorOfAll(peers) unless all ranks have the same data and compute in the same type.
+void agree_on_data(const DataOrigin& origin, const backend::Arithmetic& arithmetic, const Host& host);
+
+/// Broadcasts rank 0's variables to all ranks.
 void share_variables(comm::Communicator& communicator, backend::Executable& executable, std::string_view what);
 
-/// Of names and bytes.
+/// Checksum of names and bytes.
 std::uint64_t checksum(const std::map<std::string, HostTensor>& tensors);
 
-/// Rank 0's start of the run on all ranks: seed, and the checkpoint from which the run goes on. On the others, `start`
-/// has their options. Error(peers) when options that change the numbers differ.
+/// Broadcasts rank 0's start of the run: its seed and the checkpoint to resume from. On the other ranks, `start` holds
+/// only their options. Throws Error(peers) if options that change numerical results differ.
 RunStart agreed_start(RunStart start, const Host& host);
 
-/// What is summed over the processes in each update, and how.
+/// A log line: what is summed over the processes in each update, and how.
 std::string exchange_line(const backend::CompileReport& report, const backend::CompileRequest& request);
 
-/// Each rank takes every size()-th micro-batch.
+/// Gives each rank every size()-th micro-batch.
 data::LoaderSettings for_rank(data::LoaderSettings loader, const comm::Communicator& communicator);
 
 }  // namespace cnntrain::train

@@ -35,7 +35,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// One stream for all threads.
+/// A stream that several threads share.
 class SharedStream {
 public:
     explicit SharedStream(data::Stream& stream) : stream_(stream) {}
@@ -51,13 +51,13 @@ private:
     std::mutex mutex_;
 };
 
-/// A batch that is fetched before the call that consumes it.
+/// Fetches a batch before the call that consumes it.
 class Request final : public data::BatchSource {
 public:
     explicit Request(SharedStream& stream) : stream_(stream) {}
 
     void fetch() {
-        batch_ = {};  // gives its memory back first
+        batch_ = {};  // releases the memory of the previous batch first
         batch_ = stream_.next();
     }
     std::vector<data::Field> fields() const override { return stream_.fields(); }
@@ -68,7 +68,7 @@ private:
     data::Batch batch_;
 };
 
-/// What a thread has seen.
+/// Results of one thread.
 struct Tally {
     std::vector<double> milliseconds;
     metrics::Sums sums;
@@ -77,7 +77,7 @@ struct Tally {
     std::exception_ptr error;
 };
 
-/// Shared by the threads of one measurement.
+/// State shared by the threads of one measurement.
 struct Round {
     explicit Round(std::int64_t threads) : ready(threads), start(1) {}
 
@@ -85,7 +85,7 @@ struct Round {
     std::latch start;
     std::atomic<bool> cancelled = false;
     std::atomic<std::int64_t> calls = 0;
-    std::atomic<std::int64_t> finished = 0;  // threads
+    std::atomic<std::int64_t> finished = 0;  // number of threads that have finished
 };
 
 void send_requests(backend::Executable& executable, SharedStream& stream, std::int64_t iterations, Round& round,
@@ -99,11 +99,11 @@ void send_requests(backend::Executable& executable, SharedStream& stream, std::i
         metrics::add(tally.sums, result.sums);
         tally.samples += result.samples;
     };
-    constexpr std::int64_t kMostReserved = 1 << 20;  // of a measurement that may never end
+    constexpr std::int64_t kMostReserved = 1 << 20;  // limit for measurements with very many iterations
     bool arrived = false;
     try {
         tally.milliseconds.reserve(static_cast<std::size_t>(std::min(iterations, kMostReserved)) + 1);
-        call();  // untimed: starts the thread's helpers and touches all memory
+        call();  // not timed: starts the thread's helpers and touches all memory
         tally.milliseconds.clear();
         tally.sums.clear();
         tally.samples = 0;
@@ -190,7 +190,7 @@ metrics::InferenceRow row_of(const Measured& measured, const Task& task, std::in
     return row;
 }
 
-/// The executables of all threads; the compute threads are divided among them, each has at least one.
+/// The executables of all threads. They divide the compute threads; each gets at least one.
 Executables compile(const backend::Backend& backend, const graph::Graph& graph, const config::Settings& settings,
                     const std::vector<data::Field>& fields, std::uint64_t seed) {
     backend::CompileRequest request = compile_request(graph, settings, fields, seed);
@@ -208,7 +208,7 @@ std::string random_tag() {
     return std::to_string(std::random_device{}());
 }
 
-/// Removes the file at the end.
+/// Removes the file when destroyed.
 class TemporaryFile {
 public:
     TemporaryFile(FileSystem& files, std::string path) : files_(files), path_(std::move(path)) {}
@@ -235,7 +235,7 @@ checkpoint::Checkpoint weights_of(const WeightSource& source, const graph::Graph
         model.tensors = initial_variables(graph, seed);
         return model;
     }
-    if (!source.there) checkpoint::find_checkpoints(files, source.path);  // throws, saying what is there
+    if (!source.there) checkpoint::find_checkpoints(files, source.path);  // throws and lists what exists
     checkpoint::Checkpoint checkpoint = checkpoint::load(files, source.path, edited);
     model.iteration = checkpoint.iteration;
     model.epoch = checkpoint.epoch;
@@ -243,7 +243,8 @@ checkpoint::Checkpoint weights_of(const WeightSource& source, const graph::Graph
     return model;
 }
 
-/// From the compiled model's file when it may be used; else from the checkpoint, and the file is written.
+/// Loads the weights from the compiled model if it can be used; otherwise from the checkpoint, and then writes the
+/// compiled model.
 checkpoint::Checkpoint compiled_weights(const Task& task, const config::Settings& settings, const graph::Graph& graph,
                                         std::string_view backend, const WeightSource& source, const std::string& path,
                                         metrics::Observers& observers, FileSystem& files, std::uint64_t seed) {
@@ -262,7 +263,7 @@ checkpoint::Checkpoint compiled_weights(const Task& task, const config::Settings
     return model;
 }
 
-/// A row with the columns that will be written.
+/// An example row with all columns that will be written.
 metrics::Record expected_row(const Task& task) {
     metrics::InferenceRow row;
     row.results.resize(task.columns().inference.size());
@@ -289,7 +290,7 @@ int measure_requests(const TaskRow& task_row, const config::ParseResult& argumen
     const WeightSource source = only_input ? WeightSource{} : weight_source(settings, files);
     const bool temporary = settings.main.temporary_executable;
     const std::string path = compiled_model_name(task, settings, source.name, temporary ? random_tag() : "");
-    if (!source.there && !files.exists(path)) checkpoint::find_checkpoints(files, source.path);  // throws
+    if (!source.there && !exists(files, path)) checkpoint::find_checkpoints(files, source.path);  // throws
 
     const RunFolder folder = results_folder(task, settings, host.command_line, files);
     metrics::Observers observers = report_evaluation(task, *backend, arguments, folder, data->count(), host);

@@ -6,8 +6,10 @@
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/folder_lock.h"
 #include "cnntrain/base/log.h"
+#include "cnntrain/checkpoint/class_names.h"
 #include "cnntrain/train/backends.h"
 #include "cnntrain/train/runs.h"
+#include "cnntrain/train/texts.h"
 #include "train/reports/describe.h"
 #include "train/runs/run_files.h"
 
@@ -16,16 +18,16 @@ namespace cnntrain::train {
 namespace {
 
 checkpoint::Found latest_checkpoint(const FileSystem& files, const std::string& flag, const std::string& folder) {
-    files.check_reachable(folder);
-    if (!files.is_directory(folder)) {
+    if (files.kind(folder) != FileKind::directory) {
         throw Error(ErrorKind::not_found, flag + " " + folder + ": no such folder; give the folder of the run");
     }
     const auto latest = checkpoint::latest(files, folder);
     if (latest) return *latest;
-    throw Error(ErrorKind::not_found,
-                flag + " " + folder +
-                    ": no ckpt-<iteration>.safetensors in it to resume from; a run that has saved none is started "
-                    "again by its own line");
+    const bool has_results = !results_in(files, folder).empty() && !holds_begun_run(files, folder);
+    throw Error(ErrorKind::not_found, flag + " " + folder +
+                                          ": no ckpt-<iteration>.safetensors in it to resume from; a run that has "
+                                          "saved none is begun anew by its own line with --logs-path " +
+                                          folder + (has_results ? " --overwrite" : ""));
 }
 
 std::optional<std::int64_t> recorded_seed(const checkpoint::Checkpoint& checkpoint) {
@@ -36,7 +38,7 @@ std::optional<std::int64_t> recorded_seed(const checkpoint::Checkpoint& checkpoi
     return seed;
 }
 
-/// Short enough to be typed again.
+/// A random seed, short enough to type.
 std::int64_t drawn_seed() {
     return static_cast<std::int64_t>(std::random_device{}() & 0x7fffffffU);
 }
@@ -48,7 +50,33 @@ config::ParseResult completed(const config::ParseResult& arguments, const std::o
     return with_seed(std::move(complete), recorded ? *recorded : drawn_seed());
 }
 
-/// A folder without a checkpoint is left without a lock's file, too.
+std::string instead_of(std::int64_t now, std::int64_t before) {
+    return std::to_string(now) + (now == before ? "" : " instead of " + std::to_string(before));
+}
+
+/// What other data make of the rest of the run.
+std::string changes_of_run(const RunStart& start, const DataOrigin& expected, const DataOrigin& found,
+                           const Task& task) {
+    if (!expected.training || !found.training || *expected.training == *found.training)
+        return "results of validations before and after cannot be compared";
+    // In this order: a task goes on to reckon with the plan that it was asked for last.
+    const schedule::RunPlan before = task.plan(expected.training->samples);
+    const schedule::RunPlan now = task.plan(found.training->samples);
+    const std::string updates = task.description().update + "s";
+    const std::int64_t done = start.resume->checkpoint.iteration;
+    std::string text = "an epoch has " + instead_of(now.images, before.images) + " samples (" +
+                       instead_of(now.iterations_per_epoch, before.iterations_per_epoch) + " " + updates +
+                       "), in another order; the run and its learning rates end after " +
+                       instead_of(now.iterations, before.iterations) + " " + updates;
+    const double epoch = now.epoch_at(done);
+    if (epoch != before.epoch_at(done)) {
+        text += "; the " + std::to_string(done) + " that are done are " + short_text(epoch) + " epochs instead of " +
+                short_text(before.epoch_at(done));
+    }
+    return text;
+}
+
+/// Locks the run's folder. Checks for a checkpoint first, so that no lock file is created in another folder.
 std::shared_ptr<FileLock> lock_run(const std::string& flag, const std::string& folder, const Host& host) {
     latest_checkpoint(*host.files, flag, folder);
     return lock_folder(*host.files, folder, host.command_line);
@@ -77,7 +105,7 @@ std::string init_flag(const config::ParseResult& arguments) {
 std::string how_to_continue(const RunFolder& folder, const config::ParseResult& arguments) {
     const std::string how = "continue with ";
     if (!arguments.settings.logging.no_logs) return how + "cnntrain restore --restore-path " + folder.checkpoints;
-    // There is no arguments.json.
+    // Without logs, the run has no arguments.json for `restore` to read.
     return how + "the same options and " + restore_flag(arguments) + " " + folder.checkpoints;
 }
 
@@ -96,7 +124,7 @@ RunStart restored_run_start(const TaskRow& task, const config::ParseResult& rest
 config::ParseResult restored_arguments(const TaskRow& task, const config::ParseResult& restore_line,
                                        const FileSystem& files) {
     const std::string folder = without_trailing_slashes(*restore_line.settings.main.restore_path);
-    return config::resume_from_arguments_json(task.options, files.read_text(folder + "/" + kArgumentsFile),
+    return config::resume_from_arguments_json(task.options, read_text(files, folder + "/" + kArgumentsFile),
                                               restore_line);
 }
 
@@ -105,11 +133,16 @@ std::uint64_t seed_of(const RunStart& start) {
 }
 
 std::map<std::string, std::string> run_metadata(const config::ParseResult& arguments,
-                                                const backend::Arithmetic& arithmetic) {
-    return {{kSeedKey, std::to_string(*arguments.settings.device.seed)},
-            {kArithmeticKey, std::string(name(arithmetic.type))},
-            {kFingerprintKey, config::numerics_fingerprint(arguments)},
-            {kThreadsKey, std::to_string(compute_threads(arguments.settings.run))}};
+                                                const backend::Arithmetic& arithmetic, const DataOrigin& origin,
+                                                const std::vector<std::string>& class_names) {
+    std::map<std::string, std::string> result = {
+        {kSeedKey, std::to_string(*arguments.settings.device.seed)},
+        {kArithmeticKey, std::string(name(arithmetic.type))},
+        {kFingerprintKey, config::numerics_fingerprint(arguments)},
+        {kDataKey, to_text(origin)},
+        {kThreadsKey, std::to_string(compute_threads(arguments.settings.run))}};
+    checkpoint::set_class_names(result, class_names);
+    return result;
 }
 
 std::string metadata(const checkpoint::Checkpoint& checkpoint, const char* key) {
@@ -117,12 +150,40 @@ std::string metadata(const checkpoint::Checkpoint& checkpoint, const char* key) 
     return found == checkpoint.metadata.end() ? "" : found->second;
 }
 
+void check_data(const RunStart& start, const DataOrigin& found, const Task& task, bool told) {
+    if (!start.resume) return;
+    const std::string& path = start.resume->found.path;
+    const std::string recorded = metadata(start.resume->checkpoint, kDataKey);
+    if (recorded.empty()) {
+        if (told)
+            log::info(path +
+                      " was written by an earlier version and does not say which data the run began with; that "
+                      "they are the same is not checked");
+        return;
+    }
+    DataOrigin expected;
+    try {
+        expected = origin_of(recorded);
+    } catch (const Error& error) {
+        throw error.within(path);
+    }
+    const std::string other = other_data(expected, found);
+    if (other.empty()) return;
+    const std::string changes = changes_of_run(start, expected, found, task);
+    if (!start.arguments.settings.main.accept_other_data) {
+        throw Error(ErrorKind::data,
+                    path + ": the run was on other data. " + other +
+                        ". Give it the data that it had, or go on with these by --accept-other-data: " + changes);
+    }
+    if (told) log::warning(path + ": the run goes on with other data. " + other + ". Now " + changes);
+}
+
 void warn_of_other_numbers(const ResumePoint& resume, const config::ParseResult& arguments) {
     const std::string fingerprint = metadata(resume.checkpoint, kFingerprintKey);
     if (!fingerprint.empty() && fingerprint != config::numerics_fingerprint(arguments)) {
         log::warning(resume.found.path +
                      " was written with other options: the run does not continue exactly as it would have; `restore` "
-                     "takes the options of the run itself");
+                     "without other options takes those of the run");
     }
     if (arguments.settings.run.thread_independent) return;
     const std::string threads = metadata(resume.checkpoint, kThreadsKey);

@@ -1,4 +1,4 @@
-// Where a run begins: anew, or at a checkpoint.
+// The start of a run: a new run, or one resumed from a checkpoint.
 #pragma once
 
 #include <cstdint>
@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "cnntrain/backend/backend.h"
 #include "cnntrain/base/io.h"
@@ -14,57 +15,64 @@
 #include "cnntrain/config/parse.h"
 #include "cnntrain/train/runs.h"
 #include "train/runs/run_folder.h"
+#include "train/runs/same_data.h"
 
 namespace cnntrain::train {
 
-// Keys of a checkpoint's metadata.
+// Keys of checkpoint metadata.
 inline constexpr const char* kSeedKey = "seed";
 inline constexpr const char* kSamplesKey = "samples";
 inline constexpr const char* kFingerprintKey = "arguments_fingerprint";
 inline constexpr const char* kThreadsKey = "compute_threads";
 inline constexpr const char* kMetersKey = "meters";
 inline constexpr const char* kArithmeticKey = "arithmetic";
+inline constexpr const char* kDataKey = "data";
 
-/// The checkpoint that a run continues from.
+/// The checkpoint from which a run resumes.
 struct ResumePoint {
     checkpoint::Found found;
     checkpoint::Checkpoint checkpoint;
 };
 
 struct RunStart {
-    config::ParseResult arguments;      // with a seed: given, or that of the run that is resumed, or drawn
+    config::ParseResult arguments;      // the seed is always set: as given, recorded in the resumed run, or drawn
     std::optional<ResumePoint> resume;  // empty: a new run
-    std::shared_ptr<FileLock> lock;     // of the folder of the run that is resumed
+    std::shared_ptr<FileLock> lock;     // lock of the resumed run's folder
 };
 
-/// The option that names the folder of the run to resume.
+/// The flag that names the folder of the run to resume.
 std::string restore_flag(const config::ParseResult& arguments);
-/// The option that names the checkpoint with whose weights a run begins.
+/// The flag that names the checkpoint with the initial weights.
 std::string init_flag(const config::ParseResult& arguments);
 
-/// What a user types to continue a run of these arguments that was stopped.
+/// Tells the user how to continue a stopped run with these arguments.
 std::string how_to_continue(const RunFolder& folder, const config::ParseResult& arguments);
 
-/// With --restore-path, at the latest checkpoint of that folder. Error(not_found) when there is none, Error(usage) when
-/// another process writes there.
+/// With --restore-path, starts at the latest checkpoint in that folder. Throws Error(not_found) if there is none,
+/// Error(usage) if another process writes to the folder.
 RunStart run_start(const config::ParseResult& arguments, const Host& host);
 
-/// The run that is recorded in the folder which the restore line names. Its options are read when no other process can
-/// change them any more.
+/// Starts the run recorded in the folder that `restore_line` names. Locks the folder before it reads the recorded
+/// options, so that no other process can change them.
 RunStart restored_run_start(const TaskRow& task, const config::ParseResult& restore_line, const Host& host);
 
 std::uint64_t seed_of(const RunStart& start);
 
-/// The metadata that all checkpoints of a run share.
+/// The metadata common to all checkpoints of a run.
 std::map<std::string, std::string> run_metadata(const config::ParseResult& arguments,
-                                                const backend::Arithmetic& arithmetic);
+                                                const backend::Arithmetic& arithmetic, const DataOrigin& origin,
+                                                const std::vector<std::string>& class_names);
 
-/// "" when the checkpoint has no such entry.
+/// "" if the checkpoint has no such entry.
 std::string metadata(const checkpoint::Checkpoint& checkpoint, const char* key);
 
-/// Warns when the checkpoint is one of a run that computed something else, or in another number of threads.
+/// Does nothing where a run begins anew. Error(data) when the checkpoint is one of a run on other data, unless they are
+/// accepted: then a warning says what becomes of the run. It and other notices are `told` by one process.
+void check_data(const RunStart& start, const DataOrigin& found, const Task& task, bool told);
+
+/// Warns if the checkpoint was written with options that change numerical results, or with another number of threads.
 void warn_of_other_numbers(const ResumePoint& resume, const config::ParseResult& arguments);
-/// Warns when the run was computed in another type so far: on a processor that is fastest in another one.
+/// Warns if the run has used another data type so far, as on a processor that is fastest in another one.
 void compare_arithmetic(const ResumePoint& resume, const backend::Arithmetic& arithmetic);
 
 }  // namespace cnntrain::train

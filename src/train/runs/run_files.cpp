@@ -29,13 +29,14 @@ bool is_number(std::string_view text) {
     return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
 }
 
-/// What stands between `begin` and `end` in `name`; empty when these do not frame it.
+/// The part of `name` between the prefix `begin` and the suffix `end`; empty if `name` does not have both.
 std::string_view framed(std::string_view name, std::string_view begin, std::string_view end) {
     if (!name.starts_with(begin) || !name.ends_with(end) || name.size() <= begin.size() + end.size()) return {};
     return name.substr(begin.size(), name.size() - begin.size() - end.size());
 }
 
-/// "weight_avg_N_5.safetensors", "weight_avg_exp_0.97.safetensors": not those that `average` was told to write.
+/// True for "weight_avg_N_5.safetensors" and "weight_avg_exp_0.97.safetensors", false for files that the user named for
+/// `average`.
 bool is_own_average(std::string_view name) {
     if (is_number(framed(name, "weight_avg_N_", checkpoint::kCheckpointSuffix))) return true;
     const std::string_view decay = framed(name, "weight_avg_exp_", checkpoint::kCheckpointSuffix);
@@ -44,7 +45,7 @@ bool is_own_average(std::string_view name) {
     return !decay.empty() && error == std::errc{} && end == decay.data() + decay.size();
 }
 
-/// arguments.json itself is not among them.
+/// True for record files of a run, except arguments.json itself.
 bool is_own_record(std::string_view name) {
     const std::string_view mlperf_seed = framed(name, "result_", ".txt");
     return name == "log.txt" || name == kArgumentsBeside || is_number(framed(name, "arguments.", ".json")) ||
@@ -52,7 +53,7 @@ bool is_own_record(std::string_view name) {
 }
 
 std::vector<std::string> names_in(const FileSystem& files, const std::string& folder) {
-    return files.is_directory(folder) ? files.list(folder) : std::vector<std::string>();
+    return is_directory(files, folder) ? files.list(folder) : std::vector<std::string>();
 }
 
 std::vector<std::string> own_averages(const FileSystem& files, const std::string& folder) {
@@ -64,12 +65,12 @@ std::vector<std::string> own_averages(const FileSystem& files, const std::string
 }
 
 bool is_arguments_of_a_run(const FileSystem& files, const std::string& path) {
-    if (!files.exists(path)) return false;
-    const json document = json::parse(files.read_text(path), nullptr, false);
+    if (!exists(files, path)) return false;
+    const json document = json::parse(read_text(files, path), nullptr, false);
     return document.is_object() && document.contains("checkpoint_path") && document.contains("model");
 }
 
-/// Are these the options of an arguments.json? Where a run is and was found again does not matter.
+/// True if arguments.json records these options. Ignores the location of the run, which may have been moved.
 bool same_options(const std::string& recorded, const std::string& options) {
     const json before = json::parse(recorded, nullptr, false);
     const json now = json::parse(options);
@@ -83,7 +84,12 @@ bool same_options(const std::string& recorded, const std::string& options) {
     return true;
 }
 
-/// Where the first column ends; a name that has a comma or a quote is quoted.
+/// Beside the head; half a row is none.
+bool has_rows(std::string_view table) {
+    return table.find('\n') != table.rfind('\n');
+}
+
+/// The end of the first column; a name with a comma or a quote is quoted.
 std::size_t end_of_first_column(std::string_view row) {
     bool quoted = false;
     for (std::size_t i = 0; i < row.size(); ++i) {
@@ -93,7 +99,7 @@ std::size_t end_of_first_column(std::string_view row) {
     return std::string_view::npos;
 }
 
-/// The second column of both tables; -1 for the header.
+/// The second column in both tables; -1 for the header.
 std::int64_t iteration_of_row(std::string_view row) {
     const std::size_t comma = end_of_first_column(row);
     std::int64_t iteration = -1;
@@ -102,10 +108,10 @@ std::int64_t iteration_of_row(std::string_view row) {
     return iteration;
 }
 
-/// The whole rows for which `keep` is true.
+/// Rewrites the file with those complete rows for which `keep` returns true.
 void filter_rows(FileSystem& files, const std::string& path, const std::function<bool(std::string_view)>& keep) {
-    if (!files.exists(path)) return;
-    const std::string text = files.read_text(path);
+    if (!exists(files, path)) return;
+    const std::string text = read_text(files, path);
     std::string kept;
     for (std::size_t begin = 0; begin < text.size();) {
         const std::size_t line_end = text.find('\n', begin);
@@ -114,7 +120,7 @@ void filter_rows(FileSystem& files, const std::string& path, const std::function
         if (keep(row)) kept += row;
         begin = line_end + 1;
     }
-    if (kept.size() != text.size()) files.write_text(path, kept);
+    if (kept.size() != text.size()) write_text(files, path, kept);
 }
 
 }  // namespace
@@ -124,14 +130,28 @@ std::vector<std::string> results_in(const FileSystem& files, const std::string& 
     for (const checkpoint::Found& found : checkpoint::numbered_checkpoints(files, folder))
         names.push_back(found.name + std::string(checkpoint::kCheckpointSuffix));
     for (const std::string_view table : kResultTables) {
-        if (files.exists(path_in(folder, table))) names.emplace_back(table);
+        if (exists(files, path_in(folder, table))) names.emplace_back(table);
     }
     std::ranges::copy(own_averages(files, folder), std::back_inserter(names));
     return names;
 }
 
+bool holds_begun_run(const FileSystem& files, const std::string& folder) {
+    if (!is_arguments_of_a_run(files, path_in(folder, kArgumentsFile))) return false;
+    const std::vector<std::string> names = results_in(files, folder);
+    return std::ranges::all_of(names, [&](const std::string& name) {
+        return std::ranges::find(kResultTables, name) != std::end(kResultTables) &&
+               !has_rows(read_text(files, path_in(folder, name)));
+    });
+}
+
+void remove_tables(FileSystem& files, const std::string& folder) {
+    for (const std::string_view table : kResultTables)
+        files.remove(path_in(folder, table));
+}
+
 bool holds_training(const FileSystem& files, const std::string& folder) {
-    return files.exists(path_in(folder, kTrainingTable)) || checkpoint::latest(files, folder);
+    return exists(files, path_in(folder, kTrainingTable)) || checkpoint::latest(files, folder);
 }
 
 void remove_run(FileSystem& files, const std::string& folder) {
@@ -146,29 +166,29 @@ void remove_run(FileSystem& files, const std::string& folder) {
     std::ranges::copy_if(names_in(files, folder), std::back_inserter(names), is_own_record);
     for (const std::string& name : names)
         files.remove(path_in(folder, name));
-    files.remove(arguments);  // the last one: a process that is killed on the way can be started again
+    files.remove(arguments);  // last, so that --overwrite works again if this process is killed before the end
 }
 
 void record_arguments(FileSystem& files, const std::string& folder, const std::string& json, const std::string& options,
                       bool resumed) {
     const std::string path = path_in(folder, kArgumentsFile);
-    if (files.exists(path)) {
-        const std::string before = files.read_text(path);
+    if (exists(files, path)) {
+        const std::string before = read_text(files, path);
         const bool same = same_options(before, options);
         if (same && resumed) return;
         int number = 1;
         const auto beside = [&] { return path_in(folder, "arguments." + std::to_string(number) + ".json"); };
-        while (files.exists(beside()) && files.read_text(beside()) != before)
+        while (exists(files, beside()) && read_text(files, beside()) != before)
             ++number;
-        if (!same && !files.exists(beside())) files.write_text(beside(), before);
+        if (!same && !exists(files, beside())) write_text(files, beside(), before);
     }
-    files.write_text(path, json);
+    write_text(files, path, json);
 }
 
 void add_arguments(FileSystem& files, const std::string& folder, const std::string& json) {
     std::string path = path_in(folder, kArgumentsFile);
-    if (files.exists(path)) path = path_in(folder, kArgumentsBeside);
-    files.write_text(path, json);
+    if (exists(files, path)) path = path_in(folder, kArgumentsBeside);
+    write_text(files, path, json);
 }
 
 void drop_rows_after(FileSystem& files, const std::string& folder, std::int64_t iteration) {

@@ -1,4 +1,4 @@
-// The files of a run's folder: what belongs to a run, its recorded options, and rows that do not belong to it any more.
+// Files in a run folder: which files belong to a run, recorded options, and removal of obsolete rows.
 #pragma once
 
 #include <cstdint>
@@ -11,38 +11,44 @@ namespace cnntrain::train {
 
 inline constexpr const char* kArgumentsFile = "arguments.json";
 
-/// Checkpoints, averages and tables that a run has left in the folder, by name: a new run must not mix its own with
-/// them.
+/// File names of checkpoints, averages and tables left by a run. A new run must not be mixed with them.
 std::vector<std::string> results_in(const FileSystem& files, const std::string& folder);
 
-/// Does a training write there, or has one? Rather than validations and inferences only.
+/// Was a run begun there that has left no checkpoint and no row of a table? It was killed before its first checkpoint,
+/// and nothing is lost when it is begun anew.
+bool holds_begun_run(const FileSystem& files, const std::string& folder);
+
+/// Removes what a begun run has left that another one would go on with: the heads of its tables.
+void remove_tables(FileSystem& files, const std::string& folder);
+
+/// True if a training run writes to the folder or has written to it; false for validations and inferences only.
 bool holds_training(const FileSystem& files, const std::string& folder);
 
-/// Removes every file that a run itself has named. Averages and other files that a user has named stay. Error(usage),
-/// and nothing is removed, when the folder has results but no arguments.json of a run.
+/// Removes every file that the run itself named; averages and other files that the user named are kept. If the folder
+/// has results but no arguments.json of a run, throws Error(usage) and removes nothing.
 void remove_run(FileSystem& files, const std::string& folder);
 
-/// Writes arguments.json. One that is there with other options is kept beside, as arguments.<n>.json, n from 1 on.
-/// `options` is the part of `json` that the user decides; when it is the same, a run that goes on (`resumed`) leaves
-/// the file alone.
+/// Writes arguments.json. An existing one with other options is kept as arguments.<n>.json, n counting from 1.
+/// `options` is the user-controlled part of `json`; if it is unchanged in a resumed run (`resumed`), the file stays as
+/// it is.
 void record_arguments(FileSystem& files, const std::string& folder, const std::string& json, const std::string& options,
                       bool resumed);
 
-/// Of a process that trains nothing: arguments.json, or arguments_restore.json beside an existing one.
+/// For runs without training: writes arguments.json, or arguments_restore.json if arguments.json exists.
 void add_arguments(FileSystem& files, const std::string& folder, const std::string& json);
 
-/// A run that was killed has logged past its last checkpoint, perhaps half a row: drops that from training.csv and
-/// validation.csv, so that the run that goes on writes it once.
+/// Removes rows after `iteration` and an incomplete last row from training.csv and validation.csv, left by a killed
+/// run, because the resumed run writes them again.
 void drop_rows_after(FileSystem& files, const std::string& folder, std::int64_t iteration);
 
-/// The row of a checkpoint or average that is made anew.
+/// Removes the row of a checkpoint or average that will be recomputed.
 void drop_validation(FileSystem& files, const std::string& folder, const std::string& name);
 
-/// Half a row at the end, by a process that was killed while it wrote.
+/// Removes an incomplete last row, left by a killed process.
 void drop_half_rows(FileSystem& files, const std::string& folder);
 
-/// The averages that --weight-avg-N and --weight-avg-exp have made, with their validation rows: the run goes on, and
-/// will have other last checkpoints.
+/// Removes the averages of --weight-avg-N and --weight-avg-exp and their validation rows, because a resumed run will
+/// have other last checkpoints.
 void drop_averages(FileSystem& files, const std::string& folder);
 
 }  // namespace cnntrain::train

@@ -7,6 +7,7 @@
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/folder_lock.h"
+#include "cnntrain/base/log.h"
 #include "cnntrain/base/path.h"
 #include "cnntrain/checkpoint/folder.h"
 #include "train/runs/run_files.h"
@@ -15,7 +16,7 @@ namespace cnntrain::train {
 
 namespace {
 
-/// Three characters that keep the names of equal runs apart.
+/// Three random characters that distinguish runs with equal settings.
 std::string random_tag() {
     constexpr std::string_view kAlphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
     std::random_device device;
@@ -39,7 +40,7 @@ void hold(RunFolder& folder, const std::string& command_line, FileSystem& files)
 
 void refuse_used_folder(const RunFolder& folder, const FileSystem& files) {
     const std::vector<std::string> results = results_in(files, folder.checkpoints);
-    if (results.empty()) return;
+    if (results.empty() || holds_begun_run(files, folder.checkpoints)) return;
     std::string there = results.front();
     if (results.size() > 1) there += " and " + std::to_string(results.size() - 1) + " more of its results";
     const auto latest = checkpoint::latest(files, folder.checkpoints);
@@ -50,12 +51,12 @@ void refuse_used_folder(const RunFolder& folder, const FileSystem& files) {
                                       "remove its files with --overwrite, or choose another --logs-path");
 }
 
-/// Comparable, whether they are there or not.
+/// A path in comparable form, whether or not it exists.
 std::filesystem::path normal(const std::string& path) {
     return std::filesystem::absolute(without_trailing_slashes(path)).lexically_normal();
 }
 
-/// Are the checkpoints that `restore_path` means in this folder, or in its sub-folder of averages?
+/// True if `restore_path` refers to checkpoints in this folder or in its subfolder of averages.
 bool is_of(const std::optional<std::string>& restore_path, const std::string& folder) {
     if (!restore_path) return false;
     const std::filesystem::path here = normal(folder);
@@ -75,7 +76,7 @@ RunFolder new_run_folder(const Task& task, const LoggingSettings& logging, const
         folder.checkpoints = in_folder(parent, folder.name);
         if (!no_logs && logging.logs_path) folder.checkpoints = *logging.logs_path;
         const bool named_by_user = !no_logs && logging.logs_path;
-        if (!named_by_user && files.exists(folder.checkpoints)) continue;
+        if (!named_by_user && exists(files, folder.checkpoints)) continue;
         if (!no_logs) folder.logs = folder.checkpoints;
         return folder;
     }
@@ -91,12 +92,16 @@ RunFolder resumed_run_folder(const LoggingSettings& logging, const std::string& 
 RunFolder begin_run_folder(const Task& task, const LoggingSettings& logging, const std::string& command_line,
                            FileSystem& files) {
     RunFolder folder = new_run_folder(task, logging, files);
-    // A run that is alive is told by its lock; into a folder that has never been locked, no lock's file is put in vain.
-    const bool locked_before = files.exists(in_folder(folder.checkpoints, kFolderLockName));
+    // A lock file shows that a run may be alive. Without one, refuse before locking, to create no lock file in vain.
+    const bool locked_before = exists(files, in_folder(folder.checkpoints, kFolderLockName));
     if (!logging.overwrite && !locked_before) refuse_used_folder(folder, files);
     hold(folder, command_line, files);
     if (logging.overwrite) remove_run(files, folder.checkpoints);
     refuse_used_folder(folder, files);
+    if (holds_begun_run(files, folder.checkpoints)) {
+        log::info(folder.checkpoints + ": the run that was begun here has saved no checkpoint; it is begun anew");
+        remove_tables(files, folder.checkpoints);
+    }
     return folder;
 }
 

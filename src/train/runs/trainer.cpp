@@ -36,16 +36,7 @@ Trainer::End Trainer::run() {
         const schedule::HostStep step = plan.host_step(iteration_);
         const double learning_rate = parts_.learning_rate(step.lr_iteration);
         run_host_step(step, learning_rate);
-        if (iteration_ == step.end()) {
-            parts_.meters.finish_host_step();
-            const metrics::HostStepFacts facts{iteration_, step.epoch_after, learning_rate, loop_watch_.seconds()};
-            if (task_.columns().curves.every_host_step)
-                observers_.curve_point(metrics::curve_point(parts_.meters.host_step_row(facts), task_.columns()));
-            if (step.log) observers_.row(reported(task_, parts_.meters.log_row(facts)));
-            if (step.checkpoint) save();
-            if (step.histograms) tell_distributions();
-            observers_.host_step_ended(iteration_);
-        }
+        if (iteration_ == step.end()) finish(step, learning_rate);
         if (stop_requested()) {
             if (parts_.last_saved != iteration_) save();
             observers_.line("Stopped by a signal after iteration " + std::to_string(iteration_) + " of " +
@@ -62,6 +53,19 @@ Trainer::End Trainer::run() {
     return End::finished;
 }
 
+void Trainer::finish(const schedule::HostStep& step, double learning_rate) {
+    if (step.ends_host_step) {
+        parts_.meters.finish_host_step();
+        const metrics::HostStepFacts facts{iteration_, step.epoch_after, learning_rate, loop_watch_.seconds()};
+        if (task_.columns().curves.every_host_step)
+            observers_.curve_point(metrics::curve_point(parts_.meters.host_step_row(facts), task_.columns()));
+        if (step.log) observers_.row(reported(task_, parts_.meters.log_row(facts)));
+    }
+    if (step.checkpoint) save();
+    if (step.histograms) tell_distributions();
+    observers_.host_step_ended(iteration_);
+}
+
 void Trainer::run_host_step(const schedule::HostStep& step, double learning_rate) {
     while (iteration_ < step.end()) {
         bool stopped = false;
@@ -73,7 +77,7 @@ void Trainer::run_host_step(const schedule::HostStep& step, double learning_rate
             watch = Stopwatch();
         };
         parts_.executable->train(*parts_.stream, next_updates(step, learning_rate), done);
-        if (stopped) return;  // the update has not happened; a resumed run does it from its first micro-batch
+        if (stopped) return;  // this update did not happen; a resumed run repeats it from its first micro-batch
         if (settings_.iterations_per_sync > 0 && iteration_ % settings_.iterations_per_sync == 0)
             share_variables(communicator_, *parts_.executable, "weights of a sync");
         if (stop_requested()) return;
@@ -139,7 +143,7 @@ void Trainer::tell_exchange() {
     observers_.line(text.str());
 }
 
-/// Of several processes all hold theirs at the same time, which parts of them must be gathered for.
+/// With several processes, all hold the full variables at once, because parts of them must be gathered.
 checkpoint::TensorSource Trainer::variables() const {
     if (communicator_.size() == 1) return variable_source(*parts_.executable);
     const auto held = std::make_shared<const std::map<std::string, HostTensor>>(stored_variables(*parts_.executable));
@@ -169,7 +173,7 @@ void Trainer::save() {
     if (settings_.count_nans) observers_.row(metrics::record(count_nans(iteration_, tensors)));
     files_.make_directories(folder_.checkpoints);
     checkpoint::save(files_, checkpoint::checkpoint_path(folder_.checkpoints, checkpoint_number(iteration_)),
-                     checkpoint, tensors);
+                     checkpoint, settings_.in_f32 ? in_f32(tensors) : tensors);
     parts_.last_saved = iteration_;
     checkpoint::retain(files_, folder_.checkpoints, settings_.keep_checkpoints);
     observers_.checkpoint_saved({iteration_,
@@ -180,9 +184,11 @@ void Trainer::save() {
 void Trainer::tell_distributions() {
     const checkpoint::TensorSource tensors = variables();
     if (!settings_.saves) return;
+    const metrics::Columns& columns = task_.columns();
+    const std::int64_t step = columns.position ? columns.position({.iteration = iteration_}).step : iteration_;
     for (const auto& [name, desc] : tensors.descs) {
         if (auto histogram = metrics::histogram_of(tensors.tensor(name)))
-            observers_.distribution({iteration_, name, std::move(*histogram)});
+            observers_.distribution({step, name, std::move(*histogram)});
     }
 }
 

@@ -1,4 +1,4 @@
-// The training loop: weight updates, log lines, checkpoints, stop.
+// The training loop: weight updates, log lines, checkpoints, stop requests.
 #pragma once
 
 #include <cstdint>
@@ -24,28 +24,29 @@
 
 namespace cnntrain::train {
 
-/// What a run trains with: all of it is there before the trainer is.
+/// The complete parts of a training run, made before the trainer.
 struct TrainingParts {
     schedule::RunPlan plan;
     std::function<double(std::int64_t)> learning_rate;  // by HostStep::lr_iteration
     std::function<double(std::int64_t)> loss_scaling;   // by HostStep::lr_iteration
-    std::unique_ptr<backend::Executable> executable;    // with the weights to begin with
-    std::unique_ptr<data::Stream> stream;               // from the first sample to train on
+    std::unique_ptr<backend::Executable> executable;    // loaded with the initial weights
+    std::unique_ptr<data::Stream> stream;               // starts at the first sample to train on
     metrics::Meters meters;
-    std::int64_t iteration = 0;                   // weight updates that earlier processes have done
-    std::optional<std::int64_t> last_saved = {};  // iteration of the run's newest checkpoint; empty: it has none
+    std::int64_t iteration = 0;                   // weight updates done by earlier processes
+    std::optional<std::int64_t> last_saved = {};  // iteration of the run's newest checkpoint; empty: none
 };
 
 struct TrainerSettings {
-    std::int64_t keep_checkpoints = 0;     // newest ones that are kept; 0: all
-    bool count_nans = false;               // in every checkpoint
-    bool stop_on_nan = true;               // Error(diverged) at a loss that is not finite
-    bool saves = true;                     // does this process write checkpoints?
-    std::int64_t iterations_per_sync = 0;  // between broadcasts of rank 0's variables; 0: never
+    std::int64_t keep_checkpoints = 0;     // number of newest checkpoints to keep; 0: all
+    bool in_f32 = false;                   // save 16-bit variables as f32
+    bool count_nans = false;               // count NaNs in every checkpoint
+    bool stop_on_nan = true;               // throw Error(diverged) if the loss is not finite
+    bool saves = true;                     // whether this process writes checkpoints
+    std::int64_t iterations_per_sync = 0;  // updates between broadcasts of rank 0's variables; 0: never
     std::int64_t checkpoint_lag = 0;       // Task::checkpoint_lag()
-    /// For the metadata of every checkpoint.
+    /// Stored in every checkpoint.
     std::map<std::string, std::string> metadata;
-    std::string how_to_continue = {};  // after a stop
+    std::string how_to_continue = {};  // message after a stop
 };
 
 class Trainer {
@@ -55,30 +56,31 @@ public:
     Trainer(const Task& task, TrainingParts parts, TrainerSettings settings, RunFolder folder, FileSystem& files,
             metrics::Observers& observers, std::function<bool()> stop_requested, comm::Communicator& communicator);
 
-    /// Writes a checkpoint of the present iteration.
+    /// Writes a checkpoint at the current iteration.
     void save();
 
-    /// To the end of the plan, or to the last whole update before a stop that was asked for; a checkpoint has been
-    /// written then.
+    /// Trains to the end of the plan, or to the last complete update before a requested stop; then a checkpoint has
+    /// been written.
     End run();
 
 private:
-    /// Runs up to the step's end, or to the last whole update before a stop that was asked for.
+    /// Trains to the end of the step, or to the last complete update before a requested stop.
+    void finish(const schedule::HostStep& step, double learning_rate);
     void run_host_step(const schedule::HostStep& step, double learning_rate);
-    /// The updates of the step that are still to be done, up to one after which something else happens.
+    /// The step's remaining updates, up to the next broadcast of the weights.
     std::span<const backend::StepScalars> next_updates(const schedule::HostStep& step, double learning_rate);
-    /// Counts an update that took so long and says what came of it.
+    /// Counts an update and reports its results. `seconds`: duration of the update.
     void finish_update(const backend::StepResult& result, double seconds, const schedule::HostStep& step,
                        double learning_rate);
     void check_loss(double loss, const schedule::HostStep& step, double learning_rate);
     std::string divergence(double loss, const schedule::HostStep& step, double learning_rate) const;
-    /// Several processes stop after the update in which one of them was asked to: all know of it then.
+    /// With several processes, a stop takes effect after an update in which all of them learn of it.
     bool stop_requested() const {
         return stop_agreed_ || (communicator_.size() == 1 && stop_requested_ && stop_requested_());
     }
-    /// In its name.
+    /// The number in the checkpoint's name.
     std::int64_t checkpoint_number(std::int64_t iteration) const;
-    /// As they are now, of all processes. Error(peers) when a process has others than the others.
+    /// The current variables of all processes. Error(peers) if they differ between processes.
     checkpoint::TensorSource variables() const;
     void tell_distributions();
     void tell_exchange();
@@ -92,10 +94,10 @@ private:
     std::function<bool()> stop_requested_;
     comm::Communicator& communicator_;
 
-    std::int64_t iteration_;                     // weight updates done
-    std::vector<backend::StepScalars> updates_;  // of a call
+    std::int64_t iteration_;                     // completed weight updates
+    std::vector<backend::StepScalars> updates_;  // of one call
     bool stop_agreed_ = false;
-    double exchange_seconds_ = 0, exposed_exchange_seconds_ = 0;  // of all updates of this process
+    double exchange_seconds_ = 0, exposed_exchange_seconds_ = 0;  // sum over this process's updates
     bool warned_of_nan_ = false;
     Stopwatch loop_watch_;
 };

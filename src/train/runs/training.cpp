@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "cnntrain/base/error.h"
+#include "cnntrain/base/listed.h"
 #include "cnntrain/metrics/csv_files.h"
 #include "cnntrain/optim/step_rate.h"
 #include "cnntrain/schedule/run_plan.h"
@@ -35,7 +36,7 @@ namespace cnntrain::train {
 
 namespace {
 
-/// What all steps of one training share.
+/// Shared by all steps of one training run.
 struct Run {
     const Task& task;
     const backend::Backend& backend;
@@ -51,10 +52,11 @@ struct Run {
 
 struct RunData {
     std::unique_ptr<Samples> training;
-    std::unique_ptr<Samples> validation;  // null: nothing is validated
+    std::unique_ptr<Samples> validation;  // null: no validation
     schedule::RunPlan plan;
     schedule::BatchPlan batch;
     schedule::Placement placement;
+    DataOrigin origin;
 };
 
 bool wants_checkpoints(const CheckpointSettings& settings) {
@@ -67,13 +69,16 @@ RunData open_data(const Task& task, const backend::Backend& backend, const confi
     data.plan = task.plan(data.training->count());
     data.batch = batch_plan(settings);
     data.placement = placement(settings, backend);
-    // Opened now, so that missing files are reported before the training and not after it.
+    // Opened before training, so that missing files are reported at once rather than after training.
     const bool validates = data.plan.validate && !settings.device.dataset_benchmark;
     if (validates) data.validation = task.open(data::Split::validation);
+    DataOrigin origin{data.training->origin(), {}};
+    if (data.validation) origin.validation = data.validation->origin();
+    data.origin = origin_of(to_text(origin));  // as a checkpoint gives it back
     return data;
 }
 
-/// Error(usage) when the run has already done more than it is planned to do.
+/// Throws Error(usage) if the resumed run has already passed the planned end.
 void refuse_shorter_run(const RunStart& start, const schedule::RunPlan& plan) {
     if (!start.resume || start.resume->checkpoint.iteration <= plan.iterations) return;
     throw Error(ErrorKind::usage, start.resume->found.path + ": the run has done " +
@@ -83,15 +88,15 @@ void refuse_shorter_run(const RunStart& start, const schedule::RunPlan& plan) {
                                       init_flag(start.arguments) + " " + start.resume->found.path);
 }
 
-/// The file of the checkpoint that a new run begins with: when it is not there, this is said before a run folder is
-/// made.
+/// Finds the file with the initial weights of a new run, so that a missing file is reported before a run folder is
+/// created.
 void find_first_weights(RunStart& start, const Host& host) {
     std::optional<std::string>& path = start.arguments.settings.training.init_path;
     if (start.resume || !path || !is_first(host)) return;
     path = checkpoint::find_checkpoint(*host.files, init_flag(start.arguments), *path).path;
 }
 
-/// Held by this process, and without the results of another run.
+/// The run folder, locked by this process and without results of another run.
 RunFolder own_folder(const Task& task, RunStart& start, const Host& host) {
     const config::Settings& settings = start.arguments.settings;
     if (start.resume) {
@@ -104,8 +109,8 @@ RunFolder own_folder(const Task& task, RunStart& start, const Host& host) {
     return begin_run_folder(task, settings.logging, host.command_line, *host.files);
 }
 
-/// Rank 0's; others write nothing, or where --log-all-instances and --ckpt-all-instances ask for it, into one of their
-/// own.
+/// On rank 0, the run's folder. Other ranks write nothing, or into folders of their own if --log-all-instances or
+/// --ckpt-all-instances is given.
 RunFolder run_folder(const Task& task, RunStart& start, const Host& host) {
     RunFolder folder;
     if (is_first(host)) folder = own_folder(task, start, host);
@@ -144,12 +149,13 @@ std::string introduce_training(Run& run, const RunData& data, const std::optiona
     return introduce(run.observers, run.arguments, std::move(introduction), run.host);
 }
 
-/// A run that goes on keeps what its checkpoint and its options stand for. `json`: its arguments.json from now on.
+/// Updates a resumed run's files: results that do not match its checkpoint or options are removed. `json`: the new
+/// arguments.json.
 void continue_records(Run& run, const std::string& json, std::int64_t iteration, const schedule::RunPlan& plan) {
     const std::string& folder = run.folder.checkpoints;
     drop_rows_after(run.files(), folder, iteration);
     if (iteration < plan.iterations) drop_averages(run.files(), folder);
-    const bool recorded = !run.folder.logs.empty() || run.files().exists(folder + "/" + kArgumentsFile);
+    const bool recorded = !run.folder.logs.empty() || exists(run.files(), folder + "/" + kArgumentsFile);
     if (recorded) record_arguments(run.files(), folder, json, config::arguments_json(run.arguments, {}), true);
 }
 
@@ -164,15 +170,26 @@ checkpoint::Edited edited_checkpoints(const Run& run) {
     return checkpoint::edited_if(run.settings().checkpoint.trust_edited);
 }
 
-/// Draws all weights; those of the checkpoint that a new run begins with replace the drawn ones.
+void tell_of_differences(Run& run, const CompletedWeights& first, const std::string& path) {
+    if (!first.drawn.empty())
+        run.observers.line("Drawn anew, because " + path + " does not have them: " + joined(first.drawn));
+    if (!first.left_out.empty())
+        run.observers.line("Not read from " + path +
+                           ", because the network does not have them: " + joined(first.left_out));
+}
+
+/// Draws all weights, then loads the checkpoint of initial weights over them, if one is given.
 void load_first_weights(Run& run, backend::Executable& executable, const graph::Graph& graph) {
     initialise(executable, graph, run.seed);
     initialise_masters(executable, graph, run.seed);
     run.observers.weights_initialised(parameter_names(graph));
-    if (!run.settings().training.init_path || !is_first(run.host)) return;  // the others get them from rank 0
+    if (!run.settings().training.init_path || !is_first(run.host)) return;  // other ranks receive them from rank 0
     const std::string& path = *run.settings().training.init_path;
-    const checkpoint::Checkpoint checkpoint =
-        in_own_layout(checkpoint::load(run.files(), path, edited_checkpoints(run)), graph, path);
+    const CompletedWeights first =
+        completed(in_own_layout(checkpoint::load(run.files(), path, edited_checkpoints(run)), graph, path), graph,
+                  run.task.first_weights(), run.seed);
+    tell_of_differences(run, first, path);
+    const checkpoint::Checkpoint& checkpoint = first.checkpoint;
     if (run.task.takes_over_optimiser() && holds_slots(graph, checkpoint)) {
         load_all(executable, graph, checkpoint, path);
         return;
@@ -196,7 +213,7 @@ metrics::Meters make_meters(const Run& run, const RunData& data, const std::opti
     return meters;
 }
 
-/// Compiles the training graph and loads the weights with which the run begins.
+/// Compiles the training graph and loads the run's initial weights.
 std::unique_ptr<backend::Executable> make_executable(Run& run, const std::vector<data::Field>& fields,
                                                      const RunData& data, const std::optional<ResumePoint>& resume) {
     run.observers.status("compilation_status", "in progress");
@@ -220,7 +237,7 @@ std::unique_ptr<backend::Executable> make_executable(Run& run, const std::vector
     return executable;
 }
 
-/// Takes the resume point, whose tensors are not needed any more.
+/// Consumes the resume point to release its tensors.
 TrainingParts make_parts(Run& run, const RunData& data, std::optional<ResumePoint> resume) {
     const std::vector<data::Field> fields = data.training->fields(data.placement.samples);
     auto executable = make_executable(run, fields, data, resume);
@@ -255,16 +272,17 @@ std::int64_t iterations_per_sync(const train::TrainingSettings& settings, const 
     return iterations > 0 ? std::max<std::int64_t>(1, std::llround(iterations)) : 0;
 }
 
-TrainerSettings trainer_settings(const Run& run, const schedule::RunPlan& plan) {
+TrainerSettings trainer_settings(const Run& run, const RunData& data) {
     const config::Settings& settings = run.settings();
     const bool saves = is_first(run.host) || (settings.checkpoint.all_instances && run.folder.lock != nullptr);
     return {settings.checkpoint.keep,
+            settings.checkpoint.in_f32,
             settings.device.analyse_nans,
             settings.run.stop_on_nan,
             saves,
-            iterations_per_sync(settings.training, plan),
+            iterations_per_sync(settings.training, data.plan),
             run.task.checkpoint_lag(),
-            run_metadata(run.arguments, run.task.description().arithmetic),
+            run_metadata(run.arguments, run.task.description().arithmetic, data.origin, run.task.class_names()),
             how_to_continue(run.folder, run.arguments)};
 }
 
@@ -282,8 +300,7 @@ struct Point {
     std::string path;
 };
 
-/// Those that the plan asks for and that have been kept (checkpoints of a stop on the way are not among them), and the
-/// averages.
+/// The planned checkpoints that still exist, and the averages. Checkpoints written at a stop are not included.
 std::vector<Point> validation_points(const Run& run, const schedule::RunPlan& plan,
                                      const std::vector<AveragedCheckpoint>& averages) {
     std::vector<Point> points;
@@ -295,7 +312,7 @@ std::vector<Point> validation_points(const Run& run, const schedule::RunPlan& pl
     };
     for (const schedule::HostStep& step : plan.checkpoint_steps()) {
         const std::string path = checkpoint::checkpoint_path(run.folder.checkpoints, step.end());
-        if (step.validate && run.files().exists(path))
+        if (step.validate && exists(run.files(), path))
             add(checkpoint::checkpoint_prefix("", step.end()).substr(1), path, step.end());
     }
     for (const AveragedCheckpoint& average : averages)
@@ -303,7 +320,7 @@ std::vector<Point> validation_points(const Run& run, const schedule::RunPlan& pl
     return points;
 }
 
-/// Those that have no row yet. Rank 0 knows; the others evaluate as many.
+/// The points without a validation row. Rank 0 decides; the others take its list.
 std::vector<Point> points_to_do(Run& run, std::vector<Point> points) {
     std::erase_if(points, [&](const Point& point) {
         const bool done =
@@ -321,7 +338,7 @@ std::vector<Point> points_to_do(Run& run, std::vector<Point> points) {
     return points;
 }
 
-/// False when a stop was asked for.
+/// Returns false if a stop was requested.
 bool validate_points(Run& run, const RunData& data, std::vector<Point> points) {
     points = points_to_do(run, std::move(points));
     if (points.empty()) return true;
@@ -344,7 +361,7 @@ bool validate_points(Run& run, const RunData& data, std::vector<Point> points) {
     return true;
 }
 
-/// While it lives, a stop waits until the work is saved.
+/// While an object of this class exists, a stop waits until the work is saved.
 class HeldExit {
 public:
     explicit HeldExit(const Host& host) : hold_(host.hold_exit) {
@@ -360,9 +377,9 @@ private:
     const std::function<void(bool)>& hold_;
 };
 
-/// The trainer is gone when this returns: its memory goes to the evaluation.
-Trainer::End train_parts(Run& run, TrainingParts parts, bool begins_anew, Stopwatch& loop_watch) {
-    TrainerSettings settings = trainer_settings(run, parts.plan);
+/// Destroys the trainer before it returns, to free its memory for the evaluation.
+Trainer::End train_parts(Run& run, const RunData& data, TrainingParts parts, bool begins_anew, Stopwatch& loop_watch) {
+    TrainerSettings settings = trainer_settings(run, data);
     Trainer trainer(run.task, std::move(parts), std::move(settings), run.folder, run.files(), run.observers,
                     run.host.stop_requested, *run.host.communicator);
     if (begins_anew && wants_checkpoints(run.settings().checkpoint)) trainer.save();
@@ -373,7 +390,7 @@ Trainer::End train_parts(Run& run, TrainingParts parts, bool begins_anew, Stopwa
 
 int train_and_validate(Run& run, const RunData& data, TrainingParts parts, bool begins_anew) {
     Stopwatch loop_watch;
-    if (train_parts(run, std::move(parts), begins_anew, loop_watch) == Trainer::End::stopped)
+    if (train_parts(run, data, std::move(parts), begins_anew, loop_watch) == Trainer::End::stopped)
         return kInterruptedExitCode;
     run.observers.training_finished();
     std::vector<Point> points;
@@ -384,7 +401,7 @@ int train_and_validate(Run& run, const RunData& data, TrainingParts parts, bool 
     return 0;
 }
 
-/// A row with the columns that will be written.
+/// An example row with all columns that will be written.
 metrics::Record expected_row(const Task& task) {
     metrics::TrainingRow row;
     row.results.resize(task.columns().training.size());
@@ -419,10 +436,13 @@ int train_task(const TaskRow& row, RunStart start, const Host& host) {
 int train(const Task& task, const backend::Backend& backend, RunStart start, const Host& host) {
     const Stopwatch since_start;
     const config::Settings& settings = start.arguments.settings;
-    const RunData data = done_by_all(*host.communicator, "data of the run", [&] {
-        RunData opened = open_data(task, backend, settings);
-        refuse_shorter_run(start, opened.plan);
-        return opened;
+    const RunData data =
+        done_by_all(*host.communicator, "data of the run", [&] { return open_data(task, backend, settings); });
+    agree_on_data(data.origin, task.description().arithmetic, host);
+    done_by_all(*host.communicator, "checkpoint to go on from", [&] {
+        check_data(start, data.origin, task, is_first(host));
+        refuse_shorter_run(start, data.plan);
+        return true;
     });
     find_first_weights(start, host);
     RunFolder folder = run_folder(task, start, host);
@@ -448,11 +468,14 @@ int train(const Task& task, const backend::Backend& backend, RunStart start, con
 }
 
 int run_training(const TaskRow& task, const config::ParseResult& arguments, const Host& host) {
+    agree_on_options(arguments, host);
     RunStart start = is_first(host) ? run_start(arguments, host) : RunStart{with_absolute_paths(arguments), {}, {}};
     return train_task(task, agreed_start(std::move(start), host), host);
 }
 
 int run_restored(const TaskRow& task, const config::ParseResult& restore_line, const Host& host) {
+    const bool alone = host.communicator->size() == 1;
+    if (!alone) agree_on_options(restored_arguments(task, restore_line, *host.files), host);
     RunStart start = is_first(host)
                          ? restored_run_start(task, restore_line, host)
                          : RunStart{with_absolute_paths(restored_arguments(task, restore_line, *host.files)), {}, {}};

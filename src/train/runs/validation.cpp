@@ -1,4 +1,4 @@
-// `cnntrain validation`: the results of checkpoints that are already there.
+// `cnntrain validation`: evaluates existing checkpoints.
 #include <memory>
 #include <string>
 #include <utility>
@@ -6,6 +6,7 @@
 
 #include "cnntrain/backend/backend.h"
 #include "cnntrain/base/error.h"
+#include "cnntrain/base/format.h"
 #include "cnntrain/base/log.h"
 #include "cnntrain/checkpoint/folder.h"
 #include "cnntrain/train/backends.h"
@@ -23,7 +24,7 @@ namespace cnntrain::train {
 
 namespace {
 
-/// Epoch of a checkpoint: as it says itself, unless the user gives the global batch.
+/// The checkpoint's recorded epoch, or, if the user gives the global batch, the epoch computed from it.
 double epoch_of(const checkpoint::Checkpoint& checkpoint, const Task& task, const config::Settings& settings) {
     if (!settings.main.total_batch_size) return checkpoint.epoch;
     const std::int64_t samples = task.published_samples(data::Split::train);
@@ -32,16 +33,16 @@ double epoch_of(const checkpoint::Checkpoint& checkpoint, const Task& task, cons
     return seen / static_cast<double>(samples);
 }
 
-/// A validation, with everything that it needs.
+/// A validation and everything it needs.
 class Validation {
 public:
     Validation(const Task& task, Evaluator& evaluator, const config::Settings& settings, const Host& host,
                metrics::Observers& observers)
         : task_(task), evaluator_(evaluator), settings_(settings), host_(host), observers_(observers) {}
 
-    /// Both return the exit code.
+    /// Both functions return the exit code.
     int of_random_weights(std::uint64_t seed) {
-        log::warning("no --restore-path: the weights are random, and so is the accuracy");
+        if (is_first(host_)) log::warning("no --restore-path: the weights are random, and so is the accuracy");
         evaluator_.load_random(seed);
         metrics::ValidationRow row;
         row.name = "random";
@@ -52,6 +53,7 @@ public:
             metrics::ValidationRow row;
             row.name = point.name;
             if (is_first(host_)) load(point, row);
+            tell_position(row);
             evaluator_.share_weights();
             if (!run_repeatedly(row)) return kInterruptedExitCode;
         }
@@ -71,7 +73,14 @@ private:
         evaluator_.load(std::move(checkpoint), point.path);
     }
 
-    /// `--repeat` runs of the weights that are loaded; false when a stop was asked for.
+    /// Sends the checkpoint's place in its run from rank 0 to the ranks that have not read it.
+    void tell_position(metrics::ValidationRow& row) const {
+        comm::Communicator& all = *host_.communicator;
+        row.iteration = std::stoll(told(all, std::to_string(row.iteration), "checkpoint to validate"));
+        row.epoch = std::stod(told(all, formatted("%.17g", row.epoch), "checkpoint to validate"));
+    }
+
+    /// Evaluates the loaded weights `--repeat` times; returns false if a stop was requested.
     bool run_repeatedly(const metrics::ValidationRow& point) {
         for (std::int64_t i = 0; i < settings_.main.repeat; ++i) {
             const auto row = evaluator_.run(point, observers_);
@@ -91,7 +100,7 @@ private:
     metrics::Observers& observers_;
 };
 
-/// Rank 0's, on all ranks.
+/// Rank 0's list, on all ranks.
 std::vector<checkpoint::Found> points_to_validate(const config::Settings& settings, const Host& host) {
     std::vector<checkpoint::Found> points;
     if (!settings.main.restore_path) return points;
@@ -103,7 +112,7 @@ std::vector<checkpoint::Found> points_to_validate(const config::Settings& settin
     return points;
 }
 
-/// Rank 0 writes; the others name the same run.
+/// Rank 0 writes there; the others use the same name.
 RunFolder folder_of_all(const Task& task, const config::Settings& settings, const Host& host) {
     RunFolder folder;
     if (is_first(host)) folder = results_folder(task, settings, host.command_line, *host.files);
@@ -111,7 +120,7 @@ RunFolder folder_of_all(const Task& task, const config::Settings& settings, cons
     return folder;
 }
 
-/// A row with the columns that will be written.
+/// An example row with all columns that will be written.
 metrics::Record expected_row(const Task& task) {
     metrics::ValidationRow row;
     row.results.resize(task.columns().validation.size());
@@ -122,6 +131,7 @@ metrics::Record expected_row(const Task& task) {
 
 int run_validation(const TaskRow& row, const config::ParseResult& arguments, const Host& host) {
     const Stopwatch since_start;
+    agree_on_options(arguments, host);
     const config::Settings& settings = arguments.settings;
     const std::uint64_t seed = static_cast<std::uint64_t>(settings.device.seed.value_or(0));
     const std::vector<checkpoint::Found> points = points_to_validate(settings, host);
@@ -130,6 +140,7 @@ int run_validation(const TaskRow& row, const config::ParseResult& arguments, con
     const Task& task = *made;
     const auto data =
         done_by_all(*host.communicator, "data to validate on", [&] { return task.open(data::Split::validation); });
+    agree_on_data({{}, data->origin()}, task.description().arithmetic, host);
     const RunFolder folder = folder_of_all(task, settings, host);
     metrics::Observers observers = report_evaluation(task, *backend, arguments, folder, data->count(), host);
     if (settings.device.dataset_benchmark) {

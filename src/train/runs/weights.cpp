@@ -2,19 +2,25 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <set>
 #include <utility>
 
+#include "cnntrain/base/error.h"
+#include "cnntrain/base/log.h"
+#include "cnntrain/checkpoint/bert_config.h"
 #include "cnntrain/checkpoint/hugging_face.h"
+#include "cnntrain/nn/bert.h"
 #include "cnntrain/nn/initialise.h"
 #include "cnntrain/optim/optimiser.h"
+#include "cnntrain/train/texts.h"
 #include "cnntrain/train/weight_update.h"
 
 namespace cnntrain::train {
 
 namespace {
 
-/// In a file there are only names. A slot is named after a variable, with one more part: "all/fc/weight/Momentum".
+/// A file has no types, only names: a slot is named after its variable plus one part, "all/fc/weight/Momentum".
 bool is_slot(const std::string& name, const std::map<std::string, HostTensor>& all) {
     const std::size_t slash = name.rfind('/');
     return slash != std::string::npos && all.contains(name.substr(0, slash));
@@ -30,11 +36,11 @@ backend::NamedTensors in_types(const std::map<std::string, TensorDesc>& wanted,
     return result;
 }
 
-/// Tensors that are copied at the same time: all of them would double the memory of a large model, and each by itself
-/// would be slow on a device.
+/// Size of the groups in which tensors are copied. Copying all at once would double the memory of a large model;
+/// copying them one by one would be slow on a device.
 constexpr std::size_t kPartBytes = std::size_t{16} << 20;
 
-/// Calls work(names) for all of these variables in parts of about kPartBytes.
+/// Calls work(names) on groups of variables of about kPartBytes each.
 template <typename Work> void in_parts(const std::vector<backend::Variable>& variables, Work&& work) {
     std::vector<std::string> names;
     std::size_t bytes = 0;
@@ -47,6 +53,40 @@ template <typename Work> void in_parts(const std::vector<backend::Variable>& var
         bytes += variable.desc.bytes();
     }
     if (!names.empty()) work(names);
+}
+
+/// The config.json with which the checkpoint came from transformers; empty for checkpoints of this program's runs.
+std::optional<checkpoint::BertConfig> bert_config(const checkpoint::Checkpoint& checkpoint, const std::string& path) {
+    const auto found = checkpoint.metadata.find(checkpoint::kConfigKey);
+    if (found == checkpoint.metadata.end()) return std::nullopt;
+    return checkpoint::parse_bert_config(found->second, path + ": " + found->first);
+}
+
+/// Compares activation, epsilon and heads. The shapes of variables are compared when they are loaded.
+void expect_same_network(const checkpoint::BertConfig& config, const graph::Graph& graph, const std::string& path) {
+    const std::optional<nn::BertFacts> facts = nn::bert_facts(graph);
+    if (!facts) return;
+    const auto refuse = [&](const std::string& says, const std::string& give) {
+        throw Error(ErrorKind::usage, path + ": by its config.json, the network has " + says + ": give " + give);
+    };
+    const graph::Activation activation = config.exact_gelu ? graph::Activation::gelu : graph::Activation::gelu_tanh;
+    if (facts->activation != activation || facts->head_activation.value_or(activation) != activation) {
+        refuse(config.exact_gelu ? "the exact form of gelu" : "the tanh form of gelu",
+               config.exact_gelu ? "--hidden-act gelu_erf" : "--hidden-act gelu");
+    }
+    const double most = std::max(facts->norm_epsilon, config.norm_epsilon);
+    if (std::abs(facts->norm_epsilon - config.norm_epsilon) > 1e-6 * most) {
+        const std::string epsilon = text(config.norm_epsilon);
+        refuse("norms with an epsilon of " + epsilon, "--layer-norm-epsilon " + epsilon);
+    }
+    if (config.heads != 0 && facts->heads != config.heads) {
+        throw Error(ErrorKind::usage, path + ": by its config.json, the network has " + std::to_string(config.heads) +
+                                          " attention heads, and not " + std::to_string(facts->heads));
+    }
+}
+
+bool begins_with_any(std::string_view name, const std::vector<std::string>& beginnings) {
+    return std::ranges::any_of(beginnings, [&](const std::string& beginning) { return name.starts_with(beginning); });
 }
 
 std::int64_t nans_in(const HostTensor& tensor) {
@@ -85,6 +125,19 @@ checkpoint::TensorSource variable_source(const backend::Executable& executable) 
     return source;
 }
 
+checkpoint::TensorSource in_f32(checkpoint::TensorSource source) {
+    std::set<std::string> widened;
+    for (auto& [name, desc] : source.descs) {
+        if (desc.dtype != DType::bf16 && desc.dtype != DType::f16) continue;
+        desc.dtype = DType::f32;
+        widened.insert(name);
+    }
+    source.tensor = [stored = std::move(source.tensor), widened = std::move(widened)](const std::string& name) {
+        return widened.contains(name) ? stored(name).cast(DType::f32) : stored(name);
+    };
+    return source;
+}
+
 std::map<std::string, HostTensor> stored_variables(const backend::Executable& executable) {
     return executable.store(executable.variable_names());
 }
@@ -96,21 +149,73 @@ void load_all(backend::Executable& executable, const graph::Graph& graph, const 
     executable.load(in_types(wanted, checkpoint));
 }
 
+std::string state_left_out(const graph::Graph& graph, const checkpoint::Checkpoint& checkpoint) {
+    const std::vector<graph::ValueId> own = graph.values_with_role(graph::Role::slot);
+    const bool has_state = std::ranges::any_of(
+        checkpoint.tensors, [&](const auto& tensor) { return is_slot(tensor.first, checkpoint.tensors); });
+    if (own.empty() || !has_state) return "";
+    const auto missing = std::ranges::find_if(
+        own, [&](graph::ValueId slot) { return !checkpoint.tensors.contains(graph.value(slot).name); });
+    const std::string why = missing == own.end() ? "the optimiser's state in it is left out"
+                                                 : "the state in it is another optimiser's (there is no " +
+                                                       graph.value(*missing).name + ") and left out";
+    return why + ": the run's begins anew";
+}
+
 void load_model(backend::Executable& executable, const graph::Graph& graph, checkpoint::Checkpoint checkpoint,
                 const std::string& path) {
+    const std::string left_out = state_left_out(graph, checkpoint);
+    if (!left_out.empty()) log::info(path + ": " + left_out);
     executable.load(model_variables(graph, std::move(checkpoint), path));
 }
 
 checkpoint::Checkpoint in_own_layout(checkpoint::Checkpoint checkpoint, const graph::Graph& graph,
                                      const std::string& path) {
+    const std::optional<checkpoint::BertConfig> config = bert_config(checkpoint, path);
+    if (config) expect_same_network(*config, graph, path);
     if (!checkpoint::is_hugging_face(checkpoint)) return checkpoint;
     checkpoint::ImportSettings settings;
+    if (config) {
+        settings.sizes = config->sizes;
+        settings.classifier = config->classifies_texts();
+    }
+    checkpoint::BertVariables& variables = settings.variables;
+    variables = {true, false, false, false};
     for (const graph::ValueId id : graph.values_with_role(graph::Role::parameter)) {
         const graph::Value& variable = graph.value(id);
-        if (variable.name.ends_with("/qkv_weight")) settings.qkv_split = false;
+        if (variable.name.ends_with("/qkv_weight")) variables.qkv_split = false;
+        if (variable.name.ends_with("/query/bias")) variables.qkv_bias = true;
+        if (variable.name.ends_with("/projection/dense/bias")) variables.projection_bias = true;
+        if (variable.name.ends_with("/predictions/output_bias")) variables.prediction_bias = true;
         if (variable.name.ends_with("/word_embeddings")) settings.vocabulary = variable.desc.shape[0];
     }
-    return checkpoint::from_hugging_face(checkpoint, settings, path).checkpoint;
+    return checkpoint::from_hugging_face(std::move(checkpoint), settings, path).checkpoint;
+}
+
+CompletedWeights completed(checkpoint::Checkpoint checkpoint, const graph::Graph& graph, const FirstWeights& allowed,
+                           std::uint64_t seed) {
+    CompletedWeights result;
+    const std::map<std::string, TensorDesc> own = variables(graph);
+    std::vector<std::string> extra;
+    for (const auto& [name, tensor] : checkpoint.tensors) {
+        if (own.contains(name) || !begins_with_any(name, allowed.may_have)) continue;
+        extra.push_back(name);
+        if (!is_slot(name, checkpoint.tensors)) result.left_out.push_back(name);
+    }
+    for (const std::string& name : extra)
+        checkpoint.tensors.erase(name);
+    for (const graph::ValueId id : graph.values_with_role(graph::Role::parameter)) {
+        graph::Value variable = graph.value(id);
+        const auto found = checkpoint.tensors.find(variable.name);
+        const bool fits = found != checkpoint.tensors.end() && found->second.shape() == variable.desc.shape;
+        if (fits || !begins_with_any(variable.name, allowed.may_lack)) continue;
+        variable.desc.dtype = DType::f32;  // a master starts with the unrounded value
+        checkpoint.tensors.insert_or_assign(variable.name, nn::initial_value(variable, seed));
+        result.drawn.push_back(variable.name);
+    }
+    std::ranges::sort(result.drawn);
+    result.checkpoint = std::move(checkpoint);
+    return result;
 }
 
 bool holds_slots(const graph::Graph& graph, const checkpoint::Checkpoint& checkpoint) {

@@ -1,54 +1,70 @@
-// Between executables and checkpoints. A 16-bit variable may have a 32-bit master (optim::Master), which starts with
-// the variable's own value, unrounded.
+// Moves weights between executables and checkpoints. A 16-bit variable may have a 32-bit master (optim::Master), which
+// starts with the variable's unrounded value.
 #pragma once
 
 #include <cstdint>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "cnntrain/backend/backend.h"
 #include "cnntrain/checkpoint/checkpoint.h"
 #include "cnntrain/graph/graph.h"
 #include "cnntrain/metrics/rows.h"
+#include "cnntrain/train/task.h"
 
 namespace cnntrain::train {
 
-/// Draws every parameter and state of the graph anew.
+/// Draws initial values for every parameter and state of the graph.
 void initialise(backend::Executable& executable, const graph::Graph& graph, std::uint64_t seed);
 
-/// The variables of a process that trains alone, each of which is copied when it is asked for. `executable` must
-/// outlive it.
+/// The variables of a single training process. Each is copied when requested. `executable` must outlive the result.
 checkpoint::TensorSource variable_source(const backend::Executable& executable);
-/// Every variable of the executable, in its stored type.
+/// The same with 16-bit tensors widened to 32 bits.
+checkpoint::TensorSource in_f32(checkpoint::TensorSource source);
+/// All variables of the executable, in their stored types.
 std::map<std::string, HostTensor> stored_variables(const backend::Executable& executable);
 
-/// Everything that the graph holds, from a checkpoint that must hold exactly that. Error(data) lists all differences.
+/// Loads all variables of the graph from a checkpoint that must hold exactly these. Error(data) lists all differences.
 void load_all(backend::Executable& executable, const graph::Graph& graph, const checkpoint::Checkpoint& checkpoint,
               const std::string& path);
 
-/// The model's own variables, in the graph's types: optimiser slots, `<variable>/<slot>`, are neither needed nor looked
-/// at.
+/// The model's variables in the graph's types. Optimiser slots, `<variable>/<slot>`, may be absent and are ignored.
 std::map<std::string, HostTensor> model_variables(const graph::Graph& graph, checkpoint::Checkpoint checkpoint,
                                                   const std::string& path);
-/// The same, drawn anew.
+/// The same variables with newly drawn values.
 std::map<std::string, HostTensor> initial_variables(const graph::Graph& graph, std::uint64_t seed);
 
-/// A BERT checkpoint of Hugging Face's transformers in the variables of the graph; any other as it is. Error(data)
-/// names tensors that are missing.
+/// Converts a BERT checkpoint of Hugging Face's transformers to the variables of the graph; returns any other
+/// checkpoint unchanged. Throws Error(data) for tensors that are missing or have other shapes than BERT's, and
+/// Error(usage) that names the option when config.json gives another activation, epsilon or number of heads.
 checkpoint::Checkpoint in_own_layout(checkpoint::Checkpoint checkpoint, const graph::Graph& graph,
                                      const std::string& path);
 
-/// Does the checkpoint hold a tensor for every slot of the graph?
+/// A checkpoint completed with what the network needs: variables that it may lack are drawn anew, in 32 bits.
+struct CompletedWeights {
+    checkpoint::Checkpoint checkpoint;
+    std::vector<std::string> drawn;     // variables, sorted
+    std::vector<std::string> left_out;  // variables that the network does not have, sorted
+};
+CompletedWeights completed(checkpoint::Checkpoint checkpoint, const graph::Graph& graph, const FirstWeights& allowed,
+                           std::uint64_t seed);
+
+/// True if the checkpoint holds a tensor for every slot of the graph.
 bool holds_slots(const graph::Graph& graph, const checkpoint::Checkpoint& checkpoint);
 
-/// Loads model_variables().
+/// What becomes of the optimiser's state in a checkpoint of which a training takes the model alone; "" when there is
+/// none, or the graph has no update.
+std::string state_left_out(const graph::Graph& graph, const checkpoint::Checkpoint& checkpoint);
+
+/// Loads model_variables(). A training is told what is left out.
 void load_model(backend::Executable& executable, const graph::Graph& graph, checkpoint::Checkpoint checkpoint,
                 const std::string& path);
 
-/// Draws the masters and their variables anew; after initialise() of everything.
+/// Draws the masters and their variables again; call it after initialise().
 void initialise_masters(backend::Executable& executable, const graph::Graph& graph, std::uint64_t seed);
 
-/// Loads the masters from the variables' values in a checkpoint that holds the model.
+/// Sets the masters to the variables' values in a checkpoint that holds the model.
 void load_masters(backend::Executable& executable, const graph::Graph& graph, const checkpoint::Checkpoint& checkpoint);
 
 metrics::NanRow count_nans(std::int64_t iteration, const checkpoint::TensorSource& tensors);

@@ -1,0 +1,48 @@
+#include "cnntrain/checkpoint/class_names.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "cnntrain/base/error.h"
+#include "cnntrain/checkpoint/file.h"
+#include "cnntrain/checkpoint/folder.h"
+
+namespace cnntrain::checkpoint {
+
+namespace {
+
+using nlohmann::json;
+
+std::string file_of(const FileSystem& files, const std::string& restore_path) {
+    if (const auto newest = latest(files, restore_path)) return newest->path;
+    return find_checkpoints(files, restore_path).back().path;
+}
+
+}  // namespace
+
+void set_class_names(std::map<std::string, std::string>& metadata, const std::vector<std::string>& names) {
+    if (!names.empty()) metadata[kClassesKey] = json(names).dump();
+}
+
+std::vector<std::string> class_names(const std::map<std::string, std::string>& metadata) {
+    const auto found = metadata.find(kClassesKey);
+    if (found == metadata.end()) return {};
+    const json list = json::parse(found->second, nullptr, /*allow_exceptions=*/false);
+    const bool texts = list.is_array() && std::ranges::all_of(list, [](const json& name) { return name.is_string(); });
+    if (!texts) {
+        throw Error(ErrorKind::data, std::string("metadata '") + kClassesKey +
+                                         "': expected a JSON list of class names, got " + found->second.substr(0, 100));
+    }
+    return list.get<std::vector<std::string>>();
+}
+
+std::vector<std::string> class_names_of(const FileSystem& files, const std::string& restore_path) {
+    const std::string path = file_of(files, restore_path);
+    try {
+        return class_names(CheckpointFile(files, path, Edited::trusted).metadata());
+    } catch (const Error& error) {
+        throw error.within(path);
+    }
+}
+
+}  // namespace cnntrain::checkpoint

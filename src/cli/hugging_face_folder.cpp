@@ -1,0 +1,53 @@
+#include "cli/hugging_face_folder.h"
+
+#include <algorithm>
+
+#include "cnntrain/base/error.h"
+#include "cnntrain/base/io.h"
+
+namespace cnntrain::cli {
+
+void HuggingFaceFolder::add_vocabulary(const std::string& file, bool given, std::int64_t rows) {
+    if (file.empty() || (!given && !exists(posix_files(), file))) {
+        notes_.emplace_back("No vocab.txt was written: the vocabulary is not known; --vocab-file FILE copies it");
+        return;
+    }
+    std::string text = read_text(posix_files(), file);
+    if (!text.empty() && !text.ends_with('\n')) text += '\n';
+    const std::int64_t words = std::ranges::count(text, '\n');
+    if (words > rows) {
+        std::size_t end = 0;
+        for (std::int64_t i = 0; i < rows; ++i)
+            end = text.find('\n', end) + 1;
+        text.resize(end);
+        notes_.push_back("vocab.txt has the first " + std::to_string(rows) + " of " + std::to_string(words) +
+                         " words, as many as the table of words has rows");
+    }
+    add("vocab.txt", std::move(text));
+}
+
+void HuggingFaceFolder::add_tokeniser(bool lower_case) {
+    add("tokenizer_config.json", std::string("{\n  \"do_lower_case\": ") + (lower_case ? "true" : "false") +
+                                     ",\n  \"tokenizer_class\": \"BertTokenizer\"\n}\n");
+}
+
+void HuggingFaceFolder::check() const {
+    for (const auto& [name, text] : texts_) {
+        const std::string path = folder_ + name;
+        if (!exists(posix_files(), path) || read_text(posix_files(), path) == text) continue;
+        throw Error(ErrorKind::usage, "--to: " + path + " is there with another content, perhaps of another model; " +
+                                          "choose another folder, or remove it");
+    }
+}
+
+void HuggingFaceFolder::write() const {
+    for (const auto& [name, text] : texts_)
+        write_text(posix_files(), folder_ + name, text);
+}
+
+std::string target_file(const std::string& to) {
+    if (!to.ends_with('/') && !is_directory(posix_files(), to)) return to;
+    return to + (to.ends_with('/') ? "" : "/") + "model.safetensors";
+}
+
+}  // namespace cnntrain::cli

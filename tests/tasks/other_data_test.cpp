@@ -1,0 +1,231 @@
+// Runs of each task that go on after their data have changed.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <sstream>
+
+#include "cnntrain/base/error.h"
+#include "cnntrain/checkpoint/checkpoint.h"
+#include "cnntrain/checkpoint/folder.h"
+#include "cnntrain/dataset_tools/writers.h"
+#include "data/fixtures.h"
+#include "data/sequences.h"
+#include "support/errors.h"
+#include "support/temporary_folder.h"
+#include "train/fixtures.h"
+
+namespace cnntrain::train::testing {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::internal::CaptureStderr;
+using ::testing::internal::GetCapturedStderr;
+
+constexpr std::uint64_t kCifarRecord = 3073;
+/// Two processes can go on with them, too.
+const std::string kBatches = " --micro-batch-size 4 --gradient-accumulation-count 2 --no-validation ";
+
+/// What a run that goes on says against its data; "" when it takes them.
+std::string refusal(const std::function<void()>& goes_on) {
+    return test::refusal_of(ErrorKind::data, goes_on);
+}
+
+/// A run of 160 images that was stopped after 8 updates; then the last of its files loses half of its 32 images.
+class SmallerCifar : public ::testing::Test {
+protected:
+    SmallerCifar() {
+        dataset_tools::GeneratedCifarSettings settings;
+        settings.folder = folder_.path();
+        settings.train_images = 160;
+        settings.test_images = 40;
+        data_ = dataset_tools::write_generated_cifar(settings);
+        options_ = "--data-dir " + data_ + kBatches;
+        train(files_, options_, stop_after(8));
+        fs::resize_file(data_ + "/data_batch_5.bin", 16 * kCifarRecord);
+    }
+
+    test::TemporaryFolder folder_;
+    std::string data_;
+    std::string options_;
+    MemoryFiles files_;
+};
+
+const std::string kWhat =
+    "Data for training: expected 160 samples, found 144; data_batch_5.bin: expected 32 samples in 98336 bytes";
+const std::string kChanges =
+    "an epoch has 144 instead of 160 samples (18 instead of 20 iterations), in another order; the run and its learning "
+    "rates end after 36 instead of 40 iterations; the ";
+
+TEST_F(SmallerCifar, IsRefusedByRestoreAndByTheRunsOwnLine) {
+    const std::string arguments = read_text(files_, "run/arguments.json");
+    const std::string table = read_text(files_, "run/training.csv");
+    for (const std::string& message :
+         {refusal([&] { restore(files_); }), refusal([&] { train(files_, options_ + "--restore-path run"); })}) {
+        EXPECT_THAT(message, AllOf(HasSubstr("run/ckpt-"), HasSubstr(kWhat), HasSubstr("found 16 samples in 49168"),
+                                   HasSubstr("go on with these by --accept-other-data: " + kChanges)));
+    }
+    EXPECT_EQ(read_text(files_, "run/arguments.json"), arguments);
+    EXPECT_EQ(read_text(files_, "run/training.csv"), table);
+}
+
+TEST_F(SmallerCifar, IsTakenWhereThatIsAskedForAndThenTheRunsData) {
+    CaptureStderr();
+    const Outcome accepted = restore(files_, "--accept-other-data", stop_after(3));
+    EXPECT_THAT(GetCapturedStderr(),
+                AllOf(HasSubstr("the run goes on with other data. " + kWhat), HasSubstr(kChanges)));
+    EXPECT_EQ(accepted.exit_code, kInterruptedExitCode);
+    EXPECT_THAT(read_text(files_, "run/arguments.json"), Not(HasSubstr("accept_other_data")));
+    EXPECT_EQ(restore(files_).exit_code, 0);
+    EXPECT_TRUE(exists(files_, "run/ckpt-36.safetensors"));
+}
+
+TEST_F(SmallerCifar, IsRefusedOnceByRanksTogether) {
+    std::vector<Process> processes(2);
+    processes[0].files = std::move(files_);
+    restore_together(processes);
+    for (const Process& process : processes) {
+        EXPECT_TRUE(process.of_all) << process.message;
+        EXPECT_EQ(process.error, ErrorKind::data);
+        EXPECT_THAT(process.message, HasSubstr(kWhat));
+    }
+}
+
+TEST_F(SmallerCifar, IsNotNoticedByACheckpointOfAnEarlierVersion) {
+    const auto found = *checkpoint::latest(files_, "run");
+    checkpoint::Checkpoint old = checkpoint::load(files_, found.path);
+    ASSERT_EQ(old.metadata.erase("data"), 1U);
+    checkpoint::save(files_, found.path, old);
+    CaptureStderr();
+    EXPECT_EQ(restore(files_).exit_code, 0);
+    EXPECT_THAT(GetCapturedStderr(), HasSubstr("does not say which data the run began with"));
+}
+
+TEST_F(SmallerCifar, MovedDataAreTheSame) {
+    fs::resize_file(data_ + "/data_batch_5.bin", 0);  // what the run's arguments name is of no use
+    dataset_tools::GeneratedCifarSettings settings;
+    settings.folder = folder_ / "moved";
+    settings.train_images = 160;
+    settings.test_images = 40;
+    const std::string moved = dataset_tools::write_generated_cifar(settings);
+    EXPECT_EQ(train(files_, "--data-dir " + moved + kBatches + "--restore-path run").exit_code, 0);
+}
+
+TEST(OtherData, ValidationOnOtherImagesIsRefused) {
+    const test::TemporaryFolder folder;
+    dataset_tools::GeneratedCifarSettings settings;
+    settings.folder = folder.path();
+    settings.train_images = 160;
+    settings.test_images = 40;
+    const std::string data = dataset_tools::write_generated_cifar(settings);
+    MemoryFiles files;
+    train(files, "--data-dir " + data, stop_after(8));
+    fs::resize_file(data + "/test_batch.bin", 20 * kCifarRecord);
+    EXPECT_THAT(refusal([&] { restore(files); }),
+                AllOf(HasSubstr("Data for validation: expected 40 samples, found 20; test_batch.bin: "),
+                      HasSubstr("results of validations before and after cannot be compared")));
+}
+
+TEST(OtherData, GeneratedImagesAreNotThoseOfFiles) {
+    MemoryFiles files;
+    train(files, "--no-validation", stop_after(8));
+    EXPECT_THAT(refusal([&] { train(files, "--no-validation --generated-data --restore-path run"); }),
+                HasSubstr("expected 5 files, found generated cifar-10 images"));
+}
+
+TEST(OtherData, AClassFolderThatHasLostAPhoto) {
+    const test::TemporaryFolder folder;
+    for (const std::string name : {"ant", "bee"}) {
+        posix_files().make_directories(folder / ("train/" + name));
+        for (int i = 0; i < 3; ++i)
+            folder.write("train/" + name + "/" + std::to_string(i) + ".jpg",
+                         data::encode_jpeg(data::make_photo(40, 40)));
+    }
+    const std::string line = "--dataset folder --data-dir " + folder.path() +
+                             " --model-size 18 --batch-norm --image-size 32 --no-validation --micro-batch-size 2 "
+                             "--iterations 3 --epochs 0 --log-freq 1 ";
+    MemoryFiles files;
+    train(files, line, stop_after(2));
+    fs::remove(folder / "train/bee/1.jpg");
+    EXPECT_THAT(refusal([&] { restore(files); }),
+                AllOf(HasSubstr("expected 6 samples, found 5; bee: expected 3 samples in "), Not(HasSubstr("ant: "))));
+    folder.write("train/bee/7.jpg", data::encode_jpeg(data::make_photo(40, 40)));
+    EXPECT_THAT(refusal([&] { restore(files); }),
+                AllOf(Not(HasSubstr("expected 6 samples")), HasSubstr("bee: expected 3 samples in ")));
+}
+
+// ---- texts ----
+
+Outcome run_line(FileSystem& files, config::Command command, const std::string& line,
+                 const std::function<bool()>& stop = {}) {
+    std::ostringstream console;
+    Host host;
+    host.command_line = "cnntrain test";
+    host.files = &files;
+    host.console = &console;
+    host.stop_requested = stop;
+    const config::ParseResult arguments = parse(line, command);
+    const int code =
+        command == config::Command::restore ? tasks::run_restored(arguments, host) : tasks::run(arguments, host);
+    return {code, console.str()};
+}
+
+TEST(OtherData, ARecordFileOfAPretrainingThatIsGone) {
+    const test::TemporaryFolder folder;
+    for (std::uint32_t file = 0; file < 3; ++file) {
+        std::vector<std::string> records;
+        for (std::uint32_t i = 0; i < 8; ++i)
+            records.push_back(data::four_token_record(true, 8 * file + i).bytes());
+        data::write_records(folder / (std::to_string(file) + ".tfrecord"), records);
+    }
+    MemoryFiles files;
+    run_line(files, config::Command::pretrain,
+             "--vocab-size 110 --hidden-size 64 --num-attention-heads 1 --num-hidden-layers 1 --intermediate-size 64 "
+             "--max-position-embeddings 9 --seq-length 4 --max-predictions-per-seq 2 --static-mask --precision 32 "
+             "--seed 5 --threads 1 --micro-batch-size 2 --gradient-accumulation-count 1 --num-train-steps 6 "
+             "--logs-path run --train-file " +
+                 (folder / "*.tfrecord"),
+             stop_after(4));
+    fs::remove(folder / "1.tfrecord");
+    const std::string line = "--restore-path run --threads 1 ";
+    EXPECT_THAT(refusal([&] { run_line(files, config::Command::restore, line); }),
+                AllOf(HasSubstr("expected 24 samples, found 16; 1.tfrecord is missing (8 samples in "),
+                      HasSubstr("steps), in another order")));
+    EXPECT_EQ(run_line(files, config::Command::restore, line + "--accept-other-data").exit_code, 0);
+}
+
+TEST(OtherData, ChangedTextsAndWords) {
+    const test::TemporaryFolder folder;
+    const std::string words = "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\ngood\nbad\nfilm\nplot\ncast\n";
+    std::string texts = "text\tlabel\n";
+    for (int i = 0; i < 20; ++i)
+        texts += i % 2 == 0 ? "good film\tlike\n" : "bad plot\tdislike\n";
+    folder.write("vocab.txt", words);
+    folder.write("train.tsv", texts);
+    const std::string run = folder / "run";
+    run_line(posix_files(), config::Command::train,
+             "--task text-classification --vocab-size 10 --hidden-size 64 --num-attention-heads 1 --num-hidden-layers "
+             "1 --intermediate-size 64 --max-position-embeddings 16 --seq-length 8 --precision 32 --seed 5 --threads "
+             "1 --micro-batch-size 4 --epochs 2 --no-validation --logs-path " +
+                 run + " --data-dir " + (folder / "train.tsv") + " --vocab-file " + (folder / "vocab.txt"),
+             stop_after(3));
+    const auto restored = [&] {
+        run_line(posix_files(), config::Command::restore, "--restore-path " + run + " --threads 1");
+    };
+    std::string swapped = words;
+    swapped.replace(swapped.find("good\nbad"), 8, "bad\ngood");
+    folder.write("vocab.txt", swapped);
+    EXPECT_THAT(refusal(restored),
+                AllOf(HasSubstr("Data for training: vocab.txt: expected checksum "), Not(HasSubstr("tsv"))));
+    folder.write("vocab.txt", words);
+    folder.write("train.tsv", texts + "good plot\tlike\n");
+    EXPECT_THAT(refusal(restored), HasSubstr("expected 20 samples, found 21; train.tsv: expected 20 samples in "));
+    folder.write("train.tsv", texts);
+    EXPECT_EQ(refusal(restored), "");
+}
+
+}  // namespace
+}  // namespace cnntrain::train::testing
