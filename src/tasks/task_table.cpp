@@ -2,6 +2,7 @@
 
 #include "tasks/image_classification/row.h"
 #include "tasks/pretraining/row.h"
+#include "tasks/text_classification/row.h"
 
 namespace cnntrain::tasks {
 
@@ -9,6 +10,7 @@ const std::vector<train::TaskRow>& task_table() {
     static const std::vector<train::TaskRow> table = {
         image_classification_row(),
         pretraining_row(config::Command::pretrain),
+        text_classification_row(),
     };
     return table;
 }

@@ -1,0 +1,74 @@
+#include "tasks/text_classification/recorded.h"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+#include <utility>
+
+#include "cnntrain/base/error.h"
+#include "cnntrain/checkpoint/bert_config.h"
+#include "cnntrain/config/parse.h"
+#include "tasks/bert/recorded.h"
+#include "tasks/text_classification/options.h"
+
+namespace cnntrain::tasks {
+
+namespace {
+
+bool is_of_model_or_vocabulary(const Option& option) {
+    return is_of_model(option) || key(option) == "vocab_file" || key(option) == "do_lower_case";
+}
+
+bool is_of_evaluation(const Option& option) {
+    constexpr std::array<std::string_view, 3> kOthers = {"precision", "compute_type", "micro_batch_size"};
+    return is_of_model(option) || option.group == kTextsGroup ||
+           std::ranges::find(kOthers, key(option)) != kOthers.end();
+}
+
+Layer read_hugging_face_config(const FileSystem& files, const std::string& path) {
+    const checkpoint::BertConfig config = checkpoint::parse_bert_config(read_text(files, path), path);
+    const OptionSet& options = text_options();
+    Layer layer;
+    const auto set = [&](std::string_view name, Value value) { layer[&options.at(name)] = std::move(value); };
+    const auto set_size = [&](std::string_view name, std::int64_t size) {
+        if (size > 0) set(name, size);
+    };
+    set_size("vocab_size", config.sizes.vocabulary);
+    set_size("hidden_size", config.sizes.hidden);
+    set_size("num_hidden_layers", config.sizes.layers);
+    set_size("num_attention_heads", config.heads);
+    set_size("intermediate_size", config.sizes.intermediate);
+    set_size("max_position_embeddings", config.sizes.positions);
+    set_size("type_vocab_size", config.sizes.segment_types);
+    set("hidden_act", std::string(config.exact_gelu ? "gelu_erf" : "gelu"));
+    set("layer_norm_epsilon", config.norm_epsilon);
+    set("hidden_dropout_prob", config.hidden_dropout);
+    set("attention_probs_dropout_prob", config.attention_dropout);
+    set("initializer_range", config.initializer_range);
+    set("use_qkv_split", config.variables.qkv_split);
+    set("use_qkv_bias", config.variables.qkv_bias);
+    set("use_attention_projection_bias", config.variables.projection_bias);
+    return layer;
+}
+
+}  // namespace
+
+void take_recorded_run(Resolution& run, const FileSystem& files) {
+    const std::string path = file_beside(files, run.values.text("restore_path"), "arguments.json");
+    take(run, recorded_options(files, path, text_options()), Source::arguments, is_of_evaluation);
+}
+
+void take_recorded_model(Resolution& run, const FileSystem& files) {
+    const std::string checkpoint = run.values.text("init_checkpoint");
+    if (checkpoint.empty()) return;
+    if (const std::string path = file_beside(files, checkpoint, "arguments.json"); !path.empty()) {
+        take(run, recorded_options(files, path, text_options()), Source::model, is_of_model_or_vocabulary);
+    } else if (const std::string config = file_beside(files, checkpoint, "config.json"); !config.empty()) {
+        take(run, read_hugging_face_config(files, config), Source::model, is_of_model);
+    }
+    if (const std::string words = file_beside(files, checkpoint, "vocab.txt");
+        !words.empty() && !run.values.is_set("vocab_file"))
+        run.values.set("vocab_file", words, Source::model);
+}
+
+}  // namespace cnntrain::tasks

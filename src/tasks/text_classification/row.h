@@ -1,0 +1,10 @@
+// The row of text classification in the table of tasks.
+#pragma once
+
+#include "cnntrain/train/task.h"
+
+namespace cnntrain::tasks {
+
+train::TaskRow text_classification_row();
+
+}  // namespace cnntrain::tasks

@@ -1,0 +1,263 @@
+#include "tasks/text_classification/task.h"
+
+#include <utility>
+
+#include "cnntrain/base/error.h"
+#include "cnntrain/base/format.h"
+#include "cnntrain/base/listed.h"
+#include "cnntrain/base/log.h"
+#include "cnntrain/checkpoint/class_names.h"
+#include "cnntrain/graph/passes.h"
+#include "cnntrain/nn/bert.h"
+#include "cnntrain/nn/model.h"
+#include "cnntrain/ops/op_table.h"
+#include "cnntrain/train/backends.h"
+#include "cnntrain/train/loading.h"
+#include "cnntrain/train/machine.h"
+#include "cnntrain/train/runs.h"
+#include "cnntrain/train/stages.h"
+#include "cnntrain/train/weight_update.h"
+#include "tasks/bert/reports.h"
+#include "tasks/bert/samples.h"
+
+namespace cnntrain::tasks {
+
+namespace {
+
+/// The held-out texts are the same in every run, so that runs can be compared.
+constexpr std::uint64_t kSplitSeed = 1;
+
+metrics::Columns make_columns() {
+    const std::string correct(nn::kCorrect);
+    const std::string loss(nn::kLoss);
+    return {
+        .unit = {"text", "texts", "text"},
+        .training = {{.name = "loss", .output = loss}, {.name = "train_acc", .output = correct, .scale = 100}},
+        .validation = {{.name = train::kTop1Column, .output = correct, .scale = 100},
+                       {.name = train::kValidationLossColumn, .output = loss}},
+        .inference = {{.name = train::kTop1Column, .output = correct, .scale = 100}},
+    };
+}
+
+}  // namespace
+
+TextClassification::TextClassification(const config::ParseResult& arguments, const backend::Backend& backend,
+                                       std::uint64_t seed)
+    : arguments_(arguments), backend_(backend), seed_(seed) {
+    if (settings().main.restore_path)
+        recorded_classes_ = checkpoint::class_names_of(posix_files(), *settings().main.restore_path);
+}
+
+const metrics::Columns& TextClassification::columns() const {
+    static const metrics::Columns columns = make_columns();
+    return columns;
+}
+
+std::string TextClassification::loss() const {
+    return std::string(nn::kLoss);
+}
+
+std::string TextClassification::printed(const metrics::TrainingRow& row) const {
+    return formatted(
+        "step: %6lld, iteration: %6lld, epoch: %6.2f, lr: %6.4g, loss: %6.3f, accuracy: %6.3f %%, "
+        "throughput: %6.2f samples/sec, time: %8.6f, total_time: %8.1f",
+        static_cast<long long>(row.step), static_cast<long long>(row.iteration), row.epoch, row.lr,
+        row.results.at(0).average, row.results.at(1).average, row.samples_per_second, row.it_time, row.total_time);
+}
+
+std::string TextClassification::printed(const metrics::ValidationRow& row) const {
+    return formatted(
+        "Validation accuracy: %6.3f %% [%s] (loss: %6.4f, iteration: %6lld, epoch: %6.2f, throughput: %6.2f "
+        "samples/sec, time: %8.6f)",
+        row.results.at(0), row.name.c_str(), row.results.at(1), static_cast<long long>(row.iteration), row.epoch,
+        row.samples_per_second, row.val_time);
+}
+
+std::string TextClassification::printed(const metrics::InferenceRow& row) const {
+    return formatted("throughput: %6.2f samples/sec [%s], latency avg: %8.4f ms", row.samples_per_second,
+                     row.name.c_str(), row.latencies.mean);
+}
+
+TaskDescription TextClassification::description() const {
+    const nn::BertSettings& model = own().model;
+    TaskDescription result;
+    result.model = bert_name(model);
+    result.title = bert_title(model);
+    result.details = std::to_string(model.hidden) + " wide";
+    result.identity = {{"model", result.model},
+                       {"data set", "texts"},
+                       {"sequence length", std::to_string(own().text.sequence_length)}};
+    result.work = bert_work(model, own().text.sequence_length);
+    result.summary_head = "BERT text classification\n" + bert_sizes(model) + "\n Sequences of " +
+                          std::to_string(own().text.sequence_length) + " tokens\n";
+    if (settings().main.trains) {
+        const schedule::BatchPlan batch = train::batch_plan(settings());
+        result.summary_training =
+            "Training\n Global batch size: " + std::to_string(batch.global_batch()) +
+            "\n Optimiser: " + config::to_string(arguments_.at("optimizer").value) +
+            "\n Learning rate schedule: " + config::to_string(arguments_.at("lr_schedule").value) + "\n";
+    }
+    result.arithmetic = train::arithmetic(settings().device, backend_);
+    return result;
+}
+
+std::string TextClassification::run_name(std::string_view tag) const {
+    const train::TrainingSettings& training = settings().training;
+    std::string name = bert_name(own().model) + "_text_bs" + std::to_string(training.micro_batch_size);
+    if (training.gradient_accumulation_count > 1)
+        name += "x" + std::to_string(training.gradient_accumulation_count) + (training.pipeline ? "p" : "a");
+    if (training.replicas > 1) name += "x" + std::to_string(training.replicas) + "r";
+    if (settings().logging.name_suffix) name += "_" + *settings().logging.name_suffix;
+    return name + "_" + std::string(tag);
+}
+
+bool TextClassification::is_on_line(std::string_view key) const {
+    return arguments_.at(key).source == config::Source::command_line;
+}
+
+/// Rather than training on all of the file.
+bool TextClassification::holds_out() const {
+    if (!own().validation_file.empty()) return false;
+    return settings().validation.enabled || !settings().main.trains;
+}
+
+TextClassification::Texts TextClassification::read(const std::string& file, bool labels,
+                                                   const std::vector<std::string>& classes) const {
+    if (is_directory(posix_files(), file))
+        throw Error(ErrorKind::usage, file + " is a folder; text classification reads one TSV or CSV file");
+    data::LabelledTextSettings wanted = own().text;
+    wanted.file = file;
+    wanted.reads_labels = labels;
+    Texts texts = data::open_labelled_text(wanted, train::core_budget(settings().run).input_threads, classes);
+    if (texts->truncated() > 0) {
+        log::warning(file + ": " + counted(texts->truncated(), "text") + " of " + std::to_string(texts->size()) +
+                     " lost tokens: longer than --seq-length " + std::to_string(wanted.sequence_length));
+    }
+    return texts;
+}
+
+const TextClassification::Texts& TextClassification::training_file() const {
+    if (training_file_ == nullptr) training_file_ = read(own().text.file, /*labels=*/true, recorded_classes_);
+    return training_file_;
+}
+
+TextClassification::Texts TextClassification::texts(data::Split split) const {
+    if (split == data::Split::train) {
+        return holds_out() ? training_file()->parts(own().validation_fraction, kSplitSeed).training : training_file();
+    }
+    const bool other_file = !settings().main.trains && is_on_line("data_dir") && !is_on_line("validation_file");
+    if (other_file) return training_file();
+    if (!own().validation_file.empty()) return read(own().validation_file, /*labels=*/true, class_names());
+    return training_file()->parts(own().validation_fraction, kSplitSeed).validation;
+}
+
+std::unique_ptr<Samples> TextClassification::open(data::Split split) const {
+    return bert_samples(texts(split), split, seed_);
+}
+
+std::int64_t TextClassification::published_samples(data::Split split) const {
+    return used_samples(split);
+}
+
+std::int64_t TextClassification::used_samples(data::Split split) const {
+    return texts(split)->size();
+}
+
+schedule::RunPlan TextClassification::plan(std::int64_t samples) const {
+    return train::run_plan(settings(), samples);
+}
+
+std::function<double(std::int64_t)> TextClassification::learning_rate(const schedule::RunPlan& plan) const {
+    return bert_learning_rate(own(), plan);
+}
+
+train::FirstWeights TextClassification::first_weights() const {
+    return {.may_lack = {std::string(nn::kClassifierScope) + "/"}, .may_have = {"cls/"}};
+}
+
+std::vector<std::string> TextClassification::class_names() const {
+    return recorded_classes_.empty() ? training_file()->classes() : recorded_classes_;
+}
+
+nn::BertClassificationRequest TextClassification::request(const std::vector<data::Field>& fields) const {
+    const TensorDesc& ids = data::field_desc(fields, nn::kInputIds);
+    nn::BertClassificationRequest result;
+    result.model = own().model;
+    result.numerics = train::numerics(settings().device, backend_);
+    result.batch = ids.shape.at(0);
+    result.length = ids.shape.at(1);
+    result.classes = static_cast<std::int64_t>(class_names().size());
+    return result;
+}
+
+graph::Graph TextClassification::training_graph(const std::vector<data::Field>& fields) const {
+    nn::BertClassificationRequest bert = request(fields);
+    bert.head_dropout = own().head_dropout;
+    if (settings().training.pipeline) bert.splits = settings().training.pipeline_splits;
+    return train::with_update(nn::build_bert_classification_training(bert, ops::op_table()), nn::kLoss, settings(),
+                              backend_);
+}
+
+graph::Graph TextClassification::evaluating_graph(const std::vector<data::Field>& fields, bool with_logits) const {
+    nn::BertClassificationRequest bert = request(fields);
+    bert.marks_logits = with_logits;
+    return graph::run_passes(nn::build_bert_classification_evaluation(bert, ops::op_table()),
+                             backend_.passes().evaluation);
+}
+
+graph::Graph TextClassification::evaluation_graph(const std::vector<data::Field>& fields) const {
+    return evaluating_graph(fields, /*with_logits=*/false);
+}
+
+graph::Graph TextClassification::classifying_graph(const std::vector<data::Field>& fields) const {
+    return evaluating_graph(fields, /*with_logits=*/true);
+}
+
+std::string_view TextClassification::label_field() const {
+    return nn::kLabels;
+}
+
+std::vector<Topic> TextClassification::dry_run_topics(config::Command command) const {
+    const graph::Graph graph = evaluation_graph(fields_of_generated(1));
+    const std::vector<std::string> classes = class_names();
+    std::string counts;
+    if (command == config::Command::train) counts = std::to_string(used_samples(data::Split::train)) + " training";
+    if (command != config::Command::train || settings().validation.enabled) {
+        counts +=
+            (counts.empty() ? "" : " and ") + std::to_string(used_samples(data::Split::validation)) + " validation";
+    }
+    return {{"Model", bert_title(own().model) + ", " + std::to_string(own().model.hidden) + " wide, " +
+                          std::to_string(nn::parameter_count(graph)) + " parameters, " +
+                          formatted("%.5g", nn::forward_flops(graph) / 1e9) + " GFLOP forward per text"},
+            {"Data", counts + " texts of at most " + std::to_string(own().text.sequence_length) + " tokens, " +
+                         std::to_string(classes.size()) + " classes: " + joined(classes)}};
+}
+
+std::vector<Topic> TextClassification::rate_topics(const schedule::RunPlan& plan) const {
+    return bert_rate_topics(arguments_, plan);
+}
+
+std::vector<data::Field> TextClassification::fields_of_generated(std::int64_t samples) const {
+    const auto tokens = [&](std::string_view name) {
+        return data::Field{std::string(name), {DType::i32, {samples, own().text.sequence_length}}};
+    };
+    return {tokens(nn::kInputIds),
+            tokens(nn::kSegmentIds),
+            tokens(nn::kInputMask),
+            {std::string(nn::kLabels), {DType::i32, {samples}}},
+            tokens(nn::kInputPosition)};
+}
+
+TextClassification::Subjects TextClassification::subjects(const std::function<bool()>& stop_requested) const {
+    data::LoaderSettings loader = train::loader_settings(settings(), 0);
+    loader.stop_requested = stop_requested;
+    const bool unlabelled = is_on_line("data_dir");
+    const Texts subjects =
+        unlabelled ? read(own().text.file, /*labels=*/false, class_names()) : texts(data::Split::validation);
+    std::vector<std::string> names;
+    for (std::int64_t i = 1; unlabelled && i <= subjects->size(); ++i)
+        names.push_back(std::to_string(i));
+    return {bert_samples(subjects, data::Split::validation, seed_)->stream(loader), std::move(names)};
+}
+
+}  // namespace cnntrain::tasks

@@ -1,0 +1,84 @@
+// Which of C classes a text, or a pair of texts, belongs to: BERT with a dense layer on its pooled output.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cnntrain/backend/backend.h"
+#include "cnntrain/config/parse.h"
+#include "cnntrain/data/labelled_text.h"
+#include "cnntrain/nn/bert_classification.h"
+#include "cnntrain/train/task.h"
+#include "tasks/text_classification/settings.h"
+
+namespace cnntrain::tasks {
+
+using train::Samples;
+using train::TaskDescription;
+using train::Topic;
+
+class TextClassification final : public train::Task, public train::Classifier {
+public:
+    /// `backend`: what the graphs are made for; it must outlive the task. `seed`: of the order of the texts.
+    TextClassification(const config::ParseResult& arguments, const backend::Backend& backend, std::uint64_t seed);
+
+    const metrics::Columns& columns() const override;
+    std::string loss() const override;
+    std::string printed(const metrics::TrainingRow& row) const override;
+    std::string printed(const metrics::ValidationRow& row) const override;
+    std::string printed(const metrics::InferenceRow& row) const override;
+
+    TaskDescription description() const override;
+    std::string run_name(std::string_view tag) const override;
+
+    /// Validation: --validation-file; else --data-dir if the line of an evaluation names it; else the held-out share of
+    /// the training's file.
+    std::unique_ptr<Samples> open(data::Split split) const override;
+    bool has_real_data() const override { return true; }
+    std::int64_t published_samples(data::Split split) const override;
+    std::int64_t used_samples(data::Split split) const override;
+
+    schedule::RunPlan plan(std::int64_t samples) const override;
+    std::function<double(std::int64_t)> learning_rate(const schedule::RunPlan& plan) const override;
+    /// The classes may differ from those of the checkpoint, and pretraining has other heads.
+    train::FirstWeights first_weights() const override;
+    /// Those of the checkpoint that the run reads, else those of the training's file.
+    std::vector<std::string> class_names() const override;
+
+    graph::Graph training_graph(const std::vector<data::Field>& fields) const override;
+    graph::Graph evaluation_graph(const std::vector<data::Field>& fields) const override;
+    std::vector<Topic> dry_run_topics(config::Command command) const override;
+    std::vector<Topic> rate_topics(const schedule::RunPlan& plan) const override;
+    std::vector<data::Field> fields_of_generated(std::int64_t samples) const override;
+
+    const Classifier* classifier() const override { return this; }
+    /// The texts of --data-dir, whose labels are not read, if the line names it; else the validation split.
+    Subjects subjects(const std::function<bool()>& stop_requested) const override;
+    graph::Graph classifying_graph(const std::vector<data::Field>& fields) const override;
+    std::string_view label_field() const override;
+
+private:
+    using Texts = std::shared_ptr<const data::LabelledText>;
+
+    const config::Settings& settings() const { return arguments_.settings; }
+    const TextSettings& own() const { return text_settings(settings()); }
+    bool is_on_line(std::string_view key) const;
+    bool holds_out() const;
+    Texts read(const std::string& file, bool labels, const std::vector<std::string>& classes) const;
+    const Texts& training_file() const;
+    Texts texts(data::Split split) const;
+    nn::BertClassificationRequest request(const std::vector<data::Field>& fields) const;
+    graph::Graph evaluating_graph(const std::vector<data::Field>& fields, bool with_logits) const;
+
+    config::ParseResult arguments_;
+    const backend::Backend& backend_;
+    std::uint64_t seed_;
+    std::vector<std::string> recorded_classes_;  // of the checkpoint that the run reads; empty: of none
+    mutable Texts training_file_;                // once read
+};
+
+}  // namespace cnntrain::tasks

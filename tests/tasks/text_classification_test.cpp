@@ -1,0 +1,261 @@
+// Runs of text classification on texts whose class follows from one word.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <sstream>
+
+#include "cnntrain/base/error.h"
+#include "cnntrain/checkpoint/checkpoint.h"
+#include "cnntrain/checkpoint/class_names.h"
+#include "cnntrain/config/parse.h"
+#include "cnntrain/tasks/tasks.h"
+#include "cnntrain/train/runs.h"
+#include "support/errors.h"
+#include "support/temporary_folder.h"
+#include "tasks/text_classification/settings.h"
+
+namespace cnntrain::train {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ContainsRegex;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+using config::Command;
+
+struct Outcome {
+    int exit_code = 0;
+    std::string console;
+};
+
+bool same(const HostTensor& one, const HostTensor& other) {
+    return one.shape() == other.shape() && std::ranges::equal(one.bytes(), other.bytes());
+}
+
+/// A folder with a vocabulary, texts and runs.
+class TextClassification : public ::testing::Test {
+protected:
+    TextClassification() {
+        folder_.write("vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\ngood\nbad\nfilm\nplot\ncast\n");
+        folder_.write("train.tsv", texts(/*count=*/40));
+        folder_.write("valid.tsv", texts(/*count=*/12));
+    }
+
+    /// Half of them "good", half "bad", with other words around.
+    static std::string texts(int count) {
+        constexpr const char* kWords[] = {"film", "plot", "cast"};
+        std::string table = "text\tlabel\n";
+        for (int i = 0; i < count; ++i) {
+            const std::string before = kWords[i % 3], after = kWords[i / 3 % 3];
+            table += before + (i % 2 == 0 ? " good " : " bad ") + after + (i % 2 == 0 ? "\tlike\n" : "\tdislike\n");
+        }
+        return table;
+    }
+
+    std::string path(const std::string& name) const { return folder_.path() + "/" + name; }
+
+    config::ParseResult parsed(Command command, const std::string& line) const {
+        std::istringstream stream(line);
+        std::vector<std::string> words;
+        for (std::string word; stream >> word;)
+            words.push_back(word.starts_with("@") ? path(word.substr(1)) : word);
+        return tasks::parse_command_line(command, words, {});
+    }
+
+    /// "@name" is a file in the folder.
+    Outcome run(Command command, const std::string& line, const std::function<bool()>& stop = {}) const {
+        std::ostringstream console;
+        Host host;
+        host.command_line = "cnntrain test";
+        host.console = &console;
+        host.stop_requested = stop;
+        const int code = tasks::run(parsed(command, line), host);
+        return {code, console.str()};
+    }
+
+    Outcome train(const std::string& more = "") const {
+        return run(Command::train, kTask + kSizes + kTexts + "--validation-file @valid.tsv --logs-path @run " + more);
+    }
+
+    std::string message(ErrorKind kind, Command command, const std::string& line) const {
+        return test::message_of(kind, [&] { parsed(command, line); });
+    }
+    std::string usage_error(Command command, const std::string& line) const {
+        return message(ErrorKind::usage, command, line);
+    }
+
+    checkpoint::Checkpoint loaded(const std::string& name) const {
+        return checkpoint::load(posix_files(), path(name) + ".safetensors");
+    }
+
+    static inline const std::string kTask = "--task text-classification ";
+    static inline const std::string kSizes =
+        "--vocab-size 10 --hidden-size 64 --num-attention-heads 1 --num-hidden-layers 1 --intermediate-size 64 "
+        "--max-position-embeddings 16 ";
+    static inline const std::string kTexts =
+        "--data-dir @train.tsv --vocab-file @vocab.txt --seq-length 8 --precision 32 --seed 5 --threads 1 "
+        "--micro-batch-size 8 --epochs 8 --base-learning-rate 0.003 --hidden-dropout-prob 0.1 ";
+
+    test::TemporaryFolder folder_;
+};
+
+TEST_F(TextClassification, LearnsAndIsValidated) {
+    const Outcome outcome = train();
+    EXPECT_EQ(outcome.exit_code, 0);
+    EXPECT_THAT(outcome.console, HasSubstr("Validation accuracy: 100.000 % [ckpt-40] (loss: "));
+    EXPECT_THAT(outcome.console, ContainsRegex("\nstep: +40, iteration: +40, epoch: +8\\.00, lr: +[0-9e.-]+, loss: "));
+    EXPECT_THAT(checkpoint::class_names(loaded("run/ckpt-40").metadata), ElementsAre("dislike", "like"));
+}
+
+TEST_F(TextClassification, EvaluationTakesModelTextsAndClassesFromTheRun) {
+    train();
+    const Outcome validation = run(Command::validation, "--restore-path @run/ckpt-40 --no-logs");
+    EXPECT_THAT(validation.console, HasSubstr("Validation accuracy: 100.000 % [ckpt-40]"));
+    EXPECT_EQ(tasks::text_settings(parsed(Command::validation, "--restore-path @run").settings).text.sequence_length,
+              8);
+
+    folder_.write("one.tsv", "text\tlabel\nbad film\tlike\nbad plot\tlike\ngood cast\tlike\ngood plot\tlike\n");
+    const Outcome other = run(Command::validation, "--restore-path @run/ckpt-40 --data-dir @one.tsv --no-logs");
+    EXPECT_THAT(other.console, HasSubstr("Validation accuracy: 50.000 % [ckpt-40]"));
+}
+
+TEST_F(TextClassification, LabelsThatTheNetworkDoesNotKnowAreRefused) {
+    train("--epochs 1");
+    folder_.write("other.tsv", "text\tlabel\ngood film\tlike\nbad film\thate\n");
+    EXPECT_THAT(test::message_of(
+                    ErrorKind::data,
+                    [&] { run(Command::validation, "--restore-path @run/ckpt-5 --data-dir @other.tsv --no-logs"); }),
+                AllOf(HasSubstr("other.tsv:3"), HasSubstr("hate")));
+}
+
+TEST_F(TextClassification, InferenceNamesTheClassesOfTextsWithoutLabels) {
+    train();
+    folder_.write("new.tsv", "text\ngood film\nplot bad\n");
+    const Outcome outcome =
+        run(Command::inference, "--restore-path @run/ckpt-40 --data-dir @new.tsv --logs-path @predicted");
+    EXPECT_THAT(outcome.console, ContainsRegex("\n1: like \\([0-9.]+\\) dislike \\([0-9.]+\\)\n2: dislike \\("));
+    EXPECT_THAT(outcome.console, Not(HasSubstr("accuracy:")));
+    EXPECT_THAT(read_text(posix_files(), path("predicted/predictions.csv")),
+                ContainsRegex("text,label,class_1,probability_1,class_2,probability_2\r\n1,,like,[0-9.]+,dislike,"));
+
+    const Outcome held_out = run(Command::inference, "--restore-path @run/ckpt-40 --logs-path @judged");
+    EXPECT_THAT(held_out.console, HasSubstr("\ntop-1 accuracy: 100 %\n"));
+}
+
+TEST_F(TextClassification, HoldsOutAShareThatNoSeedChanges) {
+    const std::string line = kTask + kSizes + kTexts;
+    EXPECT_THAT(tasks::dry_run_text(parsed(Command::train, line + "--dry-run")),
+                HasSubstr("36 training and 4 validation texts of at most 8 tokens, 2 classes: dislike, like"));
+    EXPECT_THAT(tasks::dry_run_text(parsed(Command::train, line + "--no-validation --dry-run")),
+                HasSubstr("40 training texts"));
+    const auto predictions = [&](const std::string& seed) {
+        run(Command::train, line +
+                                "--base-learning-rate 0 --epochs 1 --init-checkpoint @first/ckpt-0 --logs-path @run" +
+                                seed + " --seed " + seed);
+        run(Command::inference, "--restore-path @run" + seed + "/ckpt-4 --logs-path @judged" + seed);
+        return folder_.read("judged" + seed + "/predictions.csv");
+    };
+    run(Command::train, line + "--epochs 1 --logs-path @first");
+    const std::string one = predictions("1");
+    EXPECT_THAT(one, HasSubstr("text,label,"));
+    EXPECT_EQ(one, predictions("2"));
+}
+
+TEST_F(TextClassification, BeginsWithTheEncoderOfAPretraining) {
+    run(Command::pretrain,
+        kSizes +
+            "--generated-data --seq-length 16 --max-predictions-per-seq 3 --precision 32 --seed 3 "
+            "--threads 1 --micro-batch-size 2 --gradient-accumulation-count 1 --num-train-steps 2 "
+            "--optimizer lamb --layer-norm-epsilon 1e-6 --use-qkv-split --use-qkv-bias --logs-path @pretrained");
+    const Outcome outcome =
+        run(Command::train, kTask + kTexts + "--init-checkpoint @pretrained/ckpt-1 --logs-path @tuned");
+    EXPECT_EQ(outcome.exit_code, 0);
+    EXPECT_THAT(outcome.console, ContainsRegex("Drawn anew, because [^ ]*/pretrained[^ ]* does not have them: "
+                                               "cls/classifier/output_bias, cls/classifier/output_weights\n"));
+    EXPECT_THAT(outcome.console, HasSubstr("cls/predictions/"));
+    const auto settings = parsed(Command::train, kTask + kTexts + "--init-checkpoint @pretrained/ckpt-1").settings;
+    EXPECT_EQ(tasks::text_settings(settings).model.norm_epsilon, 1e-6);
+    EXPECT_TRUE(tasks::text_settings(settings).model.qkv_bias);
+    const checkpoint::Checkpoint before = loaded("pretrained/ckpt-1"), after = loaded("tuned/ckpt-0");
+    for (const auto& [name, tensor] : after.tensors) {
+        if (!name.starts_with("bert/") || !before.tensors.contains(name)) continue;
+        EXPECT_TRUE(same(tensor, before.tensors.at(name))) << name;
+    }
+    EXPECT_TRUE(before.tensors.contains("bert/pooler/dense/kernel"));
+}
+
+TEST_F(TextClassification, AHeadOfOtherClassesBeginsAnew) {
+    train();
+    folder_.write("three.tsv", "text\tlabel\ngood film\ta\nbad film\tb\nfilm\tc\ngood\ta\nbad\tb\nplot\tc\n");
+    const Outcome other = run(Command::train, kTask + kTexts +
+                                                  "--data-dir @three.tsv --no-validation --init-checkpoint "
+                                                  "@run/ckpt-40 --micro-batch-size 2 --logs-path @three");
+    EXPECT_THAT(other.console, HasSubstr("cls/classifier/output_bias, cls/classifier/output_weights\n"));
+    EXPECT_EQ(loaded("three/ckpt-0").tensors.at("cls/classifier/output_bias").shape(), Shape({3}));
+    const Outcome same =
+        run(Command::train, kTask + kTexts + "--epochs 1 --init-checkpoint @run/ckpt-40 --logs-path @same");
+    EXPECT_THAT(same.console, Not(HasSubstr("Drawn anew")));
+}
+
+TEST_F(TextClassification, SizesComeFromAConfigOfTransformers) {
+    posix_files().make_directories(path("hf"));
+    folder_.write("hf/model.safetensors", "");
+    folder_.write("hf/vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\n");
+    folder_.write("hf/config.json",
+                  R"({"model_type": "bert", "vocab_size": 10, "hidden_size": 128, "num_hidden_layers": 3,
+                      "num_attention_heads": 2, "intermediate_size": 100, "max_position_embeddings": 20,
+                      "type_vocab_size": 2, "layer_norm_eps": 1e-12, "hidden_act": "gelu_new"})");
+    const std::string line = kTask + "--data-dir @train.tsv --seq-length 20 --init-checkpoint @hf/model.safetensors ";
+    const config::Settings settings = parsed(Command::train, line).settings;
+    const nn::BertSettings& model = tasks::text_settings(settings).model;
+    EXPECT_EQ(model.hidden, 128);
+    EXPECT_EQ(model.layers, 3);
+    EXPECT_EQ(model.head_activation, graph::Activation::gelu_tanh);
+    EXPECT_TRUE(model.qkv_split && model.qkv_bias);
+    EXPECT_EQ(tasks::text_settings(settings).text.vocabulary_file, path("hf/vocab.txt"));
+    EXPECT_EQ(tasks::text_settings(parsed(Command::train, line + "--num-hidden-layers 2").settings).model.layers, 2);
+
+    folder_.write("hf/config.json", R"({"vocab_size": "many"})");
+    EXPECT_THAT(message(ErrorKind::data, Command::train, line), HasSubstr("vocab_size"));
+    folder_.write("hf/config.json", R"({"hidden_act": "relu"})");
+    EXPECT_THAT(message(ErrorKind::unsupported, Command::train, line), HasSubstr("relu"));
+}
+
+TEST_F(TextClassification, SaysWhatIsNotGiven) {
+    EXPECT_THAT(usage_error(Command::train, kTask + kTexts), HasSubstr("the model's sizes are not known"));
+    EXPECT_THAT(usage_error(Command::train, kTask + kSizes),
+                AllOf(HasSubstr("give --data-dir"), HasSubstr("--vocab-file")));
+    EXPECT_THAT(usage_error(Command::train, kTask + kSizes + kTexts + "--seq-length 17"),
+                HasSubstr("--seq-length 17 is longer than the model's table of 16 positions"));
+}
+
+TEST_F(TextClassification, AFolderIsNoFileOfTexts) {
+    const auto line = parsed(Command::train, kTask + kSizes + "--vocab-file @vocab.txt --seq-length 8 --data-dir @");
+    EXPECT_THAT(test::message_of(ErrorKind::usage, [&] { tasks::dry_run_text(line); }),
+                HasSubstr("is a folder; text classification reads one TSV or CSV file"));
+}
+
+TEST_F(TextClassification, AStoppedRunGoesOnToTheSameWeights) {
+    const std::string line = kTask + kSizes + kTexts + "--validation-file @valid.tsv ";
+    run(Command::train, line + "--logs-path @whole");
+    int asked = 0;
+    const Outcome stopped = run(Command::train, line + "--logs-path @parts", [&] { return ++asked > 20; });
+    EXPECT_EQ(stopped.exit_code, kInterruptedExitCode);
+    EXPECT_FALSE(exists(posix_files(), path("parts/ckpt-40.safetensors")));
+    std::ostringstream console;
+    Host host;
+    host.console = &console;
+    tasks::run_restored(
+        tasks::parse_command_line(Command::restore, {"--restore-path", path("parts")}, config::Environment{}), host);
+    const checkpoint::Checkpoint parts = loaded("parts/ckpt-40"), whole = loaded("whole/ckpt-40");
+    ASSERT_EQ(parts.tensors.size(), whole.tensors.size());
+    for (const auto& [name, tensor] : whole.tensors)
+        EXPECT_TRUE(same(tensor, parts.tensors.at(name))) << name;
+    EXPECT_THAT(console.str(), HasSubstr("Validation accuracy: 100.000 % [ckpt-40]"));
+}
+
+}  // namespace
+}  // namespace cnntrain::train
