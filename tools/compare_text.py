@@ -14,8 +14,8 @@ sentence has says little about the label; where they stand decides it.
   bag       scikit-learn: logistic regression on the counts of words, the best of several regularisations on the
             held-out text itself
   torch     transformers' BertForSequenceClassification, small, from random weights that it saves in WORK/init-SEED
-  cnntrain  the same, from those weights: size, dropout, AdamW, learning rates, batch size and number of steps agree;
-            the order of the sentences and the dropped elements are each side's own
+  cnntrain  the same, from those weights: size, dropout, AdamW, limit of the gradients' norm, learning rates, batch
+            size and number of steps agree; the order of the sentences and the dropped elements are each side's own
 
 Prints the held-out accuracy of every run in percent, and the mean and standard deviation over the seeds.
 """
@@ -30,7 +30,8 @@ import sys
 SIDES = ("bag", "torch", "cnntrain")
 FIRST, SECOND = "of", "in"
 LENGTH, HIDDEN, LAYERS, WIDE = 64, 64, 2, 128  # heads are 64 wide
-DROPOUT, BATCH, RATE, WARMUP, DECAY, EPSILON = 0.1, 32, 1e-3, 0.1, 0.01, 1e-6
+DROPOUT, BATCH, RATE, WARMUP, DECAY = 0.1, 32, 1e-3, 0.1, 0.01
+BETA1, BETA2, EPSILON = 0.9, 0.999, 1e-6
 
 
 def sentences(path):
@@ -113,11 +114,29 @@ class Tokens:
 
 
 def make_optimiser(model):
+    """AdamW by cnntrain's formula (adamw with corrects_step, include/cnntrain/graph/update_rule.h): the correction of
+    the means' bias multiplies the whole step, and is one update ahead."""
     import torch
+
+    class StepCorrectedAdamW(torch.optim.Optimizer):
+        @torch.no_grad()
+        def step(self):
+            for group in self.param_groups:
+                for p in (p for p in group["params"] if p.grad is not None):
+                    state = self.state[p]
+                    if not state:
+                        state.update(m=torch.zeros_like(p), s=torch.zeros_like(p), next=1)
+                    state["next"] += 1
+                    state["m"].mul_(BETA1).add_(p.grad, alpha=1 - BETA1)
+                    state["s"].mul_(BETA2).addcmul_(p.grad, p.grad, value=1 - BETA2)
+                    update = state["m"] / (state["s"].sqrt() + EPSILON) + group["weight_decay"] * p
+                    correction = (1 - BETA2 ** state["next"]) ** 0.5 / (1 - BETA1 ** state["next"])
+                    p.add_(update, alpha=-group["lr"] * correction)
+
     plain = [p for name, p in model.named_parameters() if "bias" in name or "LayerNorm" in name]
     decayed = [p for name, p in model.named_parameters() if not ("bias" in name or "LayerNorm" in name)]
-    return torch.optim.AdamW([{"params": decayed, "weight_decay": DECAY}, {"params": plain, "weight_decay": 0.0}],
-                             lr=RATE, eps=EPSILON)
+    return StepCorrectedAdamW([{"params": decayed, "weight_decay": DECAY}, {"params": plain, "weight_decay": 0.0}],
+                              {"lr": RATE})
 
 
 def torch_accuracy(args, train, test, seed):
@@ -135,6 +154,7 @@ def torch_accuracy(args, train, test, seed):
         inputs, labels = train.batch(stream[step * BATCH:(step + 1) * BATCH])
         optimiser.zero_grad()
         model(**inputs, labels=labels).loss.backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimiser.step()
     model.eval()
     correct = 0
@@ -157,7 +177,7 @@ def own_line(args, steps, seed):
             "--glue-dropout-prob", DROPOUT, "--micro-batch-size", BATCH, "--gradient-accumulation-count", 1,
             "--num-train-steps", steps, "--optimizer", "adamw", "--base-learning-rate", RATE, "--warmup", WARMUP,
             "--lr-schedule", "polynomial_decay", "--weight-decay-rate", DECAY, "--epsilon", EPSILON, "--use-debiasing",
-            "--precision", "32", "--seed", seed, "--save-path", args.work / f"run-{seed}", *args.more]
+            "--precision", "32", "--seed", seed, "--log-dir", args.work / f"run-{seed}", *args.more]
 
 
 def own_accuracy(args, count, seed):
