@@ -116,11 +116,11 @@ TEST_F(Run, AFailedProcessShowsItsLastLines) {
 }
 
 TEST_F(Run, TheSummaryHasTheReasonOfAFailure) {
-    request_.spec_files = {
-        folder_.write("reasons.yml",
-                      "told_gen:\n  cmd: sh -c 'echo \"[1,0]<stderr>:error: no data\" >&2; echo more >&2; exit 3'\n"
-                      "quiet_gen:\n  cmd: sh -c 'exit 4'\n"
-                      "unmeasured_gen:\n  cmd: echo nothing\n  data:\n    speed: {regexp: 'speed: (.*)'}\n")};
+    request_.spec_files = {folder_.write(
+        "reasons.yml",
+        "told_gen:\n  cmd: >-\n    sh -c 'echo \"[1,0]<stderr>:error: no data\" >&2; echo more >&2; exit 3'\n"
+        "quiet_gen:\n  cmd: sh -c 'exit 4'\n"
+        "unmeasured_gen:\n  cmd: echo nothing\n  data:\n    speed: {regexp: 'speed: (.*)'}\n")};
     EXPECT_EQ(run({}), 1);
     EXPECT_THAT(output_.str(), AllOf(HasSubstr("FAILED told_gen::told_gen (exit code 3: no data)\n"),
                                      HasSubstr("FAILED quiet_gen::quiet_gen (exit code 4)\n"),

@@ -130,7 +130,7 @@ TEST(Agreement, BothValuesAndTheirRanksAreSaid) {
 TEST(Agreement, OfManyOptionsTheFirstAreNamed) {
     std::vector<Process> processes(2);
     processes[1].options =
-        "--threads 2 --input-threads 2 --momentum 0.5 --no-tensorboard --log-freq 7 --weight-decay 0.5 --seed 3 "
+        "--threads 2 --input-threads 2 --optimiser momentum --no-tensorboard --log-freq 7 --weight-decay 0.5 --seed 3 "
         "--name-suffix x";
     train_together(processes);
     EXPECT_THAT(processes[0].message, AllOf(HasSubstr("--threads (1 on rank 0, 2 on rank 1)"), HasSubstr(" and "),

@@ -333,7 +333,7 @@ TEST(Ranks, ThatShareStatisticsGoOnAsTheMessageSays) {
     EXPECT_EQ(alone[0].error, ErrorKind::usage);
     EXPECT_THAT(alone[0].message,
                 HasSubstr("shares batch-norm statistics over 2 replicas (--BN-span), 1 in each of 2 processes; 1 "
-                          "process of 1 replica cannot: go on with mpirun -np 2 --bind-to none cnntrain restore "
+                          "process of 1 replica cannot: continue with mpirun -np 2 --bind-to none cnntrain restore "
                           "--restore-path run, or cnntrain restore --restore-path run --replicas 2"));
     std::vector<Process> later(1);
     later[0].files = std::move(alone[0].files);
