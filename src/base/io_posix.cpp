@@ -144,10 +144,18 @@ private:
     std::int64_t modified_ns_ = 0;
 };
 
+/// Returns `path`. Renaming a finished file over a device, a pipe or a socket would remove it from the system.
+const std::string& refuse_special(const std::string& path) {
+    struct stat status {};
+    if (::stat(path.c_str(), &status) != 0 || S_ISREG(status.st_mode) || S_ISDIR(status.st_mode)) return path;
+    throw Error(ErrorKind::storage,
+                "cannot write '" + path + "': a device, a pipe or a socket is there, which is never replaced");
+}
+
 class PosixOutput : public OutputFile {
 public:
     explicit PosixOutput(const std::string& path)
-        : path_(path), partial_(partial_name(path)), file_(create_temporary(partial_)) {
+        : path_(refuse_special(path)), partial_(partial_name(path)), file_(create_temporary(partial_)) {
         if (!file_.valid()) fail_writing(path_, errno);
         remove_left_overs(path_);
     }

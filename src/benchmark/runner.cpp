@@ -54,6 +54,10 @@ std::string new_log_folder() {
 }
 
 /// The runner's own log, on the terminal and in console.log, with a progress line below it on the terminal.
+constexpr const char* kJsonResults = "benchmark_results.json";
+constexpr const char* kCsvResults = "benchmark_results.csv";
+constexpr const char* kXmlResults = "benchmark_results.xml";
+
 class Notes {
 public:
     Notes(const Host& host, LogLevel least, std::string file) : host_(host), least_(least), file_(std::move(file)) {}
@@ -216,6 +220,7 @@ public:
     int run() {
         const std::string unset = unset_variables(plan_);
         if (!unset.empty()) throw Error(ErrorKind::data, "variables of the environment that are not set:" + unset);
+        check_results();
         host_.files->make_directories(folder_);
         introduce();
         for (const Job& job : plan_.jobs) {
@@ -228,6 +233,17 @@ public:
     }
 
 private:
+    /// Results of an earlier call, whose log is beside them, are replaced.
+    void check_results() const {
+        const auto is_own = [&](const FileSystem& files, const std::string&) {
+            return exists(files, folder_ / "console.log");
+        };
+        std::vector<Output> outputs;
+        for (const char* name : {kJsonResults, kCsvResults, kXmlResults})
+            outputs.push_back({{"--log-dir:", (folder_ / name).string()}, false, "", is_own});
+        check_outputs(*host_.files, outputs);
+    }
+
     bool stop_requested() const { return host_.stop_requested && host_.stop_requested(); }
 
     void introduce() {
@@ -412,16 +428,15 @@ private:
     }
 
     void write_results() {
-        write_text(*host_.files, folder_ / "benchmark_results.json", results_json(results_));
-        write_text(*host_.files, folder_ / "benchmark_results.csv",
+        write_text(*host_.files, folder_ / kJsonResults, results_json(results_));
+        write_text(*host_.files, folder_ / kCsvResults,
                    results_csv(results_, request_.additional_metrics, request_.csv_metrics));
-        write_text(*host_.files, folder_ / "benchmark_results.xml", results_xml(results_));
+        write_text(*host_.files, folder_ / kXmlResults, results_xml(results_));
     }
 
     int conclude() {
         if (!results_.empty()) {
-            notes_.info("Results: " + (folder_ / "benchmark_results.csv").string() + " and " +
-                        (folder_ / "benchmark_results.json").string());
+            notes_.info("Results: " + (folder_ / kCsvResults).string() + " and " + (folder_ / kJsonResults).string());
         }
         *host_.output << tables(results_) << summary(results_) << std::flush;
         if (stop_requested()) {

@@ -128,6 +128,14 @@ void average(FileSystem& files, const std::vector<std::string>& paths, const Ave
     save(files, target, result);
 }
 
+bool is_average(const FileSystem& files, const std::string& path) {
+    try {
+        return CheckpointFile(files, path).metadata().contains(kMode);
+    } catch (const Error&) {
+        return false;
+    }
+}
+
 bool is_average_of(const FileSystem& files, const std::vector<std::string>& paths, Averaging mode,
                    const std::string& target) {
     if (!exists(files, target)) return false;

@@ -149,6 +149,16 @@ bool is_numbered(const std::string& file_name) {
            file_name == std::string(kNumbered) + std::to_string(iteration) + std::string(kCheckpointSuffix);
 }
 
+void refuse_run_checkpoint(const FileSystem& files, const std::string& option, const std::string& path) {
+    if (!is_numbered(std::string(last_part(path)))) return;
+    const std::string folder = parent_of(path);
+    const bool is_run = exists(files, join(folder, "arguments.json")) || latest(files, folder);
+    if (!is_run) return;
+    throw Error(ErrorKind::usage, option + " " + path +
+                                      ": the run's own checkpoints have such names; choose another name, for example " +
+                                      join(folder, "ckpt/mean"));
+}
+
 std::vector<Found> numbered_checkpoints(const FileSystem& files, const std::string& folder) {
     std::vector<Found> found;
     collect(files, folder, found);

@@ -8,6 +8,7 @@
 #include "cli/flags.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/folder_lock.h"
+#include "cnntrain/base/outputs.h"
 #include "cnntrain/checkpoint/average.h"
 #include "cnntrain/checkpoint/folder.h"
 
@@ -30,20 +31,9 @@ std::vector<std::string> checkpoints_of(const std::string& folder) {
     return paths;
 }
 
-/// Refuses names of the form ckpt-<iteration> in the run's folder: the run would resume from the newest of these, and
-/// an average has no run state to resume from.
-std::string target_path(std::string filename, const std::string& run) {
-    namespace fs = std::filesystem;
+std::string target_path(std::string filename) {
     if (!filename.ends_with(checkpoint::kCheckpointSuffix)) filename += checkpoint::kCheckpointSuffix;
-    const fs::path target = filename;
-    std::error_code not_there;
-    const bool in_run = fs::equivalent(target.has_parent_path() ? target.parent_path() : ".", run, not_there);
-    if (in_run && checkpoint::is_numbered(target.filename().string())) {
-        throw Error(ErrorKind::usage,
-                    "--filename " + filename +
-                        ": the run's own checkpoints have such names; choose another name, for example " + run +
-                        "/ckpt/mean");
-    }
+    checkpoint::refuse_run_checkpoint(posix_files(), "--filename", filename);
     return filename;
 }
 
@@ -58,6 +48,13 @@ std::string run_that_holds(const std::string& folder) {
     return "";
 }
 
+std::vector<NamedPath> read_files(const std::vector<std::string>& checkpoints) {
+    std::vector<NamedPath> all;
+    for (const std::string& path : checkpoints)
+        all.push_back({"checkpoint", path});
+    return all;
+}
+
 }  // namespace
 
 int average_command(const Invocation& invocation) {
@@ -67,6 +64,7 @@ int average_command(const Invocation& invocation) {
                        {"--mode", "", "needed: mean or exponential"},
                        {"--decay", "0.99", "exponential, oldest checkpoint first: V = decay x V + (1 - decay) x next"},
                        {"-N", "", "use the last N checkpoints only; without it, all"},
+                       {"--overwrite", "", "replace a file that is no average", {}, true},
                        {"--discard-last", "0", "number of newest checkpoints to leave out, before -N is applied"},
                        {kTrustFlag,
                         "",
@@ -80,7 +78,7 @@ int average_command(const Invocation& invocation) {
                                    "  cnntrain validation --data-dir DIR --restore-path RUN/ckpt/mean5\n"))
         return 0;
     const std::string& folder = flags.text("--restore-path");
-    const std::string target = target_path(flags.text("--filename"), folder);
+    const std::string target = target_path(flags.text("--filename"));
     const checkpoint::AverageSettings settings{checkpoint::averaging_named(flags.text("--mode")),
                                                flags.number("--decay", 0, 1),
                                                checkpoint::edited_if(flags.given(kTrustFlag))};
@@ -101,6 +99,9 @@ int average_command(const Invocation& invocation) {
     std::cout << "Checkpoints discarded: " << discarded << "\nCheckpoints used: " << paths.size()
               << "\nMode: " << checkpoint::name(settings.mode) << '\n';
     if (settings.mode == checkpoint::Averaging::exponential) std::cout << "Decay: " << flags.text("--decay") << '\n';
+    check_outputs(posix_files(),
+                  {{{"--filename", target}, flags.given("--overwrite"), "--overwrite", checkpoint::is_average}},
+                  read_files(paths));
     const std::size_t slash = target.rfind('/');
     const std::string place = slash == std::string::npos ? "." : target.substr(0, slash + 1);
     posix_files().make_directories(place);

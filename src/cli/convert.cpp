@@ -9,6 +9,7 @@
 #include "cli/flags.h"
 #include "cli/hugging_face_folder.h"
 #include "cnntrain/base/error.h"
+#include "cnntrain/base/outputs.h"
 #include "cnntrain/checkpoint/bert_config.h"
 #include "cnntrain/checkpoint/class_names.h"
 #include "cnntrain/checkpoint/folder.h"
@@ -59,6 +60,7 @@ Flags flags_of(const Invocation& invocation) {
          {"--hidden-act", "", "to transformers, if the run's arguments.json is missing: gelu or gelu_erf"},
          {"--layer-norm-epsilon", "", "to transformers, if the run's arguments.json is missing"},
          {"--vocab-file", "", "to transformers: file to copy as vocab.txt; without it, the --vocab-file of the run"},
+         {"--overwrite", "", "replace files that are there", {}, true},
          {kTrustFlag,
           "",
           "accept a checkpoint whose checksum does not match because another tool edited it",
@@ -259,14 +261,17 @@ int convert_command(const Invocation& invocation) {
     if (flags.given("--checkpoint-dtype") && flags.text("--checkpoint-dtype") != "f32")
         throw Error(ErrorKind::usage, "--checkpoint-dtype must be f32, not '" + flags.text("--checkpoint-dtype") + "'");
     const Found found = checkpoint::find_checkpoint(posix_files(), "--from", flags.text("--from"));
+    const std::string target = target_file(flags.text("--to"));
+    checkpoint::refuse_run_checkpoint(posix_files(), "--to", target);
+    const bool overwrite = flags.given("--overwrite");
+    check_outputs(posix_files(), {{{"--to", target}, overwrite, "--overwrite"}}, {{"--from", found.path}});
     Checkpoint source = checkpoint::load(posix_files(), found.path, checkpoint::edited_if(flags.given(kTrustFlag)));
     const bool importing = checkpoint::is_hugging_face(source);
-    const std::string target = target_file(flags.text("--to"));
-    HuggingFaceFolder folder(folder_of(target));
+    HuggingFaceFolder folder(folder_of(target), overwrite);
     Converted result = importing ? imported(flags, std::move(source), found.path)
                                  : exported(flags, std::move(source), found.path, folder);
     if (flags.given("--checkpoint-dtype")) in_f32(result.checkpoint);
-    folder.check();
+    folder.check(found.path);
     if (!folder_of(target).empty()) posix_files().make_directories(folder_of(target));
     checkpoint::save(posix_files(), target, result.checkpoint);
     folder.write();

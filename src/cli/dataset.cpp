@@ -20,7 +20,8 @@ int dataset_cifar(const std::string& called, const std::vector<std::string>& arg
                        {"--train", "10000", "training images"},
                        {"--test", "2000", "test images"},
                        {"--classes", "10", "classes, 2 to 10"},
-                       {"--seed", "0", "of the images"}},
+                       {"--seed", "0", "of the images"},
+                       {"--overwrite", "", "replace a set that this command did not generate", {}, true}},
                       arguments);
     if (flags.print_help_if_wanted()) return 0;
     dataset_tools::GeneratedCifarSettings settings;
@@ -29,6 +30,7 @@ int dataset_cifar(const std::string& called, const std::vector<std::string>& arg
     settings.test_images = flags.integer("--test", 1, 1'000'000'000);
     settings.classes = static_cast<std::int32_t>(flags.integer("--classes", 2, 10));
     settings.seed = static_cast<std::uint64_t>(flags.integer("--seed", 0));
+    settings.overwrite = flags.given("--overwrite");
     const std::string folder = dataset_tools::write_generated_cifar(settings);
     std::cout << "Wrote " << settings.train_images << " training and " << settings.test_images << " test images of "
               << settings.classes << " classes to " << folder << '\n';

@@ -4,6 +4,7 @@
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/io.h"
+#include "cnntrain/base/outputs.h"
 
 namespace cnntrain::cli {
 
@@ -12,6 +13,7 @@ void HuggingFaceFolder::add_vocabulary(const std::string& file, bool given, std:
         notes_.emplace_back("No vocab.txt was written: the vocabulary is not known; --vocab-file FILE copies it");
         return;
     }
+    vocabulary_ = file;
     std::string text = read_text(posix_files(), file);
     if (!text.empty() && !text.ends_with('\n')) text += '\n';
     const std::int64_t words = std::ranges::count(text, '\n');
@@ -31,18 +33,24 @@ void HuggingFaceFolder::add_tokeniser(bool lower_case) {
                                      ",\n  \"tokenizer_class\": \"BertTokenizer\"\n}\n");
 }
 
-void HuggingFaceFolder::check() const {
+bool HuggingFaceFolder::is_there(const std::string& name, const std::string& text) const {
+    const std::string path = folder_ + name;
+    return posix_files().kind(path) == FileKind::file && read_text(posix_files(), path) == text;
+}
+
+void HuggingFaceFolder::check(const std::string& source) const {
+    std::vector<Output> outputs;
     for (const auto& [name, text] : texts_) {
-        const std::string path = folder_ + name;
-        if (!exists(posix_files(), path) || read_text(posix_files(), path) == text) continue;
-        throw Error(ErrorKind::usage, "--to: " + path + " is there with another content, perhaps of another model; " +
-                                          "choose another folder, or remove it");
+        if (!is_there(name, text)) outputs.push_back({{"--to:", folder_ + name}, overwrite_, "--overwrite"});
     }
+    std::vector<NamedPath> inputs = {{"--from", source}};
+    if (!vocabulary_.empty()) inputs.push_back({"--vocab-file", vocabulary_});
+    check_outputs(posix_files(), outputs, inputs);
 }
 
 void HuggingFaceFolder::write() const {
     for (const auto& [name, text] : texts_)
-        write_text(posix_files(), folder_ + name, text);
+        if (!is_there(name, text)) write_text(posix_files(), folder_ + name, text);
 }
 
 std::string target_file(const std::string& to) {

@@ -10,8 +10,8 @@ namespace cnntrain::cli {
 
 class HuggingFaceFolder {
 public:
-    /// `folder`: empty or with a slash at its end.
-    explicit HuggingFaceFolder(std::string folder) : folder_(std::move(folder)) {}
+    /// `folder`: empty or with a slash at its end. `overwrite`: files with other contents may be replaced.
+    HuggingFaceFolder(std::string folder, bool overwrite) : folder_(std::move(folder)), overwrite_(overwrite) {}
 
     void add(const std::string& name, std::string text) { texts_.insert_or_assign(name, std::move(text)); }
     /// Adds vocab.txt: the first `rows` lines of `file`. Without a file (an empty name, or a file that the run named and
@@ -21,15 +21,20 @@ public:
     /// Adds tokenizer_config.json.
     void add_tokeniser(bool lower_case);
 
-    /// Error(usage) if the folder has one of the added files with another content.
-    void check() const;
+    /// Throws Error(usage) like check_outputs(); `source`: the checkpoint that is read. A file that has its content
+    /// already is neither checked nor written.
+    void check(const std::string& source) const;
     void write() const;
 
     /// Messages for the user.
     const std::vector<std::string>& notes() const { return notes_; }
 
 private:
+    bool is_there(const std::string& name, const std::string& text) const;
+
     std::string folder_;
+    bool overwrite_;
+    std::string vocabulary_;                    // that was read
     std::map<std::string, std::string> texts_;  // by name
     std::vector<std::string> notes_;
 };

@@ -113,6 +113,8 @@ PoprunRequest parse_poprun(const std::vector<std::string>& arguments, const File
     if (gives(options, "--host") && gives(options, "--hostfile"))
         refuse_line("--host and --hostfile are both given; choose one");
     for (const GivenOption& given : options) {
+        if (given.option->flag == "--import-config" || given.option->flag == "--hostfile")
+            request.read_files.push_back({std::string(given.option->flag), given.text});
         apply(given, request, files);
         const bool named = std::ranges::find(request.without_effect, given.flag) != request.without_effect.end();
         if (is_for_ipus(*given.option) && !named) request.without_effect.push_back(given.flag);
@@ -152,10 +154,10 @@ std::string poprun_help(const std::string& called) {
 
 void export_settings(const PoprunRequest& request, FileSystem& files) {
     if (!request.export_path) return;
-    if (exists(files, *request.export_path) && !request.overwrite_export) {
-        refuse_line("--export-config " + *request.export_path +
-                    ": the file is there; --overwrite-config yes replaces it");
-    }
+    check_outputs(
+        files,
+        {{{"poprun: --export-config", *request.export_path}, request.overwrite_export, "--overwrite-config yes"}},
+        request.read_files);
     write_text(files, *request.export_path, request.exported_settings);
 }
 

@@ -2,18 +2,22 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "cnntrain/base/format.h"
 #include "cnntrain/base/xml_text.h"
 
 namespace cnntrain::plan {
 
+/// Stands in the second line of every chart of this program.
+inline constexpr std::string_view kChartMark = "<!-- cnntrain plan -->";
+
 /// The start of a file: its size, `style` (CSS) and a white background.
 inline std::string svg_begin(double width, double height, const std::string& style) {
     return formatted(
                "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%.0f\" height=\"%.0f\" viewBox=\"0 0 %.0f %.0f\">\n",
                width, height, width, height) +
-           "<style>" + style + "</style>\n" +
+           std::string(kChartMark) + "\n" + "<style>" + style + "</style>\n" +
            formatted("<rect width=\"%.0f\" height=\"%.0f\" fill=\"white\"/>\n", width, height);
 }
 

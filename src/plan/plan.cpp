@@ -10,10 +10,12 @@
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/format.h"
 #include "cnntrain/base/listed.h"
+#include "cnntrain/base/outputs.h"
 #include "cnntrain/base/processor.h"
 #include "cnntrain/plan/pipeline_chart.h"
 #include "cnntrain/plan/scaling_chart.h"
 #include "cnntrain/train/backends.h"
+#include "plan/drawing.h"
 #include "plan/line.h"
 #include "plan/line_network.h"
 #include "plan/prediction.h"
@@ -231,10 +233,27 @@ private:
     std::string times_from_;
 };
 
+bool is_chart(const FileSystem& files, const std::string& path) {
+    constexpr std::size_t kHead = 512;
+    const std::unique_ptr<InputFile> file = files.open(path);
+    std::string head(std::min<std::size_t>(kHead, file->size_bytes()), '\0');
+    file->read_at(0, std::as_writable_bytes(std::span(head)));
+    return head.starts_with("<svg") && head.find(kChartMark) != std::string::npos;
+}
+
+/// The profile is only extended after it was read as one.
+std::vector<Output> outputs_of(const PlanSettings& settings) {
+    std::vector<Output> outputs;
+    if (settings.svg) outputs.push_back({{"--svg", *settings.svg}, false, "", is_chart});
+    if (settings.profile) outputs.push_back({{"--profile", *settings.profile}, true});
+    return outputs;
+}
+
 }  // namespace
 
 void plan_training(const train::TaskRow& row, const config::ParseResult& line, const PlanSettings& settings,
                    const train::Host& host) {
+    check_outputs(*host.files, outputs_of(settings));
     Plan(row, line, settings, host).run();
 }
 

@@ -41,6 +41,10 @@ std::vector<Found> numbered_checkpoints(const FileSystem& files, const std::stri
 /// Is `file_name` exactly "ckpt-<n>.safetensors"?
 bool is_numbered(const std::string& file_name);
 
+/// Throws Error(usage) if another program's result would get the name of a numbered checkpoint in the folder of a run,
+/// which would resume from it. `option` names the path.
+void refuse_run_checkpoint(const FileSystem& files, const std::string& option, const std::string& path);
+
 /// The numbered checkpoint of a folder with the highest iteration.
 std::optional<Found> latest(const FileSystem& files, const std::string& folder);
 

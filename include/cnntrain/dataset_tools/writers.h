@@ -14,12 +14,14 @@ struct GeneratedCifarSettings {
     std::int64_t train_images = 10000;
     std::int64_t test_images = 2000;
     std::int32_t classes = 10;  // 2..10
+    bool overwrite = false;     // replace a set that write_generated_cifar() did not write
 };
 
 /// Writes a small, learnable set in the CIFAR-10 format. The class is one of five patterns, fine or coarse, on a round
 /// patch at a random position. Colours, contrast, tilt and noise are random, so that neither single pixels nor the mean
-/// colour reveal the class, and mirroring does not change it. Returns the folder. Throws Error(usage) for impossible
-/// counts, Error(storage) if a file cannot be written.
+/// colour reveal the class, and mirroring does not change it. A file generated.txt beside the images says that they are
+/// generated. Returns the folder. Throws Error(usage) for impossible counts and for files of another set, Error(storage)
+/// if a file cannot be written.
 std::string write_generated_cifar(const GeneratedCifarSettings& settings);
 
 struct ImagenetWriterSettings {

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "cnntrain/base/io.h"
+#include "cnntrain/base/outputs.h"
 #include "cnntrain/launch/mpi.h"
 
 namespace cnntrain::launch {
@@ -54,7 +55,8 @@ struct PoprunRequest {
 
     std::optional<std::string> export_path;  // file for the command line's settings
     bool overwrite_export = false;
-    std::string exported_settings;  // as YAML
+    std::string exported_settings;      // as YAML
+    std::vector<NamedPath> read_files;  // settings and hosts
 };
 
 /// `arguments`: the words after "poprun". Settings files and host files are read from `files`. Throws Error(usage).
@@ -63,8 +65,8 @@ PoprunRequest parse_poprun(const std::vector<std::string>& arguments, const File
 /// `called`: the program name as the user typed it.
 std::string poprun_help(const std::string& called);
 
-/// Writes the settings to the file that the request names, if any. Throws Error(usage) if the file exists and must not
-/// be overwritten.
+/// Writes the settings to the file that the request names, if any. Throws Error(usage) like
+/// check_outputs().
 void export_settings(const PoprunRequest& request, FileSystem& files);
 
 struct Instance {

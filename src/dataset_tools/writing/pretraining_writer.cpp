@@ -13,7 +13,6 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <utility>
 #include <vector>
 
@@ -21,6 +20,7 @@
 #include "cnntrain/base/folder_lock.h"
 #include "cnntrain/base/hash.h"
 #include "cnntrain/base/io.h"
+#include "cnntrain/base/outputs.h"
 #include "data/records/record_frame.h"
 #include "data/sets/file_patterns.h"
 #include "data/text/code_points.h"
@@ -57,6 +57,7 @@ private:
     };
 
     std::string journal() const { return outputs_.front() + ".conversion.jsonl"; }
+    void check_places() const;
     Fingerprint fingerprint() const;
     void keep_finished();
     void refuse(const std::string& file, const std::optional<Journal>& journal) const;
@@ -88,9 +89,6 @@ private:
 void check(const PretrainingWriterSettings& settings, const std::vector<std::string>& outputs) {
     const auto refuse = [](const std::string& what) { throw Error(ErrorKind::usage, what); };
     if (outputs.empty()) refuse("no output file is given");
-    if (std::set<std::string>(outputs.begin(), outputs.end()).size() < outputs.size()) {
-        refuse("an output file is given twice: " + settings.output_files);
-    }
     if (settings.pad_position < 0 || settings.pad_position > std::numeric_limits<std::int32_t>::max()) {
         refuse("the position of padding is " + std::to_string(settings.pad_position) + ", not in 0..2147483647");
     }
@@ -105,6 +103,19 @@ Conversion::Conversion(const PretrainingWriterSettings& settings, const Pretrain
     check(settings, outputs_);
     inputs_ = data::matching_files(settings.input_files);
     vocabulary_text_ = read_text(files_, settings.vocabulary);
+    check_places();
+}
+
+/// Which existing files may be replaced is decided by the journal, in keep_finished().
+void Conversion::check_places() const {
+    std::vector<NamedPath> inputs = {{"--vocab-file", settings_.vocabulary}};
+    for (const std::string& path : inputs_)
+        inputs.push_back({"--input-file", path});
+    std::vector<Output> outputs;
+    for (const std::string& path : outputs_)
+        outputs.push_back({{"--output-file", path}, true});
+    outputs.push_back({{"the journal", journal()}, true});
+    check_outputs(files_, outputs, inputs);
 }
 
 Fingerprint Conversion::fingerprint() const {

@@ -7,6 +7,7 @@
 
 #include "cnntrain/base/crc32c.h"
 #include "cnntrain/base/error.h"
+#include "cnntrain/base/outputs.h"
 #include "cnntrain/base/rng.h"
 #include "cnntrain/data/tfrecord.h"
 #include "dataset_tools/inspection/data_files.h"
@@ -30,7 +31,7 @@ void check_settings(const ReshardSettings& settings) {
 
 /// Refuses to overwrite the source.
 void check_output(const std::string& input, const std::string& output) {
-    if (fs::weakly_canonical(input) != fs::weakly_canonical(output)) return;
+    if (!same_place(input, output)) return;
     throw Error(ErrorKind::usage,
                 "the output folder " + output + " is the input folder; the new shards need a folder of their own");
 }

@@ -9,6 +9,7 @@
 #include "cnntrain/backend/backend.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/log.h"
+#include "cnntrain/base/outputs.h"
 #include "cnntrain/checkpoint/folder.h"
 #include "cnntrain/data/image_fields.h"
 #include "cnntrain/data/loader.h"
@@ -72,11 +73,16 @@ public:
     /// `names`: of the classes; empty: they have numbers only.
     Report(const RunFolder& folder, FileSystem& files, metrics::Observers& observers, const metrics::Unit& unit,
            std::vector<std::string> names)
-        : path_(folder.logs.empty() ? "" : folder.logs + "/predictions.csv"),
-          files_(files),
-          observers_(observers),
-          unit_(unit),
-          names_(std::move(names)) {}
+        : path_(table_in(folder)), files_(files), observers_(observers), unit_(unit), names_(std::move(names)) {}
+
+    /// Throws Error(usage) if the folder's predictions.csv is no table of predictions.
+    static void check(const RunFolder& folder, const FileSystem& files, const metrics::Unit& unit) {
+        if (folder.logs.empty()) return;
+        const auto is_own = [&](const FileSystem& all, const std::string& path) {
+            return read_text(all, path).starts_with(prediction_header(unit.one, 1));
+        };
+        check_outputs(files, {{{"--logs-path:", table_in(folder)}, false, "", is_own}});
+    }
 
     void add(const std::string& sample, std::int64_t label, const std::vector<ClassProbability>& classes, bool shown) {
         const auto is_label = [&](const ClassProbability& item) { return item.label == label; };
@@ -111,6 +117,9 @@ public:
     }
 
 private:
+    static std::string table_in(const RunFolder& folder) {
+        return folder.logs.empty() ? "" : folder.logs + "/predictions.csv";
+    }
     std::string line_of(const std::string& sample, const std::vector<ClassProbability>& classes) const {
         std::string line = sample + ":";
         for (const ClassProbability& item : classes) {
@@ -177,6 +186,7 @@ int run_inference(const TaskRow& task_row, const config::ParseResult& arguments,
     metrics::Observers observers =
         report_evaluation(task, *backend, arguments, folder, subjects.stream->samples(), host);
 
+    Report::check(folder, *host.files, task.columns().unit);
     Report report(folder, *host.files, observers, task.columns().unit, task.class_names());
     LabelTap tap(*subjects.stream, classifier->label_field());
     const Stopwatch watch;
