@@ -13,6 +13,7 @@
 #include "benchmark/spec.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/hash.h"
+#include "cnntrain/base/outputs.h"
 #include "cnntrain/benchmark/benchmark.h"
 #include "cnntrain/launch/process.h"
 #include "cnntrain/launch/words.h"
@@ -238,7 +239,7 @@ private:
         const auto is_own = [&](const FileSystem& files, const std::string&) {
             return exists(files, folder_ / "console.log");
         };
-        std::vector<Output> outputs;
+        std::vector<cnntrain::Output> outputs;
         for (const char* name : {kJsonResults, kCsvResults, kXmlResults})
             outputs.push_back({{"--log-dir:", (folder_ / name).string()}, false, "", is_own});
         check_outputs(*host_.files, outputs);

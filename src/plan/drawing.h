@@ -10,7 +10,7 @@
 namespace cnntrain::plan {
 
 /// Stands in the second line of every chart of this program.
-inline constexpr std::string_view kChartMark = "<!-- cnntrain plan -->";
+inline constexpr std::string_view kChartMark = "<desc>cnntrain plan</desc>";
 
 /// The start of a file: its size, `style` (CSS) and a white background.
 inline std::string svg_begin(double width, double height, const std::string& style) {

@@ -61,11 +61,12 @@ TEST_F(HostileFiles, PipesAreRefusedInsteadOfWaitedFor) {
     expect_data_error("restore --restore-path " + folder_.path(), "it is a pipe");
 }
 
-TEST_F(HostileFiles, APipeInThePlaceOfAnIndexIsReplaced) {
+TEST_F(HostileFiles, APipeInThePlaceOfAnIndexStays) {
     data::write_records(in("train-00000-of-00001"), {"no example"});
     ASSERT_EQ(::mkfifo(in("train.cnntrain-index").c_str(), 0600), 0);
     expect_data_error("train --dataset imagenet --model-size 18 --no-logs --no-validation --data-dir " + folder_.path(),
                       "not a tf.Example");
+    EXPECT_TRUE(std::filesystem::is_fifo(in("train.cnntrain-index")));
 }
 
 TEST_F(HostileFiles, LoopsOfLinksAreDataErrors) {

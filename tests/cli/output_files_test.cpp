@@ -152,9 +152,9 @@ TEST_P(OutputFiles, AreNoInputs) {
     EXPECT_EQ(in_.read(GetParam().input), before);
 }
 
-INSTANTIATE_TEST_SUITE_P(All, OutputFiles, ::testing::ValuesIn(writers()), [](const auto& info) {
+INSTANTIATE_TEST_SUITE_P(All, OutputFiles, ::testing::ValuesIn(writers()), [](const auto& row) {
     std::string name;
-    for (const char c : std::string(info.param.option))
+    for (const char c : std::string(row.param.option))
         if (std::isalpha(static_cast<unsigned char>(c)) != 0) name += c;
     return name;
 });

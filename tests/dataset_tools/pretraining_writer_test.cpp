@@ -273,7 +273,7 @@ TEST_F(PretrainingWriter, WrongSettings) {
     refused(ErrorKind::usage, "not in 0..1", [](Settings& how) { how.instances.masked_share = 1.5; });
     refused(ErrorKind::usage, "position of padding is -1", [](Settings& how) { how.pad_position = -1; });
     refused(ErrorKind::usage, "no output file", [](Settings& how) { how.output_files = " ,"; });
-    refused(ErrorKind::usage, "given twice", [](Settings& how) { how.output_files += "," + how.output_files; });
+    refused(ErrorKind::usage, "which is written", [](Settings& how) { how.output_files += "," + how.output_files; });
     refused(ErrorKind::usage, "no files are given", [](Settings& how) { how.input_files = ""; });
     refused(ErrorKind::data, "no file fits the pattern '/nowhere/*.txt'; in / there is no 'nowhere'",
             [](Settings& how) { how.input_files += ",/nowhere/*.txt"; });
