@@ -130,6 +130,14 @@ Checkpoint load(const FileSystem& files, const std::string& path, Edited edited)
     return checkpoint;
 }
 
+namespace {
+
+bool is_float(DType type) {
+    return type == DType::f64 || type == DType::f32 || type == DType::bf16 || type == DType::f16;
+}
+
+}  // namespace
+
 void match(const std::map<std::string, TensorDesc>& expected, const Checkpoint& checkpoint, const std::string& path) {
     std::vector<std::string> differences;
     for (const auto& [name, desc] : expected) {
@@ -139,6 +147,9 @@ void match(const std::map<std::string, TensorDesc>& expected, const Checkpoint& 
         } else if (found->second.shape() != desc.shape) {
             differences.push_back("differs: " + name + " is " + to_string(found->second.shape()) +
                                   ", the model needs " + to_string(desc.shape));
+        } else if (is_float(desc.dtype) && !is_float(found->second.dtype())) {
+            differences.push_back("differs: " + name + " has elements of type " +
+                                  std::string(cnntrain::name(found->second.dtype())) + ", the model needs floats");
         }
     }
     for (const auto& [name, tensor] : checkpoint.tensors) {

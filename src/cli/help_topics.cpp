@@ -18,7 +18,7 @@ checkpoint/<phase>/pretraining_<...>) or the folder that --logs-path names. It h
   log.txt                  everything that was printed
   training.csv             one row per log line
   validation.csv           one row per validated checkpoint; val_top5_acc and val_loss come last
-  events.out.tfevents.*    the same curves for TensorBoard
+  events.out.tfevents.*    the same curves for TensorBoard (pretrain: in the folder event)
   ckpt-<iteration>.safetensors   see `cnntrain help checkpoints`
 
 A folder holds one run. A new training run in a folder with checkpoints or tables is refused;
@@ -347,6 +347,11 @@ Results or behaviour differ from the original programs in these points:
                    statistics.
   Proxy norm       --proxy-norm omits the scale of the activations in the head and, with --no-se,
                    after the spatial convolutions, like the programs it follows. It excludes LARS.
+  Accuracies       pretrain prints mlm_acc and nsp_acc as fractions with a % behind them, as its
+                   original does: programs parse the line. 0.50000 % means a half.
+  Unicode          dataset bert splits and strips characters by the Unicode version of the library
+                   utf8proc (14 in Debian 12), which FILE.conversion.jsonl records. Characters that
+                   the original's Python did not know yet may become other tokens.
   Crops            Training crops that are reduced by 2 or more are first reduced in the JPEG's DCT
                    (by 2, 4 or 8), which averages pixels that the originals skip. Evaluation never
                    does this.

@@ -118,16 +118,21 @@ int parse_and_run(config::Command command, const Invocation& invocation,
     train::check_stages(tasks::row_of(arguments), arguments.settings);
     if (arguments.wants_dry_run) std::cout << tasks::dry_run_text(arguments);
     config::refuse_unavailable(arguments);
-    if (arguments.wants_dry_run) return 0;
+    const bool alone = arguments.launch.processes == 1;
+    if (arguments.wants_dry_run && alone) return 0;
     require_run_memory(arguments.settings, command);
     train::Host host = process_host(invocation);
     if (launched.world) host.terminal_width = 0;  // under mpirun, a terminal may be a file
-    if (arguments.launch.processes > 1) {
+    if (!alone) {
         host.communicator = comm::make_mpi_communicator({.timeout_seconds = arguments.settings.comm.timeout_seconds});
         host.reports = prints(arguments, launched.popdist.has_value());
     }
     catch_stop_signals();
-    return run_with_peers(host.communicator, [&] { return run(arguments, host); });
+    return run_with_peers(host.communicator, [&] {
+        if (!arguments.wants_dry_run) return run(arguments, host);
+        train::agree_on_options(arguments, host);  // so that ranks that run learn of one that does not
+        return 0;
+    });
 }
 
 }  // namespace cnntrain::cli

@@ -122,6 +122,7 @@ void TensorBoard::add_summary(std::int64_t iteration, const std::string& summary
 /// Two processes started within one second (a run and its resumption) get two files; TensorBoard reads files in the
 /// order of their names.
 void TensorBoard::begin_file(std::int64_t iteration) {
+    files_.make_directories(settings_.folder);
     const double now = settings_.clock();
     std::array<char, 24> seconds{};
     std::snprintf(seconds.data(), seconds.size(), "%010" PRId64, static_cast<std::int64_t>(now));

@@ -324,6 +324,16 @@ TEST(Match, AcceptsOtherElementTypes) {
     EXPECT_NO_THROW(match(expected, example(), kPath));
 }
 
+TEST(Match, RefusesIntegersWhereTheModelHasFloats) {
+    std::map<std::string, TensorDesc> expected;
+    for (const auto& [name, tensor] : example().tensors)
+        expected[name] = tensor.desc();
+    Checkpoint integers = example();
+    integers.tensors.at("conv/weight") = HostTensor(TensorDesc{DType::i32, {2, 3}});
+    EXPECT_THAT(message_of(ErrorKind::data, [&] { match(expected, integers, kPath); }),
+                HasSubstr("differs: conv/weight has elements of type i32, the model needs floats"));
+}
+
 TEST(Match, ListsAllDifferencesAtOnce) {
     std::map<std::string, TensorDesc> expected;
     for (const auto& [name, tensor] : example().tensors)

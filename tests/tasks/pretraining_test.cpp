@@ -210,9 +210,8 @@ TEST(Pretrain, LossScalingsChangeNoBit) {
 /// The number with a tag in an event file: a summary's value is {1: tag, 2: float}.
 std::vector<float> curve(const FileSystem& files, const std::string& tag) {
     std::vector<float> values;
-    for (const std::string& name : files.list("run")) {
-        if (!name.starts_with("events.")) continue;
-        const std::string bytes = read_text(files, "run/" + name);
+    for (const std::string& name : files.list("run/event")) {
+        const std::string bytes = read_text(files, "run/event/" + name);
         const std::string field = static_cast<char>(tag.size()) + tag + '\x15';
         for (std::size_t at = bytes.find(field); at != std::string::npos; at = bytes.find(field, at + 1)) {
             float value = 0;

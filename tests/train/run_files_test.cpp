@@ -19,14 +19,15 @@ MemoryFiles run_with_guests() {
     MemoryFiles files;
     for (const char* name :
          {"log.txt", "training.csv", "validation.csv", "predictions.csv", "arguments.1.json", "arguments_restore.json",
-          "result_None.txt", "result_7.txt", "events.out.tfevents.1700000000.host", "ckpt-0.safetensors",
-          "ckpt-40.safetensors", "ckpt/weight_avg_N_5.safetensors", "ckpt/weight_avg_exp_0.97.safetensors"}) {
+          "result_None.txt", "result_7.txt", "events.out.tfevents.1700000000.host",
+          "event/events.out.tfevents.1700000000.host", "ckpt-0.safetensors", "ckpt-40.safetensors",
+          "ckpt/weight_avg_N_5.safetensors", "ckpt/weight_avg_exp_0.97.safetensors"}) {
         write_text(files, std::string("run/") + name, "run");
     }
     for (const char* name :
          {"notes.txt", "best-ckpt-40.safetensors", "ckpt-best.safetensors", "ckpt-040.safetensors",
           "ckpt/weight_avg_mine.safetensors", "ckpt/weight_avg_N_x.safetensors", "arguments.old.json", "result_.txt",
-          "log.txt.gz", "training.csv.1", "sub/ckpt-1.safetensors", "sub/training.csv"}) {
+          "log.txt.gz", "training.csv.1", "event/notes.txt", "sub/ckpt-1.safetensors", "sub/training.csv"}) {
         write_text(files, std::string("run/") + name, "user");
     }
     write_text(files, "run/arguments.json", kArguments);
@@ -46,10 +47,11 @@ TEST(Results, AreWhatANewRunWouldMixItsOwnWith) {
 TEST(RemovedRun, LosesItsOwnFilesAndNoOthers) {
     MemoryFiles files = run_with_guests();
     remove_run(files, "run");
-    EXPECT_THAT(
-        files.list("run"),
-        UnorderedElementsAre("notes.txt", "best-ckpt-40.safetensors", "ckpt-best.safetensors", "ckpt-040.safetensors",
-                             "ckpt", "arguments.old.json", "result_.txt", "log.txt.gz", "training.csv.1", "sub"));
+    EXPECT_THAT(files.list("run"),
+                UnorderedElementsAre("notes.txt", "best-ckpt-40.safetensors", "ckpt-best.safetensors",
+                                     "ckpt-040.safetensors", "ckpt", "arguments.old.json", "result_.txt", "log.txt.gz",
+                                     "training.csv.1", "event", "sub"));
+    EXPECT_THAT(files.list("run/event"), ElementsAre("notes.txt"));
     EXPECT_THAT(files.list("run/ckpt"),
                 UnorderedElementsAre("weight_avg_mine.safetensors", "weight_avg_N_x.safetensors"));
     EXPECT_THAT(files.list("run/sub"), UnorderedElementsAre("ckpt-1.safetensors", "training.csv"));

@@ -42,7 +42,7 @@ void save(FileSystem& files, const std::string& path, const Checkpoint& checkpoi
 /// config.json beside it as the metadata kConfigKey (checkpoint/bert_config.h), checked.
 Checkpoint load(const FileSystem& files, const std::string& path, Edited edited = Edited::refused);
 
-/// Checks that the checkpoint holds exactly the expected variables in their shapes. Element types may differ (cast
+/// Checks that the checkpoint holds exactly the expected variables in their shapes. Float types may differ (cast
 /// them). Error(data) lists all missing, extra and differing tensors at once.
 void match(const std::map<std::string, TensorDesc>& expected, const Checkpoint& checkpoint, const std::string& path);
 

@@ -58,6 +58,10 @@ inline bool is_first(const Host& host) {
     return host.communicator->rank() == 0;
 }
 
+/// ErrorOfAll(peers) unless all ranks run the same version, command and options; it names each option that differs.
+/// The first thing that the ranks of a run exchange: what follows may depend on every option.
+void agree_on_options(const config::ParseResult& arguments, const Host& host);
+
 /// `train`: trains, then validates the run's checkpoints. Returns the exit code of the process: 0, or
 /// kInterruptedExitCode after a requested stop, for which a checkpoint was written. Throws Error(diverged) if the loss
 /// becomes non-finite (unless disabled), Error(usage) if the folder holds another run or another process writes to it.

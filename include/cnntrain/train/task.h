@@ -66,6 +66,7 @@ struct TaskDescription {
     std::map<std::string, std::string> identity;   // what identifies a compiled model: "model" -> "resnet-50"
     std::map<std::string, std::string> work = {};  // what else changes a function's cost: "norm" -> "batch"
     bool dated_log = false;                        // lines begin with metrics::dated_prefix()
+    std::string events_folder = {};                // of TensorBoard's files, below the run's; empty: the run's
     std::string summary_head;                      // first and last lines of a run's summary
     std::string summary_training;                  // the summary's text about training
     std::string summary_tail;

@@ -150,6 +150,7 @@ TaskDescription Pretraining::description() const {
     result.details = std::to_string(model.hidden) + " wide";
     result.update = "step";
     result.dated_log = true;
+    result.events_folder = "event";
     result.identity = {{"model", result.model}, {"data set", "text"}};
     result.work = bert_work(model, own().text.sequence_length);
     result.work["masked tokens"] = std::to_string(own().text.max_predictions);

@@ -203,7 +203,10 @@ private:
         if (plan_) names.emplace_back("training.csv");
         if (classifies) names.emplace_back("predictions.csv");
         if (plan_ ? validates() : !classifies) names.emplace_back("validation.csv");
-        if (logging.tensorboard) names.emplace_back("events.out.tfevents.*");
+        if (logging.tensorboard) {
+            const std::string folder = task_.description().events_folder;
+            names.push_back((folder.empty() ? "" : folder + "/") + "events.out.tfevents.*");
+        }
         if (plan_ && logging.mlperf) names.emplace_back("result_<seed>.txt");
         return names;
     }

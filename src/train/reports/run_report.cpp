@@ -50,10 +50,11 @@ void add_wandb(metrics::Observers& observers, const LoggingSettings& logging, co
     observers.status("compilation_status", "not started");
 }
 
-void add_tensorboard(metrics::Observers& observers, const RunFacts& facts, std::optional<std::int64_t> resumed_at,
-                     FileSystem& files) {
+void add_tensorboard(metrics::Observers& observers, const RunFacts& facts, const std::string& events_folder,
+                     std::optional<std::int64_t> resumed_at, FileSystem& files) {
     metrics::TensorBoardSettings settings;
     settings.folder = facts.folder.logs;
+    if (!events_folder.empty()) settings.folder += "/" + events_folder;
     settings.host = facts.hostname;
     if (resumed_at) settings.resumed_at = *resumed_at + 1;
     observers.add(std::make_unique<metrics::TensorBoard>(files, settings));
@@ -114,7 +115,7 @@ std::string introduce(metrics::Observers& observers, const config::ParseResult& 
     }
     if (logging.wandb && is_first(host)) add_wandb(observers, logging, facts.folder.name, json);
     if (logging.tensorboard && !facts.folder.logs.empty())
-        add_tensorboard(observers, facts, introduction.resumed_at, *host.files);
+        add_tensorboard(observers, facts, introduction.events_folder, introduction.resumed_at, *host.files);
     if (!introduction.resumed_at && !facts.folder.logs.empty()) begin_records(arguments, facts.folder.logs, json, host);
     observers.line(introduction.summary);
     observers.line(option_dictionary(json));
@@ -131,6 +132,7 @@ metrics::Observers report_evaluation(const Task& task, const backend::Backend& b
     introduction.derived = derived_arguments(arguments, description, introduction.facts, samples);
     introduction.summary = summary_block(arguments, description, introduction.facts, nullptr);
     introduction.io_bits = description.io_bits;
+    introduction.events_folder = description.events_folder;
     metrics::Observers observers = report_estimator(task, arguments, folder, host);
     introduce(observers, with_absolute_paths(arguments), std::move(introduction), host);
     return observers;

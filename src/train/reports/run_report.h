@@ -28,6 +28,7 @@ struct Introduction {
     std::string summary;
     std::map<std::string, config::Value> derived;  // keys of arguments.json that are not options
     std::size_t io_bits = 0;                       // TaskDescription::io_bits
+    std::string events_folder = {};                // TaskDescription::events_folder
     std::optional<std::int64_t> resumed_at = {};   // iteration at which it resumed; empty: a new run
 };
 

@@ -40,10 +40,6 @@ template <typename Work> auto done_by_all(comm::Communicator& communicator, std:
     return std::move(*result);
 }
 
-/// ErrorOfAll(peers) unless all ranks run the same version, command and options; it names each option that differs.
-/// The first thing that the ranks of a run exchange: what follows may depend on every option.
-void agree_on_options(const config::ParseResult& arguments, const Host& host);
-
 /// ErrorOfAll(peers) unless all ranks have the same data and compute in the same type.
 void agree_on_data(const DataOrigin& origin, const backend::Arithmetic& arithmetic, const Host& host);
 

@@ -20,6 +20,8 @@ constexpr std::string_view kTrainingTable = "training.csv";
 constexpr std::string_view kValidationTable = "validation.csv";
 constexpr std::string_view kResultTables[] = {kTrainingTable, kValidationTable, "predictions.csv"};
 constexpr std::string_view kAverages = "ckpt";
+constexpr std::string_view kEventsFolder = "event";  // of pretraining
+constexpr std::string_view kEvents = "events.out.tfevents.";
 
 std::string path_in(const std::string& folder, std::string_view name) {
     return without_trailing_slashes(folder) + "/" + std::string(name);
@@ -49,7 +51,7 @@ bool is_own_average(std::string_view name) {
 bool is_own_record(std::string_view name) {
     const std::string_view mlperf_seed = framed(name, "result_", ".txt");
     return name == "log.txt" || name == kArgumentsBeside || is_number(framed(name, "arguments.", ".json")) ||
-           is_number(mlperf_seed) || mlperf_seed == "None" || name.starts_with("events.out.tfevents.");
+           is_number(mlperf_seed) || mlperf_seed == "None" || name.starts_with(kEvents);
 }
 
 std::vector<std::string> names_in(const FileSystem& files, const std::string& folder) {
@@ -60,6 +62,14 @@ std::vector<std::string> own_averages(const FileSystem& files, const std::string
     std::vector<std::string> names;
     for (const std::string& name : names_in(files, path_in(folder, kAverages))) {
         if (is_own_average(name)) names.push_back(path_in(std::string(kAverages), name));
+    }
+    return names;
+}
+
+std::vector<std::string> own_events(const FileSystem& files, const std::string& folder) {
+    std::vector<std::string> names;
+    for (const std::string& name : names_in(files, path_in(folder, kEventsFolder))) {
+        if (name.starts_with(kEvents)) names.push_back(path_in(std::string(kEventsFolder), name));
     }
     return names;
 }
@@ -164,6 +174,7 @@ void remove_run(FileSystem& files, const std::string& folder) {
                                           "Choose another --logs-path");
     }
     std::ranges::copy_if(names_in(files, folder), std::back_inserter(names), is_own_record);
+    std::ranges::copy(own_events(files, folder), std::back_inserter(names));
     for (const std::string& name : names)
         files.remove(path_in(folder, name));
     files.remove(arguments);  // last, so that --overwrite works again if this process is killed before the end

@@ -141,6 +141,7 @@ std::string introduce_training(Run& run, const RunData& data, const std::optiona
     introduction.facts = gather_facts(run.folder, resume.has_value());
     introduction.machine = machine_lines(run.backend, run.settings().run);
     introduction.io_bits = description.io_bits;
+    introduction.events_folder = description.events_folder;
     std::optional<std::int64_t> validation_samples;
     if (data.validation) validation_samples = data.validation->count();
     introduction.derived = derived_arguments(run.arguments, description, introduction.facts, validation_samples);
