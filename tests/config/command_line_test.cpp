@@ -120,7 +120,8 @@ TEST(CommandLine, FlagsOfOtherSchedulesModelsAndCommandsAreRefused) {
     EXPECT_THAT(usage_error(kCifar + "--lr-schedule cosine", Command::validation),
                 HasSubstr("not an option of validation"));
     EXPECT_THAT(usage_error(kCifar + "--repeat 3"), HasSubstr("not an option of train"));
-    EXPECT_THAT(usage_error("--restore-path a --optimiser LARS", Command::restore), HasSubstr("not an option of restore"));
+    EXPECT_THAT(usage_error("--restore-path a --optimiser LARS", Command::restore),
+                HasSubstr("not an option of restore"));
 }
 
 TEST(CommandLine, WrongValuesSayWhatIsExpected) {
