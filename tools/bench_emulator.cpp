@@ -1,9 +1,8 @@
 // Speed of the IPU emulator's products on this host, in one thread. First the kernel, without roundings and with
 // partials rounded to half; then the convolutions of ResNet-20 on CIFAR-10, forward and both gradients, as programs.
-//   bench_emulator [batch]
+//   bench_emulator [--batch 32]
 #include <algorithm>
 #include <cstdio>
-#include <cstdlib>
 #include <ctime>
 #include <functional>
 #include <string>
@@ -17,6 +16,7 @@
 
 #include "ipu_emulator/numerics/product.h"
 #include "ipu_emulator/numerics/threads.h"
+#include "run_tool.h"
 
 namespace {
 
@@ -107,11 +107,7 @@ std::vector<double> layer_seconds(const Layer& layer, std::size_t batch) {
     return seconds;
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
-    const std::size_t batch = argc > 1 ? static_cast<std::size_t>(std::atoi(argv[1])) : 32;
-    set_host_threads(1);
+void print_kernel_rates() {
     const double exact = kernel_rate(PartialRounding::none);
     std::printf("products, one thread       GFLOP/s  share\n");
     std::printf("  float partials           %7.1f   1.00\n", exact);
@@ -120,7 +116,9 @@ int main(int argc, char** argv) {
         const double rate = kernel_rate(rounding);
         std::printf("  %-24s %7.1f   %.2f\n", name, rate, rate / exact);
     }
+}
 
+void print_layer_rates(std::size_t batch) {
     std::printf("ResNet-20, batch %zu, half partials, stochastic rounding, one thread (GFLOP/s)\n", batch);
     std::printf("  convolution              forward   input  weights\n");
     double all_flops = 0;
@@ -140,5 +138,18 @@ int main(int argc, char** argv) {
         std::printf("\n");
     }
     std::printf("  all, %4.1f ms an update     %7.1f\n", all_seconds * 1e3, all_flops / all_seconds * 1e-9);
-    return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    CLI::App app("Speed of the IPU emulator's products on this host, in one thread.");
+    std::size_t batch = 32;
+    app.add_option("--batch", batch, "images per micro-batch of ResNet-20")->check(CLI::Range(1, 4096));
+    return cnntrain::run_tool(app, argc, argv, [&] {
+        set_host_threads(1);
+        print_kernel_rates();
+        print_layer_rates(batch);
+        return 0;
+    });
 }

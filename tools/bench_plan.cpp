@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "cnntrain/backend/backend.h"
+#include "cnntrain/base/elapsed.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/spinning.h"
 #include "cnntrain/config/parse.h"
@@ -61,7 +62,7 @@ public:
     double update_ms() {
         const auto start = std::chrono::steady_clock::now();
         executable_->train_step(*source_, {kLearningRate, iteration_++});
-        return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+        return 1e3 * seconds_since(start);
     }
 
 private:

@@ -1,8 +1,10 @@
-"""PyTorch's side of compare_bert.py: transformers' BertForPreTraining, trained on the sequences that cnntrain trains on. No tool by itself.
+"""PyTorch's side of compare_bert.py: transformers' BertForPreTraining, trained on the sequences that cnntrain trains
+on. No tool by itself.
 
-As a program it is what `compare_bert.py speed` measures: it takes steps on made-up sequences and prints the seconds of each. It is a file
-of its own because a process that measures others must be small: the system counts the memory of the one that starts a process as that
-process's, too. `model` is the dictionary of compare_bert.py's model_of, as JSON on the command line.
+As a program it is what `compare_bert.py speed` measures: it takes steps on made-up sequences and prints the seconds of
+each. It is a file of its own because a process that measures others must be small: the system counts the memory of the
+one that starts a process as that process's, too. `model` is the dictionary of compare_bert.py's model_of, as JSON on
+the command line.
 """
 import json
 import random
@@ -29,14 +31,16 @@ class Peer(torch.nn.Module):
 
     def forward(self, batch):
         m = self.predictions
-        x = self.model.bert(input_ids=batch["input_ids"], attention_mask=batch["keep"], token_type_ids=batch["segment_ids"],
+        x = self.model.bert(input_ids=batch["input_ids"], attention_mask=batch["keep"],
+                            token_type_ids=batch["segment_ids"],
                             position_ids=batch["input_position"]).last_hidden_state
         words = self.model.cls.predictions(x[:, :m]).float()
         pooled = self.model.bert.pooler(x[:, m:m + 1])
         sentence = self.model.cls.seq_relationship(pooled).float()
         losses = F.cross_entropy(words.flatten(0, 1), batch["masked_labels"].flatten(), reduction="none")
         weights = batch["masked_lm_weights"].flatten()
-        return (losses * weights).sum(), weights.sum(), F.cross_entropy(sentence, batch["next_sentence_labels"].flatten())
+        return (losses * weights).sum(), weights.sum(), F.cross_entropy(sentence,
+                                                                        batch["next_sentence_labels"].flatten())
 
 
 def made_up(model, batch):
@@ -50,7 +54,8 @@ def made_up(model, batch):
 def make_optimiser(peer, model):
     plain = [p for name, p in peer.named_parameters() if "bias" in name or "LayerNorm" in name]
     decayed = [p for name, p in peer.named_parameters() if not ("bias" in name or "LayerNorm" in name)]
-    return torch.optim.AdamW([{"params": decayed, "weight_decay": model["decay"]}, {"params": plain, "weight_decay": 0.0}],
+    return torch.optim.AdamW([{"params": decayed, "weight_decay": model["decay"]},
+                              {"params": plain, "weight_decay": 0.0}],
                              lr=model["rate"], eps=1e-6, foreach=True)
 
 

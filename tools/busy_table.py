@@ -1,16 +1,18 @@
 #!/usr/bin/env python3
 """Training rates on a busy machine: beside 0, 1, 2 and 4 processes that compute without a pause, with 1 and 2 threads.
 
-usage: busy_table.py BENCH_STEP [--torch-python PYTHON] [--busy 0 1 2 4] [--threads 1 2] [--rounds 3] [OPTIONS OF TRAIN ...]
+usage: busy_table.py BENCH_STEP [--torch-python PYTHON] [--busy 0 1 2 4] [--threads 1 2] [--rounds 3]
+                     [OPTIONS OF TRAIN ...]
 
 BENCH_STEP is build/tools/bench_step. Options that this tool does not know go to it; without any it trains ResNet-20 on
-CIFAR-10's format in 32.32, batch 32. One thread is also measured bound to one processor (pinned). --torch-python names the Python of a
-virtual environment with PyTorch, which then trains the same ResNet-20 under the same load; nothing else needs it.
---variable NAME=VALUE measures one more row per thread count with this variable in BENCH_STEP's environment, for instance
-GOMP_SPINCOUNT=300000, which is how long libgomp spins by itself; it may be given several times.
+CIFAR-10's format in 32.32, batch 32. One thread is also measured bound to one processor (pinned). --torch-python names
+the Python of a virtual environment with PyTorch, which then trains the same ResNet-20 under the same load; nothing else
+needs it.
+--variable NAME=VALUE measures one more row per thread count with this variable in BENCH_STEP's environment, for
+instance GOMP_SPINCOUNT=300000, which is how long libgomp spins by itself; it may be given several times.
 
-All rows of one load are measured in turns. Prints a Markdown table: images/s, medians over the rounds with the lowest and
-highest, and the ratio of each median to that of the pinned thread under the same load.
+All rows of one load are measured in turns. Prints a Markdown table: images/s, medians over the rounds with the lowest
+and highest, and the ratio of each median to that of the pinned thread under the same load.
 """
 import argparse
 import os

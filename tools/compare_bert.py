@@ -1,20 +1,24 @@
 #!/usr/bin/env python3
-"""BERT's pretraining in cnntrain beside PyTorch's on the same machine: how fast a step is, and what a small model learns.
+"""BERT's pretraining in cnntrain beside PyTorch's on the same machine: how fast a step is, and what a small model
+learns.
 
-usage: compare_bert.py speed CNNTRAIN [--sizes base] [--lengths 128 384] [--batches 8 32] [--precisions 32 16] [--rounds 3]
+usage: compare_bert.py speed CNNTRAIN [--sizes base] [--lengths 128 384] [--batches 8 32] [--precisions 32 16]
+                             [--rounds 3]
        compare_bert.py learning CNNTRAIN --train FILE ... --test FILE ... --vocab-size N [--steps 1200] [--batch 32]
 
-Needs PyTorch and transformers from PyPI in a virtual environment; nothing else of cnntrain does. The peer is transformers'
-BertForPreTraining with scaled-dot-product attention, which is also given what cnntrain does for its users: the masked tokens stand in
-front (static masks), and only they are scored.
+Needs PyTorch and transformers from PyPI in a virtual environment; nothing else of cnntrain does. The peer is
+transformers' BertForPreTraining with scaled-dot-product attention, which is also given what cnntrain does for its
+users: the masked tokens stand in front (static masks), and only they are scored.
 
-speed: whole steps (forward, backward, AdamW) on made-up sequences with dropout 0.1, in turns, each time in a process of its own; for 16
-       bits both keep float32 weights, and the peer has autocast to bfloat16. --compile tries torch.compile, too. Prints sequences/s:
-       medians over the rounds with the lowest and highest, and the ratio to the fastest of the peer's ways; and the most memory
-       that a whole process of either has held (of the peer, in that way), with the ratio.
-learning: both train the same small model (4 layers, 256 wide) from nothing, in 32 bits, on the same records of `cnntrain dataset
-       bert --remask`, each in an order of its own, and are tested on the same held-out ones. Prints the loss of masked tokens on
-       these, and beside it the entropy of the training text's unigrams there: what a model without any context reaches.
+speed: whole steps (forward, backward, AdamW) on made-up sequences with dropout 0.1, in turns, each time in a process of
+       its own; for 16 bits both keep float32 weights, and the peer has autocast to bfloat16. --compile tries
+       torch.compile, too. Prints sequences/s: medians over the rounds with the lowest and highest, and the ratio to the
+       fastest of the peer's ways; and the most memory that a whole process of either has held (of the peer, in that
+       way), with the ratio.
+learning: both train the same small model (4 layers, 256 wide) from nothing, in 32 bits, on the same records of
+       `cnntrain dataset bert --remask`, each in an order of its own, and are tested on the same held-out ones. Prints
+       the loss of masked tokens on these, and beside it the entropy of the training text's unigrams there: what a model
+       without any context reaches.
 """
 import argparse
 import itertools
@@ -50,10 +54,12 @@ def model_of(size, words, length):
 
 def model_options(model):
     return ["--vocab-size", model["words"], "--hidden-size", model["hidden"], "--num-hidden-layers", model["layers"],
-            "--num-attention-heads", model["heads"], "--intermediate-size", model["wide"], "--seq-length", model["length"],
+            "--num-attention-heads", model["heads"], "--intermediate-size", model["wide"],
+            "--seq-length", model["length"],
             "--max-predictions-per-seq", model["predictions"],
             "--max-position-embeddings", 512, "--static-mask", "--use-qkv-split", "--use-qkv-bias",
-            "--hidden-dropout-prob", DROPOUT, "--attention-probs-dropout-prob", DROPOUT, "--gradient-accumulation-count", 1,
+            "--hidden-dropout-prob", DROPOUT, "--attention-probs-dropout-prob", DROPOUT,
+            "--gradient-accumulation-count", 1,
             "--optimizer", "adamw", "--weight-decay-rate", DECAY, "--epsilon", 1e-6, "--use-debiasing"]
 
 
@@ -95,8 +101,10 @@ class Side:
 
 
 def own_side(args, size, length, batch, precision, work):
-    return Side([args.program, "pretrain", *model_options(model_of(size, WORDS, length)), "--precision", precision, "--generated-data",
-                 "--micro-batch-size", batch, "--num-train-steps", args.steps + FIRST_STEPS, "--steps-per-ckpts", 1000000,
+    return Side([args.program, "pretrain", *model_options(model_of(size, WORDS, length)), "--precision", precision,
+                 "--generated-data",
+                 "--micro-batch-size", batch, "--num-train-steps", args.steps + FIRST_STEPS,
+                 "--steps-per-ckpts", 1000000,
                  "--save-path", work / "speed"], batch)
 
 
@@ -109,7 +117,8 @@ def peer_side(args, size, length, batch, precision, compiled):
 
 def compare_speed(args, work):
     ways = {"eager": False, "compiled": True} if args.compile else {"eager": False}
-    print("| size | length | batch | precision | cnntrain | PyTorch eager | PyTorch compiled | ratio | cnntrain, MB | PyTorch, MB | ratio |")
+    print("| size | length | batch | precision | cnntrain | PyTorch eager | PyTorch compiled | ratio | cnntrain, MB | "
+          "PyTorch, MB | ratio |")
     print("|---|---|---|---|---|---|---|---|---|---|---|")
     for case in itertools.product(args.sizes, args.lengths, args.batches, args.precisions):
         own = own_side(args, *case, work)
@@ -119,7 +128,8 @@ def compare_speed(args, work):
                 side.take_turn(work)
         best = max(peers.values(), key=Side.rate)
         print("|", " | ".join(str(part) for part in case), f"| {own} | {peers['eager']} | {peers.get('compiled', '-')} "
-              f"| {own.rate() / best.rate():.2f} | {own.peak():.0f} | {best.peak():.0f} | {own.peak() / best.peak():.2f} |", flush=True)
+              f"| {own.rate() / best.rate():.2f} | {own.peak():.0f} | {best.peak():.0f} | "
+              f"{own.peak() / best.peak():.2f} |", flush=True)
 
 
 def read_varint(data, at):
@@ -181,7 +191,8 @@ def read_records(paths):
 
 
 def unigram_entropy(train, test, words):
-    """Cross entropy, per masked token of the test records, of the training records' own masked tokens' frequencies, smoothed by 1."""
+    """Cross entropy, per masked token of the test records, of the training records' own masked tokens' frequencies,
+    smoothed by 1."""
     counts = [1] * words
     for record in train:
         for word, weight in zip(record["masked_labels"], record["masked_lm_weights"]):
@@ -193,12 +204,14 @@ def unigram_entropy(train, test, words):
 
 
 def own_loss_after_training(args, work):
-    options = [*model_options(model_of("small", args.vocab_size, 128)), "--precision", "32", "--micro-batch-size", args.batch]
+    options = [*model_options(model_of("small", args.vocab_size, 128)), "--precision", "32",
+               "--micro-batch-size", args.batch]
     run([args.program, "pretrain", *options, "--train-file", ",".join(args.train), "--num-train-steps", args.steps,
          "--base-learning-rate", LEARNING_RATE, "--warmup", WARMUP, "--lr-schedule", "polynomial_decay", "--seed", 1,
          "--steps-per-ckpts", 1000000, "--save-path", work / "learning"], work)
     folder = next((work / "learning").iterdir())
-    text, _ = run([args.program, "pretrain", *options, "--evaluate", "--restore-dir", folder, "--valid-file", ",".join(args.test)],
+    text, _ = run([args.program, "pretrain", *options, "--evaluate", "--restore-dir", folder,
+                   "--valid-file", ",".join(args.test)],
                   work)
     return float(re.findall(r"mlm_loss: *([\d.]+)", text)[-1])  # of the last checkpoint
 

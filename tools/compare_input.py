@@ -41,7 +41,8 @@ def run_tf_data(files, seconds):
     tf.config.threading.set_inter_op_parallelism_threads(1)
     tf.config.threading.set_intra_op_parallelism_threads(1)
     whole = tf.constant([0.0, 0.0, 1.0, 1.0], shape=[1, 1, 4])
-    keys = {"image/encoded": tf.io.FixedLenFeature([], tf.string), "image/class/label": tf.io.FixedLenFeature([], tf.int64)}
+    keys = {"image/encoded": tf.io.FixedLenFeature([], tf.string),
+            "image/class/label": tf.io.FixedLenFeature([], tf.int64)}
 
     def prepare(record):
         example = tf.io.parse_single_example(record, keys)
@@ -57,7 +58,8 @@ def run_tf_data(files, seconds):
         image = tf.compat.v1.image.resize_bilinear(image[None], [SIDE, SIDE])[0]
         return tf.cast(image, tf.uint8), example["image/class/label"]
 
-    data = tf.data.Dataset.from_tensor_slices(files).shuffle(len(files)).interleave(tf.data.TFRecordDataset, cycle_length=4)
+    data = tf.data.Dataset.from_tensor_slices(files).shuffle(len(files)).interleave(tf.data.TFRecordDataset,
+                                                                                    cycle_length=4)
     data = data.shuffle(1000).repeat().map(prepare, num_parallel_calls=1).batch(BATCH, drop_remainder=True).prefetch(4)
     options = tf.data.Options()
     options.threading.private_threadpool_size = 1
@@ -131,12 +133,14 @@ def main():
         for peer in options.peers:
             command = [sys.executable, __file__, options.program, options.data_dir, "--only", peer, "--core",
                        str(options.core), "--seconds", str(options.seconds)]
-            rates[peer].append(float(subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()[-1]))
+            rates[peer].append(float(subprocess.run(command, check=True, capture_output=True,
+                                                    text=True).stdout.split()[-1]))
         print("  ".join(f"{name} {values[-1]:.0f}" for name, values in rates.items()),
               f" (decoding alone: whole images {whole:.0f}, training crops {crops:.0f})", flush=True)
     for peer in options.peers:
         ratios = [ours / theirs for ours, theirs in zip(rates["cnntrain"], rates[peer])]
-        print(f"cnntrain / {peer}: {statistics.median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f}), images/s/core "
+        print(f"cnntrain / {peer}: {statistics.median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f}), "
+              "images/s/core "
               f"{statistics.median(rates['cnntrain']):.0f} and {statistics.median(rates[peer]):.0f}")
 
 

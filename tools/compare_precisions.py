@@ -2,10 +2,11 @@
 """Every precision at every level of instruction sets, in turns: images/s, ratio to 32.32, peak memory.
 
 usage: compare_precisions.py BENCH_STEP [--rounds 5] [--levels AVX2 AVX512_CORE AVX512_CORE_BF16 native]
-                             [--models resnet-20 resnet-50 efficientnet-B0] [--precisions 32.32 16.32 16.16] [--threads N]
+                             [--models resnet-20 resnet-50 efficientnet-B0] [--precisions 32.32 16.32 16.16]
+                             [--threads N]
 
-BENCH_STEP is build/tools/bench_step. A level is a value of ONEDNN_MAX_CPU_ISA, which limits own kernels, too; `native` is
-no limit. In each round every precision runs once, in alternating order; a ratio is the median over the rounds of one
+BENCH_STEP is build/tools/bench_step. A level is a value of ONEDNN_MAX_CPU_ISA, which limits own kernels, too; `native`
+is no limit. In each round every precision runs once, in alternating order; a ratio is the median over the rounds of one
 round's rate and that of 32.32 in the same round, so that a slow minute of the machine hits both.
 """
 import argparse
@@ -53,7 +54,8 @@ def main():
     if "32.32" not in options.precisions:
         parser.error("--precisions must hold 32.32, which the ratios are taken of")
 
-    print("| model | level | precision | images/s | ratio to 32.32 (lowest to highest) | weights, copies MB | peak GB |")
+    print("| model | level | precision | images/s | ratio to 32.32 (lowest to highest) | weights, copies MB | peak GB "
+          "|")
     print("|---|---|---|---|---|---|---|", flush=True)
     for model in options.models:
         for level in options.levels:

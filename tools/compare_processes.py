@@ -33,7 +33,8 @@ WAYS = {
     "sharded optimiser": "--rts",
     "16-bit wire": "--comm-wire bf16 --comm-route flat",
 }
-COMMON = ("--precision 32.32 --seed 7 --log-freq 1 --warmup-epochs 0 --abs-learning-rate 0.01 --no-validation --threads 1"
+COMMON = ("--precision 32.32 --seed 7 --log-freq 1 --warmup-epochs 0 --abs-learning-rate 0.01 --no-validation "
+          "--threads 1"
           " --optimiser momentum")
 
 
@@ -41,7 +42,8 @@ def train(options, program, model, folder, extra, processes=1):
     environment = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
     source = options.cifar if "cifar" in MODELS[model] else options.imagenet
     data = f"--data-dir {source}" if source else "--generated-data"
-    words = f"{program} train {MODELS[model]} {COMMON} {data} --iterations {options.updates} --logs-path {folder} {extra}"
+    words = (f"{program} train {MODELS[model]} {COMMON} {data} --iterations {options.updates} --logs-path {folder} "
+             f"{extra}")
     if processes > 1:
         words = f"{options.mpirun} -np {processes} --oversubscribe --bind-to none {words}"
     run = subprocess.run(words.split(), env=environment, capture_output=True, text=True)

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""The WordPiece tokeniser of cnntrain beside Hugging Face's `tokenizers` (Rust), on one core, in turns, as MB of text for a second of
-processor time, and their ratio.
+"""The WordPiece tokeniser of cnntrain beside Hugging Face's `tokenizers` (Rust), on one core, in turns, as MB of text
+for a second of processor time, and their ratio.
 
 usage: compare_tokeniser.py BENCH_TOKENISER VOCABULARY TEXT [--rounds 5] [--core 0] [--cased]
 
 BENCH_TOKENISER is build/tools/bench_tokeniser. Needs tokenizers from PyPI in a virtual environment, which nothing else
-does. Both take the same lines, lower their case and strip accents, and give ids; the ids are compared first. Of the peer
-the faster one of its two batch calls counts; it fills its other lists (offsets, masks) in the slower one.
+does. Both take the same lines, lower their case and strip accents, and give ids; the ids are compared first. Of the
+peer the faster one of its two batch calls counts; it fills its other lists (offsets, masks) in the slower one.
 """
 import argparse
 import os

@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
-"""Whole training steps and inference of cnntrain beside PyTorch's on the same machine, in turns, as images/s and ratios.
+"""Whole training steps and inference of cnntrain beside PyTorch's on the same machine, in turns, as images/s and
+ratios.
 
 usage: compare_torch.py BENCH_STEP [--models resnet50 ...] [--modes training inference] [--precisions 32.32 16.32]
 
 BENCH_STEP is build/tools/bench_step. Needs PyTorch and torchvision from PyPI in a virtual environment; nothing else of
-cnntrain does. Images are 224 x 224, all networks use batch norm. The peer is torchvision's network with oneDNN and as many
-threads as cores, in the fastest of the ways in which PyTorch's users run it (each is tried once per row):
-  training:  eager, in channels_last or contiguous memory (--compile-training: torch.compile, too); cross entropy, SGD with
-             momentum (foreach); for 16 bits autocast to bfloat16 with float32 weights
+cnntrain does. Images are 224 x 224, all networks use batch norm. The peer is torchvision's network with oneDNN and as
+many threads as cores, in the fastest of the ways in which PyTorch's users run it (each is tried once per row):
+  training:  eager, in channels_last or contiguous memory (--compile-training: torch.compile, too); cross entropy, SGD
+             with momentum (foreach); for 16 bits autocast to bfloat16 with float32 weights
   inference: torch.compile with frozen weights, or eager; channels_last; for 16 bits the network cast to bfloat16
 Prints a Markdown table: medians over the rounds, with the lowest and highest.
 """
@@ -106,7 +107,8 @@ def peer_ways(mode, compile_training):
 def our_rate(bench_step, model, mode, precision, batch, steps):
     line = [bench_step, "--step-only", "--warmup", "1", "--steps", str(steps)]
     line += ["--evaluate"] if mode == "inference" else []
-    line += MODELS[model][0] + ["--dataset", "imagenet", "--image-size", "224", "--batch-norm", "--precision", precision]
+    line += MODELS[model][0] + ["--dataset", "imagenet", "--image-size", "224",
+                                "--batch-norm", "--precision", precision]
     line += ["--micro-batch-size", str(batch), "--optimiser", "momentum", "--momentum", "0.9", "--weight-decay", "1e-4"]
     result = subprocess.run(line, capture_output=True, text=True)
     if result.returncode != 0:

@@ -27,7 +27,10 @@ mount -t tmpfs tmpfs "$system/dev/shm"
 git clone --quiet "$source" "$system/cnntrain"
 
 sed -n '/^tools\/install_packages.sh/p' "$source/README.md" > "$system/commands"
-[ "$(wc -l < "$system/commands")" -eq 2 ] || { echo "README.md: expected two lines that begin with tools/install_packages.sh" >&2; exit 1; }
+if [ "$(wc -l < "$system/commands")" -ne 2 ]; then
+    echo "README.md: expected two lines that begin with tools/install_packages.sh" >&2
+    exit 1
+fi
 while read -r command; do
     echo "== $suite: $command"
     chroot "$system" sh -c "cd /cnntrain && $command" < /dev/null

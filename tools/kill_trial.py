@@ -1,17 +1,17 @@
 #!/usr/bin/env python3
-"""Kills train (plain and pipelined), restore, average, dataset, text and reshard with SIGKILL at random moments, and looks for
-what was lost or mixed.
+"""Kills train (plain and pipelined), restore, average, dataset, text and reshard with SIGKILL at random moments, and
+looks for what was lost or mixed.
 
 usage: kill_trial.py CNNTRAIN [--kills 300] [--seed 0] [--work FOLDER] [--only KIND] [-- OPTIONS OF TRAIN ...]
 
-Kinds: train, pipelined (train with stages, replicas and lanes), restore, average, dataset (photos), text (BERT's), reshard.
-With options of a training of your own, on whose data it runs, train is the only kind:
+Kinds: train, pipelined (train with stages, replicas and lanes), restore, average, dataset (photos), text (BERT's),
+reshard. With options of a training of your own, on whose data it runs, train is the only kind:
   kill_trial.py build/cnntrain --kills 3 -- --data-dir build/demo/cifar-10 --model-size 8 --epochs 3 --seed 5
-In half of the trials two processes are started at once on the same folder: one may do its work, the other must be refused with the name of the first.
-After each kill every finished file must be byte for byte that of an undisturbed run, and the same command (or `restore`)
-must then lead to exactly its results: rows, checkpoints, averages, shards. A trial in which the processes ended before the
-kill is checked like the others, and not counted as a kill. Ends with 1 at the first fault; the folder
-of that trial is then left for inspection.
+In half of the trials two processes are started at once on the same folder: one may do its work, the other must be
+refused with the name of the first. After each kill every finished file must be byte for byte that of an undisturbed
+run, and the same command (or `restore`) must then lead to exactly its results: rows, checkpoints, averages, shards. A
+trial in which the processes ended before the kill is checked like the others, and not counted as a kill. Ends with 1 at
+the first fault; the folder of that trial is then left for inspection.
 """
 import argparse
 import collections
@@ -197,8 +197,8 @@ class Text(Command):
 
     def line(self, folder):
         files = ",".join(str(folder / f"{i}.tfrecord") for i in range(12))
-        return ["dataset", "bert", "--input-file", str(self.bench.work / "text.txt"), "--output-file", files, "--vocab-file",
-                str(self.bench.work / "vocab.txt"), "--duplication-factor", "20", "--remask"]
+        return ["dataset", "bert", "--input-file", str(self.bench.work / "text.txt"), "--output-file", files,
+                "--vocab-file", str(self.bench.work / "vocab.txt"), "--duplication-factor", "20", "--remask"]
 
     def check_after_kill(self, folder):
         expect_same_files(folder, self.whole, "*.tfrecord", False)
@@ -212,7 +212,8 @@ class Reshard(Dataset):
     name = "reshard"
 
     def line(self, folder):
-        return ["dataset", "reshard", "--input-dir", str(self.bench.work / "whole_dataset"), "--output-dir", str(folder),
+        return ["dataset", "reshard", "--input-dir", str(self.bench.work / "whole_dataset"),
+                "--output-dir", str(folder),
                 "--shards", "40", "--validation-shards", "9"]
 
 
@@ -230,8 +231,10 @@ class Bench:
         write_text(work)
         self.run(["dataset", "cifar", "--output-dir", str(work / "cifar"), "--train", "160", "--test", "40"])
         self.train = ["train", "--data-dir", str(work / "cifar"), "--dataset", "cifar-10", "--model-size", "8",
-                      "--micro-batch-size", "8", "--threads", "1", "--seed", "7", "--epochs", "4", "--warmup-epochs", "0",
-                      "--logs-per-epoch", "4", "--ckpts-per-epoch", "2", "--weight-avg-N", "1", "--weight-avg-exp", "0.5"]
+                      "--micro-batch-size", "8", "--threads", "1", "--seed", "7", "--epochs", "4",
+                      "--warmup-epochs", "0",
+                      "--logs-per-epoch", "4", "--ckpts-per-epoch", "2", "--weight-avg-N", "1",
+                      "--weight-avg-exp", "0.5"]
         return [kind(self) for kind in (Train, Pipelined, Restore, Average, Dataset, Text, Reshard)]
 
     def start(self, line):

@@ -1,13 +1,29 @@
 #!/bin/sh
-# Style, held by machines: `lint.sh format` checks clang-format, `lint.sh tidy BUILD_DIR [FILE...]` runs clang-tidy on the
-# files (all sources by default) with the compile commands of a build.
+# Style, held by machines: `lint.sh format` checks clang-format and the length of lines, `lint.sh tidy BUILD_DIR
+# [FILE...]` runs clang-tidy on the files (all sources by default) with the compile commands of a build.
 set -e
 root=$(cd "$(dirname "$0")/.." && pwd)
 cd "$root"
 sources() { find src include tests tools \( -name '*.cpp' -o -name '*.h' -o -name '*.hpp' \) | sort; }
+# Text files with lines of our own: not JSON, texts of others, and text that tests read. The commands of README.md stay
+# in one line each, to be pasted.
+texts() {
+    { ls -d .ci/run CMakeLists.txt README.md && find configs src include tests tools -type f; } |
+        grep -v -E '\.(json|png|jpg|jpeg|bin|tfrecord|safetensors)$|^configs/benchmarks\.yml$|/__pycache__/' | sort
+}
+check_lengths() {
+    texts | LC_ALL=C xargs awk '
+        { text = $0; gsub(/[\200-\277]/, "", text) }  # bytes that continue a UTF-8 character have no column
+        length(text) > 120 && !/^tools\/install_packages\.sh / {
+            printf "%s:%d: %d columns, at most 120\n", FILENAME, FNR, length(text)
+            failed = 1
+        }
+        END { exit failed }' >&2
+}
 case "$1" in
     format)
         sources | xargs clang-format --dry-run --Werror
+        check_lengths
         ;;
     tidy)
         build=$2

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "backend/cpu/onednn.h"
+#include "cnntrain/base/elapsed.h"
 #include "cnntrain/base/rng.h"
 
 namespace cnntrain {
@@ -165,8 +166,7 @@ double least_ms(const OneDnn& onednn, const Timed& timed, int repeats) {
         const auto start = std::chrono::steady_clock::now();
         timed.primitive.primitive.execute(stream, arguments);
         stream.wait();
-        const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - start;
-        least = std::min(least, took.count());
+        least = std::min(least, 1e3 * seconds_since(start));
     }
     return least;
 }
@@ -215,7 +215,7 @@ double measured_peak_gflops(DType type, int threads) {
         const auto start = std::chrono::steady_clock::now();
         product.execute(stream, {{DNNL_ARG_SRC, a}, {DNNL_ARG_WEIGHTS, b}, {DNNL_ARG_DST, c}});
         stream.wait();
-        const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+        const double seconds = seconds_since(start);
         best = std::max(best, 2.0 * static_cast<double>(side * side * side) / seconds / 1e9);
     }
     return best;

@@ -1,4 +1,5 @@
-"""What rank_trial.py does to a run, how the run must end, and the data that some of these faults need. No tool by itself."""
+"""What rank_trial.py does to a run, how the run must end, and the data that some of these faults need. No tool by
+itself."""
 import functools
 import json
 import random
@@ -112,8 +113,8 @@ class Kill(Kind):
 
 
 class Abandon(Kind):
-    """In this mode mpirun itself hangs now and then when a rank is gone before MPI has started; it is ended then, and what the
-    ranks have said through it is lost."""
+    """In this mode mpirun itself hangs now and then when a rank is gone before MPI has started; it is ended then, and
+    what the ranks have said through it is lost."""
     name = "abandon"
 
     def launch(self, round_):
@@ -165,8 +166,8 @@ class TermAll(Kind):
 
 
 class Cut(Kind):
-    """mpirun and its daemon wait until TCP gives up, a quarter of an hour by default; so they have their link back when all
-    ranks have ended."""
+    """mpirun and its daemon wait until TCP gives up, a quarter of an hour by default; so they have their link back when
+    all ranks have ended."""
     name, hosts = "cut", 2
 
     def launch(self, round_):
@@ -179,8 +180,8 @@ class Cut(Kind):
         return not round_.start.ranks(round_.bench.program.name)
 
     def check(self, round_):
-        """While ranks connect, Open MPI ends one that finds no network, with 255. At the very end one side may know that all
-        have met, while the other one misses the message."""
+        """While ranks connect, Open MPI ends one that finds no network, with 255. At the very end one side may know
+        that all have met, while the other one misses the message."""
         at_the_end = "end of the run" in round_.start.text()
         round_.expect_code(7, 255)
         round_.expect_codes({}, others=(0, 7) if at_the_end else (7, 255))

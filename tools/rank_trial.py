@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Lets one rank of a run under mpirun go wrong, again and again, and looks how all of them end and whether the run goes on.
+"""Lets one rank of a run under mpirun go wrong, again and again, and looks how all of them end and whether the run goes
+on.
 
 usage: rank_trial.py CNNTRAIN [--rounds 200] [--faults kill stop ...] [--seed 0] [--timeout 5] [--work FOLDER]
 
@@ -9,17 +10,19 @@ A round trains a small network in 2 or 4 ranks and does one of these at a random
   stop       SIGSTOP to one rank
   term       SIGTERM to one rank
   term-all   SIGTERM to mpirun
-  cut        the link between two hosts goes down until all ranks have ended (two_hosts.py; left out where these cannot be made)
-  disk       the disk of rank 0's run folder is full (a small tmpfs; without the right to mount one, a limit on files' sizes)
+  cut        the link between two hosts goes down until all ranks have ended (two_hosts.py; left out where these cannot
+             be made)
+  disk       the disk of rank 0's run folder is full (a small tmpfs; without the right to mount one, a limit on files'
+             sizes)
   nan        one rank meets an image that makes its loss NaN. All start with a weight of 1e38 that reads what is exactly
              zero in all images but those of this rank's own data folder
   damage     records in one rank's own copy of the TFRecords have wrong checksums
-Each time all ranks must end within --timeout (the run's --comm-timeout) and --margin seconds with the right exit code and
-message, no process may be left, every checkpoint must be that of an undisturbed run byte for byte and readable, and
-`restore`, with 1, 2 or 4 ranks, must lead to the losses of the undisturbed run: bit for bit with the same number of ranks,
-else within 1e-6. A fault that comes when the run has ended counts as none, and a round in which this tool itself was
-stopped is done again. An mpirun that hangs when all ranks have ended is ended by this tool and counted in the table.
-Ends with 1 at the first fault of the program; the folder of that round is then left for inspection.
+Each time all ranks must end within --timeout (the run's --comm-timeout) and --margin seconds with the right exit code
+and message, no process may be left, every checkpoint must be that of an undisturbed run byte for byte and readable, and
+`restore`, with 1, 2 or 4 ranks, must lead to the losses of the undisturbed run: bit for bit with the same number of
+ranks, else within 1e-6. A fault that comes when the run has ended counts as none, and a round in which this tool itself
+was stopped is done again. An mpirun that hangs when all ranks have ended is ended by this tool and counted in the
+table. Ends with 1 at the first fault of the program; the folder of that round is then left for inspection.
 Prints a table: rounds, seconds from the fault to the end of all processes, exit codes, what the other ranks waited in.
 """
 import argparse
@@ -112,7 +115,8 @@ class Round:
             return line
         program = [self.bench.wrapper, self.codes, self.bench.homes(self.kind.data)] if self.kind.wrapped else []
         if self.kind.name == "disk" and not self.bench.can_mount:
-            program = ["sh", "-c", f'[ "$OMPI_COMM_WORLD_RANK" = 0 ] && ulimit -f {self.room // 1024}; exec "$@"', "sh", *program]
+            program = ["sh", "-c", f'[ "$OMPI_COMM_WORLD_RANK" = 0 ] && ulimit -f {self.room // 1024}; exec "$@"', "sh",
+                       *program]
         return [*launch, *program, *line]
 
     def signal_rank(self, number):
@@ -172,8 +176,8 @@ class Round:
             self.start.end()
 
     def end_mpirun_that_hangs(self, when):
-        """Open MPI 4.1 now and then waits for ever in the end of its PMIx server once it has lost a rank, and then does not end one
-        that is stopped. A Fault when any rank that could end is left."""
+        """Open MPI 4.1 now and then waits for ever in the end of its PMIx server once it has lost a rank, and then does
+        not end one that is stopped. A Fault when any rank that could end is left."""
         left = set(self.start.ranks(self.bench.program.name))
         if left - ({self.struck_rank} if self.kind.stops else set()):
             raise Fault(f"{when} there are still {self.left()}")
@@ -183,9 +187,10 @@ class Round:
     def left(self):
         return [f"{pid} {ranks.name_of(pid)}" for pid in self.start.environments()]
 
-    # What must have been said -------------------------------------------------------------------------------------------
+    # What must have been said ---------------------------------------------------------------------------------------
     def expect_code(self, *codes):
-        """mpirun itself dies now and then when ranks end while others start: of SIGPIPE, or in the end of its PMIx server."""
+        """mpirun itself dies now and then when ranks end while others start: of SIGPIPE, or in the end of its PMIx
+        server."""
         codes += (-signal.SIGPIPE, -signal.SIGSEGV)
         if self.mpirun_hung:
             return
@@ -212,10 +217,11 @@ class Round:
             raise Fault(f"nobody says '{pattern}'")
 
     def expect_missing(self, possible=None):
-        """The others name what they waited in, and the rank that did not come; before MPI has started, only that one is late.
-        A rank that was stopped and goes on when mpirun ends it may miss all the others."""
+        """The others name what they waited in, and the rank that did not come; before MPI has started, only that one is
+        late. A rank that was stopped and goes on when mpirun ends it may miss all the others."""
         text = self.start.text()
-        said = re.findall(WAITS_IN + r": (?:ranks? ([\d, and]+) did not take part|not all ranks took part) within", text)
+        said = re.findall(WAITS_IN + r": (?:ranks? ([\d, and]+) did not take part|not all ranks took part) within",
+                          text)
         if not said and self.mpirun_hung:
             return  # with what it had not written yet
         if not said:
@@ -228,9 +234,10 @@ class Round:
             if not named <= allowed and named != own_view:
                 raise Fault(f"ranks {sorted(named)} are named, not {sorted(allowed)}")
 
-    # What must be left ----------------------------------------------------------------------------------------------------
+    # What must be left ----------------------------------------------------------------------------------------------
     def check_files(self):
-        interrupted = self.kind.name in ("term", "term-all", "kill", "stop")  # SIGTERM saves one more, also that of mpirun
+        # SIGTERM saves one more, also that of mpirun.
+        interrupted = self.kind.name in ("term", "term-all", "kill", "stop")
         for path in sorted(self.run.glob("ckpt-*.safetensors")):
             whole = self.whole / path.name
             if whole.exists() and path.read_bytes() != whole.read_bytes():
@@ -238,10 +245,12 @@ class Round:
             if not whole.exists() and not interrupted:
                 raise Fault(f"{path}: an undisturbed run has no such file")
         if any(self.run.glob("ckpt-*.safetensors")):
-            self.bench.run([self.bench.program, "analyse", "--restore-path", self.run, "--find-nans"], self.folder / "analyse.txt")
+            self.bench.run([self.bench.program, "analyse", "--restore-path", self.run, "--find-nans"],
+                           self.folder / "analyse.txt")
 
     def go_on(self):
-        """Restores, or begins anew when nothing was saved. Returns the number of ranks and the largest difference of a loss."""
+        """Restores, or begins anew when nothing was saved. Returns the number of ranks and the largest difference of a
+        loss."""
         world = self.bench.random.choice(RANKS)
         launch = self.bench.launch(world)
         line = [self.bench.program, "restore", "--restore-path", self.run, "--comm-timeout", START_S]
@@ -261,7 +270,8 @@ class Round:
             raise Fault(f"going on with {world} ranks ended with {code}: {output.read_text()[-1500:]}")
         difference = difference_of_losses(self.run, reference)
         if same and difference > 0 or difference > MOST_DIFFERENCE:
-            raise Fault(f"a loss differs by {difference:.1e} from that of the undisturbed run (went on with {world} ranks)")
+            raise Fault(f"a loss differs by {difference:.1e} from that of the undisturbed run (went on with {world} "
+                        "ranks)")
         if same:
             wanted = [row[:5] for row in table_of(reference, "validation.csv")]
             expect_equal([row[:5] for row in table_of(self.run, "validation.csv")], wanted, "validation.csv")
@@ -286,7 +296,8 @@ class Bench:
     def try_mount(self):
         place = self.work / "mount"
         place.mkdir(exist_ok=True)
-        if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=100k", "tmpfs", place], capture_output=True).returncode != 0:
+        if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=100k", "tmpfs", place],
+                          capture_output=True).returncode != 0:
             return False
         subprocess.run(["umount", place], check=True)
         return True
@@ -296,7 +307,8 @@ class Bench:
             return
         write_photos(self.work / "photos", images=64)
         self.run([self.program, "dataset", "imagenet", "--raw-data-dir", self.work / "photos", "--output-dir",
-                  self.work / "tfrecords", "--validation-fraction", "0.25", "--train-shards", "4", "--validation-shards", "2"],
+                  self.work / "tfrecords", "--validation-fraction", "0.25", "--train-shards", "4",
+                  "--validation-shards", "2"],
                  self.work / "dataset.txt")
         for rank in range(max(RANKS)):
             write_cifar(self.home("cifar", rank))
@@ -316,9 +328,11 @@ class Bench:
                  "--gradient-accumulation-count", PASSES // world, "--comm-timeout", timeout,
                  "--max-cross-replica-buffer-size", "60000", "--logs-path", folder]
         if data == "records":
-            return words + ["--group-norm", "--dataset", "imagenet", "--image-size", "32", "--model-size", "10", "--micro-batch-size", "2",
+            return words + ["--group-norm", "--dataset", "imagenet", "--image-size", "32", "--model-size", "10",
+                            "--micro-batch-size", "2",
                             "--epochs", "1", "--logs-per-epoch", "6", "--ckpts-per-epoch", "2"]
-        words += ["--batch-norm", "--dataset", "cifar-10", "--model-size", "8", "--micro-batch-size", "16", "--epochs", "4", "--logs-per-epoch",
+        words += ["--batch-norm", "--dataset", "cifar-10", "--model-size", "8", "--micro-batch-size", "16",
+                  "--epochs", "4", "--logs-per-epoch",
                   "6", "--ckpts-per-epoch", "2"]
         if data == "heavy":
             words += ["--init-path", "/proc/self/cwd/heavy.safetensors", "--trust-edited-checkpoint"]
@@ -344,7 +358,8 @@ class Bench:
         if folder not in self.seconds:
             folder.parent.mkdir(exist_ok=True)
             if data == "heavy":
-                enlarge_weight(self.reference("cifar", 1) / "ckpt-0.safetensors", self.home("heavy", 0) / "heavy.safetensors")
+                enlarge_weight(self.reference("cifar", 1) / "ckpt-0.safetensors",
+                               self.home("heavy", 0) / "heavy.safetensors")
             begin = time.monotonic()
             self.run([*self.launch(world, hosts), *self.line(data, folder, world)], folder.with_suffix(".txt"),
                      self.home(data, 0))
@@ -358,7 +373,8 @@ class Bench:
         shutil.rmtree(folder, ignore_errors=True)
         shutil.copytree(self.reference("cifar", 2), folder)
         output = self.work / "refused.txt"
-        code = ranks.run([*ranks.ONE_HOST, "-np", 3, self.program, "restore", "--restore-path", folder], output, START_S,
+        code = ranks.run([*ranks.ONE_HOST, "-np", 3, self.program, "restore", "--restore-path", folder], output,
+                         START_S,
                          self.home("cifar", 0))
         if code != 2 or "go on with one of 1, 2, 4 processes" not in output.read_text():
             raise Fault(f"restore with 3 ranks ended with {code}: {output.read_text()[-1000:]}")
@@ -429,13 +445,15 @@ def play(bench, kinds, rounds, tallies):
 
 def print_table(kinds, tallies):
     """Also of a trial that ends early."""
-    print("| fault | rounds | came too late | all ended after, s: median, longest | exit codes of mpirun | others waited in "
+    print("| fault | rounds | came too late | all ended after, s: median, longest | exit codes of mpirun | others "
+          "waited in "
           "| went on with ranks | largest difference of a loss |")
     print("|---|---|---|---|---|---|---|---|")
     for kind in kinds:
         if tallies[kind.name].rounds > 0:
             print(tallies[kind.name].row(kind.name, kind.at_random))
-    print(f"{sum(tally.rounds for tally in tallies.values())} rounds in which all ranks ended in time and nothing was lost")
+    print(f"{sum(tally.rounds for tally in tallies.values())} rounds in which all ranks ended in time and nothing was "
+          "lost")
 
 
 def chosen_kinds(bench, names, work):
@@ -452,11 +470,15 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("program")
     parser.add_argument("--rounds", type=int, default=200, help="of all faults together (default 200)")
-    parser.add_argument("--faults", nargs="+", choices=[kind.name for kind in KINDS], default=[kind.name for kind in KINDS])
+    parser.add_argument("--faults", nargs="+", choices=[kind.name for kind in KINDS],
+                        default=[kind.name for kind in KINDS])
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--timeout", type=float, default=5, help="--comm-timeout of the runs, in seconds (default 5)")
-    parser.add_argument("--margin", type=float, default=5, help="seconds beyond it until nothing may be left (default 5)")
-    parser.add_argument("--work", type=pathlib.Path, help="folder to work in, kept; its data and undisturbed runs serve later starts of the same program")
+    parser.add_argument("--margin", type=float, default=5,
+                        help="seconds beyond it until nothing may be left (default 5)")
+    parser.add_argument("--work", type=pathlib.Path,
+                        help="folder to work in, kept; its data and undisturbed runs serve later starts of the same "
+                             "program")
     options = parser.parse_args()
     two_hosts.enter_user_namespace()
     ranks.end_orderly_on_sigterm()

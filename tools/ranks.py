@@ -1,5 +1,5 @@
-"""Starts the ranks of a run with mpirun and looks after them. No tool by itself: rank_trial.py, two_hosts.py and scaling.py
-share it."""
+"""Starts the ranks of a run with mpirun and looks after them. No tool by itself: rank_trial.py, two_hosts.py and
+scaling.py share it."""
 import os
 import pathlib
 import shlex

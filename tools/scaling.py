@@ -3,14 +3,15 @@
 
 usage: scaling.py CNNTRAIN [--ranks 2] [--rounds 3] [--updates 8] [--peer PYTHON] [OPTIONS OF TRAIN ...]
 
-Every rank and the one process have micro-batches of the same size, so the ranks together do as many times the work in an update,
-and send their gradients. Without OPTIONS OF TRAIN the network is ResNet-50 in 32.32 on generated images, batch 16. --peer names
-the Python of a virtual environment with PyTorch, which nothing else needs: the same network, batch and
-number of ranks with DistributedDataParallel and gloo, in float32 and channels-last memory, each rank bound to a core, too.
+Every rank and the one process have micro-batches of the same size, so the ranks together do as many times the work in
+an update, and send their gradients. Without OPTIONS OF TRAIN the network is ResNet-50 in 32.32 on generated images,
+batch 16. --peer names the Python of a virtual environment with PyTorch, which nothing else needs: the same network,
+batch and number of ranks with DistributedDataParallel and gloo, in float32 and channels-last memory, each rank bound to
+a core, too.
 
-All rows are measured in turns; the first two updates of each run do not count. Prints a Markdown table: images/s from the
-median update of each turn, medians over the turns with the lowest and highest, and each one's ratio to the process that
-has all cores.
+All rows are measured in turns; the first two updates of each run do not count. Prints a Markdown table: images/s from
+the median update of each turn, medians over the turns with the lowest and highest, and each one's ratio to the process
+that has all cores.
 """
 import argparse
 import os
@@ -119,13 +120,15 @@ class Scaling:
         return self.train(["taskset", "-c", ",".join(map(str, cores))], self.args.ranks, 1)
 
     def all_ranks(self):
-        return self.train(["mpirun", "-np", self.args.ranks, "--map-by", "core", "--bind-to", "core"], 1, self.args.ranks)
+        return self.train(["mpirun", "-np", self.args.ranks, "--map-by", "core", "--bind-to", "core"], 1,
+                          self.args.ranks)
 
     def peer(self):
         port = free_port()
         starts = []
         for rank, core in zip(range(self.args.ranks), sorted(os.sched_getaffinity(0))):
-            words = [self.args.peer, "-c", PEER_PROGRAM, rank, self.args.ranks, port, self.batch, self.args.updates, core]
+            words = [self.args.peer, "-c", PEER_PROGRAM, rank, self.args.ranks, port, self.batch, self.args.updates,
+                     core]
             starts.append(ranks.Start(words, self.work / f"peer{rank}.txt"))
         for start in starts:
             if start.process.wait() != 0:
@@ -153,7 +156,8 @@ def main():
         return two_hosts.SKIPPED
     work = pathlib.Path(tempfile.mkdtemp(prefix="scaling_"))
     scaling = Scaling(args, line or DEFAULT_LINE, work)
-    rows = [Row(f"1 rank x {args.ranks} cores", scaling.one_process), Row(f"{args.ranks} ranks x 1 core", scaling.all_ranks)]
+    rows = [Row(f"1 rank x {args.ranks} cores", scaling.one_process),
+            Row(f"{args.ranks} ranks x 1 core", scaling.all_ranks)]
     if args.peer:
         rows.append(Row(f"PyTorch DDP with gloo, {args.ranks} ranks x 1 core", scaling.peer))
     try:

@@ -3,18 +3,19 @@
 
 usage: two_hosts.py CNNTRAIN [--rate 1gbit] [--rounds 3] [--updates 8] [--only results|overlap] [OPTIONS OF TRAIN ...]
 
-Open MPI starts the second host's daemon through a script that enters its namespace, so everything but the wire is as on two
-machines. Two things are shown:
-  results: the losses on both hosts, with overlap and without, beside those of one process with the same global batch. In
-           32.32 these are equal bit for bit where each rank has one micro-batch in an update (the sum of two has one order),
-           else within 1e-6 (relative) in each of 20 updates, with a rate that does not amplify the last bits.
-  overlap: what an update takes with and without overlap, what its passes take by themselves (the two ranks at the same time,
-           each as a run of its own), what its gradients take on the wire, and how much of that the passes hide. The
-           step should take at most 1.1 of the longer one. Beside the efficiency that follows stands what `cnntrain plan
-           --processes 2` predicts from the passes and the network that it measures between the hosts; they should agree within
-           10 %. OPTIONS OF TRAIN choose the network; without any it is ResNet-50 on generated images, batch 16.
-Needs root or a kernel that lets users have namespaces, `ip` and `tc` (iproute2), veth and tbf; where one is missing, the tool says
-which and ends with 77.
+Open MPI starts the second host's daemon through a script that enters its namespace, so everything but the wire is as on
+two machines. Two things are shown:
+  results: the losses on both hosts, with overlap and without, beside those of one process with the same global batch.
+           In 32.32 these are equal bit for bit where each rank has one micro-batch in an update (the sum of two has one
+           order), else within 1e-6 (relative) in each of 20 updates, with a rate that does not amplify the last bits.
+  overlap: what an update takes with and without overlap, what its passes take by themselves (the two ranks at the same
+           time, each as a run of its own), what its gradients take on the wire, and how much of that the passes hide.
+           The step should take at most 1.1 of the longer one. The efficiency that follows is compared with the one that
+           `cnntrain plan --processes 2` predicts from the passes and the network that it measures between the hosts;
+           they should agree within 10 %. OPTIONS OF TRAIN choose the network; without any it is ResNet-50 on generated
+           images, batch 16.
+Needs root or a kernel that lets users have namespaces, `ip` and `tc` (iproute2), veth and tbf; where one is missing,
+the tool says which and ends with 77.
 """
 import argparse
 import csv
@@ -34,7 +35,8 @@ SKIPPED = 77
 MOST_DIFFERENCE = 1e-6
 MOST_STEP = 1.1  # of the longer of compute and communication
 PREDICTION = (0.9, 1.1)  # of the measured efficiency
-DEFAULT_LINE = ["--model-size", "50", "--dataset", "imagenet", "--generated-data", "--batch-norm", "--precision", "32.32",
+DEFAULT_LINE = ["--model-size", "50", "--dataset", "imagenet",
+                "--generated-data", "--batch-norm", "--precision", "32.32",
                 "--micro-batch-size", "16"]
 LAUNCH_AGENT = """#!/bin/sh
 # Called by mpirun in place of ssh: HOST COMMAND...
@@ -85,19 +87,21 @@ class TwoHosts:
         for namespace in self.namespaces:
             command(["ip", "netns", "add", namespace])
         first, second = self.namespaces
-        command(["ip", "link", "add", "link0", "netns", first, "type", "veth", "peer", "name", "link0", "netns", second])
+        command(["ip", "link", "add", "link0", "netns", first, "type", "veth", "peer", "name", "link0", "netns",
+                 second])
         for namespace, address in zip(self.namespaces, self.addresses):
             command(["ip", "-n", namespace, "address", "add", f"{address}/24", "dev", "link0"])
             command(["ip", "-n", namespace, "link", "set", "lo", "up"])
             command(["ip", "-n", namespace, "link", "set", "link0", "up"])
-            command(["tc", "-n", namespace, "qdisc", "add", "dev", "link0", "root", "tbf", "rate", rate, "burst", "256kb",
-                     "latency", "50ms"])
+            command(["tc", "-n", namespace, "qdisc", "add", "dev", "link0", "root", "tbf", "rate", rate,
+                     "burst", "256kb", "latency", "50ms"])
         self.agent.write_text(LAUNCH_AGENT.format(namespace=second, name=self.names[1]))
         self.agent.chmod(0o755)
 
     def mpirun(self, per_host=1, options=()):
         """The line in front of a rank's own."""
-        words = ["mpirun", "-np", 2 * per_host, "--host", ",".join(f"{address}:{per_host}" for address in self.addresses),
+        hosts = ",".join(f"{address}:{per_host}" for address in self.addresses)
+        words = ["mpirun", "-np", 2 * per_host, "--host", hosts,
                  "--map-by", "slot", "--bind-to", "none", "--mca", "plm_rsh_agent", self.agent,
                  "--mca", "orte_tmpdir_base", self.work,
                  "--mca", "btl", "tcp,self,vader", "--mca", "btl_tcp_if_include", "10.77.0.0/24",
@@ -163,12 +167,16 @@ class Comparison:
 
 def compare_results(comparison):
     """Prints a table; returns whether all is as promised."""
-    comparison.finish([comparison.program, "dataset", "cifar", "--output-dir", comparison.work, "--train", "640", "--test", "80"],
+    comparison.finish([comparison.program, "dataset", "cifar", "--output-dir", comparison.work, "--train", "640",
+                       "--test", "80"],
                       comparison.work / "cifar")
-    base = ["--data-dir", comparison.work, "--dataset", "cifar-10", "--model-size", "8", "--batch-norm", "--precision", "32.32",
-            "--micro-batch-size", "16", "--seed", "3", "--iterations", "20", "--log-freq", "1", "--ckpts-per-epoch", "0",
+    base = ["--data-dir", comparison.work, "--dataset", "cifar-10", "--model-size", "8",
+            "--batch-norm", "--precision", "32.32",
+            "--micro-batch-size", "16", "--seed", "3", "--iterations", "20", "--log-freq", "1",
+            "--ckpts-per-epoch", "0",
             "--abs-learning-rate", "0.001", "--warmup-epochs", "0"]  # larger ones amplify the last bits
-    print("\n| micro-batches of a rank | ranks of a host | overlap | bucket | largest difference of a loss | promised |")
+    print("\n| micro-batches of a rank | ranks of a host | overlap | bucket | largest difference of a loss | promised "
+          "|")
     print("|---|---|---|---|---|---|")
     good = True
     for each, per_host in ((1, 1), (2, 1), (1, 2)):
@@ -176,7 +184,8 @@ def compare_results(comparison):
         alone = losses(comparison.alone([*base, "--gradient-accumulation-count", passes]))
         for overlap in ([], ["--no-comm-overlap"]):
             for bucket in (1024, 10485760):
-                options = [*base, "--gradient-accumulation-count", each, *overlap, "--max-cross-replica-buffer-size", bucket]
+                options = [*base, "--gradient-accumulation-count", each, *overlap,
+                           "--max-cross-replica-buffer-size", bucket]
                 folder, _ = comparison.together(options, comparison.hosts.mpirun(per_host))
                 found = losses(folder)
                 difference = max(abs(a - b) / abs(a) for a, b in zip(alone, found, strict=True))
@@ -211,7 +220,8 @@ def exchange_ms(text):
 
 def predicted_efficiencies(comparison, line, images_per_second):
     """With overlap and without, in 32 bits, as fractions; and the network that the prediction starts from."""
-    plan = [comparison.program, "plan", "train.py", *line, "--threads", "1", "--processes", "1,2", "--ranks-per-node", "1",
+    plan = [comparison.program, "plan", "train.py", *line, "--threads", "1", "--processes", "1,2",
+            "--ranks-per-node", "1",
             "--network", "measure", "--images-per-second", f"{images_per_second:.5g}"]
     text = comparison.finish([*comparison.hosts.mpirun(), *plan], comparison.work / "plan")
     table = text[text.index("Flat sums, 32 bits on the wire"):]
@@ -221,7 +231,8 @@ def predicted_efficiencies(comparison, line, images_per_second):
 
 
 def measure_overlap(comparison, line, rounds, updates):
-    options = [*line, "--seed", "3", "--iterations", updates, "--log-freq", "1", "--ckpts-per-epoch", "0", "--no-validation"]
+    options = [*line, "--seed", "3", "--iterations", updates, "--log-freq", "1", "--ckpts-per-epoch", "0",
+               "--no-validation"]
     launch = comparison.hosts.mpirun()
     compute, plain, overlapped, wire, exposed = [], [], [], [], []
     for _ in range(rounds):
@@ -242,7 +253,8 @@ def measure_overlap(comparison, line, rounds, updates):
                          ("step without overlap", plain), ("step with overlap", overlapped),
                          ("communication after the passes, with overlap", exposed)):
         print(f"| {what} | {medians(values)} |")
-    print(f"\n{100 * hidden:.0f} % of the communication is hidden; the step takes {ratio:.2f} of the longer of compute and "
+    print(f"\n{100 * hidden:.0f} % of the communication is hidden; the step takes {ratio:.2f} of the longer of compute "
+          "and "
           f"communication (at most {MOST_STEP} is asked for)\n\nNetwork, measured by plan: {network}\n\n"
           "| overlap | efficiency, measured | predicted | predicted of measured |\n|---|---|---|---|", flush=True)
     good = ratio <= MOST_STEP
@@ -273,7 +285,8 @@ def main():
         return SKIPPED
     good = True
     try:
-        print(f"{socket.gethostname()}: {len(os.sched_getaffinity(0))} processors, two namespaces, {args.rate} between them")
+        print(f"{socket.gethostname()}: {len(os.sched_getaffinity(0))} processors, two namespaces, {args.rate} between "
+              "them")
         comparison = Comparison(pathlib.Path(args.program).resolve(), work.resolve(), hosts)
         if args.only != "overlap":
             good &= compare_results(comparison)

@@ -10,14 +10,14 @@ namespace cnntrain::backend {
 
 namespace {
 
-/// Those of StepScalars.
+/// The scalars of StepScalars.
 constexpr std::string_view kScalars[] = {"learning_rate", "step", "loss_scaling"};
 
 auto field_named(const std::vector<data::Field>& fields, std::string_view name) {
     return std::ranges::find(fields, name, &data::Field::name);
 }
 
-/// What is wrong with the fields as a source for the graph's inputs: one line for each input that they do not fill.
+/// Reasons why the fields do not fit the graph's inputs: one line for each such input.
 std::string unfilled_inputs(const graph::Graph& graph, const std::vector<data::Field>& fields) {
     std::string lines;
     for (const graph::ValueId id : graph.values_with_role(graph::Role::input)) {

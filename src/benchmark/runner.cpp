@@ -11,6 +11,7 @@
 #include "benchmark/measure.h"
 #include "benchmark/results.h"
 #include "benchmark/spec.h"
+#include "cnntrain/base/elapsed.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/hash.h"
 #include "cnntrain/base/outputs.h"
@@ -301,7 +302,7 @@ private:
         const auto begin = std::chrono::steady_clock::now();
         double shown = 0;
         process.on_tick = [&] {
-            const double age = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+            const double age = seconds_since(begin);
             if (age - shown < request_.progress_seconds) return;
             shown = age;
             const std::string time = duration_text(age);

@@ -1,9 +1,11 @@
 // `cnntrain analyse`: searches a run's checkpoints for NaNs.
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdio>
 #include <iostream>
 #include <set>
+#include <span>
 
 #include "cli/commands.h"
 #include "cli/flags.h"
@@ -19,11 +21,10 @@ namespace {
 using checkpoint::Found;
 using checkpoint::kTrustFlag;
 
-std::string joined(const std::vector<std::int64_t>& indices) {
+std::string indices_text(const std::vector<std::int64_t>& indices) {
     constexpr std::size_t kShown = 20;
-    std::string text;
-    for (std::size_t i = 0; i < indices.size() && i < kShown; ++i)
-        text += (i == 0 ? "" : ", ") + std::to_string(indices[i]);
+    const std::span shown = std::span(indices).first(std::min(indices.size(), kShown));
+    std::string text = joined(shown, ", ", [](std::int64_t index) { return std::to_string(index); });
     if (indices.size() > kShown) text += ", ... (" + std::to_string(indices.size() - kShown) + " more)";
     return text;
 }
@@ -37,7 +38,8 @@ void report_nans(const std::vector<Found>& points, checkpoint::Edited edited) {
                   << (nans.empty() ? "no NaNs" : "NaNs in " + counted(std::ssize(nans), "variable")) << '\n';
         for (const checkpoint::VariableNans& variable : nans) {
             std::cout << "  " << variable.variable << ": " << counted(std::ssize(variable.indices), "NaN");
-            if (seen.insert(variable.variable).second) std::cout << ", first here, at " << joined(variable.indices);
+            if (seen.insert(variable.variable).second)
+                std::cout << ", first here, at " << indices_text(variable.indices);
             std::cout << '\n';
         }
     }

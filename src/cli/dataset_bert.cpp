@@ -10,6 +10,7 @@
 #include "cli/flags.h"
 #include "cli/progress.h"
 #include "cli/signals.h"
+#include "cnntrain/base/elapsed.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/size_text.h"
 #include "cnntrain/dataset_tools/pretraining_writer.h"
@@ -128,7 +129,7 @@ int dataset_bert(const std::string& called, const std::vector<std::string>& argu
         result = dataset_tools::write_pretraining_records(settings, events);
     }
     if (!result.interrupted) {
-        print_summary(result, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+        print_summary(result, seconds_since(start));
         return 0;
     }
     std::cout << "Stopped: " << result.files_written + result.files_kept

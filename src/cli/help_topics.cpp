@@ -139,6 +139,40 @@ class of transformers. DIR then also holds the Python class of their network:
 Other classes (BertModel, BertForSequenceClassification, ...) read the encoder of the same DIR.
 )";
 
+constexpr std::string_view kTextClassification = R"(
+BERT assigns classes to texts or to pairs of texts. Training reads a TSV or CSV file in UTF-8, with
+a text, possibly a second text, and a label in each row. TSV has no quotes, as in GLUE's files; CSV
+follows RFC 4180. A header line with a usual name of a text and of a label (text, sentence, review,
+sentence1 and sentence2, ...; label, class, ...) names the columns; for other names, give
+--text-column, --pair-column and --label-column. Without a header, the columns are text and label,
+or text, second text and label. The classes are the labels of the file.
+
+  cnntrain train --task text-classification --data-dir FILE.tsv --init-checkpoint RUN/ckpt-7031 \
+      --vocab-file vocab.txt
+  cnntrain train --task text-classification --data-dir FILE.tsv \
+      --init-checkpoint FOLDER/model.safetensors
+
+--init-checkpoint is a checkpoint of pretraining, of an earlier classification, or a model of Hugging
+Face's transformers. The sizes of the model come from the arguments.json or config.json beside it,
+the vocabulary from its vocab.txt if there is one. Without it, give the sizes and --vocab-file;
+training then starts from random weights. The output layer is new unless the classes are equal.
+
+The share --validation-fraction of each class, a tenth by default, is held out for validation, the
+same texts in every run; --validation-file names a file instead.
+
+  cnntrain validation --restore-path RUN
+  cnntrain validation --restore-path RUN --data-dir FILE.tsv
+  cnntrain inference --restore-path RUN/ckpt-500 --data-dir TEXTS.tsv
+
+The first line validates with the data of the run. inference prints the most likely classes of each
+text and needs no labels. Model and vocabulary come from the run. All options:
+
+  cnntrain train --task text-classification --help
+
+Texts longer than --seq-length lose their last tokens; a line prints how many do. A text has one
+class; there is no regression and no tagging of words. The file is tokenised in memory.
+)";
+
 constexpr std::string_view kPrecision = R"(
 The first number of --precision is the type of computation, the second that of the weights:
 
@@ -313,8 +347,9 @@ Without effect on CPUs
   Options without effect in a command or with its data are named with the reason.
 
 Restrictions
-  Images        Networks for ImageNet's TFRecords have 1000 outputs. A folder of images is
-                classified with ImageNet's preprocessing; classes are printed as numbers.
+  Images        Networks for ImageNet's TFRecords have 1000 outputs, and classification prints
+                numbers of classes; networks for class folders print names. A folder of images is
+                classified with ImageNet's preprocessing.
   Requests      Each thread of --num-inference-thread has its own copy of the weights.
   Replicas      Several processes with --BN-span have one lane each. --rts has no effect in a
                 single process.
@@ -413,6 +448,8 @@ const std::vector<HelpTopic>& help_topics() {
         {"checkpoints", "files, checksums, averages, conversion, fine-tuning", body(kCheckpoints)},
         {"resuming", "stopping a run and resuming it exactly", body(kResuming)},
         {"pretraining", "BERT: text, phases, evaluation, Hugging Face's weights", body(kPretraining)},
+        {"text-classification", "BERT that classifies texts: files, start, validation, limits",
+         body(kTextClassification)},
         {"precision", "types of weights and computation", body(kPrecision)},
         {"reproducibility", "when two runs give the same results", body(kReproducibility)},
         {"pipelines", "stages, lanes, replicas in one process", body(kPipelines)},

@@ -14,8 +14,8 @@ public:
     HuggingFaceFolder(std::string folder, bool overwrite) : folder_(std::move(folder)), overwrite_(overwrite) {}
 
     void add(const std::string& name, std::string text) { texts_.insert_or_assign(name, std::move(text)); }
-    /// Adds vocab.txt: the first `rows` lines of `file`. Without a file (an empty name, or a file that the run named and
-    /// that has gone) a note says so. Error(data) if `given`, by the user, and not readable.
+    /// Adds vocab.txt: the first `rows` lines of `file`. Without a file (an empty name, or a file that the run named
+    /// and that has gone) a note says so. Error(data) if `given`, by the user, and not readable.
     void add_vocabulary(const std::string& file, bool given, std::int64_t rows);
 
     /// Adds tokenizer_config.json.

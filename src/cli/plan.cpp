@@ -12,6 +12,7 @@
 #include "cli/run_options.h"
 #include "cli/signals.h"
 #include "cnntrain/base/error.h"
+#include "cnntrain/base/listed.h"
 #include "cnntrain/base/log.h"
 #include "cnntrain/comm/launcher.h"
 #include "cnntrain/plan/plan.h"
@@ -52,13 +53,22 @@ bool of_line(const std::string& word, bool) {
     return std::ranges::none_of(own_flags(), [&](const Flag& own) { return own.name == flag || own.alias == flag; });
 }
 
-/// Removes a leading "train", "train.py", "some/folder/train.py" or one for pretraining, and returns the command;
-/// refuses any other.
+/// The commands that train, each between `before` and `after`: "'train' or 'pretrain'".
+std::string training_words(const std::string& before, const std::string& after) {
+    std::vector<std::string> words;
+    for (const config::Command command : tasks::training_commands())
+        words.push_back(before + std::string(config::name(command)) + after);
+    return listed(words, "or");
+}
+
+/// Removes a leading command that trains ("train", "train.py", "some/folder/train.py", ...) and returns it; refuses any
+/// other.
 config::Command taken_command(std::vector<std::string>& line) {
     if (line.empty() || line.front().starts_with('-')) return config::Command::train;
     const config::Command command = config::command_named(line.front());
-    if (command != config::Command::train && command != config::Command::pretrain) {
-        throw Error(ErrorKind::usage, "cnntrain plan takes the options of 'train' or 'pretrain', not of '" +
+    const std::vector<config::Command> training = tasks::training_commands();
+    if (std::ranges::find(training, command) == training.end()) {
+        throw Error(ErrorKind::usage, "cnntrain plan takes the options of " + training_words("'", "'") + ", not of '" +
                                           std::string(config::name(command)) + "'");
     }
     line.erase(line.begin());
@@ -108,8 +118,11 @@ constexpr const char* kExplanation =
     "  mpirun -np 4 cnntrain plan train.py ... --processes 1...64 --network measure\n"
     "BERT is planned alike:\n"
     "  cnntrain plan pretrain --config pretrain_base_128_phase1 --generated-data --stages 2\n"
-    "Reads neither data nor checkpoints, except texts with classes, which it counts. All other options are those of\n"
-    "`cnntrain train --help` or `cnntrain pretrain --help`.\n";
+    "Reads neither data nor checkpoints, except texts with classes, which it counts. All other options are those of\n";
+
+std::string explanation() {
+    return kExplanation + training_words("`cnntrain ", " --help`") + ".\n";
+}
 
 }  // namespace
 
@@ -117,7 +130,7 @@ int plan_command(const Invocation& invocation) {
     const Flags flags(called(invocation), own_flags(), invocation.arguments, of_line);
     std::vector<std::string> words = flags.rest();
     const config::Command command = taken_command(words);
-    if (flags.print_help_if_wanted(kExplanation)) return 0;
+    if (flags.print_help_if_wanted(explanation())) return 0;
     plan::PlanSettings settings = settings_from(flags);
     check_process_flags(flags);
     const std::optional<comm::World> world = comm::read_launched(comm::process_environment()).world;

@@ -4,6 +4,8 @@
 
 #include <iostream>
 
+#include "cnntrain/base/elapsed.h"
+
 namespace cnntrain::cli {
 
 namespace {
@@ -24,7 +26,7 @@ ProgressReport::ProgressReport(std::string_view unit)
     : ProgressReport(std::cerr, metrics::terminal_width(STDERR_FILENO), unit) {}
 
 double ProgressReport::elapsed_seconds() const {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+    return seconds_since(start_);
 }
 
 void ProgressReport::update(std::int64_t done, std::int64_t first, std::int64_t total) {

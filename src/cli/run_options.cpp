@@ -69,8 +69,8 @@ int run_with_peers(const std::shared_ptr<comm::Communicator>& communicator, cons
     }
 }
 
-/// Which processes besides the first print. Some tasks print the training in every process under poprun; for others the
-/// options decide. The result of a validation is that of all processes and is printed once.
+/// True if this process prints. The first one always does. Some tasks print training in every process under poprun; for
+/// others the options decide. A validation's result covers all processes and is printed once.
 bool prints(const config::ParseResult& arguments, bool by_poprun) {
     if (arguments.launch.index == 0 || arguments.settings.logging.all_instances) return true;
     return tasks::row_of(arguments).every_process_prints && by_poprun && arguments.settings.main.trains;

@@ -66,7 +66,7 @@ constexpr ActivationRow kRows[] = {
     {Activation::tanh, "tanh", [](double x) { return std::tanh(x); }, [](double y) { return 1 - y * y; }, {5, 3}},
 };
 
-static_assert(std::size(kRows) == kActivations.size());
+static_assert(std::size(kRows) == enumerator_count<Activation>());
 
 const ActivationRow& row_of(Activation activation) {
     for (const ActivationRow& row : kRows) {

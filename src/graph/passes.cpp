@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 
+#include "cnntrain/base/elapsed.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/graph/facts.h"
 #include "graph/rewriter.h"
@@ -352,10 +353,10 @@ Graph run_passes(Graph graph, std::span<const Pass> passes, std::span<const std:
         const std::int32_t nodes_before = graph.node_count();
         const auto start = std::chrono::steady_clock::now();
         graph = pass.run(graph);
-        const std::chrono::duration<double, std::milli> elapsed = std::chrono::steady_clock::now() - start;
+        const double elapsed_ms = 1e3 * seconds_since(start);
         verify_after(graph, pass.name);
         if (report != nullptr) {
-            report->push_back({std::string(pass.name), elapsed.count(), nodes_before, graph.node_count()});
+            report->push_back({std::string(pass.name), elapsed_ms, nodes_before, graph.node_count()});
         }
     }
     return graph;

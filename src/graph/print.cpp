@@ -1,4 +1,5 @@
 // Graphs as text, for logs and for tests that fail.
+#include "cnntrain/base/listed.h"
 #include "cnntrain/graph/attr_text.h"
 #include "cnntrain/graph/graph.h"
 
@@ -18,21 +19,14 @@ std::string value_text(const Graph& graph, ValueId id) {
     return value.role == Role::intermediate ? "%" + std::to_string(id.index) : value.name;
 }
 
-template <typename Range, typename Text> std::string joined(const Range& range, Text text) {
-    std::string all;
-    for (const auto& item : range)
-        all += (all.empty() ? "" : ", ") + text(item);
-    return all;
-}
-
 std::string node_text(const Graph& graph, const Node& node) {
     const auto value = [&](ValueId id) { return value_text(graph, id); };
     const auto desc = [&](ValueId id) { return to_string(graph.desc(id)); };
     std::string line;
-    if (!node.outputs.empty()) line += joined(node.outputs, value) + " = ";
-    line += std::string(graph.def(node).name) + "(" + joined(node.inputs, value) + ")" +
+    if (!node.outputs.empty()) line += joined(node.outputs, ", ", value) + " = ";
+    line += std::string(graph.def(node).name) + "(" + joined(node.inputs, ", ", value) + ")" +
             attrs_text(graph.def(node), node.attrs);
-    if (!node.outputs.empty()) line += " : " + joined(node.outputs, desc);
+    if (!node.outputs.empty()) line += " : " + joined(node.outputs, ", ", desc);
     line += "  # " + node.name;
     if (node.phase == Phase::backward) line += ", backward";
     if (node.phase == Phase::update) line += ", update";

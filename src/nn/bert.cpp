@@ -42,7 +42,7 @@ private:
     }
 
     void sentences() {
-        // The token in front of a sequence stands behind the masked ones where these come first.
+        // In the static layout, the first token of a sequence follows the masked tokens.
         const std::int64_t place = input_.static_mask ? input_.predictions : 0;
         const ValueId pooled = encoder_.pooled(place);
         const std::string scope(kSentencesScope);
@@ -73,7 +73,7 @@ private:
         return encoder_.norm(x, ValueId{}, scope, /*dropout=*/0);
     }
 
-    /// Sums of what is a mean over the weighted tokens.
+    /// Sums over the weighted tokens, computed from the means.
     void mark_sums(ValueId loss, ValueId correct, ValueId weights, const std::string& scope) {
         const std::int64_t tokens = input_.batch * input_.predictions;
         const ValueId ones = encoder_.graph().add_one(

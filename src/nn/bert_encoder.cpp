@@ -143,7 +143,7 @@ ValueId BertEncoder::in_compute_type(ValueId x) {
     return graph_.add_one(OpKind::cast, graph::CastAttrs{numerics_.compute}, {x}, graph_.value(x).name + "/cast");
 }
 
-/// A vector for each feature, as ops read it: f32 or the compute type.
+/// A variable with one element per feature, in the type that ops read: f32 or the compute type.
 ValueId BertEncoder::vector(const std::string& name, std::int64_t features, double start) {
     const ValueId stored = parameter(name, {features}, {.value = start});
     return numerics_.parameters == DType::f32 ? stored : in_compute_type(stored);

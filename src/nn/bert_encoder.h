@@ -1,5 +1,5 @@
-// The encoder of BERT as a graph under construction: the functions that every BERT network begins with, and the layers
-// that its heads are made of. The heads are in bert.cpp (pretraining) and bert_classification.cpp.
+// Builds the encoder of BERT: the functions with which every BERT network begins, and the layers of its heads. bert.cpp
+// (pretraining) and bert_classification.cpp have the heads.
 #pragma once
 
 #include <cstdint>
@@ -20,27 +20,27 @@ inline constexpr std::string_view kSentencesScope = "cls/seq_relationship";
 
 enum class Bias : std::uint8_t { none, one };
 
-inline constexpr std::string_view kEncoderActivation = "/intermediate/gelu";  // behind a layer's scope
+inline constexpr std::string_view kEncoderActivation = "/intermediate/gelu";  // appended to a layer's scope
 
 /// Every layer is one node named by its scope, and its variables live below that scope. Results are in the compute
 /// type.
 class BertEncoder {
 public:
-    /// The settings outlive it.
+    /// The settings must outlive it.
     BertEncoder(const BertSettings& model, const NumericsSettings& numerics, const BertInput& input,
                 const graph::OpTable& ops, Mode mode)
         : model_(model), numerics_(numerics), input_(input), mode_(mode), graph_(ops) {}
 
-    /// The graph of a network with these functions in order, a stage of which begins at each split. `add_head` adds the
-    /// functions that are not the encoder's; it gets their token ("mlm").
+    /// The graph of a network with these functions in order. A stage begins at each split. `add_head` adds the
+    /// functions of heads, given their token ("mlm").
     graph::Graph build(const std::vector<std::string>& functions, const std::vector<std::string>& splits,
                        const std::function<void(std::string_view token)>& add_head);
 
-    // ---- what heads read ----
+    // ---- inputs of heads ----
 
     graph::Graph& graph() { return graph_; }
-    graph::ValueId words_table() const { return table_; }  // [V,H], as it is stored
-    graph::ValueId tokens() const { return x_; }           // [B,S,H], behind the last layer
+    graph::ValueId words_table() const { return table_; }  // [V,H], in its stored type
+    graph::ValueId tokens() const { return x_; }           // [B,S,H], result of the last layer
     /// The token at `place` of each sequence, through the dense layer of bert/pooler and tanh: [B,H].
     graph::ValueId pooled(std::int64_t place);
 
@@ -50,12 +50,12 @@ public:
     graph::ValueId weight(const std::string& name, Shape shape);
     /// [...,I] -> [...,outputs].
     graph::ValueId dense(graph::ValueId x, const std::string& scope, std::int64_t outputs, Bias bias);
-    /// Products with the rows of a table. An empty name: no bias.
+    /// Products with the rows of a table. Empty name: no bias.
     graph::ValueId scores(graph::ValueId x, graph::ValueId table, const std::string& name, const std::string& bias);
-    /// Of dropped x + residual; an invalid residual: of x.
+    /// Norm of dropout(x) + residual, or of x if the residual is invalid.
     graph::ValueId norm(graph::ValueId x, graph::ValueId residual, const std::string& scope, double dropout);
     graph::ValueId activate(graph::ValueId x, const std::string& name, graph::Activation activation);
-    /// Nothing where nothing is dropped, or in evaluation.
+    /// Adds nothing for rate 0 and in evaluation.
     graph::ValueId drop(graph::ValueId x, const std::string& name, double dropout);
     graph::ValueId reshaped(graph::ValueId x, Shape shape, const std::string& name);
     graph::ValueId flat(graph::ValueId x, const std::string& name);
@@ -83,7 +83,7 @@ private:
     graph::Graph graph_;
     graph::ValueId table_;
     graph::ValueId x_;
-    graph::ValueId mask_;  // f32[B,S], which attention adds to scores
+    graph::ValueId mask_;  // f32[B,S], added to the scores of attention
 };
 
 /// "emb0", "pos0", "hid0", "hid1", ...
@@ -93,10 +93,10 @@ std::string first_function(std::string_view token);
 
 /// Error(usage) with the message unless the condition holds.
 void require(bool condition, const std::string& message);
-/// Error(usage) for a model whose sizes do not fit together or that has no place for so long sequences,
-/// Error(unsupported) for settings that this version does not have.
+/// Error(usage) for inconsistent sizes and for sequences longer than the table of positions, Error(unsupported) for
+/// settings that this version lacks.
 void check_encoder(const BertSettings& model, const BertInput& input);
-/// Error(usage) for splits that are no functions of the network, Error(unsupported) for a table of words in several
+/// Error(usage) for splits that are not functions of the network, Error(unsupported) for a table of words in several
 /// stages.
 void check_bert_splits(const std::vector<std::string>& functions, const std::vector<std::string>& splits);
 

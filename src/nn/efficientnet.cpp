@@ -35,7 +35,7 @@ constexpr std::array<Size, 9> kSizes{{
     {"B7", 2.0, 3.1, 0.5, false},
 }};
 
-/// Before scaling.
+/// A stage before scaling.
 struct Stage {
     std::int64_t kernel;
     std::int64_t stride;  // of the first block
@@ -59,7 +59,7 @@ constexpr double kSqueeze = 0.25;  // of a block's input channels
 const Initialiser kPointwise{.kind = Initialiser::Kind::truncated_normal_fan_out, .value = 2};
 const Initialiser kSpatial{.kind = Initialiser::Kind::truncated_normal_fan_in, .value = 2};
 
-/// The nearest multiple of `divisor` that is not below 90 % of the scaled count.
+/// The nearest multiple of `divisor` that is at least 90 % of the scaled count.
 std::int64_t scaled_channels(std::int64_t base, double width, std::int64_t divisor) {
     const double wanted = static_cast<double>(base) * width;
     const auto step = static_cast<double>(divisor);
@@ -67,7 +67,7 @@ std::int64_t scaled_channels(std::int64_t base, double width, std::int64_t divis
     return static_cast<std::int64_t>(rounded < 0.9 * wanted ? rounded + step : rounded);
 }
 
-/// a, b, ..., z, aa, ab, ...: a coefficient may ask for many blocks.
+/// a, b, ..., z, aa, ab, ...: large coefficients give many blocks.
 std::string block_letters(int index) {
     const std::string last(1, static_cast<char>('a' + index % 26));
     return index < 26 ? last : block_letters(index / 26 - 1) + last;
@@ -97,12 +97,12 @@ struct MbConv {
     bool residual() const { return stride == 1 && inputs == outputs; }
 };
 
-/// Proxy norm: where an activation is multiplied with its inverse proxy deviation.
+/// Proxy norm: the place where an activation is multiplied by its inverse proxy deviation.
 enum class ProxyScale : std::uint8_t { at_once, later };
 
 struct Activated {
     ValueId value;
-    ValueId scale;  // the inverse proxy deviation that is still to be multiplied; invalid: none
+    ValueId scale;  // a pending factor, the inverse proxy deviation; invalid: none
 };
 
 Activated conv_norm_activation(Layers& layers, ValueId x, const std::string& scope, const ConvShape& shape,
@@ -136,8 +136,8 @@ ValueId part_a(Layers& layers, ValueId x, const std::string& scope, const MbConv
     return conv_norm_activation(layers, x, scope, shape, block.activation, ProxyScale::at_once).value;
 }
 
-/// With a proxy norm the gate carries its scale, and squeeze-excite averages unscaled values. Without squeeze-excite
-/// the scale is lost, as in the original program; the next norm compensates for it.
+/// With a proxy norm, the gate contains the scale, and squeeze-excite averages unscaled values. Without squeeze-excite
+/// the scale is dropped, as in the original program; the next norm compensates for it.
 ValueId part_b(Layers& layers, ValueId x, const std::string& scope, const MbConv& block) {
     const ConvShape shape{.filters = block.middle,
                           .kernel = block.kernel,
@@ -161,7 +161,7 @@ ValueId residual_block(Layers& layers, ValueId x, const std::string& scope, cons
     return layers.add(branch, x, scope + "/add");
 }
 
-/// A residual block is one function; the parts of others are one each.
+/// A residual block is one function; each part of another block is a function.
 void append(Network& network, const MbConv& block) {
     if (block.residual()) {
         network.push_back({block.name, [block](Layers& layers, ValueId x, const std::string& scope) {
@@ -182,7 +182,7 @@ void append(Network& network, const MbConv& block) {
                        }});
 }
 
-/// The numbers of a network after scaling.
+/// Sizes of a network after scaling.
 struct Plan {
     std::int64_t stem = 0;
     std::int64_t stem_stride = 2;
@@ -311,7 +311,7 @@ std::string spelled_size(std::string size) {
     return bare ? "B" + size : size;
 }
 
-/// By size B0, B1, ...
+/// Indexed by size B0, B1, ...
 constexpr std::array<std::int64_t, 8> kPixels = {224, 240, 260, 300, 380, 456, 528, 600};
 
 std::int64_t image_size(std::string_view size) {

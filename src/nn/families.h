@@ -10,12 +10,12 @@
 namespace cnntrain::nn {
 
 struct FamilyRow {
-    /// The legal sizes, smallest first.
+    /// The sizes, smallest first.
     std::vector<std::string> (*sizes)(NetworkForm form);
-    /// `settings.size` is one of them. Error(usage): values that make no network, such as groups that do not divide
+    /// `settings.size` is one of sizes(). Error(usage) for impossible values, such as groups that do not divide
     /// channels.
     Network (*network)(const NetworkSettings& settings);
-    /// Are its shortcuts padded (type A) where they change shape, instead of projected (B)? Null: B.
+    /// True if shortcuts that change shape are padded (type A) instead of projected (B). Null: projected.
     bool (*pads_shortcuts)(const NetworkSettings& settings) = nullptr;
     FamilyInfo info;
 };
@@ -24,7 +24,7 @@ FamilyRow resnet_family();        // He et al. 2015, bottlenecks with the stride
 FamilyRow resnext_family();       // Xie et al. 2016
 FamilyRow efficientnet_family();  // Tan and Le 2019
 
-/// One without a row does not compile.
+/// A family without a row does not compile.
 FamilyRow row_of(Family family);
 
 }  // namespace cnntrain::nn

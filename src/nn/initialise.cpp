@@ -14,7 +14,7 @@ using graph::Initialiser;
 
 namespace {
 
-// A normal cut at two standard deviations has this standard deviation left.
+// Standard deviation of a standard normal distribution that is truncated at two deviations.
 constexpr double kTruncatedDeviation = 0.87962566103423978;
 
 struct Fans {
@@ -55,7 +55,7 @@ HostTensor filled_by_rows(const graph::Value& variable) {
 
 HostTensor initial_value(const graph::Value& variable, std::uint64_t seed) {
     const Initialiser& initialiser = variable.initialiser;
-    // The name is the only thing about a variable that never moves.
+    // The name is the only stable property of a variable.
     Rng rng(seed, RngStream::initialiser, 0, hash_text(variable.name));
     const auto truncated_normal = [&](double fan) {
         const double sigma = std::sqrt(initialiser.value / fan) / kTruncatedDeviation;

@@ -22,8 +22,8 @@ const Initialiser kDenseWeight{.kind = Initialiser::Kind::glorot_uniform};
 const Initialiser kZeros{.value = 0};
 const Initialiser kOnes{.value = 1};
 
-/// Rows of a proxy whose gamma is 1, whose beta, beta' and gamma' are 0, and whose moments follow from these: its
-/// sample is the activation of the normal quantiles themselves.
+/// Initial rows of a proxy: gamma is 1; beta, beta' and gamma' are 0; the moments follow from the activation of the
+/// normal quantiles.
 Initialiser proxy_start(const graph::ProxyNormAttrs& attrs) {
     constexpr auto kCount = static_cast<double>(graph::kProxySamples);
     std::vector<double> sample = normal_quantiles(graph::kProxySamples);
@@ -71,7 +71,7 @@ ValueId Layers::in_compute_type(ValueId x, const std::string& scope) {
     return graph_.add_one(OpKind::cast, graph::CastAttrs{numerics_.compute}, {x}, scope);
 }
 
-/// A per-channel variable as ops read it: f32 or compute type.
+/// A per-channel variable in the type that ops read: f32 or the compute type.
 ValueId Layers::channel_vector(ValueId vector) {
     if (graph_.desc(vector).dtype == DType::f32) return vector;
     return in_compute_type(vector, graph_.value(vector).name + "/cast");
@@ -163,8 +163,7 @@ ValueId Layers::batch_norm(ValueId x, const std::string& scope, const std::strin
                               {x, gamma, beta, channel_vector(mean), channel_vector(variance)}, scope);
     }
     const std::vector<ValueId> outputs = graph_.add(OpKind::batch_norm, attrs, {x, gamma, beta}, scope);
-    // Of one channel in a replica's own micro-batch, also where replicas share their statistics (spec/cnn-models.md,
-    // section 5.1).
+    // Elements per channel in a replica's own micro-batch, even if replicas share their statistics.
     const auto count = static_cast<double>(graph_.desc(x).elements() / channels(x) / model_.norm_replicas);
     graph_.set_followed(mean, outputs[1], 1);
     graph_.set_followed(variance, outputs[2], count / std::max(1.0, count - 1));

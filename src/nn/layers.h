@@ -11,7 +11,7 @@ namespace cnntrain::nn {
 
 enum class Mode : std::uint8_t { training, evaluation };
 
-/// Scale that a norm starts with: zero makes a residual block start as the identity.
+/// Initial scale of a norm: zero makes a residual block start as the identity.
 enum class Gamma : std::uint8_t { one, zero };
 
 struct ConvShape {
@@ -28,14 +28,14 @@ struct ProxyRows {
 };
 
 /// Adds layers to a graph. Every layer is one node named by its scope, and its variables live below that scope. Inputs
-/// and results are [N,H,W,C] in the compute type unless said otherwise. A kernel's variable is <scope>/weight, in an
+/// and results are [N,H,W,C] in the compute type unless stated otherwise. A kernel's variable is <scope>/weight, in an
 /// EfficientNet <scope>/kernel.
 class Layers {
 public:
     Layers(graph::Graph& graph, const NetworkSettings& model, const NumericsSettings& numerics, Mode mode)
         : graph_(graph), model_(model), numerics_(numerics), mode_(mode) {}
 
-    /// Input images [N,H,W,3] of any type: normalised on the device if asked for, in the compute type.
+    /// Converts images [N,H,W,3] of any type to the compute type, with the device's normalisation if there is one.
     graph::ValueId prepare_images(graph::ValueId images, const InputSettings& input);
 
     /// Padding SAME, no bias.
@@ -57,7 +57,7 @@ public:
     graph::ValueId global_average_pool(graph::ValueId x, const std::string& scope);
     /// [N,I] -> [N,outputs], with <scope>/bias.
     graph::ValueId dense(graph::ValueId x, const std::string& scope, std::int64_t outputs);
-    /// [N,I] -> [N,filters]: a 1x1 convolution with <scope>/bias of pictures of one pixel.
+    /// [N,I] -> [N,filters]: a 1x1 convolution of one-pixel images with <scope>/bias.
     graph::ValueId pixel_conv(graph::ValueId x, const std::string& scope, std::int64_t filters,
                               graph::Initialiser initialiser);
     /// x * gate[N,C] at every pixel.
@@ -66,7 +66,7 @@ public:
     ProxyRows proxy_rows(const std::string& scope, std::int64_t channels, const graph::ProxyNormAttrs& attrs);
     /// (x - mean) * scale for every channel; an invalid mean or scale is left out.
     graph::ValueId standardise(graph::ValueId x, const std::string& scope, graph::ValueId mean, graph::ValueId scale);
-    /// Dropout of elements or of whole samples; nothing where nothing is dropped, or in evaluation.
+    /// Dropout of elements or of whole samples; adds nothing for rate 0 and in evaluation.
     graph::ValueId drop(graph::ValueId x, const std::string& scope, graph::RandomScaleAttrs attrs);
 
     std::int64_t channels(graph::ValueId x) const { return graph_.desc(x).shape.back(); }

@@ -46,7 +46,7 @@ std::vector<std::string> names_of(const Network& network) {
 /// The stage of every function. Error(usage) for wrong splits.
 std::vector<int> stages_of(const std::vector<std::string>& names, const std::vector<std::string>& splits) {
     std::vector<int> stages(names.size(), 0);
-    std::size_t after = 0;  // where the next split may stand
+    std::size_t after = 0;  // first place of the next split
     for (const std::string& split : splits) {
         const auto found = std::find(names.begin(), names.end(), split);
         if (found == names.end()) {

@@ -1,4 +1,4 @@
-// A network as data: its functions in order, each of which a pipeline stage may begin with.
+// A network as data: its functions in order. A pipeline stage may begin at any of them.
 #pragma once
 
 #include <functional>

@@ -100,7 +100,7 @@ ValueId bottleneck_branch(Layers& layers, ValueId x, const std::string& scope, c
     return layers.norm(x, scope, "3", unit.first ? Gamma::one : Gamma::zero);
 }
 
-/// Up to and including the addition.
+/// A unit up to and including the addition.
 ValueId residual_unit(Layers& layers, ValueId x, const std::string& scope, const Unit& unit) {
     const ValueId branch = unit.block == Block::two_conv ? two_conv_branch(layers, x, scope, unit)
                                                          : bottleneck_branch(layers, x, scope, unit);

@@ -14,7 +14,7 @@ enum class Block : std::uint8_t { two_conv, bottleneck };
 
 /// The differences between residual networks. Widths double from stage to stage.
 struct ResidualShape {
-    /// The stem for large images has a 7x7 convolution with stride 2 and a max-pool, that for small ones a 3x3
+    /// The stem for large images is a 7x7 convolution with stride 2 and a max-pool; the stem for small images is a 3x3
     /// convolution.
     NetworkForm form = NetworkForm::large_images;
     Block block = Block::bottleneck;
@@ -28,7 +28,7 @@ struct ResidualShape {
 
 Network residual_network(const ResidualShape& shape);
 
-/// What both families set by default.
+/// Defaults of both families.
 FormDefaults residual_defaults(NetworkForm form, std::string_view size, std::int64_t micro_batch_size);
 
 }  // namespace cnntrain::nn

@@ -26,7 +26,7 @@ struct SlotRow {
     double start = 0;
 };
 
-/// An optimiser: its slots in the rule's order, and its settings as the rule's attributes.
+/// An optimiser: its slots in the rule's order, and its settings as attributes of the rule.
 struct OptimiserRow {
     UpdateRule rule;
     bool unscales_gradient;
@@ -93,7 +93,7 @@ std::string update_name(const std::string& variable) {
     return variable + "/update";
 }
 
-/// Micro-batches by whose number the gradients of an update are divided.
+/// The number of micro-batches by which the gradients of an update are divided.
 double divisor(const UpdateSettings& settings) {
     return settings.adds_micro_batches ? 1 : static_cast<double>(settings.micro_batches);
 }
@@ -117,11 +117,10 @@ struct UpdateScalars {
     ValueId learning_rate;
     ValueId step;
     ValueId loss_scaling;
-    ValueId gradient_factor{};  // invalid: gradients are taken as they are
+    ValueId gradient_factor{};  // invalid: no factor
 };
 
-/// Means of gradients and of their squares would lose what they gain in an update to a type below f32 that is not the
-/// weights' own.
+/// Moments stay in f32: a smaller type would round an update's change away. They are smaller only if the weights are.
 DType slot_type(const UpdateSettings& settings, DType target) {
     if (!settings.slots) return target;
     const bool keeps_moments = settings.rule == UpdateRule::adamw || settings.rule == UpdateRule::lamb;
@@ -151,18 +150,18 @@ ValueId add_master(Graph& graph, ValueId parameter) {
                           variable.initialiser);
 }
 
-/// The attributes with which the network reads a proxy; empty for other parameters.
+/// The attributes of the op by which the network reads a proxy; empty for other parameters.
 std::optional<graph::ProxyNormAttrs> proxy_norm_of(const Graph& graph, const graph::Value& variable) {
     const graph::Node& reader = graph.node(variable.users.front());
     if (reader.kind != OpKind::proxy_norm_rows) return std::nullopt;
     return reader.as<graph::ProxyNormAttrs>();
 }
 
-/// The gradient of a proxy as its update reads it. Its rows beta' and gamma' are decayed even where
-/// `weight_decay_exclude` names proxies; where it does not, this decay comes on top.
+/// The gradient of a proxy for its update. Its rows beta' and gamma' are always decayed here, in addition to the decay
+/// of the whole proxy unless `weight_decay_exclude` names proxies.
 ValueId add_proxy_gradient(Graph& graph, const UpdateSettings& settings, graph::ProxyNormAttrs attrs, ValueId proxy,
                            ValueId gradient, ValueId loss_scaling, const std::string& variable) {
-    // Brings the decay to the scale of a gradient that is still a sum.
+    // Scales the decay to the gradient, which is still a sum.
     attrs.weight_decay = settings.weight_decay * divisor(settings);
     return graph.add_one(OpKind::proxy_norm_gradient, std::move(attrs), {proxy, gradient, loss_scaling},
                          variable + "/gradient");
@@ -205,7 +204,7 @@ ValueId add_gradient_factor(Graph& graph, const graph::Gradients& gradients, con
     return graph.add_one(OpKind::gradient_factor, attrs, std::move(all), "gradient_factor");
 }
 
-/// The gradients in the type in which updates read them; a sum over micro-batches is of this type, too.
+/// Casts the gradients to the type that updates read; sums over micro-batches have this type, too.
 graph::Gradients in_update_type(Graph& graph, graph::Gradients gradients, DType type) {
     graph.set_phase(graph::Phase::backward);
     for (const ValueId parameter : graph.values_with_role(graph::Role::parameter)) {

@@ -140,8 +140,8 @@ std::vector<PassResult> pass_results(const graph::Graph& graph, const FunctionNa
 
 namespace {
 
-/// The last function whose forward pass reads the variable or what follows from it. Copies in other layouts are made for
-/// products, and a table that is both looked up and multiplied by is looked up first.
+/// The last function whose forward pass reads the variable or what follows from it. Copies in other layouts are made
+/// for products, and a table that is both looked up and multiplied by is looked up first.
 std::optional<std::size_t> last_reader(const graph::Graph& graph, const graph::Facts& known,
                                        const std::vector<std::size_t>& function_of, ValueId value) {
     std::optional<std::size_t> last;

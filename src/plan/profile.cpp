@@ -7,6 +7,7 @@
 #include <span>
 #include <utility>
 
+#include "cnntrain/base/elapsed.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/json_check.h"
 #include "cnntrain/plan/order_statistics.h"
@@ -232,7 +233,7 @@ FunctionTimes measure(const graph::Graph& graph, const FunctionNames& names, con
     for (std::int64_t step = 0; step < how.steps; ++step) {
         const auto begin = std::chrono::steady_clock::now();
         updates.push_back(profiler.update());
-        seconds.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+        seconds.push_back(seconds_since(begin));
     }
     FunctionTimes times = usual(updates);
     if (how.steps >= kLeastForSpread) times.spread = relative_deviation(seconds);

@@ -138,13 +138,11 @@ std::vector<std::string> PlanReport::stage_row(std::size_t number, const StageCo
 std::string PlanReport::memory_terms() const {
     const bool again = network_.kept == Kept::inputs;
     std::string text =
-        "weights with optimiser slots and moving averages, copies of them as operations read them, sums of their "
+        "weights with optimiser slots and moving averages, their copies in the layouts of operations, sums of "
         "gradients, and for each micro-batch in flight ";
-    text += again
-                ? "what is sent on to other stages, from which those compute their results again (the last stage keeps "
-                  "its own)"
-                : "the results that wait for the backward pass and what is sent on to other stages";
-    text += "; what a pass needs for itself comes on top";
+    text += again ? "stage inputs, from which results are recomputed (the last stage keeps its results)"
+                  : "results that are kept for the backward pass and results that are sent to other stages";
+    text += "; temporary memory is not included";
     if (!without_copies_.empty()) text += "; copies of weights are not known: " + without_copies_;
     return text;
 }

@@ -8,7 +8,7 @@
 
 namespace cnntrain::tasks {
 
-/// The first one is that of lines which name none.
+/// The first one is the default task.
 const std::vector<train::TaskRow>& task_table();
 
 /// In the order of the table.

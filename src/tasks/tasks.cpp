@@ -35,7 +35,7 @@ const TaskRow& first_row(Command command) {
     return *found;
 }
 
-/// The task that is recorded beside a checkpoint, or in the folder of a run; null when none is.
+/// The task recorded beside a checkpoint, or in the folder of a run; null if there is no record.
 const TaskRow* recorded_row(const FileSystem& files, const std::string& path) {
     const std::filesystem::path place(path);
     for (const auto& folder : {place, place.parent_path()}) {
@@ -147,6 +147,15 @@ std::string help_text(const config::ParseResult& line, std::string_view called) 
 
 bool serves(Command command) {
     return std::ranges::any_of(task_table(), [&](const TaskRow& row) { return serves(row, command); });
+}
+
+std::vector<Command> training_commands() {
+    std::vector<Command> commands;
+    for (const TaskRow& row : task_table()) {
+        const Command first = row.options.commands.front();
+        if (std::ranges::find(commands, first) == commands.end()) commands.push_back(first);
+    }
+    return commands;
 }
 
 bool takes_place_of(std::string_view flag, std::string_view other) {

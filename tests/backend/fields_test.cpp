@@ -12,8 +12,8 @@
 #include "cnntrain/backend/ref.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/data/loader.h"
-#include "cnntrain/ops/op_table.h"
 #include "support/errors.h"
+#include "support/toy_graph.h"
 
 namespace cnntrain::test {
 namespace {
@@ -87,14 +87,14 @@ data::Loader pass_over(bool damaged) {
 
 /// The loss of the guesses, and the positive weights. The inputs' order is not that of the fields.
 Graph guessing_graph() {
-    Graph graph(ops::op_table());
-    const ValueId scores = graph.add_input("scores", {DType::f32, {kBatch, kWords}});
-    const ValueId next = graph.add_input("next", {DType::i32, {kBatch}});
-    const ValueId weights = graph.add_input("weights", {DType::f32, {kBatch}});
-    const auto loss = graph.add(OpKind::softmax_cross_entropy, graph::SoftmaxAttrs{}, {scores, next}, "loss");
-    graph.mark_output("loss", loss[0]);
-    graph.mark_output("weights", graph.add_one(OpKind::activation, graph::ActivationAttrs{}, {weights}, "relu"));
-    return graph;
+    ToyGraph toy;
+    const ValueId scores = toy.input("scores", {kBatch, kWords});
+    const ValueId next = toy.input("next", {kBatch}, DType::i32);
+    const ValueId weights = toy.input("weights", {kBatch});
+    const auto loss = toy.graph.add(OpKind::softmax_cross_entropy, graph::SoftmaxAttrs{}, {scores, next}, "loss");
+    toy.graph.mark_output("loss", loss[0]);
+    toy.graph.mark_output("weights", toy.activation(weights, "relu"));
+    return std::move(toy.graph);
 }
 
 double loss_of(const Sample& sample) {

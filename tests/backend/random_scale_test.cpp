@@ -10,6 +10,7 @@
 #include "support/bf16_products.h"
 #include "support/op_cases.h"
 #include "support/tensor_source.h"
+#include "support/toy_graph.h"
 
 namespace cnntrain::test {
 namespace {
@@ -31,16 +32,13 @@ struct Setting {
 /// Ones in a blocked or plain layout (after a convolution that is the identity) through random_scale of one half.
 std::vector<double> masked_ones(const backend::Backend& backend, const Setting& run, bool after_convolution,
                                 DType type = DType::f32) {
-    graph::Graph graph(ops::op_table());
-    ValueId x = graph.add_parameter("x", {type, kShape}, {});
-    if (after_convolution) {
-        const ValueId w = graph.add_parameter("w", {type, {1, 1, kShape[3], kShape[3]}}, {});
-        x = graph.add_one(OpKind::conv2d, graph::ConvAttrs{}, {x, w}, "conv");
-    }
+    ToyGraph toy(type);
+    ValueId x = toy.parameter("x", kShape);
+    if (after_convolution) x = toy.conv(x, kShape[3], "conv", {.width = 1});
     const graph::RandomScaleAttrs attrs{.keep = 0.5, .per_sample = run.per_sample, .site = run.site};
-    graph.mark_output("y", graph.add_one(OpKind::random_scale, attrs, {x}, "drop"));
+    toy.graph.mark_output("y", toy.graph.add_one(OpKind::random_scale, attrs, {x}, "drop"));
     const auto executable = backend.compile(
-        {&graph, {}, {.accumulation = run.micro_batches}, {.threads = run.threads}, {.seed = run.seed}});
+        {&toy.graph, {}, {.accumulation = run.micro_batches}, {.threads = run.threads}, {.seed = run.seed}});
     HostTensor ones({type, kShape});
     for (std::int64_t i = 0; i < ones.elements(); ++i)
         ones.set(i, 1);
@@ -49,7 +47,7 @@ std::vector<double> masked_ones(const backend::Backend& backend, const Setting& 
         HostTensor identity({type, {1, 1, kShape[3], kShape[3]}});
         for (std::int64_t i = 0; i < kShape[3]; ++i)
             identity.set(i * kShape[3] + i, 1);
-        executable->load("w", identity);
+        executable->load("conv/weight", identity);
     }
     TensorSource source({});
     executable->train_step(source, {0.1, run.iteration});
@@ -92,15 +90,15 @@ TEST(RandomScale, MasksDependOnSeedIterationMicroBatchAndSite) {
 /// Ones through dropout, fed in micro-batches of so many samples; the first eight samples' results.
 std::vector<double> first_eight(const backend::Backend& backend, std::int64_t micro_batch, bool per_sample) {
     const TensorDesc desc{DType::f32, {micro_batch, 3, 2, 16}};
-    graph::Graph graph(ops::op_table());
+    ToyGraph toy;
     const graph::RandomScaleAttrs attrs{.keep = 0.5, .per_sample = per_sample, .site = 9};
-    const ValueId x = graph.add_input("x", desc);
-    graph.mark_output("y", graph.add_one(OpKind::random_scale, attrs, {x}, "drop"));
+    const ValueId x = toy.input("x", desc.shape);
+    toy.graph.mark_output("y", toy.graph.add_one(OpKind::random_scale, attrs, {x}, "drop"));
     HostTensor ones(desc);
     for (std::int64_t i = 0; i < ones.elements(); ++i)
         ones.set(i, 1);
     TensorSource source({{"x", ones}});
-    const auto executable = backend.compile({&graph, source.fields()});
+    const auto executable = backend.compile({&toy.graph, source.fields()});
     std::vector<double> values;
     for (std::int64_t done = 0; done < 8; done += micro_batch) {
         executable->train_step(source, {.learning_rate = 0.1, .iteration = done});

@@ -217,10 +217,9 @@ TEST(RefBackend, RefusesWrongNamesAndShapes) {
 }
 
 TEST(RefBackend, AGraphWithoutInputsNeverTouchesTheSource) {
-    Graph graph(ops::op_table());
-    const ValueId w = graph.add_parameter("w", {DType::f32, {2}}, {});
-    graph.mark_output("y", graph.add_one(OpKind::activation, graph::ActivationAttrs{}, {w}, "relu"));
-    const auto executable = compile(graph);
+    ToyGraph toy;
+    toy.graph.mark_output("y", toy.activation(toy.parameter("w", {2}), "relu"));
+    const auto executable = compile(toy.graph);
     executable->load("w", HostTensor::of<float>({2}, {-1, 3}));
     TensorSource source = batch_of(0, 0, 0, 0);
     EXPECT_EQ(executable->evaluate(source, 1).samples, 0);

@@ -1,9 +1,11 @@
 // Command lines that nobody should type: every option with every extreme value, and random mixtures of them, with
-// --dry-run.
-// Each must end by itself, soon, in little memory and with an exit code that blames the line; nothing may be written.
+// --dry-run. Each must end by itself, soon, in little memory and with an exit code that blames the line; nothing may be
+// written.
 //
-// usage: command_lines_fuzz [-every=K] [-runs=N] [-seed=S]     every K-th line of the whole list (default all), then N
-//        random ones command_lines_fuzz WORD...                            this line, with its output
+// usage: command_lines_fuzz [-every=K] [-runs=N] [-seed=S]
+//            every K-th line of the whole list (default all), then N random ones
+//        command_lines_fuzz WORD...
+//            this line, with its output
 #include <sys/resource.h>
 #include <sys/time.h>
 #include <sys/wait.h>

@@ -1,7 +1,7 @@
 #!/bin/sh
 # mpi_fault.sh MPIRUN PROGRAM HOW: rank 1 of 3 goes wrong in this way. All must end within the timeout with the right
-# message and exit code, and leave no process behind. "paused": all ranks are stopped for longer than the timeout while they
-# wait for rank 1, and nothing must come of it.
+# message and exit code, and leave no process behind. "paused": all ranks are stopped for longer than the timeout while
+# they wait for rank 1, and nothing must come of it.
 mpirun=$1
 program=$2
 how=$3
@@ -12,7 +12,8 @@ case $how in
     killed-alone) code=0 message=$missing flag=--enable-recovery how=killed ;;    # mpirun leaves the others alone
     stopped) code=7 message=$missing ;;
     returns) code=1 message='exiting improperly' ;;
-    throws) code='[57]' message='error: no space left on the disk' ;; # mpirun's is that of the rank that ends first: it, or one that heard of it
+    # mpirun's code is that of the rank that ends first: rank 1, or one that heard of its error.
+    throws) code='[57]' message='error: no space left on the disk' ;;
     absent) code=7 message="start of MPI: not all ranks took part within $timeout.0 s" ;;
     last) code=1 message='exiting improperly' ;;
     paused) code=0 message='waiting' pause=$((timeout + 2)) ;;
@@ -32,12 +33,13 @@ pause_ranks() {
     sleep $pause
     kill -CONT $(processes)
 }
-# mpirun (Open MPI 4.1) now and then crashes or waits for ever in its own end, after it has lost a rank: PMIx_server_finalize() races
-# with its event thread. That says nothing about the ranks, so such a run is done again.
+# mpirun (Open MPI 4.1) now and then crashes or waits for ever in its own end, after it has lost a rank:
+# PMIx_server_finalize() races with its event thread. That says nothing about the ranks, so such a run is done again.
 for attempt in 1 2 3; do
     [ $pause = 0 ] || pause_ranks &
     begin=$(date +%s)
-    timeout -k 1 20 "$mpirun" $flag -np 3 --oversubscribe --bind-to none "$program" "$how" 1 "$timeout" "$marker" >"$output" 2>&1
+    timeout -k 1 20 "$mpirun" $flag -np 3 --oversubscribe --bind-to none \
+        "$program" "$how" 1 "$timeout" "$marker" >"$output" 2>&1
     got=$?
     seconds=$(($(date +%s) - begin))
     case $got in

@@ -5,9 +5,9 @@
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
-#include "cnntrain/base/error.h"
 #include "data/fixtures.h"
 #include "data/text/tokeniser.h"
+#include "support/errors.h"
 #include "support/temporary_folder.h"
 
 namespace cnntrain::dataset_tools {
@@ -79,13 +79,9 @@ TEST(Corpus, LinesMayBeLongerThanABlock) {
 }
 
 TEST(Corpus, TextWithoutBlanksIsBounded) {
-    try {
-        corpus_of({"the\n" + std::string(40'000'000, 'x')});
-        FAIL();
-    } catch (const Error& error) {
-        EXPECT_EQ(error.kind(), ErrorKind::data);
-        EXPECT_THAT(error.what(), AllOf(HasSubstr("file0"), HasSubstr("without a blank"), HasSubstr("from byte 4 ")));
-    }
+    const std::string text = "the\n" + std::string(40'000'000, 'x');
+    EXPECT_THAT(test::message_of(ErrorKind::data, [&] { corpus_of({text}); }),
+                AllOf(HasSubstr("file0"), HasSubstr("without a blank"), HasSubstr("from byte 4 ")));
 }
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)

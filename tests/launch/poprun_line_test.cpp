@@ -199,8 +199,8 @@ TEST_F(PoprunLine, MistakesInAFileOfSettingsAreNamed) {
 
 TEST_F(PoprunLine, ExportedSettingsAreReadBackAsTheyWere) {
     const std::string line =
-        R"(--num-instances 4 --num-replicas 8 --vv --host 'a,b[1-3]' --mpi-local-args '-x A="b c"' --mpi-local-args '-x B' )"
-        R"(--numa-aware no --vipu-partition 'p: "1"' )";
+        R"(--num-instances 4 --num-replicas 8 --vv --host 'a,b[1-3]' --mpi-local-args '-x A="b c"' )"
+        R"(--mpi-local-args '-x B' --numa-aware no --vipu-partition 'p: "1"' )";
     export_settings(parse(line + "--export-config out.yml x"), files_);
     const PoprunRequest typed = parse(line + "x");
     const PoprunRequest read = parse("--import-config out.yml x");

@@ -333,9 +333,9 @@ TEST(Plan, StagesThatRecomputeKeepTheirInputsAndTakeLonger) {
     // Of stage 0, images as its convolutions read them, and what stage 1 computes from: f32[4, 32, 32, 16] in five
     // places.
     // Stage 2 keeps what it makes.
-    EXPECT_THAT(
-        text, AllOf(HasSubstr("what is sent on to other stages"), ContainsRegex("\n0 +stage0 .* 49.2 kB x 5 +1.3 MB "),
-                    ContainsRegex("\n2 +stage3/unit1 .* [1-9][0-9.]+ kB x 1 ")));
+    EXPECT_THAT(text, AllOf(HasSubstr("stage inputs, from which results are recomputed"),
+                            ContainsRegex("\n0 +stage0 .* 49.2 kB x 5 +1.3 MB "),
+                            ContainsRegex("\n2 +stage3/unit1 .* [1-9][0-9.]+ kB x 1 ")));
     const auto one_lane_ms = [](const std::string& plan) {
         std::smatch found;
         return std::regex_search(plan, found, std::regex("One lane: +([0-9.]+) ms")) ? std::stod(found[1]) : -1;

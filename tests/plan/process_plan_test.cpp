@@ -145,8 +145,8 @@ TEST(PlanProcesses, MeasuresTheWholeStepOnly) {
 
 /// The published run: ResNet-50 on 256 nodes of two Xeon 8160 with Omni-Path of 100 Gbit/s, two processes a node with
 /// 48 images each, 16 400 images/s at an efficiency of 81 %. The rate of one process follows from these numbers;
-/// nothing of the model is fitted to them. Equally fast processes would lose next to nothing; the published loss is that
-/// of steps that differ by a standard deviation of 8 %.
+/// nothing of the model is fitted to them. Equally fast processes would lose next to nothing; the published loss is
+/// that of steps that differ by a standard deviation of 8 %.
 TEST(PlanProcesses, SlowProcessesExplainAPublishedEfficiency) {
     constexpr double kPublishedRate = 16400;
     constexpr double kPublishedEfficiency = 0.81;

@@ -71,8 +71,8 @@ RunShape by_iterations(std::int64_t iterations, std::int64_t device_iterations, 
 }
 
 /// One worked run, in the arithmetic of the original programs. The run ends at T here, so the final iteration, the
-/// final epoch and the last checkpoint are those of T; and checkpoints stand where their period ends, and not at the end
-/// of that host step (1649 for 1562). All other columns are the reference's.
+/// final epoch and the last checkpoint are those of T; and checkpoints stand where their period ends, and not at the
+/// end of that host step (1649 for 1562). All other columns are the reference's.
 struct WorkedValues {
     std::string name;
     RunShape shape;

@@ -270,7 +270,7 @@ struct Violated {
 
 TEST(PretrainingOptions, RulesBetweenOptions) {
     for (const Violated& c : {
-             Violated{"--gradient-accumulation-count 15", "the nearest that are: 12 and 18"},
+             Violated{"--gradient-accumulation-count 15", "the nearest multiples: 12 and 18"},
              {"--hidden-size 100", "a --hidden-size of 128"},
              {"--vocab-size 30401 --backend ipu", "--matmul-serialize-factor 5 must divide"},
              {"--warmup 1.5", "a whole number of steps"},
@@ -281,13 +281,13 @@ TEST(PretrainingOptions, RulesBetweenOptions) {
              {"--beta2 1", "must be below 1"},
              {"--lr-power 1 2 3", "got 3"},
              {"--seq-length 1024", "longer than the table of positions"},
-             {"--max-predictions-per-seq 200", "more than --seq-length"},
+             {"--max-predictions-per-seq 200", "larger than --seq-length"},
              {"--loss-scaling-by-step {\"5\":1}", "begin with step 0"},
              {"--loss-scaling-by-step {\"a\":1}", "expected numbers by step"},
              {"--loss-scaling-by-step 512", "a list or an object in JSON"},
-             {"--pipeline-stages [[\"emb\",\"pos\"],[\"hid\"],[\"nsp\",\"mlm\"]]", "'mlm' stands behind 'nsp'"},
+             {"--pipeline-stages [[\"emb\",\"pos\"],[\"hid\"],[\"nsp\",\"mlm\"]]", "'mlm' follows 'nsp'"},
              {"--pipeline-stages [[\"emb\",\"pos\",\"hid\",\"hid\",\"mlm\",\"nsp\"]]", "at least 2 stages"},
-             {"--pipeline-stages [[\"emb\",\"pos\"],[\"hidden\"]]", "unknown word 'hidden'"},
+             {"--pipeline-stages [[\"emb\",\"pos\"],[\"hidden\"]]", "unknown function 'hidden'"},
              {"--evaluate --valid-file c --restore-dir a --init-checkpoint b", "choose one"},
              {"--evaluate", "--evaluate needs --init-checkpoint"},
              {"--optimizer ladam", "nearest: adam"},
@@ -429,7 +429,7 @@ TEST(PretrainingConfigs, RecomputationThatAConfigurationAsksForIsToldOf) {
     text.replace(text.find(key), key.size() + std::string("false").size(), key + "true");
     const test::TemporaryFolder folder;
     const std::string file = folder.write("recomputing.json", text);
-    const std::string notice = "--no-enable-recomputation gives the same numbers";
+    const std::string notice = "--no-enable-recomputation gives the same results";
     const ParseResult result = pretrain("--generated-data --config " + file);
     EXPECT_TRUE(result.settings.training.recomputation);
     EXPECT_THAT(result.notices, Contains(HasSubstr(notice)));

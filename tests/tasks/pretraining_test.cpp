@@ -559,7 +559,7 @@ TEST(Pretrain, ADryRunOfAnEvaluationSaysWhatIsEvaluated) {
     const std::string files = tasks::dry_run_text(
         parse(kEvaluation + "--restore-dir run --no-generated-data --train-file a*.tfrecord --valid-file b*.tfrecord"));
     EXPECT_THAT(files, HasSubstr("no file fits the pattern 'b*.tfrecord'"));
-    EXPECT_THAT(files, HasSubstr("batches are reckoned with 10000000 sequences"));
+    EXPECT_THAT(files, HasSubstr("batches are computed for 10000000 sequences"));
 }
 
 /// Each of them has half of the optimiser's state.

@@ -218,7 +218,7 @@ TEST(TogetherWith, StatisticsOfAllAndStagesTheNumbersStay) {
     std::vector<Process> lanes(2);
     train_together(lanes, run + "--shards 2 --pipeline --pipeline-splits stage2/unit1 --lanes 2");
     EXPECT_EQ(lanes[0].error, ErrorKind::usage);
-    EXPECT_THAT(lanes[0].message, HasSubstr("--lanes 2 cannot be had with --BN-span 2"));
+    EXPECT_THAT(lanes[0].message, HasSubstr("--lanes 2 is not possible with --BN-span 2"));
 }
 
 TEST(TogetherWith, StatisticsOfAPartOfThemAreRefused) {

@@ -21,7 +21,7 @@ find_package(Protobuf REQUIRED)            # libprotobuf-dev, protobuf-compiler:
 find_package(spdlog REQUIRED)              # libspdlog-dev: base/log
 find_package(nlohmann_json REQUIRED)       # nlohmann-json3-dev: .cpp files only
 set(MPI_CXX_SKIP_MPICXX ON)
-find_package(MPI COMPONENTS CXX)           # libopenmpi-dev, openmpi-bin: one file of comm; a build without it runs one process
+find_package(MPI COMPONENTS CXX)           # libopenmpi-dev, openmpi-bin: optional, for several processes
 if(NOT MPI_CXX_FOUND)
   message(STATUS "No MPI found: this build runs as one process only. libopenmpi-dev and openmpi-bin bring it.")
 endif()

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Golden numbers for tests/golden/bert.json: ten updates of small BERT models in PyTorch, float64.
 
-An implementation that shares nothing with cnntrain but the description of the model and of its optimisers, and the formulas for
-weights and sequences below (tests/golden/bert_test.cpp has the same in C++).
+An implementation that shares nothing with cnntrain but the description of the model and of its optimisers, and the
+formulas for weights and sequences below (tests/golden/bert_test.cpp has the same in C++).
 
     python3 -m venv venv && venv/bin/pip install torch numpy
     venv/bin/python tools/golden/make_bert_golden.py            # writes tests/golden/bert.json
@@ -167,13 +167,15 @@ def losses(case, v, batch):
     ids = torch.tensor(batch["input_ids"])
     table = torch.cat([v["bert/embeddings/word_embeddings"], torch.zeros(2, H, dtype=torch.float64)])
     x = table[ids] + v["bert/embeddings/position_embeddings"][torch.tensor(batch["input_position"])]
-    x = layer_norm(v, "bert/embeddings", x + v["bert/embeddings/token_type_embeddings"][torch.tensor(batch["segment_ids"])])
+    segments = torch.tensor(batch["segment_ids"])
+    x = layer_norm(v, "bert/embeddings", x + v["bert/embeddings/token_type_embeddings"][segments])
     mask = (1 - torch.tensor(batch["keep"]).double()) * -1000
     for i in range(LAYERS):
         scope = f"bert/encoder/layer_{i}"
         projected = dense(v, f"{scope}/attention/projection/dense", attention(v, f"{scope}/attention/self", x, mask))
         y = layer_norm(v, f"{scope}/attention/projection", x + projected)
-        x = layer_norm(v, f"{scope}/output", y + dense(v, f"{scope}/output/dense", gelu(dense(v, f"{scope}/intermediate/dense", y))))
+        wide = gelu(dense(v, f"{scope}/intermediate/dense", y))
+        x = layer_norm(v, f"{scope}/output", y + dense(v, f"{scope}/output/dense", wide))
     if case.static_mask:
         rows = x[:, :M]
     else:
@@ -242,7 +244,8 @@ class Optimiser:
 def facts(name, tensor):
     """Its norm, and what patterns of signs make of it."""
     flat = tensor.detach().numpy().ravel()
-    return [float(np.linalg.norm(flat))] + [float(flat @ Stream(f"{name}/sign{k}").signs(flat.size)) for k in range(SIGNS)]
+    projections = [float(flat @ Stream(f"{name}/sign{k}").signs(flat.size)) for k in range(SIGNS)]
+    return [float(np.linalg.norm(flat))] + projections
 
 
 def run(case):

@@ -14,7 +14,8 @@ torch 2.2.2+cu121 (on the CPU) and numpy 1.26.4:
 
     python3 -m venv venv && venv/bin/pip install torch==2.2.2 'numpy<2'
     venv/bin/python tools/golden/make_golden.py            # writes tests/golden/*.json
-    venv/bin/python tools/golden/make_golden.py --check    # parameter counts, finite differences, float32 against float64
+    venv/bin/python tools/golden/make_golden.py --check    # parameter counts, finite differences, float32 against
+    float64
 """
 
 import argparse

@@ -5,7 +5,8 @@ Its weights follow from the formula below and their names, so that tests/golden/
 checkpoint; the sentences are given on the command line, one in each line of a file, and come from nowhere else.
 
     python3 -m venv venv && venv/bin/pip install torch transformers numpy
-    venv/bin/python tools/golden/make_hugging_face_golden.py SENTENCES VOCABULARY   # writes the tiny and the base model's file
+    venv/bin/python tools/golden/make_hugging_face_golden.py SENTENCES VOCABULARY   # writes the tiny and the base
+    model's file
 """
 
 import json
@@ -22,7 +23,8 @@ MODELS = {
     # Widths of a head are 64 in every size.
     "tiny": dict(vocab_size=30522, hidden_size=128, num_hidden_layers=2, num_attention_heads=2, intermediate_size=256,
                  max_position_embeddings=64),
-    "base": dict(vocab_size=30522, hidden_size=768, num_hidden_layers=12, num_attention_heads=12, intermediate_size=3072,
+    "base": dict(vocab_size=30522, hidden_size=768, num_hidden_layers=12, num_attention_heads=12,
+                 intermediate_size=3072,
                  max_position_embeddings=512),
 }
 ACTIVATIONS = {"tiny": "gelu", "base": "gelu_new"}  # with erf, and its tanh form
@@ -78,7 +80,8 @@ def main():
     for name in MODELS:
         model = make_model(name)
         with torch.no_grad():
-            answer = model(input_ids=ids, attention_mask=batch["attention_mask"], token_type_ids=batch["token_type_ids"])
+            answer = model(input_ids=ids, attention_mask=batch["attention_mask"],
+                           token_type_ids=batch["token_type_ids"])
         logits = torch.stack([answer.prediction_logits[i, places[i]] for i in range(count)])
         step = MODELS[name]["vocab_size"] // COLUMNS
         losses = torch.nn.functional.cross_entropy(logits.flatten(0, 1), labels.flatten())

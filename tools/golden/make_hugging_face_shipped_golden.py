@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Golden numbers for tests/golden/hugging_face_shipped.json: how transformers judges networks that cnntrain has trained.
+"""Golden numbers for tests/golden/hugging_face_shipped.json: how transformers judges networks that cnntrain has
+trained.
 
 Each shipped configuration of BERT is trained for two steps, in small sizes that its line gives, on the records of
 tests/data/bert, and converted. transformers must load the folder with no tensor missing, left over or of another shape,
@@ -33,7 +34,8 @@ RECORDS = ["--do-lower-case", "--remask", "--sequence-length", "32", "--mask-tok
 # What both the training and the evaluation need.
 MODEL = ["--vocab-size", "40", "--hidden-size", "128", "--num-attention-heads", "2", "--num-hidden-layers", "2",
          "--intermediate-size", "192", "--matmul-serialize-factor", "1", "--seq-length", "32",
-         "--max-predictions-per-seq", str(PREDICTIONS), "--precision", "32", "--threads", "1", "--micro-batch-size", "2",
+         "--max-predictions-per-seq", str(PREDICTIONS), "--precision", "32", "--threads", "1",
+         "--micro-batch-size", "2",
          "--pipeline-stages", '[["emb", "pos", "hid"], ["hid"], ["mlm", "nsp"]]', "--device-mapping", "0", "1", "0"]
 TRAINING = ["--gradient-accumulation-count", "6", "--replicas", "1", "--num-train-steps", "2", "--warmup", "0",
             "--base-learning-rate", "0.02"]
@@ -92,9 +94,11 @@ def judged_by_transformers(model, records):
 
 def judge(program, config, work):
     records = work / "records.tfrecord"
-    run([program, "pretrain", "--config", config, "--train-file", records, "--logs-path", work / config] + MODEL + TRAINING)
+    run([program, "pretrain", "--config", config, "--train-file", records,
+         "--logs-path", work / config] + MODEL + TRAINING)
     hugging = work / f"{config}_hf"
-    run([program, "convert", "--from", work / config / "ckpt-1", "--to", f"{hugging}/", "--vocab-file", DATA / "vocab.txt"])
+    run([program, "convert", "--from", work / config / "ckpt-1", "--to", f"{hugging}/",
+         "--vocab-file", DATA / "vocab.txt"])
     with torch.no_grad():
         theirs = judged_by_transformers(load_strictly(hugging), read_records([records]))
     ours = results(run([program, "pretrain", "--config", config, "--evaluate", "--init-checkpoint",

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Golden numbers for tests/golden/optimisers.json: every optimiser and every learning-rate schedule for ten updates.
 
-Plain NumPy in float64 on a small dense network: one hidden layer with ReLU, softmax cross-entropy. It shares nothing with
-cnntrain but the formulas of the optimisers (their papers, TensorFlow 1's RMSprop) and of the numbers below.
+Plain NumPy in float64 on a small dense network: one hidden layer with ReLU, softmax cross-entropy. It shares nothing
+with cnntrain but the formulas of the optimisers (their papers, TensorFlow 1's RMSprop) and of the numbers below.
 
     python3 tools/golden/make_optimiser_golden.py
 """

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Golden numbers for tests/golden/proxy_norm_test.cpp: training steps of small EfficientNets with proxy norm, in float64.
+"""Golden numbers for tests/golden/proxy_norm_test.cpp: training steps of small EfficientNets with proxy norm, in
+float64.
 
 The proxy samples are differentiated by PyTorch's autograd, so the rules that cnntrain has for them are not written down
 here a second time. Weights and images come from make_golden.py.
@@ -23,7 +24,8 @@ STEPS = 3
 COMMON = {
     "family": "efficientnet", "size": "CIFAR", "imagenet": False, "classes": 10, "image_size": 32, "micro_batch": 4,
     "micro_batches": 1, "epsilon": 1e-3, "depth_coefficient": 0.1, "expand_ratio": 2, "label_smoothing": 0.1,
-    "bn_decay": 0.97, "learning_rate": 0.01, "momentum": 0.0, "weight_decay": 1e-3, "undecayed": [], "rmsprop_decay": 0.0,
+    "bn_decay": 0.97, "learning_rate": 0.01, "momentum": 0.0, "weight_decay": 1e-3, "undecayed": [],
+    "rmsprop_decay": 0.0,
     "proxy_norm": True, "proxy_epsilon": 0.03, "use_relu": False, "no_se": False, "group_norm_groups": 0,
 }
 CASES = {

@@ -1,6 +1,6 @@
 // A backend turns a graph into an executable that performs whole weight updates.
 //
-// Everything is decided in compile(); a step allocates nothing and cannot fail for reasons of shape.
+// compile() decides everything; a step allocates nothing and cannot fail for reasons of shape.
 #pragma once
 
 #include <cstddef>
@@ -25,39 +25,40 @@
 namespace cnntrain::backend {
 
 struct RuntimeSettings {
-    bool stochastic_rounding = true;  // of 16-bit parameters and states when they are updated
+    bool stochastic_rounding = true;  // when updates write 16-bit parameters and states
     std::uint64_t seed = 0;           // of the rounding, dropout and drop-connect
-    bool check_finite = true;         // an update whose loss is not finite does not count, and the cause is looked for
-    /// Asked between micro-batches and between updates; never again after it has said yes. Empty: never.
+    bool check_finite = true;         // skip updates with a non-finite loss and report the cause
+    /// Called between micro-batches and between updates, and never again after it has returned true. Empty: never
+    /// stops.
     std::function<bool()> stop_requested = {};
 };
 
-/// What the user says about CPUs; other backends ignore it.
+/// The user's settings for CPUs; other backends ignore them.
 struct CpuSettings {
-    int threads = 0;                  // that compute; 0: one for each available core
-    std::int64_t lanes = 0;           // groups of threads that work side by side; 0: chosen
-    bool thread_independent = false;  // the same bits with any number of threads, where that costs time, too
-    std::int64_t bucket_bytes = comm::kDefaultBucketBytes;  // of gradients that are summed over ranks in one operation
-    bool overlap_exchange = true;                           // buckets travel while the backward pass goes on
+    int threads = 0;                  // compute threads; 0: one per available core
+    std::int64_t lanes = 0;           // groups of threads that work in parallel; 0: chosen by the backend
+    bool thread_independent = false;  // bit-identical results with any number of threads, even where that costs time
+    std::int64_t bucket_bytes = comm::kDefaultBucketBytes;  // gradients that one operation sums over ranks
+    bool overlap_exchange = true;                           // buckets are sent during the backward pass
 };
 
-/// The ranks that perform each weight update together. Each computes micro-batches of its own; what the update reads is
-/// summed over all ranks, so that all of them have the same variables after it.
+/// The ranks that perform each weight update together. Each computes its own micro-batches. The update's inputs are
+/// summed over all ranks, so that all ranks have the same variables after it.
 struct Peers {
-    comm::Communicator* communicator = nullptr;  // null: this process is alone. Used in compile() and train() only
+    comm::Communicator* communicator = nullptr;  // null: a single process. Used in compile() and train() only
     comm::ReduceOptions reduce = {};
-    /// Each rank keeps and updates a part of every parameter's slots and tells the others the new parameters. All ranks
-    /// then call store() together when it is asked for slots.
+    /// Each rank keeps and updates a part of every parameter's slots and sends the new parameters to the others.
+    /// store() of slots is then collective.
     bool shard_optimiser = false;
 };
 
 struct CompileRequest {
-    const graph::Graph* graph = nullptr;   // only read during compile(); built for micro-batches of Placement::samples
-    std::vector<data::Field> fields = {};  // of the sources that will feed it
+    const graph::Graph* graph = nullptr;   // read in compile() only; built for micro-batches of Placement::samples
+    std::vector<data::Field> fields = {};  // of the sources of its inputs
     schedule::UpdatePlan plan = {};
     CpuSettings cpu = {};
     RuntimeSettings runtime = {};
-    Peers peers = {};  // of a training
+    Peers peers = {};  // for training
 };
 
 /// A parameter or state without its data.
@@ -73,26 +74,24 @@ struct NamedBytes {
 
 struct CompileReport {
     double seconds = 0;
-    std::vector<Variable> variables;    // in the order in which the graph was given them
+    std::vector<Variable> variables;    // in the order of the graph
     std::uint64_t parameter_bytes = 0;  // parameters, states, and copies derived from them
     std::uint64_t arena_bytes = 0;      // activations and gradients
-    /// By pipeline stage, of one micro-batch: what the forward pass and the inputs leave in memory for the backward
-    /// pass.
+    /// By pipeline stage, for one micro-batch: inputs and forward results that are kept for the backward pass.
     std::vector<std::uint64_t> stash_bytes;
     /// By stage: parameters, states, and copies derived from them.
     std::vector<std::uint64_t> stage_variable_bytes;
-    /// By stage: results of its passes that another pass reads, of this stage or another one, with a place for each
-    /// micro-batch that is on its way.
+    /// By stage: results of its passes that another pass of any stage reads, for all micro-batches in flight.
     std::vector<std::uint64_t> stage_held_bytes;
-    /// Tensors that live as long as the executable. A name begins with the name of its variable, or of the gradient
-    /// that is summed in it.
+    /// Tensors that live as long as the executable. Their names begin with the name of the variable, or of the gradient
+    /// that they accumulate.
     std::vector<NamedBytes> persistent;
-    /// Results of one pass that another pass reads, of one micro-batch. The name of a copy begins with the name of its
+    /// Results of one pass that another pass reads, for one micro-batch. The name of a copy begins with the name of its
     /// original.
     std::vector<NamedBytes> held;
     double flops_per_micro_batch = 0;
-    std::vector<std::uint64_t> bucket_bytes;  // of sums over ranks, in the order in which they start
-    std::vector<std::string> reorders;        // each remaining layout change per step, with its reason
+    std::vector<std::uint64_t> bucket_bytes;  // of reductions over ranks, in the order in which they start
+    std::vector<std::string> reorders;        // remaining layout changes per step, with their reasons
 };
 
 /// The values of the graph's scalars in one weight update. The scalar "step" is the number of the update, from 1.
@@ -102,57 +101,56 @@ struct StepScalars {
     double loss_scaling = 1;     // by which the graph multiplies the loss and divides the gradients
 };
 
-/// What became of one weight update, or of the batches of an evaluation. With several ranks, sums, samples and flags
-/// are the same on all of them: sums and samples are totals over all ranks.
+/// The result of one weight update, or of the batches of an evaluation. With several ranks, sums, samples and flags are
+/// the same on all of them; sums and samples are totals over all ranks.
 struct StepResult {
-    std::map<std::string, double> sums;  // the graph's f32[] outputs, summed over the micro-batches
-    std::int64_t samples = 0;            // valid samples seen
-    double input_wait_seconds = 0;       // of this rank
-    double exchange_seconds = 0;  // from the start of the first bucket until the last one was summed over the ranks
-    double exposed_exchange_seconds = 0;  // the part of exchange_seconds after the passes, which they did not hide
-    bool stopped = false;  // before the last micro-batch, because a stop was requested; sums and samples are of a part
-    bool stop_requested = false;  // by the end of the update, on one rank or more
-    bool counts = true;           // settle(); when false, the variables are as they were before the update
+    std::map<std::string, double> sums;   // the graph's f32[] outputs, summed over the micro-batches
+    std::int64_t samples = 0;             // valid samples seen
+    double input_wait_seconds = 0;        // of this rank
+    double exchange_seconds = 0;          // from the start of the first bucket to the end of the last one
+    double exposed_exchange_seconds = 0;  // the part of exchange_seconds after the end of the passes
+    bool stopped = false;         // by a request, before the last micro-batch; sums and samples cover the finished ones
+    bool stop_requested = false;  // by the end of the update, on any rank
+    bool counts = true;           // settle(); if false, the update has not changed the variables
 };
 
-/// Does a weight update count? Not when it was stopped before its last micro-batch, nor, with `check_finite`, when one
-/// of its sums is not finite. For all backends; with several ranks, after the results are totals.
+/// True if a weight update counts: it was not stopped before its last micro-batch, and, with `check_finite`, all its
+/// sums are finite. Every backend uses it; with several ranks, on the totals.
 bool settle(const StepResult& result, bool check_finite);
 
-/// Time of one node, or of a group of fused nodes, that ran; rows are in the order of execution.
+/// Time of one node or of a group of fused nodes. Rows are in the order of execution.
 struct ProfileRow {
     std::string name;
     std::string op;
     std::string implementation;
-    double milliseconds = 0;  // mean of its runs: per micro-batch (update ops: per update)
+    double milliseconds = 0;  // mean over the runs: per micro-batch (update ops: per update)
     std::int64_t runs = 0;
     double gflops = 0;     // work, not rate
-    double megabytes = 0;  // memory read and written at least once
+    double megabytes = 0;  // least memory traffic: every operand read or written once
     graph::Phase phase = graph::Phase::forward;
     std::int32_t stage = 0;
 };
 
-/// A look inside an executable: for reports of what went wrong, measurements and tests. No run needs its results to go
-/// on.
+/// A look inside an executable, for error reports, measurements and tests. Runs do not depend on it.
 class Inspection {
 public:
     virtual ~Inspection() = default;
 
     /// Name and first bad index of the first non-finite parameter, state or gradient, in graph order; for NaN reports.
     virtual std::optional<std::string> first_non_finite() const = 0;
-    /// A gradient (value consumed by an update op) of the last micro-batch sum, by parameter name.
+    /// The last sum over micro-batches of a gradient that an update op reads, by parameter name.
     virtual HostTensor gradient(const std::string& parameter_name) const = 0;
 
     /// Starts (with counts and times of zero) or stops the measurement whose rows profile() returns.
     virtual void set_profiling(bool enabled) = 0;
     virtual std::vector<ProfileRow> profile() const = 0;
-    /// Runs every step of a micro-batch by itself, `repeats` times in a row on whatever its memory holds. A row has the
-    /// least time, which is the best that the step could cost within a micro-batch.
+    /// Runs each step of a micro-batch alone, `repeats` times in a row, on the present contents of its memory. A row
+    /// has the shortest time: a lower bound of the step's time within a micro-batch.
     virtual std::vector<ProfileRow> profile_alone(int repeats) = 0;
 };
 
 using NamedTensors = std::map<std::string, HostTensor>;
-/// Is told the result of each update, in their order. It may throw, which ends the updates.
+/// Receives the result of each update, in order. An exception that it throws ends the updates.
 using UpdateDone = std::function<void(StepResult result)>;
 
 class Executable {
@@ -161,26 +159,27 @@ public:
 
     virtual const CompileReport& report() const = 0;
 
-    /// Parameters and states by name. Error(internal) for a name that is not among report().variables, Error(data) for
+    /// Sets parameters and states by name. Error(internal) if a name is not among report().variables, Error(data) for
     /// another shape.
     virtual void load(const NamedTensors& tensors) = 0;
     virtual NamedTensors store(std::span<const std::string> names) const = 0;
 
-    /// Weight updates, one for each of `updates`, of which there are at most UpdatePlan::updates_per_call. Each pulls
-    /// as many batches as the plan has micro-batches from a source with the fields of the compile request; a graph
-    /// without inputs never touches the source. `done` is told each result as soon as the backend has it. The updates
-    /// end early, after their result was told, with one that does not count and with a stop that was requested.
+    /// Performs one weight update for each element of `updates`, at most UpdatePlan::updates_per_call. An update takes
+    /// one batch per micro-batch of the plan from `source`, which has the fields of the compile request; a graph
+    /// without inputs never reads the source. `done` receives each result as soon as it is known. Returns early, after
+    /// reporting, when an update does not count or a stop is requested.
     virtual void train(data::BatchSource& source, std::span<const StepScalars> updates, const UpdateDone& done) = 0;
     /// Forward only, over `batches` micro-batches.
     virtual StepResult evaluate(data::BatchSource& source, std::int64_t batches) = 0;
 
-    /// The last micro-batch's value of a marked output of any shape, row-major, in its own element type.
+    /// Value of a marked output of any shape in the last micro-batch, row-major, in its own element type.
     virtual HostTensor output(const std::string& name) const = 0;
 
-    /// As long as the executable lives.
+    /// Valid as long as the executable.
     virtual Inspection& inspection() = 0;
 
-    // A single one of the above ---------------------------------------------------------------------------------------
+    // The same for a single tensor or update
+    // ---------------------------------------------------------------------------
     void load(const std::string& name, HostTensor tensor);
     HostTensor store(const std::string& name) const;
     StepResult train_step(data::BatchSource& source, const StepScalars& scalars);
@@ -190,23 +189,23 @@ public:
 /// Type in which a 16-bit precision computes.
 struct Arithmetic {
     DType type = DType::f32;  // of activations and their gradients
-    std::string reason;       // for people, as in "f32: <reason>"
+    std::string reason;       // shown to users: "f32: <reason>"
 };
 
-/// Element types of a weight update beside those of the weights. The means of gradients and squares that AdamW and LAMB
-/// keep are never of a type below f32 that is chosen here.
+/// Element types of a weight update other than the weights' own. A type below f32 chosen here does not apply to the
+/// means of AdamW and LAMB.
 struct UpdateTypes {
-    DType gradients = DType::f32;     // of parameters, as the update reads them
-    std::optional<DType> slots = {};  // empty: each like the variable that it belongs to
+    DType gradients = DType::f32;     // of parameters, as read by the update
+    std::optional<DType> slots = {};  // empty: each has the type of its variable
 };
 
-/// What does not depend on a graph.
+/// Properties that do not depend on a graph.
 struct BackendInfo {
-    std::string name;               // as users choose it: "cpu"
-    std::string library;            // that executes graphs, with version and instruction set: "oneDNN 2.6.3 with AVX2"
-    DType half_type = DType::bf16;  // that `16` means here: weights of 16 bits are kept in it
-    Arithmetic fastest = {};        // for a 16-bit precision: half_type or f32; follows from the processor's features
-    graph::PassLists passes = {};   // that make graphs fast here, or fit to run at all
+    std::string name;               // value of --backend: "cpu"
+    std::string library;            // with version and instruction set: "oneDNN 2.6.3 with AVX2"
+    DType half_type = DType::bf16;  // the 16-bit type, in which 16-bit weights are kept
+    Arithmetic fastest = {};        // for a 16-bit precision: half_type or f32, depending on the processor
+    graph::PassLists passes = {};   // optimisations of graphs, and changes without which they cannot run
     UpdateTypes update_types = {};
 };
 
@@ -215,12 +214,13 @@ public:
     virtual ~Backend() = default;
 
     virtual const BackendInfo& info() const = 0;
-    /// Why a node cannot be executed here; empty when it can.
+    /// The reason why a node cannot be executed here; empty if it can.
     virtual std::string why_unsupported(const graph::Graph& graph, const graph::Node& node) const = 0;
-    /// How weight updates of this plan are computed here, asked before the graph is built for Placement::samples. A
-    /// function of its arguments and the machine. Error(usage) for a plan or settings that cannot be.
+    /// Division of the plan's weight updates over lanes and copies. Called before the graph is built for
+    /// Placement::samples. Depends on the arguments and the machine only. Error(usage) for an impossible plan or
+    /// settings.
     virtual schedule::Placement placement(const schedule::UpdatePlan& plan, const CpuSettings& cpu) const = 0;
-    /// Error(unsupported) lists at once every unsupported node and every input that the request's fields do not fill.
+    /// Error(unsupported) lists all unsupported nodes and all inputs that the request's fields do not fill.
     virtual std::unique_ptr<Executable> compile(const CompileRequest& request) const = 0;
 
     const std::string& name() const { return info().name; }
@@ -230,28 +230,27 @@ public:
     const graph::PassLists& passes() const { return info().passes; }
 };
 
-/// What every compile() refuses: Error(unsupported) lists all nodes that the backend cannot execute with their reasons,
-/// every input without a field of its name, or with one of another descriptor, and every scalar that a step does not
-/// know.
+/// Checks of every compile(). Error(unsupported) lists all nodes that the backend cannot execute with their reasons,
+/// all inputs without a field of their name and descriptor, and all scalars that are not in StepScalars.
 void check_supported(const Backend& backend, const CompileRequest& request);
-/// The same, and Error(internal) for a request without a graph or with a plan that has too few stages for it.
+/// The same, and Error(internal) for a request without a graph or with too few stages in its plan.
 void check_request(const Backend& backend, const CompileRequest& request);
 
-/// The number of the field that fills each input of the graph, in the order of values_with_role(Role::input). For
-/// graphs that check_supported() has let pass.
+/// Index of the field for each input of the graph, in the order of values_with_role(Role::input). The request must have
+/// passed check_supported().
 std::vector<std::size_t> match_fields(const graph::Graph& graph, const std::vector<data::Field>& fields);
 
-/// Executable::train() of a backend that performs updates one by one. `stop_requested` is asked between updates, too;
-/// empty: all ranks learn of a stop from the updates' results.
+/// Executable::train() of a backend that performs updates one by one. Calls `stop_requested` between updates, too; if
+/// it is empty, all ranks learn of a stop from the updates' results.
 void train_one_by_one(std::span<const StepScalars> updates, const std::function<StepResult(const StepScalars&)>& update,
                       const std::function<bool()>& stop_requested, const UpdateDone& done);
 
-/// Is the run asked to stop before this micro-batch of an update? Never before the first one: that is asked between
-/// updates.
+/// True if a stop is requested before this micro-batch of an update. Always false for the first one, because stops are
+/// also checked between updates.
 bool stops_before(std::int64_t micro_batch, const std::function<bool()>& stop_requested);
 
-/// The bytes of a field of a batch. Error(internal) when they are not as many as `desc` has: the batch is not of a
-/// source with the fields that the graph was compiled for.
+/// The bytes of a field of a batch. Error(internal) if their number differs from that of `desc`: the batch is not from
+/// a source with the fields of the compile request.
 std::span<const std::byte> field_bytes(const data::Batch& batch, std::size_t field, const TensorDesc& desc);
 
 }  // namespace cnntrain::backend

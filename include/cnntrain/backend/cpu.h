@@ -1,5 +1,5 @@
-// The CPU backend: oneDNN for convolutions and matrix products, own kernels for what is bound by memory and for
-// products by AMX.
+// The CPU backend: oneDNN for convolutions and matrix products; own kernels for memory-bound operations and AMX
+// products.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,4 @@
-// What the user says about the machine that computes.
+// The user's settings for the machine that computes.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@ namespace cnntrain::backend {
 
 enum class BackendKind : std::uint8_t { cpu, ref, ipu };
 
-/// Of 16-bit weights in training. The modes of a stable random generator differ on IPUs only.
+/// Rounding of 16-bit weights in training. The modes of a stable random generator differ on IPUs only.
 enum class StochasticRounding : std::uint8_t { on, on_prng_stable, ri_prng_stable, off };
 
 }  // namespace cnntrain::backend

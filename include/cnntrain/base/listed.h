@@ -17,12 +17,22 @@ inline std::string listed(const std::vector<std::string>& words, const std::stri
     return text;
 }
 
+/// "a, b, c": the text of each item of a range.
+template <typename Range, typename Text>
+std::string joined(const Range& items, std::string_view between, const Text& text_of) {
+    std::string text;
+    bool first = true;
+    for (const auto& item : items) {
+        if (!first) text += between;
+        text += text_of(item);
+        first = false;
+    }
+    return text;
+}
+
 /// "a, b, c"
 inline std::string joined(const std::vector<std::string>& words, std::string_view between = ", ") {
-    std::string text;
-    for (std::size_t i = 0; i < words.size(); ++i)
-        text += (i == 0 ? "" : std::string(between)) + words[i];
-    return text;
+    return joined(words, between, [](const std::string& word) { return std::string_view(word); });
 }
 
 /// "1 stage", "2 stages"; "2 batches" with the ending "es".

@@ -26,7 +26,7 @@ struct World {
     std::optional<int> local_rank, local_size;  // among the ranks of this host, if the launcher provides them
 };
 
-/// POPDIST_*: the run of a poprun line (spec/benchmarks.md, section 4.4).
+/// Environment variables POPDIST_*: the processes of a poprun line.
 struct PopDist {
     int replicas = 1, local_replicas = 1;
     int ipus_per_replica = 1;

@@ -42,6 +42,7 @@ inline constexpr std::uint32_t kE = bit(Command::inference);
 inline constexpr std::uint32_t kR = bit(Command::restore);
 inline constexpr std::uint32_t kTVE = kT | kV | kE;
 inline constexpr std::uint32_t kIpu = bit(backend::BackendKind::ipu);
+inline constexpr std::uint32_t kCpu = bit(backend::BackendKind::cpu);
 
 /// A condition on another option: its value is in `values`, or, if `values` is empty, differs from its default.
 struct Need {
@@ -87,7 +88,7 @@ struct Option {
     std::vector<Need> exists_with = {};  // the option exists only if all of these hold
     // When the option has an effect (acting.cpp). Otherwise the user gets a notice.
     std::uint32_t acts_in = kAll;           // commands in which it has an effect
-    std::uint32_t acts_on_backends = kAll;  // all, or kIpu: it only steers the IPU's compiler or memory
+    std::uint32_t acts_on_backends = kAll;  // backends that it steers; such as kIpu: its compiler or memory
     std::uint32_t acts_on = kAll;           // kinds of data, as defined by the task (TaskOptions::data_reason);
     std::uint32_t acts_on_in = kAll;        // applies in these commands only
     std::string_view acts_on_reason = {};   // why it has no effect on other data; empty: the task gives the reason
@@ -125,6 +126,7 @@ struct Refinement {
     std::optional<std::vector<Need>> needs = {};
     std::optional<std::string_view> idle = {};
     std::optional<bool> numerics = {};
+    std::optional<bool> off_switch = {};
     std::optional<bool> expands = {};
     std::optional<std::vector<std::string_view>> missing_choices = {};
     std::optional<Binding> bind = {};
@@ -179,8 +181,8 @@ std::string documented_flag(const Option& option);
 bool is_boolean(const Option& option);
 bool is_list(const Option& option);
 
-/// Concatenates the lists.
-std::vector<Option> joined(std::vector<std::vector<Option>> parts);
+/// The rows of all parts, in order.
+std::vector<Option> concatenated(std::vector<std::vector<Option>> parts);
 /// `rows` with `more` inserted after the row with this flag. Error(internal) if there is none.
 std::vector<Option> with_behind(std::vector<Option> rows, std::string_view flag, std::vector<Option> more);
 

@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include "cnntrain/base/enumerators.h"
 #include "cnntrain/base/tensor.h"
 #include "cnntrain/data/image_settings.h"
 #include "cnntrain/nn/settings.h"
@@ -22,6 +23,13 @@ enum class DataKind : std::uint8_t {
     synthetic,  // random buffers made once; no host input
 };
 
+/// How a data set's files hold images. Options depend on it.
+enum class ImageFormat : std::uint8_t {
+    records,        // JPEG in TFRecords; enables the record cache and use of a share
+    class_folders,  // JPEG files
+    raw_pixels,     // as CIFAR's
+};
+
 /// Properties of a data set. src/data/sets/image_sets.h has the functions that open its files.
 struct DatasetInfo {
     DatasetId id;
@@ -34,7 +42,7 @@ struct DatasetInfo {
     std::int64_t validation_images;             // as train_images
     std::int64_t image_size;                    // default side S
     bool any_image_size;                        // --image-size sets the side; otherwise S is the only size
-    bool in_records;                            // in TFRecords; enables the record cache and use of a share
+    ImageFormat format;
     bool normalised_by_channel;  // by constants; otherwise by each image's mean and deviation, on the host
     bool reports_top_5;          // in validation
     bool decays_norms;           // weight decay includes gamma and beta of norms
@@ -42,7 +50,7 @@ struct DatasetInfo {
 };
 
 /// The data set of a path is the first row with a matching part.
-inline constexpr std::array<DatasetInfo, 4> kDatasets = {{
+inline constexpr auto kDatasets = std::to_array<DatasetInfo>({
     {.id = DatasetId::imagenet,
      .name = "imagenet",
      .path_part = {"imagenet"},
@@ -53,7 +61,7 @@ inline constexpr std::array<DatasetInfo, 4> kDatasets = {{
      .validation_images = 50000,
      .image_size = 224,
      .any_image_size = true,
-     .in_records = true,
+     .format = ImageFormat::records,
      .normalised_by_channel = true,
      .reports_top_5 = true,
      .decays_norms = false,
@@ -68,7 +76,7 @@ inline constexpr std::array<DatasetInfo, 4> kDatasets = {{
      .validation_images = 10000,
      .image_size = 32,
      .any_image_size = false,
-     .in_records = false,
+     .format = ImageFormat::raw_pixels,
      .normalised_by_channel = false,
      .reports_top_5 = false,
      .decays_norms = true,
@@ -83,7 +91,7 @@ inline constexpr std::array<DatasetInfo, 4> kDatasets = {{
      .validation_images = 10000,
      .image_size = 32,
      .any_image_size = false,
-     .in_records = false,
+     .format = ImageFormat::raw_pixels,
      .normalised_by_channel = false,
      .reports_top_5 = false,
      .decays_norms = true,
@@ -98,12 +106,13 @@ inline constexpr std::array<DatasetInfo, 4> kDatasets = {{
      .validation_images = 0,
      .image_size = 224,
      .any_image_size = true,
-     .in_records = false,
+     .format = ImageFormat::class_folders,
      .normalised_by_channel = true,
      .reports_top_5 = false,
      .decays_norms = false,
      .network_form = nn::NetworkForm::large_images},
-}};
+});
+static_assert(kDatasets.size() == enumerator_count<DatasetId>());
 
 constexpr const DatasetInfo& dataset_info(DatasetId id) {
     return *std::ranges::find(kDatasets, id, &DatasetInfo::id);

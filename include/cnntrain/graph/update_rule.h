@@ -18,14 +18,13 @@ namespace cnntrain::graph {
 /// sgd       p -= r * g
 /// momentum  slot v: v = momentum * v + g; p -= r * v
 /// nesterov  (Sutskever et al. 2013, as TensorFlow writes it) slot v: v = momentum * v + g; p -= r * (g + momentum * v)
-/// rmsprop   slots v, s: s = decay * s + (1 - decay) * g^2; v = momentum * v + r * g / sqrt(s + epsilon); p -= v; where
-///           g is 0 its quotient is 0
+/// rmsprop   slots v, s: s = decay * s + (1 - decay) * g^2; v = momentum * v + r * g / sqrt(s + epsilon); p -= v; the
+///           quotient is 0 where g is 0
 /// lars      (You et al. 2017) slot v: v = momentum * v + r * trust * (g + rule_weight_decay * p); p -= v, with
 ///           trust = trust_scale * |p| / (|g| + rule_weight_decay * |p| + epsilon)
-/// adamw     (Loshchilov and Hutter 2019) slots m, s: m = momentum * m + (1 - momentum) * g; s = decay * s + (1 -
-/// decay) * g^2;
-///           u = m^ / (sqrt(s^) + epsilon) + rule_weight_decay * p, where m^ and s^ are m and s with their bias
-///           corrected;
+/// adamw     (Loshchilov and Hutter 2019) slots m, s:
+///           m = momentum * m + (1 - momentum) * g; s = decay * s + (1 - decay) * g^2;
+///           u = m^ / (sqrt(s^) + epsilon) + rule_weight_decay * p, with the bias-corrected means m^ and s^ of m and s;
 ///           p -= r * u
 /// lamb      (You et al. 2020) as adamw, but p -= r * trust * u with trust = |p| / |u|
 ///

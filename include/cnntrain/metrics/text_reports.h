@@ -10,11 +10,11 @@
 
 namespace cnntrain::metrics {
 
-/// Stands before every line that is not empty.
+/// Prefix of every non-empty line.
 using LinePrefix = std::string (*)();
 
-/// "2022-10-03 11:38:35.000123: I ": local time and level. The last digits are milliseconds, filled up to six, as
-/// programs that read such logs know them (spec/bert-training.md, section 3).
+/// "2022-10-03 11:38:35.000123: I ": local time and level. The last digits are milliseconds, padded to six digits,
+/// which is the format that programs parse.
 std::string dated_prefix();
 
 /// Lines, printed rows and saved checkpoints.

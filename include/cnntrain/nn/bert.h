@@ -1,11 +1,11 @@
 // BERT (Devlin et al. 2019) as a graph: encoder, scores of masked words and of the next sentence, their losses.
 //
-// B sequences of S tokens, of which M are predicted; H hidden, V vocabulary. Post-norm; the scores of words are
-// products with the table of words. Variables have the names of the original programs: bert/encoder/layer_0/... Their
-// rows are H wide, the weights of dense layers [I,O], those of the next-sentence scores [2,H].
+// B: sequences of S tokens, M of which are predicted; H: hidden size; V: vocabulary. Post-norm. The scores of words are
+// products with the table of words. Variables have the names of the original programs: bert/encoder/layer_0/... Rows
+// are H wide, weights of dense layers [I,O], weights of the next-sentence scores [2,H].
 //
-// With qkv_bias the original also has a variable for the keys' bias, which stays 0. Here there is none: a bias of keys
-// adds one number to all scores of a query, which the softmax takes out again.
+// With qkv_bias the original also has a variable for the keys' bias, which stays 0. It is left out here: a bias of keys
+// adds one number to all scores of a query, and the softmax does not depend on it.
 #pragma once
 
 #include <cstdint>
@@ -33,13 +33,13 @@ inline constexpr std::string_view kMaskedIds = "masked_lm_ids";                 
 inline constexpr std::string_view kMaskedWeights = "masked_lm_weights";          // f32[B,M]
 inline constexpr std::string_view kNextSentenceLabels = "next_sentence_labels";  // i32[B,1]
 
-// Outputs, each f32[]. Of a micro-batch: kMaskedLoss and kMaskedCorrect are means over its weighted tokens, those of
-// the next sentence are sums over its sequences.
+// Outputs for a micro-batch, each f32[]: kMaskedLoss and kMaskedCorrect are means over its weighted tokens,
+// kSentenceLoss and kSentenceCorrect are sums over its sequences.
 inline constexpr std::string_view kMaskedLoss = "mlm_loss";
 inline constexpr std::string_view kMaskedCorrect = "mlm_correct";
 inline constexpr std::string_view kSentenceLoss = "nsp_loss";
 inline constexpr std::string_view kSentenceCorrect = "nsp_correct";
-// Of evaluation, besides: sums over tokens, of which batches of any size make one mean.
+// Further outputs in evaluation: sums over tokens, from which a mean over batches of any size can be computed.
 inline constexpr std::string_view kMaskedLossSum = "mlm_loss_sum";
 inline constexpr std::string_view kMaskedCorrectSum = "mlm_correct_sum";
 inline constexpr std::string_view kMaskedWeightSum = "mlm_weight_sum";
@@ -48,7 +48,7 @@ struct BertInput {
     std::int64_t batch = 1;         // B
     std::int64_t length = 128;      // S
     std::int64_t predictions = 20;  // M
-    bool static_mask = false;       // masked tokens stand in the first M places
+    bool static_mask = false;       // masked tokens are the first M
 };
 
 struct BertRequest {
@@ -58,15 +58,15 @@ struct BertRequest {
     std::vector<std::string> splits = {};  // functions that begin pipeline stages 1, 2, ..., in the network's order
 };
 
-/// The network's functions in order, after their tokens: "emb0", "pos0", "hid0", "hid1", ..., "mlm0", "nsp0".
+/// The network's functions in order, named after their tokens: "emb0", "pos0", "hid0", "hid1", ..., "mlm0", "nsp0".
 std::vector<std::string> bert_functions(const BertSettings& settings);
 
-/// The scopes of the variables and nodes of a function, which bert_functions() or bert_classification_functions() names:
-/// "hid3" -> "bert/encoder/layer_3". A name belongs to its innermost scope.
+/// The scopes of the variables and nodes of a function of bert_functions() or bert_classification_functions(): "hid3"
+/// -> "bert/encoder/layer_3". A name belongs to its innermost scope.
 std::vector<std::string> bert_scopes(std::string_view function);
 
-/// Forward graph with the losses. Error(usage) for sizes that do not fit together and splits that are no functions of
-/// the network; Error(unsupported) for settings that this version does not have.
+/// Forward graph with the losses. Error(usage) for inconsistent sizes and for splits that are not functions of the
+/// network; Error(unsupported) for settings that this version lacks.
 graph::Graph build_bert_training(const BertRequest& request, const graph::OpTable& ops);
 /// The same without dropout, and with the sums over tokens.
 graph::Graph build_bert_evaluation(const BertRequest& request, const graph::OpTable& ops);

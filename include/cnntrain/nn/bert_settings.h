@@ -1,4 +1,4 @@
-// What is asked of a BERT model (Devlin et al. 2019). Sequence length and number of masked tokens follow from the data.
+// Settings of a BERT model (Devlin et al. 2019). Sequence length and number of masked tokens follow from the data.
 #pragma once
 
 #include <cstdint>
@@ -22,29 +22,29 @@ struct BertSettings {
     std::int64_t intermediate = 3072;  // width of its feed-forward part
     std::int64_t positions = 512;      // P
     std::int64_t segment_types = 2;    // T
-    /// Of the dense layer between the encoder and the scores of masked words. The encoder's own is gelu where this one
-    /// is, else gelu_tanh.
+    /// Activation of the dense layer between the encoder and the scores of masked words. The encoder's activation is
+    /// gelu if this one is gelu, otherwise gelu_tanh.
     graph::Activation head_activation = graph::Activation::gelu_tanh;
-    double hidden_dropout = 0;        // share of the numbers that is dropped, in [0, 1)
-    double attention_dropout = 0;     // of the attention's probabilities
+    double hidden_dropout = 0;        // dropout rate of activations, in [0, 1)
+    double attention_dropout = 0;     // dropout rate of attention probabilities
     double norm_epsilon = 1e-3;       // added to the variances of all norms
-    double initializer_range = 0.02;  // deviation of the normal distribution, cut at twice it, of first weights
-    bool qkv_bias = false;            // of queries and values; one of keys would change nothing (bert.h)
-    bool qkv_split = false;           // three variables instead of one
+    double initializer_range = 0.02;  // deviation of initial weights: normal, truncated at two deviations
+    bool qkv_bias = false;            // biases of queries and values; a bias of keys changes nothing (bert.h)
+    bool qkv_split = false;           // queries, keys and values in three variables instead of one
     bool projection_bias = true;
     bool cls_layer = true;  // between the encoder and the scores of masked words
     bool prediction_bias = true;
     bool counts_correct = true;  // the graph counts correct predictions
-    /// What each pipeline stage computes, as tokens of the list below in the order of the data flow; empty: one stage
-    /// has all.
+    /// The functions of each pipeline stage, as tokens of the list below in the order of the data flow; empty: a single
+    /// stage.
     std::vector<std::vector<std::string>> stages = {};
 };
 
 // Tokens of BertSettings::stages.
-inline constexpr std::string_view kWordsToken = "emb";        // lookup of words; several: of parts of the table
+inline constexpr std::string_view kWordsToken = "emb";        // lookup of words; several: parts of the table
 inline constexpr std::string_view kPositionsToken = "pos";    // positions, segments, norm, mask
 inline constexpr std::string_view kLayerToken = "hid";        // the next encoder layer
-inline constexpr std::string_view kMaskedWordsToken = "mlm";  // scores of masked words, of as many parts as emb has
+inline constexpr std::string_view kMaskedWordsToken = "mlm";  // scores of masked words, in as many parts as emb
 inline constexpr std::string_view kSentencesToken = "nsp";    // pooler, next-sentence scores, losses
 inline constexpr std::string_view kClassesToken = "glu";  // pooler, scores of classes (nn/bert_classification.h), loss
 

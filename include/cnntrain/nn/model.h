@@ -1,4 +1,4 @@
-// Models as graphs: the table of families, and the graph of one micro-batch for training or for evaluation.
+// Models as graphs: the families, and the graph of one micro-batch for training or for evaluation.
 #pragma once
 
 #include <span>
@@ -13,27 +13,27 @@ namespace cnntrain::nn {
 
 inline constexpr std::string_view kImages = "images";               // input [N,H,W,3]
 inline constexpr std::string_view kLabels = "labels";               // input i32[N]; -1 marks padding
-inline constexpr std::string_view kMixup = "mixup";                 // input f32[N]: share of the own image
+inline constexpr std::string_view kMixup = "mixup";                 // input f32[N]: share of the sample's own image
 inline constexpr std::string_view kCutmixBox = "cutmix_box";        // input i32[4]
 inline constexpr std::string_view kTargetShares = "target_shares";  // input f32[N,P]
 inline constexpr std::string_view kLoss = "loss";                   // output f32[]: sum over the samples
 inline constexpr std::string_view kCorrect = "correct";             // output f32[]: sum over the samples
-inline constexpr std::string_view kCorrectTop5 = "correct_top5";    // output f32[], if asked for: likewise
+inline constexpr std::string_view kCorrectTop5 = "correct_top5";    // output f32[], on request: sum over the samples
 
 std::string_view name(Family family);
 
-/// The legal sizes of a form of a family, smallest first.
+/// The sizes of a family in one form, smallest first.
 std::vector<std::string> model_sizes(Family family, NetworkForm form);
 
-/// The network's functions in order: variables and nodes of each are named "all/<function>/...", and a pipeline stage
-/// may begin at each of them (at the first: the stage before it only converts the images).
+/// The network's functions in order. Their variables and nodes are named "all/<function>/...". A pipeline stage may
+/// begin at any function; if one begins at the first, the stage before it only converts the images.
 std::vector<std::string> split_points(const NetworkSettings& settings);
 
-/// Are shortcuts that change shape padded with zeros (the papers' type A) instead of projected (B)?
+/// True if shortcuts that change shape are padded with zeros (the papers' type A) instead of projected (B).
 bool pads_shortcuts(const NetworkSettings& settings);
 
-/// `functions`: of a network, in its order. Error(usage) for splits that are not among them (naming the nearest) or not
-/// in their order.
+/// `functions`: all functions of a network in order. Error(usage) for splits that are not among them (naming the
+/// nearest) or not in this order.
 void check_splits(const std::vector<std::string>& functions, const std::vector<std::string>& splits);
 
 struct BuildRequest {
@@ -41,12 +41,12 @@ struct BuildRequest {
     NumericsSettings numerics;
     InputSettings input;
     double label_smoothing = 0;
-    data::MixingSettings mixing;      // of the samples of a training micro-batch
+    data::MixingSettings mixing;      // in training
     std::vector<std::string> splits;  // in network order; stage k (from 0) begins at splits[k - 1]
-    bool counts_top_5 = false;        // evaluation: the output kCorrectTop5, too; at least 6 classes
+    bool counts_top_5 = false;        // evaluation: adds the output kCorrectTop5; needs at least 6 classes
 };
 
-/// The values of a model's graph that others need.
+/// Important values of a model's graph.
 struct ModelValues {
     graph::ValueId images;
     graph::ValueId labels;
@@ -67,10 +67,10 @@ Model build_training(const BuildRequest& request, const graph::OpTable& ops);
 /// The same network and variables with batch norms reading their moving values.
 Model build_evaluation(const BuildRequest& request, const graph::OpTable& ops);
 
-/// The same values in a graph that passes have rewritten (ids change, names of variables and outputs do not).
+/// The same values in a graph after passes, which change ids but not the names of variables and outputs.
 ModelValues model_values(const graph::Graph& graph);
 
-/// Elements of all parameters: the printed number of trainable weights.
+/// Number of elements of all parameters, printed as trainable weights.
 std::int64_t parameter_count(const graph::Graph& graph);
 
 /// Floating-point operations of one forward pass of the graph's micro-batch (a multiply-add counts 2).

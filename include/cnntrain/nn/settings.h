@@ -1,5 +1,5 @@
-// Settings of a model: network, number formats, inputs. The user sets ModelSettings and PrecisionSettings; the others
-// follow from them, the data set and the backend.
+// Settings of a model: network, number formats, inputs. The user sets ModelSettings and PrecisionSettings; the other
+// settings follow from these, the data set and the backend.
 #pragma once
 
 #include <array>
@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "cnntrain/base/enumerators.h"
 #include "cnntrain/base/tensor.h"
 #include "cnntrain/data/image_settings.h"
 
@@ -17,6 +18,7 @@ namespace cnntrain::nn {
 enum class Family : std::uint8_t { resnet, resnext, efficientnet };
 /// As flags, configurations, logs and files spell them, in the enumerators' order.
 inline constexpr std::array<std::string_view, 3> kFamilyNames = {"resnet", "resnext", "efficientnet"};
+static_assert(kFamilyNames.size() == enumerator_count<Family>());
 
 enum class NormKind : std::uint8_t { batch, group };
 
@@ -49,18 +51,18 @@ struct ModelSettings {
     /// Group norm only; contiguous channels, must divide every channel count. EfficientNet: at most one per channel.
     std::int64_t groups = 32;
     double epsilon = 1e-5;
-    double bn_decay = 0.97;  // of the moving averages; read by whoever appends the update
+    double bn_decay = 0.97;  // of the moving averages; optim::append_update() reads it
     ResnextSettings resnext{};
     EfficientnetSettings efficientnet{};
 };
 
-/// The two forms in which the families are published, for images like ImageNet's and like CIFAR's: the second has a
-/// smaller stem and other sizes. A data set (data::DatasetId) says which of them its images are for.
+/// The two published forms of the families, for images like ImageNet's and like CIFAR's. The second one has a smaller
+/// stem and other sizes. DatasetInfo::network_form has the form of a data set.
 enum class NetworkForm : std::uint8_t { large_images, small_images };
 
 /// A model with the settings that follow from the data set.
 struct NetworkSettings : ModelSettings {
-    std::int64_t norm_replicas = 1;  // replicas whose micro-batches form the graph's one
+    std::int64_t norm_replicas = 1;  // replicas whose micro-batches form one micro-batch of the graph
     NetworkForm form = NetworkForm::large_images;
     std::int64_t classes = 1000;
     std::int64_t image_size = 224;
@@ -69,8 +71,8 @@ struct NetworkSettings : ModelSettings {
 /// Compute type . master-weight type; "16" is the backend's 16-bit type.
 enum class Precision : std::uint8_t { p16_16, p16_32, p32_32 };
 
-/// The arithmetic of the compute type "16"; automatic: the backend's fastest on this processor. 16-bit weights are kept
-/// in the backend's 16-bit type in any case.
+/// The arithmetic of the compute type "16"; automatic: the backend's fastest on this processor. 16-bit weights always
+/// have the backend's 16-bit type.
 enum class ComputeType : std::uint8_t { automatic, bf16, f32 };
 
 struct PrecisionSettings {
@@ -81,13 +83,12 @@ struct PrecisionSettings {
 };
 
 /// 16.16: {half or f32, half}; 16.32: {half or f32, f32}; 32.32: {f32, f32}. A weight whose stored type is not the
-/// compute type passes through a cast node at each use, except that norms read f32 gamma, beta and moving values, and
-/// the last layer its f32 bias, as they are, and that the rows of proxies are read in f32 always: their arithmetic is
-/// f32 anyway.
+/// compute type is cast at each use. Exceptions, because their arithmetic is f32: norms read f32 gamma, beta and moving
+/// values without a cast, the last layer its f32 bias, and rows of proxies are always read in f32.
 struct NumericsSettings {
     DType compute = DType::f32;                     // activations and their gradients
     DType parameters = DType::f32;                  // stored parameters and moving averages
-    DType half = DType::bf16;                       // what `16` means for the overrides
+    DType half = DType::bf16;                       // the 16-bit type of the overrides
     std::vector<std::string> force_weight_to_fp16;  // variables whose name contains one of these
     std::vector<std::string> force_weight_to_fp32;
 };

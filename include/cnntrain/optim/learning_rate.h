@@ -15,8 +15,8 @@ namespace cnntrain::optim {
 
 class LearningRate {
 public:
-    /// `base`: lr0, base_learning_rate(). `iterations`: T of the run; `epochs`: its length. Error(usage) when
-    /// a number is out of range.
+    /// `base`: lr0, base_learning_rate(). `iterations`: T of the run; `epochs`: its length. Error(usage) if a number is
+    /// out of range.
     LearningRate(const LearningRateSettings& settings, double base, std::int64_t iterations, double epochs);
 
     /// The rate for updates around `iteration` (0..T; HostStep::lr_iteration).

@@ -1,10 +1,10 @@
 // The optimiser as update ops of the graph.
 //
-// S the graph's scalar loss_scaling, by which the loss's gradient has been multiplied; L the settings' loss scaling;
-// lambda weight decay; G micro-batches per update, of all replicas. SGD and momentum read g / G * L / S + lambda * L *
-// w and step by lr / L, so that their slots hold gradients scaled by L whatever S is. The others, whose steps are not
-// linear in the gradient, read g / (G * S) + lambda * w and step by lr; AdamW and LAMB read it without lambda, which is
-// in their own rule.
+// S: the graph's scalar loss_scaling, a factor of the loss's gradient; L: the settings' loss scaling; lambda: weight
+// decay; G: micro-batches per update, over all replicas. SGD and momentum read g / G * L / S + lambda * L * w and step
+// by lr / L, so that their slots hold gradients scaled by L for any S. The other steps are not linear in the gradient:
+// they read g / (G * S) + lambda * w and step by lr. AdamW and LAMB read it without lambda, which is part of their own
+// rule.
 #pragma once
 
 #include <cstdint>
@@ -23,42 +23,42 @@ namespace cnntrain::optim {
 inline constexpr std::string_view kLearningRate = "learning_rate";
 inline constexpr std::string_view kStep = "step";  // number of the update, from 1
 inline constexpr std::string_view kLossScaling = "loss_scaling";
-// Slots stand behind the variable's name; these are TensorFlow's.
+// Names of slots, appended to the name of the variable; they are TensorFlow's.
 inline constexpr std::string_view kMomentumSlot = "/Momentum";          // momentum, LARS
 inline constexpr std::string_view kMeanSquareSlot = "/RMSProp";         // starts at 1
 inline constexpr std::string_view kRmsPropMomentumSlot = "/RMSProp_1";  // RMSprop
 inline constexpr std::string_view kMasterSlot = "/fp32";                // 32-bit master of a 16-bit variable
 
-/// Whether the settings' loss scaling is taken out of the gradient, as it must be unless the step is linear in the
-/// gradient; otherwise it is taken out of the step.
+/// True if the gradient is divided by the settings' loss scaling, because the step is not linear in the gradient;
+/// otherwise the step is divided.
 bool unscales_gradient(graph::UpdateRule rule);
 
 /// The user's settings with those that a run adds.
 struct UpdateSettings : OptimiserSettings {
-    std::int64_t micro_batches = 1;  // per weight update, of all replicas and processes
+    std::int64_t micro_batches = 1;  // per weight update, over all replicas and processes
     double moving_average_decay = 0.97;
     double mean_square_decay = 0.9;  // rmsprop_decay() of the run's global batch
-    DType gradients = DType::f32;    // that updates read
-    /// Of the optimiser's slots; empty: each like the variable that it belongs to. Below f32, it does not count for the
-    /// means that AdamW and LAMB keep: those are f32 then.
+    DType gradients = DType::f32;    // type of the gradients that updates read
+    /// Type of the optimiser's slots; empty: the type of their variable. A type below f32 does not apply to the means
+    /// of AdamW and LAMB, which are f32 then.
     std::optional<DType> slots = {};
 };
 
-/// Parameters to train: all, or those whose name contains one of the filter's strings. Error(usage) when none does.
-/// Use it for Objective::targets.
+/// Parameters to train, for Objective::targets: all, or those whose name contains one of the filter's strings.
+/// Error(usage) if none does.
 std::vector<graph::ValueId> trainable_parameters(const graph::Graph& graph, const std::vector<std::string>& filter);
 
-/// The graph's scalar by which seeds are multiplied (graph::Objective) and which append_update() takes out again; added
-/// when it is not there yet.
+/// The graph's loss-scaling scalar: seeds are multiplied by it (graph::Objective), and append_update() divides by it.
+/// Added if the graph does not have it yet.
 graph::ValueId loss_scaling(graph::Graph& graph);
 
-/// Appends the update phase: one update op for each parameter that has a gradient, in the parameters' order and each in
-/// the stage that uses it, its slots, the learning-rate scalar, and the updates of moving averages that follow a
-/// statistic. A proxy (ProxyNormAttrs in graph/op.h) has proxy_norm_gradient before its update, which decays two of its
-/// rows, and proxy_norm_statistics after it.
+/// Appends the update phase: one update op for each parameter with a gradient, in the parameters' order and in the
+/// stage that uses the parameter; the slots, the learning-rate scalar, and the updates of moving averages of
+/// statistics. A proxy (ProxyNormAttrs in graph/op.h) has proxy_norm_gradient before its update, which decays two of
+/// its rows, and proxy_norm_statistics after it.
 void append_update(graph::Graph& graph, const graph::Gradients& gradients, const UpdateSettings& settings);
 
-/// A 16-bit variable that is the rounded copy of a slot.
+/// A 16-bit variable and the slot of which it is a rounded copy.
 struct Master {
     graph::ValueId parameter;
     graph::ValueId master;

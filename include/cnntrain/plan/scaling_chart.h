@@ -25,9 +25,9 @@ struct ScalingCurve {
     std::vector<ScalingPoint> points;  // ascending by number of processes
 };
 
-/// A complete SVG file of the times with waits: samples/s above, efficiency below, both over the logarithm of the number of processes. `single`,
-/// the samples/s of one process, defines the line of perfect scaling. All curves have points at the same numbers of
-/// processes. `note` is printed below the plots, smaller than the title.
+/// A complete SVG file of the times with waits: samples/s above, efficiency below, both over the logarithm of the
+/// number of processes. `single`, the samples/s of one process, defines the line of perfect scaling. All curves have
+/// points at the same numbers of processes. `note` is printed below the plots, smaller than the title.
 std::string scaling_svg(std::span<const ScalingCurve> curves, double single, const std::string& unit,
                         std::string_view title, std::string_view note);
 

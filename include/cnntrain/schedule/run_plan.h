@@ -46,8 +46,8 @@ struct HostStep {
     bool operator==(const HostStep&) const = default;
 };
 
-/// The formulas are those of the original programs, with two differences: the run ends exactly at T, and a checkpoint is
-/// saved exactly where its period ends. The original programs save at the end of that host step, which may be a good
+/// The formulas are those of the original programs, with two differences: the run ends exactly at T, and a checkpoint
+/// is saved exactly where its period ends. The original programs save at the end of that host step, which may be a good
 /// part of an epoch later.
 struct RunPlan {
     std::int64_t images = 0;
@@ -80,8 +80,8 @@ struct RunPlan {
     /// With one checkpoint per epoch or fewer, a checkpoint that falls, rounded, on the last epoch is replaced by the
     /// one at the end of the run; with more, a checkpoint that is nearer to the end than half a period.
     HostStep host_step(std::int64_t start) const;
-    /// The first host step, or part of one, that ends with a checkpoint after iteration `start` (0 <= start <= T); empty
-    /// if there is none. Does not visit the steps in between.
+    /// The first host step, or part of one, that ends with a checkpoint after iteration `start` (0 <= start <= T);
+    /// empty if there is none. Does not visit the steps in between.
     std::optional<HostStep> next_checkpoint(std::int64_t start) const;
     /// Number of checkpoints of the run. Does not visit all steps.
     std::int64_t checkpoint_count() const;

@@ -28,6 +28,8 @@ std::string help_text(const config::ParseResult& line, std::string_view called);
 
 /// True if tasks parse and run this command.
 bool serves(config::Command command);
+/// The commands with which tasks train: the first one of each task, without duplicates.
+std::vector<config::Command> training_commands();
 
 /// True if two flags of `train` mean the same (config::takes_place_of) in any task.
 bool takes_place_of(std::string_view flag, std::string_view other);

@@ -10,6 +10,8 @@
 
 namespace cnntrain::train {
 
+/// Null if this version lacks the backend.
+std::unique_ptr<backend::Backend> available_backend(backend::BackendKind kind);
 /// Error(unsupported) if this version lacks the backend.
 std::unique_ptr<backend::Backend> make_backend(backend::BackendKind kind);
 

@@ -16,7 +16,7 @@ namespace {
 
 using graph::OpKind;
 
-/// Operations that are oneDNN's.
+/// Operations that oneDNN computes.
 bool is_primitive(OpKind kind) {
     switch (kind) {
         case OpKind::conv2d:
@@ -40,7 +40,7 @@ class CpuBackend : public Backend {
 public:
     CpuBackend() {
         cpu::limit_kernels(isa_);
-        // Kernels that are bound by memory do the work of their neighbours too.
+        // Memory-bound kernels are fused with their neighbours.
         static constexpr std::array kTraining{graph::kMoveActivationsToSender, graph::kFuseNormActivation};
         static constexpr std::array kBackward{graph::kFuseGradientSums, graph::kRemoveDeadNodes};
         static constexpr std::array kEvaluation{graph::kFuseNormActivation, graph::kFoldInferenceNorms,

@@ -25,7 +25,7 @@ Isa read_isa() {
 }  // namespace
 
 Isa effective_isa() {
-    static const Isa isa = read_isa();  // a virtual machine takes its time to answer CPUID
+    static const Isa isa = read_isa();  // CPUID is slow on virtual machines
     return isa;
 }
 

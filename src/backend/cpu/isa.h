@@ -1,4 +1,4 @@
-// What the processor's instructions make fast, as far as oneDNN is allowed to use them.
+// The processor's instruction sets, as far as oneDNN may use them.
 #pragma once
 
 #include "cnntrain/backend/backend.h"
@@ -7,21 +7,21 @@ namespace cnntrain::cpu {
 
 /// Instruction sets that decide how a graph is computed.
 struct Isa {
-    bool avx512 = false;       // F, BW, VL, DQ: the least that oneDNN's 16-bit primitives need
+    bool avx512 = false;       // F, BW, VL, DQ: required by oneDNN's 16-bit primitives
     bool avx512_bf16 = false;  // dot products of bfloat16 pairs
     bool amx = false;          // bfloat16 tiles
     bool amd = false;          // the vendor
 };
 
-/// Of this processor, within the limit that the environment variable ONEDNN_MAX_CPU_ISA sets.
+/// Instruction sets of this processor within the limit of the environment variable ONEDNN_MAX_CPU_ISA.
 Isa effective_isa();
 
-/// What is fastest with such a processor for a 16-bit precision. AMX multiplies bfloat16 many times faster than f32,
-/// and AMD's cores (Zen 4 and later) twice as fast; where Intel's AMX is masked, bfloat16 products ran at 0.57 of f32's
-/// rate, and without AVX512-BF16 they are emulated.
+/// The fastest arithmetic of a processor for a 16-bit precision. AMX multiplies bfloat16 many times faster than f32,
+/// AMD's cores (Zen 4 and later) twice as fast. On Intel processors with masked AMX, bfloat16 products ran at 0.57 of
+/// f32's rate; without AVX512-BF16 they are emulated.
 backend::Arithmetic fastest_arithmetic(const Isa& isa);
 
-/// Makes own kernels use no instructions that oneDNN may not use: one limit for both.
+/// Applies the limit of oneDNN's instructions to own kernels, too.
 void limit_kernels(const Isa& isa);
 
 }  // namespace cnntrain::cpu

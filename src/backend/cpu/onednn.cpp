@@ -54,7 +54,7 @@ constexpr std::array kGroupedKernelTags = {
     NamedTag{Tag::goihw, "goihw"},
 };
 
-/// Right operands of products; those of 16 bits have two rows at a time.
+/// Panels of right operands of products. 16-bit panels store pairs of rows.
 struct PanelTag : NamedTag {
     bool pairs;
     std::int64_t columns;
@@ -95,7 +95,7 @@ template <typename Tags> const typename Tags::value_type* find_tag(const Desc& d
     return nullptr;
 }
 
-/// Rank 4 is looked up among the activations' or the kernels' names, depending on which of them matches first.
+/// For rank 4, the first match among the names of activations and kernels.
 const NamedTag* name_of(const Desc& desc) {
     switch (dims_of(desc).size()) {
         case 4:
@@ -120,14 +120,14 @@ Dims after(const graph::Padding& padding) {
     return {padding.bottom, padding.right};
 }
 
-/// Scratch memory is booked by the caller, in its arena.
+/// The caller reserves scratch memory in its arena.
 dnnl::primitive_attr user_scratchpad() {
     dnnl::primitive_attr attributes;
     attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
     return attributes;
 }
 
-/// oneDNN crashes when it finds no room for the code of a kernel.
+/// oneDNN crashes if there is no memory for the code of a kernel.
 void require_room_for_kernel() {
     constexpr std::size_t kKernelBytes = std::size_t{8} << 20;
     require_memory(kKernelBytes, "cpu backend: the code of this network");
@@ -386,7 +386,7 @@ Primitive OneDnn::conv_inference(const ConvProblem& problem, const ConvEpilogue&
 }
 
 Primitive OneDnn::conv_input_grad(const ConvProblem& p) const {
-    // The hint only needs the problem; its own choice of layouts is not used.
+    // The hint describes the problem only; its choice of layouts is not used.
     const ConvProblem hint_problem{any_layout(p.src), any_layout(p.weights), any_layout(p.dst), p.stride, p.padding};
     const auto hint = forward_desc(engine_, hint_problem, false, false, user_scratchpad());
     const auto algorithm = dnnl::algorithm::convolution_direct;

@@ -1,7 +1,7 @@
-// The only place where oneDNN objects are created; hides the differences between oneDNN 2.6 and 3.x.
+// Creates all oneDNN objects and hides the differences between oneDNN 2.6 and 3.x.
 //
-// oneDNN describes tensors with logical dims N,C,H,W and O,I,H,W whatever their order in memory; the graph's shapes
-// are NHWC and HWIO. The conversions between the two are here and nowhere else.
+// oneDNN describes tensors by logical dims N,C,H,W and O,I,H,W, independent of the order in memory; the graph's shapes
+// are NHWC and HWIO. All conversions between the two are here.
 #pragma once
 
 #include <dnnl.hpp>
@@ -22,63 +22,62 @@ dnnl::memory::data_type to_dnnl(DType type);
 Dims dims_of(const Desc& desc);
 /// Row-major, with the axes of the shape; a scalar has one axis of one element.
 Desc row_major(const TensorDesc& desc);
-/// An image [N,H,W,C]: row-major, with the axes N,C,H,W. Of another rank (rows [N,C] that image ops take too):
-/// row_major().
+/// An image [N,H,W,C]: row-major, with the axes N,C,H,W. For another rank, such as rows [N,C], the same as row_major().
 Desc image_desc(const TensorDesc& desc);
-/// Of a layout that strides alone describe.
+/// Strides of a layout without blocks.
 Dims strides_of(const Desc& desc);
 /// Row-major HWIO kernel with `groups`; oneDNN dims [O,I,H,W], or [G,O/G,I,H,W] when groups > 1.
 Desc plain_kernel_desc(const TensorDesc& desc, std::int64_t groups);
-/// The same dims and type, layout left to the primitive.
+/// The same dims and type; the primitive chooses the layout.
 Desc any_layout(const Desc& desc);
-/// The same layout with another element type, where the layout has a name; empty otherwise.
+/// The same layout with another element type; empty if the layout has no name.
 std::optional<Desc> with_type(const Desc& desc, DType type);
 
-/// The named layout of `like` for the dims and type of `desc`; empty when it has no name or does not apply.
+/// The layout of `like` for the dims and type of `desc`; empty if it has no name or does not apply.
 std::optional<Desc> with_layout_of(const Desc& desc, const Desc& like);
 
-/// How many neighbouring channels of a [N,C,H,W] tensor lie together: C for NHWC, 16 for nChw16c, 1 for NCHW; empty for
-/// layouts that are none of these.
+/// Number of contiguous channels of a [N,C,H,W] tensor: C for NHWC, 16 for nChw16c, 1 for NCHW; empty for other
+/// layouts.
 std::optional<std::int64_t> channel_lanes(const Desc& desc);
 /// A matrix in panels of neighbouring columns. Empty for all other layouts, and for types other than f32 and bf16.
 std::optional<Panels> panels_of(const Desc& desc);
 bool is_row_major_matrix(const Desc& desc);
 
-// How a bfloat16 matrix of this desc's shape lies as an operand of tile products (kernels/tiles.h).
+// Layouts of a bfloat16 matrix of this desc's shape as an operand of tile products (kernels/tiles.h).
 Desc right_tiles_desc(const Desc& matrix);
 /// The right operand is the transposed matrix.
 Desc turned_right_tiles_desc(const Desc& matrix);
 /// The left operand is the transposed matrix.
 Desc turned_left_tiles_desc(const Desc& matrix);
 
-/// "nhwc", "nChw16c", "OIhw16i16o", ... or "blocked" when it has no name here.
+/// "nhwc", "nChw16c", "OIhw16i16o", ... or "blocked" for a layout without a name here.
 std::string layout_name(const Desc& desc);
 
-/// A primitive with the layouts it settled on. Absent arguments have empty descriptors.
+/// A primitive with its chosen layouts. Absent arguments have empty descriptors.
 struct Primitive {
     dnnl::primitive primitive;
     std::string implementation;
     Desc src, weights, bias, dst, workspace, scratchpad;
 
-    /// True for the naive implementations that only exist for completeness.
+    /// True for oneDNN's naive implementations.
     bool is_naive() const;
 };
 
-/// x, w and y of a convolution, whichever of the three is computed; layouts may be `any`.
+/// x, w and y of a convolution, one of which is computed; layouts may be `any`.
 struct ConvProblem {
     Desc src, weights, dst;
     std::int64_t stride = 1;
     graph::Padding padding;
 };
 
-/// Inference only: what is done to the result before it is stored.
+/// Operations on the result before it is stored, in inference only.
 struct ConvEpilogue {
     bool bias = false;
-    bool residual = false;  // a tensor like dst is added
+    bool residual = false;  // adds a tensor like dst
     graph::Activation activation = graph::Activation::none;
 };
 
-/// Throws std::bad_alloc or Error(internal) when a primitive has failed.
+/// Throws std::bad_alloc or Error(internal) if a primitive has failed.
 void require_success(dnnl_status_t status);
 
 class OneDnn {
@@ -92,15 +91,15 @@ public:
     Primitive conv_inference(const ConvProblem& problem, const ConvEpilogue& epilogue) const;
     Primitive conv_input_grad(const ConvProblem& problem) const;
     Primitive conv_weight_grad(const ConvProblem& problem) const;
-    /// src, dst and workspace; max pooling whose backward reads the workspace.
+    /// Max pooling with src, dst and workspace, which the backward pass reads.
     Primitive max_pool(const Desc& src, const Desc& dst, const graph::PoolAttrs& attrs) const;
     Primitive max_pool_grad(const Desc& diff_src, const Desc& diff_dst, const graph::PoolAttrs& attrs) const;
-    /// a[M,K] * b[K,N] (+ bias[1,N]) -> c[M,N]; operands may be transposed through their strides.
+    /// a[M,K] * b[K,N] (+ bias[1,N]) -> c[M,N]; strides may transpose operands.
     Primitive matmul(const Desc& a, const Desc& b, const Desc& c, bool bias) const;
     /// c += a * b.
     Primitive accumulating_matmul(const Desc& a, const Desc& b, const Desc& c) const;
     Primitive reorder(const Desc& from, const Desc& to) const;
-    /// For a copy outside a program; brings its own scratch memory.
+    /// For a copy outside a program, with its own scratch memory.
     dnnl::reorder::primitive_desc reorder_desc(const Desc& from, const Desc& to,
                                                const dnnl::primitive_attr& = {}) const;
 

@@ -113,7 +113,7 @@ private:
     std::vector<RefTensor> values_;   // by ValueId
     std::vector<ValueId> variables_;  // parameters and states, in order of creation
     std::vector<ValueId> inputs_;
-    std::vector<std::size_t> input_fields_;  // the field of a batch that fills each input
+    std::vector<std::size_t> input_fields_;  // by input: its field of a batch
     std::vector<ValueId> crossing_;          // computed per micro-batch, read by the update phase
     std::vector<RefTensor> sums_;            // of crossing_, over the micro-batches of an update
     bool profiling_ = false;
@@ -252,7 +252,7 @@ void RefExecutable::run_phase(Phase phase) {
     }
 }
 
-/// What the node has written.
+/// The results of the node.
 void RefExecutable::round(NodeId id) {
     const Node& node = graph_.node(id);
     const auto round_value = [&](ValueId value) {
@@ -424,7 +424,7 @@ public:
     explicit RefBackend(const RefSettings& settings) : rounds_(settings.rounds) {
         CNNTRAIN_CHECK(settings.half == DType::bf16 || settings.half == DType::f16, "16 bits are bf16 or f16");
         const std::string type(settings.half == DType::bf16 ? "bfloat16" : "float16");
-        // Fusions would only hide what the others are judged by.
+        // No fusions: other backends are compared with single nodes.
         static constexpr std::array kDeadCode{graph::kRemoveDeadNodes};
         info_ = {.name = "ref",
                  .library = "naive float64",

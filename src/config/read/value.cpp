@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "cnntrain/base/error.h"
+#include "cnntrain/base/listed.h"
 #include "config/read/json.h"
 
 namespace cnntrain::config {
@@ -155,21 +156,6 @@ Value convert_list(const Option& option, const std::vector<std::string>& words) 
     return numbers;
 }
 
-template <typename T> std::string joined(const std::vector<T>& values, char separator = ' ') {
-    std::string text;
-    for (const T& value : values) {
-        if (!text.empty()) text += separator;
-        if constexpr (std::is_same_v<T, std::string>) {
-            text += value;
-        } else if constexpr (std::is_same_v<T, double>) {
-            text += number_text(value);
-        } else {
-            text += std::to_string(value);
-        }
-    }
-    return text;
-}
-
 }  // namespace
 
 Value convert(const Option& option, const std::vector<std::string>& words) {
@@ -179,7 +165,7 @@ Value convert(const Option& option, const std::vector<std::string>& words) {
                                           "' is not UTF-8, as arguments.json is; give a name or a link that is");
     }
     if (is_list(option)) return convert_list(option, words);
-    if (option.type == Type::patterns) return joined(words, ',');
+    if (option.type == Type::patterns) return joined(words, ",");
     if (words.size() != 1) {
         throw Error(ErrorKind::usage,
                     documented_flag(option) + ": expected one value, got " + std::to_string(words.size()));
@@ -213,9 +199,11 @@ std::string to_string(const Value& value) {
         std::string operator()(std::int64_t number) const { return std::to_string(number); }
         std::string operator()(double number) const { return number_text(number); }
         std::string operator()(const std::string& text) const { return text; }
-        std::string operator()(const std::vector<std::int64_t>& list) const { return joined(list); }
-        std::string operator()(const std::vector<double>& list) const { return joined(list); }
-        std::string operator()(const std::vector<std::string>& list) const { return joined(list); }
+        std::string operator()(const std::vector<std::int64_t>& list) const {
+            return joined(list, " ", [](std::int64_t value) { return std::to_string(value); });
+        }
+        std::string operator()(const std::vector<double>& list) const { return joined(list, " ", number_text); }
+        std::string operator()(const std::vector<std::string>& list) const { return joined(list, " "); }
     };
     return std::visit(Text(), value);
 }

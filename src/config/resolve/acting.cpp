@@ -76,18 +76,17 @@ std::string plural(std::string reason) {
     return reason;
 }
 
-/// The backends as text for a notice, such as "IPUs".
+}  // namespace
+
 std::string backend_names(std::uint32_t backends) {
     if (backends == kIpu) return "IPUs";
     std::vector<std::string> words;
     const auto& all = names<backend::BackendKind>();
     for (std::size_t i = 0; i < all.size(); ++i) {
-        if ((backends & (1U << i)) != 0) words.push_back("--backend " + std::string(all[i]));
+        if ((backends & (1U << i)) != 0) words.emplace_back(all[i]);
     }
-    return listed(words);
+    return "--backend " + listed(words, "or");
 }
-
-}  // namespace
 
 void notice_idle_options(Resolution& run) {
     const auto backend = named<backend::BackendKind>(run.values.text("backend"));

@@ -2,7 +2,9 @@
 #include <algorithm>
 
 #include "cnntrain/base/error.h"
+#include "cnntrain/base/listed.h"
 #include "cnntrain/config/parse.h"
+#include "config/resolve/resolve.h"
 
 namespace cnntrain::config {
 
@@ -34,20 +36,15 @@ std::string_view placeholder(const Option& option) {
     }
 }
 
-std::string joined(const std::vector<std::string_view>& words, std::string_view separator) {
-    std::string text;
-    for (std::string_view word : words) {
-        if (!text.empty()) text += separator;
-        text += word.empty() ? "''" : word;
-    }
-    return text;
+std::string choices_text(const std::vector<std::string_view>& choices) {
+    return joined(choices, ", ", [](std::string_view choice) { return choice.empty() ? "''" : choice; });
 }
 
 /// For example "help (choices; default 3 epochs; also --old-name)".
 std::string description(const Option& option, std::uint32_t commands) {
     std::string text(option.help);
     std::vector<std::string> facts;
-    if (!option.choices.empty()) facts.push_back(joined(option.choices, ", "));
+    if (!option.choices.empty()) facts.push_back(choices_text(option.choices));
     if (!is_unset(option.fallback) && !is_boolean(option)) {
         const std::string value = to_string(option.fallback);
         std::string fact = "default " + (value.empty() ? "none" : value);
@@ -56,18 +53,16 @@ std::string description(const Option& option, std::uint32_t commands) {
     } else if (!option.unit.empty()) {
         facts.emplace_back(option.unit);
     }
-    std::vector<std::string_view> aliases;
-    for (const Alias& alias : option.aliases)
-        aliases.push_back(alias.flag);
-    if (!aliases.empty()) facts.push_back("also " + joined(aliases, ", "));
-    if (option.acts_on_backends == kIpu) facts.emplace_back("steers IPUs only");
+    if (!option.aliases.empty())
+        facts.push_back("also " + joined(option.aliases, ", ", [](const Alias& alias) { return alias.flag; }));
+    if (option.acts_on_backends != kAll) facts.push_back("steers " + backend_names(option.acts_on_backends) + " only");
     if (!option.idle.empty()) facts.push_back("changes nothing: " + std::string(option.idle));
     if ((option.acts_in & commands) == 0) facts.emplace_back("changes nothing here");
     if ((option.missing_in & commands) != 0) {
         const bool has_default = !is_boolean(option) && !is_unset(option.fallback);
         if (!option.missing.empty()) facts.emplace_back(has_default ? "others not available yet" : "not available yet");
         if (!option.missing_choices.empty())
-            facts.push_back("not available yet: " + joined(option.missing_choices, ", "));
+            facts.push_back("not available yet: " + choices_text(option.missing_choices));
     }
     for (std::size_t i = 0; i < facts.size(); ++i)
         text += (i == 0 ? " (" : "; ") + facts[i];

@@ -1,6 +1,7 @@
 // The steps from given option values to Settings. Each works on the values of one command.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "cnntrain/config/task_options.h"
@@ -18,6 +19,8 @@ void check_shared(Resolution& run);
 
 /// Why an option has no effect, whatever its value; "" if it has one. Does not consider the backend.
 std::string idle_reason(const Option& option, const Resolution& run);
+/// A set of backends as text for help and notices: "IPUs", "--backend cpu or ipu".
+std::string backend_names(std::uint32_t backends);
 /// Adds notices about given options without effect; options that only steer other backends share one notice per set of
 /// backends.
 void notice_idle_options(Resolution& run);

@@ -28,8 +28,7 @@ Violation compute_type_of_16(const Resolution& run) {
            (precision == "32" ? "" : ".32");
 }
 
-/// Whoever types a momentum expects one. A configuration may have one beside another optimiser on the line, and is told
-/// that it changes nothing.
+/// A --momentum without effect on the command line is an error; from a configuration, a notice.
 Violation momentum_of_optimiser(const Resolution& run) {
     if (!trains(run) || !run.values.has("momentum")) return {};
     const ResolvedOption& momentum = run.values.at("momentum");

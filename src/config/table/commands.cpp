@@ -33,7 +33,7 @@ constexpr Missing kMissingParts[] = {
 
 const std::vector<CommandInfo>& commands() {
     static const std::vector<CommandInfo> table = {
-        {Command::train, "train", {"train.py"}, "train a CNN"},
+        {Command::train, "train", {"train.py"}, "train a network"},
         {Command::validation,
          "validation",
          {"validation.py"},
@@ -42,7 +42,7 @@ const std::vector<CommandInfo>& commands() {
         {Command::inference,
          "inference",
          {"inference_embedded.py"},
-         "measure latency and throughput, or find the classes of images"},
+         "measure latency and throughput, or find the classes of samples"},
         {Command::pretrain, "pretrain", {"run_pretraining.py"}, "BERT pretraining"},
         {Command::average, "average", {"weight_avg.py"}, "average checkpoints"},
         {Command::analyse, "analyse", {"analyse_checkpoints.py"}, "find NaNs in checkpoints"},

@@ -19,8 +19,8 @@ template <typename T> void replace(T& member, const std::optional<T>& change) {
 
 const std::vector<Option>& shared_table() {
     static const std::vector<Option> table =
-        joined({shared_main_options(), shared_run_options(), shared_data_options(), shared_training_options(),
-                shared_ipu_options(), shared_logging_options()});
+        concatenated({shared_main_options(), shared_run_options(), shared_data_options(), shared_training_options(),
+                      shared_ipu_options(), shared_logging_options()});
     return table;
 }
 
@@ -41,6 +41,7 @@ Option refine(Option row, const Refinement& change) {
     replace(row.needs, change.needs);
     replace(row.idle, change.idle);
     replace(row.numerics, change.numerics);
+    replace(row.off_switch, change.off_switch);
     replace(row.expands, change.expands);
     replace(row.missing_choices, change.missing_choices);
     replace(row.bind, change.bind);
@@ -144,7 +145,7 @@ bool is_list(const Option& option) {
     return option.type == Type::integers || option.type == Type::numbers || option.type == Type::texts;
 }
 
-std::vector<Option> joined(std::vector<std::vector<Option>> parts) {
+std::vector<Option> concatenated(std::vector<std::vector<Option>> parts) {
     std::vector<Option> all;
     for (std::vector<Option>& part : parts)
         std::ranges::move(part, std::back_inserter(all));

@@ -80,7 +80,9 @@ std::vector<Option> shared_main_options() {
 
 std::vector<Option> shared_run_options() {
     return {
-        {.flag = "--task", .type = Type::choice, .help = "Task to run."},
+        {.flag = "--task",
+         .type = Type::choice,
+         .help = "Task to run. --task NAME --help lists the options of another task."},
         {.flag = "--backend",
          .type = Type::choice,
          .fallback = "cpu",
@@ -97,6 +99,7 @@ std::vector<Option> shared_run_options() {
          .help = "Compute threads; 0: one for every core that the process may use.",
          .range = between(0, kMostThreads),
          .commands = kTVE | kR,
+         .acts_on_backends = kCpu,
          .bind = to<&Settings::run, &train::RunSettings::threads>()},
         {.flag = "--thread-independent",
          .fallback = false,
@@ -104,11 +107,12 @@ std::vector<Option> shared_run_options() {
              "Bit-identical results for any --threads: sums over a batch are split by its size alone. Without it, sums "
              "in gradients of convolution weights are split by threads, and their last bits depend on --threads.",
          .commands = kT | kR,
+         .acts_on_backends = kCpu,
          .bind = to<&Settings::run, &train::RunSettings::thread_independent>()},
         {.flag = "--input-threads",
          .type = Type::integer,
          .fallback = std::int64_t{0},
-         .help = "Threads that prepare images; 0: chosen automatically.",
+         .help = "Threads that prepare samples; 0: chosen automatically.",
          .range = between(0, kMostThreads),
          .commands = kTVE | kR,
          .bind = to<&Settings::run, &train::RunSettings::input_threads>()},

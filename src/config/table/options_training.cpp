@@ -166,6 +166,7 @@ std::vector<Option> parallel_options() {
          .unit = "bytes",
          .range = between(4, kMostBytes),
          .acts_in = kT,
+         .acts_on_backends = kCpu | kIpu,
          .needs_processes = true,
          .bind = to<&Settings::comm, &comm::CommSettings::bucket_bytes>()},
         {.flag = "--comm-overlap",
@@ -173,6 +174,7 @@ std::vector<Option> parallel_options() {
          .help = "Sum gradients over the processes after the backward pass instead of during it. Results do not depend "
                  "on it.",
          .commands = kT,
+         .acts_on_backends = kCpu,
          .needs_processes = true,
          .off_switch = true,
          .bind = to<&Settings::comm, &comm::CommSettings::overlap>()},
@@ -239,6 +241,7 @@ std::vector<Option> parallel_options() {
                  "lane, as on --threads, unless --thread-independent is given.",
          .range = between(0, kMostThreads),
          .commands = kT | kR,
+         .acts_on_backends = kCpu,
          .bind = to<&Settings::training, &train::TrainingSettings::lanes>()},
         {.flag = "--sharding-exclude-filter",
          .type = Type::texts,

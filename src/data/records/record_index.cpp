@@ -12,6 +12,7 @@
 #include <filesystem>
 
 #include "cnntrain/base/crc32c.h"
+#include "cnntrain/base/elapsed.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/hash.h"
 #include "cnntrain/base/log.h"
@@ -330,8 +331,7 @@ RecordCount count_records(const std::vector<std::string>& paths, const std::stri
     for (const std::string& path : paths) {
         const std::unique_ptr<InputFile> file = files.open(path);
         const IndexedFile* known = kept.find(*file);
-        const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - begin;
-        if (known == nullptr && counted_bytes > 0 && spent.count() > patience_seconds) {
+        if (known == nullptr && counted_bytes > 0 && seconds_since(begin) > patience_seconds) {
             left_bytes += file->size_bytes();
             continue;
         }

@@ -5,6 +5,7 @@
 #include <span>
 #include <string>
 
+#include "cnntrain/base/elapsed.h"
 #include "cnntrain/base/error.h"
 #include "data/records/pretraining_keys.h"
 #include "data/sets/file_patterns.h"
@@ -110,7 +111,7 @@ SampleState PretrainingFiles::read(std::int64_t index, SamplePosition, SampleVie
     const auto parse = std::chrono::steady_clock::now();
     if (const auto fault = parse_pretraining_example(record, keys_, out)) fail(index, record, *fault);
     workspace.seconds.read += std::chrono::duration<double>(parse - start).count();
-    workspace.seconds.parse += std::chrono::duration<double>(std::chrono::steady_clock::now() - parse).count();
+    workspace.seconds.parse += seconds_since(parse);
     return SampleState::counted;
 }
 

@@ -1,4 +1,4 @@
-// Positions of tokens for sequences that come without them.
+// Adds the positions of tokens to sequences without them.
 #pragma once
 
 #include <memory>
@@ -7,9 +7,8 @@
 
 namespace cnntrain::tasks {
 
-/// The data set itself where it has the field nn::kInputPosition. Else the same with that field behind the others: 0,
-/// 1, 2, ...
-/// for the tokens of every sequence.
+/// The data set itself if it has the field nn::kInputPosition. Otherwise the same data set with that field behind the
+/// others: 0, 1, 2, ... in every sequence.
 std::shared_ptr<const data::Dataset> with_numbered_tokens(std::shared_ptr<const data::Dataset> dataset);
 
 }  // namespace cnntrain::tasks

@@ -7,7 +7,7 @@ namespace cnntrain::tasks {
 
 namespace {
 
-/// The names of --hidden-act are the original program's: its gelu is the one by tanh.
+/// The names of --hidden-act are those of the original program, whose gelu is the approximation by tanh.
 struct HiddenActivation {
     std::string_view name;
     graph::Activation activation;
@@ -94,13 +94,13 @@ std::vector<Option> bert_size_options() {
     return {
         {.flag = "--vocab-size",
          .type = Type::integer,
-         .help = "Rows of the table of words, V. Words of a larger vocabulary have the zero vector and are no targets.",
+         .help = "Rows of the table of words, V. Words beyond it have the zero vector and are not predicted.",
          .range = kBertWidth,
          .numerics = true,
          .bind = to<&BertTaskSettings::model, &nn::BertSettings::vocabulary>()},
         {.flag = "--hidden-size",
          .type = Type::integer,
-         .help = "Width H of the model: 64 for each of --num-attention-heads.",
+         .help = "Width H of the model: 64 times --num-attention-heads.",
          .range = kBertWidth,
          .numerics = true,
          .bind = to<&BertTaskSettings::model, &nn::BertSettings::hidden>()},
@@ -144,9 +144,8 @@ std::vector<Option> bert_layer_options() {
         {.flag = "--hidden-act",
          .type = Type::choice,
          .fallback = "gelu",
-         .help =
-             "Activation of --use-cls-layer. That of the encoder is always gelu: in its tanh form, or with gelu_erf in "
-             "its exact form, as in Google's and Hugging Face's checkpoints.",
+         .help = "Activation of --use-cls-layer. The encoder's activation is gelu_erf, as in Google's and Hugging "
+                 "Face's checkpoints, if this is gelu_erf, otherwise gelu, its approximation by tanh.",
          .choices = hidden_activation_names(),
          .numerics = true,
          .bind = Binding{set_hidden_activation}},
@@ -160,45 +159,44 @@ std::vector<Option> bert_layer_options() {
         {.flag = "--hidden-dropout-prob",
          .type = Type::number,
          .fallback = 0.0,
-         .help = "Share of the numbers that is dropped from the embeddings and behind both parts of each layer.",
+         .help = "Dropout rate of the embeddings and of the results of both parts of each layer.",
          .range = kDropped,
          .numerics = true,
          .bind = to<&BertTaskSettings::model, &nn::BertSettings::hidden_dropout>()},
         {.flag = "--attention-probs-dropout-prob",
          .type = Type::number,
          .fallback = 0.0,
-         .help = "Share of the attention's probabilities that is dropped.",
+         .help = "Dropout rate of attention probabilities.",
          .range = kDropped,
          .numerics = true,
          .bind = to<&BertTaskSettings::model, &nn::BertSettings::attention_dropout>()},
         {.flag = "--initializer-range",
          .type = Type::number,
          .fallback = 0.02,
-         .help = "Standard deviation of the normal distribution, cut at twice it, that first weights are drawn from.",
+         .help = "Standard deviation of the truncated normal initialiser.",
          .range = between(0, 1e6),
          .numerics = true,
          .bind = to<&BertTaskSettings::model, &nn::BertSettings::initializer_range>()},
         {.flag = "--use-qkv-bias",
          .fallback = false,
-         .help = "Biases of queries and values, with --use-qkv-split. Keys have none: the softmax would take it out "
-                 "again.",
+         .help = "Biases of queries and values, with --use-qkv-split. A bias of keys would not change the softmax.",
          .numerics = true,
          .bind = to<&BertTaskSettings::model, &nn::BertSettings::qkv_bias>()},
         {.flag = "--use-qkv-split",
          .fallback = false,
-         .help = "Keep the weights of queries, keys and values as three variables. The numbers are the same.",
+         .help = "Keep the weights of queries, keys and values as three variables. Results are the same.",
          .numerics = true,
          .bind = to<&BertTaskSettings::model, &nn::BertSettings::qkv_split>()},
         {.flag = "--use-attention-projection-bias",
          .type = Type::boolean_value,
          .fallback = true,
-         .help = "Bias of the projection behind the attention.",
+         .help = "Bias of the projection after the attention.",
          .numerics = true,
          .bind = to<&BertTaskSettings::model, &nn::BertSettings::projection_bias>()},
         {.flag = "--matmul-serialize-factor",
          .type = Type::integer,
          .fallback = std::int64_t{1},
-         .help = "Slices in which the table of words is read; divides --vocab-size.",
+         .help = "Number of slices in which the table of words is read; must divide --vocab-size.",
          .range = kBertWidth,
          .acts_on_backends = kIpu},
     };
@@ -218,7 +216,7 @@ Option bert_classifier_dropout_option() {
     return {.flag = "--glue-dropout-prob",
             .type = Type::number,
             .fallback = 0.1,
-            .help = "Share of the pooled output that is dropped in front of the classes.",
+            .help = "Dropout rate of the pooled output, before the layer of classes.",
             .range = kDropped,
             .acts_in = kT,
             .numerics = true};
@@ -226,8 +224,7 @@ Option bert_classifier_dropout_option() {
 
 std::vector<Option> bert_rate_options() {
     return {
-        // The rate itself. Programs for images mean the exponent of a power of 2 by this flag, so that it is no shared
-        // row.
+        // The rate itself; image classification has a flag of this name for the exponent of a power of 2.
         {.flag = "--base-learning-rate",
          .type = Type::number,
          .fallback = 2e-5,
@@ -239,8 +236,9 @@ std::vector<Option> bert_rate_options() {
             shared("--lr-schedule"),
             {.fallback = "polynomial_decay",
              .help =
-                 "How the learning rate falls after the warm-up: polynomial_decay and cosine_decay to 1e-7 at the end "
-                 "of the run; natural_exponential at each of --decay-steps; custom: --lr-schedule-by-step alone.",
+                 "Decay of the learning rate after the warm-up: polynomial_decay and cosine_decay fall to 1e-7 at the "
+                 "end of the run, natural_exponential drops after every --decay-steps; custom has no warm-up and takes "
+                 "its rates from --lr-schedule-by-step.",
              .choices = schedule_names(),
              .bind = Binding{set_schedule}}),
         {.flag = "--lr-power",
@@ -253,13 +251,13 @@ std::vector<Option> bert_rate_options() {
         {.flag = "--warmup",
          .type = Type::number,
          .fallback = 0.1,
-         .help = "Steps in which the learning rate rises from 0; below 1: a share of all steps.",
+         .help = "Steps in which the learning rate rises from 0; below 1: their share of the run.",
          .range = between(0, kMostIterations),
          .numerics = true,
          .bind = to<&BertTaskSettings::learning_rate, &optim::StepRateSettings::warmup>()},
         {.flag = "--lr-schedule-by-step",
          .type = Type::structure,
-         .help = "custom: the learning rates and the steps from which on they hold: {\"0\": 0.001, \"100\": 0.0001}.",
+         .help = "custom: first step and learning rate of each part of the run: {\"0\": 0.001, \"100\": 0.0001}.",
          .needs = {{"lr_schedule", {"custom"}}},
          .numerics = true},
         {.flag = "--decay-steps",
@@ -284,33 +282,32 @@ std::vector<Option> bert_rate_options() {
 
 std::vector<Option> bert_optimiser_options() {
     return {
-        refine(
-            shared("--optimiser"),
-            {.flag = "--optimizer",
-             .fallback = "momentum",
-             .help =
-                 "Optimiser. adamw (mpadamw is the same here) scales the gradients of all weights down to a norm of at "
-                 "most the number of replicas. lamb's trust ratio is 1 for every gamma, beta and bias.",
-             .choices = std::vector<std::string_view>{"sgd", "momentum", "adamw", "lamb", "mpadamw", "adam", "custom"},
-             .missing_choices = std::vector<std::string_view>{"adam", "custom"},
-             .bind = Binding{set_optimiser}}),
+        refine(shared("--optimiser"), {.flag = "--optimizer",
+                                       .fallback = "momentum",
+                                       .help = "Optimiser. adamw (also mpadamw) limits the global norm of gradients to "
+                                               "the number of replicas. lamb's "
+                                               "trust ratio is 1 for every gamma, beta and bias.",
+                                       .choices = std::vector<std::string_view>{"sgd", "momentum", "adamw", "lamb",
+                                                                                "mpadamw", "adam", "custom"},
+                                       .missing_choices = std::vector<std::string_view>{"adam", "custom"},
+                                       .bind = Binding{set_optimiser}}),
         refine(shared("--momentum"), {.fallback = 0.984375,
-                                      .help = "momentum: share of the last step that is done again.",
+                                      .help = "momentum: momentum coefficient.",
                                       .needs = std::vector<Need>{{"optimizer", {"momentum"}}}}),
         refine(shared("--beta1"), {.help = "adamw, lamb: decay of the mean of gradients.", .needs = adam_family()}),
         refine(shared("--beta2"),
                {.help = "adamw, lamb: decay of the mean of squared gradients.", .needs = adam_family()}),
         refine(shared("--adam-epsilon"), {.flag = "--epsilon",
                                           .fallback = 1e-4,
-                                          .help = "adamw, lamb: what is added to the root of the mean of squares.",
+                                          .help = "adamw, lamb: epsilon added to the root of the mean of squares.",
                                           .needs = adam_family()}),
         refine(
             shared("--weight-decay"),
             {.flag = "--weight-decay-rate",
              .fallback = 0.0,
              .help =
-                 "adamw, lamb: weight decay of all weights but biases and the betas of norms; with adamw, the gammas "
-                 "do not decay either.",
+                 "adamw, lamb: weight decay of all weights except biases and the betas of norms; adamw also excludes "
+                 "gammas.",
              .needs = adam_family()}),
     };
 }
@@ -319,17 +316,17 @@ std::vector<Option> bert_optimiser_details() {
     return {
         {.flag = "--use-debiasing",
          .fallback = false,
-         .help = "adamw, lamb: correct the means for having begun at 0.",
+         .help = "adamw, lamb: correct the bias of means that start at 0.",
          .needs = adam_family(),
          .numerics = true},
         {.flag = "--use-nvlamb",
          .fallback = false,
-         .help = "lamb: divide the gradients of all weights by their norm if that is above 1.",
+         .help = "lamb: divide gradients by their global norm if it is above 1.",
          .needs = lamb_only(),
          .numerics = true},
         {.flag = "--use-mpclip",
          .fallback = false,
-         .help = "lamb: scale the gradients of all weights down to a norm of at most the number of replicas first.",
+         .help = "lamb: first limit the global norm of gradients to the number of replicas.",
          .needs = lamb_only(),
          .numerics = true},
     };
@@ -337,19 +334,19 @@ std::vector<Option> bert_optimiser_details() {
 
 std::vector<Option> bert_numerics_options() {
     return {
-        refine(shared("--precision"),
-               {.fallback = "16",
-                .help =
-                    "16: computed in at least 16 bits (--compute-type), with weights and their updates in 32 bits (the "
-                    "same as 16.32). 32: everything in 32 bits. 16.16: weights in 16 bits, too, as on IPUs, with "
-                    "--stochastic-rounding.",
-                .choices = std::vector<std::string_view>{"16", "32", "16.16", "16.32", "32.32"},
-                .bind = Binding{set_precision}}),
+        refine(
+            shared("--precision"),
+            {.fallback = "16",
+             .help = "16 (the same as 16.32): computation in 16 bits (see --compute-type), weights and updates in 32 "
+                     "bits. 32 (32.32): everything in 32 bits. 16.16: 16-bit weights, too, as on IPUs, with "
+                     "--stochastic-rounding.",
+             .choices = std::vector<std::string_view>{"16", "32", "16.16", "16.32", "32.32"},
+             .bind = Binding{set_precision}}),
         refine(
             shared("--compute-type"),
             {.help =
-                 "What --precision 16 computes in: auto is what this processor is fastest in (bf16 with AMX and on AMD "
-                 "processors with AVX512-BF16, else f32).",
+                 "Type of computation of --precision 16. auto: the fastest on this processor (bf16 with AMX and on AMD "
+                 "processors with AVX512-BF16, otherwise f32).",
              .needs = std::vector<Need>{{"precision", {"16", "16.16", "16.32"}}}}),
         refine(shared("--stochastic-rounding"), {.type = Type::boolean_value,
                                                  .fallback = true,

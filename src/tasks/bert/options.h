@@ -8,23 +8,23 @@
 
 namespace cnntrain::tasks {
 
-using namespace config;  // rows read as they do there
+using namespace config;  // so that rows read as in config
 
-inline constexpr Range kBertWidth = between(1, 1 << 20);  // of a layer, rows of a table
+inline constexpr Range kBertWidth = between(1, 1 << 20);  // width of a layer, rows of a table
 
 /// Title of the group with the options of the network.
 inline constexpr std::string_view kModelGroup = "BERT";
 
 std::vector<Option> bert_size_options();
-/// Of the embeddings and the encoder.
+/// Embeddings and encoder.
 std::vector<Option> bert_layer_options();
-/// The task binds these two.
+/// The task binds these two rows to its settings.
 Option bert_length_option();
 Option bert_classifier_dropout_option();
-/// With these two go set_bert_optimiser() and bert_rate_rules() of resolve.h.
+/// resolve.h has their rules, bert_rate_rules(), and set_bert_optimiser().
 std::vector<Option> bert_rate_options();
 std::vector<Option> bert_optimiser_options();
-/// The lesser switches of adamw and lamb.
+/// Further switches of adamw and lamb.
 std::vector<Option> bert_optimiser_details();
 std::vector<Option> bert_numerics_options();
 

@@ -1,4 +1,4 @@
-// Options that stand beside a checkpoint, in the files of the run or of the program that wrote it.
+// Reads options from files beside a checkpoint, written by a run or by another program.
 #pragma once
 
 #include <string>
@@ -9,16 +9,16 @@
 
 namespace cnntrain::tasks {
 
-/// The file of this name beside a checkpoint, or in the folder itself when `checkpoint` is one; "" when there is none.
+/// Path of a file beside a checkpoint, or in the folder if `checkpoint` is one; "" if there is none.
 std::string file_beside(const FileSystem& files, const std::string& checkpoint, const char* name);
 
-/// What an arguments.json says about these options; empty for the path "".
+/// The values of these options in an arguments.json; empty for the path "".
 Layer recorded_options(const FileSystem& files, const std::string& path, const OptionSet& options);
 
-/// Takes the values of options that are `wanted` and that the user does not give.
+/// Takes the values of `wanted` options that the user has not given.
 void take(Resolution& run, const Layer& layer, Source source, bool (*wanted)(const Option&));
 
-/// An option of the network.
+/// True for options of the network.
 bool is_of_model(const Option& option);
 
 }  // namespace cnntrain::tasks

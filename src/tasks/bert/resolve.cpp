@@ -32,7 +32,7 @@ Violation powers(const OptionValues& values) {
     return "--lr-power takes one number, or one for the warm-up and one for the decay, got " + std::to_string(count);
 }
 
-/// Steps from which values hold must cover the run from its first step on.
+/// Values by step must begin with the first step of the run.
 Violation values_by_step(const OptionValues& values) {
     const bool custom = values.text("lr_schedule") == "custom";
     if (custom && !values.is_set("lr_schedule_by_step")) return "--lr-schedule custom needs --lr-schedule-by-step";
@@ -41,7 +41,7 @@ Violation values_by_step(const OptionValues& values) {
         const std::string flag(values.at(key).option->flag);
         const auto numbers = numbers_by_step(values.text(key), flag);
         if (numbers.begin()->first > 0) {
-            return flag + " says nothing about steps before " + std::to_string(numbers.begin()->first) +
+            return flag + " has no value for steps before " + std::to_string(numbers.begin()->first) +
                    "; begin with step 0";
         }
         const bool scales = std::string_view(key) == "loss_scaling_by_step";
@@ -71,7 +71,7 @@ void set_bert_optimiser(optim::OptimiserSettings& optimiser, const OptionValues&
     optimiser.gradient_norm =
         gradient_norm(adamw || (lamb && values.flag("use_mpclip")), lamb && values.flag("use_nvlamb"));
     optimiser.gradient_norm_limit = static_cast<double>(bert_replicas(values));
-    // Only adamw and lamb decay: the rows of the others have no such term.
+    // --weight-decay-rate acts on adamw and lamb only.
     if (!adamw && !lamb) optimiser.weight_decay = 0;
     if (values.is_set("loss_scaling_by_step"))
         optimiser.loss_scaling_by_step = numbers_by_step(values.text("loss_scaling_by_step"), "--loss-scaling-by-step");

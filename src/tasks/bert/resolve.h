@@ -1,4 +1,4 @@
-// What tasks with a BERT model do with the values of its options.
+// Rules and settings of the options of tasks with a BERT model.
 #pragma once
 
 #include <cstdint>
@@ -11,17 +11,17 @@ namespace cnntrain::tasks {
 
 /// Rules of bert_size_options().
 const std::vector<Rule>& bert_model_rules();
-/// Rules of bert_rate_options(), where something is trained.
+/// Rules of bert_rate_options(), for training.
 const std::vector<Rule>& bert_rate_rules();
 
-/// Members that several options decide.
+/// Set members that depend on several options.
 void set_bert_rate(optim::StepRateSettings& rate, const OptionValues& values);
 void set_bert_optimiser(optim::OptimiserSettings& optimiser, const OptionValues& values);
 
-/// Words that texts may have: the published vocabulary has more than a table of 30400 rows, which leaves out the last.
+/// Number of words in data files. A table of 30400 rows leaves out the last words of the published vocabulary.
 std::int64_t bert_words_in_files(std::int64_t table_rows);
 
-/// Of all processes.
+/// Replicas of all processes.
 std::int64_t bert_replicas(const OptionValues& values);
 
 }  // namespace cnntrain::tasks

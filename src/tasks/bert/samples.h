@@ -10,8 +10,8 @@
 
 namespace cnntrain::tasks {
 
-/// Every sequence gets the positions of its tokens if it has none. The training split comes shuffled and without an
-/// end, the validation split in order and once per stream. `seed`: of the order.
+/// Adds the positions of tokens if the data set has none. The training split is shuffled and endless; the validation
+/// split is read in order, once per stream. `seed`: of the order.
 std::unique_ptr<train::Samples> bert_samples(std::shared_ptr<const data::Dataset> dataset, data::Split split,
                                              std::uint64_t seed);
 

@@ -1,4 +1,4 @@
-// What tasks with a BERT model let the user say beyond what every task has.
+// Settings of tasks with a BERT model, in addition to those of every task.
 #pragma once
 
 #include "cnntrain/config/settings.h"
@@ -7,7 +7,7 @@
 
 namespace cnntrain::tasks {
 
-/// Base of such a task's settings.
+/// Base of a task's settings.
 struct BertTaskSettings : config::OwnSettings {
     nn::BertSettings model;
     optim::StepRateSettings learning_rate;

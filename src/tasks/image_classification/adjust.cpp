@@ -6,6 +6,7 @@
 #include <cctype>
 #include <cmath>
 
+#include "cnntrain/base/error.h"
 #include "cnntrain/base/io.h"
 #include "cnntrain/base/listed.h"
 #include "cnntrain/nn/family_info.h"
@@ -174,8 +175,8 @@ void adjust_image_options(Resolution& run) {
     adjust_data(run);
     const auto dataset = dataset_of(values);
     const bool validates_imagenet = run.command != Command::train && dataset &&
-                                    data::dataset_info(*dataset).in_records && !values.flag("generated_data") &&
-                                    !values.flag("synthetic_data");
+                                    data::dataset_info(*dataset).format == data::ImageFormat::records &&
+                                    !values.flag("generated_data") && !values.flag("synthetic_data");
     if (values.has("standard_imagenet") && validates_imagenet && !values.flag("standard_imagenet")) {
         values.set("standard_imagenet", true, Source::adjusted);
     }
@@ -191,9 +192,15 @@ void adjust_image_options(Resolution& run) {
 namespace {
 
 Images images_of(const data::DatasetInfo& info, bool made) {
-    if (!info.normalised_by_channel) return made ? Images::cifar_made : Images::cifar_files;
-    if (made) return Images::imagenet_made;
-    return info.in_records ? Images::imagenet_files : Images::class_folders;
+    switch (info.format) {
+        case data::ImageFormat::records:
+            return made ? Images::imagenet_made : Images::imagenet_files;
+        case data::ImageFormat::class_folders:
+            return made ? Images::imagenet_made : Images::class_folders;
+        case data::ImageFormat::raw_pixels:
+            return made ? Images::cifar_made : Images::cifar_files;
+    }
+    throw Error(ErrorKind::internal, "a format of images without a source");
 }
 
 }  // namespace

@@ -19,7 +19,7 @@ std::vector<Option> main_options() {
          .numerics = true,
          .bind = to<&ImageSettings::model, &nn::ModelSettings::family>()},
     };
-    return joined({rows, shared_main_options()});
+    return concatenated({rows, shared_main_options()});
 }
 
 /// --base-learning-rate is an old name of N here. In BERT's programs it means the learning rate itself and is a

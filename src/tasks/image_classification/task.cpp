@@ -6,6 +6,7 @@
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/format.h"
+#include "cnntrain/base/listed.h"
 #include "cnntrain/base/log.h"
 #include "cnntrain/base/size_text.h"
 #include "cnntrain/data/image_fields.h"
@@ -159,7 +160,8 @@ std::int64_t ImageClassification::used_samples(data::Split split) const {
 const ImageClassification::Count& ImageClassification::used(data::Split split) const {
     const auto found = used_.find(split);
     if (found != used_.end()) return found->second;
-    const bool share = has_real_data() && split == data::Split::train && info_of(settings()).in_records;
+    const bool in_records = info_of(settings()).format == data::ImageFormat::records;
+    const bool share = has_real_data() && split == data::Split::train && in_records;
     const std::int64_t published = published_samples(split);
     const std::int64_t percent = share ? own().data.percentage_to_use : 100;
     Count count{data::used_share(published, percent), Known::published};
@@ -310,8 +312,13 @@ ImageClassification::Subjects ImageClassification::subjects(const std::function<
     if (holds_dataset()) return {open(data::Split::validation)->stream(loader), {}};
     const data::DataSettings& data = own().data;
     if (!info_of(settings()).any_image_size) {
+        std::vector<std::string> of_photos;
+        for (const data::DatasetInfo& info : data::kDatasets) {
+            if (info.any_image_size) of_photos.emplace_back(info.name);
+        }
         throw Error(ErrorKind::usage, data.data_dir + ": no " + std::string(config::name(data.dataset)) +
-                                          " files there; photos need --dataset imagenet");
+                                          " files there; photos need a network for --dataset " +
+                                          listed(of_photos, "or"));
     }
     auto folder = image_folder();
     if (!folder->left_out().empty()) {

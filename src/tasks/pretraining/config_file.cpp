@@ -19,7 +19,7 @@ namespace fs = std::filesystem;
 constexpr std::string_view kSuffix = ".json";
 constexpr std::string_view kFolder = "bert";
 
-/// Names of older documents, which do not say the phase.
+/// Names from older documents, without the phase.
 constexpr std::pair<std::string_view, std::string_view> kOldNames[] = {
     {"pretrain_base_128", "pretrain_base_128_phase1"},
     {"pretrain_base_384", "pretrain_base_384_phase2"},
@@ -31,8 +31,8 @@ bool is_file(const fs::path& path) {
     return exists(posix_files(), path) && !is_directory(posix_files(), path);
 }
 
-/// What stands behind ".json" when a comma or a quotation mark follows: a published line has
-/// `.json","$DATASETS_DIR/...`, which a shell makes one word of.
+/// The end of ".json" if a comma or a quotation mark follows: a published line has `.json","$DATASETS_DIR/...`, which
+/// becomes one word in a shell.
 std::size_t end_of_name(const std::string& word) {
     const std::size_t suffix = word.find(kSuffix);
     if (suffix == std::string::npos) return word.size();
@@ -108,8 +108,8 @@ config::NamedConfig read_pretraining_config(const std::string& config, const con
         throw Error(ErrorKind::usage, error.what()).within(file->string());
     }
     if (end < config.size()) {
-        result.notices.push_back("--config: '" + config.substr(end) + "' behind " + word +
-                                 " is no part of its name and is left out; --train-file names the data");
+        result.notices.push_back("--config: '" + config.substr(end) + "' after " + word +
+                                 " is not part of the name and is ignored; --train-file names the data");
     }
     return result;
 }

@@ -8,10 +8,10 @@
 
 namespace cnntrain::tasks {
 
-/// `config` as it is typed: a path, or a name with or without folder and ".json", looked for in the folders and in
-/// their sub-folder bert. Older documents' names and a path that has grown into another by a slip of quotation marks
-/// are understood. Error(usage) with the nearest name when there is none; Error(unsupported) for those of other
-/// networks and tasks.
+/// `config` as typed: a path, or a name with or without folder and ".json", which is searched for in the folders and in
+/// their sub-folder bert. Names from older documents are accepted, and paths with trailing text after misplaced
+/// quotation marks. Error(usage) with the nearest name if there is no such file; Error(unsupported) for configurations
+/// of other networks and tasks.
 config::NamedConfig read_pretraining_config(const std::string& config, const config::Environment& environment);
 
 /// The names in the folders, sorted, without ".json".

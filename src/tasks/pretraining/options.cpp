@@ -1,4 +1,4 @@
-// All options of pretraining: those that it takes of the shared ones, and its own.
+// All options of pretraining: shared rows and its own.
 #include "tasks/pretraining/options.h"
 
 namespace cnntrain::tasks {

@@ -8,7 +8,7 @@
 
 namespace cnntrain::tasks {
 
-// The groups that are its own, one file or part of it each.
+// The groups of its own options; one file or part of a file each.
 std::vector<Option> pretraining_main_options();
 std::vector<Option> pretraining_model_options();
 std::vector<Option> pretraining_data_options();
@@ -16,7 +16,7 @@ std::vector<Option> pretraining_training_options();
 std::vector<Option> pretraining_ipu_options();
 std::vector<Option> pretraining_logging_options();
 
-/// All, in the order of help.
+/// All options, in the order of the help text.
 const OptionSet& pretraining_options();
 
 }  // namespace cnntrain::tasks

@@ -1,4 +1,4 @@
-// Options of pretraining: what is run, its folder and checkpoints, its logs.
+// Options of pretraining: task, run folder, checkpoints, logs.
 #include "tasks/pretraining/options.h"
 
 namespace cnntrain::tasks {
@@ -10,39 +10,38 @@ std::vector<Option> run_folder_options() {
         {.flag = "--save-path",
          .type = Type::text,
          .fallback = "checkpoints",
-         .help = "Folder in which run folders are made.",
+         .help = "Folder in which run folders are created.",
          .bind = to<&Settings::logging, &train::LoggingSettings::log_dir>()},
         refine(shared("--init-path"),
                {.flag = "--init-checkpoint",
-                .help = "Checkpoint to begin with, weights and optimiser's state; the step stays 0.",
+                .help = "Checkpoint to start from, with weights and optimiser state; steps count from 0.",
                 .expands = true}),
-        refine(
-            shared("--restore-path"),
-            {.flag = "--restore-dir",
-             .help = "Folder of the run to resume at its latest checkpoint; --init-checkpoint then says how it began.",
-             .expands = true}),
+        refine(shared("--restore-path"), {.flag = "--restore-dir",
+                                          .help = "Folder of the run to resume from its latest checkpoint; "
+                                                  "--init-checkpoint is then the checkpoint with which "
+                                                  "it began.",
+                                          .expands = true}),
         {.flag = "--evaluate",
          .fallback = false,
-         .help = "Train nothing: losses and accuracies of a checkpoint (--init-checkpoint) or of all of a run "
-                 "(--restore-dir) on the sequences of --valid-file. The options of the model, of its sequences and "
-                 "--micro-batch-size are those of the run, from the arguments.json beside the checkpoint, unless they "
-                 "are given; those of batches, steps, optimiser and learning rate are not needed.",
+         .help = "Evaluate one checkpoint (--init-checkpoint) or all checkpoints of a run (--restore-dir) on "
+                 "--valid-file. Options of the model and its sequences and --micro-batch-size come from the run's "
+                 "arguments.json unless they are given; options of training are not needed.",
          .bind = to<&PretrainingSettings::evaluates>()},
         {.flag = "--steps-per-ckpts",
          .type = Type::integer,
          .fallback = std::int64_t{256},
-         .help = "Steps between checkpoints; 0: the first and the last only.",
+         .help = "Steps between checkpoints; 0: only the first and the last.",
          .unit = "steps",
          .range = between(0, kMostIterations),
          .bind = to<&PretrainingSettings::steps_per_checkpoint>()},
         refine(shared("--keep-ckpts"), {.flag = "--max-to-keep", .fallback = std::int64_t{5}}),
         {.flag = "--save-optimiser-to-checkpoint",
          .fallback = true,
-         .help = "Checkpoints hold the optimiser's state.",
-         .idle = "a run could not be resumed without it; convert leaves it out"},
+         .help = "Save the optimiser's state in checkpoints.",
+         .idle = "a run cannot be resumed without it; cnntrain convert leaves it out"},
         {.flag = "--restore-optimiser-from-checkpoint",
          .fallback = true,
-         .help = "Checkpoints are read with the optimiser's state.",
+         .help = "Read the optimiser's state from checkpoints.",
          .idle = "the original programs never read it"},
     };
 }
@@ -52,6 +51,7 @@ std::vector<Option> run_folder_options() {
 std::vector<Option> pretraining_main_options() {
     std::vector<Option> all = {
         refine(shared("--task"), {.fallback = "pretraining",
+                                  .help = "Task to run.",
                                   .choices = std::vector<std::string_view>{"pretraining", "SQuAD", "GLUE"},
                                   .numerics = true,
                                   .missing_choices = std::vector<std::string_view>{"SQuAD", "GLUE"}}),
@@ -66,24 +66,24 @@ std::vector<Option> pretraining_logging_options() {
         {.flag = "--steps-per-logs",
          .type = Type::integer,
          .fallback = std::int64_t{1},
-         .help = "Steps between log lines; 0: the first only.",
+         .help = "Steps between log lines; 0: only the first line.",
          .unit = "steps",
          .range = between(0, kMostIterations),
          .bind = to<&PretrainingSettings::steps_per_log>()},
         {.flag = "--steps-per-tensorboard",
          .type = Type::integer,
          .fallback = std::int64_t{0},
-         .help =
-             "Steps between histograms of all variables in the event file, each with its norm as L2/<name>; from the "
-             "second on, a checkpoint is written, too. 0 or less: none.",
+         .help = "Steps between histograms of all variables in the event file, with norms as L2/<name>. From the "
+                 "second on, "
+                 "a checkpoint is written, too. 0 or less: none.",
          .unit = "steps",
          .range = between(-1, kMostIterations),
          .bind = to<&PretrainingSettings::steps_per_histogram>()},
         {.flag = "--wandb-name",
          .type = Type::text,
-         .help = "Name of the run at Weights & Biases; without it, that of its folder.",
+         .help = "Name of the run at Weights & Biases.",
          .needs = {{"wandb"}},
-         .idle = "the run has the name of its folder"},
+         .idle = "the name is that of the run's folder"},
         refine(shared("--wandb-project"), {.fallback = "tf-bert"}),
         refine(shared("--log-all-instances"), {.flag = "--log-all-workers", .type = Type::boolean, .fallback = false}),
         refine(
@@ -93,7 +93,7 @@ std::vector<Option> pretraining_logging_options() {
          .type = Type::text,
          .help = "Name of the run.",
          .idle = "the run's folder is named by task, optimiser and time"},
-        refine(shared("--name-suffix"), {.help = "End of the run's name.",
+        refine(shared("--name-suffix"), {.help = "Suffix of the run's name.",
                                          .idle = "the run's folder is named by task, optimiser and time",
                                          .bind = Binding()}),
     };

@@ -1,4 +1,4 @@
-// Options of pretraining: its batches, optimiser and learning rate, stages, the machine.
+// Options of pretraining: batches, optimiser, learning rate, pipeline stages, IPUs.
 #include "tasks/pretraining/options.h"
 
 namespace cnntrain::tasks {
@@ -18,36 +18,35 @@ std::vector<Option> length_options() {
              .aliases = std::vector<Alias>()}),
         {.flag = "--global-batch-size",
          .type = Type::integer,
-         .help = "Sequences per weight update, instead of --gradient-accumulation-count; rounded up as "
-                 "--pipeline-stages need it.",
+         .help = "Sequences per weight update, instead of --gradient-accumulation-count; rounded up to a multiple that "
+                 "--pipeline-stages allow.",
          .unit = "sequences",
          .range = between(1, kMostIterations)},
         refine(shared("--replicas"),
-               {.help =
-                    "Data-parallel replicas in this process. They share one set of weights and one update: the numbers "
-                    "are those of as many times the --gradient-accumulation-count."}),
+               {.help = "Data-parallel replicas in this process, with one set of weights and one update. Results are "
+                        "those of --gradient-accumulation-count times the replicas."}),
         refine(
             shared("--iterations"),
             {.flag = "--num-train-steps",
              .help =
-                 "Length of the run in weight updates; rounded down to a multiple of --device-iterations. --evaluate "
-                 "needs none.",
+                 "Length of the run in weight updates, rounded down to a multiple of --device-iterations. Not needed "
+                 "with --evaluate.",
              .unit = "steps",
              .aliases = std::vector<Alias>()}),
-        refine(shared("--device-iterations"),
-               {.fallback = std::int64_t{1},
-                .help = "Weight updates with one learning rate, between which nothing is logged or saved.",
-                .unit = "steps"}),
-        refine(shared("--epochs"), {.help = "Length of a fine-tuning in epochs.",
+        refine(shared("--device-iterations"), {.fallback = std::int64_t{1},
+                                               .help = "Weight updates per host step: they share a learning rate, and "
+                                                       "nothing is logged or saved between them.",
+                                               .unit = "steps"}),
+        refine(shared("--epochs"), {.help = "Length of fine-tuning in epochs.",
                                     .unit = "",
                                     .aliases = std::vector<Alias>(),
-                                    .idle = "--num-train-steps is the length of a pretraining",
+                                    .idle = "--num-train-steps sets the length of pretraining",
                                     .numerics = false,
                                     .bind = Binding()}),
         {.flag = "--reduction-type",
          .type = Type::choice,
          .fallback = "mean",
-         .help = "Whether the gradients of micro-batches and replicas are averaged or added.",
+         .help = "Average (mean) or add (sum) the gradients of micro-batches and replicas.",
          .choices = {"mean", "sum"},
          .numerics = true,
          .bind = {[](Settings& settings, const Value& value) {
@@ -58,26 +57,23 @@ std::vector<Option> length_options() {
 
 std::vector<Option> optimiser_detail_options() {
     return {
-        refine(
-            shared("--loss-scaling"),
-            {.fallback = 1.0,
-             .help =
-                 "Factor on the loss that keeps small gradients of IEEE's 16 bits. Those of bf16 and f32 need none: a "
-                 "power "
-                 "of two changes no weight."}),
+        refine(shared("--loss-scaling"), {.fallback = 1.0,
+                                          .help = "Factor of the loss that keeps small gradients within the range of "
+                                                  "IEEE half. bf16 and f32 do not need "
+                                                  "it; a power of two changes no weight."}),
         {.flag = "--loss-scaling-by-step",
          .type = Type::structure,
-         .help = "Factors on the loss and the steps from which on they hold, in place of --loss-scaling: {\"0\": 512, "
-                 "\"1000\": 1024}. Updates divide gradients by the factor again.",
+         .help = "First step and loss scaling of each part of the run, instead of --loss-scaling: {\"0\": 512, "
+                 "\"1000\": 1024}. Updates divide gradients by the factor.",
          .numerics = true},
         {.flag = "--increase-optimiser-precision",
          .fallback = false,
-         .help = "lamb: the last product of the update in 32 bits.",
+         .help = "lamb: compute the last product of the update in 32 bits.",
          .idle = "updates are always computed in 32 bits"},
         {.flag = "--use-lr-fp32",
          .fallback = false,
-         .help = "lamb: the learning rate in 32 bits.",
-         .idle = "it always is"},
+         .help = "lamb: keep the learning rate in 32 bits.",
+         .idle = "the learning rate always has 32 bits"},
         {.flag = "--weight-norm-clip",
          .type = Type::number,
          .fallback = 0.0,
@@ -93,34 +89,32 @@ std::vector<Option> stage_options() {
     return {
         {.flag = "--pipeline-stages",
          .type = Type::structure,
-         .help = "What each stage of the pipeline computes: [[\"emb\", \"pos\"], [\"hid\", \"hid\"], [\"mlm\", "
-                 "\"nsp\"]]. "
-                 "Without it, there is one stage. All stages are in this process, and the numbers are the same; see "
-                 "--lanes."},
+         .help = "Functions of each pipeline stage: [[\"emb\", \"pos\"], [\"hid\", \"hid\"], [\"mlm\", \"nsp\"]] "
+                 "(default: one stage). All stages run in this process, in parallel with --lanes. Results are the "
+                 "same."},
         {.flag = "--device-mapping",
          .type = Type::integers,
-         .help = "Device of each stage; stages that share the table of words have the same one.",
+         .help = "Device of each stage. Stages that share the table of words have the same device.",
          .range = between(0, kMostReplicas),
          .needs = {{"pipeline_stages"}},
          .bind = to<&Settings::training, &train::TrainingSettings::device_mapping>()},
-        refine(shared("--pipeline-schedule"),
-               {.fallback = "Interleaved",
-                .help =
-                    "Order of forward and backward passes in the pipeline. Grouped: each stage does one of both at a "
-                    "time. Interleaved: a stage does them in turn, with less memory. Sequential: one micro-batch after "
-                    "the other. The numbers are the same.",
-                .needs = std::vector<Need>{{"pipeline_stages"}}}),
+        refine(
+            shared("--pipeline-schedule"),
+            {.fallback = "Interleaved",
+             .help = "Order of forward and backward passes in the pipeline. Grouped: each stage does one of each at a "
+                     "time. Interleaved: each stage alternates between them, with less memory. Sequential: one "
+                     "micro-batch after the other. Results are the same.",
+             .needs = std::vector<Need>{{"pipeline_stages"}}}),
         refine(
             shared("--lanes"),
             {.fallback = std::int64_t{1},
              .help =
-                 "Groups of cores that work side by side, each on its own stage or micro-batch, with an equal share of "
-                 "--threads; 0: one for each stage of a pipeline that is not Sequential, as far as there are threads. "
-                 "Stages of BERT are unequal: with 1, all cores work on each in turn, which is faster. Last bits "
-                 "follow "
-                 "the threads per lane, unless --thread-independent is given."}),
+                 "Groups of cores that work in parallel, each on its own stage or micro-batch, with an equal share of "
+                 "--threads; 0: one per stage of a pipeline that is not Sequential, at most one per thread. Stages of "
+                 "BERT take unequal times, so that 1, with all cores on one stage at a time, is faster. The last bits "
+                 "of results depend on the threads per lane, unless --thread-independent is given."}),
         refine(shared("--enable-recomputation"),
-               {.help = "Keep the results of whole layers only and compute the others again in the backward pass: less "
+               {.help = "Keep the results of whole layers only and recompute all others in the backward pass: less "
                         "memory for activations, about a third more time, the same results.",
                 .aliases = std::vector<Alias>{{"--enable_recomputation"}}}),
         refine(shared("--rts"), {.flag = "--replicated-tensor-sharding"}),
@@ -139,11 +133,11 @@ std::vector<Option> memory_options() {
          .acts_on_backends = kIpu},
         refine(shared("--available-memory-proportion"),
                {.fallback = std::vector<double>{0.23},
-                .help = "Share of memory for products of matrices: one value, or one per device."}),
+                .help = "Share of memory for matrix products: one value, or one per device."}),
         {.flag = "--partials-type",
          .type = Type::choice,
          .fallback = "half",
-         .help = "What products of matrices are accumulated in.",
+         .help = "Type in which matrix products are accumulated.",
          .choices = {"half", "float"},
          .acts_on_backends = kIpu},
         {.flag = "--max-reduce-scatter-buffer-size",
@@ -162,7 +156,7 @@ std::vector<Option> memory_options() {
         {.flag = "--recomputation-mode",
          .type = Type::choice,
          .fallback = "RecomputeAndBackpropagateInterleaved",
-         .help = "How recomputation and the backward pass take turns.",
+         .help = "Order of recomputation and backward pass.",
          .choices = {"Auto", "RecomputeThenBackpropagate", "RecomputeAndBackpropagateInterleaved"},
          .acts_on_backends = kIpu},
     };
@@ -182,7 +176,7 @@ std::vector<Option> switch_options() {
          .acts_on_backends = kIpu},
         {.flag = "--sync-replicas-independently",
          .fallback = false,
-         .help = "Replicas wait for each other as late as they can.",
+         .help = "Synchronise replicas as late as possible.",
          .acts_on_backends = kIpu},
         {.flag = "--execution-profile",
          .fallback = false,
@@ -209,12 +203,12 @@ std::vector<Option> switch_options() {
 }  // namespace
 
 std::vector<Option> pretraining_training_options() {
-    return joined({length_options(), bert_rate_options(), bert_optimiser_options(), bert_optimiser_details(),
-                   optimiser_detail_options(), stage_options(), bert_numerics_options()});
+    return concatenated({length_options(), bert_rate_options(), bert_optimiser_options(), bert_optimiser_details(),
+                         optimiser_detail_options(), stage_options(), bert_numerics_options()});
 }
 
 std::vector<Option> pretraining_ipu_options() {
-    return joined({memory_options(), switch_options()});
+    return concatenated({memory_options(), switch_options()});
 }
 
 }  // namespace cnntrain::tasks

@@ -1,5 +1,5 @@
-// From the values of pretraining's options to its settings: batch arithmetic, rules between options, members that
-// several decide.
+// From the values of pretraining's options to its settings: batch arithmetic, rules between options, and members that
+// depend on several options.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -26,7 +26,7 @@ constexpr const char* kStages = "pipeline_stages";
 
 using Stages = std::vector<std::vector<std::string>>;
 
-/// Empty: one stage with everything.
+/// The tokens of each stage; empty: a single stage.
 Stages stages_of(const OptionValues& values) {
     if (!values.is_set(kStages)) return {};
     return word_lists(values.text(kStages), "--pipeline-stages");
@@ -40,7 +40,7 @@ std::int64_t block(const OptionValues& values) {
     return micro_batch_unit(stage_count(values));
 }
 
-/// An empty text is how a line takes back what a configuration gives.
+/// An empty value removes a configuration's value.
 void drop_empty_texts(Resolution& run) {
     for (const char* key : {"init_checkpoint", "restore_dir", "train_file", "valid_file", "logs_path"}) {
         if (run.values.is_set(key) && run.values.text(key).empty()) run.values.reset(key);
@@ -58,8 +58,8 @@ bool is_made_up_data(const Option& option) {
     return key(option) == "generated_data" || key(option) == "synthetic_data";
 }
 
-/// The network and the sequences of the run whose checkpoints are evaluated. Made-up sequences give way to held-out
-/// ones.
+/// Takes the options of the network and the sequences from the run whose checkpoints are evaluated. Held-out files
+/// replace generated sequences.
 void take_recorded_run(Resolution& run, const FileSystem& files) {
     const std::string run_folder = run.values.text("restore_dir");
     const std::string checkpoint = run_folder.empty() ? run.values.text("init_checkpoint") : run_folder;
@@ -69,12 +69,12 @@ void take_recorded_run(Resolution& run, const FileSystem& files) {
     if (!run.values.is_set("valid_file")) take(run, recorded, Source::arguments, is_made_up_data);
 }
 
-/// The micro-batches of --global-batch-size: with a pipeline the next multiple of what it takes above, as the original
-/// programs have it, even where the size itself would fit.
+/// Converts --global-batch-size to micro-batches, rounded up to a legal multiple. With a pipeline, as in the original
+/// programs, the number is rounded up even if it is legal.
 void settle_global_batch(Resolution& run) {
     OptionValues& values = run.values;
     if (!values.is_set(kGlobalBatch) || !values.is_set("micro_batch_size")) return;
-    // A line that says one of the two takes back the other, which a configuration says.
+    // An option on the line overrides its alternative in a configuration.
     if (values.is_set(kAccumulation) && values.at(kAccumulation).source > values.at(kGlobalBatch).source) {
         values.reset(kGlobalBatch);
         return;
@@ -88,8 +88,8 @@ void settle_global_batch(Resolution& run) {
                              values.at(kAccumulation).source == values.at(kGlobalBatch).source &&
                              values.integer(kAccumulation) != count;
     if (same_source) {
-        run.violations.push_back("--global-batch-size " + std::to_string(values.integer(kGlobalBatch)) + " is one of " +
-                                 std::to_string(count) + " micro-batches, and --gradient-accumulation-count says " +
+        run.violations.push_back("--global-batch-size " + std::to_string(values.integer(kGlobalBatch)) + " has " +
+                                 std::to_string(count) + " micro-batches, but --gradient-accumulation-count is " +
                                  std::to_string(values.integer(kAccumulation)) + "; give one of them");
         return;
     }
@@ -121,7 +121,7 @@ Violation accumulation_fits_stages(const OptionValues& values) {
     if (count % unit == 0) return {};
     const std::int64_t below = count / unit * unit;
     return "--gradient-accumulation-count " + std::to_string(count) + " is not a multiple of " + std::to_string(unit) +
-           ", twice the number of --pipeline-stages; the nearest that are: " +
+           ", twice the number of --pipeline-stages; the nearest multiples: " +
            (below > 0 ? std::to_string(below) + " and " : "") + std::to_string(below + unit);
 }
 
@@ -140,15 +140,17 @@ Violation evaluation_complete(const OptionValues& values) {
     return "--evaluate needs --valid-file, the held-out sequences";
 }
 
-/// A training that goes on has begun already, so that there --restore-dir wins.
+/// Evaluation only: in training, --restore-dir has precedence over --init-checkpoint, with which the run began.
 Violation one_source_to_evaluate(const OptionValues& values) {
     if (!values.flag("evaluate") || !values.is_set("init_checkpoint") || !values.is_set("restore_dir")) return {};
     return "--evaluate: --init-checkpoint and --restore-dir are both given; choose one";
 }
 
-/// Other backends read the table whole.
+/// Backends without the option read the table as a whole.
 Violation serialized_vocabulary(const OptionValues& values) {
-    if (values.text("backend") != config::name(backend::BackendKind::ipu)) return {};
+    const auto backend = named<backend::BackendKind>(values.text("backend"));
+    const Option& factor = *values.at("matmul_serialize_factor").option;
+    if (!backend || (factor.acts_on_backends & bit(*backend)) == 0) return {};
     const std::int64_t words = values.integer("vocab_size");
     const std::int64_t slices = values.integer("matmul_serialize_factor");
     if (words % slices == 0) return {};
@@ -159,8 +161,8 @@ Violation lengths_fit(const OptionValues& values) {
     const std::int64_t length = values.integer("seq_length");
     const std::int64_t predictions = values.integer("max_predictions_per_seq");
     if (predictions > length) {
-        return "--max-predictions-per-seq " + std::to_string(predictions) + " is more than --seq-length " +
-               std::to_string(length) + " has tokens";
+        return "--max-predictions-per-seq " + std::to_string(predictions) + " is larger than --seq-length " +
+               std::to_string(length);
     }
     const std::int64_t positions = values.integer("max_position_embeddings");
     if (length <= positions) return {};
@@ -184,12 +186,12 @@ Violation stage_order(const Stages& stages) {
         for (const std::string& token : stage) {
             const auto* const found = std::ranges::find(kOrder, token);
             if (found == std::end(kOrder)) {
-                return "--pipeline-stages: unknown word '" + token + "'; the words are emb, pos, hid, mlm and nsp";
+                return "--pipeline-stages: unknown function '" + token + "'; functions: emb, pos, hid, mlm and nsp";
             }
             const auto place = static_cast<std::size_t>(found - std::begin(kOrder));
             if (place < reached) {
-                return "--pipeline-stages: '" + token + "' stands behind '" + std::string(kOrder[reached]) +
-                       "', but comes before it in the network: emb, pos, hid, mlm, nsp";
+                return "--pipeline-stages: '" + token + "' follows '" + std::string(kOrder[reached]) +
+                       "', but precedes it in the network: emb, pos, hid, mlm, nsp";
             }
             reached = place;
         }
@@ -202,7 +204,7 @@ Violation stages(const OptionValues& values) {
     if (stages.empty()) return {};
     if (stages.size() == 1) return "--pipeline-stages: expected at least 2 stages; leave it out for one";
     if (std::ranges::any_of(stages, [](const auto& stage) { return stage.empty(); }))
-        return "--pipeline-stages: a stage has no words";
+        return "--pipeline-stages: a stage has no functions";
     if (Violation order = stage_order(stages); !order.empty()) return order;
     const std::int64_t layers = values.integer("num_hidden_layers");
     if (count_of(stages, nn::kLayerToken) != layers) {
@@ -211,9 +213,9 @@ Violation stages(const OptionValues& values) {
     }
     const std::int64_t parts = count_of(stages, nn::kWordsToken);
     if (parts == 0 || count_of(stages, nn::kMaskedWordsToken) != parts)
-        return "--pipeline-stages: 'emb' and 'mlm' must be there, equally often";
+        return "--pipeline-stages must have 'emb' and 'mlm', the same number of times";
     for (const std::string_view token : {nn::kPositionsToken, nn::kSentencesToken}) {
-        if (count_of(stages, token) != 1) return "--pipeline-stages: '" + std::string(token) + "' must be there once";
+        if (count_of(stages, token) != 1) return "--pipeline-stages must have '" + std::string(token) + "' once";
     }
     if (values.integer("vocab_size") % parts == 0) return {};
     return "--vocab-size " + std::to_string(values.integer("vocab_size")) + " cannot be split evenly over the " +
@@ -245,7 +247,7 @@ Violation devices(const OptionValues& values) {
 
 Violation save_folder(const OptionValues& values) {
     if (!values.text("save_path").empty()) return {};
-    return "--save-path is empty; give the folder in which run folders are made";
+    return "--save-path is empty; give the folder in which run folders are created";
 }
 
 const std::vector<Rule> kRules = {
@@ -264,7 +266,7 @@ const std::vector<Rule> kTrainingRules = {
     {kAll, devices},
 };
 
-/// The functions of the network with which stages begin: src/nn/bert.cpp names them by the same counts.
+/// The functions with which stages begin, numbered as in nn::bert_functions().
 std::vector<std::string> splits_of(const Stages& stages) {
     std::map<std::string, std::int64_t> met;
     std::vector<std::string> splits;
@@ -288,25 +290,23 @@ void set_text(Settings& settings) {
     text.type_vocabulary = own.model.segment_types;
 }
 
-/// Configurations of the original programs ask for it because of the memory of IPUs.
+/// The original programs' configurations use recomputation because of the memory of IPUs.
 void tell_of_recomputation(Resolution& run) {
     if (run.values.at("enable_recomputation").source != Source::config || !run.values.flag("enable_recomputation"))
         return;
     run.notices.emplace_back(
-        "the configuration's enable_recomputation makes a training update take about a third more time, for less "
-        "memory; "
-        "--no-enable-recomputation gives the same numbers");
+        "enable_recomputation in the configuration saves memory, and updates take about a third more time; "
+        "--no-enable-recomputation gives the same results");
 }
 
-/// A single checkpoint is given by its own flag, a run's folder by another: evaluation reads either, and takes no
-/// steps.
+/// Evaluation reads a checkpoint or the folder of a run, which have different flags, and has no steps.
 void set_evaluation(Settings& settings) {
     if (settings.training.init_path)
         settings.main.restore_path = std::exchange(settings.training.init_path, std::nullopt);
     settings.training.iterations.reset();
 }
 
-/// Steps come in host calls of --device-iterations.
+/// Rounds the number of steps down to whole host steps of --device-iterations.
 void round_steps(train::TrainingSettings& training) {
     training.iterations = *training.iterations / training.device_iterations * training.device_iterations;
 }
@@ -331,7 +331,7 @@ void adjust_pretraining(Resolution& run) {
 
 void check_pretraining(Resolution& run) {
     if (Violation missing = sizes_given(run.values); !missing.empty()) {
-        run.violations.push_back(std::move(missing));  // without sizes, nothing else can be judged
+        run.violations.push_back(std::move(missing));  // the other rules need sizes
         return;
     }
     check_rules(kRules, run);

@@ -8,8 +8,8 @@
 
 namespace cnntrain::tasks {
 
-/// A weight update has a multiple of this many micro-batches with so many stages, whatever the schedule: the original
-/// programs have it so.
+/// The number of micro-batches per weight update must be a multiple of this. As in the original programs, it depends on
+/// the number of stages but not on the schedule.
 std::int64_t micro_batch_unit(std::int64_t stages);
 
 void fill_pretraining(Resolution& run);

@@ -37,7 +37,7 @@ std::string evaluation_line(const std::string& checkpoint) {
            checkpoint + " --valid-file FILES";
 }
 
-/// The tokens of each stage, and devices where the line has some: stages that share the table of words have the same.
+/// The tokens of each stage, and devices if the line has some: stages that share the table of words have the same one.
 std::string written_stages(const config::Settings& settings, const std::vector<std::string>& splits) {
     std::vector<std::string> stages(1);
     std::vector<std::size_t> devices(1);

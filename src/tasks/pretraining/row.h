@@ -5,7 +5,7 @@
 
 namespace cnntrain::tasks {
 
-/// `command`: its own one.
+/// `command`: the command of pretraining.
 train::TaskRow pretraining_row(config::Command command);
 
 }  // namespace cnntrain::tasks

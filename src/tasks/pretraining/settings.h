@@ -1,4 +1,4 @@
-// What BERT's pretraining lets the user say beyond what every task has.
+// Settings of BERT's pretraining, in addition to those of every task.
 #pragma once
 
 #include <cstdint>
@@ -13,12 +13,12 @@ namespace cnntrain::tasks {
 
 struct PretrainingSettings : BertTaskSettings {
     data::PretrainingSettings text;
-    double duplicate_factor = 5;              // how often the files have every document: an epoch is that part of them
-    bool synthetic = false;                   // generated data, whose results are told as 0
-    std::int64_t steps_per_log = 1;           // 0: the first step's line only
-    std::int64_t steps_per_checkpoint = 256;  // 0: the first and the last only
+    double duplicate_factor = 5;              // copies of each document in the files; an epoch is 1/N of the records
+    bool synthetic = false;                   // generated data with results reported as 0
+    std::int64_t steps_per_log = 1;           // 0: only the first step's line
+    std::int64_t steps_per_checkpoint = 256;  // 0: only the first and the last
     std::int64_t steps_per_histogram = 0;     // 0 or less: none
-    bool evaluates = false;                   // checkpoints on held-out sequences, and trains nothing
+    bool evaluates = false;                   // evaluates checkpoints on held-out sequences instead of training
     std::optional<std::string> held_out_files;
 };
 

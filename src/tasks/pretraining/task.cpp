@@ -27,7 +27,7 @@ namespace cnntrain::tasks {
 
 namespace {
 
-/// Number of the first step of the host call with which so many updates are done.
+/// Number of the first step of the host step that ends after `updates` updates.
 std::int64_t first_step(std::int64_t updates, std::int64_t device_iterations) {
     return std::max<std::int64_t>(0, updates - device_iterations);
 }
@@ -39,8 +39,8 @@ std::int64_t samples_at_once(const config::Settings& settings, const backend::Ba
     return train::placement(settings, backend).samples;
 }
 
-/// The graph's means over a micro-batch are added over the micro-batches; `batch` samples of each make them the mean
-/// again.
+/// The graph's means over a micro-batch are summed over micro-batches; a factor of `batch`, the samples of each,
+/// converts the sum to a mean over samples.
 metrics::Columns make_columns(std::int64_t batch, bool counts_correct) {
     const auto size = static_cast<double>(batch);
     const auto text = [](std::string_view name) { return std::string(name); };
@@ -93,14 +93,14 @@ Pretraining::Pretraining(const config::ParseResult& arguments, const backend::Ba
                                 }});
     columns_.position = [this](const metrics::TrainingRow& row) { return position(row); };
     columns_.curves.every_host_step = true;
-    columns_.curves.compile_time = "poplar/compile_time";  // the name by which the curve is known
+    columns_.curves.compile_time = "poplar/compile_time";  // the original programs' name of the curve
     columns_.curves.planned.push_back(
         {"samples", [batch = train::batch_plan(settings()), at_once](std::int64_t updates) {
              return static_cast<double>(first_step(updates, at_once) * batch.global_batch());
          }});
 }
 
-/// Steps are numbered from 0, and a row is that of the first step of its host call.
+/// Steps are numbered from 0, and a row has the number of the first step of its host step.
 metrics::Position Pretraining::position(const metrics::TrainingRow& row) const {
     const std::int64_t step = first_step(row.iteration, settings().training.device_iterations);
     return {step, steps_per_epoch_ > 0 ? static_cast<double>(step) / steps_per_epoch_ : row.epoch};
@@ -110,7 +110,7 @@ std::string Pretraining::loss() const {
     return std::string(nn::kMaskedLoss);
 }
 
-/// The eight blanks and the % behind fractions: so the line has always been, and programs read it.
+/// The format is fixed, including the eight blanks and the % after fractions: programs parse it.
 std::string Pretraining::printed(const metrics::TrainingRow& row) const {
     const double none = std::numeric_limits<double>::quiet_NaN();
     const auto result = [&](std::size_t column) {
@@ -202,7 +202,7 @@ data::PretrainingSettings Pretraining::text(data::Split split) const {
 
 std::unique_ptr<Samples> Pretraining::open(data::Split split) const {
     const int threads = train::core_budget(settings().run).input_threads;
-    // Held-out sequences that are generated are others than those of the training.
+    // Generated held-out sequences differ from generated training sequences.
     const std::uint64_t seed = seed_ + (split == data::Split::validation ? 1 : 0);
     return bert_samples(data::open_pretraining(text(split), seed, threads), split, seed_);
 }
@@ -211,7 +211,7 @@ bool Pretraining::has_real_data() const {
     return !own().text.generated;
 }
 
-/// What the original programs reckon with where they read no files.
+/// The originals' assumed number of samples without files.
 std::int64_t Pretraining::published_samples(data::Split /*split*/) const {
     return 10'000'000;
 }
@@ -298,7 +298,7 @@ std::vector<Topic> Pretraining::dry_run_topics(config::Command /*command*/) cons
                                                formatted("%.5g", flops / 1e9) + " GFLOP forward per sequence"},
                                  {"Data", sequences}};
     if (const std::string missing = missing_files(split); !missing.empty()) {
-        topics.push_back({"Missing", missing + "; " + (evaluates ? "batches" : "epochs") + " are reckoned with " +
+        topics.push_back({"Missing", missing + "; " + (evaluates ? "batches" : "epochs") + " are computed for " +
                                          std::to_string(published_samples(split)) + " sequences"});
     }
     return topics;

@@ -1,4 +1,4 @@
-// Which words are masked, and whether one sentence follows the other: BERT's pretraining.
+// BERT's pretraining: prediction of masked words and of the next sentence.
 #pragma once
 
 #include <cstdint>
@@ -21,8 +21,8 @@ using train::Topic;
 
 class Pretraining final : public train::Task {
 public:
-    /// `backend`: what the graphs are made for; it must outlive the task. `seed`: of the order of the sequences, and of
-    /// generated ones.
+    /// `backend`: executes the graphs and must outlive the task. `seed`: of the order of sequences and of generated
+    /// ones.
     Pretraining(const config::ParseResult& arguments, const backend::Backend& backend, std::uint64_t seed);
 
     const metrics::Columns& columns() const override { return columns_; }
@@ -32,11 +32,11 @@ public:
     std::string printed(const metrics::InferenceRow& row) const override;
 
     TaskDescription description() const override;
-    /// "pretraining_lamb_20221003_113835.123", by the local time; an evaluation, which has no optimiser, is
-    /// "pretraining_evaluation_20221003_113835.123".
+    /// "pretraining_lamb_20221003_113835.123", with the local time; "pretraining_evaluation_20221003_113835.123" for an
+    /// evaluation.
     std::string run_name(std::string_view tag) const override;
 
-    /// Data of Split::validation are those of --valid-file.
+    /// Split::validation reads --valid-file.
     std::unique_ptr<Samples> open(data::Split split) const override;
     bool has_real_data() const override;
     std::int64_t published_samples(data::Split split) const override;
@@ -58,12 +58,12 @@ public:
 private:
     const config::Settings& settings() const { return arguments_.settings; }
     const PretrainingSettings& own() const { return pretraining_settings(settings()); }
-    /// Of a run that has a number of steps.
+    /// For runs with a number of steps.
     std::string training_summary() const;
     metrics::Position position(const metrics::TrainingRow& row) const;
     data::PretrainingSettings text(data::Split split) const;
     nn::BertRequest request(const std::vector<data::Field>& fields) const;
-    /// Why there are no files to read; "" when there are, or none is needed.
+    /// The reason why files are missing; "" if they exist or are not needed.
     std::string missing_files(data::Split split) const;
     std::int64_t epoch_samples(std::int64_t samples) const;
 
@@ -71,7 +71,7 @@ private:
     const backend::Backend& backend_;
     std::uint64_t seed_;
     metrics::Columns columns_;
-    mutable double steps_per_epoch_ = 0;  // of the training that has been planned last; 0: none has
+    mutable double steps_per_epoch_ = 0;  // of the last planned training; 0: none
 };
 
 }  // namespace cnntrain::tasks

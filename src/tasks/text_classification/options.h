@@ -6,9 +6,9 @@
 
 namespace cnntrain::tasks {
 
-inline constexpr std::string_view kTextsGroup = "Texts";  // a group's title
+inline constexpr std::string_view kTextsGroup = "Texts";  // title of a group
 
-/// All, in the order of help.
+/// All options, in the order of the help text.
 const OptionSet& text_options();
 
 }  // namespace cnntrain::tasks

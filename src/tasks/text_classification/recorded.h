@@ -1,4 +1,4 @@
-// Options that stand beside a checkpoint, in the files of the run or of the program that wrote it.
+// Reads options from files beside a checkpoint, written by a run or by another program.
 #pragma once
 
 #include <string>
@@ -8,10 +8,10 @@
 
 namespace cnntrain::tasks {
 
-/// The model and the texts of the run whose checkpoint is evaluated, from its arguments.json.
+/// Takes the options of model and texts from the arguments.json of the run whose checkpoint is evaluated.
 void take_recorded_run(config::Resolution& run, const FileSystem& files);
-/// The model of the checkpoint that a training begins with: from the arguments.json of a run, or from the config.json
-/// of Hugging Face's transformers. A vocab.txt beside it is the vocabulary.
+/// Takes the options of the model from the checkpoint with which training starts: from a run's arguments.json, or from
+/// the config.json of Hugging Face's transformers. A vocab.txt beside it is the default vocabulary.
 void take_recorded_model(config::Resolution& run, const FileSystem& files);
 
 }  // namespace cnntrain::tasks

@@ -31,7 +31,7 @@ Violation texts_given(const OptionValues& values) {
 
 Violation vocabulary_given(const OptionValues& values) {
     if (!values.text("vocab_file").empty()) return {};
-    return "no vocabulary: give --vocab-file, that of the tokeniser with which the model was trained";
+    return "no vocabulary: give --vocab-file, the vocabulary with which the model was trained";
 }
 
 Violation length_fits(const OptionValues& values) {
@@ -60,7 +60,7 @@ void fill_text_options(Resolution& run) {
 void check_text_options(Resolution& run) {
     if (run.command == Command::restore) return;  // the run's own options are checked when they are read
     if (Violation missing = sizes_given(run.values); !missing.empty()) {
-        run.violations.push_back(std::move(missing));  // without sizes, nothing else can be judged
+        run.violations.push_back(std::move(missing));  // the other rules need sizes
         return;
     }
     check_rules(kRules, run);

@@ -6,11 +6,12 @@
 
 namespace cnntrain::tasks {
 
-/// What is not given: the options of the run whose checkpoints are read, the model of the first checkpoint, the length.
+/// Fills in options that are not given: those of the run whose checkpoints are read, the model of --init-checkpoint,
+/// the length of the run.
 void fill_text_options(Resolution& run);
 /// Rules between options.
 void check_text_options(Resolution& run);
-/// Members that more than one option decides.
+/// Sets members that depend on several options.
 void complete_text_settings(Settings& settings, const Resolution& run);
 
 }  // namespace cnntrain::tasks

@@ -1,4 +1,4 @@
-// What text classification lets the user say beyond what every task has.
+// Settings of text classification, in addition to those of every task.
 #pragma once
 
 #include <string>
@@ -9,10 +9,10 @@
 namespace cnntrain::tasks {
 
 struct TextSettings : BertTaskSettings {
-    data::LabelledTextSettings text;   // of the training's file
-    std::string validation_file = {};  // empty: a share of the training's file is held out
+    data::LabelledTextSettings text;   // the training file
+    std::string validation_file = {};  // empty: a share of the training file is held out
     double validation_fraction = 0.1;  // that share
-    double head_dropout = 0.1;         // share of the pooled output that is dropped in front of the classes
+    double head_dropout = 0.1;         // dropout rate of the pooled output
 };
 
 inline const TextSettings& text_settings(const config::Settings& settings) {

@@ -115,7 +115,7 @@ bool TextClassification::is_on_line(std::string_view key) const {
     return arguments_.at(key).source == config::Source::command_line;
 }
 
-/// Rather than training on all of the file.
+/// True if a part of the training file is held out.
 bool TextClassification::holds_out() const {
     if (!own().validation_file.empty()) return false;
     return settings().validation.enabled || !settings().main.trains;

@@ -1,4 +1,5 @@
-// Which of C classes a text, or a pair of texts, belongs to: BERT with a dense layer on its pooled output.
+// Text classification: BERT with a dense layer on its pooled output assigns one of C classes to a text or pair of
+// texts.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +24,7 @@ using train::Topic;
 
 class TextClassification final : public train::Task, public train::Classifier {
 public:
-    /// `backend`: what the graphs are made for; it must outlive the task. `seed`: of the order of the texts.
+    /// `backend`: executes the graphs and must outlive the task. `seed`: of the order of texts.
     TextClassification(const config::ParseResult& arguments, const backend::Backend& backend, std::uint64_t seed);
 
     const metrics::Columns& columns() const override;
@@ -35,8 +36,8 @@ public:
     TaskDescription description() const override;
     std::string run_name(std::string_view tag) const override;
 
-    /// Validation: --validation-file; else --data-dir if the line of an evaluation names it; else the held-out share of
-    /// the training's file.
+    /// Split::validation reads --validation-file; without it, --data-dir if the command line of an evaluation has it;
+    /// otherwise the held-out share of the training file.
     std::unique_ptr<Samples> open(data::Split split) const override;
     bool has_real_data() const override { return true; }
     std::int64_t published_samples(data::Split split) const override;
@@ -44,9 +45,9 @@ public:
 
     schedule::RunPlan plan(std::int64_t samples) const override;
     std::function<double(std::int64_t)> learning_rate(const schedule::RunPlan& plan) const override;
-    /// The classes may differ from those of the checkpoint, and pretraining has other heads.
+    /// The classifier may be missing or have other classes, and heads of pretraining are ignored.
     train::FirstWeights first_weights() const override;
-    /// Those of the checkpoint that the run reads, else those of the training's file.
+    /// The classes of the checkpoint that the run reads; without one, those of the training file.
     std::vector<std::string> class_names() const override;
 
     graph::Graph training_graph(const std::vector<data::Field>& fields) const override;
@@ -56,7 +57,7 @@ public:
     std::vector<data::Field> fields_of_generated(std::int64_t samples) const override;
 
     const Classifier* classifier() const override { return this; }
-    /// The texts of --data-dir, whose labels are not read, if the line names it; else the validation split.
+    /// The texts of --data-dir without labels if the command line has it; otherwise the validation split.
     Subjects subjects(const std::function<bool()>& stop_requested) const override;
     graph::Graph classifying_graph(const std::vector<data::Field>& fields) const override;
     std::string_view label_field() const override;
@@ -77,8 +78,8 @@ private:
     config::ParseResult arguments_;
     const backend::Backend& backend_;
     std::uint64_t seed_;
-    std::vector<std::string> recorded_classes_;  // of the checkpoint that the run reads; empty: of none
-    mutable Texts training_file_;                // once read
+    std::vector<std::string> recorded_classes_;  // classes of the checkpoint that the run reads; empty: no checkpoint
+    mutable Texts training_file_;                // null until it is read
 };
 
 }  // namespace cnntrain::tasks

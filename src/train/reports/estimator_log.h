@@ -2,9 +2,9 @@
 //
 //   Evaluation [25/250]
 //   Finished evaluation at 2018-04-15-16:27:08
-//   Saving dict for global step 14075: Top-1 accuracy = 0.75232, Top-5 accuracy = 0.9241, global_step = 14075, loss =
-//   1.9024274 Eval results: {'Top-1 accuracy': 0.75232, 'loss': 1.9024274, 'Top-5 accuracy': 0.9241, 'global_step':
-//   14075}
+//   Saving dict for global step 14075: Top-1 accuracy = 0.75232, Top-5 accuracy = 0.9241, [in the same line]
+//     global_step = 14075, loss = 1.9024274
+//   Eval results: {'Top-1 accuracy': 0.75232, 'loss': 1.9024274, 'Top-5 accuracy': 0.9241, 'global_step': 14075}
 #pragma once
 
 #include <map>

@@ -16,8 +16,8 @@
 
 namespace cnntrain::train {
 
-/// Console, log.txt, CSV files and, with --mlperf-logging, MLPerf's log. Error(unsupported) for a task without an MLPerf
-/// benchmark.
+/// Console, log.txt, CSV files and, with --mlperf-logging, MLPerf's log. Error(unsupported) for a task without an
+/// MLPerf benchmark.
 metrics::Observers report_training(const Task& task, const config::ParseResult& arguments, const RunFolder& folder,
                                    const Host& host);
 
@@ -38,8 +38,8 @@ struct Introduction {
 std::string introduce(metrics::Observers& observers, const config::ParseResult& arguments, Introduction introduction,
                       const Host& host);
 
-/// Console, log.txt and CSV files of a run without training, with its introduction. `samples`: number of samples that are
-/// evaluated or available for requests.
+/// Console, log.txt and CSV files of a run without training, with its introduction. `samples`: number of samples that
+/// are evaluated or available for requests.
 metrics::Observers report_evaluation(const Task& task, const backend::Backend& backend,
                                      const config::ParseResult& arguments, const RunFolder& folder,
                                      std::int64_t samples, const Host& host);

@@ -3,19 +3,29 @@
 #include "cnntrain/backend/cpu.h"
 #include "cnntrain/backend/ref.h"
 #include "cnntrain/base/error.h"
+#include "cnntrain/config/names.h"
 
 namespace cnntrain::train {
 
-std::unique_ptr<backend::Backend> make_backend(backend::BackendKind kind) {
+std::unique_ptr<backend::Backend> available_backend(backend::BackendKind kind) {
     switch (kind) {
         case backend::BackendKind::cpu:
             return backend::make_cpu_backend();
         case backend::BackendKind::ref:
             return backend::make_ref_backend();
         case backend::BackendKind::ipu:
-            throw Error(ErrorKind::unsupported, "not available yet: --backend ipu; use --backend cpu");
+            return nullptr;
     }
     throw Error(ErrorKind::internal, "unknown backend");
+}
+
+std::unique_ptr<backend::Backend> make_backend(backend::BackendKind kind) {
+    std::unique_ptr<backend::Backend> backend = available_backend(kind);
+    if (backend == nullptr) {
+        throw Error(ErrorKind::unsupported,
+                    "not available yet: --backend " + std::string(config::name(kind)) + "; use --backend cpu");
+    }
+    return backend;
 }
 
 CoreBudget core_budget(const RunSettings& settings) {

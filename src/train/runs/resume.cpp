@@ -54,12 +54,12 @@ std::string instead_of(std::int64_t now, std::int64_t before) {
     return std::to_string(now) + (now == before ? "" : " instead of " + std::to_string(before));
 }
 
-/// What other data make of the rest of the run.
+/// The effect of other data on the rest of the run.
 std::string changes_of_run(const RunStart& start, const DataOrigin& expected, const DataOrigin& found,
                            const Task& task) {
     if (!expected.training || !found.training || *expected.training == *found.training)
         return "results of validations before and after cannot be compared";
-    // In this order: a task goes on to reckon with the plan that it was asked for last.
+    // In this order, because tasks keep the plan that was requested last.
     const schedule::RunPlan before = task.plan(expected.training->samples);
     const schedule::RunPlan now = task.plan(found.training->samples);
     const std::string updates = task.description().update + "s";

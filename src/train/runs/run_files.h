@@ -14,11 +14,11 @@ inline constexpr const char* kArgumentsFile = "arguments.json";
 /// File names of checkpoints, averages and tables left by a run. A new run must not be mixed with them.
 std::vector<std::string> results_in(const FileSystem& files, const std::string& folder);
 
-/// Was a run begun there that has left no checkpoint and no row of a table? It was killed before its first checkpoint,
-/// and nothing is lost when it is begun anew.
+/// True if a run has begun there that left no checkpoint and no table row. It was killed before its first checkpoint,
+/// so nothing is lost if it starts again.
 bool holds_begun_run(const FileSystem& files, const std::string& folder);
 
-/// Removes what a begun run has left that another one would go on with: the heads of its tables.
+/// Removes the table headers of a run that left no rows.
 void remove_tables(FileSystem& files, const std::string& folder);
 
 /// True if a training run writes to the folder or has written to it; false for validations and inferences only.

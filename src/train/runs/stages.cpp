@@ -47,8 +47,8 @@ void check_stages(const TaskRow& task, const config::Settings& settings) {
         schedule::check_micro_batches({static_cast<std::int32_t>(batch.stages), settings.training.pipeline_schedule},
                                       batch.accumulation);
     }
-    // Missing backends are refused later, when they are made.
-    if (settings.run.backend != backend::BackendKind::ipu) placement(settings, *make_backend(settings.run.backend));
+    // A missing backend is refused later, when it is made.
+    if (const auto backend = available_backend(settings.run.backend)) placement(settings, *backend);
 }
 
 }  // namespace cnntrain::train

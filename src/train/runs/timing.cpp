@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "cnntrain/base/elapsed.h"
 #include "cnntrain/base/error.h"
 
 namespace cnntrain::train {
@@ -38,7 +39,7 @@ data::Batch CreationTap::next() {
 }
 
 double CreationTap::milliseconds_since_creation() const {
-    return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - created_).count();
+    return 1e3 * seconds_since(created_);
 }
 
 }  // namespace cnntrain::train

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <vector>
 
+#include "cnntrain/base/elapsed.h"
 #include "cnntrain/data/batch.h"
 #include "cnntrain/metrics/rows.h"
 
@@ -12,7 +13,7 @@ namespace cnntrain::train {
 /// Seconds since construction.
 class Stopwatch {
 public:
-    double seconds() const { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count(); }
+    double seconds() const { return seconds_since(start_); }
 
 private:
     std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();

@@ -130,7 +130,7 @@ struct AttentionStep {
     }
 };
 
-/// What a thread works on, and what it works on next.
+/// A thread's current and next head.
 struct HeadTask {
     int thread = 0;
     Head head;

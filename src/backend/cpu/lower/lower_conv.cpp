@@ -224,7 +224,7 @@ void lower_projection_weight_grad(const NodeContext& lower) {
                                       {{DNNL_ARG_SRC, x}, {DNNL_ARG_WEIGHTS, dy}}, DNNL_ARG_DST, result);
 }
 
-/// Takes the gradient of a kernel out of that of its merged groups.
+/// Extracts a kernel's gradient from the gradient of the merged groups.
 void split_merged_gradient(const NodeContext& lower, const Placed& gradient, const GroupedKernel& grouped) {
     const ValueId dw = lower.node.outputs[0];
     const TensorDesc& dw_desc = lower.graph.desc(dw);

@@ -133,7 +133,7 @@ Program::Call Program::bind_call(Section section, const Primitive& primitive, co
 
 namespace {
 
-/// The step of a primitive without what it runs.
+/// The step of a primitive without its function.
 Step primitive_step(Step like, const Primitive& primitive, const Arguments& arguments,
                     const std::vector<int>& written) {
     like.implementation = primitive.implementation;

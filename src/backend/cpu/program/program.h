@@ -1,20 +1,19 @@
-// What a compiled graph runs: buffers and the steps that read and write them, in sections.
+// The program of a compiled graph: buffers and the steps that read and write them, in sections.
 //
-//   prepare         copies of parameters in the layouts and types that the other steps read; after a load and after an
-//   update forward(s, c)   stage s of the forward pass of one micro-batch, in copy c of the stages
-//   backward(s, c)  stage s of its backward pass, forward values that are computed again included
+//   prepare         copies of parameters in the layouts and types that other steps read; after a load and an update
+//   forward(s, c)   stage s of the forward pass of one micro-batch, in copy c of the stages
+//   backward(s, c)  stage s of its backward pass, with recomputed forward values
 //   update          once per weight update
 //
-// A pair of a stage and a copy is a site: its sections run on one lane, so its buffers are never used by two threads at
-// a time. What another site has written is seen through a buffer of one's own (seen_from()), whose address changes with
-// the micro-batch.
+// A pair of a stage and a copy is a site. Its sections run on one lane, so that two threads never use its buffers at a
+// time. A site reads another site's results through its own alias buffer (seen_from()), whose address changes with the
+// micro-batch.
 //
-// Memory. Where micro-batches are done one after another, one arena per copy is planned by live ranges over all its
-// sections. In a pipeline, several micro-batches are on their way at the same time: what lives longer than one section
-// lies in a ring with as many places as the schedule's table asks for, one per micro-batch; the rest in an arena per
-// lane.
+// Memory: if micro-batches run one after another, each copy has one arena, planned by live ranges over all its
+// sections. In a pipeline, several micro-batches are in flight: values that cross sections use a ring with one place
+// per micro-batch in flight, all others an arena per lane.
 //
-// Lowering fills a Program; finish() plans the memory, after which nothing is allocated any more.
+// Lowering fills a Program; finish() plans the memory. Nothing is allocated afterwards.
 #pragma once
 
 #include <cstddef>
@@ -42,7 +41,7 @@ class Progress;
 enum class Storage : std::uint8_t {
     arena,       // lives from its first to its last use within one micro-batch, or to the end of the update
     persistent,  // lives as long as the program
-    external,    // memory of the current input batch, bound before each micro-batch
+    external,    // memory of the input batch, bound before each micro-batch
     scalar,      // a scalar of the graph, set before each weight update
 };
 
@@ -56,16 +55,16 @@ struct Buffer {
     Storage storage = Storage::arena;
     Site site = kNoSite;
     std::byte* data = nullptr;
-    int first_step = -1;  // positions in the order of execution of its copy
+    int first_step = -1;  // positions in the execution order of its copy
     int last_step = -1;
     int first_section = -1;  // positions in Program::sections()
     int last_section = -1;
-    bool kept = false;          // to the end of the update
-    bool exchanged = false;     // summed over ranks: floats, one after another in memory
-    int sharded_as = -1;        // number of the sum over ranks of which this rank has a piece; -1: it is whole
-    Buffer* same_as = nullptr;  // set: no memory of its own
-    Buffer* root = nullptr;     // set: what another site sees of that buffer
-    std::vector<std::byte*> places = {};  // by micro-batch of the copy, round and round; empty: one address for ever
+    bool kept = false;          // until the end of the update
+    bool exchanged = false;     // floats that are summed over ranks, contiguous in memory
+    int sharded_as = -1;        // index of the sum over ranks if this rank has a piece of it only; otherwise -1
+    Buffer* same_as = nullptr;  // the buffer whose memory it shares, if any
+    Buffer* root = nullptr;     // the buffer of which it is another site's alias, if any
+    std::vector<std::byte*> places = {};  // ring, by micro-batch of the copy; empty: a fixed address
 
     Buffer& origin() { return root == nullptr ? *this : *root; }
     const Buffer& origin() const { return root == nullptr ? *this : *root; }
@@ -76,22 +75,21 @@ struct Placed {
     Buffer* buffer = nullptr;
     Desc desc;
     DType dtype = DType::f32;
-    std::size_t offset = 0;  // bytes from the beginning of the buffer
+    std::size_t offset = 0;  // in bytes, from the beginning of the buffer
 
     explicit operator bool() const { return buffer != nullptr; }
     template <typename T> T* as() const { return reinterpret_cast<T*>(buffer->data + offset); }
 };
 
-/// What changes from one execution to the next.
+/// Values that change from one execution to the next.
 struct StepContext {
-    std::int64_t micro_batch = 0;   // within the weight update
-    std::int64_t first_sample = 0;  // of the micro-batch, in the stream of all ranks
-    std::int64_t iteration = 0;     // keys the random numbers of stochastic rounding
-    Progress* turns = nullptr;      // of the sums that several copies add to; null: no other copy runs
-    GradientExchange* exchange =
-        nullptr;                    // of the sums over ranks; null: there is no other rank, or the sums do not count
-    NormExchange* norms = nullptr;  // with the ranks that share batch-norm statistics; null: none does
-    bool follows_update = false;    // of the prepare section: nothing but the update has changed the variables
+    std::int64_t micro_batch = 0;          // within the weight update
+    std::int64_t first_sample = 0;         // of the micro-batch, in the stream of all ranks
+    std::int64_t iteration = 0;            // keys the random numbers of stochastic rounding
+    Progress* turns = nullptr;             // for sums to which several copies add; null: no other copy runs
+    GradientExchange* exchange = nullptr;  // sums over ranks; null: a single rank, or sums that do not count
+    NormExchange* norms = nullptr;         // with ranks that share batch-norm statistics; null: there are none
+    bool follows_update = false;           // in prepare: only the update has changed the variables
 };
 
 struct Step {
@@ -102,18 +100,18 @@ struct Step {
     std::vector<Placed> reads;
     std::vector<Placed> writes;
     std::function<void(const StepContext&)> run;
-    std::int32_t stage = 0;  // of the node that it is for
-    bool by_update = false;  // of the prepare section: the update makes the same, so that this runs only after a load
+    std::int32_t stage = 0;  // stage of its node
+    bool by_update = false;  // in prepare: runs only after a load, because the update itself writes the same copy
 
     double bytes_moved() const;
 };
 
-/// A list of steps that runs as one piece.
+/// A list of steps that run without a break.
 struct Section {
     enum class Kind : std::uint8_t { prepare, forward, backward, update };
     Kind kind = Kind::prepare;
-    std::int32_t stage = 0;  // of forward and backward sections, as the next one
-    std::int32_t copy = 0;
+    std::int32_t stage = 0;  // forward and backward only
+    std::int32_t copy = 0;   // forward and backward only
 
     static constexpr Section prepare() { return {Kind::prepare, 0, 0}; }
     static constexpr Section forward(std::int32_t stage, std::int32_t copy) { return {Kind::forward, stage, copy}; }
@@ -128,7 +126,7 @@ struct Unmap {
     void operator()(std::byte* memory) const;
 };
 
-/// Page-aligned memory, in huge pages where the system has them, zeroed.
+/// Page-aligned zeroed memory, in huge pages if the system has them.
 class PageMemory {
 public:
     PageMemory() = default;
@@ -141,7 +139,7 @@ private:
     std::size_t bytes_ = 0;
 };
 
-/// What a oneDNN primitive works on: DNNL_ARG_... and the tensor.
+/// Arguments of a oneDNN primitive: DNNL_ARG_... and the tensor.
 using Arguments = std::vector<std::pair<int, Placed>>;
 
 /// A section must not begin its micro-batch m before `section` has finished m - behind.
@@ -150,7 +148,7 @@ struct Wait {
     std::int64_t behind = 0;
 };
 
-/// Bytes that all copies of a stage need.
+/// Memory of all copies of a stage, in bytes.
 struct StageBytes {
     std::uint64_t variables = 0;  // parameters, slots, and copies derived from them
     /// Inputs and forward values of one micro-batch that the stage's backward pass reads.
@@ -165,77 +163,75 @@ public:
     Program(const OneDnn& onednn, const schedule::Placement& plan, std::vector<std::int32_t> lane_of);
 
     const schedule::Placement& plan() const { return plan_; }
-    /// In the order of execution of one micro-batch; the first one is prepare, the last one update.
+    /// In the execution order of one micro-batch, from prepare to update.
     std::span<const Section> sections() const { return order_; }
     std::span<const Section> forward_sections(std::int32_t copy) const;
     std::span<const Section> backward_sections(std::int32_t copy) const;
-    /// Of a whole micro-batch.
+    /// The forward and backward sections of a copy.
     std::span<const Section> micro_batch_sections(std::int32_t copy) const;
     /// Index in sections().
     std::size_t position(Section section) const;
     Site site(Section section) const;
-    /// The lane that runs it; prepare and update run when all lanes rest, on the caller's threads.
+    /// The lane that runs the section. prepare and update run on the caller's threads while all lanes are idle.
     std::int32_t lane(Section section) const;
 
-    /// `section`: where it is used first.
+    /// `section`: the first one that uses the buffer.
     Buffer* add_buffer(std::string name, std::size_t bytes, Storage storage, Section section);
-    /// Of a float that set_scalar() changes.
+    /// A buffer for a float that set_scalar() sets.
     Buffer* add_scalar(std::string name);
-    /// Of all scalars of this name. Only while no section runs.
+    /// Sets all scalars of this name. No section may run meanwhile.
     void set_scalar(std::string_view name, float value);
-    /// The buffer as this section's site sees it.
+    /// The buffer, or its alias for the section's site.
     Buffer* seen_from(Section section, Buffer* buffer);
     void add_step(Section section, Step step);
-    /// A step that runs one oneDNN primitive on these arguments (DNNL_ARG_... -> tensor). `like`: its name, op, work
-    /// and place in the graph.
+    /// Adds a step that runs one oneDNN primitive. `like`: its name, op, work and place in the graph.
     void add_primitive(Section section, Step like, const Primitive& primitive, const Arguments& arguments,
                        const std::vector<int>& written);
-    /// A primitive on these arguments, to be called by a step of the section.
+    /// A call of a primitive on these arguments, for use within a step of the section.
     std::function<void()> bound_call(Section section, const Primitive& primitive, const Arguments& arguments);
-    /// A step that runs a primitive of one thread on several lists of arguments side by side.
+    /// Adds a step that runs a single-threaded primitive on several lists of arguments in parallel.
     void add_parts(Section section, Step like, const Primitive& primitive, const std::vector<Arguments>& parts,
                    const std::vector<int>& written);
-    /// Memory that any step of the section may use while it runs; valid after finish().
+    /// Reserves memory that any step of the section may use while it runs. scratch() is valid after finish().
     void reserve_scratch(Section section, std::size_t bytes);
     std::byte* scratch(Section section) const { return scratch_[scratch_of(section)].memory.data(); }
-    /// A number for Progress: of a sum that several copies add to in turn.
+    /// Index in Progress of a sum to which several copies add.
     std::size_t add_turn() { return turns_++; }
     std::size_t turns() const { return turns_; }
-    /// Keeps an arena buffer alive to the end of the update.
+    /// Keeps an arena buffer alive until the end of the update.
     void keep_to_end(Buffer* buffer) { buffer->origin().kept = true; }
 
-    /// Plans memory, fixes addresses. Nothing can be added afterwards.
+    /// Plans memory and sets addresses. Nothing can be added afterwards.
     void finish();
-    /// Where a batch's memory lies while it is the copy's micro-batch `number`; of external buffers.
+    /// Sets the address of an external buffer for micro-batch `number` of a copy.
     void bind(Buffer* buffer, std::int32_t copy, std::int64_t number, std::byte* data);
-    /// Before a section runs: gives the buffers of its site the addresses of the copy's micro-batch `number`.
+    /// Call before a section runs: sets the addresses of its site's buffers for micro-batch `number` of the copy.
     void turn_to(Section section, std::int64_t number);
-    /// Micro-batches of a copy that are on their way at most, as the places of external buffers are counted.
+    /// Maximum number of micro-batches in flight per copy.
     std::int64_t batches_in_flight() const { return batches_in_flight_; }
-    /// What a section waits for, by position; valid after finish().
+    /// The sections for which a section waits. Valid after finish().
     const std::vector<Wait>& waits(Section section) const { return waits_[position(section)]; }
 
     const std::vector<Step>& steps(Section section) const { return steps_[position(section)]; }
     /// By stage. Valid after finish().
     std::vector<StageBytes> stage_bytes() const;
-    /// Names and bytes. A name begins with that of the variable, or of the gradient that is summed in it.
+    /// Names and bytes. A name begins with the name of the variable, or of the gradient that the tensor accumulates.
     std::vector<std::pair<std::string, std::size_t>> persistent_tensors() const;
-    /// What is made in one section for another one, of one micro-batch.
+    /// Values that cross sections, for one micro-batch: names and bytes.
     std::vector<std::pair<std::string, std::size_t>> held_tensors() const;
-    /// Activations and gradients.
+    /// Bytes of activations and gradients.
     std::size_t arena_bytes() const;
     std::size_t persistent_bytes() const;
-    /// Bytes that a persistent buffer takes, with the gap behind it.
+    /// Bytes of a persistent buffer, including the gap behind it.
     static std::size_t persistent_room(const Buffer& buffer);
-    /// The memory of all buffers that are summed over ranks, in the order in which they were added; valid after
-    /// finish().
+    /// The memory of all buffers that are summed over ranks, in the order of add_buffer(). Valid after finish().
     std::span<float> exchanged() const;
 
 private:
     struct Binding {
         dnnl::memory memory;
         Buffer* buffer;
-        std::size_t scratch;  // number of the scratch memory, where there is no buffer
+        std::size_t scratch;  // index of the scratch memory, if there is no buffer
         std::size_t offset;
     };
     struct Scratch {
@@ -248,10 +244,10 @@ private:
         MemoryPlan plan;
     };
     using Call = std::vector<dnnl_exec_arg_t>;
-    /// Are all buffers of a copy planned for one micro-batch at a time?
+    /// True if a copy has one micro-batch in flight at a time.
     bool one_at_a_time() const;
     std::size_t scratch_of(Section section) const { return static_cast<std::size_t>(lane(section)); }
-    /// Arguments as oneDNN takes them; `scratch_offset`: of the call's scratchpad in the shared scratch memory.
+    /// Arguments in oneDNN's form. `scratch_offset`: of the call's scratchpad in the shared scratch memory.
     Call bind_call(Section section, const Primitive& primitive, const Arguments& arguments, std::size_t scratch_offset);
     static void move_to(Buffer& buffer, std::byte* data, std::span<Binding* const> bindings);
     std::int32_t slot(Section section) const;
@@ -259,7 +255,7 @@ private:
     static void touch(Buffer& buffer, int section, int step);
     void set_live_ranges();
     void set_waits();
-    /// Does it live from one section to another?
+    /// True if the buffer lives across sections.
     static bool is_held(const Buffer& buffer);
     bool lies_in_ring(const Buffer& buffer) const;
     std::int64_t places_of(const Buffer& buffer) const;
@@ -280,12 +276,12 @@ private:
     std::vector<std::int32_t> lane_of_;  // by site
     std::vector<Section> order_;
     std::vector<std::vector<Step>> steps_;  // by position
-    std::vector<std::vector<Wait>> waits_;  // likewise
+    std::vector<std::vector<Wait>> waits_;  // by position
     std::deque<Buffer> buffers_;
-    std::deque<std::pair<std::string, float>> scalars_;        // of the graph, by name
-    std::map<std::pair<const Buffer*, Site>, Buffer*> views_;  // what other sites see
+    std::deque<std::pair<std::string, float>> scalars_;        // name and value
+    std::map<std::pair<const Buffer*, Site>, Buffer*> views_;  // aliases for other sites
     std::deque<Binding> bindings_;
-    /// By site: buffers whose address changes with the micro-batch, and what oneDNN knows them by.
+    /// By site: buffers whose address changes with the micro-batch, and their oneDNN memory objects.
     std::vector<std::vector<std::pair<Buffer*, std::vector<Binding*>>>> moving_;
     std::size_t turns_ = 0;
     std::int64_t batches_in_flight_ = 1;

@@ -1,4 +1,4 @@
-// Where a program's buffers lie.
+// Placement of a program's buffers in memory.
 #include <sys/mman.h>
 
 #include <algorithm>
@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::size_t kHugePageBytes = std::size_t{2} << 20;
 constexpr std::size_t kCacheLineBytes = 64;
-/// What oneDNN, logs and the writing of files still take while the program runs.
+/// Memory reserved for oneDNN, logs and file writing while the program runs.
 constexpr std::size_t kLibraryBytes = std::size_t{16} << 20;
 
 std::size_t round_up(std::size_t bytes, std::size_t unit) {
@@ -111,8 +111,8 @@ std::int64_t Program::places_of(const Buffer& buffer) const {
     return schedule::ring_places(plan_.pipeline(), slot(first), slot(last), workers_of(first, last));
 }
 
-/// A section begins a micro-batch after the section before it has finished it. What it writes into a ring takes the
-/// place of an earlier micro-batch, whose last reader must have finished.
+/// A section begins a micro-batch after the previous section has finished it. Its results in a ring overwrite those of
+/// an earlier micro-batch, whose last reader must have finished.
 void Program::set_waits() {
     for (std::size_t i = 1; i + 1 < order_.size(); ++i) {
         const bool follows = slot(order_[i]) > 0 && lane(order_[i]) != lane(order_[i - 1]);
@@ -211,7 +211,7 @@ void Program::place_persistent() {
     }
 }
 
-/// Returns where the last one ends.
+/// Returns the end of the last one.
 std::size_t Program::place_persistent(bool exchanged, std::size_t offset) {
     for (Buffer& buffer : buffers_) {
         if (buffer.storage != Storage::persistent || buffer.same_as != nullptr || buffer.exchanged != exchanged)
@@ -226,7 +226,7 @@ std::span<float> Program::exchanged() const {
     return {reinterpret_cast<float*>(persistent_.data()), exchanged_bytes_ / sizeof(float)};
 }
 
-/// What sites see of others' buffers, and what oneDNN sees of all.
+/// Sets the addresses of aliases and of oneDNN's memory objects.
 void Program::place_views() {
     std::map<const Buffer*, std::vector<Binding*>> bindings;
     for (Binding& binding : bindings_)
@@ -279,7 +279,7 @@ void Program::count_stashes(std::vector<StageBytes>& stages) const {
     }
 }
 
-/// Of the variables and their copies: of the stage that uses them first.
+/// Variables and their copies count for the first stage that uses them.
 void Program::count_variables(std::vector<StageBytes>& stages) const {
     std::set<const Buffer*> counted;
     for (std::size_t i = 1; i < order_.size(); ++i) {

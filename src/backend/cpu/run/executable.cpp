@@ -105,7 +105,7 @@ void CpuExecutable::share_norms(comm::Communicator& communicator, std::int64_t r
     }
 }
 
-/// What no micro-batch computes is read after the last forward section.
+/// Outputs that no micro-batch computes are read after the last forward section.
 std::vector<CpuExecutable::Tensor> CpuExecutable::outputs_of(const Lowering& lowering, std::int32_t copy) const {
     std::vector<Tensor> outputs;
     for (const graph::Output& output : graph_.outputs()) {
@@ -180,21 +180,21 @@ data::Batch& CpuExecutable::held_batch(std::int32_t copy, std::int64_t number) {
 void CpuExecutable::bind_batch(data::Batch batch, std::int32_t copy, std::int64_t number) {
     data::Batch& held = held_batch(copy, number);
     held = std::move(batch);
-    // The program only reads its inputs; oneDNN's handles are not const.
+    // The program only reads its inputs, but oneDNN's handles are not const.
     for (std::size_t i = 0; i < inputs_.size(); ++i) {
         const auto bytes = backend::field_bytes(held, input_fields_[i], inputs_[i].desc);
         program_.bind(inputs_[i].placed.buffer, copy, number, const_cast<std::byte*>(bytes.data()));
     }
 }
 
-/// What the lanes share while they work on a weight update. Lanes touch different micro-batches, or take turns.
+/// Shared state of the lanes during a weight update. Lanes work on different micro-batches or take turns.
 struct CpuExecutable::Update {
     data::BatchSource& source;
-    StepContext base;              // of all its micro-batches
-    backend::StepResult result{};  // samples, waiting and stop: written by the lane whose turn it is to take a batch
+    StepContext base;              // common to all micro-batches
+    backend::StepResult result{};  // the lane that takes a batch writes samples, waiting and stop
     std::mutex mutex{};
     std::optional<std::int64_t> not_finite{};  // micro-batch
-    std::exception_ptr failure{};              // of the lane that failed first
+    std::exception_ptr failure{};              // first failure of a lane
 };
 
 bool CpuExecutable::take_batch(std::int32_t copy, std::int64_t number, Update& update) {
@@ -273,7 +273,7 @@ void CpuExecutable::run_lane(std::int32_t lane, Update& update) {
         }
         return;
     } catch (const LaneStopped&) {
-        // Why is said in `update`.
+        // `update` has the reason.
     } catch (const Interrupted&) {
         const std::lock_guard lock(update.mutex);
         update.result.stopped = true;
@@ -285,7 +285,7 @@ void CpuExecutable::run_lane(std::int32_t lane, Update& update) {
     turns_->stop();
 }
 
-/// Of a stopped update: of the micro-batches whose outputs are known; the others count nothing.
+/// After a stop, sums cover the micro-batches that finished.
 void CpuExecutable::add_sums(backend::StepResult& result) const {
     const std::vector<Tensor>& outputs = outputs_.front();
     for (std::size_t i = 0; i < outputs.size(); ++i) {
@@ -338,7 +338,7 @@ void CpuExecutable::set_scalars(const backend::StepScalars& scalars) {
     program_.set_scalar("loss_scaling", static_cast<float>(scalars.loss_scaling));
 }
 
-/// Of several ranks, all learn of a stop from the result of an update.
+/// With several ranks, a stop takes effect through an update's result.
 void CpuExecutable::train(data::BatchSource& source, std::span<const backend::StepScalars> updates,
                           const backend::UpdateDone& done) {
     CNNTRAIN_CHECK(std::ssize(updates) <= updates_per_call_, "more updates at once than the plan says");
@@ -378,7 +378,7 @@ backend::StepResult CpuExecutable::update(data::BatchSource& source, const backe
     return std::move(update.result);
 }
 
-/// Of several ranks, together with the others.
+/// Collective if there are several ranks.
 void CpuExecutable::settle_update(Update& update) {
     update.result.stop_requested = update.result.stopped || (stop_requested_ && stop_requested_());
     if (exchange_) {

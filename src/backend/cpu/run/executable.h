@@ -40,7 +40,7 @@ private:
     std::vector<backend::ProfileRow> profile() const override;
     std::vector<backend::ProfileRow> profile_alone(int repeats) override;
 
-    /// A variable, output or gradient, and how users see it.
+    /// A variable, output or gradient with its external form.
     struct Tensor {
         std::string name;
         TensorDesc desc;
@@ -48,7 +48,7 @@ private:
         Desc row_major;
         Section section = Section::prepare();  // of its producer
 
-        /// Is it an output that is summed over the micro-batches?
+        /// True for an output that is summed over the micro-batches.
         bool is_sum() const { return desc.shape.empty() && desc.dtype == DType::f32; }
     };
 
@@ -57,7 +57,7 @@ private:
     std::vector<Tensor> outputs_of(const Lowering& lowering, std::int32_t copy) const;
     void fill_report(const std::vector<std::string>& reorders);
     static const Tensor& find(const std::vector<Tensor>& tensors, const std::string& name, const std::string& kind);
-    /// Has this rank only a piece of it?
+    /// True if this rank has only a piece of it.
     static bool is_sharded(const Tensor& tensor) { return tensor.placed.buffer->sharded_as >= 0; }
     std::span<std::byte> piece_of(const Tensor& tensor, int rank, std::span<std::byte> whole) const;
     std::vector<std::byte> gathered(const Tensor& tensor) const;
@@ -69,23 +69,23 @@ private:
 
     void use_threads() const;
     void run_section(Section section, const StepContext& context);
-    /// `follows_update`: what the update itself has made is not made again.
+    /// `follows_update`: skips copies that the update has written.
     void refresh_prepared(bool follows_update);
 
-    /// One weight update's micro-batches through all stages, on all lanes; then the update, if it counts.
+    /// Runs the micro-batches of one weight update through all stages, on all lanes; then the update, if it counts.
     backend::StepResult update(data::BatchSource& source, const backend::StepScalars& scalars);
     struct Update;
     void settle_update(Update& update);
     void set_scalars(const backend::StepScalars& scalars);
-    /// A lane's share of it.
+    /// A lane's share of the update.
     void run_lane(std::int32_t lane, Update& update);
-    /// False when the update was stopped before the section could begin.
+    /// False if the update was stopped before the section could begin.
     bool run_work(Section section, std::int64_t number, Update& update);
-    /// Does this rank go on, and every one that shares statistics with it?
+    /// True if this rank and all ranks that share statistics with it can continue.
     bool all_go_on(bool this_rank) { return norms_ ? norms_->all_go_on(this_rank) : this_rank; }
-    /// take_batch() on all of these ranks; false when one of them has none.
+    /// take_batch() on all of these ranks; false if one of them has no batch.
     bool take_batch_together(std::int32_t copy, std::int64_t number, Update& update);
-    /// The next micro-batch, into its place. False when the run is asked to stop.
+    /// Takes the next micro-batch from the source. False if a stop is requested.
     bool take_batch(std::int32_t copy, std::int64_t number, Update& update);
     void bind_batch(data::Batch batch, std::int32_t copy, std::int64_t number);
     data::Batch& held_batch(std::int32_t copy, std::int64_t number);
@@ -93,10 +93,10 @@ private:
     void evaluate_batch(data::BatchSource& source, std::int64_t number, backend::StepResult& result);
 
     bool is_finite(Section section) const;
-    /// Where a micro-batch whose outputs are not finite went wrong: looks at the variables, then runs its sections
-    /// again and looks at every result when it has just been written.
+    /// Finds the first non-finite value of a micro-batch: checks the variables, then reruns the sections and checks
+    /// every result.
     void find_non_finite(std::span<const Section> sections, std::int64_t number, StepContext context);
-    /// True when a step has written a value that is not finite; the later ones have not run then.
+    /// True if a step has written a non-finite value; the later steps have not run in this case.
     bool rerun_until_non_finite(Section section, const StepContext& context);
 
     OneDnn onednn_;
@@ -106,8 +106,8 @@ private:
     int threads_ = 1;
     Lanes lanes_;
     Program program_;
-    std::optional<GradientExchange> exchange_;  // empty: there is no other rank
-    std::optional<NormExchange> norms_;         // empty: batch norms are of this rank's micro-batches alone
+    std::optional<GradientExchange> exchange_;  // empty: a single rank
+    std::optional<NormExchange> norms_;         // empty: batch norms cover this rank's micro-batches only
     bool check_finite_ = true;
     std::function<bool()> stop_requested_;
     bool prepared_is_stale_ = true;
@@ -116,13 +116,13 @@ private:
     std::vector<std::vector<Tensor>> outputs_;  // by copy
     std::vector<Tensor> gradients_;             // by the name of their parameter
     std::vector<Tensor> inputs_;
-    std::vector<std::size_t> input_fields_;  // the field of a batch that fills each input
-    std::vector<data::Batch> held_;          // by copy and place: those that are on their way
+    std::vector<std::size_t> input_fields_;  // by input: its field of a batch
+    std::vector<data::Batch> held_;          // in flight, by copy and place
     std::vector<StepContext> contexts_;      // by micro-batch of the update
-    std::vector<double> values_;             // of the outputs, by output and micro-batch
-    Progress finished_;                      // by section; the last one: batches taken
-    std::optional<Progress> turns_;          // of the sums
-    std::int32_t last_copy_ = 0;             // that had the last micro-batch
+    std::vector<double> values_;             // of outputs, by output and micro-batch
+    Progress finished_;                      // by section; the last one counts batches taken
+    std::optional<Progress> turns_;          // of sums to which several copies add
+    std::int32_t last_copy_ = 0;             // of the last micro-batch
     std::optional<std::string> first_non_finite_;
     backend::CompileReport report_;
     std::vector<std::vector<double>> seconds_;  // profile, by section: total per step

@@ -1,4 +1,4 @@
-// Variables, outputs and gradients of a compiled graph as users see them.
+// Reads and writes variables, outputs and gradients of a compiled graph in their external form.
 #include <algorithm>
 #include <cstring>
 
@@ -30,7 +30,7 @@ void CpuExecutable::copy(const Desc& from_desc, const void* from, const Desc& to
     reorder(from_desc, from, to_desc, to);
 }
 
-/// oneDNN lays out bfloat16 with AVX-512 only.
+/// oneDNN reorders bfloat16 with AVX-512 only.
 void CpuExecutable::copy_as_floats(const Desc& from_desc, const void* from, const Desc& to_desc, void* to) const {
     const std::optional<Desc> wide_from = with_type(from_desc, DType::f32);
     const std::optional<Desc> wide_to = with_type(to_desc, DType::f32);
@@ -80,7 +80,7 @@ std::span<std::byte> CpuExecutable::piece_of(const Tensor& tensor, int rank, std
     return whole.subspan(offset, std::min(static_cast<std::size_t>(count) * element, whole.size() - offset));
 }
 
-/// The pieces of all ranks: they call this together.
+/// The pieces of all ranks. Collective.
 std::vector<std::byte> CpuExecutable::gathered(const Tensor& tensor) const {
     comm::Communicator& all = exchange_->communicator();
     std::vector<std::byte> whole(tensor.placed.desc.get_size());

@@ -28,17 +28,17 @@ std::string message_of(const std::exception_ptr& failure) {
     }
 }
 
-/// What the first of the ranks that say so has to tell, on all ranks: a launcher may end that rank before it has
-/// printed it.
+/// Broadcasts the text of the lowest rank that reports a problem, because a launcher may end that rank before it has
+/// printed the text.
 std::string told_by_first(comm::Communicator& all, const comm::AgreedStatus& agreed, bool comm::UpdateStatus::*say,
                           const std::string& mine) {
     const auto first = std::ranges::find_if(agreed.ranks, [&](const auto& status) { return status.*say; });
     const auto teller = static_cast<int>(first - agreed.ranks.begin());
     std::string text = all.rank() == teller ? mine : "";
     std::uint64_t size = text.size();
-    all.broadcast(std::as_writable_bytes(std::span(&size, 1)), teller, "size of what is wrong");
+    all.broadcast(std::as_writable_bytes(std::span(&size, 1)), teller, "size of an error text");
     text.resize(size);
-    all.broadcast(std::as_writable_bytes(std::span(text)), teller, "what is wrong");
+    all.broadcast(std::as_writable_bytes(std::span(text)), teller, "error text");
     return text;
 }
 
@@ -104,7 +104,7 @@ double GradientExchange::sum_over_ranks(double mine) const {
     return comm::agree(*peers_.communicator, {}, std::span(&mine, 1)).sums.at(0);
 }
 
-/// 16-bit parameters lose nothing on a 16-bit wire.
+/// 16-bit parameters are exact on a 16-bit wire.
 void GradientExchange::share_parameters() {
     std::vector<comm::Wire> wires(plan_.buckets.size(), comm::Wire::bf16);
     for (const Sharded& parameter : sharded_) {
@@ -144,7 +144,8 @@ void GradientExchange::start_next() {
     under_way_ = true;
 }
 
-/// In the order of the plan, which all ranks share, whatever the lanes finish first.
+/// Starts buckets in the order of the plan, which is the same on all ranks, independent of the order in which lanes
+/// finish.
 void GradientExchange::start_ready() {
     while (handles_.size() < missing_.size() && missing_[handles_.size()] == 0)
         start_next();
@@ -159,7 +160,7 @@ void GradientExchange::is_ready(std::size_t sum) {
 void GradientExchange::progress() {
     if (!under_way_.load(std::memory_order_relaxed)) return;
     const std::unique_lock lock(mutex_, std::try_to_lock);
-    if (!lock.owns_lock()) return;  // another lane moves it on
+    if (!lock.owns_lock()) return;  // another lane is doing it
     if (peers_.communicator->progress()) under_way_ = false;
 }
 

@@ -1,8 +1,8 @@
-// The sums over ranks of what an update reads: gradients, and statistics of the micro-batches. They lie side by side in
-// one buffer, in the order in which the passes finish them, and travel in buckets while the passes go on.
+// Sums gradients and statistics over ranks. They are contiguous in one buffer, in the order in which the passes finish
+// them, and are sent in buckets while the passes run.
 //
-// A rank whose update fails sends its buckets all the same, so that no other rank waits for them; that the update does
-// not count is agreed on afterwards.
+// A rank whose update fails still sends its buckets, so that no other rank waits for them. Ranks agree afterwards that
+// the update does not count.
 #pragma once
 
 #include <atomic>
@@ -23,7 +23,7 @@
 
 namespace cnntrain::cpu {
 
-/// What became of this rank's micro-batches of an update.
+/// The outcome of this rank's micro-batches of an update.
 struct Outcome {
     std::exception_ptr failure = {};  // null: none
     bool not_finite = false;
@@ -35,47 +35,47 @@ public:
         : peers_(peers), bucket_bytes_(cpu.bucket_bytes), overlap_(cpu.overlap_exchange) {}
 
     // While the graph is compiled -------------------------------------------------------------------------------------
-    /// Sums are added in the order in which the last micro-batch finishes them. `layout`: how their elements lie.
+    /// Call in the order in which the last micro-batch finishes the sums. `layout`: memory layout of the elements.
     std::size_t add(std::string name, std::int64_t elements, const std::string& layout);
-    /// Where the optimiser is sharded: each rank updates a piece of the parameter whose gradient the sum is. `type`:
-    /// the parameter's. `publish` puts the new piece where the sum was, `collect` takes the whole parameter from there.
+    /// Sharded optimiser: each rank updates a piece of the parameter whose gradient is `sum`. `type`: the parameter's
+    /// type. `publish` writes the new piece to the memory of the sum, `collect` reads the whole parameter from there.
     void shard(std::size_t sum, DType type, std::function<void()> publish, std::function<void()> collect);
     bool shards() const { return peers_.shard_optimiser; }
-    /// When all of that is known. Error(peers) when the sums of other ranks differ or lie differently.
+    /// Call after all add() and shard(). Error(peers) if ranks have different sums or layouts.
     void plan();
-    /// Of all sums, one after another.
+    /// Memory of all sums, contiguous.
     void use(std::span<float> memory) { memory_ = memory; }
     const comm::BucketPlan& buckets() const { return plan_; }
     comm::Communicator& communicator() const { return *peers_.communicator; }
 
-    /// Elements of a sum and of its parameter.
+    /// A range of elements of a sum and of its parameter.
     struct Piece {
         std::int64_t begin = 0, count = 0;
     };
-    /// That a rank updates.
+    /// The piece that a rank updates.
     Piece piece(std::size_t sum, int rank) const;
     Piece own_piece(std::size_t sum) const { return piece(sum, peers_.communicator->rank()); }
 
     // In an update ----------------------------------------------------------------------------------------------------
     void begin();
-    /// The sum over this rank's micro-batches is there. Any thread may say so.
+    /// Marks the sum over this rank's micro-batches as complete. Thread-safe.
     void is_ready(std::size_t sum);
-    /// Moves on what is under way. Any thread may call it, between steps; it does not wait.
+    /// Advances pending reductions without waiting; called between steps. Thread-safe.
     void progress();
-    /// Two numbers of each sharded parameter that are sums over its elements: given for this rank's piece, read for the
-    /// whole after they have been shared.
+    /// Two sums over the elements of each sharded parameter. Set them for this rank's piece with give_squares(); after
+    /// share_squares(), squares() returns the totals.
     void give_squares(std::size_t sum, double target, double other);
     void share_squares();
     std::pair<double, double> squares(std::size_t sum) const { return squares_[sum]; }
-    /// The same on all ranks, each of which must ask for it.
+    /// Collective; all ranks get the same value.
     double sum_over_ranks(double mine) const;
-    /// Publishes this rank's pieces and collects those of all.
+    /// Publishes this rank's pieces and collects the pieces of all ranks. Collective.
     void share_parameters();
 
-    /// Called when no thread is in a pass any more: returns when all buckets are summed. Makes `result` that of all
-    /// ranks; `first_non_finite`: what is not finite and on which rank, unless it is this one. A failure to read this
-    /// rank's data is thrown after the others know of it, and they throw Error(data) with its text; any other failure
-    /// is thrown at once, and they hear of it when this rank leaves.
+    /// Call after all lanes finish. Waits for all buckets and replaces `result` by totals over ranks. Sets
+    /// `first_non_finite` to the text and number of the rank with a non-finite value, if it is another rank. If this
+    /// rank's data cannot be read, all ranks throw Error(data) with its text. Any other failure is thrown at once; the
+    /// other ranks notice that this rank leaves.
     void agree(const Outcome& mine, backend::StepResult& result, std::optional<std::string>& first_non_finite);
 
 private:
@@ -104,10 +104,10 @@ private:
     std::vector<std::pair<double, double>> squares_;  // by sum
 
     std::mutex mutex_;
-    std::atomic<bool> under_way_ = false;  // is there something to move on?
-    std::vector<int> missing_;             // by bucket: sums that are not there yet
-    std::vector<comm::Handle> handles_;    // of the buckets that have started, in their order
-    Clock::time_point start_;              // of the first bucket
+    std::atomic<bool> under_way_ = false;  // true while reductions are pending
+    std::vector<int> missing_;             // by bucket: number of incomplete sums
+    std::vector<comm::Handle> handles_;    // of started buckets, in order
+    Clock::time_point start_;              // start of the first bucket
 };
 
 }  // namespace cnntrain::cpu

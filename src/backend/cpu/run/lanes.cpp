@@ -9,7 +9,7 @@ namespace cnntrain::cpu {
 
 namespace {
 
-/// Looks before a lane sleeps: about as long as waking it takes.
+/// Number of polls before a lane sleeps: about the time that waking it takes.
 constexpr int kLooks = 2000;
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Groups of cores that work side by side, and how they wait for each other.
+// Groups of threads that work in parallel, and how they wait for each other.
 #pragma once
 
 #include <atomic>
@@ -14,7 +14,7 @@
 
 namespace cnntrain::cpu {
 
-/// While it lives, this thread's parallel regions have so many threads, and primitives are made for as many.
+/// Sets the number of threads of this thread's parallel regions, and of primitives created meanwhile, for its lifetime.
 class Threads {
 public:
     explicit Threads(int count);
@@ -26,17 +26,17 @@ private:
     int before_;
 };
 
-/// Prepares the threads of this thread's parallel regions for computing: denormal numbers are zero, because they carry
-/// nothing here and are very slow.
+/// Prepares the threads of this thread's parallel regions for computing: denormal numbers become zero, because they are
+/// very slow and do not matter here.
 void prepare_team();
 
-/// `threads` shared out over `lanes`, at least one to each; the first ones get what is over.
+/// `threads` divided over `lanes`, at least one each; the first lanes get the remainder.
 std::vector<int> threads_of_lanes(int threads, std::int32_t lanes);
 
-/// Each lane is a thread with a team of its own, which lives as long as the object. A single lane is the caller itself.
+/// Each lane is a thread with its own team and lives as long as the object. A single lane is the caller's thread.
 class Lanes {
 public:
-    /// By lane, how many threads its team has.
+    /// `threads`: size of each lane's team.
     explicit Lanes(std::vector<int> threads);
     ~Lanes();
     Lanes(const Lanes&) = delete;
@@ -44,7 +44,7 @@ public:
 
     std::int32_t count() const { return static_cast<std::int32_t>(threads_.size()); }
     int threads(std::int32_t lane) const { return threads_[static_cast<std::size_t>(lane)]; }
-    /// Runs task(lane) on all lanes; returns when each of them has ended. A task must not throw.
+    /// Runs task(lane) on all lanes and waits for them. A task must not throw.
     void run(const std::function<void(std::int32_t)>& task);
 
 private:
@@ -56,23 +56,23 @@ private:
     std::condition_variable ended_;
     const std::function<void(std::int32_t)>* task_ = nullptr;
     std::int64_t round_ = 0;    // number of run()s
-    std::int32_t working_ = 0;  // lanes that have not ended the round
+    std::int32_t working_ = 0;  // lanes that have not finished the round
     bool leaving_ = false;
     std::vector<std::thread> workers_;
 };
 
-/// Counts of finished pieces of work, by number, that other lanes wait for.
+/// Counts of finished pieces of work, for which other lanes wait.
 class Progress {
 public:
     explicit Progress(std::size_t size) : finished_(size) {}
 
-    /// Only while nobody waits.
+    /// No lane may wait meanwhile.
     void reset();
-    /// One more of this number; of each number, only one lane says so at a time.
+    /// Increments a count; one lane at a time per count.
     void finish(std::size_t number);
-    /// Returns when `count` of this number are finished; false when the work was stopped before.
+    /// Waits until the count has this value. False if the work was stopped before.
     [[nodiscard]] bool wait_for(std::size_t number, std::int64_t count);
-    /// Nobody waits any more.
+    /// Ends all waits.
     void stop();
     bool stopped() const { return stopped_.load(std::memory_order_acquire); }
 
@@ -87,7 +87,7 @@ private:
     std::condition_variable changed_;
 };
 
-/// Thrown inside a lane whose work was stopped; nobody is told.
+/// Thrown inside a lane whose work was stopped; not reported.
 struct LaneStopped {};
 
 }  // namespace cnntrain::cpu

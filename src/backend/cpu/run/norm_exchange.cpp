@@ -31,7 +31,8 @@ void NormExchange::gather(std::span<const float> first, std::span<const float> s
 }
 
 /// Chan, Golub and LeVeque 1979, "Updating formulae and a pairwise algorithm for computing sample variances", for
-/// samples of one size: the variance is the mean of the variances and of the squared distances from the common mean.
+/// samples of equal size: the variance is the mean of the variances plus the mean squared distance from the common
+/// mean.
 void NormExchange::merge_moments(std::span<float> mean, std::span<float> variance) {
     gather(mean, variance, "statistics of a batch norm");
     const std::size_t length = mean.size();

@@ -14,8 +14,7 @@ using schedule::Placement;
 
 namespace {
 
-/// The fewest copies of the stages with which every lane has a stage of its own, for each takes memory. Empty: no
-/// number does.
+/// The smallest number of copies that gives every lane a stage, because copies need memory; empty if there is none.
 std::optional<std::int32_t> copies_for(const Placement& placement, std::int32_t lanes) {
     for (std::int32_t copies = 1; copies <= lanes; ++copies) {
         const bool divides = lanes % copies == 0 && placement.micro_batches % copies == 0;
@@ -38,21 +37,22 @@ void check_lanes(const Placement& placement, int threads) {
                     " per weight update and " + counted(threads, "thread") + " have work for " + std::to_string(most));
 }
 
-/// Stages of a pipeline that fills are as fast side by side as one after another, and faster beside busy processes
-/// (tools/README.md, "Pipeline stages on lanes"); micro-batches that can be done one by one need less memory so.
+/// Parallel stages are as fast as sequential ones, and faster on a busy machine (tools/README.md, "Pipeline stages on
+/// lanes"). One micro-batch at a time needs less memory, so a sequential pipeline has one lane.
 std::int32_t chosen_lanes(const Placement& placement, int threads) {
     const bool fills = placement.schedule != schedule::PipelineSchedule::sequential;
     return fills ? std::min<std::int32_t>(placement.stages, threads) : 1;
 }
 
-/// Processes that share batch-norm statistics do all norms in one order.
+/// Processes that share batch-norm statistics must compute all norms in the same order.
 std::int32_t lanes_of(const schedule::UpdatePlan& plan, const Placement& placement, std::int64_t asked, int threads) {
     if (schedule::norm_processes(plan) == 1)
         return asked == 0 ? chosen_lanes(placement, threads) : static_cast<std::int32_t>(asked);
     if (asked <= 1) return 1;
-    throw Error(ErrorKind::usage, "--lanes " + std::to_string(asked) + " cannot be had with --BN-span " +
-                                      std::to_string(plan.norm_span) +
-                                      ", which spans processes: they do all norms in one order; use --lanes 1");
+    throw Error(ErrorKind::usage,
+                "--lanes " + std::to_string(asked) + " is not possible with --BN-span " +
+                    std::to_string(plan.norm_span) +
+                    " over several processes, which compute all norms in the same order; use --lanes 1");
 }
 
 }  // namespace

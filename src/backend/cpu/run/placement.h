@@ -1,4 +1,4 @@
-// How the CPU computes a plan: replicas as further micro-batches, on lanes.
+// Placement of a plan on the CPU: replicas become further micro-batches, which run on lanes.
 #pragma once
 
 #include <cstdint>
@@ -10,14 +10,14 @@
 
 namespace cnntrain::cpu {
 
-/// Threads that compute.
+/// Number of compute threads.
 int compute_threads(const backend::CpuSettings& cpu);
 
-/// Error(usage) for lanes that would have nothing to do, or no thread.
+/// Error(usage) if a lane would have no work or no thread.
 schedule::Placement placement_of(const schedule::UpdatePlan& plan, const backend::CpuSettings& cpu);
 
-/// The lane of each stage of each copy, stages of copy 0 first: the stages of each copy on lanes of its own, so that
-/// every lane has about as much to compute.
+/// The lane of each stage of each copy, stages of copy 0 first. Each copy has its own lanes, and its stages are divided
+/// so that all lanes have about the same work.
 std::vector<std::int32_t> lanes_of_sites(const graph::Graph& graph, const schedule::Placement& placement);
 
 }  // namespace cnntrain::cpu
