@@ -93,6 +93,8 @@ struct CompileReport {
     double flops_per_micro_batch = 0;
     std::vector<std::uint64_t> bucket_bytes;  // of sums over ranks, in the order in which they start
     std::vector<std::string> reorders;        // each remaining layout change per step, with its reason
+    /// Form of the partial updates of this executable, which takes those of the same form only. Empty: it keeps none.
+    std::string partial_form = {};
 };
 
 /// The values of the graph's scalars in one weight update. The scalar "step" is the number of the update, from 1.
@@ -113,6 +115,20 @@ struct StepResult {
     bool stopped = false;  // before the last micro-batch, because a stop was requested; sums and samples are of a part
     bool stop_requested = false;  // by the end of the update, on one rank or more
     bool counts = true;           // settle(); when false, the variables are as they were before the update
+};
+
+using NamedTensors = std::map<std::string, HostTensor>;
+
+/// The complete micro-batches of a weight update that was stopped. Another executable of the same request continues
+/// with them, and the results are those of the undisturbed update, bit for bit. With several ranks, each has its own.
+struct PartialUpdate {
+    std::int64_t iteration = 0;               // StepScalars::iteration of the update
+    std::int64_t micro_batches = 0;           // complete ones, from the first one on; 0: nothing is kept
+    std::int64_t samples = 0;                 // valid samples in them
+    std::map<std::string, double> sums = {};  // StepResult::sums of them
+    NamedTensors accumulators = {};           // what the update reads, summed over them; in layouts of the backend
+
+    bool empty() const { return micro_batches == 0; }
 };
 
 /// Does a weight update count? Not when it was stopped before its last micro-batch, nor, with `check_finite`, when one
@@ -151,7 +167,6 @@ public:
     virtual std::vector<ProfileRow> profile_alone(int repeats) = 0;
 };
 
-using NamedTensors = std::map<std::string, HostTensor>;
 /// Is told the result of each update, in their order. It may throw, which ends the updates.
 using UpdateDone = std::function<void(StepResult result)>;
 
@@ -170,7 +185,12 @@ public:
     /// as many batches as the plan has micro-batches from a source with the fields of the compile request; a graph
     /// without inputs never touches the source. `done` is told each result as soon as the backend has it. The updates
     /// end early, after their result was told, with one that does not count and with a stop that was requested.
-    virtual void train(data::BatchSource& source, std::span<const StepScalars> updates, const UpdateDone& done) = 0;
+    ///
+    /// `partial` (null: nothing is kept) holds the complete micro-batches of an update that was stopped, after it was
+    /// told; a backend that cannot keep them leaves it empty. One that is not empty is continued by the first update:
+    /// the source begins with the next micro-batch. Error(internal) if it is of another update or form.
+    virtual void train(data::BatchSource& source, std::span<const StepScalars> updates, const UpdateDone& done,
+                       PartialUpdate* partial) = 0;
     /// Forward only, over `batches` micro-batches.
     virtual StepResult evaluate(data::BatchSource& source, std::int64_t batches) = 0;
 
@@ -183,7 +203,10 @@ public:
     // A single one of the above ---------------------------------------------------------------------------------------
     void load(const std::string& name, HostTensor tensor);
     HostTensor store(const std::string& name) const;
-    StepResult train_step(data::BatchSource& source, const StepScalars& scalars);
+    void train(data::BatchSource& source, std::span<const StepScalars> updates, const UpdateDone& done) {
+        train(source, updates, done, nullptr);
+    }
+    StepResult train_step(data::BatchSource& source, const StepScalars& scalars, PartialUpdate* partial = nullptr);
     std::vector<std::string> variable_names() const;
 };
 
@@ -249,6 +272,10 @@ void train_one_by_one(std::span<const StepScalars> updates, const std::function<
 /// Is the run asked to stop before this micro-batch of an update? Never before the first one: that is asked between
 /// updates.
 bool stops_before(std::int64_t micro_batch, const std::function<bool()>& stop_requested);
+
+/// Error(internal) unless the partial update, if it is not empty, is the beginning of the update `iteration` and has at
+/// most `micro_batches`.
+void check_partial(const PartialUpdate& partial, std::int64_t iteration, std::int64_t micro_batches);
 
 /// The bytes of a field of a batch. Error(internal) when they are not as many as `desc` has: the batch is not of a
 /// source with the fields that the graph was compiled for.

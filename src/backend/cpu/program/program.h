@@ -201,6 +201,9 @@ public:
     /// A number for Progress: of a sum that several copies add to in turn.
     std::size_t add_turn() { return turns_++; }
     std::size_t turns() const { return turns_; }
+    /// Says that the buffer is summed over the micro-batches of an update. `layout`: name of the order of its elements.
+    void add_accumulator(Buffer* buffer, std::string layout) { accumulators_.emplace_back(buffer, std::move(layout)); }
+    const std::vector<std::pair<Buffer*, std::string>>& accumulators() const { return accumulators_; }
     /// Keeps an arena buffer alive to the end of the update.
     void keep_to_end(Buffer* buffer) { buffer->origin().kept = true; }
 
@@ -288,6 +291,7 @@ private:
     /// By site: buffers whose address changes with the micro-batch, and what oneDNN knows them by.
     std::vector<std::vector<std::pair<Buffer*, std::vector<Binding*>>>> moving_;
     std::size_t turns_ = 0;
+    std::vector<std::pair<Buffer*, std::string>> accumulators_;
     std::int64_t batches_in_flight_ = 1;
     std::vector<PageMemory> arenas_;
     PageMemory rings_;

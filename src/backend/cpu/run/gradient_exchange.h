@@ -1,8 +1,10 @@
 // The sums over ranks of what an update reads: gradients, and statistics of the micro-batches. They lie side by side in
 // one buffer, in the order in which the passes finish them, and travel in buckets while the passes go on.
 //
-// A rank whose update fails sends its buckets all the same, so that no other rank waits for them; that the update does
-// not count is agreed on afterwards.
+// In an update of several micro-batches, no bucket travels before every rank has begun its last one: a rank that was
+// stopped before says so instead, and the sums of all ranks stay their own, to be kept. A rank whose update fails later
+// sends its buckets all the same, so that no other rank waits for them; that the update does not count is agreed on
+// afterwards.
 #pragma once
 
 #include <atomic>
@@ -57,7 +59,10 @@ public:
     Piece own_piece(std::size_t sum) const { return piece(sum, peers_.communicator->rank()); }
 
     // In an update ----------------------------------------------------------------------------------------------------
-    void begin();
+    /// `waits_for_last`: buckets travel after last_micro_batch_begins() on all ranks.
+    void begin(bool waits_for_last = false);
+    /// Any thread may say so.
+    void last_micro_batch_begins();
     /// The sum over this rank's micro-batches is there. Any thread may say so.
     void is_ready(std::size_t sum);
     /// Moves on what is under way. Any thread may call it, between steps; it does not wait.
@@ -82,6 +87,8 @@ private:
     using Clock = std::chrono::steady_clock;
 
     void finish(backend::StepResult& result);
+    void tell(bool gives_up);
+    void hear();
     struct Sharded {
         std::size_t sum = 0;
         DType type = DType::f32;
@@ -90,6 +97,7 @@ private:
 
     std::span<float> values_of(const comm::Bucket& bucket);
     void start_next();
+    /// Those whose sums are all there, if the passes hide them.
     void start_ready();
 
     backend::Peers peers_;
@@ -104,6 +112,9 @@ private:
     std::vector<std::pair<double, double>> squares_;  // by sum
 
     std::mutex mutex_;
+    bool may_travel_ = true;               // every rank has begun its last micro-batch
+    std::optional<comm::Handle> told_;     // what this rank said of that, until all ranks are heard
+    float giving_up_ = 0;                  // ranks that stop before; first this one, then the sum
     std::atomic<bool> under_way_ = false;  // is there something to move on?
     std::vector<int> missing_;             // by bucket: sums that are not there yet
     std::vector<comm::Handle> handles_;    // of the buckets that have started, in their order

@@ -66,8 +66,8 @@ class Progress {
 public:
     explicit Progress(std::size_t size) : finished_(size) {}
 
-    /// Only while nobody waits.
-    void reset();
+    /// Sets all counts. Only while nobody waits.
+    void reset(std::int64_t count = 0);
     /// One more of this number; of each number, only one lane says so at a time.
     void finish(std::size_t number);
     /// Returns when `count` of this number are finished; false when the work was stopped before.
