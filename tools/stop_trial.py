@@ -33,7 +33,7 @@ KINDS = {
     "norms": CNN + ["--batch-norm", "--BN-span", "2"],
     "bert": ["pretrain", "--config", "pretrain_tiny_128_lamb", "--num-train-steps", "3"] + COMMON,
 }
-ACCUMULATION = {"cnn": 480, "pipelined": 480, "norms": 480, "bert": 240}
+ACCUMULATION = {"cnn": 1600, "pipelined": 1600, "norms": 1600, "bert": 640}
 STOPPED, TIMEOUT_S = 143, 600
 KEPT = re.compile(r"of (\d+) micro-batches of the next one are (kept|repeated)")
 CONTINUES = "continues after"
@@ -92,7 +92,7 @@ class Bench:
         begun = lambda: "Compilation time" in start.text() or start.has_ended()
         if ranks.wait_until(begun, TIMEOUT_S) is None:
             raise Fault(f"{start.line}: does not begin to train")
-        deadline = time.monotonic() + self.random.uniform(0.2, 1.0) * seconds
+        deadline = time.monotonic() + self.random.uniform(0.05, 0.7) * seconds
         while time.monotonic() < deadline and not start.has_ended():
             time.sleep(0.01)
         name = pathlib.Path(self.program).name

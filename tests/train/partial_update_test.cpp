@@ -111,7 +111,7 @@ void expect_same(const Outcome& one, const Outcome& other) {
 
 class PartialUpdate : public ::testing::TestWithParam<std::string> {};
 
-constexpr std::int64_t kMicroBatches = 6;
+constexpr std::int64_t kMicroBatches = 8;
 
 TEST_P(PartialUpdate, ContinuedAfterAStopAtAnyMicroBatchHasTheBitsOfTheUndisturbedOne) {
     const Line line{GetParam() + " --gradient-accumulation-count " + std::to_string(kMicroBatches)};

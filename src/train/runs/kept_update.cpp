@@ -111,11 +111,12 @@ Checkpoint passed(comm::Communicator& all, Checkpoint file, int from, int to) {
     return all.rank() == to ? result : Checkpoint();
 }
 
-/// Name of a fact in messages.
-std::string shown_fact(const std::string& key) {
-    if (key == kFingerprintKey) return "options that change the numbers";
-    if (key == kThreadsKey) return "number of compute threads";
-    return key;
+/// A fact that differs, in messages.
+std::string another(const std::string& fact) {
+    if (fact == kFingerprintKey) return "other options that change the numbers";
+    if (fact == kThreadsKey) return "another number of compute threads";
+    if (fact == kDataKey) return "other data";
+    return "another " + fact;
 }
 
 /// Empty if the file belongs to these facts; otherwise what differs.
@@ -123,7 +124,7 @@ std::string other_facts(const Checkpoint& file, const Belonging& belonging) {
     const auto has = [&](const std::string& key) { return metadata(file, key.c_str()) == belonging.at(key); };
     if (!has(kWeightsKey)) return "its weights are not those of the checkpoint";
     const auto other = std::ranges::find_if(belonging, [&](const auto& fact) { return !has(fact.first); });
-    return other == belonging.end() ? "" : "it was written with another " + shown_fact(other->first);
+    return other == belonging.end() ? "" : "it was written with " + another(other->first);
 }
 
 /// Reads the files of the ranks, one after another.
