@@ -100,9 +100,10 @@ HostTensor Executable::store(const std::string& name) const {
     return std::move(store(std::span(&name, 1)).at(name));
 }
 
-StepResult Executable::train_step(data::BatchSource& source, const StepScalars& scalars) {
+StepResult Executable::train_step(data::BatchSource& source, const StepScalars& scalars, PartialUpdate* partial) {
     StepResult result;
-    train(source, std::span(&scalars, 1), [&result](StepResult told) { result = std::move(told); });
+    train(
+        source, std::span(&scalars, 1), [&result](StepResult told) { result = std::move(told); }, partial);
     return result;
 }
 
@@ -126,6 +127,14 @@ void train_one_by_one(std::span<const StepScalars> updates, const std::function<
 
 bool stops_before(std::int64_t micro_batch, const std::function<bool()>& stop_requested) {
     return micro_batch > 0 && stop_requested && stop_requested();
+}
+
+void check_partial(const PartialUpdate& partial, std::int64_t iteration, std::int64_t micro_batches) {
+    if (partial.empty()) return;
+    CNNTRAIN_CHECK(partial.iteration == iteration && partial.micro_batches <= micro_batches,
+                   "update " + std::to_string(iteration) + " of " + std::to_string(micro_batches) +
+                       " micro-batches cannot continue with " + std::to_string(partial.micro_batches) + " of update " +
+                       std::to_string(partial.iteration));
 }
 
 std::span<const std::byte> field_bytes(const data::Batch& batch, std::size_t field, const TensorDesc& desc) {

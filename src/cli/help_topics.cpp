@@ -15,11 +15,12 @@ checkpoint/<phase>/pretraining_<...>) or the folder that --logs-path names. It h
 
   arguments.json           the run's latest options, with absolute paths of data folders. Earlier
                            ones are kept as arguments.<n>.json.
-  log.txt                  everything that was printed
+  log.txt                  everything that was printed, except progress
   training.csv             one row per log line
   validation.csv           one row per validated checkpoint; val_top5_acc and val_loss come last
   events.out.tfevents.*    the same curves for TensorBoard (pretrain: in the folder event)
   ckpt-<iteration>.safetensors   see `cnntrain help checkpoints`
+  update-<iteration>.sums  of a run that was stopped inside an update; see `cnntrain help resuming`
 
 A folder holds one run. A new training run in a folder with checkpoints or tables is refused;
 --overwrite removes the files that runs name themselves, and no others. validation and inference
@@ -76,8 +77,18 @@ continued on others unless --accept-other-data is given; data may be moved. A ru
 before its first checkpoint is begun anew by its own line, in the same folder.
 
 SIGTERM, Ctrl-C and SIGHUP stop a run after the current micro-batch. The last complete update is
-saved and the exit code is 143. A second signal, at least one second later, ends the run at once.
-Under nohup, SIGHUP stays ignored. A killed process loses the updates since its last checkpoint.
+saved and the exit code is 143. The complete micro-batches of the update that was stopped are kept
+in update-<iteration>.sums (of several processes, one file each) if they took at least a second.
+restore finishes that update with them, with the same results, and removes the file at the next
+checkpoint. It says so when it cannot use the file and repeats the update: after other options,
+data or threads, another number of processes, or on another kind of processor.
+
+A second signal, at least one second later, ends the run at once. Under nohup, SIGHUP stays
+ignored. A killed process loses the updates since its last checkpoint.
+
+An update that takes longer than 10 seconds shows its progress on the terminal. Where the output is
+no terminal, long updates and validations print a line a minute: share, rate and time left. The
+time of an update counts its parts before and after a stop.
 )";
 
 constexpr std::string_view kDataFolders = R"(
@@ -252,7 +263,8 @@ Writing        Rank 0 writes the run folder. With --ckpt-all-instances and --log
 Start          All processes need the same version, command, options, data and arithmetic. The error
                names each difference with its values and ranks, and all processes end with exit
                code 7. Rank 0 draws the seed, names the folder, reads checkpoints and sends them.
-End            A stop signal to one process stops all after the same update. A loss that is not
+End            A stop signal to one process stops all after the same update; to all of them, each
+               after its current micro-batch. A loss that is not
                finite, or damaged data, ends all with the same exit code and names the rank. If a
                process dies, hangs or leaves, the others end within --comm-timeout seconds with
                exit code 7, the operation, the bucket and the missing ranks.

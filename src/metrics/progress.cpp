@@ -12,6 +12,7 @@ namespace cnntrain::metrics {
 namespace {
 
 constexpr std::chrono::milliseconds kInterval(200);
+constexpr double kSecondsPerLine = 60;
 
 /// For example "0:09:12".
 std::string clock_text(double seconds) {
@@ -24,7 +25,7 @@ std::string clock_text(double seconds) {
 }  // namespace
 
 std::string progress_text(const Progress& progress) {
-    const auto [done, first, total, rate, seconds, unit, rate_unit] = progress;
+    const auto [done, first, total, rate, seconds, unit, rate_unit, is_silent] = progress;
     const double share = total > 0 ? static_cast<double>(done) / static_cast<double>(total) : 1;
     std::array<char, 128> text{};
     std::snprintf(text.data(), text.size(), "[%5.1f%%] %lld/%lld %.*s, %.1f %.*s/s", 100 * share,
@@ -54,6 +55,16 @@ void ProgressLine::erase() {
     if (length_ == 0) return;
     console_ << '\r' << std::string(length_, ' ') << '\r' << std::flush;
     length_ = 0;
+}
+
+/// A piece of work with less done than before is another one.
+bool MinuteLines::is_due(const Progress& progress) {
+    const auto minutes = static_cast<std::int64_t>(progress.elapsed_seconds / kSecondsPerLine);
+    if (progress.done < done_ || minutes < minutes_) minutes_ = 0;
+    done_ = progress.done;
+    if (!progress.is_silent || minutes <= minutes_) return false;
+    minutes_ = minutes;
+    return true;
 }
 
 int terminal_width(int descriptor) {

@@ -48,6 +48,11 @@ void Console::checkpoint_saved(const SavedCheckpoint& checkpoint) {
     TextReport::checkpoint_saved(checkpoint);
 }
 
+void Console::progress(const Progress& progress) {
+    if (progress_.has_terminal()) return progress_.show(progress);
+    if (minutes_.is_due(progress)) put(progress_text(progress));
+}
+
 void Console::write(std::string_view text) {
     progress_.erase();
     // Flushed, so that pipes and files show it at once.

@@ -91,8 +91,8 @@ private:
             return tensors;
         }
         void train(data::BatchSource& source, std::span<const backend::StepScalars> updates,
-                   const backend::UpdateDone& done) override {
-            inner_->train(source, updates, done);
+                   const backend::UpdateDone& done, backend::PartialUpdate* partial) override {
+            inner_->train(source, updates, done, partial);
         }
         backend::StepResult evaluate(data::BatchSource& source, std::int64_t batches) override {
             return inner_->evaluate(source, batches);

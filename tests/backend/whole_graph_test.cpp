@@ -339,6 +339,36 @@ TEST(WholeGraphStop, AnUpdateThatIsCutChangesNothingAndCanBeRepeated) {
     }
 }
 
+TEST(WholeGraphStop, AnUpdateGoesOnInAnotherExecutableWhereItWasCut) {
+    SmallNet net(true, OpKind::batch_norm);
+    net.add_training({}, 0.25);
+    constexpr std::int64_t kMicroBatches = 4;
+    constexpr backend::StepScalars kScalars{.learning_rate = 0.1, .iteration = 0};
+    for (const auto& backend : {backend::make_ref_backend(), backend::make_cpu_backend()}) {
+        SCOPED_TRACE(backend->name());
+        const auto undisturbed = compile(net.graph, kMicroBatches, *backend);
+        TwoBatches whole;
+        const backend::StepResult expected = undisturbed->train_step(whole, kScalars);
+        for (std::int64_t done = 1; done < kMicroBatches; ++done) {
+            SCOPED_TRACE(::testing::Message() << "after micro-batch " << done);
+            std::int64_t asked = 0;
+            const auto cut = compile(net.graph, kMicroBatches, *backend, [&] { return ++asked == done; });
+            TwoBatches source;
+            backend::PartialUpdate partial;
+            EXPECT_TRUE(cut->train_step(source, kScalars, &partial).stopped);
+            EXPECT_EQ(partial.micro_batches, done);
+            const auto next = compile(net.graph, kMicroBatches, *backend);
+            EXPECT_EQ(next->report().partial_form, cut->report().partial_form);
+            const backend::StepResult result = next->train_step(source, kScalars, &partial);
+            EXPECT_TRUE(result.counts && partial.empty());
+            EXPECT_EQ(result.sums, expected.sums);
+            EXPECT_EQ(result.samples, expected.samples);
+            EXPECT_TRUE(same(variables_of(*next), variables_of(*undisturbed)));
+            EXPECT_NE(next->report().partial_form, compile(net.graph, 3, *backend)->report().partial_form);
+        }
+    }
+}
+
 TEST(WholeGraphStop, UpdatesOfOneCallStopBetweenThem) {
     SmallNet net(true, OpKind::batch_norm);
     net.add_training({}, 1);

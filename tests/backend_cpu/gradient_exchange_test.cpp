@@ -45,14 +45,14 @@ std::vector<std::string> on_ranks(const std::function<void(comm::Communicator&)>
 
 /// Three sums of 16 floats, two of which share a bucket.
 struct Sums {
-    explicit Sums(comm::Communicator& communicator, bool overlap = true)
+    explicit Sums(comm::Communicator& communicator, bool overlap = true, bool waits_for_last = false)
         : memory(48, static_cast<float>(communicator.rank() + 1)),
           exchange({&communicator}, {.bucket_bytes = 128, .overlap_exchange = overlap}) {
         for (const char* name : {"a", "b", "c"})
             exchange.add(name, 16, "plain");
         exchange.plan();
         exchange.use(memory);
-        exchange.begin();
+        exchange.begin(waits_for_last);
     }
     std::vector<float> memory;
     GradientExchange exchange;
@@ -97,6 +97,40 @@ TEST(GradientExchange, AnUpdateThatOneRankGivesUpCountsOnNone) {
         EXPECT_TRUE(result.stopped && result.stop_requested);
     });
     EXPECT_THAT(messages, ::testing::Each(""));
+}
+
+TEST(GradientExchange, NoBucketTravelsWhereARankStopsBeforeItsLastMicroBatch) {
+    for (const bool overlap : {true, false}) {
+        const auto messages = on_ranks([&](comm::Communicator& communicator) {
+            Sums sums(communicator, overlap, true);
+            backend::StepResult result;
+            result.stopped = communicator.rank() == 1;
+            if (!result.stopped) {
+                sums.exchange.last_micro_batch_begins();
+                for (const std::size_t ready : {0U, 1U, 2U}) {
+                    sums.exchange.is_ready(ready);
+                    sums.exchange.progress();
+                }
+            }
+            result.stop_requested = result.stopped;
+            std::optional<std::string> where;
+            sums.exchange.agree({}, result, where);
+            EXPECT_TRUE(result.stopped && result.stop_requested);
+            EXPECT_EQ(sums.memory, std::vector<float>(48, static_cast<float>(communicator.rank() + 1)));
+
+            sums.exchange.begin(true);  // the next update
+            result = {};
+            sums.exchange.last_micro_batch_begins();
+            for (const std::size_t ready : {0U, 1U, 2U}) {
+                sums.exchange.is_ready(ready);
+                sums.exchange.progress();
+            }
+            sums.exchange.agree({}, result, where);
+            EXPECT_TRUE(backend::settle(result, true));
+            EXPECT_EQ(sums.memory, std::vector<float>(48, 6.0F));
+        });
+        EXPECT_THAT(messages, ::testing::Each(""));
+    }
 }
 
 TEST(GradientExchange, AWishToStopDoesNotUndoTheUpdate) {

@@ -173,6 +173,21 @@ TEST_F(ReportTest, AFileGetsNoProgress) {
     EXPECT_EQ(console_.str(), "");
 }
 
+TEST_F(ReportTest, AFileGetsALineAMinuteOfSilentWork) {
+    Observers observers = reports();
+    const Progress progress{.done = 30,
+                            .total = 120,
+                            .rate = 2,
+                            .elapsed_seconds = 60,
+                            .unit = "batches",
+                            .rate_unit = "images",
+                            .is_silent = true};
+    observers.progress(progress);
+    observers.progress(progress);
+    EXPECT_EQ(console_.str(), "[ 25.0%] 30/120 batches, 2.0 images/s, 0:03:00 left\n");
+    EXPECT_FALSE(exists(files_, "/run/log.txt"));
+}
+
 /// Notes every event, after its own name.
 class Notes final : public Observer {
 public:

@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <initializer_list>
+#include <vector>
+
 namespace cnntrain::metrics {
 namespace {
 
@@ -24,6 +27,30 @@ TEST(ProgressText, WhatWasDoneBeforeDoesNotCountForTheTimeLeft) {
 
 TEST(ProgressText, NothingToDoIsDone) {
     EXPECT_EQ(progress_text({.unit = "records", .rate_unit = "records"}), "[100.0%] 0/0 records, 0.0 records/s");
+}
+
+/// At these numbers of seconds, each with one more done.
+std::vector<double> due_at(MinuteLines& lines, std::initializer_list<double> seconds, bool is_silent = true) {
+    std::vector<double> due;
+    std::int64_t done = 0;
+    for (const double now : seconds) {
+        if (lines.is_due({.done = ++done, .total = 100, .elapsed_seconds = now, .is_silent = is_silent}))
+            due.push_back(now);
+    }
+    return due;
+}
+
+TEST(MinuteLines, AreOneAMinuteOfEachSilentWork) {
+    MinuteLines lines;
+    EXPECT_EQ(due_at(lines, {1, 30, 59.9, 60, 61, 119, 121, 500, 539, 541}), (std::vector<double>{60, 121, 500, 541}));
+    EXPECT_EQ(due_at(lines, {61, 62, 120}), (std::vector<double>{61, 120})) << "further work";
+    EXPECT_TRUE(due_at(lines, {59}).empty());
+}
+
+TEST(MinuteLines, AreNotOfWorkThatPrintsLinesOfItsOwn) {
+    MinuteLines lines;
+    EXPECT_TRUE(due_at(lines, {100, 200, 300}, false).empty());
+    EXPECT_EQ(due_at(lines, {10, 70}), std::vector<double>{70}) << "silent work after it";
 }
 
 }  // namespace

@@ -44,6 +44,7 @@ Host host_for(FileSystem& files, std::ostream& console, const std::function<bool
     host.files = &files;
     host.console = &console;
     host.stop_requested = stop;
+    host.least_kept_seconds = least_kept_seconds;
     return host;
 }
 

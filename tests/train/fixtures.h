@@ -25,6 +25,9 @@ inline const std::string kProxyNet =
     "--expand-ratio 2 "
     "--abs-learning-rate 0.005";
 
+/// Host::least_kept_seconds of all runs.
+inline double least_kept_seconds = 0;
+
 struct Outcome {
     int exit_code = 0;
     std::string console;

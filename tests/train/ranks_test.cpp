@@ -7,6 +7,7 @@
 #include <optional>
 #include <sstream>
 #include <thread>
+#include <tuple>
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/checkpoint/checkpoint.h"
@@ -317,6 +318,57 @@ TEST(Ranks, AnotherNumberOfThemGoesOnWithTheSameGlobalBatch) {
         const std::vector<Process> processes = interrupted(count);
         expect_no_errors(processes);
         EXPECT_LT(largest_difference(whole[0].files, processes[0].files), count == 2 ? 1e-30 : 1e-6) << count;
+    }
+}
+
+/// The updates ask for a stop before each micro-batch but the first one, and once more at their end.
+TEST(Ranks, EachGoesOnWithItsOwnPartOfAStoppedUpdate) {
+    const std::string run = kF32 + "--epochs 4 --abs-learning-rate 0.01 --gradient-accumulation-count 6 ";
+    std::vector<Process> whole(2);
+    train_together(whole, run);
+    constexpr int kNever = 1000;
+    const std::vector<std::tuple<int, int, std::string>> stops = {{9, 9, "3 of 6 micro-batches"},
+                                                                  {10, 8, "2 to 4 of 6 micro-batches"},
+                                                                  {kNever, 11, "5 to 6 of 6 micro-batches"}};
+    for (const auto& [first, second, kept] : stops) {
+        std::vector<Process> begun(2);
+        begun[0].stop = stop_after(first);
+        begun[1].stop = stop_after(second);
+        train_together(begun, run);
+        EXPECT_THAT(begun[0].outcome.console, HasSubstr(kept + " of the next one are kept"));
+        EXPECT_TRUE(exists(begun[0].files, "run/update-1-rank0.sums"));
+        EXPECT_TRUE(exists(begun[0].files, "run/update-1-rank1.sums"));
+        std::vector<Process> later(2);
+        later[0].files = std::move(begun[0].files);
+        restore_together(later);
+        expect_no_errors(later);
+        EXPECT_THAT(later[0].outcome.console, HasSubstr("The stopped iteration continues after " + kept));
+        EXPECT_EQ(losses(later[0].files), losses(whole[0].files));
+        EXPECT_EQ(weights(later[0].files, 6), weights(whole[0].files, 6));
+        EXPECT_FALSE(exists(later[0].files, "run/update-1-rank0.sums"));
+        EXPECT_FALSE(exists(later[0].files, "run/update-1-rank1.sums"));
+    }
+}
+
+TEST(Ranks, RepeatAStoppedUpdateOfWhichOnePartIsMissing) {
+    const std::string run = kF32 + "--epochs 4 --abs-learning-rate 0.01 --gradient-accumulation-count 6 --rts ";
+    std::vector<Process> whole(2);
+    train_together(whole, run);
+    for (const bool removed : {false, true}) {
+        std::vector<Process> begun(2);
+        begun[0].stop = stop_after(9);
+        begun[1].stop = stop_after(9);
+        train_together(begun, run);
+        std::vector<Process> later(2);
+        later[0].files = std::move(begun[0].files);
+        if (removed) later[0].files.remove("run/update-1-rank1.sums");
+        restore_together(later);
+        expect_no_errors(later);
+        EXPECT_THAT(later[0].outcome.console,
+                    HasSubstr(removed ? "repeated from its first micro-batch: run/update-1-rank1.sums is missing"
+                                      : "The stopped iteration continues after 3 of 6 micro-batches"));
+        EXPECT_EQ(losses(later[0].files), losses(whole[0].files));
+        EXPECT_EQ(weights(later[0].files, 6), weights(whole[0].files, 6));
     }
 }
 

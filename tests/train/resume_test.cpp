@@ -68,23 +68,146 @@ INSTANTIATE_TEST_SUITE_P(
                                     "--hostside-image-mixing --enable-recomputation",
                                     {3, 9}}));
 
-TEST(Stop, IsAnsweredBetweenTheMicroBatchesOfAnUpdate) {
-    const std::string options =
-        "--gradient-accumulation-count 256 --micro-batch-size 2 --iterations 2 --epochs 0 --log-freq 1 "
-        "--no-validation ";
-    MemoryFiles whole;
-    ASSERT_EQ(train(whole, options).exit_code, 0);
+// ---- Stops inside an update ----
 
-    MemoryFiles parts;
-    constexpr int kBetweenFirst = 255;  // micro-batches of the first update
+const std::string kLongUpdates =
+    "--gradient-accumulation-count 256 --micro-batch-size 2 --iterations 2 --epochs 0 --log-freq 1 --no-validation ";
+constexpr int kMicroBatches = 256;
+const std::string kKept = "run/update-1.sums";
+
+/// Stops the second update before its micro-batch of this number. A stop is asked for between micro-batches, and three
+/// times between updates.
+std::function<bool()> stop_in_second_update(int micro_batch, int& asked) {
+    return [&asked, last = kMicroBatches + 1 + micro_batch] { return ++asked > last; };
+}
+
+/// The run without a stop.
+const MemoryFiles& undisturbed() {
+    static const MemoryFiles files = [] {
+        MemoryFiles whole;
+        EXPECT_EQ(train(whole, kLongUpdates).exit_code, 0);
+        return whole;
+    }();
+    return files;
+}
+
+void expect_undisturbed_results(const MemoryFiles& files) {
+    EXPECT_EQ(loss_rows(files), loss_rows(undisturbed()));
+    EXPECT_EQ(weights(files, 2), weights(undisturbed(), 2));
+    EXPECT_FALSE(exists(files, kKept));
+}
+
+TEST(Stop, InsideAnUpdateKeepsItsCompleteMicroBatches) {
+    MemoryFiles files;
     int asked = 0;
-    const Outcome stopped = train(parts, options, [&] { return ++asked > kBetweenFirst + 100; });
+    const Outcome stopped = train(files, kLongUpdates, stop_in_second_update(100, asked));
     EXPECT_EQ(stopped.exit_code, kInterruptedExitCode);
-    EXPECT_THAT(stopped.console, HasSubstr("Stopped by a signal after iteration 1 of 2"));
-    EXPECT_LT(asked, kBetweenFirst + 105);  // no more micro-batches than asked for
-    EXPECT_EQ(restore(parts).exit_code, 0);
-    EXPECT_EQ(loss_rows(parts), loss_rows(whole));
-    EXPECT_EQ(weights(parts, 2), weights(whole, 2));
+    EXPECT_THAT(stopped.console, HasSubstr("Stopped by a signal after iteration 1 of 2, 100 of 256 micro-batches of "
+                                           "the next one are kept; continue with cnntrain restore"));
+    EXPECT_LT(asked, kMicroBatches + 105);  // no more micro-batches than asked for
+    ASSERT_TRUE(exists(files, kKept));
+
+    asked = 0;
+    const Outcome again = restore(files, "", [&] { return ++asked > 50; });
+    EXPECT_THAT(again.console, HasSubstr("The stopped iteration continues after 100 of 256 micro-batches"));
+    EXPECT_THAT(again.console, HasSubstr("after iteration 1 of 2, 150 of 256 micro-batches"));
+
+    asked = 0;
+    const Outcome last = restore(files, "", [&] { return ++asked < 0; });
+    EXPECT_EQ(last.exit_code, 0);
+    EXPECT_THAT(last.console, HasSubstr("continues after 150 of 256 micro-batches"));
+    EXPECT_LT(asked, kMicroBatches - 145) << "the kept micro-batches are not computed again";
+    expect_undisturbed_results(files);
+}
+
+TEST(Stop, KeepsNothingThatIsQuicklyRepeated) {
+    least_kept_seconds = 1000;
+    MemoryFiles files;
+    int asked = 0;
+    const Outcome stopped = train(files, kLongUpdates, stop_in_second_update(10, asked));
+    least_kept_seconds = 0;
+    EXPECT_THAT(stopped.console, HasSubstr(", 10 of 256 micro-batches of the next one are repeated; continue"));
+    EXPECT_FALSE(exists(files, kKept));
+    EXPECT_THAT(restore(files).console, Not(HasSubstr("The stopped iteration")));
+    expect_undisturbed_results(files);
+}
+
+/// A run stopped in its second update.
+MemoryFiles stopped_run(const std::string& options = "") {
+    MemoryFiles files;
+    int asked = 0;
+    train(files, kLongUpdates + options, stop_in_second_update(20, asked));
+    EXPECT_TRUE(exists(files, kKept));
+    return files;
+}
+
+/// Repeats the update whose kept part cannot be used, and says why.
+void expect_repeated(MemoryFiles& files, const std::string& why) {
+    const Outcome last = restore(files);
+    EXPECT_EQ(last.exit_code, 0);
+    EXPECT_THAT(last.console,
+                ::testing::ContainsRegex("The stopped iteration is repeated from its first micro-batch: .*" + why));
+    expect_undisturbed_results(files);
+}
+
+TEST(KeptUpdate, ThatIsDamagedIsNotUsed) {
+    MemoryFiles files = stopped_run();
+    std::string bytes = read_text(files, kKept);
+    bytes[bytes.size() - 100] = static_cast<char>(bytes[bytes.size() - 100] ^ 1);
+    write_text(files, kKept, bytes);
+    expect_repeated(files, "update-1.sums.*checksum");
+
+    files = stopped_run();
+    write_text(files, kKept, bytes.substr(0, bytes.size() / 2));
+    expect_repeated(files, "update-1.sums");
+}
+
+TEST(KeptUpdate, OfAnotherRunIsNotUsed) {
+    MemoryFiles other = stopped_run("--weight-decay 0.5 ");
+    MemoryFiles files = stopped_run();
+    write_text(files, kKept, read_text(other, kKept));
+    expect_repeated(files, "update-1.sums: its weights are not those of the checkpoint");
+}
+
+TEST(KeptUpdate, OfAnotherUpdateIsNotUsed) {
+    MemoryFiles files = stopped_run();
+    // Of the first update, with the name of the second.
+    MemoryFiles first;
+    train(first, kLongUpdates, stop_after(20));
+    ASSERT_TRUE(exists(first, "run/update-0.sums"));
+    write_text(files, kKept, read_text(first, "run/update-0.sums"));
+    expect_repeated(files, "update-1.sums: it is of another update");
+}
+
+TEST(KeptUpdate, IsNotUsedWithOtherOptions) {
+    MemoryFiles files = stopped_run();
+    const Outcome last = train(files, kLongUpdates + "--weight-decay 0.5 --restore-path run");
+    EXPECT_THAT(last.console, HasSubstr("it was written with other options that change the numbers"));
+    EXPECT_EQ(last.exit_code, 0);
+}
+
+TEST(KeptUpdate, IsRemovedWithTheRun) {
+    MemoryFiles files = stopped_run();
+    EXPECT_EQ(train(files, kLongUpdates + "--overwrite", [] { return true; }).exit_code, kInterruptedExitCode);
+    EXPECT_FALSE(exists(files, kKept));
+}
+
+TEST(KeptUpdate, ThatCannotBeWrittenIsRepeated) {
+    MemoryFiles files;
+    int asked = 0;
+    const auto stop = [&] {
+        if (++asked < kMicroBatches + 20) return false;
+        if (asked == kMicroBatches + 20) files.set_capacity_bytes(files.used_bytes() + 100'000);
+        return true;
+    };
+    const Outcome stopped = train(files, kLongUpdates, stop);
+    EXPECT_EQ(stopped.exit_code, kInterruptedExitCode);
+    EXPECT_THAT(stopped.console,
+                HasSubstr("micro-batches of the next one are repeated, because they could not be kept"));
+    EXPECT_FALSE(exists(files, kKept));
+    files.set_capacity_bytes(std::uint64_t{1} << 40);
+    EXPECT_EQ(restore(files).exit_code, 0);
+    expect_undisturbed_results(files);
 }
 
 TEST(Restore, AfterAKillTheRowsBeyondTheCheckpointAreWrittenOnce) {

@@ -92,6 +92,8 @@ struct CompileReport {
     double flops_per_micro_batch = 0;
     std::vector<std::uint64_t> bucket_bytes;  // of reductions over ranks, in the order in which they start
     std::vector<std::string> reorders;        // remaining layout changes per step, with their reasons
+    /// Form of the partial updates of this executable, which takes those of the same form only. Empty: it keeps none.
+    std::string partial_form = {};
 };
 
 /// The values of the graph's scalars in one weight update. The scalar "step" is the number of the update, from 1.
@@ -112,6 +114,20 @@ struct StepResult {
     bool stopped = false;         // by a request, before the last micro-batch; sums and samples cover the finished ones
     bool stop_requested = false;  // by the end of the update, on any rank
     bool counts = true;           // settle(); if false, the update has not changed the variables
+};
+
+using NamedTensors = std::map<std::string, HostTensor>;
+
+/// The complete micro-batches of a weight update that was stopped. Another executable of the same request continues
+/// with them, and the results are those of the undisturbed update, bit for bit. With several ranks, each has its own.
+struct PartialUpdate {
+    std::int64_t iteration = 0;               // StepScalars::iteration of the update
+    std::int64_t micro_batches = 0;           // complete ones, from the first one on; 0: nothing is kept
+    std::int64_t samples = 0;                 // valid samples in them
+    std::map<std::string, double> sums = {};  // StepResult::sums of them
+    NamedTensors accumulators = {};           // what the update reads, summed over them; in layouts of the backend
+
+    bool empty() const { return micro_batches == 0; }
 };
 
 /// True if a weight update counts: it was not stopped before its last micro-batch, and, with `check_finite`, all its
@@ -149,7 +165,6 @@ public:
     virtual std::vector<ProfileRow> profile_alone(int repeats) = 0;
 };
 
-using NamedTensors = std::map<std::string, HostTensor>;
 /// Receives the result of each update, in order. An exception that it throws ends the updates.
 using UpdateDone = std::function<void(StepResult result)>;
 
@@ -168,7 +183,13 @@ public:
     /// one batch per micro-batch of the plan from `source`, which has the fields of the compile request; a graph
     /// without inputs never reads the source. `done` receives each result as soon as it is known. Returns early, after
     /// reporting, when an update does not count or a stop is requested.
-    virtual void train(data::BatchSource& source, std::span<const StepScalars> updates, const UpdateDone& done) = 0;
+    ///
+    /// `partial` (null: nothing is kept): if an update is stopped, it receives the complete micro-batches of that update
+    /// before `done` is called; a backend that cannot keep them leaves it empty. If it is not empty at the call, the
+    /// first update continues it, and the source begins with the next micro-batch. Error(internal) if it is of another
+    /// update or form.
+    virtual void train(data::BatchSource& source, std::span<const StepScalars> updates, const UpdateDone& done,
+                       PartialUpdate* partial) = 0;
     /// Forward only, over `batches` micro-batches.
     virtual StepResult evaluate(data::BatchSource& source, std::int64_t batches) = 0;
 
@@ -182,7 +203,10 @@ public:
     // ---------------------------------------------------------------------------
     void load(const std::string& name, HostTensor tensor);
     HostTensor store(const std::string& name) const;
-    StepResult train_step(data::BatchSource& source, const StepScalars& scalars);
+    void train(data::BatchSource& source, std::span<const StepScalars> updates, const UpdateDone& done) {
+        train(source, updates, done, nullptr);
+    }
+    StepResult train_step(data::BatchSource& source, const StepScalars& scalars, PartialUpdate* partial = nullptr);
     std::vector<std::string> variable_names() const;
 };
 
@@ -248,6 +272,10 @@ void train_one_by_one(std::span<const StepScalars> updates, const std::function<
 /// True if a stop is requested before this micro-batch of an update. Always false for the first one, because stops are
 /// also checked between updates.
 bool stops_before(std::int64_t micro_batch, const std::function<bool()>& stop_requested);
+
+/// Error(internal) unless the partial update, if it is not empty, is the beginning of the update `iteration` and has at
+/// most `micro_batches`.
+void check_partial(const PartialUpdate& partial, std::int64_t iteration, std::int64_t micro_batches);
 
 /// The bytes of a field of a batch. Error(internal) if their number differs from that of `desc`: the batch is not from
 /// a source with the fields of the compile request.

@@ -38,7 +38,8 @@ private:
     LinePrefix prefix_;
 };
 
-/// Also shows progress on a terminal; the progress line is removed before every other line and at the end.
+/// Also shows progress on a terminal; the progress line is removed before every other line and at the end. Without a
+/// terminal, work that is silent for minutes gets a line a minute.
 class Console final : public TextReport {
 public:
     /// `terminal_width`: columns; 0: the console is not a terminal.
@@ -47,13 +48,14 @@ public:
 
     void console_line(std::string_view text) override { put(text); }
     void checkpoint_saved(const SavedCheckpoint& checkpoint) override;
-    void progress(const Progress& progress) override { progress_.show(progress); }
+    void progress(const Progress& progress) override;
 
 private:
     void write(std::string_view text) override;
 
     std::ostream& out_;
     ProgressLine progress_;
+    MinuteLines minutes_;
 };
 
 /// log.txt in the run's folder.

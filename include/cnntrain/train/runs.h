@@ -50,6 +50,9 @@ struct Host {
     /// Called with true when the run starts work that a stop must not interrupt, and with false when that work is
     /// saved. Outside these periods the process may be ended at once. Empty: not needed.
     std::function<void(bool)> hold_exit;
+    /// A run that is stopped inside a weight update keeps its complete micro-batches if they took at least as long;
+    /// otherwise `restore` repeats them.
+    double least_kept_seconds = 1;
     std::optional<EstimatorReport> estimator = {};  // for `validation` of one ImageNet checkpoint
 };
 

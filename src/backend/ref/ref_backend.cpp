@@ -9,6 +9,7 @@
 #include "cnntrain/base/elapsed.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/half.h"
+#include "cnntrain/base/hash.h"
 #include "cnntrain/graph/facts.h"
 
 namespace cnntrain::backend {
@@ -71,7 +72,8 @@ public:
     void load(const NamedTensors& tensors) override;
     NamedTensors store(std::span<const std::string> names) const override;
 
-    void train(data::BatchSource& source, std::span<const StepScalars> updates, const UpdateDone& done) override;
+    void train(data::BatchSource& source, std::span<const StepScalars> updates, const UpdateDone& done,
+               PartialUpdate* partial) override;
     StepResult evaluate(data::BatchSource& source, std::int64_t batches) override;
     HostTensor output(const std::string& name) const override;
     Inspection& inspection() override { return *this; }
@@ -89,13 +91,17 @@ private:
     ValueId variable(const std::string& name) const;
     void load_one(const std::string& name, const HostTensor& tensor);
     void set_scalars(const StepScalars& scalars);
-    StepResult update(data::BatchSource& source, const StepScalars& scalars);
+    StepResult update(data::BatchSource& source, const StepScalars& scalars, PartialUpdate* partial);
+    std::string partial_form() const;
+    void continue_with(const PartialUpdate& partial, StepResult& result);
+    PartialUpdate part_of(std::int64_t iteration, std::int64_t micro_batches, const StepResult& result) const;
     void run_update();
     double rounded(DType type, double value) const { return rounds_ ? rounded_to(type, value) : value; }
     void round(NodeId id);
     void find_crossing();
     void find_stash(std::int32_t stages);
     void feed(data::BatchSource& source, StepResult& result);
+    bool take_batch(data::BatchSource& source, std::int64_t iteration, std::int64_t micro_batch, StepResult& result);
     void run_phase(Phase phase);
     void add_outputs(Phase last_phase, StepResult& result) const;
     void start_sums();
@@ -151,6 +157,7 @@ RefExecutable::RefExecutable(const CompileRequest& request, const schedule::Plac
     find_crossing();
     find_stash(placement.stages);
     start_sums();
+    report_.partial_form = partial_form();
     report_.seconds = seconds_since(start);
 }
 
@@ -283,26 +290,79 @@ void RefExecutable::set_scalars(const StepScalars& scalars) {
     }
 }
 
-void RefExecutable::train(data::BatchSource& source, std::span<const StepScalars> updates, const UpdateDone& done) {
+void RefExecutable::train(data::BatchSource& source, std::span<const StepScalars> updates, const UpdateDone& done,
+                          PartialUpdate* partial) {
     CNNTRAIN_CHECK(std::ssize(updates) <= updates_per_call_, "more updates at once than the plan says");
     train_one_by_one(
-        updates, [&](const StepScalars& scalars) { return update(source, scalars); }, stop_requested_, done);
+        updates, [&](const StepScalars& scalars) { return update(source, scalars, partial); }, stop_requested_, done);
 }
 
-StepResult RefExecutable::update(data::BatchSource& source, const StepScalars& scalars) {
+std::string RefExecutable::partial_form() const {
+    Digest digest;
+    digest.add(static_cast<std::uint64_t>(micro_batches_));
+    digest.add(rounds_ ? "rounded" : "float64");
+    for (const ValueId id : crossing_) {
+        digest.add(graph_.value(id).name);
+        digest.add(to_string(graph_.desc(id)));
+    }
+    return digest.text();
+}
+
+void RefExecutable::continue_with(const PartialUpdate& partial, StepResult& result) {
+    CNNTRAIN_CHECK(partial.accumulators.size() == crossing_.size(), "a partial update of another form");
+    result.samples = partial.samples;
+    result.sums = partial.sums;
+    for (std::size_t k = 0; k < crossing_.size(); ++k) {
+        const std::span<const double> values = partial.accumulators.at(std::to_string(k)).as<double>();
+        CNNTRAIN_CHECK(values.size() == sums_[k].values.size(), "a partial update of another form");
+        std::ranges::copy(values, sums_[k].values.begin());
+    }
+}
+
+PartialUpdate RefExecutable::part_of(std::int64_t iteration, std::int64_t micro_batches,
+                                     const StepResult& result) const {
+    PartialUpdate partial{iteration, micro_batches, result.samples, result.sums, {}};
+    for (std::size_t k = 0; k < crossing_.size(); ++k) {
+        HostTensor tensor({DType::f64, {std::ssize(sums_[k].values)}});
+        std::ranges::copy(sums_[k].values, tensor.as<double>().begin());
+        partial.accumulators.emplace(std::to_string(k), std::move(tensor));
+    }
+    return partial;
+}
+
+/// False when the run is asked to stop before the micro-batch.
+bool RefExecutable::take_batch(data::BatchSource& source, std::int64_t iteration, std::int64_t micro_batch,
+                               StepResult& result) {
+    if (stops_before(micro_batch, stop_requested_)) return false;
+    random_.first_sample = iteration * micro_batches_ + micro_batch;  // of a graph without inputs
+    try {
+        feed(source, result);
+    } catch (const Interrupted&) {
+        return false;
+    }
+    return true;
+}
+
+StepResult RefExecutable::update(data::BatchSource& source, const StepScalars& scalars, PartialUpdate* partial) {
     StepResult result;
     set_scalars(scalars);
     start_sums();
-    for (std::int64_t i = 0; i < micro_batches_; ++i) {
-        result.stopped = stops_before(i, stop_requested_);
+    std::int64_t i = 0;
+    if (partial != nullptr && !partial->empty()) {
+        check_partial(*partial, scalars.iteration, micro_batches_);
+        continue_with(*partial, result);
+        i = partial->micro_batches;
+    }
+    for (; i < micro_batches_; ++i) {
+        result.stopped = !take_batch(source, scalars.iteration, i, result);
         if (result.stopped) break;
-        random_.first_sample = scalars.iteration * micro_batches_ + i;  // of a graph without inputs
-        feed(source, result);
         run_phase(Phase::forward);
         run_phase(Phase::backward);
         add_outputs(Phase::backward, result);
         add_to_sums();
     }
+    if (partial != nullptr)
+        *partial = result.stopped && i > 0 ? part_of(scalars.iteration, i, result) : PartialUpdate();
     result.stop_requested = result.stopped || (stop_requested_ && stop_requested_());
     result.counts = settle(result, check_finite_);
     if (result.counts) run_update();

@@ -8,6 +8,7 @@
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/checkpoint/folder.h"
+#include "train/runs/kept_update.h"
 
 namespace cnntrain::train {
 
@@ -142,6 +143,7 @@ std::vector<std::string> results_in(const FileSystem& files, const std::string& 
     for (const std::string_view table : kResultTables) {
         if (exists(files, path_in(folder, table))) names.emplace_back(table);
     }
+    std::ranges::copy_if(names_in(files, folder), std::back_inserter(names), is_kept_update);
     std::ranges::copy(own_averages(files, folder), std::back_inserter(names));
     return names;
 }

@@ -11,7 +11,7 @@ namespace cnntrain::train {
 
 inline constexpr const char* kArgumentsFile = "arguments.json";
 
-/// File names of checkpoints, averages and tables left by a run. A new run must not be mixed with them.
+/// File names of checkpoints, kept updates, averages and tables left by a run. A new run must not be mixed with them.
 std::vector<std::string> results_in(const FileSystem& files, const std::string& folder);
 
 /// True if a run has begun there that left no checkpoint and no table row. It was killed before its first checkpoint,

@@ -27,6 +27,8 @@ Trainer::Trainer(const Task& task, TrainingParts parts, TrainerSettings settings
       observers_(observers),
       stop_requested_(std::move(stop_requested)),
       communicator_(communicator),
+      source_(*parts_.stream, observers,
+              {settings_.micro_batches, communicator.size(), task.description().update, task.columns().unit.many}),
       iteration_(parts_.iteration) {}
 
 Trainer::End Trainer::run() {
@@ -38,12 +40,11 @@ Trainer::End Trainer::run() {
         run_host_step(step, learning_rate);
         if (iteration_ == step.end()) finish(step, learning_rate);
         if (stop_requested()) {
-            if (parts_.last_saved != iteration_) save();
-            observers_.line("Stopped by a signal after iteration " + std::to_string(iteration_) + " of " +
-                            std::to_string(plan.iterations) + "; " + settings_.how_to_continue);
+            stop();
             return End::stopped;
         }
     }
+    if (settings_.saves) remove_kept_updates(files_, folder_.checkpoints);
     observers_.line(metrics::loop_completed_line(loop_watch_.seconds()));
     tell_exchange();
     if (const std::int64_t damaged = parts_.stream->stats().damaged; damaged > 0) {
@@ -51,6 +52,30 @@ Trainer::End Trainer::run() {
                         " could not be decoded; each time the next one was taken");
     }
     return End::finished;
+}
+
+void Trainer::stop() {
+    if (parts_.last_saved != iteration_) save();
+    const std::string kept = stopped_inside_ ? keep_update() : "";
+    observers_.line("Stopped by a signal after iteration " + std::to_string(iteration_) + " of " +
+                    std::to_string(parts_.plan.iterations) + kept + "; " + settings_.how_to_continue);
+}
+
+std::string Trainer::keep_update() {
+    const KeptShare share = kept_share(communicator_, parts_.kept);
+    if (share.most == 0) return "";
+    const std::string text = ", " + share_text(share, settings_.micro_batches) + " of the next one are ";
+    const bool is_worth_it = parts_.kept.seconds >= settings_.least_kept_seconds;
+    if (told(communicator_, is_worth_it ? "1" : "", "whether to keep them").empty()) return text + "repeated";
+    if (communicator_.rank() == 0) files_.make_directories(folder_.checkpoints);
+    const std::string failure = save_kept_update(files_, folder_.checkpoints, iteration_, parts_.kept,
+                                                 settings_.metadata, *parts_.executable, communicator_);
+    return failure.empty() ? text + "kept" : text + "repeated, because they could not be kept: " + failure;
+}
+
+std::int64_t Trainer::shown_number(std::int64_t iteration) const {
+    const metrics::Columns& columns = task_.columns();
+    return columns.position ? columns.position({.iteration = iteration}).step : iteration;
 }
 
 void Trainer::finish(const schedule::HostStep& step, double learning_rate) {
@@ -68,16 +93,19 @@ void Trainer::finish(const schedule::HostStep& step, double learning_rate) {
 
 void Trainer::run_host_step(const schedule::HostStep& step, double learning_rate) {
     while (iteration_ < step.end()) {
-        bool stopped = false;
         Stopwatch watch;
         const auto done = [&](const backend::StepResult& result) {
             stop_agreed_ = result.stopped || result.stop_requested;
-            stopped = result.stopped;
-            if (!stopped) finish_update(result, watch.seconds(), step, learning_rate);
+            stopped_inside_ = result.stopped;
+            parts_.kept.seconds += watch.seconds();
+            if (stopped_inside_) return;
+            finish_update(result, std::exchange(parts_.kept.seconds, 0.0), step, learning_rate);
             watch = Stopwatch();
+            source_.begin(shown_number(iteration_ + 1), 0);
         };
-        parts_.executable->train(*parts_.stream, next_updates(step, learning_rate), done);
-        if (stopped) return;  // this update did not happen; a resumed run repeats it from its first micro-batch
+        source_.begin(shown_number(iteration_ + 1), parts_.kept.part.micro_batches);
+        parts_.executable->train(source_, next_updates(step, learning_rate), done, &parts_.kept.part);
+        if (stopped_inside_) return;  // this update did not happen
         if (settings_.iterations_per_sync > 0 && iteration_ % settings_.iterations_per_sync == 0)
             share_variables(communicator_, *parts_.executable, "weights of a sync");
         if (stop_requested()) return;
@@ -175,6 +203,7 @@ void Trainer::save() {
     checkpoint::save(files_, checkpoint::checkpoint_path(folder_.checkpoints, checkpoint_number(iteration_)),
                      checkpoint, settings_.in_f32 ? in_f32(tensors) : tensors);
     parts_.last_saved = iteration_;
+    remove_kept_updates(files_, folder_.checkpoints);
     checkpoint::retain(files_, folder_.checkpoints, settings_.keep_checkpoints);
     observers_.checkpoint_saved({iteration_,
                                  checkpoint::checkpoint_prefix(folder_.checkpoints, checkpoint_number(iteration_)),
@@ -184,8 +213,7 @@ void Trainer::save() {
 void Trainer::tell_distributions() {
     const checkpoint::TensorSource tensors = variables();
     if (!settings_.saves) return;
-    const metrics::Columns& columns = task_.columns();
-    const std::int64_t step = columns.position ? columns.position({.iteration = iteration_}).step : iteration_;
+    const std::int64_t step = shown_number(iteration_);
     for (const auto& [name, desc] : tensors.descs) {
         if (auto histogram = metrics::histogram_of(tensors.tensor(name)))
             observers_.distribution({step, name, std::move(*histogram)});

@@ -19,8 +19,10 @@
 #include "cnntrain/metrics/observer.h"
 #include "cnntrain/schedule/run_plan.h"
 #include "cnntrain/train/task.h"
+#include "train/runs/kept_update.h"
 #include "train/runs/run_folder.h"
 #include "train/runs/timing.h"
+#include "train/runs/update_progress.h"
 
 namespace cnntrain::train {
 
@@ -34,6 +36,8 @@ struct TrainingParts {
     metrics::Meters meters;
     std::int64_t iteration = 0;                   // weight updates done by earlier processes
     std::optional<std::int64_t> last_saved = {};  // iteration of the run's newest checkpoint; empty: none
+    /// What an earlier process did of the first update. The stream begins behind it.
+    KeptUpdate kept = {};
 };
 
 struct TrainerSettings {
@@ -47,6 +51,9 @@ struct TrainerSettings {
     /// Stored in every checkpoint.
     std::map<std::string, std::string> metadata;
     std::string how_to_continue = {};  // message after a stop
+    std::int64_t micro_batches = 1;    // of an update, in each process
+    /// A stop inside an update keeps its complete micro-batches if they took at least as long.
+    double least_kept_seconds = 0;
 };
 
 class Trainer {
@@ -59,8 +66,8 @@ public:
     /// Writes a checkpoint at the current iteration.
     void save();
 
-    /// Trains to the end of the plan, or to the last complete update before a requested stop; then a checkpoint has
-    /// been written.
+    /// Trains to the end of the plan, or to a requested stop. Then the last complete update has a checkpoint, and the
+    /// complete micro-batches of the next one are in a file beside it.
     End run();
 
 private:
@@ -72,6 +79,12 @@ private:
     /// Counts an update and reports its results. `seconds`: duration of the update.
     void finish_update(const backend::StepResult& result, double seconds, const schedule::HostStep& step,
                        double learning_rate);
+    /// Ends the run with a checkpoint. Says how to continue.
+    void stop();
+    /// Keeps what is complete of an update that was stopped; returns what to say of it. All processes call it together.
+    std::string keep_update();
+    /// Numbers an update, counted from 1, as log lines do.
+    std::int64_t shown_number(std::int64_t iteration) const;
     void check_loss(double loss, const schedule::HostStep& step, double learning_rate);
     std::string divergence(double loss, const schedule::HostStep& step, double learning_rate) const;
     /// With several processes, a stop takes effect after an update in which all of them learn of it.
@@ -94,7 +107,9 @@ private:
     std::function<bool()> stop_requested_;
     comm::Communicator& communicator_;
 
+    UpdateProgress source_;
     std::int64_t iteration_;                     // completed weight updates
+    bool stopped_inside_ = false;                // of an update, whose complete micro-batches are parts_.kept
     std::vector<backend::StepScalars> updates_;  // of one call
     bool stop_agreed_ = false;
     double exchange_seconds_ = 0, exposed_exchange_seconds_ = 0;  // sum over this process's updates

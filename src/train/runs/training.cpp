@@ -25,6 +25,7 @@
 #include "train/runs/averaging.h"
 #include "train/runs/evaluator.h"
 #include "train/runs/input_speed.h"
+#include "train/runs/kept_update.h"
 #include "train/runs/ranks.h"
 #include "train/runs/run_files.h"
 #include "train/runs/run_folder.h"
@@ -238,6 +239,26 @@ std::unique_ptr<backend::Executable> make_executable(Run& run, const std::vector
     return executable;
 }
 
+/// What belongs to all checkpoints and kept updates of this run.
+std::map<std::string, std::string> metadata_of(const Run& run, const RunData& data) {
+    return run_metadata(run.arguments, run.task.description().arithmetic, data.origin, run.task.class_names());
+}
+
+/// This process's part of the update behind `iteration`, in which an earlier process was stopped.
+KeptUpdate kept_update(Run& run, const RunData& data, std::int64_t iteration, const backend::Executable& executable) {
+    const std::string name = run.task.description().update;
+    const auto tell = [&](const std::string& why) {
+        run.observers.line("The stopped " + name + " is repeated from its first micro-batch: " + why);
+    };
+    KeptUpdate kept = load_kept_update(run.files(), run.folder.checkpoints, iteration, metadata_of(run, data),
+                                       executable, *run.host.communicator, tell);
+    const KeptShare share = kept_share(*run.host.communicator, kept);
+    if (share.most > 0)
+        run.observers.line("The stopped " + name + " continues after " +
+                           share_text(share, data.placement.micro_batches));
+    return kept;
+}
+
 /// Consumes the resume point to release its tensors.
 TrainingParts make_parts(Run& run, const RunData& data, std::optional<ResumePoint> resume) {
     const std::vector<data::Field> fields = data.training->fields(data.placement.samples);
@@ -245,15 +266,18 @@ TrainingParts make_parts(Run& run, const RunData& data, std::optional<ResumePoin
     metrics::Meters meters = make_meters(run, data, resume);
     std::int64_t iteration = 0;
     std::optional<std::int64_t> last_saved;
+    KeptUpdate kept;
     if (resume) {
         if (is_first(run.host)) warn_of_other_numbers(*resume, run.arguments);
         compare_arithmetic(*resume, run.task.description().arithmetic);
         iteration = resume->checkpoint.iteration;
         last_saved = iteration;
+        kept = kept_update(run, data, iteration, *executable);
     }
-    data::LoaderSettings loader =
-        for_rank(training_loader_settings(run.settings(), data.placement, fields, iteration * data.plan.global_batch),
-                 *run.host.communicator);
+    const std::int64_t round = data.placement.samples * run.host.communicator->size();
+    const std::int64_t first_sample = iteration * data.plan.global_batch + kept.part.micro_batches * round;
+    data::LoaderSettings loader = for_rank(
+        training_loader_settings(run.settings(), data.placement, fields, first_sample), *run.host.communicator);
     loader.stop_requested = run.host.stop_requested;
     auto stream = data.training->stream(loader);
     return {data.plan,
@@ -263,7 +287,8 @@ TrainingParts make_parts(Run& run, const RunData& data, std::optional<ResumePoin
             std::move(stream),
             std::move(meters),
             iteration,
-            last_saved};
+            last_saved,
+            std::move(kept)};
 }
 
 std::int64_t iterations_per_sync(const train::TrainingSettings& settings, const schedule::RunPlan& plan) {
@@ -283,8 +308,10 @@ TrainerSettings trainer_settings(const Run& run, const RunData& data) {
             saves,
             iterations_per_sync(settings.training, data.plan),
             run.task.checkpoint_lag(),
-            run_metadata(run.arguments, run.task.description().arithmetic, data.origin, run.task.class_names()),
-            how_to_continue(run.folder, run.arguments)};
+            metadata_of(run, data),
+            how_to_continue(run.folder, run.arguments),
+            data.placement.micro_batches,
+            run.host.least_kept_seconds};
 }
 
 std::vector<AveragedCheckpoint> average(Run& run, const schedule::RunPlan& plan) {

@@ -208,6 +208,7 @@ Sums::Sum Sums::make_sum(const std::string& name, const Desc& desc) {
     Sum sum;
     sum.placed = steps_.place(name + ":sum", desc, DType::f32, Storage::persistent);
     sum.turn = program_.add_turn();
+    program_.add_accumulator(sum.placed.buffer, layout_name(desc));
     if (exchange_ != nullptr) {
         sum.placed.buffer->exchanged = true;
         const auto floats = static_cast<std::int64_t>(Program::persistent_room(*sum.placed.buffer) / sizeof(float));

@@ -198,6 +198,9 @@ public:
     /// Index in Progress of a sum to which several copies add.
     std::size_t add_turn() { return turns_++; }
     std::size_t turns() const { return turns_; }
+    /// Registers a buffer that is summed over the micro-batches of an update. `layout`: name of its elements' order.
+    void add_accumulator(Buffer* buffer, std::string layout) { accumulators_.emplace_back(buffer, std::move(layout)); }
+    const std::vector<std::pair<Buffer*, std::string>>& accumulators() const { return accumulators_; }
     /// Keeps an arena buffer alive until the end of the update.
     void keep_to_end(Buffer* buffer) { buffer->origin().kept = true; }
 
@@ -284,6 +287,7 @@ private:
     /// By site: buffers whose address changes with the micro-batch, and their oneDNN memory objects.
     std::vector<std::vector<std::pair<Buffer*, std::vector<Binding*>>>> moving_;
     std::size_t turns_ = 0;
+    std::vector<std::pair<Buffer*, std::string>> accumulators_;
     std::int64_t batches_in_flight_ = 1;
     std::vector<PageMemory> arenas_;
     PageMemory rings_;

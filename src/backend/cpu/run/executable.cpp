@@ -3,6 +3,7 @@
 #include <omp.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cmath>
 #include <cstring>
@@ -139,6 +140,7 @@ void CpuExecutable::fill_report(const std::vector<std::string>& reorders) {
         for (const comm::Bucket& bucket : exchange_->buckets().buckets)
             report_.bucket_bytes.push_back(static_cast<std::uint64_t>(bucket.elements) * sizeof(float));
     }
+    report_.partial_form = partial_form();
     report_.reorders = reorders;
 }
 
@@ -190,55 +192,76 @@ void CpuExecutable::bind_batch(data::Batch batch, std::int32_t copy, std::int64_
 /// Shared state of the lanes during a weight update. Lanes work on different micro-batches or take turns.
 struct CpuExecutable::Update {
     data::BatchSource& source;
-    StepContext base;              // common to all micro-batches
-    backend::StepResult result{};  // the lane that takes a batch writes samples, waiting and stop
+    StepContext base;        // common to all micro-batches
+    std::int64_t first = 0;  // micro-batch; the sums already contain those before it
+    /// The micro-batch before which the update was stopped. Those before it are completed, on all lanes.
+    std::atomic<std::int64_t> end;
+    backend::StepResult result{};  // the lane that takes a batch writes samples and waiting
     std::mutex mutex{};
     std::optional<std::int64_t> not_finite{};  // micro-batch
     std::exception_ptr failure{};              // first failure of a lane
+
+    bool has(std::int64_t micro_batch) const {
+        return micro_batch >= first && micro_batch < end.load(std::memory_order_acquire);
+    }
 };
 
 bool CpuExecutable::take_batch(std::int32_t copy, std::int64_t number, Update& update) {
     const std::int64_t micro_batch = number * plan_.copies + copy;
-    const std::size_t taken = program_.sections().size();
-    if (!finished_.wait_for(taken, micro_batch)) return false;
-    if (backend::stops_before(micro_batch, stop_requested_)) {
-        update.result.stopped = true;
-        finished_.stop();
-        return false;
-    }
+    if (backend::stops_before(micro_batch, stop_requested_)) return false;
     StepContext& context = contexts_[static_cast<std::size_t>(micro_batch)];
     context = update.base;
     context.micro_batch = micro_batch;
     context.first_sample = context.iteration * plan_.micro_batches + micro_batch;  // of a graph without inputs
-    if (!inputs_.empty()) {
-        const Clock::time_point start = Clock::now();
+    if (inputs_.empty()) return true;
+    const Clock::time_point start = Clock::now();
+    try {
         data::Batch batch = update.source.next();
         update.result.input_wait_seconds += seconds_since(start);
-        update.result.samples += batch.valid_count;
         context.first_sample = batch.first_sample;
         bind_batch(std::move(batch), copy, number);
+    } catch (const Interrupted&) {
+        return false;
+    }
+    return true;
+}
+
+bool CpuExecutable::take_batch_in_turn(std::int32_t copy, std::int64_t number, Update& update) {
+    const std::int64_t micro_batch = number * plan_.copies + copy;
+    const std::size_t taken = program_.sections().size();
+    if (!finished_.wait_for(taken, micro_batch)) return false;
+    if (update.has(micro_batch)) {
+        bool is_there = false;
+        try {
+            is_there = take_batch(copy, number, update);
+        } catch (...) {
+            all_go_on(false);
+            throw;
+        }
+        if (all_go_on(is_there)) {
+            update.result.samples += held_batch(copy, number).valid_count;
+            if (exchange_ && micro_batch == plan_.micro_batches - 1) exchange_->last_micro_batch_begins();
+        } else {
+            update.end.store(micro_batch, std::memory_order_release);
+        }
     }
     finished_.finish(taken);
     return true;
 }
 
-bool CpuExecutable::take_batch_together(std::int32_t copy, std::int64_t number, Update& update) {
-    bool taken = false;
-    try {
-        taken = take_batch(copy, number, update);
-    } catch (...) {
-        all_go_on(false);
-        throw;
-    }
-    return all_go_on(taken);
-}
-
+/// Micro-batches that the update does not have count as finished at once, so that nobody waits for them.
 bool CpuExecutable::run_work(Section section, std::int64_t number, Update& update) {
     for (const Wait& wait : program_.waits(section)) {
         if (!finished_.wait_for(wait.section, number + 1 - wait.behind)) return false;
     }
-    if (section == Section::forward(0, section.copy) && !take_batch_together(section.copy, number, update))
-        return false;
+    if (section == Section::forward(0, section.copy) && !take_batch_in_turn(section.copy, number, update)) return false;
+    if (update.has(number * plan_.copies + section.copy) && !compute(section, number, update)) return false;
+    finished_.finish(program_.position(section));
+    return true;
+}
+
+/// False when a result is not finite.
+bool CpuExecutable::compute(Section section, std::int64_t number, Update& update) {
     const std::int64_t micro_batch = number * plan_.copies + section.copy;
     program_.turn_to(section, number);
     run_section(section, contexts_[static_cast<std::size_t>(micro_batch)]);
@@ -256,7 +279,6 @@ bool CpuExecutable::run_work(Section section, std::int64_t number, Update& updat
     }
     if (!(has_sums && check_finite_ ? all_go_on(finite) : finite)) return false;
     if (section == Section::backward(0, section.copy)) held_batch(section.copy, number) = {};
-    finished_.finish(program_.position(section));
     return true;
 }
 
@@ -274,9 +296,6 @@ void CpuExecutable::run_lane(std::int32_t lane, Update& update) {
         return;
     } catch (const LaneStopped&) {
         // `update` has the reason.
-    } catch (const Interrupted&) {
-        const std::lock_guard lock(update.mutex);
-        update.result.stopped = true;
     } catch (...) {
         const std::lock_guard lock(update.mutex);
         if (!update.failure) update.failure = std::current_exception();
@@ -285,7 +304,7 @@ void CpuExecutable::run_lane(std::int32_t lane, Update& update) {
     turns_->stop();
 }
 
-/// After a stop, sums cover the micro-batches that finished.
+/// Micro-batches whose outputs are not known add nothing.
 void CpuExecutable::add_sums(backend::StepResult& result) const {
     const std::vector<Tensor>& outputs = outputs_.front();
     for (std::size_t i = 0; i < outputs.size(); ++i) {
@@ -340,28 +359,48 @@ void CpuExecutable::set_scalars(const backend::StepScalars& scalars) {
 
 /// With several ranks, a stop takes effect through an update's result.
 void CpuExecutable::train(data::BatchSource& source, std::span<const backend::StepScalars> updates,
-                          const backend::UpdateDone& done) {
+                          const backend::UpdateDone& done, backend::PartialUpdate* partial) {
     CNNTRAIN_CHECK(std::ssize(updates) <= updates_per_call_, "more updates at once than the plan says");
     static const std::function<bool()> kNever;
     use_threads();
-    const auto one = [&](const backend::StepScalars& scalars) { return update(source, scalars); };
+    const auto one = [&](const backend::StepScalars& scalars) { return update(source, scalars, partial); };
     backend::train_one_by_one(updates, one, exchange_ ? kNever : stop_requested_, done);
 }
 
-backend::StepResult CpuExecutable::update(data::BatchSource& source, const backend::StepScalars& scalars) {
+void CpuExecutable::begin_update(Update& update, const backend::PartialUpdate* partial) {
+    finished_.reset();
+    std::ranges::fill(values_, 0.0);
+    if (partial != nullptr && !partial->empty()) {
+        backend::check_partial(*partial, update.base.iteration, plan_.micro_batches);
+        load_sums(*partial);
+        update.first = partial->micro_batches;
+        update.result.samples = partial->samples;
+    }
+    turns_->reset(update.first);
+    if (!exchange_) return;
+    exchange_->begin(plan_.micro_batches > 1);
+    if (update.first == plan_.micro_batches) exchange_->last_micro_batch_begins();
+}
+
+backend::PartialUpdate CpuExecutable::complete_part(const Update& update) const {
+    if (update.failure || update.not_finite) return {};
+    return {update.base.iteration, update.end, update.result.samples, update.result.sums, {}};
+}
+
+backend::StepResult CpuExecutable::update(data::BatchSource& source, const backend::StepScalars& scalars,
+                                          backend::PartialUpdate* partial) {
     first_non_finite_.reset();
     set_scalars(scalars);
     if (prepared_is_stale_) refresh_prepared(false);
-    finished_.reset();
-    turns_->reset();
-    std::ranges::fill(values_, 0.0);
-    if (exchange_) exchange_->begin();
     Update update{.source = source,
                   .base = {.iteration = scalars.iteration,
                            .turns = plan_.copies > 1 ? &*turns_ : nullptr,
                            .exchange = exchange_ ? &*exchange_ : nullptr,
-                           .norms = norms_ ? &*norms_ : nullptr}};
+                           .norms = norms_ ? &*norms_ : nullptr},
+                  .end = plan_.micro_batches};
+    begin_update(update, partial);
     lanes_.run([this, &update](std::int32_t lane) { run_lane(lane, update); });
+    update.result.stopped = update.end < plan_.micro_batches;
     if (update.not_finite) {
         const auto copy = static_cast<std::int32_t>(*update.not_finite % plan_.copies);
         find_non_finite(program_.micro_batch_sections(copy), *update.not_finite / plan_.copies,
@@ -371,7 +410,10 @@ backend::StepResult CpuExecutable::update(data::BatchSource& source, const backe
         batch = {};
     last_copy_ = plan_.copies - 1;
     add_sums(update.result);
+    if (partial != nullptr) *partial = complete_part(update);
     settle_update(update);
+    if (partial != nullptr && !update.result.stopped) *partial = {};
+    if (partial != nullptr && !partial->empty()) store_accumulators(*partial);
     if (!update.result.counts) return std::move(update.result);
     run_section(Section::update(), update.base);
     refresh_prepared(true);

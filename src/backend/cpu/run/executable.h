@@ -28,7 +28,7 @@ public:
     void load(const backend::NamedTensors& tensors) override;
     backend::NamedTensors store(std::span<const std::string> names) const override;
     void train(data::BatchSource& source, std::span<const backend::StepScalars> updates,
-               const backend::UpdateDone& done) override;
+               const backend::UpdateDone& done, backend::PartialUpdate* partial) override;
     backend::StepResult evaluate(data::BatchSource& source, std::int64_t batches) override;
     HostTensor output(const std::string& name) const override;
     backend::Inspection& inspection() override { return *this; }
@@ -72,19 +72,30 @@ private:
     /// `follows_update`: skips copies that the update has written.
     void refresh_prepared(bool follows_update);
 
+    std::string partial_form() const;
+
     /// Runs the micro-batches of one weight update through all stages, on all lanes; then the update, if it counts.
-    backend::StepResult update(data::BatchSource& source, const backend::StepScalars& scalars);
+    backend::StepResult update(data::BatchSource& source, const backend::StepScalars& scalars,
+                               backend::PartialUpdate* partial);
     struct Update;
+    void begin_update(Update& update, const backend::PartialUpdate* partial);
+    /// The accumulators and the sums of the outputs.
+    void load_sums(const backend::PartialUpdate& partial);
+    /// What was complete when the update was stopped; empty if it was not, or went wrong. Without the accumulators.
+    backend::PartialUpdate complete_part(const Update& update) const;
+    void store_accumulators(backend::PartialUpdate& partial) const;
     void settle_update(Update& update);
     void set_scalars(const backend::StepScalars& scalars);
     /// A lane's share of the update.
     void run_lane(std::int32_t lane, Update& update);
-    /// False if the update was stopped before the section could begin.
+    /// False if the update has failed.
     bool run_work(Section section, std::int64_t number, Update& update);
+    bool compute(Section section, std::int64_t number, Update& update);
     /// True if this rank and all ranks that share statistics with it can continue.
     bool all_go_on(bool this_rank) { return norms_ ? norms_->all_go_on(this_rank) : this_rank; }
-    /// take_batch() on all of these ranks; false if one of them has no batch.
-    bool take_batch_together(std::int32_t copy, std::int64_t number, Update& update);
+    /// Waits for this micro-batch's turn, then calls take_batch() on all of these ranks. If one of them has no batch, the
+    /// update ends before this micro-batch. False if the update has failed.
+    bool take_batch_in_turn(std::int32_t copy, std::int64_t number, Update& update);
     /// Takes the next micro-batch from the source. False if a stop is requested.
     bool take_batch(std::int32_t copy, std::int64_t number, Update& update);
     void bind_batch(data::Batch batch, std::int32_t copy, std::int64_t number);

@@ -123,11 +123,36 @@ void GradientExchange::share_parameters() {
         parameter.collect();
 }
 
-void GradientExchange::begin() {
+void GradientExchange::begin(bool waits_for_last) {
     missing_.clear();
     for (const comm::Bucket& bucket : plan_.buckets)
         missing_.push_back(bucket.count);
     handles_.clear();
+    may_travel_ = !waits_for_last;
+    giving_up_ = 0;
+}
+
+void GradientExchange::last_micro_batch_begins() {
+    const std::lock_guard lock(mutex_);
+    tell(false);
+}
+
+/// Once in an update; a bucket of its own carries it, while the passes go on.
+void GradientExchange::tell(bool gives_up) {
+    if (may_travel_ || told_ || giving_up_ > 0) return;
+    giving_up_ = gives_up ? 1 : 0;
+    told_ =
+        peers_.communicator->start_all_reduce(static_cast<int>(plan_.buckets.size()), std::span(&giving_up_, 1), {});
+    under_way_ = true;
+}
+
+/// When nothing is under way.
+void GradientExchange::hear() {
+    if (!told_) return;
+    peers_.communicator->wait(*told_);
+    told_.reset();
+    may_travel_ = giving_up_ == 0;
+    start_ready();
 }
 
 std::span<float> GradientExchange::values_of(const comm::Bucket& bucket) {
@@ -147,6 +172,7 @@ void GradientExchange::start_next() {
 /// Starts buckets in the order of the plan, which is the same on all ranks, independent of the order in which lanes
 /// finish.
 void GradientExchange::start_ready() {
+    if (!overlap_ || !may_travel_) return;
     while (handles_.size() < missing_.size() && missing_[handles_.size()] == 0)
         start_next();
 }
@@ -154,20 +180,24 @@ void GradientExchange::start_ready() {
 void GradientExchange::is_ready(std::size_t sum) {
     const std::lock_guard lock(mutex_);
     --missing_[bucket_of_[sum]];
-    if (overlap_) start_ready();
+    start_ready();
 }
 
 void GradientExchange::progress() {
     if (!under_way_.load(std::memory_order_relaxed)) return;
     const std::unique_lock lock(mutex_, std::try_to_lock);
     if (!lock.owns_lock()) return;  // another lane is doing it
-    if (peers_.communicator->progress()) under_way_ = false;
+    if (!peers_.communicator->progress()) return;
+    under_way_ = false;
+    hear();
 }
 
 void GradientExchange::finish(backend::StepResult& result) {
     const Clock::time_point begin = Clock::now();
     const std::lock_guard lock(mutex_);
-    while (handles_.size() < plan_.buckets.size())
+    tell(true);
+    hear();
+    while (may_travel_ && handles_.size() < plan_.buckets.size())
         start_next();
     for (const comm::Handle& handle : handles_)
         peers_.communicator->wait(handle);

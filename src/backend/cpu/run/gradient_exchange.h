@@ -1,8 +1,9 @@
 // Sums gradients and statistics over ranks. They are contiguous in one buffer, in the order in which the passes finish
 // them, and are sent in buckets while the passes run.
 //
-// A rank whose update fails still sends its buckets, so that no other rank waits for them. Ranks agree afterwards that
-// the update does not count.
+// In an update of several micro-batches, no bucket is sent before every rank has begun its last one. A rank that stops
+// earlier says so instead, and all ranks keep their own sums. A rank whose update fails later still sends its buckets,
+// so that no other rank waits for them. Ranks agree afterwards that the update does not count.
 #pragma once
 
 #include <atomic>
@@ -57,7 +58,10 @@ public:
     Piece own_piece(std::size_t sum) const { return piece(sum, peers_.communicator->rank()); }
 
     // In an update ----------------------------------------------------------------------------------------------------
-    void begin();
+    /// `waits_for_last`: no bucket is sent before all ranks have called last_micro_batch_begins().
+    void begin(bool waits_for_last = false);
+    /// Thread-safe.
+    void last_micro_batch_begins();
     /// Marks the sum over this rank's micro-batches as complete. Thread-safe.
     void is_ready(std::size_t sum);
     /// Advances pending reductions without waiting; called between steps. Thread-safe.
@@ -82,6 +86,8 @@ private:
     using Clock = std::chrono::steady_clock;
 
     void finish(backend::StepResult& result);
+    void tell(bool gives_up);
+    void hear();
     struct Sharded {
         std::size_t sum = 0;
         DType type = DType::f32;
@@ -90,6 +96,7 @@ private:
 
     std::span<float> values_of(const comm::Bucket& bucket);
     void start_next();
+    /// Those whose sums are all there, if the passes hide them.
     void start_ready();
 
     backend::Peers peers_;
@@ -104,6 +111,9 @@ private:
     std::vector<std::pair<double, double>> squares_;  // by sum
 
     std::mutex mutex_;
+    bool may_travel_ = true;               // all ranks have begun their last micro-batch
+    std::optional<comm::Handle> told_;     // pending reduction of giving_up_
+    float giving_up_ = 0;                  // 1 if this rank stops before; after the reduction, the number of such ranks
     std::atomic<bool> under_way_ = false;  // true while reductions are pending
     std::vector<int> missing_;             // by bucket: number of incomplete sums
     std::vector<comm::Handle> handles_;    // of started buckets, in order

@@ -83,9 +83,9 @@ void Lanes::work(std::int32_t lane) {
     }
 }
 
-void Progress::reset() {
-    for (std::atomic<std::int64_t>& count : finished_)
-        count.store(0, std::memory_order_relaxed);
+void Progress::reset(std::int64_t count) {
+    for (std::atomic<std::int64_t>& finished : finished_)
+        finished.store(count, std::memory_order_relaxed);
     stopped_.store(false, std::memory_order_release);
 }
 

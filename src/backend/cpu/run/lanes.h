@@ -66,8 +66,8 @@ class Progress {
 public:
     explicit Progress(std::size_t size) : finished_(size) {}
 
-    /// No lane may wait meanwhile.
-    void reset();
+    /// Sets all counts. No lane may wait meanwhile.
+    void reset(std::int64_t count = 0);
     /// Increments a count; one lane at a time per count.
     void finish(std::size_t number);
     /// Waits until the count has this value. False if the work was stopped before.

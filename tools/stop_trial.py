@@ -1,0 +1,184 @@
+#!/usr/bin/env python3
+"""Stops trainings with SIGTERM inside long weight updates, at random moments, continues them with `restore`, and compares
+losses and weights with those of the undisturbed runs, bit for bit.
+
+usage: stop_trial.py CNNTRAIN [--stops 40] [--seed 0] [--work FOLDER] [--only KIND] [--processes 1 2]
+
+Kinds: cnn (ResNet-8), pipelined (the same in two stages on two lanes), norms (processes share batch-norm statistics), bert
+(pretraining). Each is run with these numbers of processes; with several, mpirun starts them and all of them get the signal.
+A run is stopped one to three times before it may end. Stops that met no micro-batch of an update are not counted. Ends with
+1 at the first difference; the folder of that run is then left for inspection.
+"""
+import argparse
+import collections
+import os
+import pathlib
+import random
+import re
+import shutil
+import signal
+import sys
+import tempfile
+import time
+
+import ranks
+
+COMMON = ["--generated-data", "--seed", "5", "--threads", "1", "--input-threads", "1"]
+CNN = ["train", "--dataset", "cifar-10", "--model-size", "8", "--epochs", "0", "--iterations", "3", "--log-freq", "1",
+       "--no-validation", "--warmup-epochs", "0", "--micro-batch-size", "4", "--abs-learning-rate", "0.01"] + COMMON
+KINDS = {
+    "cnn": CNN,
+    "pipelined": CNN[:-3] + ["2", "--input-threads", "1", "--lanes", "2", "--pipeline", "--pipeline-splits", "stage2/unit1",
+                             "--shards", "2"],
+    "norms": CNN + ["--batch-norm", "--BN-span", "2"],
+    "bert": ["pretrain", "--config", "pretrain_tiny_128_lamb", "--num-train-steps", "3"] + COMMON,
+}
+ACCUMULATION = {"cnn": 1600, "pipelined": 1600, "norms": 1600, "bert": 640}
+STOPPED, TIMEOUT_S = 143, 600
+KEPT = re.compile(r"of (\d+) micro-batches of the next one are (kept|repeated)")
+CONTINUES = "continues after"
+
+
+class Fault(Exception):
+    pass
+
+
+def losses(folder):
+    """The columns of training.csv that do not depend on time."""
+    rows = [line.split(",") for line in (folder / "training.csv").read_text().splitlines()]
+    kept = [i for i, name in enumerate(rows[0]) if "loss" in name or "acc" in name or name in ("iteration", "step")]
+    if not any("loss" in rows[0][i] for i in kept):
+        raise Fault(f"{folder}/training.csv has no losses: {rows[0]}")
+    return [[row[i] for i in kept] for row in rows]
+
+
+def last_checkpoint(folder):
+    found = sorted(folder.glob("ckpt-*.safetensors"), key=lambda path: int(path.stem[5:]))
+    return found[-1].name, tensors(found[-1])
+
+
+def tensors(path):
+    """Behind the header, which tells times."""
+    data = path.read_bytes()
+    return data[8 + int.from_bytes(data[:8], "little"):]
+
+
+class Bench:
+    def __init__(self, options, work):
+        self.program, self.work, self.random = str(pathlib.Path(options.program).resolve()), work, random.Random(options.seed)
+        self.counts = collections.Counter()
+        self.whole = {}  # by kind and number of processes: folder and seconds
+
+    def command(self, words, processes):
+        launcher = ranks.ONE_HOST + ["-np", str(processes)] if processes > 1 else []
+        return launcher + [self.program] + words
+
+    def line(self, kind, processes, folder):
+        words = KINDS[kind] + ["--gradient-accumulation-count", str(ACCUMULATION[kind] // processes)]
+        return self.command(words + ["--logs-path", str(folder)], processes)
+
+    def undisturbed(self, kind, processes):
+        if (kind, processes) not in self.whole:
+            folder = self.work / f"whole_{kind}_{processes}"
+            begin = time.monotonic()
+            code = ranks.run(self.line(kind, processes, folder), self.work / "whole.txt", TIMEOUT_S)
+            if code != 0:
+                raise Fault(f"{kind} in {processes} processes ended with {code}: " + (self.work / "whole.txt").read_text()[-800:])
+            self.whole[kind, processes] = folder, time.monotonic() - begin
+        return self.whole[kind, processes]
+
+    def stop(self, start, seconds):
+        """Sends the signal to all processes of the run after a random time in which they train; False if they end before."""
+        begun = lambda: "Compilation time" in start.text() or start.has_ended()
+        if ranks.wait_until(begun, TIMEOUT_S) is None:
+            raise Fault(f"{start.line}: does not begin to train")
+        deadline = time.monotonic() + self.random.uniform(0.05, 0.7) * seconds
+        while time.monotonic() < deadline and not start.has_ended():
+            time.sleep(0.01)
+        name = pathlib.Path(self.program).name
+        pids = list(start.ranks(name).values()) if "mpirun" in start.line else [start.process.pid]
+        for pid in pids:
+            try:
+                os.kill(pid, signal.SIGTERM)
+            except ProcessLookupError:
+                pass
+        if ranks.wait_until(start.has_ended, TIMEOUT_S) is None:
+            raise Fault(f"{start.line}: does not stop")
+
+    def trial(self, kind, processes, folder):
+        whole, seconds = self.undisturbed(kind, processes)
+        command = self.line(kind, processes, folder)
+        kept_before = False
+        for part in range(20):
+            start = ranks.Start(command, folder.parent / f"{folder.name}.{part}.txt")
+            try:
+                if part < self.most_stops:
+                    self.stop(start, seconds)
+                elif ranks.wait_until(start.has_ended, TIMEOUT_S) is None:
+                    raise Fault(f"{start.line}: does not end")
+            finally:
+                start.end()
+            text, code = start.text(), start.process.returncode
+            if kept_before and CONTINUES not in text:
+                raise Fault(f"{start.line}: does not continue with the micro-batches that were kept: {text[-800:]}")
+            self.counts["continued"] += CONTINUES in text
+            if code == 0:
+                break
+            if code != STOPPED:
+                raise Fault(f"{start.line} ended with {code}: {text[-800:]}")
+            found = KEPT.search(text)
+            kept_before = found is not None and found[2] == "kept"
+            self.counts["stops inside an update"] += found is not None
+            self.counts[f"stops of {kind} in {processes}"] += found is not None
+            self.counts["stops that kept micro-batches"] += kept_before
+            self.counts["stops between updates"] += found is None
+            command = self.command(["restore", "--restore-path", str(folder)], processes)
+        if losses(folder) != losses(whole):
+            raise Fault(f"{folder}: losses {losses(folder)}, undisturbed {losses(whole)}")
+        if last_checkpoint(folder) != last_checkpoint(whole):
+            raise Fault(f"{folder}: other weights than in {whole}")
+        if list(folder.glob("update-*")):
+            raise Fault(f"{folder}: still has {list(folder.glob('update-*'))}")
+
+    @property
+    def most_stops(self):
+        return 1 + self.counts["runs"] % 3
+
+
+def main():
+    parser = argparse.ArgumentParser(usage=__doc__.split("usage: ")[1].split("\n")[0])
+    parser.add_argument("program")
+    parser.add_argument("--stops", type=int, default=40)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--work", type=pathlib.Path)
+    parser.add_argument("--only", choices=KINDS)
+    parser.add_argument("--processes", type=int, nargs="+", default=[1, 2])
+    options = parser.parse_args()
+    ranks.end_orderly_on_sigterm()
+    ranks.notice_stops()
+    work = (options.work or pathlib.Path(tempfile.mkdtemp(prefix="stop_trial_"))).resolve()
+    work.mkdir(parents=True, exist_ok=True)
+    bench = Bench(options, work)
+    kinds = [(kind, count) for kind in KINDS for count in options.processes
+             if options.only in (None, kind) and (kind != "norms" or count > 1)]
+    while bench.counts["stops inside an update"] < options.stops:
+        kind, processes = kinds[bench.counts["runs"] % len(kinds)]
+        folder = work / f"run_{bench.counts['runs']}_{kind}_{processes}"
+        try:
+            bench.trial(kind, processes, folder)
+        except ranks.HeldUp:
+            bench.counts["runs held up"] += 1
+        except Fault as fault:
+            print(f"run {bench.counts['runs']} of {kind} in {processes} processes (seed {options.seed}): {fault}\n"
+                  f"left in {folder}", file=sys.stderr)
+            return 1
+        shutil.rmtree(folder, ignore_errors=True)
+        bench.counts["runs"] += 1
+    print(", ".join(f"{count} {what}" for what, count in bench.counts.items()) + ": every loss and weight as undisturbed")
+    if not options.work:
+        shutil.rmtree(work, ignore_errors=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
