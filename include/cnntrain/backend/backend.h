@@ -184,10 +184,10 @@ public:
     /// without inputs never reads the source. `done` receives each result as soon as it is known. Returns early, after
     /// reporting, when an update does not count or a stop is requested.
     ///
-    /// `partial` (null: nothing is kept): if an update is stopped, it receives the complete micro-batches of that update
-    /// before `done` is called; a backend that cannot keep them leaves it empty. If it is not empty at the call, the
-    /// first update continues it, and the source begins with the next micro-batch. Error(internal) if it is of another
-    /// update or form.
+    /// `partial` (null: nothing is kept): if an update is stopped, it receives the complete micro-batches of that
+    /// update before `done` is called; a backend that cannot keep them leaves it empty. If it is not empty at the call,
+    /// the first update continues it, and the source begins with the next micro-batch. Error(internal) if it is of
+    /// another update or form.
     virtual void train(data::BatchSource& source, std::span<const StepScalars> updates, const UpdateDone& done,
                        PartialUpdate* partial) = 0;
     /// Forward only, over `batches` micro-batches.
@@ -200,7 +200,6 @@ public:
     virtual Inspection& inspection() = 0;
 
     // The same for a single tensor or update
-    // ---------------------------------------------------------------------------
     void load(const std::string& name, HostTensor tensor);
     HostTensor store(const std::string& name) const;
     void train(data::BatchSource& source, std::span<const StepScalars> updates, const UpdateDone& done) {
