@@ -137,6 +137,10 @@ void MemoryFiles::make_directories(const std::string& path) {
 }
 
 void MemoryFiles::remove(const std::string& path) {
+    if (kind(path) == FileKind::directory) {
+        if (!list(path).empty()) throw Error(ErrorKind::storage, cannot_write(path, ENOTEMPTY));
+        files_.erase(folder_key(path));
+    }
     files_.erase(path);
 }
 

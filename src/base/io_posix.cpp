@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdio>
 #include <filesystem>
 #include <system_error>
 #include <utility>
@@ -234,7 +235,7 @@ public:
     }
 
     void remove(const std::string& path) override {
-        if (::unlink(path.c_str()) != 0 && errno != ENOENT) fail_writing(path, errno);
+        if (std::remove(path.c_str()) != 0 && errno != ENOENT) fail_writing(path, errno);
     }
 
     LockAttempt try_lock(const std::string& path, std::string_view holder) override {

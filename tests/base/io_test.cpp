@@ -173,6 +173,15 @@ TEST_P(Files, RemoveIsSilentAboutAbsentFiles) {
     files().remove(path("a"));
 }
 
+TEST_P(Files, RemoveTakesEmptyFoldersOnly) {
+    files().make_directories(path("folder"));
+    write_text(files(), path("folder/a"), "x");
+    EXPECT_THAT(message_of(ErrorKind::storage, [&] { files().remove(path("folder")); }), HasSubstr(path("folder")));
+    files().remove(path("folder/a"));
+    files().remove(path("folder"));
+    EXPECT_FALSE(exists(files(), path("folder")));
+}
+
 TEST_P(Files, MissingFilesAreNamed) {
     for (const auto& message : {message_of(ErrorKind::data, [&] { files().open(path("none")); }),
                                 message_of(ErrorKind::data, [&] { files().list(path("none")); })}) {

@@ -61,6 +61,16 @@ TEST(OneRun, MayFollowAStartThatTrainedNothing) {
     EXPECT_EQ(arguments_in(files, "run/arguments.1.json")["model_size"], 14);
 }
 
+TEST(RefusedRun, LeavesNoFolder) {
+    MemoryFiles files;
+    write_text(files, "first.safetensors", "no checkpoint");
+    message_of(ErrorKind::data, [&] { train(files, "--init-path first.safetensors"); });
+    EXPECT_EQ(files.kind("run"), FileKind::absent);
+    write_text(files, "run/notes.txt", "mine");
+    message_of(ErrorKind::data, [&] { train(files, "--init-path first.safetensors"); });
+    EXPECT_EQ(read_text(files, "run/notes.txt"), "mine") << "a folder that was there stays";
+}
+
 std::string restore_error(MemoryFiles& files) {
     return test::message_of(ErrorKind::not_found, [&] { restore(files); });
 }

@@ -71,7 +71,7 @@ public:
     /// Names (not paths) in a folder, sorted as text.
     virtual std::vector<std::string> list(const std::string& directory) const = 0;
     virtual void make_directories(const std::string& path) = 0;
-    virtual void remove(const std::string& path) = 0;  // no error if absent
+    virtual void remove(const std::string& path) = 0;  // a file or an empty folder; no error if absent
     /// Locks `path`, which is made if it is absent, against all other processes and all other calls in this one, and
     /// writes `holder` into it for them to read. On a file system without locks, the lock keeps nobody out and a
     /// warning says so.

@@ -66,6 +66,17 @@ bool is_of(const std::optional<std::string>& restore_path, const std::string& fo
 
 }  // namespace
 
+UnusedFolder::~UnusedFolder() {
+    if (!folder_.is_new) return;
+    try {
+        remove_run(files_, folder_.checkpoints);
+        files_.remove(in_folder(folder_.checkpoints, kFolderLockName));
+        files_.remove(folder_.checkpoints);
+    } catch (const Error& error) {
+        log::debug(std::string("the folder of a refused run stays: ") + error.what());
+    }
+}
+
 RunFolder new_run_folder(const Task& task, const LoggingSettings& logging, const FileSystem& files) {
     constexpr int kAttempts = 1000;
     const bool no_logs = logging.no_logs;
@@ -95,6 +106,7 @@ RunFolder begin_run_folder(const Task& task, const LoggingSettings& logging, con
     // A lock file shows that a run may be alive. Without one, refuse before locking, to create no lock file in vain.
     const bool locked_before = exists(files, in_folder(folder.checkpoints, kFolderLockName));
     if (!logging.overwrite && !locked_before) refuse_used_folder(folder, files);
+    folder.is_new = files.kind(folder.checkpoints) == FileKind::absent;
     hold(folder, command_line, files);
     if (logging.overwrite) remove_run(files, folder.checkpoints);
     refuse_used_folder(folder, files);

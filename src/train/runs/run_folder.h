@@ -15,6 +15,23 @@ struct RunFolder {
     std::string logs;                     // empty with --no-logs
     std::string checkpoints;              // `logs`, or a folder under /tmp
     std::shared_ptr<FileLock> lock = {};  // while held, no other process may write there; null: not held
+    bool is_new = false;                  // this run has created the folder
+};
+
+/// Removes the folder of a new run that ends before it trains, if the run has created it: a refused run leaves no
+/// folder.
+class UnusedFolder {
+public:
+    UnusedFolder(const RunFolder& folder, FileSystem& files) : folder_(folder), files_(files) {}
+    ~UnusedFolder();
+    UnusedFolder(const UnusedFolder&) = delete;
+    UnusedFolder& operator=(const UnusedFolder&) = delete;
+
+    void keep() { folder_.is_new = false; }
+
+private:
+    RunFolder folder_;  // with the lock, which is released last
+    FileSystem& files_;
 };
 
 /// The folder of a new run, with a name that is unused in the log folder. Does not create the folder.

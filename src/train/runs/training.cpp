@@ -474,14 +474,19 @@ int train(const Task& task, const backend::Backend& backend, RunStart start, con
     });
     find_first_weights(start, host);
     RunFolder folder = run_folder(task, start, host);
+    UnusedFolder unused(folder, *host.files);  // outlives the observers, which write there
     metrics::Observers observers = report_training(task, start.arguments, folder, host);
     Run run{task, backend, start.arguments, host, std::move(folder), std::move(observers), seed_of(start)};
     tell_size(run, data);
     const std::string json = introduce_training(run, data, start.resume);
-    if (settings.device.dataset_benchmark) return measure_training_input(run, data);
+    if (settings.device.dataset_benchmark) {
+        unused.keep();
+        return measure_training_input(run, data);
+    }
 
     const bool begins_anew = !start.resume.has_value();
     TrainingParts parts = make_parts(run, data, std::move(start.resume));
+    unused.keep();
     tell_compile_time(run, since_start.seconds(), parts.iteration);
     if (settings.device.compile_only) {
         run.observers.line("Compilation successful; stopping because of --compile-only.");
