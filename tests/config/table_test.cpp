@@ -195,7 +195,7 @@ TEST(Table, HelpNamesEveryFlagOfTheCommand) {
     }
     const std::string text = help_text(Command::train, "cnntrain train");
     EXPECT_THAT(unwrapped(text),
-                HasSubstr("--no-comm-overlap Sum gradients over the processes when backward has ended"));
+                HasSubstr("--no-comm-overlap Sum gradients over the processes after the backward pass"));
     EXPECT_THAT(text, ::testing::StartsWith("usage: cnntrain train"));
     for (const char* group : {"Main:", "Model:", "Dataset:", "Training:", "IPU:", "Logging:"}) {
         EXPECT_THAT(text, HasSubstr("\n" + std::string(group) + "\n"));
