@@ -233,8 +233,8 @@ TEST(Acting, OptionsOfAnotherBackendAreNamedInOneNotice) {
     const std::string line = kImageNet + "--threads 2 --lanes 2 --thread-independent --compute-type bf16";
     EXPECT_THAT(notices(line + " --stochastic-rounding OFF --backend ref", Command::train),
                 ::testing::UnorderedElementsAre(
-                    "kept in arguments.json but without effect, because they only steer --backend cpu: --compute-type "
-                    "--lanes --threads --thread-independent",
+                    "kept in arguments.json but without effect, because they only steer --backend cpu: --threads "
+                    "--thread-independent --lanes --compute-type",
                     "kept in arguments.json but without effect, because they only steer --backend cpu or ipu: "
                     "--stochastic-rounding"));
     EXPECT_THAT(notices(line, Command::train), ::testing::IsEmpty());

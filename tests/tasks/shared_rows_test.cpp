@@ -17,11 +17,11 @@ namespace {
 TEST(SharedRows, AFlagOfSeveralTasksIsDeclaredOnce) {
     const std::set<std::string> two_meanings = {"--base-learning-rate"};  // an exponent, or the rate itself
     std::set<std::string_view> of_bert;                                   // rows that tasks with a BERT model share
-    for (const Option& option : joined({tasks::bert_size_options(),
-                                        tasks::bert_layer_options(),
-                                        tasks::bert_rate_options(),
-                                        tasks::bert_optimiser_details(),
-                                        {tasks::bert_length_option(), tasks::bert_classifier_dropout_option()}}))
+    for (const Option& option : concatenated({tasks::bert_size_options(),
+                                              tasks::bert_layer_options(),
+                                              tasks::bert_rate_options(),
+                                              tasks::bert_optimiser_details(),
+                                              {tasks::bert_length_option(), tasks::bert_classifier_dropout_option()}}))
         of_bert.insert(option.flag);
     std::map<std::string, int> owners;  // of rows that are no shared ones
     for (const train::TaskRow& row : tasks::task_table()) {
