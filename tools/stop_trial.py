@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Stops trainings with SIGTERM inside long weight updates, at random moments, continues them with `restore`, and compares
-losses and weights with those of the undisturbed runs, bit for bit.
+"""Stops trainings with SIGTERM inside long weight updates, at random moments, continues them with `restore`, and
+compares losses and weights with those of the undisturbed runs, bit for bit.
 
 usage: stop_trial.py CNNTRAIN [--stops 40] [--seed 0] [--work FOLDER] [--only KIND] [--processes 1 2]
 
-Kinds: cnn (ResNet-8), pipelined (the same in two stages on two lanes), norms (processes share batch-norm statistics), bert
-(pretraining). Each is run with these numbers of processes; with several, mpirun starts them and all of them get the signal.
-A run is stopped one to three times before it may end. Stops that met no micro-batch of an update are not counted. Ends with
-1 at the first difference; the folder of that run is then left for inspection.
+Kinds: cnn (ResNet-8), pipelined (the same in two stages on two lanes), norms (processes share batch-norm statistics),
+bert (pretraining). Each is run with these numbers of processes; with several, mpirun starts them and all of them get
+the signal. A run is stopped one to three times before it may end. Stops between updates are not counted. Ends with 1
+at the first difference; the folder of that run is then left for inspection.
 """
 import argparse
 import collections
@@ -28,8 +28,8 @@ CNN = ["train", "--dataset", "cifar-10", "--model-size", "8", "--epochs", "0", "
        "--no-validation", "--warmup-epochs", "0", "--micro-batch-size", "4", "--abs-learning-rate", "0.01"] + COMMON
 KINDS = {
     "cnn": CNN,
-    "pipelined": CNN[:-3] + ["2", "--input-threads", "1", "--lanes", "2", "--pipeline", "--pipeline-splits", "stage2/unit1",
-                             "--shards", "2"],
+    "pipelined": CNN[:-3] + ["2", "--input-threads", "1", "--lanes", "2", "--shards", "2", "--pipeline",
+                             "--pipeline-splits", "stage2/unit1"],
     "norms": CNN + ["--batch-norm", "--BN-span", "2"],
     "bert": ["pretrain", "--config", "pretrain_tiny_128_lamb", "--num-train-steps", "3"] + COMMON,
 }
@@ -65,7 +65,8 @@ def tensors(path):
 
 class Bench:
     def __init__(self, options, work):
-        self.program, self.work, self.random = str(pathlib.Path(options.program).resolve()), work, random.Random(options.seed)
+        self.program, self.work = str(pathlib.Path(options.program).resolve()), work
+        self.random = random.Random(options.seed)
         self.counts = collections.Counter()
         self.whole = {}  # by kind and number of processes: folder and seconds
 
@@ -83,12 +84,13 @@ class Bench:
             begin = time.monotonic()
             code = ranks.run(self.line(kind, processes, folder), self.work / "whole.txt", TIMEOUT_S)
             if code != 0:
-                raise Fault(f"{kind} in {processes} processes ended with {code}: " + (self.work / "whole.txt").read_text()[-800:])
+                text = (self.work / "whole.txt").read_text()
+                raise Fault(f"{kind} in {processes} processes ended with {code}: {text[-800:]}")
             self.whole[kind, processes] = folder, time.monotonic() - begin
         return self.whole[kind, processes]
 
     def stop(self, start, seconds):
-        """Sends the signal to all processes of the run after a random time in which they train; False if they end before."""
+        """Sends the signal to all processes of the run after a random time in which they train."""
         begun = lambda: "Compilation time" in start.text() or start.has_ended()
         if ranks.wait_until(begun, TIMEOUT_S) is None:
             raise Fault(f"{start.line}: does not begin to train")
@@ -174,7 +176,8 @@ def main():
             return 1
         shutil.rmtree(folder, ignore_errors=True)
         bench.counts["runs"] += 1
-    print(", ".join(f"{count} {what}" for what, count in bench.counts.items()) + ": every loss and weight as undisturbed")
+    counts = ", ".join(f"{count} {what}" for what, count in bench.counts.items())
+    print(f"{counts}: every loss and weight as undisturbed")
     if not options.work:
         shutil.rmtree(work, ignore_errors=True)
     return 0

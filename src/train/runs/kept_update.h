@@ -44,8 +44,8 @@ void remove_kept_updates(FileSystem& files, const std::string& folder);
 /// What a partial update belongs to: facts by name, beside the weights.
 using Belonging = std::map<std::string, std::string>;
 
-/// Rank 0 writes the parts of all ranks of the update behind `iteration`; all call it together. Returns, on rank 0, why they could not be written; "" if
-/// they were.
+/// Rank 0 writes the parts of all ranks of the update behind `iteration`; all call it together. Returns, on rank 0, why
+/// they could not be written; "" if they were.
 std::string save_kept_update(FileSystem& files, const std::string& folder, std::int64_t iteration,
                              const KeptUpdate& mine, Belonging belonging, const backend::Executable& executable,
                              comm::Communicator& communicator);

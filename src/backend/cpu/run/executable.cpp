@@ -364,7 +364,8 @@ void CpuExecutable::train(data::BatchSource& source, std::span<const backend::St
     static const std::function<bool()> kNever;
     use_threads();
     const auto one = [&](const backend::StepScalars& scalars) { return update(source, scalars, partial); };
-    backend::train_one_by_one(updates, one, exchange_ ? kNever : stop_requested_, done);
+    // By reference: a std::function with a copy of it would need memory in every call.
+    backend::train_one_by_one(updates, std::ref(one), exchange_ ? kNever : stop_requested_, done);
 }
 
 void CpuExecutable::begin_update(Update& update, const backend::PartialUpdate* partial) {
@@ -382,9 +383,13 @@ void CpuExecutable::begin_update(Update& update, const backend::PartialUpdate* p
     if (update.first == plan_.micro_batches) exchange_->last_micro_batch_begins();
 }
 
-backend::PartialUpdate CpuExecutable::complete_part(const Update& update) const {
-    if (update.failure || update.not_finite) return {};
-    return {update.base.iteration, update.end, update.result.samples, update.result.sums, {}};
+backend::PartialUpdate CpuExecutable::complete_part(const Update& update, std::int64_t samples) const {
+    if (!update.result.stopped || update.failure || update.not_finite) return {};
+    backend::StepResult own;  // that of `update` is of all ranks
+    add_sums(own);
+    backend::PartialUpdate partial{update.base.iteration, update.end, samples, std::move(own.sums), {}};
+    if (!partial.empty()) store_accumulators(partial);
+    return partial;
 }
 
 backend::StepResult CpuExecutable::update(data::BatchSource& source, const backend::StepScalars& scalars,
@@ -410,10 +415,9 @@ backend::StepResult CpuExecutable::update(data::BatchSource& source, const backe
         batch = {};
     last_copy_ = plan_.copies - 1;
     add_sums(update.result);
-    if (partial != nullptr) *partial = complete_part(update);
+    const std::int64_t samples = update.result.samples;
     settle_update(update);
-    if (partial != nullptr && !update.result.stopped) *partial = {};
-    if (partial != nullptr && !partial->empty()) store_accumulators(*partial);
+    if (partial != nullptr) *partial = complete_part(update, samples);
     if (!update.result.counts) return std::move(update.result);
     run_section(Section::update(), update.base);
     refresh_prepared(true);

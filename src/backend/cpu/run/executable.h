@@ -81,8 +81,8 @@ private:
     void begin_update(Update& update, const backend::PartialUpdate* partial);
     /// The accumulators and the sums of the outputs.
     void load_sums(const backend::PartialUpdate& partial);
-    /// What was complete when the update was stopped; empty if it was not, or went wrong. Without the accumulators.
-    backend::PartialUpdate complete_part(const Update& update) const;
+    /// What was complete when the update was stopped; empty if it was not, or went wrong. `samples`: of this rank.
+    backend::PartialUpdate complete_part(const Update& update, std::int64_t samples) const;
     void store_accumulators(backend::PartialUpdate& partial) const;
     void settle_update(Update& update);
     void set_scalars(const backend::StepScalars& scalars);
