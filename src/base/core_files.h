@@ -1,17 +1,14 @@
 // The cores that this process may use, read from the system's files.
 #pragma once
 
-#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "base/system_files.h"
 #include "cnntrain/base/cores.h"
 
 namespace cnntrain {
-
-/// Text of a file, or "" when it cannot be read.
-using ReadText = std::function<std::string(const std::string& path)>;
 
 /// Processors' worth of time granted by cgroup v2 (cpu.max) or v1 (cpu.cfs_quota_us), the smallest on the way from the
 /// process's group up to the root; none when there is no limit.
@@ -53,7 +50,6 @@ struct TakenShare {
 };
 const TakenShare& taken_share();
 std::vector<int> allowed_processors();
-std::string read_small_file(const std::string& path);
 
 /// At least 1.
 int within_quota(int count, const std::optional<double>& quota);

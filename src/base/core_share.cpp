@@ -21,10 +21,10 @@ TakenShare& share_of_this_process() {
 }
 
 /// The processors of a control group (versions 2 and 1), or "" if it has no list of its own.
-std::string group_processors(const ReadText& read, const std::string& folder, bool version2) {
-    if (version2) return read(folder + "/cpuset.cpus.effective");
-    const std::string effective = read(folder + "/cpuset.effective_cpus");
-    return effective.empty() ? read(folder + "/cpuset.cpus") : effective;
+std::string group_processors(const ReadText& read, const ControlGroup& group) {
+    if (group.version2) return read(group.folder + "/cpuset.cpus.effective");
+    const std::string effective = read(group.folder + "/cpuset.effective_cpus");
+    return effective.empty() ? read(group.folder + "/cpuset.cpus") : effective;
 }
 
 bool set_mask(const std::vector<ProcessorPlace>& places) {
@@ -76,22 +76,9 @@ std::string processor_list(const std::vector<int>& numbers) {
 }
 
 std::vector<int> machine_processors(const ReadText& read) {
-    std::istringstream groups(read("/proc/self/cgroup"));
-    // Lines are "<number>:<controllers>:<path>"; version 2 has number 0 and no controllers.
-    for (std::string line; std::getline(groups, line);) {
-        const std::size_t first = line.find(':');
-        const std::size_t second = line.find(':', first + 1);
-        if (first == std::string::npos || second == std::string::npos) continue;
-        const std::string controllers = "," + line.substr(first + 1, second - first - 1) + ",";
-        const bool version2 = controllers == ",,";
-        if (!version2 && controllers.find(",cpuset,") == std::string::npos) continue;
-        const std::string root = version2 ? "/sys/fs/cgroup" : "/sys/fs/cgroup/cpuset";
-        for (std::string path = line.substr(second + 1);; path.resize(path.rfind('/'))) {
-            const std::string folder = path == "/" ? root : root + path;
-            std::vector<int> found = processors_in(group_processors(read, folder, version2));
-            if (!found.empty()) return found;
-            if (path.find('/') == std::string::npos) break;
-        }
+    for (const ControlGroup& group : control_groups(read, "cpuset")) {
+        std::vector<int> found = processors_in(group_processors(read, group));
+        if (!found.empty()) return found;
     }
     return processors_in(read("/sys/devices/system/cpu/online"));
 }

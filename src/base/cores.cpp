@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
 #include <numeric>
 #include <set>
 #include <sstream>
@@ -25,19 +24,14 @@ std::optional<double> ratio(const std::string& quota_and_period) {
     return quota / period;
 }
 
-std::optional<double> group_quota(const ReadText& read, const std::string& folder, bool version2) {
-    if (version2) return ratio(read(folder + "/cpu.max"));
-    return ratio(read(folder + "/cpu.cfs_quota_us") + " " + read(folder + "/cpu.cfs_period_us"));
+std::optional<double> group_quota(const ReadText& read, const ControlGroup& group) {
+    if (group.version2) return ratio(read(group.folder + "/cpu.max"));
+    return ratio(read(group.folder + "/cpu.cfs_quota_us") + " " + read(group.folder + "/cpu.cfs_period_us"));
 }
 
 std::optional<double> smaller(std::optional<double> a, std::optional<double> b) {
     if (!a || !b) return a ? a : b;
     return std::min(*a, *b);
-}
-
-/// Does a v1 line's controller list ("cpu,cpuacct") hold "cpu"?
-bool names_cpu(const std::string& controllers) {
-    return ("," + controllers + ",").find(",cpu,") != std::string::npos;
 }
 
 }  // namespace
@@ -57,32 +51,10 @@ std::vector<int> allowed_processors() {
     return processors;
 }
 
-std::string read_small_file(const std::string& path) {
-    std::ifstream file(path);
-    std::ostringstream text;
-    text << file.rdbuf();
-    return text.str();
-}
-
 std::optional<double> cpu_quota(const ReadText& read) {
     std::optional<double> quota;
-    std::istringstream groups(read("/proc/self/cgroup"));
-    // Lines are "<number>:<controllers>:<path>"; version 2 has number 0 and no controllers.
-    for (std::string line; std::getline(groups, line);) {
-        const std::size_t first = line.find(':');
-        const std::size_t second = line.find(':', first + 1);
-        if (first == std::string::npos || second == std::string::npos) continue;
-        const std::string controllers = line.substr(first + 1, second - first - 1);
-        const bool version2 = controllers.empty();
-        if (!version2 && !names_cpu(controllers)) continue;
-        const std::string root = version2 ? "/sys/fs/cgroup" : "/sys/fs/cgroup/cpu";
-        std::string path = line.substr(second + 1);
-        while (path.size() > 1) {
-            quota = smaller(quota, group_quota(read, root + path, version2));
-            path.resize(path.rfind('/'));
-        }
-        quota = smaller(quota, group_quota(read, root, version2));
-    }
+    for (const ControlGroup& group : control_groups(read, "cpu"))
+        quota = smaller(quota, group_quota(read, group));
     return quota;
 }
 

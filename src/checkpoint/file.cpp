@@ -55,6 +55,16 @@ void damaged_or_edited(const std::string& path, const std::string& what, Edited 
                                             "checkpoint");
 }
 
+/// Refuses before the kernel would end the process.
+void require_room(const std::string& path, const std::string& what, std::uint64_t bytes) {
+    if (bytes > machine_memory_bytes()) too_large(path, what, bytes);
+    const MemoryLeft left = memory_left();
+    if (bytes <= left.bytes) return;
+    throw Error(ErrorKind::unsupported, "checkpoint '" + path + "': " + what + size_text(bytes) +
+                                            " of memory, and the process has " + size_text(left.bytes) + " more " +
+                                            left.limit + "; " + left.remedy);
+}
+
 }  // namespace
 
 /// Fills a CheckpointFile; every message names the file.
@@ -262,7 +272,7 @@ void CheckpointFile::check_memory() const {
     std::uint64_t bytes = 0;  // cannot overflow: all of it lies in the file
     for (const auto& [name, at] : places_)
         bytes += at.desc.bytes();
-    if (bytes > machine_memory_bytes()) too_large(path(), "its tensors need ", bytes);
+    require_room(path(), "its tensors need ", bytes);
 }
 
 void CheckpointFile::check_crc(std::uint32_t crc) const {

@@ -365,12 +365,39 @@ Restrictions
   Requests      Each thread of --num-inference-thread has its own copy of the weights.
   Replicas      Several processes with --BN-span have one lane each. --rts has no effect in a
                 single process.
-  Cache         --dataset-cache-gb counts against a container's limit, which the system does not
-                report beforehand.
+  Memory        The limit of a container (control groups of version 1 and 2) counts as the
+                machine's memory. A run that needs more ends with exit code 4 before it starts.
+                --dataset-cache-gb counts against the limit as it fills.
+  Busy machine  Compute threads wait for the slowest of them. A warning names --threads when other
+                programs take the processors.
   Conversion    A conversion records when its source files were changed. If sources are copied or
                 touched after a stop, it cannot be continued (--overwrite starts a new one).
   Data share    --dataset-percentage-to-use takes the first training records in file order;
                 validation always uses all.
+)";
+
+constexpr std::string_view kDryRun = R"(
+--dry-run behind the options of a run (train, pretrain, validation, inference, restore) prints what
+the run would do. It computes no sample and writes nothing. Data need not be there.
+
+  cnntrain train --dataset imagenet --data-dir DIR --model-size 50 --keep-ckpts 5 --dry-run
+
+For a training it also estimates what the run takes. The network is compiled without memory for its
+values, and matrix products and copies in memory are timed for a fifth of a second.
+
+Disk      Number and size of checkpoints, and what is kept of them (--keep-ckpts, in pretrain
+          --max-to-keep). The run's summary has the same line. With --no-logs, checkpoints lie under
+          /tmp; the run says where.
+Memory    The most memory that one process holds at a time: weights and states, activations and
+          gradients, batches ahead, copies for a checkpoint, the program itself. Measured runs took
+          between 0.9 and 1.1 of it.
+Time      Samples per second, duration of one update and of all updates, from the operations of each
+          step and the speeds measured now. It is an estimate: measured runs took between 0.67 and
+          1.5 of it. Other programs on the machine slow down both the measurement and the run.
+          Validation, waiting for data and exchange between processes come on top.
+Refused   The reason for which the run would end before its first update.
+
+CNNTRAIN_DRY_RUN_ESTIMATE=off in the environment leaves out memory and time.
 )";
 
 constexpr std::string_view kDifferences = R"(
@@ -469,6 +496,7 @@ const std::vector<HelpTopic>& help_topics() {
         {"launching", "starting processes with poprun, cores, signals", body(kLaunching)},
         {"recipe", "the large-batch ResNet-50 programs", body(kRecipe)},
         {"exit-codes", "meaning of each exit code", exit_codes()},
+        {"dry-run", "what a run would do, and what it takes of memory, disk and time", body(kDryRun)},
         {"limits", "refused sizes, what is not available, restrictions", body(kLimits)},
         {"differences", "where results differ from the original programs", body(kDifferences)},
     };

@@ -196,10 +196,9 @@ int dispatch_within_limits(const std::string& program, const std::vector<std::st
     try {
         return dispatch(program, typed);
     } catch (const std::bad_alloc&) {
-        const std::optional<std::uint64_t> left = memory_left_bytes();
+        const MemoryLeft left = memory_left();
         throw Error(ErrorKind::unsupported,
-                    "there is not enough memory" +
-                        (left ? "; the process may take " + size_text(*left) + " more (ulimit -v)" : std::string()));
+                    "there is not enough memory; the process has " + size_text(left.bytes) + " more " + left.limit);
     } catch (const std::filesystem::filesystem_error&) {
         throw;
     } catch (const std::system_error& error) {

@@ -72,6 +72,13 @@ struct NamedBytes {
     std::uint64_t bytes = 0;
 };
 
+/// Work of one step of a compiled graph.
+struct StepWork {
+    double flops = 0;         // floating-point operations
+    double bytes = 0;         // of memory that it reads and writes
+    bool per_update = false;  // runs once in a weight update, not in every micro-batch
+};
+
 struct CompileReport {
     double seconds = 0;
     std::vector<Variable> variables;    // in the order of the graph
@@ -90,6 +97,7 @@ struct CompileReport {
     /// original.
     std::vector<NamedBytes> held;
     double flops_per_micro_batch = 0;
+    std::vector<StepWork> work;               // of one micro-batch and of the update; empty: not known
     std::vector<std::uint64_t> bucket_bytes;  // of reductions over ranks, in the order in which they start
     std::vector<std::string> reorders;        // remaining layout changes per step, with their reasons
     /// Form of the partial updates of this executable, which takes those of the same form only. Empty: it keeps none.
@@ -232,6 +240,12 @@ struct BackendInfo {
     UpdateTypes update_types = {};
 };
 
+/// Measured on this machine.
+struct Speeds {
+    double flops_per_second = 0;  // of large matrix products
+    double bytes_per_second = 0;  // read and written in memory
+};
+
 class Backend {
 public:
     virtual ~Backend() = default;
@@ -245,6 +259,11 @@ public:
     virtual schedule::Placement placement(const schedule::UpdatePlan& plan, const CpuSettings& cpu) const = 0;
     /// Error(unsupported) lists all unsupported nodes and all inputs that the request's fields do not fill.
     virtual std::unique_ptr<Executable> compile(const CompileRequest& request) const = 0;
+    /// The report of compile(), which takes no memory for parameters and activations: a run of any size has one. Empty:
+    /// the backend does not know before it runs.
+    virtual std::optional<CompileReport> describe(const CompileRequest& /*request*/) const { return std::nullopt; }
+    /// Measures for a fifth of a second. `type`: f32 or bf16, in which products are computed. Empty: not measured.
+    virtual std::optional<Speeds> measure_speeds(DType /*type*/, int /*threads*/) const { return std::nullopt; }
 
     const std::string& name() const { return info().name; }
     const std::string& library() const { return info().library; }

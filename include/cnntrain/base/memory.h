@@ -3,19 +3,28 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
+#include <string>
 #include <string_view>
 
 namespace cnntrain {
 
-/// Of the whole machine.
+/// Of the whole machine, or of the part that the process's control group may use.
 std::uint64_t machine_memory_bytes();
 
-/// Memory left under the process's limits (ulimit -v and -d); empty without a limit.
-std::optional<std::uint64_t> memory_left_bytes();
+/// Memory that the process may still take, and what limits it.
+struct MemoryLeft {
+    std::uint64_t bytes = 0;
+    std::string limit;   // "on this machine", "by /sys/fs/cgroup/memory.max", "by ulimit -v"
+    std::string remedy;  // "raise that limit"
+};
+/// The least of what the machine, the process's control groups and its limits (ulimit -v and -d) leave.
+MemoryLeft memory_left();
 
 /// Error(unsupported) "<who> needs about N MB more memory, has M MB" when there is less than that.
 void require_memory(std::uint64_t bytes, std::string_view who);
+
+/// Memory that the process holds at this moment, libraries included; mapped but untouched memory does not count.
+std::uint64_t resident_bytes();
 
 /// Size of a new thread's stack.
 std::uint64_t thread_stack_bytes();

@@ -11,6 +11,9 @@
 
 namespace cnntrain::train {
 
+/// Memory of a data set's index: the place of each sample in its file, and the order of an epoch.
+std::uint64_t index_bytes(std::int64_t samples);
+
 /// For loops over samples that take one micro-batch at a time.
 data::LoaderSettings loader_settings(const config::Settings& settings, std::int64_t first_sample);
 /// For training, which may hold several batches at once. `fields`: of a batch.

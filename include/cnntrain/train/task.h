@@ -159,6 +159,9 @@ public:
     virtual std::vector<Topic> rate_topics(const schedule::RunPlan& plan) const = 0;
     /// Samples::fields() of `samples` generated samples; reads no file.
     virtual std::vector<data::Field> fields_of_generated(std::int64_t samples) const = 0;
+    /// Memory that the training's stream and data set will hold, without what is in memory already; reads no file. By
+    /// default that of a Loader and an index of its samples.
+    virtual std::uint64_t input_bytes(const data::LoaderSettings& loader) const;
 
     /// Null if the task assigns no classes.
     virtual const Classifier* classifier() const { return nullptr; }

@@ -8,6 +8,7 @@
 #include "backend/cpu/lower/lowering.h"
 #include "backend/cpu/run/executable.h"
 #include "backend/cpu/run/placement.h"
+#include "backend/cpu/run/speeds.h"
 #include "cnntrain/base/error.h"
 
 namespace cnntrain::backend {
@@ -77,9 +78,22 @@ public:
     }
 
     std::unique_ptr<Executable> compile(const CompileRequest& request) const override {
+        return compiled(request, cpu::CpuExecutable::Aim::run);
+    }
+
+    std::optional<CompileReport> describe(const CompileRequest& request) const override {
+        return compiled(request, cpu::CpuExecutable::Aim::description)->report();
+    }
+
+    std::optional<Speeds> measure_speeds(DType type, int threads) const override {
+        return cpu::measure_speeds(type, threads);
+    }
+
+private:
+    std::unique_ptr<Executable> compiled(const CompileRequest& request, cpu::CpuExecutable::Aim aim) const {
         check_request(*this, request);
         try {
-            return std::make_unique<cpu::CpuExecutable>(request, placement(request.plan, request.cpu));
+            return std::make_unique<cpu::CpuExecutable>(request, placement(request.plan, request.cpu), aim);
         } catch (const dnnl::error& error) {
             if (error.status == dnnl_out_of_memory) throw std::bad_alloc();
             throw Error(ErrorKind::internal,
@@ -87,7 +101,6 @@ public:
         }
     }
 
-private:
     cpu::Isa isa_ = cpu::effective_isa();
     BackendInfo info_;
 };

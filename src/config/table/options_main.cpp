@@ -155,7 +155,9 @@ std::vector<Option> shared_run_options() {
          .action = true,
          .bind = to<&Settings::main, &train::MainSettings::accept_other_data>()},
         {.flag = "--dry-run",
-         .help = "Print the resolved run: model, data, batches, length, schedule, files; compute and write nothing.",
+         .help =
+             "Print the resolved run: model, data, batches, length, files, and estimates of its memory, disk and time; "
+             "train and write nothing.",
          .commands = kTVE | kR,
          .action = true},
         {.flag = "--print-config",

@@ -226,6 +226,19 @@ std::vector<data::Field> ImageClassification::fields_of_generated(std::int64_t s
     return input.fields(samples);
 }
 
+/// One batch of made data; a ring of real data, whose small sets are held whole.
+std::uint64_t ImageClassification::input_bytes(const data::LoaderSettings& loader) const {
+    if (!has_real_data()) return data::total_bytes(fields_of_generated(loader.micro_batch));
+    const data::DatasetInfo& info = info_of(settings());
+    const std::uint64_t ring =
+        data::ring_size(data_settings_without_folder(settings(), backend_, seed_), data::Split::train, loader).bytes;
+    const std::int64_t training = used_samples(data::Split::train);
+    if (info.any_image_size) return ring + train::index_bytes(training);
+    const std::int64_t images = training + (settings().validation.enabled ? used_samples(data::Split::validation) : 0);
+    constexpr std::int64_t kColours = 3;
+    return ring + static_cast<std::uint64_t>(images * info.image_size * info.image_size * kColours);
+}
+
 Topic ImageClassification::model_topic() const {
     const graph::Graph graph = evaluation_graph(fields_of_generated(1));
     const double flops = nn::forward_flops(graph);

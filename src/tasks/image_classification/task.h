@@ -49,6 +49,7 @@ public:
     std::vector<Topic> dry_run_topics(config::Command command) const override;
     std::vector<Topic> rate_topics(const schedule::RunPlan& plan) const override;
     std::vector<data::Field> fields_of_generated(std::int64_t samples) const override;
+    std::uint64_t input_bytes(const data::LoaderSettings& loader) const override;
 
     const Classifier* classifier() const override { return this; }
     /// The validation split if --data-dir is the folder of a data set; otherwise the JPEG and PNG files in that folder,

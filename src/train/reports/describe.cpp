@@ -94,7 +94,7 @@ bool seed_was_given(const config::ParseResult& arguments) {
 }
 
 std::string summary_block(const config::ParseResult& arguments, const TaskDescription& task, const RunFacts& facts,
-                          const schedule::RunPlan* plan) {
+                          const schedule::RunPlan* plan, const std::string& checkpoints) {
     const Settings& settings = arguments.settings;
     std::ostringstream out;
     out << '\n' << task.summary_head;
@@ -108,6 +108,7 @@ std::string summary_block(const config::ParseResult& arguments, const TaskDescri
     write_device(out, settings, task.arithmetic, facts);
     out << "Logging\n Name: " << facts.folder.name << '\n';
     out << " Saving to " << (facts.folder.logs.empty() ? facts.folder.checkpoints : facts.folder.logs) << '\n';
+    if (!checkpoints.empty()) out << " Checkpoints: " << checkpoints << '\n';
     out << task.summary_tail;
     return out.str();
 }

@@ -33,9 +33,10 @@ config::ParseResult with_absolute_paths(config::ParseResult arguments);
 /// True if the seed was given; false if it was drawn, by this run or by the one it resumes.
 bool seed_was_given(const config::ParseResult& arguments);
 
-/// The block that a run prints at its start. `plan` is null if nothing is trained.
+/// The block that a run prints at its start. `plan` is null if nothing is trained. `checkpoints`: number and size; "":
+/// no line about them.
 std::string summary_block(const config::ParseResult& arguments, const TaskDescription& task, const RunFacts& facts,
-                          const schedule::RunPlan* plan);
+                          const schedule::RunPlan* plan, const std::string& checkpoints = "");
 
 /// The keys of arguments.json that are not options. `validation_samples`: number of samples, if there is a validation.
 std::map<std::string, config::Value> derived_arguments(const config::ParseResult& arguments,

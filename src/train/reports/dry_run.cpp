@@ -1,15 +1,20 @@
 #include "cnntrain/train/dry_run.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <memory>
+#include <new>
 #include <optional>
 #include <sstream>
+#include <string_view>
 #include <utility>
 #include <vector>
 
+#include "cnntrain/base/error.h"
 #include "cnntrain/base/format.h"
 #include "cnntrain/base/io.h"
 #include "cnntrain/base/listed.h"
+#include "cnntrain/base/memory.h"
 #include "cnntrain/checkpoint/folder.h"
 #include "cnntrain/schedule/pipeline.h"
 #include "cnntrain/schedule/run_plan.h"
@@ -19,6 +24,7 @@
 #include "cnntrain/train/texts.h"
 #include "cnntrain/train/weight_update.h"
 #include "train/reports/describe.h"
+#include "train/reports/run_estimate.h"
 #include "train/runs/compiled_model.h"
 #include "train/runs/weights.h"
 
@@ -31,7 +37,11 @@ using config::Settings;
 class Description {
 public:
     Description(const Task& task, const config::ParseResult& arguments, const backend::Backend& backend)
-        : task_(task), arguments_(arguments), settings_(arguments.settings), update_name_(task.description().update) {
+        : task_(task),
+          arguments_(arguments),
+          backend_(backend),
+          settings_(arguments.settings),
+          update_name_(task.description().update) {
         if (!settings_.main.trains) return;
         placement_ = placement(settings_, backend);
         plan_ = task_.plan(task_.used_samples(data::Split::train));
@@ -40,13 +50,14 @@ public:
 
     std::string whole() {
         const config::Command command = arguments_.command;
-        line("Dry run", std::string(config::name(command)) + "; nothing is computed or written");
+        line("Dry run", std::string(config::name(command)) + "; no sample is computed, nothing is written");
         if (settings_.main.config) line("Configuration", *settings_.main.config);
         for (const Topic& topic : task_.dry_run_topics(command))
             line(topic.name, topic.text);
         plan_ ? training(*plan_) : evaluation(command);
         precision();
         files();
+        if (plan_) resources(*plan_);
         return out_.str();
     }
 
@@ -193,6 +204,32 @@ private:
                                                                         : "the current folder"));
     }
 
+    /// Disk, memory and time of a training, which are not known where the run would be refused.
+    void resources(const schedule::RunPlan& plan) {
+        try {
+            const std::vector<data::Field> fields = task_.fields_of_generated(placement_.samples);
+            const graph::Graph graph = task_.training_graph(fields);
+            line("Disk", "checkpoints: " + checkpoint_text(checkpoint_total(graph, settings_.checkpoint, plan)));
+            const char* const wanted = std::getenv(kEstimateVariable);
+            if (wanted != nullptr && std::string_view(wanted) == "off") return;
+            const auto estimate = estimate_run(task_, settings_, backend_, graph, fields);
+            if (estimate) estimates(*estimate, plan);
+        } catch (const Error& error) {
+            line("Refused", error.what());
+        } catch (const std::bad_alloc&) {
+            line("Refused", "the run needs more memory than this machine has");
+        }
+    }
+
+    void estimates(const RunEstimate& estimate, const schedule::RunPlan& plan) {
+        line("Memory", memory_text(estimate.memory, machine_memory_bytes()));
+        if (!estimate.time) return;
+        line("Time", time_text(*estimate.time, plan, task_.columns().unit.many));
+        if (estimate.time->seconds <= kLongUpdateSeconds) return;
+        line("Long updates", "an update takes longer than " + short_text(kLongUpdateSeconds) +
+                                 " seconds; with a smaller global batch there are more and shorter ones");
+    }
+
     std::vector<std::string> written() const {
         const LoggingSettings& logging = settings_.logging;
         const bool classifies = arguments_.command == config::Command::inference && !measures_inference();
@@ -213,6 +250,7 @@ private:
 
     const Task& task_;
     const config::ParseResult& arguments_;
+    const backend::Backend& backend_;
     const Settings& settings_;
     std::string update_name_;                // name of a weight update
     schedule::Placement placement_;          // for training

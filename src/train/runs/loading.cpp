@@ -6,6 +6,7 @@
 #include "cnntrain/train/backends.h"
 #include "cnntrain/train/compile_request.h"
 #include "cnntrain/train/stages.h"
+#include "cnntrain/train/task.h"
 
 namespace cnntrain::train {
 
@@ -19,6 +20,15 @@ void let_hold(data::LoaderSettings& loader, std::int64_t held, const std::vector
 }
 
 }  // namespace
+
+std::uint64_t Task::input_bytes(const data::LoaderSettings& loader) const {
+    return data::ring_size(fields_of_generated(1), loader).bytes + index_bytes(used_samples(data::Split::train));
+}
+
+std::uint64_t index_bytes(std::int64_t samples) {
+    constexpr std::uint64_t kPerSample = sizeof(std::uint64_t) + sizeof(std::uint32_t);  // place in a file, order
+    return static_cast<std::uint64_t>(samples) * kPerSample;
+}
 
 data::LoaderSettings loader_settings(const config::Settings& settings, std::int64_t first_sample) {
     data::LoaderSettings result;

@@ -9,8 +9,10 @@
 #include <utility>
 #include <vector>
 
+#include "cnntrain/base/cores.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/listed.h"
+#include "cnntrain/base/log.h"
 #include "cnntrain/metrics/csv_files.h"
 #include "cnntrain/optim/step_rate.h"
 #include "cnntrain/schedule/run_plan.h"
@@ -19,7 +21,9 @@
 #include "cnntrain/train/loading.h"
 #include "cnntrain/train/machine.h"
 #include "cnntrain/train/stages.h"
+#include "train/reports/busy_machine.h"
 #include "train/reports/describe.h"
+#include "train/reports/run_estimate.h"
 #include "train/reports/run_report.h"
 #include "train/reports/stage_memory.h"
 #include "train/runs/averaging.h"
@@ -58,6 +62,7 @@ struct RunData {
     schedule::BatchPlan batch;
     schedule::Placement placement;
     DataOrigin origin;
+    std::optional<graph::Graph> graph;  // of the training
 };
 
 bool wants_checkpoints(const CheckpointSettings& settings) {
@@ -76,6 +81,7 @@ RunData open_data(const Task& task, const backend::Backend& backend, const confi
     DataOrigin origin{data.training->origin(), {}};
     if (data.validation) origin.validation = data.validation->origin();
     data.origin = origin_of(to_text(origin));  // as a checkpoint gives it back
+    data.graph.emplace(task.training_graph(data.training->fields(data.placement.samples)));
     return data;
 }
 
@@ -146,9 +152,16 @@ std::string introduce_training(Run& run, const RunData& data, const std::optiona
     std::optional<std::int64_t> validation_samples;
     if (data.validation) validation_samples = data.validation->count();
     introduction.derived = derived_arguments(run.arguments, description, introduction.facts, validation_samples);
-    introduction.summary = summary_block(run.arguments, description, introduction.facts, &data.plan);
+    const CheckpointTotal checkpoints = checkpoint_total(*data.graph, run.settings().checkpoint, data.plan);
+    introduction.summary =
+        summary_block(run.arguments, description, introduction.facts, &data.plan, checkpoint_text(checkpoints));
     if (resume) introduction.resumed_at = resume->checkpoint.iteration;
-    return introduce(run.observers, run.arguments, std::move(introduction), run.host);
+    std::string json = introduce(run.observers, run.arguments, std::move(introduction), run.host);
+    if (run.settings().logging.no_logs && !resume && checkpoints.written > 0) {
+        run.observers.line("--no-logs keeps checkpoints all the same, in " + run.folder.checkpoints + ": " +
+                           checkpoint_text(checkpoints) + "; --ckpts-per-epoch 0 writes none");
+    }
+    return json;
 }
 
 /// Updates a resumed run's files: results that do not match its checkpoint or options are removed. `json`: the new
@@ -219,7 +232,7 @@ metrics::Meters make_meters(const Run& run, const RunData& data, const std::opti
 std::unique_ptr<backend::Executable> make_executable(Run& run, const std::vector<data::Field>& fields,
                                                      const RunData& data, const std::optional<ResumePoint>& resume) {
     run.observers.status("compilation_status", "in progress");
-    const graph::Graph graph = run.task.training_graph(fields);
+    const graph::Graph& graph = *data.graph;
     backend::CompileRequest request = training_request(graph, run.settings(), fields, run.seed);
     request.plan.updates_per_call = std::max<std::int64_t>(1, data.plan.iterations_per_host_step);
     request.runtime.stop_requested = run.host.stop_requested;
@@ -436,6 +449,11 @@ metrics::Record expected_row(const Task& task) {
     return metrics::record(row, task.columns());
 }
 
+std::unique_ptr<BusyMachine> busy_machine(const RunSettings& settings) {
+    return std::make_unique<BusyMachine>(compute_threads(settings), available_processors(),
+                                         [](const std::string& warning) { log::warning(warning); });
+}
+
 int measure_training_input(Run& run, const RunData& data) {
     const std::vector<data::Field> fields = data.training->fields(data.placement.samples);
     data::LoaderSettings loader =
@@ -493,6 +511,7 @@ int train(const Task& task, const backend::Backend& backend, RunStart start, con
         return 0;
     }
     if (!begins_anew && is_first(host)) continue_records(run, json, parts.iteration, data.plan);
+    if (is_first(host)) run.observers.add(busy_machine(settings.run));
     run.observers.expect(expected_row(task));
     run.observers.training_began(parts.iteration);
     const int exit_code = train_and_validate(run, data, std::move(parts), begins_anew);

@@ -157,6 +157,9 @@ struct StageBytes {
     std::uint64_t held = 0;
 };
 
+/// Variables that are copied at a time when a checkpoint is written.
+enum class Copies : std::uint8_t { one, all };
+
 class Program {
 public:
     /// `lane_of`: by site, stages of copy 0 first.
@@ -204,8 +207,10 @@ public:
     /// Keeps an arena buffer alive until the end of the update.
     void keep_to_end(Buffer* buffer) { buffer->origin().kept = true; }
 
-    /// Plans memory and sets addresses. Nothing can be added afterwards.
-    void finish();
+    /// Plans memory and sets addresses. Nothing can be added afterwards. Error(unsupported) if there is too little memory.
+    void finish(Copies copies = Copies::one);
+    /// Instead of finish(): only the sizes of the memory, for a program that will not run.
+    void count_memory();
     /// Sets the address of an external buffer for micro-batch `number` of a copy.
     void bind(Buffer* buffer, std::int32_t copy, std::int64_t number, std::byte* data);
     /// Call before a section runs: sets the addresses of its site's buffers for micro-batch `number` of the copy.
@@ -216,15 +221,16 @@ public:
     const std::vector<Wait>& waits(Section section) const { return waits_[position(section)]; }
 
     const std::vector<Step>& steps(Section section) const { return steps_[position(section)]; }
-    /// By stage. Valid after finish().
+    // Sizes, valid after finish() or count_memory() --------------------------------------------------------------------
+    /// By stage.
     std::vector<StageBytes> stage_bytes() const;
     /// Names and bytes. A name begins with the name of the variable, or of the gradient that the tensor accumulates.
     std::vector<std::pair<std::string, std::size_t>> persistent_tensors() const;
     /// Values that cross sections, for one micro-batch: names and bytes.
     std::vector<std::pair<std::string, std::size_t>> held_tensors() const;
     /// Bytes of activations and gradients.
-    std::size_t arena_bytes() const;
-    std::size_t persistent_bytes() const;
+    std::size_t arena_bytes() const { return arena_bytes_; }
+    std::size_t persistent_bytes() const { return persistent_bytes_; }
     /// Bytes of a persistent buffer, including the gap behind it.
     static std::size_t persistent_room(const Buffer& buffer);
     /// The memory of all buffers that are summed over ranks, in the order of add_buffer(). Valid after finish().
@@ -263,7 +269,8 @@ private:
     bool lies_in_ring(const Buffer& buffer) const;
     std::int64_t places_of(const Buffer& buffer) const;
     std::vector<Arena> plan_arenas();
-    void require_enough_memory(const std::vector<Arena>& arenas) const;
+    std::size_t copied_bytes(Copies copies) const;
+    void require_enough_memory(Copies copies) const;
     void place_rings();
     void place_arenas(const std::vector<Arena>& arenas);
     void place_persistent();
@@ -292,6 +299,8 @@ private:
     std::vector<PageMemory> arenas_;
     PageMemory rings_;
     PageMemory persistent_;
+    std::size_t arena_bytes_ = 0;
+    std::size_t persistent_bytes_ = 0;
     std::size_t exchanged_bytes_ = 0;  // at the beginning of the persistent memory
     std::vector<Scratch> scratch_;     // by lane
 };

@@ -43,17 +43,27 @@ void Unmap::operator()(std::byte* memory) const {
     munmap(memory, bytes);
 }
 
-void Program::finish() {
-    set_live_ranges();
-    set_waits();
+void Program::finish(Copies copies) {
+    count_memory();
+    require_enough_memory(copies);
     const std::vector<Arena> arenas = plan_arenas();
-    require_enough_memory(arenas);
     place_rings();
     place_arenas(arenas);
     place_persistent();
     for (Scratch& scratch : scratch_)
         scratch.memory = PageMemory(scratch.bytes);
     place_views();
+}
+
+void Program::count_memory() {
+    set_live_ranges();
+    set_waits();
+    arena_bytes_ = ring_total();
+    for (const Arena& arena : plan_arenas())
+        arena_bytes_ += arena.plan.total_bytes;
+    persistent_bytes_ = persistent_total();
+    for (const Scratch& scratch : scratch_)
+        persistent_bytes_ += scratch.bytes;
 }
 
 void Program::touch(Buffer& buffer, int section, int step) {
@@ -150,14 +160,17 @@ std::vector<Program::Arena> Program::plan_arenas() {
     return arenas;
 }
 
-void Program::require_enough_memory(const std::vector<Arena>& arenas) const {
-    // Variables are copied when a checkpoint is read or written.
-    std::size_t total = 2 * persistent_total() + ring_total() + kLibraryBytes;
-    for (const Arena& arena : arenas)
-        total += arena.plan.total_bytes;
-    for (const Scratch& scratch : scratch_)
-        total += scratch.bytes;
-    require_memory(total, "cpu backend: this run");
+std::size_t Program::copied_bytes(Copies copies) const {
+    if (copies == Copies::all) return persistent_total();
+    std::size_t largest = 0;
+    for (const Buffer& buffer : buffers_) {
+        if (buffer.storage == Storage::persistent) largest = std::max(largest, buffer.bytes);
+    }
+    return 2 * largest;  // in its own type and layout, and as the file has it
+}
+
+void Program::require_enough_memory(Copies copies) const {
+    require_memory(persistent_bytes_ + arena_bytes_ + copied_bytes(copies) + kLibraryBytes, "cpu backend: this run");
 }
 
 void Program::place_arenas(const std::vector<Arena>& arenas) {
@@ -248,20 +261,6 @@ void Program::place_views() {
     }
 }
 
-std::size_t Program::arena_bytes() const {
-    std::size_t total = rings_.bytes();
-    for (const PageMemory& arena : arenas_)
-        total += arena.bytes();
-    return total;
-}
-
-std::size_t Program::persistent_bytes() const {
-    std::size_t total = persistent_.bytes();
-    for (const Scratch& scratch : scratch_)
-        total += scratch.memory.bytes();
-    return total;
-}
-
 void Program::count_stashes(std::vector<StageBytes>& stages) const {
     for (const Section section : backward_sections(0)) {
         std::set<const Buffer*> stashed;
@@ -303,7 +302,7 @@ std::vector<StageBytes> Program::stage_bytes() const {
     count_variables(stages);
     for (const Buffer& buffer : buffers_) {
         if (!is_held(buffer)) continue;
-        const std::size_t places = std::max<std::size_t>(1, buffer.places.size());
+        const std::size_t places = lies_in_ring(buffer) ? static_cast<std::size_t>(places_of(buffer)) : 1;
         stages[static_cast<std::size_t>(buffer.site % plan_.stages)].held += places * buffer.bytes;
     }
     return stages;

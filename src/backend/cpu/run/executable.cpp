@@ -46,7 +46,7 @@ backend::ProfileRow profile_row(Section section, const Step& step, double second
 
 }  // namespace
 
-CpuExecutable::CpuExecutable(const backend::CompileRequest& request, const schedule::Placement& placement)
+CpuExecutable::CpuExecutable(const backend::CompileRequest& request, const schedule::Placement& placement, Aim aim)
     : graph_(*request.graph),
       plan_(placement),
       updates_per_call_(request.plan.updates_per_call),
@@ -55,16 +55,17 @@ CpuExecutable::CpuExecutable(const backend::CompileRequest& request, const sched
       program_(onednn_, plan_, lanes_of_sites(graph_, plan_)),
       check_finite_(request.runtime.check_finite),
       stop_requested_(request.runtime.stop_requested),
-      contexts_(static_cast<std::size_t>(plan_.micro_batches)),
+      contexts_(aim == Aim::run ? static_cast<std::size_t>(plan_.micro_batches) : 0),
       values_(graph_.outputs().size() * contexts_.size()),
       finished_(program_.sections().size() + 1) {
     const Clock::time_point start = Clock::now();
-    compile(request);
+    compile(request, aim);
     report_.seconds = seconds_since(start);
 }
 
-void CpuExecutable::compile(const backend::CompileRequest& request) {
-    use_threads();
+void CpuExecutable::compile(const backend::CompileRequest& request, Aim aim) {
+    omp_set_num_threads(threads_);
+    if (aim == Aim::run) prepare_team();
     if (request.peers.communicator != nullptr && request.peers.communicator->size() > 1)
         exchange_.emplace(request.peers, request.cpu);
     const std::int64_t norm_ranks = schedule::norm_processes(request.plan);
@@ -90,7 +91,11 @@ void CpuExecutable::compile(const backend::CompileRequest& request) {
                            lowering.row_major_desc(id)});
     }
     input_fields_ = backend::match_fields(graph_, request.fields);
-    program_.finish();
+    if (aim == Aim::description) {
+        program_.count_memory();
+        return fill_report(lowering.reorders());
+    }
+    program_.finish(exchange_ ? Copies::all : Copies::one);
     if (exchange_) exchange_->use(program_.exchanged());
     held_.resize(static_cast<std::size_t>(plan_.copies * program_.batches_in_flight()));
     turns_.emplace(program_.turns());
@@ -123,6 +128,13 @@ void CpuExecutable::fill_report(const std::vector<std::string>& reorders) {
     for (std::int32_t i = 0; i < graph_.node_count(); ++i) {
         if (graph_.node(graph::NodeId{i}).phase != graph::Phase::update) {
             report_.flops_per_micro_batch += graph_.node_flops(graph::NodeId{i});
+        }
+    }
+    for (const Section section : program_.sections()) {
+        if (section.copy != 0) continue;
+        for (const Step& step : program_.steps(section)) {
+            const bool only_after_load = section == Section::prepare() && step.by_update;
+            if (!only_after_load) report_.work.push_back({step.flops, step.bytes_moved(), !section.has_site()});
         }
     }
     report_.parameter_bytes = program_.persistent_bytes();

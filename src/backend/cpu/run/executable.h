@@ -22,7 +22,9 @@ class Lowering;
 
 class CpuExecutable : public backend::Executable, private backend::Inspection {
 public:
-    CpuExecutable(const backend::CompileRequest& request, const schedule::Placement& placement);
+    /// A description takes no memory for values: only report() may be called.
+    enum class Aim : std::uint8_t { run, description };
+    CpuExecutable(const backend::CompileRequest& request, const schedule::Placement& placement, Aim aim = Aim::run);
 
     const backend::CompileReport& report() const override { return report_; }
     void load(const backend::NamedTensors& tensors) override;
@@ -52,7 +54,7 @@ private:
         bool is_sum() const { return desc.shape.empty() && desc.dtype == DType::f32; }
     };
 
-    void compile(const backend::CompileRequest& request);
+    void compile(const backend::CompileRequest& request, Aim aim);
     void share_norms(comm::Communicator& communicator, std::int64_t ranks);
     std::vector<Tensor> outputs_of(const Lowering& lowering, std::int32_t copy) const;
     void fill_report(const std::vector<std::string>& reorders);

@@ -1,0 +1,96 @@
+#include "backend/cpu/run/speeds.h"
+
+#include <omp.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <limits>
+#include <memory>
+
+#include "backend/cpu/kernels/parallel.h"
+#include "backend/cpu/onednn.h"
+#include "cnntrain/base/elapsed.h"
+#include "cnntrain/base/rng.h"
+
+namespace cnntrain::cpu {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// Least seconds of a call of `work`(number), which is called for about `seconds`. Each call should be shorter than the
+/// time slices that the system gives to processes: other programs then disturb only some of them.
+template <typename Work> double least_seconds(double seconds, const Work& work) {
+    constexpr int kLeastCalls = 3;
+    double least = std::numeric_limits<double>::infinity();
+    const Clock::time_point begin = Clock::now();
+    for (int i = 0; i < kLeastCalls || seconds_since(begin) < seconds; ++i) {
+        const Clock::time_point start = Clock::now();
+        work(i);
+        least = std::min(least, seconds_since(start));
+    }
+    return least;
+}
+
+double flops_per_second(DType type, int threads) {
+    constexpr std::int64_t kSide = 512;
+    constexpr double kSeconds = 0.12;
+    const std::int64_t rows = kSide * std::clamp(threads, 1, 16);
+    const OneDnn onednn;
+    const auto open = [&](std::int64_t height) {
+        return Desc({height, kSide}, to_dnnl(type), dnnl::memory::format_tag::any);
+    };
+    const Primitive product = onednn.matmul(open(rows), open(kSide), open(rows), false);
+    const dnnl::memory a(product.src, onednn.engine());
+    const dnnl::memory b(product.weights, onednn.engine());
+    const dnnl::memory c(product.dst, onednn.engine());
+    const dnnl::memory scratch(product.scratchpad, onednn.engine());
+    fill_with_numbers(a, type);
+    fill_with_numbers(b, type);
+    dnnl::stream stream = onednn.stream();
+    const double seconds = least_seconds(kSeconds, [&](int) {
+        product.primitive.execute(
+            stream, {{DNNL_ARG_SRC, a}, {DNNL_ARG_WEIGHTS, b}, {DNNL_ARG_DST, c}, {DNNL_ARG_SCRATCHPAD, scratch}});
+        stream.wait();
+    });
+    return 2.0 * static_cast<double>(rows * kSide * kSide) / seconds;
+}
+
+/// Copies pieces of memory in turn, so that none is in a cache.
+double bytes_per_second() {
+    constexpr std::int64_t kBytes = std::int64_t{64} << 20;
+    constexpr std::int64_t kPiece = std::int64_t{4} << 20;
+    constexpr double kSeconds = 0.06;
+    const auto from = std::make_unique<std::byte[]>(kBytes);
+    const auto to = std::make_unique<std::byte[]>(kBytes);
+    const double seconds = least_seconds(kSeconds, [&](int number) {
+        const std::int64_t start = number * kPiece % kBytes;
+        constexpr std::int64_t kGrain = 1 << 16;
+        parallel_tasks(kPiece / kGrain, [&](std::int64_t task) {
+            const std::int64_t at = start + task * kGrain;
+            std::memcpy(to.get() + at, from.get() + at, kGrain);
+        });
+    });
+    return 2.0 * kPiece / seconds;
+}
+
+}  // namespace
+
+void fill_with_numbers(const dnnl::memory& memory, DType type) {
+    const bool is_f32 = type == DType::f32;
+    const std::uint32_t random_bits = is_f32 ? 0x807fffffU : 0x807f807fU;
+    const std::uint32_t ones = is_f32 ? 0x3f800000U : 0x3f803f80U;
+    const WordKey key = word_key(1, RngStream::test, 0, 0);
+    auto* const words = static_cast<std::uint32_t*>(memory.get_data_handle());
+    const std::size_t count = memory.get_desc().get_size() / sizeof(std::uint32_t);
+    for (std::size_t i = 0; i < count; ++i)
+        words[i] = (random_word(key, static_cast<std::uint32_t>(i)) & random_bits) | ones;
+}
+
+backend::Speeds measure_speeds(DType type, int threads) {
+    omp_set_num_threads(threads);
+    return {flops_per_second(type, threads), bytes_per_second()};
+}
+
+}  // namespace cnntrain::cpu

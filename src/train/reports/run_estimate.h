@@ -1,0 +1,71 @@
+// What a training run will take of this machine, known before it starts.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cnntrain/backend/backend.h"
+#include "cnntrain/config/settings.h"
+#include "cnntrain/graph/graph.h"
+#include "cnntrain/schedule/run_plan.h"
+#include "cnntrain/train/task.h"
+
+namespace cnntrain::train {
+
+/// The largest memory of a training process, in bytes.
+struct MemoryEstimate {
+    std::uint64_t program = 0;      // code, libraries, the compiled graph, stacks of threads
+    std::uint64_t variables = 0;    // parameters, states, copies derived from them
+    std::uint64_t activations = 0;  // and gradients
+    std::uint64_t input = 0;        // data set and ring of batches
+    std::uint64_t copies = 0;       // of variables, while a checkpoint is written
+    std::uint64_t total() const { return program + variables + activations + input + copies; }
+};
+
+/// Time of one weight update.
+struct TimeEstimate {
+    double flops = 0;
+    double seconds = 0;
+    backend::Speeds speeds;  // of which it follows
+};
+
+struct RunEstimate {
+    MemoryEstimate memory;
+    std::optional<TimeEstimate> time;  // empty: the backend has no measured speeds
+};
+
+/// Compiles the graph of a training without memory for its values, and measures the machine for a fifth of a second.
+/// `fields`: of its micro-batches. Empty: the backend cannot tell. Throws what compile() throws.
+std::optional<RunEstimate> estimate_run(const Task& task, const config::Settings& settings,
+                                        const backend::Backend& backend, const graph::Graph& graph,
+                                        const std::vector<data::Field>& fields);
+
+/// Seconds of the steps of a micro-batch, or of the update: each is bound by arithmetic or by memory.
+double seconds_of(const std::vector<backend::StepWork>& work, const backend::Speeds& speeds, bool per_update);
+
+/// An update that takes longer is pointed out.
+inline constexpr double kLongUpdateSeconds = 10;
+
+// Texts ---------------------------------------------------------------------------------------------------------------
+/// "about 1.9 GB at most: ..."; says so when it is more than `machine_bytes`.
+std::string memory_text(const MemoryEstimate& memory, std::uint64_t machine_bytes);
+/// "about 12.3 samples/s, 2.6 s an update, 4 h in all; ..."
+std::string time_text(const TimeEstimate& time, const schedule::RunPlan& plan, const std::string& samples);
+/// "38 seconds", "4.2 hours"
+std::string duration_text(double seconds);
+
+/// The checkpoints of a run.
+struct CheckpointTotal {
+    std::int64_t written = 0;  // in the whole run
+    std::int64_t keep = 0;     // newest ones that are kept; 0: all
+    std::uint64_t bytes = 0;   // of each
+    std::int64_t kept() const;
+};
+CheckpointTotal checkpoint_total(const graph::Graph& graph, const CheckpointSettings& settings,
+                                 const schedule::RunPlan& plan);
+/// "11 of 97.8 MB, of which the newest 5 are kept: 489.0 MB"; "none".
+std::string checkpoint_text(const CheckpointTotal& total);
+
+}  // namespace cnntrain::train

@@ -1,0 +1,148 @@
+// Estimates of a run's memory, time and disk.
+#include "train/reports/run_estimate.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+#include "cnntrain/backend/cpu.h"
+#include "cnntrain/base/memory.h"
+#include "cnntrain/train/backends.h"
+#include "cnntrain/train/compile_request.h"
+#include "cnntrain/train/dry_run.h"
+#include "train/by_task.h"
+#include "train/fixtures.h"
+
+namespace cnntrain::train::testing {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ContainsRegex;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+const std::string kSmall = "--dataset cifar-10 --generated-data --model-size 8 --threads 2 ";
+
+/// The report of a training, compiled to run or only described.
+struct Reports {
+    explicit Reports(const std::string& line) : arguments(parse(kSmall + line)) {
+        const config::Settings& settings = arguments.settings;
+        const ImageClassification task(arguments, *backend, 1);
+        const auto fields = task.fields_of_generated(placement(settings, *backend).samples);
+        const graph::Graph graph = task.training_graph(fields);
+        const backend::CompileRequest request = training_request(graph, settings, fields, 1);
+        described = backend->describe(request).value();
+        run = backend->compile(request)->report();
+    }
+    config::ParseResult arguments;
+    std::unique_ptr<backend::Backend> backend = backend::make_cpu_backend();
+    backend::CompileReport described, run;
+};
+
+TEST(Description, IsTheReportOfTheCompiledProgram) {
+    for (const std::string line :
+         {"", "--precision 32.32 --micro-batch-size 3", "--gradient-accumulation-count 8 --lanes 2",
+          "--pipeline --shards 2 --pipeline-splits stage2/unit1/relu --gradient-accumulation-count 8",
+          "--pipeline --shards 2 --pipeline-splits stage2/unit1/relu --gradient-accumulation-count 8 "
+          "--pipeline-schedule Sequential --enable-recomputation"}) {
+        const Reports reports(line);
+        EXPECT_EQ(reports.described.arena_bytes, reports.run.arena_bytes) << line;
+        EXPECT_EQ(reports.described.parameter_bytes, reports.run.parameter_bytes) << line;
+        EXPECT_EQ(reports.described.stage_held_bytes, reports.run.stage_held_bytes) << line;
+        EXPECT_EQ(reports.described.flops_per_micro_batch, reports.run.flops_per_micro_batch) << line;
+        EXPECT_GT(reports.run.arena_bytes, 0U);
+    }
+}
+
+TEST(Description, OfAGraphBeyondTheMachineTakesNoMemory) {
+    const auto arguments = parse(kSmall + "--micro-batch-size 100000");
+    const auto backend = backend::make_cpu_backend();
+    const ImageClassification task(arguments, *backend, 1);
+    const auto fields = task.fields_of_generated(100000);
+    const graph::Graph graph = task.training_graph(fields);
+    const std::uint64_t before = resident_bytes();
+    const auto report = backend->describe(training_request(graph, arguments.settings, fields, 1));
+    EXPECT_GT(report->arena_bytes, 10'000'000'000U);
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+    EXPECT_LT(resident_bytes(), before + 200'000'000U);
+#endif
+}
+
+TEST(Description, CountsTheWorkOfEachStep) {
+    const Reports reports("");
+    double flops = 0;
+    bool has_update = false;
+    for (const backend::StepWork& step : reports.run.work) {
+        EXPECT_GE(step.bytes, 0);
+        if (!step.per_update) flops += step.flops;
+        has_update = has_update || step.per_update;
+    }
+    EXPECT_TRUE(has_update);
+    EXPECT_NEAR(flops, reports.run.flops_per_micro_batch, 0.2 * reports.run.flops_per_micro_batch);
+}
+
+TEST(Speeds, AreMeasured) {
+    const auto speeds = backend::make_cpu_backend()->measure_speeds(DType::f32, 1);
+    ASSERT_TRUE(speeds);
+    EXPECT_GT(speeds->flops_per_second, 1e8);
+    EXPECT_GT(speeds->bytes_per_second, 1e8);
+}
+
+TEST(Durations, AreReadable) {
+    EXPECT_EQ(duration_text(0.0123), "12 ms");
+    EXPECT_EQ(duration_text(12.34), "12.3 s");
+    EXPECT_EQ(duration_text(150), "2.5 minutes");
+    EXPECT_EQ(duration_text(9000), "2.5 hours");
+    EXPECT_EQ(duration_text(86400 * 3), "3 days");
+    EXPECT_EQ(duration_text(1e12), "3.17e+04 years");
+}
+
+TEST(Checkpoints, ThatAreKeptCount) {
+    CheckpointTotal total{.written = 11, .keep = 0, .bytes = 2'000'000};
+    EXPECT_EQ(checkpoint_text(total), "11 of 2.0 MB: 22.0 MB");
+    total.keep = 3;
+    EXPECT_EQ(checkpoint_text(total), "11 of 2.0 MB, of which the newest 3 are kept: 6.0 MB");
+    total.keep = 20;
+    EXPECT_EQ(checkpoint_text(total), "11 of 2.0 MB: 22.0 MB");
+    EXPECT_EQ(checkpoint_text({}), "none");
+    EXPECT_EQ(checkpoint_text({.written = INT64_MAX, .keep = 0, .bytes = INT64_MAX}).substr(0, 22),
+              "9223372036854775807 of");
+}
+
+TEST(MemoryText, SaysWhenTheMachineIsTooSmall) {
+    const MemoryEstimate memory{.program = 1, .variables = 2'000'000'000, .activations = 3'000'000'000};
+    EXPECT_THAT(memory_text(memory, 6'000'000'000),
+                AllOf(HasSubstr("about 5.00 GB at most: variables 2.0 GB"), Not(HasSubstr("more than"))));
+    EXPECT_THAT(memory_text(memory, 4'000'000'000), HasSubstr("; that is more than the 4.0 GB of this machine"));
+}
+
+std::string dry(const std::string& line) {
+    return dry_run_text(parse(kSmall + line));
+}
+
+TEST(DryRunEstimate, TellsMemoryTimeAndDisk) {
+    const std::string text = dry("--epochs 10 --keep-ckpts 3");
+    EXPECT_THAT(text, ContainsRegex("\nDisk: +checkpoints: 11 of [0-9.]+ kB, of which the newest 3 are kept: [0-9]"));
+    EXPECT_THAT(text, ContainsRegex("\nMemory: +about [0-9.]+ MB at most: variables [0-9.]+ kB, activations"));
+    EXPECT_THAT(text, ContainsRegex("\nTime: +about [0-9.]+ images/s, [0-9.]+ m?s an update, [0-9.]+ "));
+    EXPECT_THAT(text, Not(HasSubstr("Long updates")));
+    EXPECT_THAT(dry("--ckpts-per-epoch 0"), HasSubstr("checkpoints: none"));
+}
+
+TEST(DryRunEstimate, PointsOutLongUpdates) {
+    EXPECT_THAT(dry("--gradient-accumulation-count 100000 --epochs 100000"), HasSubstr("\nLong updates"));
+}
+
+TEST(DryRunEstimate, OfARunBeyondTheMachineSaysSo) {
+    EXPECT_THAT(dry("--micro-batch-size 1000000 --epochs 100"), HasSubstr("of this machine: use a smaller"));
+}
+
+TEST(DryRunEstimate, CanBeLeftOut) {
+    ASSERT_EQ(setenv(kEstimateVariable, "off", 1), 0);
+    EXPECT_THAT(dry(""), AllOf(HasSubstr("\nDisk:"), Not(HasSubstr("\nMemory:")), Not(HasSubstr("\nTime:"))));
+    unsetenv(kEstimateVariable);
+}
+
+}  // namespace
+}  // namespace cnntrain::train::testing
