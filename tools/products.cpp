@@ -13,7 +13,6 @@
 #include "backend/cpu/onednn.h"
 #include "backend/cpu/run/speeds.h"
 #include "cnntrain/base/elapsed.h"
-#include "cnntrain/base/rng.h"
 
 namespace cnntrain {
 

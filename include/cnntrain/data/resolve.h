@@ -20,5 +20,8 @@ std::vector<std::string> split_files(DatasetId dataset, const std::string& folde
 /// The number of image classes: fixed for the data set, or counted below settings.data_dir. Errors as in
 /// find_data_folder().
 std::int64_t class_count(const DataSettings& settings);
+/// The names of the classes by number, from below settings.data_dir; empty if the data set has numbers only. Errors as
+/// in find_data_folder().
+std::vector<std::string> class_names(const DataSettings& settings);
 
 }  // namespace cnntrain::data

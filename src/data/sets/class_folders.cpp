@@ -224,13 +224,9 @@ std::shared_ptr<const Dataset> open(const InputSettings& settings, Split split, 
     return std::make_shared<ClassFolders>(settings.folder, split, jpeg_settings(settings, split, format));
 }
 
-std::int64_t classes(const std::string& folder) {
-    return static_cast<std::int64_t>(trained_classes(folder).size());
-}
-
 }  // namespace
 
-constinit const ImageSet kClassFoldersSet = {
-    DatasetId::folder, "train/<class>/*.jpg", holds, files, count, open, classes};
+constinit const ImageSet kClassFoldersSet = {DatasetId::folder, "train/<class>/*.jpg", holds, files, count, open,
+                                             trained_classes};
 
 }  // namespace cnntrain::data

@@ -22,9 +22,9 @@ struct ImageSet {
     /// Counts the samples in settings.folder. Throws Error(data) if files are missing or damaged.
     SampleCount (*count)(const InputSettings& settings, Split split);
     std::shared_ptr<const Dataset> (*open)(const InputSettings& settings, Split split, const PixelFormat& format);
-    /// Number of classes in the folder, if the table of data sets does not give it. Throws Error(data) if there are
-    /// fewer than two.
-    std::int64_t (*classes)(const std::string& folder) = nullptr;
+    /// Names of the classes in the folder, if the table of data sets does not give their number. Throws Error(data) if
+    /// there are fewer than two.
+    std::vector<std::string> (*classes)(const std::string& folder) = nullptr;
 };
 
 const ImageSet& image_set(DatasetId id);

@@ -101,7 +101,13 @@ std::vector<std::string> split_files(DatasetId dataset, const std::string& folde
 std::int64_t class_count(const DataSettings& settings) {
     const std::int32_t fixed = dataset_info(settings.dataset).classes;
     if (fixed > 0) return fixed;
-    return image_set(settings.dataset).classes(find_data_folder(settings.dataset, settings.data_dir));
+    return std::ssize(class_names(settings));
+}
+
+std::vector<std::string> class_names(const DataSettings& settings) {
+    const auto names = image_set(settings.dataset).classes;
+    if (names == nullptr) return {};
+    return names(find_data_folder(settings.dataset, settings.data_dir));
 }
 
 }  // namespace cnntrain::data

@@ -14,6 +14,9 @@ inline constexpr Range kBertWidth = between(1, 1 << 20);  // width of a layer, r
 
 /// Title of the group with the options of the network.
 inline constexpr std::string_view kModelGroup = "BERT";
+inline bool is_of_model(const Option& option) {
+    return option.group == kModelGroup;
+}
 
 std::vector<Option> bert_size_options();
 /// Embeddings and encoder.

@@ -9,8 +9,11 @@
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/io.h"
 #include "cnntrain/base/listed.h"
+#include "cnntrain/checkpoint/class_names.h"
 #include "cnntrain/nn/family_info.h"
+#include "tasks/image_classification/options.h"
 #include "tasks/image_classification/resolve.h"
+#include "tasks/recorded.h"
 
 namespace cnntrain::tasks {
 
@@ -132,6 +135,26 @@ void renew_spellings(Resolution& run) {
         values.set("model_size", spelled(values.text("model_size")), values.at("model_size").source);
 }
 
+/// The data set of the run whose checkpoint classifies photos.
+std::optional<data::DatasetId> dataset_of_run(const OptionValues& values) {
+    if (!values.has("restore_path") || values.text("restore_path").empty()) return std::nullopt;
+    const std::string path = file_beside(posix_files(), values.text("restore_path"), "arguments.json");
+    for (const auto& [option, value] : recorded_options(posix_files(), path, image_options())) {
+        if (key(*option) == "dataset") return named<data::DatasetId>(std::get<std::string>(value));
+    }
+    return std::nullopt;
+}
+
+/// Names of the classes in the checkpoint of --restore-path, if it is there and its network has named ones.
+std::vector<std::string> recorded_classes(const OptionValues& values) {
+    if (!values.has("restore_path") || values.text("restore_path").empty()) return {};
+    try {
+        return checkpoint::class_names_of(posix_files(), values.text("restore_path"));
+    } catch (const Error&) {
+        return {};  // the run reports what is wrong with the checkpoint
+    }
+}
+
 void infer_dataset(Resolution& run) {
     OptionValues& values = run.values;
     if (!values.has("dataset") || values.is_set("dataset")) return;
@@ -148,6 +171,7 @@ void infer_dataset(Resolution& run) {
     }
     auto dataset = dataset_from_name(folder);
     if (!dataset) dataset = dataset_from_content(folder);
+    if (!dataset && run.command == Command::inference) dataset = dataset_of_run(values);
     if (dataset) {
         values.set("dataset", std::string(name(*dataset)), Source::adjusted);
         return;
@@ -239,6 +263,9 @@ void complete_image_settings(Settings& settings, const Resolution& run) {
     if (values.flag("generated_data")) own.data.kind = data::DataKind::generated;
     if (values.flag("synthetic_data")) own.data.kind = data::DataKind::synthetic;
     if (own.data.kind != data::DataKind::real) own.data.data_dir.clear();
+    const bool counts_classes = data::dataset_info(own.data.dataset).classes == 0;
+    const bool evaluates = run.command == Command::validation || run.command == Command::inference;
+    if (counts_classes && evaluates) own.recorded_classes = recorded_classes(values);
     settings.optimiser.weight_decay_exclude = weight_decay_exclusions(own.model.family, own.data.dataset);
 }
 

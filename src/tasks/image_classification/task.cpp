@@ -64,6 +64,15 @@ metrics::Columns make_columns(bool top_5) {
     return columns;
 }
 
+std::string first_names(std::vector<std::string> names) {
+    constexpr std::size_t kMost = 5;
+    if (names.size() <= kMost) return listed(names);
+    const std::size_t more = names.size() - kMost;
+    names.resize(kMost);
+    names.push_back(std::to_string(more) + " more");
+    return listed(names);
+}
+
 bool measures_requests(const config::Settings& settings, config::Command command) {
     return command == config::Command::inference && settings.training.iterations;
 }
@@ -139,7 +148,22 @@ std::string ImageClassification::run_name(std::string_view tag) const {
     return image_run_name(settings(), tag);
 }
 
+std::vector<std::string> ImageClassification::class_names() const {
+    return own().recorded_classes.empty() ? data::class_names(own().data) : own().recorded_classes;
+}
+
+/// The labels of the data are numbers of the network's classes.
+void ImageClassification::check_classes() const {
+    if (own().recorded_classes.empty()) return;
+    const std::vector<std::string> found = data::class_names(own().data);
+    if (found == own().recorded_classes) return;
+    throw Error(ErrorKind::data, own().data.data_dir + ": expected the classes of the checkpoint, " +
+                                     first_names(own().recorded_classes) + "; found " + first_names(found) +
+                                     "; give the data that the network was trained on, or photos without classes");
+}
+
 std::unique_ptr<Samples> ImageClassification::open(data::Split split) const {
+    check_classes();
     return std::make_unique<ImageSamples>(data_settings(settings(), backend_, seed_), split);
 }
 

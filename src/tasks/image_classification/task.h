@@ -35,6 +35,7 @@ public:
 
     TaskDescription description() const override;
     std::string run_name(std::string_view tag) const override;
+    std::vector<std::string> class_names() const override;
 
     std::unique_ptr<Samples> open(data::Split split) const override;
     bool has_real_data() const override;
@@ -59,6 +60,7 @@ public:
     std::string_view label_field() const override;
 
 private:
+    void check_classes() const;
     /// Number of samples that a run uses, and its origin.
     enum class Known { published, counted, estimated };
     struct Count {

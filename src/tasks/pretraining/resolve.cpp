@@ -12,9 +12,9 @@
 #include "cnntrain/base/cores.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/config/parse.h"
-#include "tasks/bert/recorded.h"
 #include "tasks/bert/resolve.h"
 #include "tasks/pretraining/resolve.h"
+#include "tasks/recorded.h"
 
 namespace cnntrain::tasks {
 

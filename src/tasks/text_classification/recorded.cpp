@@ -8,7 +8,7 @@
 #include "cnntrain/base/error.h"
 #include "cnntrain/checkpoint/bert_config.h"
 #include "cnntrain/config/parse.h"
-#include "tasks/bert/recorded.h"
+#include "tasks/recorded.h"
 #include "tasks/text_classification/options.h"
 
 namespace cnntrain::tasks {

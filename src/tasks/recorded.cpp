@@ -1,4 +1,4 @@
-#include "tasks/bert/recorded.h"
+#include "tasks/recorded.h"
 
 #include <filesystem>
 
@@ -30,10 +30,6 @@ void take(Resolution& run, const Layer& layer, Source source, bool (*wanted)(con
         const std::string name = key(*option);
         if (wanted(*option) && run.values.has(name) && !run.values.given(name)) run.values.set(name, value, source);
     }
-}
-
-bool is_of_model(const Option& option) {
-    return option.group == kModelGroup;
 }
 
 }  // namespace cnntrain::tasks

@@ -5,9 +5,10 @@
 
 #include "cnntrain/base/io.h"
 #include "cnntrain/config/task_options.h"
-#include "tasks/bert/options.h"
 
 namespace cnntrain::tasks {
+
+using namespace config;
 
 /// Path of a file beside a checkpoint, or in the folder if `checkpoint` is one; "" if there is none.
 std::string file_beside(const FileSystem& files, const std::string& checkpoint, const char* name);
@@ -17,8 +18,5 @@ Layer recorded_options(const FileSystem& files, const std::string& path, const O
 
 /// Takes the values of `wanted` options that the user has not given.
 void take(Resolution& run, const Layer& layer, Source source, bool (*wanted)(const Option&));
-
-/// True for options of the network.
-bool is_of_model(const Option& option);
 
 }  // namespace cnntrain::tasks

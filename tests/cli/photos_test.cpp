@@ -1,0 +1,66 @@
+// A network of a user's own classes: trained on class folders, then asked about photos that are in none.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <string>
+
+#include "cli/shell.h"
+#include "data/fixtures.h"
+#include "support/temporary_folder.h"
+
+namespace cnntrain::cli {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+class OwnPhotos : public ::testing::Test {
+protected:
+    OwnPhotos() {
+        for (const std::string folder : {"photos/train/ant", "photos/train/bee", "photos/val/ant", "photos/val/bee"}) {
+            std::filesystem::create_directories(folder_ / folder);
+            for (const char* name : {"/1.jpg", "/2.jpg"})
+                folder_.write(folder + name, data::encode_jpeg(data::make_photo(40, 40)));
+        }
+        folder_.write("a.jpg", data::encode_jpeg(data::make_photo(48, 40, 3)));
+    }
+
+    Outcome train() const {
+        return cli::run("train --data-dir " + (folder_ / "photos") + kModel +
+                        " --iterations 2 --micro-batch-size 2 "
+                        "--no-validation --abs-learning-rate 0.01 --logs-path " +
+                        (folder_ / "run"));
+    }
+    Outcome infer(const std::string& place) const {
+        return cli::run("inference --data-dir " + place + kModel + " --restore-path " + (folder_ / "run/ckpt-2") +
+                        " --logs-path " + (folder_ / "out"));
+    }
+
+    const std::string kModel = " --model-size 18 --batch-norm --image-size 32 --threads 1";
+    const test::TemporaryFolder folder_;
+};
+
+TEST_F(OwnPhotos, OneIsClassifiedByTheNamesOfTheRun) {
+    const Outcome trained = train();
+    ASSERT_EQ(trained.exit_code, 0) << trained.text;
+    const Outcome one = infer(folder_ / "a.jpg");
+    EXPECT_EQ(one.exit_code, 0) << one.text;
+    EXPECT_THAT(one.text, AllOf(HasSubstr("ant ("), HasSubstr("bee (")));
+    EXPECT_THAT(folder_.read("out/predictions.csv"), AllOf(HasSubstr("a.jpg,"), HasSubstr("ant"), HasSubstr("bee")));
+    const Outcome split = infer(folder_ / "photos");
+    EXPECT_EQ(split.exit_code, 0) << split.text;
+    EXPECT_THAT(split.text, HasSubstr("top-1 accuracy: 50 %"));
+}
+
+TEST_F(OwnPhotos, OtherClassesAreNotTakenForThoseOfTheRun) {
+    ASSERT_EQ(train().exit_code, 0);
+    std::filesystem::rename(folder_ / "photos/train/bee", folder_ / "photos/train/wasp");
+    std::filesystem::rename(folder_ / "photos/val/bee", folder_ / "photos/val/wasp");
+    const Outcome outcome = infer(folder_ / "photos");
+    EXPECT_EQ(outcome.exit_code, exit_code(ErrorKind::data)) << outcome.text;
+    EXPECT_THAT(outcome.text, HasSubstr("expected the classes of the checkpoint, ant and bee; found ant and wasp"));
+}
+
+}  // namespace
+}  // namespace cnntrain::cli
