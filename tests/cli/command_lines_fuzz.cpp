@@ -27,6 +27,7 @@
 #include "cli/commands.h"
 #include "cnntrain/base/rng.h"
 #include "cnntrain/tasks/tasks.h"
+#include "cnntrain/train/dry_run.h"
 
 namespace {
 
@@ -442,6 +443,7 @@ int main(int argc, char** argv) {
     const std::filesystem::path folder = name;
     std::filesystem::current_path(folder);
     unsetenv("DATA_DIR");
+    setenv(cnntrain::train::kEstimateVariable, "off", 0);  // estimates take most of a dry run's time; "on" keeps them
     Pass pass;
     if (every > 0) {
         std::int64_t number = 0;
