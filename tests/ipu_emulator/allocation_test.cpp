@@ -44,8 +44,38 @@ __attribute__((noinline)) void* operator new(std::size_t size) {
     throw std::bad_alloc();
 }
 
+__attribute__((noinline)) void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
+    ++allocations;
+    return std::malloc(size != 0 ? size : 1);
+}
+
+// All forms, lest a sanitizer's own ones allocate what these free.
+void* operator new[](std::size_t size) {
+    return operator new(size);
+}
+
+void* operator new[](std::size_t size, const std::nothrow_t& tag) noexcept {
+    return operator new(size, tag);
+}
+
 __attribute__((noinline)) void operator delete(void* memory) noexcept {
     std::free(memory);
+}
+
+void operator delete(void* memory, const std::nothrow_t&) noexcept {
+    operator delete(memory);
+}
+
+void operator delete[](void* memory) noexcept {
+    operator delete(memory);
+}
+
+void operator delete[](void* memory, std::size_t) noexcept {
+    operator delete(memory);
+}
+
+void operator delete[](void* memory, const std::nothrow_t&) noexcept {
+    operator delete(memory);
 }
 
 __attribute__((noinline)) void operator delete(void* memory, std::size_t) noexcept {

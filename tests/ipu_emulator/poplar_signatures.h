@@ -49,7 +49,6 @@
 #include <poprand/codelets.hpp>
 #include <poputil/Broadcast.hpp>
 #include <poputil/TileMapping.hpp>
-#include <poputil/Util.hpp>
 #include <poputil/exceptions.hpp>
 
 namespace poplar_signatures {
@@ -69,8 +68,6 @@ SIGNATURE(poplin::createInput, Tensor (*)(Graph&, const poplin::ConvParams&, con
 SIGNATURE(poplin::createBiases, Tensor (*)(Graph&, const Tensor&, const DebugContext&));
 SIGNATURE(poplin::convolution, Tensor (*)(Graph&, const Tensor&, const Tensor&, const poplin::ConvParams&, bool,
                                           Sequence&, const DebugContext&, const OptionFlags&, poplin::PlanningCache*));
-SIGNATURE(poplin::weightsTransposeChansFlipXY,
-          void (*)(Graph&, const Tensor&, const Tensor&, Sequence&, const DebugContext&, const OptionFlags&));
 SIGNATURE(poplin::calculateWeightDeltas,
           Tensor (*)(Graph&, const Tensor&, const Tensor&, const poplin::ConvParams&, Sequence&, const DebugContext&,
                      const OptionFlags&, poplin::PlanningCache*));
@@ -80,8 +77,6 @@ SIGNATURE(poplin::convolutionWeightUpdate,
 SIGNATURE(poplin::convolutionWeightUpdate,
           void (*)(Graph&, const Tensor&, const Tensor&, const Tensor&, poplin::ConvParams, float, Sequence&,
                    const DebugContext&, const OptionFlags&, poplin::PlanningCache*));
-SIGNATURE(poplin::addBias,
-          void (*)(Graph&, const Tensor&, const Tensor&, Sequence&, const DebugContext&, const OptionFlags&));
 SIGNATURE(poplin::getGradientParams, poplin::ConvParams (*)(const poplin::ConvParams&));
 SIGNATURE(poplin::preplan, void (*)(const std::set<poplin::ConvPlanParams>&, const std::set<poplin::MatMulPlanParams>&,
                                     poplin::PlanningCache&));
@@ -272,10 +267,6 @@ SIGNATURE(popops::scaledAddTo,
           void (*)(Graph&, const Tensor&, const Tensor&, float, Sequence&, const DebugContext&, const OptionFlags&));
 SIGNATURE(popops::scaledAddTo, void (*)(Graph&, const Tensor&, const Tensor&, const Tensor&, Sequence&,
                                         const DebugContext&, const OptionFlags&));
-SIGNATURE(popops::scaledSubtractFrom,
-          void (*)(Graph&, const Tensor&, const Tensor&, float, Sequence&, const DebugContext&, const OptionFlags&));
-SIGNATURE(popops::scaledSubtractFrom, void (*)(Graph&, const Tensor&, const Tensor&, const Tensor&, Sequence&,
-                                               const DebugContext&, const OptionFlags&));
 SIGNATURE(popops::scaledAddTo, void (*)(Graph&, const Tensor&, const Tensor&, const Tensor&, const Tensor&, Sequence&,
                                         const DebugContext&, const OptionFlags&));
 SIGNATURE(popops::scaledAddTo, void (*)(Graph&, const Tensor&, float, const Tensor&, float, Sequence&,
@@ -338,8 +329,6 @@ SIGNATURE(poputil::createIpuCopy,
           Tensor (*)(Graph&, const Tensor&, unsigned, Tensor&, Tensor&, const DebugContext&, TensorCloneMethod));
 SIGNATURE(poputil::createBroadcastOperand,
           Tensor (*)(Graph&, const Tensor&, const Type&, unsigned, bool, const DebugContext&));
-SIGNATURE(poputil::duplicate, Tensor (*)(Graph&, const Tensor&, Sequence&, const DebugContext&, TensorCloneMethod));
-SIGNATURE(poputil::castToDeviceHalfValue, double (*)(const Target&, double));
 // gcl
 SIGNATURE(gcl::allReduceCrossReplica, Tensor (*)(Graph&, const Tensor&, gcl::CollectiveOperator, Sequence&,
                                                  const gcl::CommGroup&, const DebugContext&, const OptionFlags&));

@@ -6,6 +6,7 @@
 #include <poplin/ConvUtil.hpp>
 #include <poplin/Convolution.hpp>
 #include <poplin/MatMul.hpp>
+#include <popops/ElementWise.hpp>
 #include <poputil/exceptions.hpp>
 
 #include <algorithm>
@@ -219,8 +220,10 @@ TEST_P(Convolution, GradientsEqualFiniteDifferences) {
     const ConvParams gradient = poplin::getGradientParams(params);
     EXPECT_EQ(gradient.getOutputFieldShape(), c.field);
     bench.watch("in", poplin::convolution(bench.graph, deltas, weights, gradient, true, bench.prog));
-    const Tensor flipped = poplin::createWeights(bench.graph, gradient, "flipped");
-    poplin::weightsTransposeChansFlipXY(bench.graph, weights, flipped, bench.prog);
+    // The same weights with their channels exchanged and the kernel reversed.
+    Tensor flipped = weights.dimShufflePartial({1, 2}, {2, 1});
+    for (unsigned dim = 3; dim < flipped.rank(); ++dim)
+        flipped = flipped.reverse(dim);
     bench.watch("again", poplin::convolution(bench.graph, deltas, flipped, gradient, false, bench.prog));
     bench.watch("weights", poplin::calculateWeightDeltas(bench.graph, deltas, in, params, bench.prog));
     poplin::convolutionWeightUpdate(bench.graph, deltas, weights, in, params, -0.5f, bench.prog);
@@ -300,8 +303,51 @@ TEST(Convolution, BiasesAndTheirPlanningCache) {
     EXPECT_EQ(cache.size(), 3u);
     const Tensor biases = poplin::createBiases(bench.graph, out, "b");
     bench.graph.setInitialValue(biases, poplar::ArrayRef<float>(Values{10, 20}));
-    poplin::addBias(bench.graph, out, biases, bench.prog);
+    popops::addInPlace(bench.graph, out, biases.expand({1, 1}), bench.prog);
     EXPECT_EQ(bench.result(out), (Values{12, 12, 12, 12, 23, 23, 23, 23}));
+}
+
+TEST(Convolution, CreatedOutputsFitResults) {
+    Bench bench;
+    const ConvParams params(HALF, FLOAT, 2, {5, 4}, {3, 3}, 3, 8, 2);
+    const Tensor out = poplin::createConvOutput(bench.graph, params, "out");
+    EXPECT_EQ(out.shape(), (std::vector<std::size_t>{2, 16, 3, 2}));
+    EXPECT_EQ(out.elementType(), FLOAT);
+    EXPECT_NO_THROW(bench.graph.getTileMapping(out));
+}
+
+TEST(Convolution, WeightUpdatesAreOfFloats) {
+    Bench bench;
+    const ConvParams params(HALF, 1, {4, 4}, {3, 3}, 2, 3, 1);
+    const Tensor in = bench.variable(HALF, {1, 2, 4, 4});
+    const Tensor deltas = bench.variable(HALF, {1, 3, 2, 2});
+    EXPECT_THROW(poplin::convolutionWeightUpdate(bench.graph, deltas, bench.variable(poplar::INT, {1, 3, 2, 3, 3}), in,
+                                                 params, 1.0f, bench.prog),
+                 poputil::poplibs_error);
+}
+
+TEST(MatMul, CreatedOutputsFitResults) {
+    Bench bench;
+    const Tensor out = poplin::createMatMulOutput(bench.graph, HALF, FLOAT, {2, 3}, {3, 4}, "out");
+    EXPECT_EQ(out.shape(), (std::vector<std::size_t>{2, 4}));
+    EXPECT_EQ(out.elementType(), FLOAT);
+    EXPECT_EQ(poplin::createMatMulOutput(bench.graph, HALF, {2, 3}, {3, 4}, "out").elementType(), HALF);
+    EXPECT_EQ(poplin::createMatMulGroupedOutput(bench.graph, HALF, HALF, {5, 2, 3}, {5, 3, 4}, "out").shape(),
+              (std::vector<std::size_t>{5, 2, 4}));
+    EXPECT_THROW(poplin::createMatMulOutput(bench.graph, HALF, {2, 3}, {2, 4}, "out"), poputil::poplibs_error);
+}
+
+TEST(MatMul, AccumulatesIntoItsOwnOperand) {
+    const Values values = random_values(64 * 64, 3);
+    Bench bench;
+    const Tensor c = bench.input(FLOAT, {64, 64}, values);
+    const Tensor expected = bench.input(FLOAT, {64, 64}, values);
+    const Tensor other = bench.input(FLOAT, {64, 64}, values);
+    poplin::matMulAcc(bench.graph, expected, 1.0f, other, other, bench.prog);
+    poplin::matMulAcc(bench.graph, c, 1.0f, c, other, bench.prog);
+    bench.watch("expected", expected);
+    const Values result = bench.result(c);
+    EXPECT_EQ(result, bench.values("expected"));
 }
 
 Values multiplied(const Values& a, const Values& b, std::size_t m, std::size_t k, std::size_t n, bool half_partials) {

@@ -13,6 +13,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <iterator>
+#include <limits>
 
 #include "ipu_emulator/gradient_support.h"
 #include "ipu_emulator/machine_support.h"
@@ -55,6 +58,25 @@ struct Norm {
         if (groups == 0) return popnn::bn::batchNormGradients(b.graph, acts, grads, mean, inverse, gamma, b.prog);
         if (groups == 1) return popnn::ln::layerNormGradients(b.graph, acts, grads, mean, inverse, gamma, b.prog);
         return popnn::gn::groupNormGradients(b.graph, acts, grads, mean, inverse, gamma, b.prog, FLOAT, {}, options());
+    }
+    Tensor gradient_of_whitened(Bench& b, const Tensor& acts, const Tensor& grads, const Tensor& gamma) const {
+        const auto [mean, inverse] = statistics(b, acts);
+        if (groups == 0) {
+            const Tensor whitened = popnn::bn::batchNormWhiten(b.graph, acts, mean, inverse, b.prog);
+            return popnn::bn::batchNormGradients(b.graph, whitened, grads, inverse, gamma, b.prog);
+        }
+        if (groups == 1) {
+            const Tensor whitened = popnn::ln::layerNormWhiten(b.graph, acts, mean, inverse, b.prog);
+            return popnn::ln::layerNormGradients(b.graph, whitened, grads, inverse, gamma, b.prog);
+        }
+        const Tensor whitened = popnn::gn::groupNormWhiten(b.graph, acts, mean, inverse, b.prog, {}, options());
+        return popnn::gn::groupNormGradients(b.graph, whitened, grads, inverse, gamma, b.prog, FLOAT, {}, options());
+    }
+    std::pair<Tensor, Tensor> parameter_gradients_of_acts(Bench& b, const Tensor& acts, const Tensor& grads) const {
+        const auto [mean, inverse] = statistics(b, acts);
+        if (groups == 0) return popnn::bn::batchNormParamGradients(b.graph, acts, grads, mean, inverse, b.prog);
+        if (groups == 1) return popnn::ln::layerNormParamGradients(b.graph, acts, grads, mean, inverse, b.prog);
+        return popnn::gn::groupNormParamGradients(b.graph, acts, grads, mean, inverse, b.prog, FLOAT, {}, options());
     }
     std::pair<Tensor, Tensor> parameter_gradients(Bench& b, const Tensor& whitened, const Tensor& grads) const {
         if (groups == 0) return popnn::bn::batchNormParamGradients(b.graph, whitened, grads, b.prog);
@@ -122,7 +144,14 @@ TEST_P(Norms, GradientsEqualFiniteDifferences) {
     bench.watch("acts", norm.gradient(bench, acts, grads, gamma_tensor));
     bench.watch("gamma", gamma_gradient);
     bench.watch("beta", beta_gradient);
+    bench.watch("acts of whitened", norm.gradient_of_whitened(bench, acts, grads, gamma_tensor));
+    const auto [gamma_of_acts, beta_of_acts] = norm.parameter_gradients_of_acts(bench, acts, grads);
+    bench.watch("gamma of acts", gamma_of_acts);
+    bench.watch("beta of acts", beta_of_acts);
     bench.run();
+    EXPECT_EQ(bench.values("acts of whitened"), bench.values("acts"));
+    EXPECT_EQ(bench.values("gamma of acts"), bench.values("gamma"));
+    EXPECT_EQ(bench.values("beta of acts"), bench.values("beta"));
     expect_gradient([&](const Values& v) { return forward(v, gamma, beta); }, x, direction, bench.values("acts"));
     expect_gradient([&](const Values& v) { return forward(x, v, beta); }, gamma, direction, bench.values("gamma"));
     expect_gradient([&](const Values& v) { return forward(x, gamma, v); }, beta, direction, bench.values("beta"));
@@ -143,6 +172,20 @@ TEST(BatchNorm, StatisticsOfHalvesAreHalves) {
         poputil::poplibs_error);
     EXPECT_EQ(poplin::createNormParams(bench.graph, acts).first.elementType(), HALF);
     EXPECT_EQ(poplin::createNormGamma(bench.graph, acts, FLOAT).elementType(), FLOAT);
+}
+
+TEST_P(Norms, TheStableFormHoldsBesideALargeMean) {
+    // Uniform in [-1, 1] around 1000: the square of the mean takes all digits of the variance, 1/3.
+    Values x = random_values(4 * 6 * 1024, 1);
+    for (float& value : x)
+        value += 1000;
+    const auto inverse = [&](bool stable) {
+        Bench bench;
+        const Tensor acts = bench.input(FLOAT, {4, 6, 1024}, x);
+        return bench.result(GetParam().statistics(bench, acts, false, stable).second)[0];
+    };
+    EXPECT_NEAR(inverse(true), std::sqrt(3.0), 0.06);
+    EXPECT_GT(std::fabs(static_cast<double>(inverse(false)) - std::sqrt(3.0)), 0.06);
 }
 
 TEST(BatchNorm, CombinedMultiplicandAndAddend) {
@@ -231,6 +274,50 @@ TEST(Softmax, LogSoftmaxAndTopK) {
 
 PoolParams pool_params(PoolingType type, unsigned stride, int lower, int upper, poplar::Type data = FLOAT) {
     return {type, {6, 5}, {3, 2}, {stride, stride}, {lower, lower}, {upper, upper}, 3, 2, data};
+}
+
+TEST(Softmax, TheScaledOneSaysByWhat) {
+    Bench bench;
+    const Tensor t = bench.input(FLOAT, {2, 3}, random_values(6, 1));
+    float scaling = 0;
+    float one = 0;
+    const Tensor scaled = popnn::nonLinearity(bench.graph, NonLinearityType::SOFTMAX_SCALED, t, scaling, bench.prog);
+    bench.watch("plain", popnn::nonLinearity(bench.graph, NonLinearityType::SOFTMAX_STABLE, t, one, bench.prog));
+    const Tensor copy = bench.graph.clone(t);
+    bench.prog.add(poplar::program::Copy(t, copy));
+    popnn::nonLinearityInPlace(bench.graph, NonLinearityType::SOFTMAX_SCALED, copy, scaling, bench.prog);
+    bench.watch("in place", copy);
+    const Values values = bench.result(scaled);
+    EXPECT_EQ(one, 1);
+    EXPECT_GT(scaling, 1000);
+    for (std::size_t i = 0; i < values.size(); ++i)
+        EXPECT_NEAR(values[i], bench.values("plain")[i] * scaling, 1e-6 * static_cast<double>(scaling));
+    EXPECT_EQ(bench.values("in place"), values);
+    EXPECT_THROW(
+        popnn::nonLinearityInputGradient(bench.graph, NonLinearityType::SOFTMAX_SCALED, scaled, scaled, bench.prog),
+        poputil::poplibs_error);
+}
+
+TEST(Softmax, TopKPutsNanLast) {
+    Values x = random_values(1000, 3);
+    for (std::size_t i = 0; i < x.size(); i += 7)
+        x[i] = std::numeric_limits<float>::quiet_NaN();
+    Values expected;
+    std::ranges::copy_if(x, std::back_inserter(expected), [](float value) { return !std::isnan(value); });
+    std::ranges::sort(expected, std::greater<>());
+    Bench bench;
+    Tensor places;
+    const Values top =
+        bench.result(popnn::topK(bench.graph, bench.input(FLOAT, {1, 1000}, x), places, 900, true, bench.prog));
+    EXPECT_TRUE(std::equal(expected.begin(), expected.end(), top.begin()));
+    EXPECT_TRUE(std::isnan(top.back()));
+}
+
+TEST(Pooling, TensorsHaveTheTypeOfTheParameters) {
+    Bench bench;
+    const PoolParams params(PoolingType::MAX, {4, 4}, {2, 2}, {2, 2}, {0, 0}, {0, 0}, 1, 1, HALF);
+    EXPECT_THROW(popnn::pooling::pool(bench.graph, params, bench.variable(FLOAT, {1, 1, 4, 4}), bench.prog),
+                 poputil::poplibs_error);
 }
 
 TEST(Pooling, ValuesOfWindows) {

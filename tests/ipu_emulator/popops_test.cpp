@@ -15,10 +15,10 @@
 #include <popops/ScaledAdd.hpp>
 #include <popops/Zero.hpp>
 #include <poputil/TileMapping.hpp>
-#include <poputil/Util.hpp>
 #include <poputil/exceptions.hpp>
 
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 #include "ipu_emulator/machine_support.h"
@@ -186,6 +186,32 @@ TEST(Reduce, HalvesSumInFloat) {
     EXPECT_EQ(bench.result(popops::reduce(bench.graph, t, {0}, {popops::Operation::ADD}, bench.prog)), Values{4096});
 }
 
+TEST(Reduce, UnsignedIntegersAreOrderedAsSuch) {
+    Bench bench;
+    const Tensor t = bench.input(UNSIGNED_INT, {3}, {1, 3e9f, 5});
+    bench.watch("max", popops::reduce(bench.graph, t, {0}, {popops::Operation::MAX}, bench.prog));
+    bench.watch("min", popops::reduce(bench.graph, t, {0}, {popops::Operation::MIN}, bench.prog));
+    const Tensor half = bench.input(FLOAT, {}, {0.5f});
+    const Tensor out = bench.input(UNSIGNED_INT, {}, {7});
+    popops::reduceWithOutput(bench.graph, t, out, {0}, {popops::Operation::MAX, true, half}, bench.prog);
+    bench.watch("scaled", out);
+    bench.run();
+    EXPECT_EQ(bench.values("max"), Values{3e9f});
+    EXPECT_EQ(bench.values("min"), Values{1});
+    EXPECT_EQ(bench.values("scaled"), Values{1500000007.0f});
+    EXPECT_THROW(popops::reduce(bench.graph, t, INT, {0}, {popops::Operation::ADD}, bench.prog),
+                 poputil::poplibs_error);
+}
+
+TEST(Reduce, ScalesAreFloat) {
+    Bench bench;
+    const Tensor t = bench.input(FLOAT, {3}, {1, 2, 3});
+    const Tensor out = bench.input(FLOAT, {}, {0});
+    EXPECT_THROW(popops::reduceWithOutput(bench.graph, t, out, {0},
+                                          {popops::Operation::ADD, false, bench.input(INT, {}, {2})}, bench.prog),
+                 poputil::poplibs_error);
+}
+
 TEST(Reduce, UpdatesScalesAndLogic) {
     Bench bench;
     const Tensor t = bench.input(FLOAT, {2, 2}, {1, 2, 3, 4});
@@ -218,6 +244,85 @@ TEST(Cast, BetweenAllKindsOfTypes) {
     EXPECT_EQ(bench.values("half"), (Values{200, 3}));
 }
 
+TEST(Cast, OfIntegersKeepsAllBits) {
+    Bench bench;
+    const Tensor t = bench.graph.addConstant<unsigned>(UNSIGNED_INT, {2}, 3000000000u);
+    bench.graph.setTileMapping(t, 0);
+    const Tensor wide = popops::cast(bench.graph, t, poplar::LONGLONG, bench.prog);
+    const Tensor big = bench.input(FLOAT, {2}, {0x1p40f, -0x1p40f});
+    const Tensor from_float = popops::cast(bench.graph, big, poplar::LONGLONG, bench.prog);
+    bench.graph.createHostRead("wide", wide);
+    bench.graph.createHostRead("from float", from_float);
+    bench.watch("back", popops::cast(bench.graph, wide, UNSIGNED_INT, bench.prog));
+    bench.run();
+    long long values[2] = {};
+    bench.engine().readTensor("wide", values, values + 2);
+    EXPECT_EQ(values[1], 3000000000ll);
+    bench.engine().readTensor("from float", values, values + 2);
+    EXPECT_EQ(values[0], 1ll << 40);
+    EXPECT_EQ(values[1], -(1ll << 40));
+    EXPECT_EQ(bench.values("back"), Values(2, 3e9f));
+}
+
+TEST(Cast, AnyByteOfBoolThatIsNotZeroIsTrue) {
+    Bench bench;
+    const Tensor t = bench.variable(BOOL, {1});
+    bench.graph.createHostWrite("t", t);
+    bench.watch("cast", popops::cast(bench.graph, t, INT, bench.prog));
+    bench.watch("formula", popops::map(bench.graph, Cast(_1, INT), {t}, bench.prog));
+    bench.watch("float", popops::cast(bench.graph, t, FLOAT, bench.prog));
+    bench.engine().load(bench.device);
+    const unsigned char two = 2;
+    bench.engine().writeTensor("t", &two, &two + 1);
+    bench.engine().run();
+    for (const char* name : {"cast", "formula", "float"})
+        EXPECT_EQ(bench.values(name), Values{1}) << name;
+}
+
+/// Operations whose operand and result overlap by one element less than all.
+TEST(ScaledAdd, ShiftedOperandsAreReadBeforeTheResultIsWritten) {
+    constexpr std::size_t kCount = 30000;  // several tasks
+    Values numbers(kCount);
+    std::iota(numbers.begin(), numbers.end(), 0.0f);
+    ipu_emulator::set_host_threads(4);
+    Bench bench;
+    const Tensor sums = bench.input(FLOAT, {kCount}, numbers);
+    popops::scaledAddTo(bench.graph, sums.slice(1, kCount), sums.slice(0, kCount - 1), 1.0f, bench.prog);
+    const Tensor shifted = bench.input(FLOAT, {kCount}, numbers);
+    bench.prog.add(popops::cast(bench.graph, shifted.slice(0, kCount - 1), shifted.slice(1, kCount)));
+    bench.watch("shifted", shifted);
+    const Values result = bench.result(sums);
+    ipu_emulator::set_host_threads(0);
+    Values expected = numbers;
+    for (std::size_t i = 1; i < kCount; ++i)
+        expected[i] += numbers[i - 1];
+    EXPECT_EQ(result, expected);
+    std::copy(numbers.begin(), numbers.end() - 1, expected.begin() + 1);
+    EXPECT_EQ(bench.values("shifted"), expected);
+}
+
+TEST(Slices, UpdatesByRowsOfTheSameTensor) {
+    Bench bench;
+    const Tensor t = bench.input(FLOAT, {4, 1}, {1, 2, 3, 4});
+    const Tensor one = bench.input(UNSIGNED_INT, {1}, {1});
+    popops::dynamicUpdate(bench.graph, t, t, one, {0}, {4}, bench.prog);
+    EXPECT_EQ(bench.result(t), (Values{4, 1, 2, 3}));
+}
+
+TEST(Slices, CreatedTensorsFitSlices) {
+    Bench bench;
+    const Tensor t = bench.variable(HALF, {10, 6});
+    const std::vector<std::size_t> shape{3, 1, 6};
+    EXPECT_EQ(popops::createSliceTensor(bench.graph, t, {0}, {1}, 3).shape(), shape);
+    const Tensor slice =
+        popops::createSliceTensor(bench.graph, HALF, {10, 6}, {0}, {1}, 3, popops::SlicePlan(), {}, "slice");
+    EXPECT_EQ(slice.shape(), shape);
+    EXPECT_EQ(slice.elementType(), HALF);
+    EXPECT_THROW(popops::createSliceTensor(bench.graph, t, {0}, {11}, 3), poputil::poplibs_error);
+    EXPECT_THROW(popops::createIndicesTensor(bench.graph, {0}, 3, {}, {{"validateIndices", "zz"}}),
+                 poplar::invalid_option);
+}
+
 TEST(ScaledAdd, ScalesAreNumbersOrTensorsOfAnyFloat) {
     Bench bench;
     const Tensor a = bench.input(HALF, {2}, {1, 2});
@@ -225,7 +330,7 @@ TEST(ScaledAdd, ScalesAreNumbersOrTensorsOfAnyFloat) {
     const Tensor scale = bench.input(FLOAT, {}, {0.25f});
     popops::scaledAddTo(bench.graph, a, b, scale, bench.prog);
     popops::scaledAddTo(bench.graph, a, 2.0f, b, -0.1f, bench.prog);
-    popops::scaledSubtractFrom(bench.graph, a, b, 1.0f, bench.prog);
+    popops::scaledAddTo(bench.graph, a, b, -1.0f, bench.prog);
     popops::scaledAddTo(bench.graph, a, scale, b, scale, bench.prog);
     EXPECT_EQ(bench.result(a), (Values{1.5f, 3}));
 }
@@ -248,6 +353,30 @@ TEST(Fill, ZeroIotaOneHotAndNan) {
     EXPECT_EQ(bench.values("hot"), (Values{0, 1, 0, 0, 0, 1, 0, 0, 0}));
     EXPECT_EQ(bench.values("finite"), Values{0});
     EXPECT_EQ(bench.values("nan"), Values{1});
+}
+
+TEST(Fill, IotaIsOfIntegers) {
+    Bench bench;
+    EXPECT_THROW(popops::iota(bench.graph, bench.variable(FLOAT, {3}), 1u, bench.prog), poputil::poplibs_error);
+}
+
+TEST(Fill, OneHotOfIntegersIsExact) {
+    Bench bench;
+    const Tensor encoded = bench.variable(INT, {1, 3});
+    const Tensor on = bench.graph.addConstant<int>(INT, {}, 16777217);
+    const Tensor off = bench.graph.addConstant<int>(INT, {}, -16777217);
+    bench.graph.setTileMapping(on, 0);
+    bench.graph.setTileMapping(off, 0);
+    popops::encodeOneHot(bench.graph, bench.input(UNSIGNED_INT, {1}, {1}), encoded, bench.prog, on, off);
+    bench.graph.createHostRead("encoded", encoded);
+    bench.run();
+    int values[3] = {};
+    bench.engine().readTensor("encoded", values, values + 3);
+    EXPECT_EQ(values[0], -16777217);
+    EXPECT_EQ(values[1], 16777217);
+    EXPECT_THROW(popops::encodeOneHot(bench.graph, bench.input(UNSIGNED_INT, {1}, {1}), bench.variable(FLOAT, {1, 3}),
+                                      bench.prog, on, off),
+                 poputil::poplibs_error);
 }
 
 TEST(Slices, DynamicSliceAndUpdate) {
@@ -319,7 +448,21 @@ Values stochastic_values(unsigned threads, bool restored, unsigned replica = 0) 
 }
 
 TEST(HardwareSeeds, RoundingDoesNotDependOnHostThreads) {
-    EXPECT_EQ(stochastic_values(1, false), stochastic_values(4, false));
+    // One replica, whose elements are shared out to the threads.
+    const auto rounded = [](unsigned threads) {
+        ipu_emulator::set_host_threads(threads);
+        Bench bench;
+        poplar::setStochasticRounding(bench.graph, bench.prog, true);
+        const Tensor x = bench.input(FLOAT, {100000}, random_values(100000, 5));
+        const Values result = bench.result(popops::cast(bench.graph, x, HALF, bench.prog));
+        ipu_emulator::set_host_threads(0);
+        return result;
+    };
+    const Values once = rounded(1);
+    EXPECT_NE(once, as_halves(random_values(100000, 5))) << "it is stochastic";
+    EXPECT_EQ(once, rounded(4));
+    EXPECT_EQ(once, rounded(3));
+    EXPECT_EQ(stochastic_values(1, false), stochastic_values(4, false)) << "replicas side by side";
 }
 
 TEST(HardwareSeeds, RestoredSeedsReplayTheRounding) {
@@ -368,6 +511,46 @@ TEST(FloatingPoint, TrapsAndOverflow) {
     EXPECT_EQ(saturating.result(popops::cast(saturating.graph, big, HALF, saturating.prog)), Values{-65504});
 }
 
+/// Whether a formula of `value` traps.
+bool traps(const popops::expr::Expr& formula, float value) {
+    Bench bench;
+    poplar::setFloatingPointBehaviour(bench.graph, bench.prog, {true, true, true, false, true});
+    popops::map(bench.graph, formula, {bench.input(FLOAT, {16}, Values(16, value))}, bench.prog);
+    try {
+        bench.run();
+    } catch (const poplar::application_runtime_error&) {
+        return true;
+    }
+    return false;
+}
+
+TEST(FloatingPoint, HarmlessOperationsDoNotTrap) {
+    for (const float x : {-1000.0f, -100.0f, 100.0f}) {
+        EXPECT_FALSE(traps(Sigmoid(_1), x)) << x;
+        EXPECT_FALSE(traps(_1 * Sigmoid(_1), x)) << x;
+    }
+    const float nan = std::numeric_limits<float>::quiet_NaN();
+    EXPECT_FALSE(traps(IsInf(_1), nan));
+    EXPECT_FALSE(traps(IsNaN(_1), nan));
+    EXPECT_FALSE(traps(IsFinite(_1), nan));
+    EXPECT_TRUE(traps(Sqrt(_1), -1));
+    EXPECT_TRUE(traps(Square(_1), 1e30f));
+    Bench bench;
+    poplar::setFloatingPointBehaviour(bench.graph, bench.prog, {true, true, true, false, true});
+    const Tensor t = bench.input(FLOAT, {16}, Values(16, nan));
+    EXPECT_EQ(bench.result(popops::hasNaNOrInf(bench.graph, t, bench.prog)), Values{1});
+}
+
+TEST(Map, SigmoidOfLargeValues) {
+    Bench bench;
+    const Tensor t = bench.input(FLOAT, {4}, {-1000, -20, 20, 1000});
+    const Values values = bench.result(popops::sigmoid(bench.graph, t, bench.prog));
+    EXPECT_EQ(values[0], 0);
+    EXPECT_NEAR(values[1] / 2.0611537e-9f, 1, 1e-6);
+    EXPECT_EQ(values[2], 1);
+    EXPECT_EQ(values[3], 1);
+}
+
 TEST(Poputil, MappingsAndCopiesBetweenIpus) {
     Bench bench(1, 2, 4);
     const Tensor t = bench.graph.addVariable(FLOAT, {10});
@@ -381,8 +564,7 @@ TEST(Poputil, MappingsAndCopiesBetweenIpus) {
     bench.graph.setInitialValue(source, 3.0f);
     const Tensor there = poputil::copyToIpu(bench.graph, source, bench.prog, 1);
     EXPECT_EQ(bench.graph.getTileMapping(there)[6].size(), 1u);
-    EXPECT_EQ(bench.result(poputil::duplicate(bench.graph, there, bench.prog)), Values(4, 3.0f));
-    EXPECT_EQ(poputil::castToDeviceHalfValue(bench.graph.getTarget(), 0.1), 0.0999755859375);
+    EXPECT_EQ(bench.result(there), Values(4, 3.0f));
 }
 
 }  // namespace

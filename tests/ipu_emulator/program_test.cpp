@@ -2,6 +2,10 @@
 
 #include <poplar/DeviceManager.hpp>
 #include <poplar/exceptions.hpp>
+#include <popops/Cast.hpp>
+
+#include <cmath>
+#include <cstdlib>
 
 #include "ipu_emulator/machine_support.h"
 #include "ipu_emulator/model/host_op.h"
@@ -139,6 +143,7 @@ TEST(WrongUse, WritesThroughAliasesAndToConstants) {
     EXPECT_THROW(Copy(source, t.broadcast(2, 0)), poplar::graph_connection_error);
     EXPECT_THROW(Copy(source, poplar::concat(t, t)), poplar::graph_connection_error);
     EXPECT_THROW(Copy(t, bench.graph.addConstant<float>(FLOAT, {2}, 0.0f)), poplar::graph_connection_error);
+    EXPECT_THROW(WriteUndef(bench.graph.addConstant<float>(FLOAT, {2}, 0.0f)), poplar::graph_connection_error);
     EXPECT_THROW(bench.graph.createHostWrite("w", t.broadcast(2, 0)), poplar::graph_connection_error);
 }
 
@@ -178,11 +183,89 @@ TEST(WrongUse, OptionsAreKnownByName) {
     EXPECT_THROW(poplar::Target::createIPUTarget(1, "ipu3"), poplar::invalid_option);
 }
 
+TEST(WrongUse, ValuesOfOptionsAreChecked) {
+    Bench bench;
+    for (const auto& [name, value] :
+         std::vector<std::pair<std::string, std::string>>{{"debug.instrument", "zz"},
+                                                          {"prng.seed", "-1"},
+                                                          {"prng.seed", "1.5"},
+                                                          {"prng.seed", "18446744073709551616"},
+                                                          {"autoReport.executionProfileProgramRunCount", "few"}}) {
+        EXPECT_THROW(poplar::Engine(bench.graph, bench.prog, {{name, value}}), poplar::invalid_option) << name;
+    }
+    EXPECT_NO_THROW(poplar::Engine(bench.graph, bench.prog, {{"prng.seed", "18446744073709551615"}}));
+}
+
+/// POPLAR_ENGINE_OPTIONS while it lives.
+struct EngineOptions {
+    explicit EngineOptions(const char* text) { setenv("POPLAR_ENGINE_OPTIONS", text, 1); }
+    ~EngineOptions() { unsetenv("POPLAR_ENGINE_OPTIONS"); }
+};
+
+TEST(Engine, TheEnvironmentOverridesOptions) {
+    const EngineOptions environment(" { \"debug.nanOverflowMode\" : \"true\", \"prng.seed\":\"5\" } ");
+    Bench bench;
+    const Tensor big = bench.input(FLOAT, {1}, {1e9f});
+    const Tensor half = bench.variable(HALF, {1});
+    bench.prog.add(popops::cast(bench.graph, big, half));
+    EXPECT_TRUE(std::isnan(bench.result(half, {{"debug.nanOverflowMode", "false"}})[0]));
+}
+
+TEST(Engine, OptionsOfTheEnvironmentAreChecked) {
+    for (const char* text : {"", "{", "{\"prng.seed\":5}", "{\"prng.seed\":\"x\"}", "{\"seed\":\"5\"}", "{} {}"}) {
+        const EngineOptions environment(text);
+        Bench bench;
+        EXPECT_THROW(bench.engine(), poplar::invalid_option) << text;
+    }
+    const EngineOptions none("{}");
+    Bench bench;
+    EXPECT_NO_THROW(bench.engine());
+}
+
+TEST(Engine, DoesNotSeeWhatIsAddedAfterIt) {
+    Bench bench;
+    const Tensor t = bench.input(INT, {4}, {1, 2, 3, 4});
+    bench.prog.add(add(t, 1));
+    bench.watch("t", t);
+    bench.engine();
+    for (int i = 0; i < 200; ++i)
+        bench.graph.addVariable(FLOAT, {1000}, "late");
+    bench.graph.addHostToDeviceFIFO("late", FLOAT, 1);
+    bench.graph.addRemoteBuffer("late buffer", FLOAT, 1);
+    bench.graph.setInitialValue(t, 50);
+    bench.run();
+    EXPECT_EQ(bench.values("t"), (std::vector<float>{2, 3, 4, 5}));
+    float value = 0;
+    EXPECT_THROW(bench.engine().connectStream("late", &value), poplar::stream_connection_error);
+    EXPECT_THROW(bench.engine().copyToRemoteBuffer(&value, "late buffer", 0), poplar::stream_connection_error);
+}
+
+TEST(Engine, OutlivesItsGraph) {
+    const poplar::Device device = small_device();
+    std::unique_ptr<poplar::Engine> engine;
+    {
+        poplar::Graph graph(device);
+        const Tensor t = graph.addVariable(INT, {2}, poplar::VariableMappingMethod::LINEAR, "t");
+        graph.setInitialValue(t, 1);
+        graph.createHostRead("t", t);
+        const poplar::Function function = graph.addFunction(add(t, 5));
+        engine = std::make_unique<poplar::Engine>(graph, Sequence({Call(function)}));
+    }
+    engine->load(device);
+    engine->run();
+    int values[2] = {};
+    engine->readTensor("t", values, values + 2);
+    EXPECT_EQ(values[1], 6);
+}
+
 TEST(WrongUse, OtherGraphsAndDevices) {
     Bench bench;
     Bench other;
     bench.prog.add(Copy(other.variable(FLOAT, {1}), other.variable(FLOAT, {1})));
     EXPECT_THROW(bench.engine(), poplar::control_program_error);
+    Bench third;
+    third.prog.add(Call(other.graph.addFunction(Sequence())));
+    EXPECT_THROW(third.engine(), poplar::control_program_error);
     EXPECT_THROW(poplar::Graph(small_device(3), poplar::replication_factor(2)), poplar::graph_replication_error);
     EXPECT_THROW(other.engine().load(small_device(2)), poplar::graph_replication_error);
     EXPECT_THROW(other.engine().run(), poplar::runtime_error);
@@ -225,6 +308,50 @@ TEST(WrongUse, ReadsOfWhatNothingHasWritten) {
         bench.prog = Sequence({add(t, 1), WriteUndef(t), add(t, 1)});
         EXPECT_THROW(bench.run(), poplar::application_runtime_error);
     }
+}
+
+TEST(WrongUse, HandlesAreGivenOnce) {
+    Bench bench;
+    const Tensor t = bench.variable(INT, {1});
+    bench.graph.createHostRead("t", t);
+    bench.graph.createHostWrite("t", t);
+    EXPECT_THROW(bench.graph.createHostRead("t", t), poplar::graph_object_creation_error);
+    EXPECT_THROW(bench.graph.createHostWrite("t", t), poplar::graph_object_creation_error);
+}
+
+TEST(Graph, MappingsOfViewsOfHalfMappedVariables) {
+    Bench bench;
+    using Intervals = std::vector<poplar::Interval>;
+    const Tensor t = bench.graph.addVariable(FLOAT, {10});
+    bench.graph.setTileMapping(t.slice(3, 7), 1);
+    for (const Tensor& view : {t, t.reverse(0), t.subSample(2, 0), t.reverse(0).subSample(3, 0)})
+        EXPECT_THROW(bench.graph.getTileMapping(view), poplar::invalid_tile_mapping);
+    EXPECT_EQ(bench.graph.getTileMapping(t.reverse(0), false)[1], (Intervals{{3, 7}}));
+    EXPECT_EQ(bench.graph.getTileMapping(t.subSample(2, 0), false)[1], (Intervals{{2, 4}}));
+    EXPECT_EQ(bench.graph.getTileMapping(t.reverse(0).subSample(3, 0), false)[1], (Intervals{{1, 3}}));
+    bench.graph.setTileMapping(t.slice(7, 10), 2);
+    EXPECT_EQ(bench.graph.getTileMapping(t.subSample(2, 0), false)[2], (Intervals{{4, 5}}));
+    EXPECT_EQ(bench.graph.getTileMapping(t.reverse(0), false)[2], (Intervals{{0, 3}}));
+}
+
+TEST(Graph, ClonesKeepAliasesIfAsked) {
+    Bench bench;
+    const Tensor bias = bench.graph.addVariable(FLOAT, {2});
+    bench.graph.setTileMapping(bias, 3);
+    const Tensor t = bias.expand({1}).broadcast(3, 1);
+    const auto method = poplar::TensorCloneMethod::PRESERVE_ORDER_AND_ALIASES;
+    const Tensor aliased = bench.graph.clone(t, "aliased", method);
+    EXPECT_EQ(aliased.shape(), t.shape());
+    EXPECT_TRUE(aliased.containsAliases());
+    EXPECT_FALSE(bench.graph.clone(t, "dense").containsAliases());
+    EXPECT_EQ(bench.graph.getTileMapping(aliased)[3].size(), 1u);
+    const Tensor mixed = poplar::concat(bias.reverse(0), bias.slice(1, 2));
+    const Tensor copy = bench.graph.clone(mixed, "mixed", method);
+    bench.prog.add(Copy(bench.input(FLOAT, {2}, {7, 8}), copy.slice(0, 2)));
+    bench.prog.add(Copy(bench.input(FLOAT, {2}, {5, 6}), aliased.slice(1, 2, 1).flatten()));
+    bench.watch("mixed", copy);
+    EXPECT_EQ(bench.result(aliased), (std::vector<float>{5, 5, 5, 6, 6, 6}));
+    EXPECT_EQ(bench.values("mixed"), (std::vector<float>{7, 8, 7}));
 }
 
 TEST(Graph, VirtualGraphsAreRangesOfTiles) {

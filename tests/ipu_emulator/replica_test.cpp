@@ -106,17 +106,38 @@ TEST(Collectives, ReduceScatterAndAllGatherAreAnAllReduce) {
 }
 
 TEST(Collectives, HalvesAreRoundedAfterEachAddition) {
+    // 2048 on the first replica, 1 on the others: 2049 is half way between two halves and goes back to 2048.
+    using namespace popops::expr;
     Bench bench(4);
-    const Tensor data = bench.input(HALF, {1}, {0.6f});
-    const Tensor big = per_replica(bench, {1024}, HALF);
-    const Tensor mixed = popops::map(bench.graph, popops::expr::_1 + popops::expr::_2, {data, big}, bench.prog);
-    bench.watch("sum", gcl::allReduceCrossReplica(bench.graph, mixed, CollectiveOperator::ADD, bench.prog));
-    bench.watch("mixed", mixed);
+    const Tensor number = replica_number(bench);
+    const Tensor data = popops::map(bench.graph, Cast((1.0f - Min(_1, Const(1.0f))) * 2047.0f + 1.0f, HALF),
+                                    {number.reshape({1})}, bench.prog);
+    bench.watch("data", data);
+    bench.watch("sum", gcl::allReduceCrossReplica(bench.graph, data, CollectiveOperator::ADD, bench.prog));
     bench.run();
-    float expected = bench.values("mixed", 0)[0];
-    for (unsigned replica = 1; replica < 4; ++replica)
-        expected = ipu_emulator::half_value(ipu_emulator::ieee_half(expected + bench.values("mixed", replica)[0]));
-    EXPECT_EQ(bench.values("sum", 3)[0], expected);
+    EXPECT_EQ(bench.values("data", 0), Values{2048});
+    EXPECT_EQ(bench.values("data", 3), Values{1});
+    EXPECT_EQ(bench.values("sum", 3), Values{2048}) << "rounded once, the sum would be 2052";
+}
+
+TEST(Collectives, UnsignedIntegersAreOrderedAsSuch) {
+    Bench bench(2);
+    const Tensor index = bench.graph.addReplicationIndexConstant();
+    bench.graph.setTileMapping(index, 0);
+    const Tensor data = popops::map(bench.graph, popops::expr::_1 * 3000000000u + 5u, {index}, bench.prog);
+    for (const auto& [name, op] : std::vector<std::pair<std::string, CollectiveOperator>>{
+             {"max", CollectiveOperator::MAX}, {"min", CollectiveOperator::MIN}, {"mean", CollectiveOperator::MEAN}})
+        bench.watch(name, gcl::allReduceCrossReplica(bench.graph, data, op, bench.prog));
+    bench.watch("scattered", gcl::reduceScatterCrossReplica(bench.graph, data.reshape({1}), CollectiveOperator::MAX,
+                                                            bench.prog, CommGroup()));
+    bench.run();
+    EXPECT_EQ(bench.values("max"), Values{3000000005.0f});
+    EXPECT_EQ(bench.values("min"), Values{5});
+    EXPECT_EQ(bench.values("scattered"), Values{3000000005.0f});
+    EXPECT_EQ(bench.values("mean"), Values{1500000005.0f});
+    EXPECT_THROW(gcl::allReduceCrossReplica(bench.graph, bench.variable(poplar::LONGLONG, {2}), CollectiveOperator::ADD,
+                                            bench.prog),
+                 poputil::poplibs_error);
 }
 
 TEST(Collectives, ReplicasAgreeOnStochasticSums) {

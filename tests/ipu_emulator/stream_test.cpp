@@ -145,6 +145,69 @@ TEST(Streams, UnconnectedAndUnknownOnes) {
     EXPECT_THROW(bench.engine().connectStream("in", &value, &value), poplar::stream_connection_error);
 }
 
+TEST(Streams, WhatIsConnectedLastCounts) {
+    Bench bench;
+    const auto in = bench.graph.addHostToDeviceFIFO("in", INT, 1);
+    const Tensor t = bench.variable(INT, {1});
+    bench.prog.add(Copy(in, t));
+    bench.watch("t", t);
+    bench.engine().load(bench.device);
+    const auto delivered = [&] {
+        bench.engine().run();
+        return bench.values("t")[0];
+    };
+    const auto giving = [](int value) { return [value](void* buffer) { *static_cast<int*>(buffer) = value; }; };
+    int memory = 3;
+    bench.engine().connectStreamToCallback("in", 0, giving(1));
+    EXPECT_EQ(delivered(), 1);
+    bench.engine().connectStreamToCallback("in", giving(2));
+    EXPECT_EQ(delivered(), 2);
+    bench.engine().connectStream("in", &memory);
+    EXPECT_EQ(delivered(), 3);
+    bench.engine().connectStreamToCallback("in", 0, giving(4));
+    EXPECT_EQ(delivered(), 4);
+}
+
+TEST(Streams, ARunThatThrowsDropsPrefetchedData) {
+    Bench bench;
+    const auto in =
+        bench.graph.addHostToDeviceFIFO("in", INT, 1, ReplicatedStreamMode::REPLICATE, {{"bufferingDepth", "2"}});
+    const auto out = bench.graph.addDeviceToHostFIFO("out", INT, 1);
+    const Tensor t = bench.variable(INT, {1});
+    bench.prog = Sequence({Copy(in, t), Copy(t, out)});
+    bench.watch("t", t);
+    std::string calls;
+    bool fails = true;
+    bench.engine({{"exchange.enablePrefetch", "true"}})
+        .connectStreamToCallback("in", std::make_unique<Recorder>(calls, true));
+    bench.engine().connectStreamToCallback("out", [&](void*) {
+        if (fails) throw std::domain_error("the host's own");
+    });
+    bench.engine().load(bench.device);
+    EXPECT_THROW(bench.engine().run(), std::domain_error);
+    EXPECT_EQ(calls, "pcppi");
+    fails = false;
+    bench.engine().run();
+    EXPECT_EQ(bench.values("t")[0], 1) << "the data that was dropped is delivered again";
+}
+
+TEST(Streams, BelongToTheGraphOfTheTensor) {
+    Bench bench;
+    Bench other;
+    const Tensor t = bench.variable(INT, {1});
+    const Tensor offset = bench.variable(UNSIGNED_INT, {1});
+    const auto buffer = other.graph.addRemoteBuffer("rows", INT, 1);
+    const auto own = bench.graph.addRemoteBuffer("rows", INT, 1);
+    EXPECT_THROW(Copy(other.graph.addHostToDeviceFIFO("in", INT, 1), t), poplar::control_program_error);
+    EXPECT_THROW(Copy(t, other.graph.addDeviceToHostFIFO("out", INT, 1)), poplar::control_program_error);
+    EXPECT_THROW(Copy(buffer, t), poplar::control_program_error);
+    EXPECT_THROW(Copy(t, buffer), poplar::control_program_error);
+    EXPECT_THROW(Copy(buffer, t, offset), poplar::control_program_error);
+    EXPECT_THROW(Copy(t, buffer, offset), poplar::control_program_error);
+    EXPECT_THROW(Copy(t, own, other.variable(UNSIGNED_INT, {1})), poplar::control_program_error);
+    EXPECT_THROW(Copy(t, other.variable(INT, {1})), poplar::control_program_error);
+}
+
 TEST(RemoteBuffers, OffsetsNameRows) {
     Bench bench(2);
     const auto buffer = bench.graph.addRemoteBuffer("rows", FLOAT, 2, 4);
@@ -161,8 +224,11 @@ TEST(RemoteBuffers, OffsetsNameRows) {
         }
     }
     bench.engine().run();
+    EXPECT_EQ(bench.values("rows", 0), (std::vector<float>{3, 0.5, 1, 0.5})) << "each replica has rows of its own";
     EXPECT_EQ(bench.values("rows", 1), (std::vector<float>{13, 0.5, 11, 0.5}));
     std::vector<float> back(2);
+    bench.engine().copyFromRemoteBuffer("rows", back.data(), 1, 0);
+    EXPECT_EQ(back[0], 3);
     bench.engine().copyFromRemoteBuffer("rows", back.data(), 1, 1);
     EXPECT_EQ(back[0], 13);
     EXPECT_THROW(bench.engine().copyFromRemoteBuffer("rows", back.data(), 4, 0), poplar::index_error);

@@ -273,7 +273,7 @@ void Network::build() {
     for (const Weight& weight : weights_) {
         if (setting_.replicas > 1)
             gcl::allReduceInPlaceCrossReplica(graph, weight.gradient, gcl::CollectiveOperator::ADD, update);
-        popops::scaledSubtractFrom(graph, weight.value, weight.gradient, kRate, update);
+        popops::scaledAddTo(graph, weight.value, weight.gradient, -kRate, update);
     }
     update.add(Copy(loss_, loss));
     bench_.prog.add(Repeat(kUpdates, update));

@@ -15,6 +15,7 @@
 
 namespace {
 
+using ipu_emulator::Access;
 using ipu_emulator::test::Bench;
 
 /// Elements as numbers, in row-major order.
@@ -49,7 +50,7 @@ struct Naive {
 
 std::vector<std::size_t> numbers_of(const poplar::Tensor& t, const std::vector<std::size_t>& first_number) {
     std::vector<std::size_t> result;
-    for (const ipu_emulator::Run& run : t.data().view.runs()) {
+    for (const ipu_emulator::Run& run : Access::data(t).view.runs()) {
         for (std::size_t i = 0; i < run.count; ++i)
             result.push_back(first_number[run.variable] + run.at(i));
     }
@@ -233,9 +234,10 @@ TEST(View, TenThousandRandomChainsEqualANaiveTensor) {
             ASSERT_EQ(t.containsAliases(), distinct.size() != chain.naive.elements.size());
 
             // The form that programs walk gives the same elements, from any place on.
-            const ipu_emulator::Regions regions(bench.graph.data(), t.data());
+            const ipu_emulator::Regions regions(Access::data(bench.graph), Access::data(t));
             std::vector<std::size_t> walked;
-            regions.for_each([&](std::uint32_t v, std::size_t e) { walked.push_back(first_number[v] + e); });
+            regions.for_each(0, regions.count(),
+                             [&](std::uint32_t v, std::size_t e) { walked.push_back(first_number[v] + e); });
             ASSERT_EQ(walked, chain.naive.elements);
         }
     }
@@ -245,8 +247,8 @@ TEST(View, GatherAndScatterBeginAnywhere) {
     Bench bench;
     const poplar::Tensor whole = bench.variable(poplar::INT, {4, 5, 6});
     const poplar::Tensor t = poplar::concat(whole.dimShuffle({2, 0, 1}).flatten(), whole.reverse(1).flatten());
-    const ipu_emulator::Regions regions(bench.graph.data(), whole.dimShuffle({2, 0, 1}).data());
-    const ipu_emulator::Regions both(bench.graph.data(), t.data());
+    const ipu_emulator::Regions regions(Access::data(bench.graph), Access::data(whole.dimShuffle({2, 0, 1})));
+    const ipu_emulator::Regions both(Access::data(bench.graph), Access::data(t));
     std::vector<std::int32_t> memory(120);
     std::iota(memory.begin(), memory.end(), 0);
     std::byte* base = reinterpret_cast<std::byte*>(memory.data());

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
+#include <type_traits>
 
 #include "ipu_emulator/lowering/support.h"
 
@@ -52,10 +54,13 @@ float combined(CollectiveOperator op, float a, float b) {
     }
 }
 
-std::int32_t combined(CollectiveOperator op, std::int32_t a, std::int32_t b) {
+/// Integers: sums and products wrap around.
+template <class Integer> Integer combined(CollectiveOperator op, Integer a, Integer b) {
+    const auto x = static_cast<std::uint32_t>(a);
+    const auto y = static_cast<std::uint32_t>(b);
     switch (op) {
         case CollectiveOperator::MUL:
-            return static_cast<std::int32_t>(static_cast<std::uint32_t>(a) * static_cast<std::uint32_t>(b));
+            return static_cast<Integer>(x * y);
         case CollectiveOperator::MIN:
             return std::min(a, b);
         case CollectiveOperator::MAX:
@@ -64,10 +69,12 @@ std::int32_t combined(CollectiveOperator op, std::int32_t a, std::int32_t b) {
             return a != 0 && b != 0 ? 1 : 0;
         case CollectiveOperator::LOGICAL_OR:
             return a != 0 || b != 0 ? 1 : 0;
+        case CollectiveOperator::SQUARE_ADD:
+            return static_cast<Integer>(x + y * y);
         case CollectiveOperator::LOCAL:
             return a;
         default:
-            return static_cast<std::int32_t>(static_cast<std::uint32_t>(a) + static_cast<std::uint32_t>(b));
+            return static_cast<Integer>(x + y);
     }
 }
 
@@ -88,7 +95,28 @@ void round_partial(OpRun& owner, float* values, std::size_t begin, std::size_t c
     to_floats(halves, values, count);
 }
 
-void round_partial(OpRun&, std::int32_t*, std::size_t, std::size_t, unsigned) {}
+template <class Integer> void round_partial(OpRun&, Integer*, std::size_t, std::size_t, unsigned) {}
+
+template <class Value> Value divided(Value total, unsigned count) {
+    if constexpr (std::is_same_v<Value, float>) {
+        return total / static_cast<float>(count);
+    } else {
+        return static_cast<Value>(std::int64_t{total} / count);
+    }
+}
+
+/// Calls f with a value of the type in which elements are combined.
+template <class F> void with_value_type(poplar::Type type, F f) {
+    if (is_float(type)) return f(float{});
+    if (type == poplar::UNSIGNED_INT) return f(std::uint32_t{});
+    f(std::int32_t{});
+}
+
+void check_data(const std::string& name, const Tensor& data) {
+    const poplar::Type type = data.elementType();
+    require(type != poplar::LONGLONG && type != poplar::UNSIGNED_LONGLONG, name,
+            "expected elements of at most 32 bits, got " + type.toString());
+}
 
 /// Elements [begin, begin + count) of the group's combination, in the order of its members.
 template <class Value> void combine_members(std::span<OpRun> runs, const Groups& groups, CollectiveOperator op,
@@ -98,7 +126,7 @@ template <class Value> void combine_members(std::span<OpRun> runs, const Groups&
     Value other[kChunk];
     runs[first].read(0).load(begin, count, total);
     for (std::size_t k = 0; squares && k < count; ++k)
-        total[k] = total[k] * total[k];
+        total[k] = combined(CollectiveOperator::MUL, total[k], total[k]);
     for (unsigned i = 1; i < groups.size && op != CollectiveOperator::LOCAL; ++i) {
         runs[groups.member(replica, i)].read(0).load(begin, count, other);
         for (std::size_t k = 0; k < count; ++k)
@@ -108,7 +136,7 @@ template <class Value> void combine_members(std::span<OpRun> runs, const Groups&
     if (op == CollectiveOperator::LOCAL) runs[replica].read(0).load(begin, count, total);
     if (op == CollectiveOperator::MEAN) {
         for (std::size_t k = 0; k < count; ++k)
-            total[k] = static_cast<Value>(static_cast<float>(total[k]) / static_cast<float>(groups.size));
+            total[k] = divided(total[k], groups.size);
         round_partial(runs[first], total, begin, count, groups.size);
     }
 }
@@ -163,7 +191,7 @@ void run_all_gather(std::span<OpRun> runs, const Groups& groups) {
 }
 
 void check_collective_options(const std::string& name, const poplar::OptionFlags& options) {
-    check_options(name, options, {"method", "useReplicatedImplementation", "maxBroadcastSize", "topology", "link"});
+    check_options(name, options, {});
 }
 
 void add_all_reduce(poplar::Graph& graph, const Tensor& data, const Tensor& out, CollectiveOperator op,
@@ -172,13 +200,10 @@ void add_all_reduce(poplar::Graph& graph, const Tensor& data, const Tensor& out,
     const std::string name = op_name(debug, "allReduce");
     check_collective_options(name, options);
     const Groups groups = groups_of(graph, group, name);
-    const bool floats = is_float(data.elementType());
+    check_data(name, data);
     add_op(prog, {.name = name, .reads = {data}, .writes = {out}, .run_together = [=](std::span<OpRun> runs) {
-                      if (floats) {
-                          run_all_reduce<float>(runs, groups, op);
-                      } else {
-                          run_all_reduce<std::int32_t>(runs, groups, op);
-                      }
+                      with_value_type(runs[0].write().type(),
+                                      [&](auto v) { run_all_reduce<decltype(v)>(runs, groups, op); });
                   }});
 }
 
@@ -224,13 +249,10 @@ Tensor reduceScatterCrossReplica(poplar::Graph& graph, const Tensor& data, Colle
     const Groups groups = groups_of(graph, group, name);
     const std::size_t share = (data.numElements() + groups.size - 1) / groups.size;
     const Tensor out = new_tensor(graph, data.elementType(), {share}, name);
-    const bool floats = is_float(data.elementType());
+    check_data(name, data);
     add_op(prog, {.name = name, .reads = {data}, .writes = {out}, .run_together = [=](std::span<OpRun> runs) {
-                      if (floats) {
-                          run_reduce_scatter<float>(runs, groups, op);
-                      } else {
-                          run_reduce_scatter<std::int32_t>(runs, groups, op);
-                      }
+                      with_value_type(runs[0].write().type(),
+                                      [&](auto v) { run_reduce_scatter<decltype(v)>(runs, groups, op); });
                   }});
     return out;
 }

@@ -4,7 +4,6 @@
 
 #include <poplin/ConvPreplan.hpp>
 #include <poplin/ConvUtil.hpp>
-#include <popops/ElementWise.hpp>
 
 #include "ipu_emulator/lowering/conv_geometry.h"
 #include "ipu_emulator/lowering/products.h"
@@ -292,10 +291,10 @@ void run_weight_gradient(OpRun& run, const ConvShape& s, const PartialPolicy& po
 
 HostOp weight_gradient(const Tensor& zDeltas, const Tensor& activations, const ConvParams& params,
                        const poplar::OptionFlags& options, const std::string& name) {
-    conv_policy(options, params.inputType);
+    const PartialPolicy policy = conv_policy(options, params.inputType);
     check_operand(name, "gradients", zDeltas, activation_shape(params, true), params.inputType);
     check_operand(name, "activations", activations, activation_shape(params, false), params.inputType);
-    return {.name = name, .reads = {channels_last(zDeltas), channels_last(activations)}};
+    return {.name = name, .reads = {channels_last(zDeltas), channels_last(activations)}, .draws = draws_of(policy)};
 }
 
 void add_update(const Tensor& zDeltas, const Tensor& weights, const Tensor& activations, const ConvParams& params,
@@ -304,13 +303,14 @@ void add_update(const Tensor& zDeltas, const Tensor& weights, const Tensor& acti
                 poplin::PlanningCache* cache) {
     const std::string name = op_name(debugContext, "convolutionWeightUpdate");
     HostOp op = weight_gradient(zDeltas, activations, params, options, name);
-    require(weights.shape() == weight_shape(params), name,
-            "weights are " + weights.shapeToString() + ", expected " + shape_text(weight_shape(params)));
+    require(weights.shape() == weight_shape(params) && is_float(weights.elementType()), name,
+            "weights are " + weights.elementType().toString() + " " + weights.shapeToString() +
+                ", expected half or float " + shape_text(weight_shape(params)));
     note_plan(cache, params, options, "update");
     const Tensor ordered = kernel_order(weights);
     op.reads.push_back(ordered);
     for (const Tensor& t : scale) {
-        require(t.numElements() == 1, name, "the scale is a scalar");
+        require(t.numElements() == 1 && is_float(t.elementType()), name, "the scale is a scalar of half or float");
         op.reads.push_back(t);
     }
     op.writes = {ordered};
@@ -344,6 +344,13 @@ Tensor createInput(poplar::Graph& graph, const ConvParams& params, const poplar:
     return new_activations(graph, params.inputType, activation_shape(params, false), op_name(debugContext, "input"));
 }
 
+Tensor createConvOutput(poplar::Graph& graph, const ConvParams& params, const poplar::DebugContext& debugContext,
+                        const poplar::OptionFlags& options, PlanningCache* cache) {
+    conv_policy(options, params.inputType);
+    note_plan(cache, params, options, "forward");
+    return new_activations(graph, params.outputType, activation_shape(params, true), op_name(debugContext, "output"));
+}
+
 Tensor createBiases(poplar::Graph& graph, const Tensor& activations, const poplar::DebugContext& debugContext) {
     return new_tensor(graph, activations.elementType(), {activations.dim(1)}, op_name(debugContext, "biases"));
 }
@@ -361,14 +368,9 @@ Tensor convolution(poplar::Graph& graph, const Tensor& in, const Tensor& weights
     add_op(prog, {.name = name,
                   .reads = {channels_last(in), kernel_order(kernel)},
                   .writes = {channels_last(out)},
+                  .draws = draws_of(policy),
                   .run = [s = conv_shape(params, name), policy](OpRun& run) { run_forward(run, s, policy); }});
     return out;
-}
-
-void weightsTransposeChansFlipXY(poplar::Graph&, const Tensor& weightsIn, const Tensor& weightsOut, Sequence& prog,
-                                 const poplar::DebugContext& debugContext, const poplar::OptionFlags& options) {
-    conv_policy(options, weightsIn.elementType());
-    prog.add(poplar::program::Copy(transposed_flipped(weightsIn), weightsOut, false, debugContext));
 }
 
 Tensor calculateWeightDeltas(poplar::Graph& graph, const Tensor& zDeltas, const Tensor& activations,
@@ -397,13 +399,6 @@ void convolutionWeightUpdate(poplar::Graph&, const Tensor& zDeltas, const Tensor
                              ConvParams params, float scale, Sequence& prog, const poplar::DebugContext& debugContext,
                              const poplar::OptionFlags& options, PlanningCache* cache) {
     add_update(zDeltas, weights, activations, params, {}, scale, prog, debugContext, options, cache);
-}
-
-void addBias(poplar::Graph& graph, const Tensor& in, const Tensor& biases, Sequence& prog,
-             const poplar::DebugContext& debugContext, const poplar::OptionFlags& options) {
-    require(in.rank() >= 2 && biases.shape() == std::vector<std::size_t>{in.dim(1)}, op_name(debugContext, "addBias"),
-            "expected a bias for each channel of " + in.shapeToString() + ", got " + biases.shapeToString());
-    popops::addInPlace(graph, channels_last(in), biases, prog, debugContext, options);
 }
 
 void preplan(const std::set<ConvPlanParams>& convs, const std::set<MatMulPlanParams>& matmuls, PlanningCache& cache) {

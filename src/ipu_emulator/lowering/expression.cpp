@@ -105,7 +105,8 @@ std::size_t Formula::cast(std::size_t operand, poplar::Type type) {
     const WordLoop loop = cast_loop(nodes_[operand].type, type);
     require(loop != nullptr, "popops::expr::Cast",
             "cannot convert " + nodes_[operand].type.toString() + " to " + type.toString());
-    return push({.type = type, .loop = loop, .operands = {operand}});
+    const bool rounds = type == poplar::HALF && nodes_[operand].type == poplar::FLOAT;
+    return push({.type = type, .loop = loop, .rounds = rounds, .operands = {operand}});
 }
 
 std::size_t Formula::add_unary(const ExprNode& node, std::size_t operand) {
@@ -158,13 +159,8 @@ void Formula::prepare(Word* registers) const {
         if (nodes_[i].constant) std::fill_n(registers + i * kLane, kLane, nodes_[i].value);
 }
 
-void Formula::run(Word* registers, std::size_t count) const {
-    for (std::size_t i = 0; i < nodes_.size(); ++i) {
-        const Node& node = nodes_[i];
-        if (node.loop == nullptr) continue;
-        node.loop(registers + node.operands[0] * kLane, registers + node.operands[1] * kLane,
-                  registers + node.operands[2] * kLane, registers + i * kLane, count);
-    }
+bool Formula::rounds_inside() const {
+    return std::any_of(nodes_.begin(), nodes_.end() - 1, [](const Node& node) { return node.rounds; });
 }
 
 }  // namespace ipu_emulator
@@ -172,6 +168,7 @@ void Formula::run(Word* registers, std::size_t count) const {
 namespace popops::expr {
 namespace {
 
+using ipu_emulator::Access;
 using ipu_emulator::ExprNode;
 
 std::shared_ptr<const ExprNode> make(ExprNode node) {
@@ -186,16 +183,18 @@ Const::Const(poplar::Type type, double value)
     : Expr(make({.kind = ExprNode::Kind::constant, .value = value, .type = type})) {}
 
 Cast::Cast(const Expr& operand, const poplar::Type& type)
-    : Expr(make({.kind = ExprNode::Kind::cast, .type = type, .operands = {operand.node()}})) {}
+    : Expr(make({.kind = ExprNode::Kind::cast, .type = type, .operands = {Access::node(operand)}})) {}
 
 UnaryOp::UnaryOp(UnaryOpType type, const Expr& operand)
-    : Expr(make({.kind = ExprNode::Kind::unary, .unary = type, .operands = {operand.node()}})) {}
+    : Expr(make({.kind = ExprNode::Kind::unary, .unary = type, .operands = {Access::node(operand)}})) {}
 
 BinaryOp::BinaryOp(BinaryOpType type, const Expr& lhs, const Expr& rhs)
-    : Expr(make({.kind = ExprNode::Kind::binary, .binary = type, .operands = {lhs.node(), rhs.node()}})) {}
+    : Expr(make({.kind = ExprNode::Kind::binary, .binary = type, .operands = {Access::node(lhs), Access::node(rhs)}})) {
+}
 
 TernaryOp::TernaryOp(TernaryOpType type, const Expr& arg0, const Expr& arg1, const Expr& arg2)
-    : Expr(make(
-          {.kind = ExprNode::Kind::ternary, .ternary = type, .operands = {arg0.node(), arg1.node(), arg2.node()}})) {}
+    : Expr(make({.kind = ExprNode::Kind::ternary,
+                 .ternary = type,
+                 .operands = {Access::node(arg0), Access::node(arg1), Access::node(arg2)}})) {}
 
 }  // namespace popops::expr

@@ -49,13 +49,26 @@ public:
     bool is_float(std::size_t i) const { return nodes_[i].type.isFloatingPoint(); }
     /// Fills in the constants of `registers` [registers()][kLane].
     void prepare(Word* registers) const;
-    void run(Word* registers, std::size_t count) const;
+    /// round(values, count, i): rounds register i's floats to half in place, as the element's tile does.
+    template <class Round> void run(Word* registers, std::size_t count, Round round) const {
+        for (std::size_t i = 0; i < nodes_.size(); ++i) {
+            const Node& node = nodes_[i];
+            if (node.loop == nullptr) continue;
+            Word* to = registers + i * kLane;
+            node.loop(registers + node.operands[0] * kLane, registers + node.operands[1] * kLane,
+                      registers + node.operands[2] * kLane, to, count);
+            if (node.rounds && i + 1 != nodes_.size()) round(&to->number, count, i);
+        }
+    }
+    /// Whether values other than the result are rounded.
+    bool rounds_inside() const;
 
 private:
     struct Node {
         poplar::Type type = poplar::FLOAT;
         WordLoop loop = nullptr;
         bool constant = false;
+        bool rounds = false;  // a cast of float to half; as the result, it is rounded when it is stored
         bool adapts = false;  // a constant takes the type of what it is combined with
         Word value = {};
         unsigned index = 0;

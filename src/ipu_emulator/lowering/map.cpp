@@ -12,6 +12,7 @@
 
 #include "ipu_emulator/lowering/expression.h"
 #include "ipu_emulator/lowering/support.h"
+#include "ipu_emulator/model/elements.h"
 
 namespace ipu_emulator {
 namespace {
@@ -36,18 +37,17 @@ void evaluate(OpRun& run, const Formula& formula, std::size_t begin, std::size_t
                 operand.load(begin, n, &to->integer);
             }
         }
-        formula.run(registers, n);
+        formula.run(registers, n, [&](float* values, std::size_t values_count, std::size_t i) {
+            std::uint16_t halves[Formula::kLane];
+            run.round(run.write().regions(), begin, values_count, values, halves, i + 1);
+            to_floats(halves, values, values_count);
+        });
         if (formula.type().isFloatingPoint()) {
             run.write().store(begin, n, &result->number);
         } else {
             run.write().store(begin, n, &result->integer);
         }
     }
-}
-
-bool may_overlap(const poplar::Tensor& a, const poplar::Tensor& b) {
-    const GraphData& graph = *a.data().graph;
-    return Regions(graph, a.data()).may_overlap(Regions(graph, b.data()));
 }
 
 std::vector<std::size_t> common_shape(const std::vector<poplar::Tensor>& ts) {
@@ -67,7 +67,7 @@ Formula make_formula(const popops::expr::Expr& expr, const std::vector<poplar::T
     types.reserve(ts.size());
     for (const poplar::Tensor& t : ts)
         types.push_back(t.elementType());
-    return Formula(*expr.node(), types);
+    return Formula(*Access::node(expr), types);
 }
 
 /// Adds the formula; an operand that shares memory with the result, but not element by element, is copied before.
@@ -77,7 +77,10 @@ void add_map(poplar::Graph& graph, const Formula& formula, const std::vector<pop
         throw poplar::type_error(name + ": the formula gives " + formula.type().toString() + ", the output is " +
                                  out.elementType().toString());
     }
-    HostOp op{.name = name, .reads = {}, .writes = {out}, .run = [formula](OpRun& run) {
+    HostOp op{.name = name,
+              .writes = {out},
+              .draws = formula.rounds_inside() ? Draws::inside : Draws::results,
+              .run = [formula](OpRun& run) {
                   run.in_pieces(run.write().count(), kPiece,
                                 [&](std::size_t begin, std::size_t count) { evaluate(run, formula, begin, count); });
               }};
@@ -93,6 +96,17 @@ void add_map(poplar::Graph& graph, const Formula& formula, const std::vector<pop
     add_op(prog, std::move(op));
 }
 
+/// Elements of the operand as those of the result, by way of Value, which holds the values of both.
+template <class Value> void convert(OpRun& run, std::size_t begin, std::size_t count) {
+    LocalScratch local;
+    Value* values = local.take<Value>(kChunk);
+    for (const std::size_t end = begin + count; begin < end; begin += kChunk) {
+        const std::size_t n = std::min(kChunk, end - begin);
+        run.read(0).load(begin, n, values);
+        run.write().store(begin, n, values);
+    }
+}
+
 }  // namespace
 }  // namespace ipu_emulator
 
@@ -104,7 +118,7 @@ using poplar::program::Sequence;
 
 Tensor map(poplar::Graph& graph, const expr::Expr& expr, const std::vector<Tensor>& ts, Sequence& prog,
            const poplar::DebugContext& debugContext, const poplar::OptionFlags& options) {
-    check_options("popops::map", options, {"enableGenerateCodelet"});
+    check_options("popops::map", options, {});
     const std::string name = op_name(debugContext, "map");
     const Formula formula = make_formula(expr, ts);
     const std::vector<std::size_t> shape = common_shape(ts);
@@ -123,7 +137,7 @@ void mapInPlace(poplar::Graph& graph, const expr::Expr& expr, const std::vector<
 
 void mapWithOutput(poplar::Graph& graph, const expr::Expr& expr, const std::vector<Tensor>& ts, const Tensor& out,
                    Sequence& prog, const poplar::DebugContext& debugContext, const poplar::OptionFlags& options) {
-    check_options("popops::map", options, {"enableGenerateCodelet"});
+    check_options("popops::map", options, {});
     add_map(graph, make_formula(expr, ts), ts, out, prog, op_name(debugContext, "map"));
 }
 
@@ -138,21 +152,13 @@ poplar::Program cast(poplar::Graph&, const Tensor& src, const Tensor& dst, const
     const std::string name = op_name(debugContext, "cast");
     require(src.shape() == dst.shape(), name,
             "the shapes " + src.shapeToString() + " and " + dst.shapeToString() + " differ");
-    // Integers keep their bits where both sides are integers.
-    const bool integers = !src.elementType().isFloatingPoint() && !dst.elementType().isFloatingPoint();
-    return make_op({.name = name, .reads = {src}, .writes = {dst}, .run = [integers](OpRun& run) {
+    const bool floats = is_float(src.elementType()) || is_float(dst.elementType());
+    return make_op({.name = name, .reads = {src}, .writes = {dst}, .run = [floats](OpRun& run) {
                         run.in_pieces(run.write().count(), kPiece, [&](std::size_t begin, std::size_t count) {
-                            LocalScratch local;
-                            auto* words = local.take<Word>(kChunk);
-                            for (const std::size_t end = begin + count; begin < end; begin += kChunk) {
-                                const std::size_t n = std::min(kChunk, end - begin);
-                                if (integers) {
-                                    run.read(0).load(begin, n, &words->integer);
-                                    run.write().store(begin, n, &words->integer);
-                                } else {
-                                    run.read(0).load(begin, n, &words->number);
-                                    run.write().store(begin, n, &words->number);
-                                }
+                            if (floats) {
+                                convert<float>(run, begin, count);
+                            } else {
+                                convert<std::int64_t>(run, begin, count);
                             }
                         });
                     }});
@@ -170,7 +176,7 @@ struct Scale {
 void add_scaled(const Tensor& A, const Scale& a, const Tensor& B, const Scale& b, Sequence& prog,
                 const poplar::DebugContext& debugContext, const poplar::OptionFlags& options) {
     const std::string name = op_name(debugContext, "scaledAddTo");
-    check_options("popops::scaledAddTo", options, {"optimizeForSpeed", "scaleFloatToHalfTolerance"});
+    check_options("popops::scaledAddTo", options, {});
     require(B.shape() == A.shape(), name, "the shapes " + A.shapeToString() + " and " + B.shapeToString() + " differ");
     require(is_float(A.elementType()) && is_float(B.elementType()), name, "expected tensors of half or float");
     HostOp op{.name = name, .reads = {A, B}, .writes = {A}};
@@ -225,16 +231,6 @@ void scaledAddTo(poplar::Graph&, const Tensor& A, float scaleA, const Tensor& B,
     add_scaled(A, {scaleA}, B, {scaleB}, prog, debugContext, options);
 }
 
-void scaledSubtractFrom(poplar::Graph&, const Tensor& A, const Tensor& B, float scaleB, Sequence& prog,
-                        const poplar::DebugContext& debugContext, const poplar::OptionFlags& options) {
-    add_scaled(A, {}, B, {-scaleB}, prog, debugContext, options);
-}
-
-void scaledSubtractFrom(poplar::Graph&, const Tensor& A, const Tensor& B, const Tensor& scaleB, Sequence& prog,
-                        const poplar::DebugContext& debugContext, const poplar::OptionFlags& options) {
-    add_scaled(A, {}, B, {-1, {scaleB}}, prog, debugContext, options);
-}
-
 namespace {
 
 template <class Value> void add_fill(const Tensor& t, Sequence& prog, Value value, const std::string& name) {
@@ -255,7 +251,7 @@ template <class FillValueType> void fill(poplar::Graph&, const Tensor& t, Sequen
     if constexpr (std::is_same_v<FillValueType, float>) {
         add_fill(t, prog, fillValue, name);
     } else {
-        add_fill(t, prog, static_cast<std::int32_t>(fillValue), name);
+        add_fill(t, prog, static_cast<std::int64_t>(fillValue), name);
     }
 }
 
@@ -265,24 +261,25 @@ template void fill(poplar::Graph&, const Tensor&, Sequence&, unsigned, const pop
 template void fill(poplar::Graph&, const Tensor&, Sequence&, bool, const poplar::DebugContext&);
 
 void zero(poplar::Graph&, const Tensor& t, Sequence& prog, const poplar::DebugContext& debugContext) {
-    add_fill(t, prog, std::int32_t{0}, op_name(debugContext, "zero"));
+    add_fill(t, prog, std::int64_t{0}, op_name(debugContext, "zero"));
 }
 
 Tensor hasNaNOrInf(poplar::Graph& graph, const Tensor& src, Sequence& prog, const poplar::DebugContext& debugContext) {
     const std::string name = op_name(debugContext, "hasNaNOrInf");
     require(is_float(src.elementType()), name, "expected a tensor of half or float");
     const Tensor out = new_tensor(graph, poplar::BOOL, {}, name);
-    add_op(prog, {.name = name, .reads = {src}, .writes = {out}, .run = [](OpRun& run) {
-                      std::atomic<bool> found{false};
-                      run.in_pieces(run.read(0).count(), kChunk, [&](std::size_t begin, std::size_t count) {
-                          float values[kChunk];
-                          run.read(0).load(begin, count, values);
-                          if (!std::all_of(values, values + count, [](float x) { return std::isfinite(x); }))
-                              found = true;
-                      });
-                      const std::int32_t result = found ? 1 : 0;
-                      run.write().store(0, 1, &result);
-                  }});
+    add_op(prog,
+           {.name = name, .reads = {src}, .writes = {out}, .run = [](OpRun& run) {
+                std::atomic<bool> found{false};
+                run.in_pieces(run.read(0).count(), kChunk, [&](std::size_t begin, std::size_t count) {
+                    float values[kChunk];
+                    run.read(0).load(begin, count, values);
+                    if (!std::all_of(values, values + count, [](float x) { return magnitude_bits(x) < kInfinityBits; }))
+                        found = true;
+                });
+                const std::int32_t result = found ? 1 : 0;
+                run.write().store(0, 1, &result);
+            }});
     return out;
 }
 

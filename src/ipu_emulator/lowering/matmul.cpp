@@ -8,8 +8,8 @@ namespace ipu_emulator {
 
 void note_matmul(poplin::PlanningCache* cache, const poplin::MatMulParams& params, const poplar::OptionFlags& options) {
     if (cache == nullptr) return;
-    cache->keys().keys.insert("product " + params.inputType.toString() + ">" + params.outputType.toString() +
-                              shape_text(params.aShape) + shape_text(params.bShape) + options_text(options));
+    Access::keys(*cache).keys.insert("product " + params.inputType.toString() + ">" + params.outputType.toString() +
+                                     shape_text(params.aShape) + shape_text(params.bShape) + options_text(options));
 }
 
 namespace {
@@ -110,10 +110,13 @@ void add_product(const Tensor& A, const Tensor& B, const Tensor& C, const std::v
     require(C.shape() == shape && is_float(C.elementType()), name,
             "the result is " + C.shapeToString() + ", expected " + shape_text(shape));
     note_matmul(cache, {A.elementType(), C.elementType(), A.shape(), B.shape()}, options);
-    HostOp op{.name = name, .reads = {A, B}, .writes = {C}};
+    HostOp op{.name = name,
+              .reads = {apart_from(C, A, prog, name), apart_from(C, B, prog, name)},
+              .writes = {C},
+              .draws = draws_of(policy)};
     if (how.update) op.reads.push_back(C);
     for (const Tensor& t : scale) {
-        require(t.numElements() == 1, name, "the scale is a scalar");
+        require(t.numElements() == 1 && is_float(t.elementType()), name, "the scale is a scalar of half or float");
         op.reads.push_back(t);
     }
     how.scaled = !scale.empty();
@@ -126,10 +129,20 @@ Tensor grouped(const Tensor& t, const std::string& name) {
     return t.expand({0});
 }
 
-Tensor left_input(poplar::Graph& graph, poplar::Type type, const std::vector<std::size_t>& shape,
-                  const poplar::DebugContext& debugContext, const poplar::OptionFlags& options) {
-    matmul_policy(options, type);
-    return new_tensor(graph, type, shape, op_name(debugContext, "matMulInput"));
+Tensor new_matrix(poplar::Graph& graph, const poplin::MatMulParams& params, poplar::Type type,
+                  const std::vector<std::size_t>& shape, const poplar::DebugContext& debugContext,
+                  const poplar::OptionFlags& options, poplin::PlanningCache* cache) {
+    matmul_policy(options, params.inputType);
+    note_matmul(cache, params, options);
+    return new_tensor(graph, type, shape, op_name(debugContext, "matrix"));
+}
+
+/// [G][M][N] of [G][M][K] and [G][K][N], or without groups.
+std::vector<std::size_t> product_shape(std::vector<std::size_t> a, const std::vector<std::size_t>& b) {
+    require(a.size() >= 2 && b.size() == a.size() && a.back() == b[b.size() - 2], "poplin::createMatMulOutput",
+            "the shapes " + shape_text(a) + " and " + shape_text(b) + " do not fit");
+    a.back() = b.back();
+    return a;
 }
 
 }  // namespace
@@ -189,20 +202,21 @@ void matMulGroupedAcc(poplar::Graph&, const Tensor& C, const Tensor& k, const Te
     add_product(A, B, C, {k}, {true}, prog, op_name(debugContext, "matMulAcc"), options, cache);
 }
 
-#define CREATE_INPUT(NAME, SHAPE)                                                                                     \
+#define CREATE_MATRIX(NAME, TYPE, SHAPE)                                                                              \
     Tensor NAME(poplar::Graph& graph, const poplar::Type& inputType, const poplar::Type& outputType,                  \
                 const std::vector<std::size_t>& aShape, const std::vector<std::size_t>& bShape,                       \
                 const poplar::DebugContext& debugContext, const poplar::OptionFlags& options, PlanningCache* cache) { \
-        note_matmul(cache, {inputType, outputType, aShape, bShape}, options);                                         \
-        return left_input(graph, inputType, SHAPE, debugContext, options);                                            \
+        return new_matrix(graph, {inputType, outputType, aShape, bShape}, TYPE, SHAPE, debugContext, options, cache); \
     }
 
-CREATE_INPUT(createMatMulInputLHS, aShape)
-CREATE_INPUT(createMatMulInputRHS, bShape)
-CREATE_INPUT(createMatMulGroupedInputLHS, aShape)
-CREATE_INPUT(createMatMulGroupedInputRHS, bShape)
+CREATE_MATRIX(createMatMulInputLHS, inputType, aShape)
+CREATE_MATRIX(createMatMulInputRHS, inputType, bShape)
+CREATE_MATRIX(createMatMulOutput, outputType, product_shape(aShape, bShape))
+CREATE_MATRIX(createMatMulGroupedInputLHS, inputType, aShape)
+CREATE_MATRIX(createMatMulGroupedInputRHS, inputType, bShape)
+CREATE_MATRIX(createMatMulGroupedOutput, outputType, product_shape(aShape, bShape))
 
-#undef CREATE_INPUT
+#undef CREATE_MATRIX
 
 Tensor createMatMulInputLHS(poplar::Graph& graph, const poplar::Type& dataType, const std::vector<std::size_t>& aShape,
                             const std::vector<std::size_t>& bShape, const poplar::DebugContext& debugContext,
@@ -214,6 +228,12 @@ Tensor createMatMulInputRHS(poplar::Graph& graph, const poplar::Type& dataType, 
                             const std::vector<std::size_t>& bShape, const poplar::DebugContext& debugContext,
                             const poplar::OptionFlags& options, PlanningCache* cache) {
     return createMatMulInputRHS(graph, dataType, dataType, aShape, bShape, debugContext, options, cache);
+}
+
+Tensor createMatMulOutput(poplar::Graph& graph, const poplar::Type& dataType, const std::vector<std::size_t>& aShape,
+                          const std::vector<std::size_t>& bShape, const poplar::DebugContext& debugContext,
+                          const poplar::OptionFlags& options, PlanningCache* cache) {
+    return createMatMulOutput(graph, dataType, dataType, aShape, bShape, debugContext, options, cache);
 }
 
 }  // namespace poplin

@@ -5,9 +5,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 #include "ipu_emulator/lowering/support.h"
+#include "ipu_emulator/model/elements.h"
 
 namespace ipu_emulator {
 namespace {
@@ -22,7 +24,15 @@ constexpr float kNormalPeak = 0.39894228f;  // 1 / sqrt(2 pi)
 constexpr float kInverseRoot2 = 0.70710678f;
 
 bool is_softmax(NonLinearityType type) {
-    return type == NonLinearityType::SOFTMAX || type == NonLinearityType::SOFTMAX_STABLE;
+    return type == NonLinearityType::SOFTMAX || type == NonLinearityType::SOFTMAX_STABLE ||
+           type == NonLinearityType::SOFTMAX_SCALED;
+}
+
+/// By what SOFTMAX_SCALED multiplies, so that small probabilities are no subnormal halves. Not verified on an IPU.
+constexpr float kSoftmaxScaling = 16376.0f;
+
+float scaling_of(NonLinearityType type) {
+    return type == NonLinearityType::SOFTMAX_SCALED ? kSoftmaxScaling : 1.0f;
 }
 
 Any formula(NonLinearityType type) {
@@ -93,15 +103,17 @@ template <class Compute> void add_rows(const std::string& name, const std::vecto
                   }});
 }
 
-void add_softmax(const std::string& name, const Tensor& in, const Tensor& out, bool stable,
+void add_softmax(const std::string& name, const Tensor& in, const Tensor& out, NonLinearityType type,
                  poplar::program::Sequence& prog) {
-    add_rows(name, {in}, out, prog, [stable](const float* x, const float*, float* y, std::size_t n) {
+    const bool stable = type != NonLinearityType::SOFTMAX;
+    const float scaling = scaling_of(type);
+    add_rows(name, {in}, out, prog, [=](const float* x, const float*, float* y, std::size_t n) {
         const float shift = stable ? *std::max_element(x, x + n) : 0.0f;
         float sum = 0;
         for (std::size_t i = 0; i < n; ++i)
             sum += y[i] = std::exp(x[i] - shift);
         for (std::size_t i = 0; i < n; ++i)
-            y[i] /= sum;
+            y[i] = y[i] / sum * scaling;
     });
 }
 
@@ -120,7 +132,7 @@ void add_non_linearity(poplar::Graph& graph, NonLinearityType type, const Tensor
                        poplar::program::Sequence& prog, const poplar::DebugContext& debug) {
     require(is_float(in.elementType()), op_name(debug, "nonLinearity"), "expected a tensor of half or float");
     if (is_softmax(type)) {
-        add_softmax(op_name(debug, "softmax"), in, out, type == NonLinearityType::SOFTMAX_STABLE, prog);
+        add_softmax(op_name(debug, "softmax"), in, out, type, prog);
     } else {
         popops::mapWithOutput(graph, formula(type), {in}, out, prog, debug);
     }
@@ -133,8 +145,13 @@ void run_top_k(OpRun& run, std::size_t n, std::size_t k) {
         auto* places = local.take<std::int32_t>(n);
         run.read(0).load(row * n, n, values);
         std::iota(places, places + n, 0);
+        const auto rank = [&](std::int32_t i) {
+            return magnitude_bits(values[i]) > kInfinityBits ? -std::numeric_limits<float>::infinity() : values[i];
+        };
+        const auto is_nan = [&](std::int32_t i) { return magnitude_bits(values[i]) > kInfinityBits; };
         std::partial_sort(places, places + k, places + n, [&](std::int32_t a, std::int32_t b) {
-            return values[a] != values[b] ? values[a] > values[b] : a < b;
+            if (is_nan(a) != is_nan(b)) return is_nan(b);
+            return rank(a) != rank(b) ? rank(a) > rank(b) : a < b;
         });
         float* top = local.take<float>(k);
         for (std::size_t i = 0; i < k; ++i)
@@ -165,12 +182,26 @@ Tensor nonLinearity(poplar::Graph& graph, NonLinearityType nonLinearityType, con
     return out;
 }
 
+void nonLinearityInPlace(poplar::Graph& graph, NonLinearityType nonLinearityType, const Tensor& t,
+                         float& nonLinearityScaling, Sequence& prog, const poplar::DebugContext& debugContext) {
+    nonLinearityScaling = scaling_of(nonLinearityType);
+    nonLinearityInPlace(graph, nonLinearityType, t, prog, debugContext);
+}
+
+Tensor nonLinearity(poplar::Graph& graph, NonLinearityType nonLinearityType, const Tensor& t,
+                    float& nonLinearityScaling, Sequence& prog, const poplar::DebugContext& debugContext) {
+    nonLinearityScaling = scaling_of(nonLinearityType);
+    return nonLinearity(graph, nonLinearityType, t, prog, debugContext);
+}
+
 Tensor nonLinearityInputGradient(poplar::Graph& graph, NonLinearityType nonLinearityType, const Tensor& act,
                                  const Tensor& outGradient, Sequence& prog, const poplar::DebugContext& debugContext) {
     const std::string name = op_name(debugContext, "nonLinearityInputGradient");
     require(act.shape() == outGradient.shape(), name,
             "the shapes " + act.shapeToString() + " and " + outGradient.shapeToString() + " differ");
     const Tensor out = new_tensor_like(graph, act.elementType(), act, name);
+    require(nonLinearityType != NonLinearityType::SOFTMAX_SCALED, name,
+            "a scaled softmax has no gradient here; use SOFTMAX_STABLE");
     if (is_softmax(nonLinearityType)) {
         add_rows(name, {act, outGradient}, out, prog, [](const float* y, const float* g, float* result, std::size_t n) {
             const float sum = std::inner_product(y, y + n, g, 0.0f);

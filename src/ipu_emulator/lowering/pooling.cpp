@@ -172,8 +172,9 @@ std::vector<std::size_t> tensor_shape(const PoolParams& params, const std::vecto
 void check_tensor(const std::string& name, const Tensor& t, const PoolParams& params,
                   const std::vector<std::size_t>& field) {
     const std::vector<std::size_t> shape = tensor_shape(params, field);
-    require(t.shape() == shape && is_float(t.elementType()), name,
-            "expected a tensor " + shape_text(shape) + " of half or float, got " + t.shapeToString());
+    require(t.shape() == shape && t.elementType() == params.dType && is_float(params.dType), name,
+            "expected a tensor " + shape_text(shape) + " of the parameters' type, half or float, got " +
+                t.shapeToString() + " of " + t.elementType().toString());
 }
 
 Tensor add_gradient(poplar::Graph& graph, const PoolParams& params, std::vector<Tensor> reads, bool scaled,
@@ -207,7 +208,7 @@ std::vector<std::size_t> PoolParams::getOutputFieldShape() const {
 Tensor pool(poplar::Graph& graph, const PoolParams& params, const Tensor& in, Sequence& prog,
             const poplar::DebugContext& debugContext, const poplar::OptionFlags& options) {
     const std::string name = op_name(debugContext, "pool");
-    check_options(name, options, {"poolUseIntrospectiveMapping"});
+    check_options(name, options, {});
     check_tensor(name, in, params, params.inputFieldShape);
     const Tensor out = new_activations(graph, params.dType, tensor_shape(params, params.getOutputFieldShape()), name);
     add_op(prog, {.name = name,
@@ -221,7 +222,7 @@ Tensor poolInputGradient(poplar::Graph& graph, const PoolParams& params, const T
                          const Tensor& pooledGradient, bool useScaledGradient, Sequence& prog,
                          const poplar::DebugContext& debugContext, const poplar::OptionFlags& options) {
     const std::string name = op_name(debugContext, "poolInputGradient");
-    check_options(name, options, {"poolUseIntrospectiveMapping"});
+    check_options(name, options, {});
     check_tensor(name, in, params, params.inputFieldShape);
     check_tensor(name, pooled, params, params.getOutputFieldShape());
     check_tensor(name, pooledGradient, params, params.getOutputFieldShape());
@@ -231,7 +232,7 @@ Tensor poolInputGradient(poplar::Graph& graph, const PoolParams& params, const T
 Tensor poolInputGradient(poplar::Graph& graph, const PoolParams& params, unsigned, const Tensor& pooledGradient,
                          Sequence& prog, const poplar::DebugContext& debugContext, const poplar::OptionFlags& options) {
     const std::string name = op_name(debugContext, "poolInputGradient");
-    check_options(name, options, {"poolUseIntrospectiveMapping"});
+    check_options(name, options, {});
     require(params.poolingType != PoolingType::MAX, name, "the gradient of maxima needs the input and the result");
     check_tensor(name, pooledGradient, params, params.getOutputFieldShape());
     return add_gradient(graph, params, {pooledGradient}, false, prog, name);

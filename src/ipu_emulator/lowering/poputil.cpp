@@ -1,9 +1,7 @@
 #include <poputil/Broadcast.hpp>
 #include <poputil/TileMapping.hpp>
-#include <poputil/Util.hpp>
 
 #include "ipu_emulator/lowering/support.h"
-#include "ipu_emulator/numerics/half.h"
 
 namespace poputil {
 
@@ -13,7 +11,7 @@ using poplar::Tensor;
 namespace {
 
 unsigned tiles_of(const poplar::Graph& graph) {
-    return static_cast<unsigned>(graph.tiles().size());
+    return static_cast<unsigned>(Access::tiles(graph).size());
 }
 
 }  // namespace
@@ -84,17 +82,6 @@ Tensor copyToIpu(poplar::Graph& graph, const Tensor& t, poplar::program::Sequenc
 Tensor createBroadcastOperand(poplar::Graph& graph, const Tensor& fullTensor, const poplar::Type& type, unsigned dim,
                               bool, const poplar::DebugContext& debugContext) {
     return new_tensor(graph, type, {fullTensor.dim(dim)}, op_name(debugContext, "broadcastOperand"));
-}
-
-Tensor duplicate(poplar::Graph& graph, const Tensor& in, poplar::program::Sequence& prog,
-                 const poplar::DebugContext& debugContext, poplar::TensorCloneMethod) {
-    const Tensor result = new_tensor_like(graph, in.elementType(), in, op_name(debugContext, "duplicate"));
-    prog.add(poplar::program::Copy(in, result, false, debugContext));
-    return result;
-}
-
-double castToDeviceHalfValue(const poplar::Target&, double input) {
-    return static_cast<double>(half_value(ieee_half(static_cast<float>(input))));
 }
 
 }  // namespace poputil

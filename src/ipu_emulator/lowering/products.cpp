@@ -16,7 +16,8 @@ PartialPolicy policy(const poplar::OptionFlags& options, poplar::Type input) {
     choice_option(options, "partialsType.interTile", {"float", "half"});
     choice_option(options, "partialsType.interIPU", {"float", "half"});
     for (const char* name : {"use128BitConvUnitLoad", "enableMultiStageReduce", "enableFastReduce", "remapOutputTensor",
-                             "enableConvDithering", "gatherConvOutput", "gatherOutput", "inputRHSIsPreArranged"})
+                             "enableSingleInputReduce", "enableConvDithering", "gatherConvOutput", "gatherOutput",
+                             "inputRHSIsPreArranged"})
         bool_option(options, name, false);
     const bool half = choice_option(options, "partialsType", {"float", "half"}) == "half";
     const bool nearest = bool_option(options, "disableSRForAMPVertices", false);
@@ -77,7 +78,7 @@ void note_plan(poplin::PlanningCache* cache, const poplin::ConvParams& params, c
     const auto& t = params.outputTransform;
     for (const auto* list : {&t.truncationLower, &t.truncationUpper, &t.stride, &t.paddingLower, &t.paddingUpper})
         add(*list);
-    cache->keys().keys.insert(key + options_text(options));
+    Access::keys(*cache).keys.insert(key + options_text(options));
 }
 
 ProductRounding product_rounding(OpRun& run, const PartialPolicy& policy, std::size_t first) {

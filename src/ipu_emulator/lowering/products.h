@@ -25,6 +25,11 @@ struct PartialPolicy {
     bool stochastic = true;  // if the tile rounds stochastically
 };
 
+/// Half partials draw random bits, whatever the results are.
+inline Draws draws_of(const PartialPolicy& policy) {
+    return policy.half && policy.stochastic ? Draws::inside : Draws::results;
+}
+
 /// Checks the options of a convolution and says how it rounds.
 PartialPolicy conv_policy(const poplar::OptionFlags& options, poplar::Type input);
 /// The same of a matrix product.

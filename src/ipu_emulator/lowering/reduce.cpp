@@ -151,6 +151,18 @@ template <class T> void combine_all(OpRun& run, const Layout& layout, Operation 
     });
 }
 
+/// A total times the scale; integers go towards zero and stay at the ends of their range.
+template <class T> T multiplied(T total, float scale) {
+    if constexpr (std::is_same_v<T, float>) {
+        return total * scale;
+    } else {
+        const double product = static_cast<double>(total) * static_cast<double>(scale);
+        if (std::isnan(product)) return T{0};
+        return static_cast<T>(std::clamp(product, static_cast<double>(std::numeric_limits<T>::lowest()),
+                                         static_cast<double>(std::numeric_limits<T>::max())));
+    }
+}
+
 template <class T> void run_reduce(OpRun& run, const Layout& layout, Operation op, bool update, bool scaled) {
     T* totals = run.scratch<T>(layout.columns);
     combine_all(run, layout, op, totals);
@@ -158,7 +170,7 @@ template <class T> void run_reduce(OpRun& run, const Layout& layout, Operation o
     T* old = run.scratch<T>(update ? layout.columns : 0);
     if (update) run.write().load(0, layout.columns, old);
     for (std::size_t c = 0; c < layout.columns; ++c) {
-        if (scaled) totals[c] = static_cast<T>(static_cast<float>(totals[c]) * scale);
+        if (scaled) totals[c] = multiplied(totals[c], scale);
         if (update) totals[c] = plus(old[c], totals[c]);
     }
     run.write().store(0, layout.columns, totals);
@@ -176,7 +188,7 @@ void reduceWithOutput(poplar::Graph&, const Tensor& in, const Tensor& out, const
                       ReduceParams params, poplar::program::Sequence& prog, const poplar::DebugContext& debugContext,
                       const poplar::OptionFlags& options) {
     const std::string name = op_name(debugContext, "reduce");
-    check_options("popops::reduce", options, {"accumType.interTile", "accumType.inVertex"});
+    check_options("popops::reduce", options, {});
     std::vector<unsigned> kept;
     std::vector<unsigned> reduced;
     std::vector<std::size_t> shape;
@@ -190,12 +202,13 @@ void reduceWithOutput(poplar::Graph&, const Tensor& in, const Tensor& out, const
     require(out.shape() == shape, name, "the output is " + out.shapeToString() + ", not " + shape_text(shape));
     const bool logical = params.op == Operation::LOGICAL_AND || params.op == Operation::LOGICAL_OR;
     const bool float_in = is_float(in.elementType());
-    const bool ordered = params.op == Operation::MIN || params.op == Operation::MAX;
-    require(!ordered || in.elementType() != poplar::UNSIGNED_INT, name, "unsigned integers are not ordered here");
     require(!logical || in.elementType() == poplar::BOOL, name, "logical reductions are of bool");
-    require(float_in == is_float(out.elementType()), name,
+    // Unsigned integers are loaded and stored with their bits.
+    const auto is_unsigned = [](const Tensor& t) { return t.elementType() == poplar::UNSIGNED_INT; };
+    require(float_in == is_float(out.elementType()) && is_unsigned(in) == is_unsigned(out), name,
             "cannot reduce " + in.elementType().toString() + " to " + out.elementType().toString());
-    require(!params.useScale || params.scale.numElements() == 1, name, "the scale is a scalar");
+    require(!params.useScale || (params.scale.numElements() == 1 && params.scale.elementType() == poplar::FLOAT), name,
+            "the scale is a scalar of float");
 
     Layout layout{.rows = 1, .columns = out.numElements()};
     for (const unsigned dim : reduced)
@@ -215,6 +228,8 @@ void reduceWithOutput(poplar::Graph&, const Tensor& in, const Tensor& out, const
     op.run = [layout, params_op = params.op, update = params.update, scaled = params.useScale, float_in](OpRun& run) {
         if (float_in) {
             run_reduce<float>(run, layout, params_op, update, scaled);
+        } else if (run.read(0).type() == poplar::UNSIGNED_INT) {
+            run_reduce<std::uint32_t>(run, layout, params_op, update, scaled);
         } else {
             run_reduce<std::int32_t>(run, layout, params_op, update, scaled);
         }

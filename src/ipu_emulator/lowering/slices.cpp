@@ -66,7 +66,7 @@ SliceRows slice_rows(const std::string& name, const poplar::Tensor& t, const pop
     return rows;
 }
 
-/// Moves elements between two operands of one type.
+/// Moves elements between two operands of one type; what was never written stays so.
 void move(const Operand& from, std::size_t source, const Operand& to, std::size_t target, std::size_t count) {
     std::byte buffer[kChunk * 8];
     for (std::size_t i = 0; i < count; i += kChunk) {
@@ -74,6 +74,7 @@ void move(const Operand& from, std::size_t source, const Operand& to, std::size_
         from.load_bytes(source + i, n, buffer);
         to.store_bytes(target + i, n, buffer);
     }
+    to.copy_marks(target, count, from, source);
 }
 
 void check_slice_options(const poplar::OptionFlags& options) {
@@ -81,9 +82,26 @@ void check_slice_options(const poplar::OptionFlags& options) {
                   {"usedForSlice", "usedForUpdate", "operationForUpdate", "availableMemoryProportion",
                    "indicesDistribution", "indicesAreSorted", "partialType", "validateIndices"});
     bool_option(options, "usedForSlice", true);
-    choice_option(options, "usedForUpdate", {"true", "false"});
+    bool_option(options, "usedForUpdate", true);
+    bool_option(options, "indicesAreSorted", false);
+    bool_option(options, "validateIndices", false);
     choice_option(options, "operationForUpdate", {"add", "none", "max", "mul"});
+    choice_option(options, "partialType", {"float", "half"});
     number_option(options, "availableMemoryProportion", 0.6);
+}
+
+/// [indices][shape, with `sizes` along `dims`].
+std::vector<std::size_t> slices_shape(const std::string& name, std::vector<std::size_t> shape,
+                                      const std::vector<std::size_t>& dims, const std::vector<std::size_t>& sizes,
+                                      std::size_t indices) {
+    require(dims.size() == sizes.size(), name, "expected a size for each of the dimensions");
+    for (std::size_t i = 0; i < dims.size(); ++i) {
+        require(dims[i] < shape.size() && sizes[i] <= shape[dims[i]], name,
+                "the slice is larger than the tensor " + shape_text(shape));
+        shape[dims[i]] = sizes[i];
+    }
+    shape.insert(shape.begin(), indices);
+    return shape;
 }
 
 /// [entries][width] and [n][1] indices, as embeddings have them.
@@ -121,7 +139,7 @@ void add_to_row(OpRun& run, const RowIndex* begin, const RowIndex* end, float sc
     run.write().store(begin->row * width, width, sum);
 }
 
-void run_update_add(OpRun& run, std::size_t entries, std::size_t width) {
+void run_update_add(OpRun& run, std::size_t entries, std::size_t width, const std::string& name) {
     const Operand offsets = run.read(1);
     const float scale = run.read(2).scalar();
     auto* order = run.scratch<RowIndex>(offsets.count());
@@ -138,7 +156,26 @@ void run_update_add(OpRun& run, std::size_t entries, std::size_t width) {
     for (std::size_t i = 0; i < used; ++i)
         if (i == 0 || order[i].row != order[i - 1].row) starts[rows++] = i;
     starts[rows] = used;
-    run.parallel(rows, [&](std::size_t i) { add_to_row(run, order + starts[i], order + starts[i + 1], scale, width); });
+    run.parallel(rows, [&](std::size_t i) {
+        run.write().need_written(order[starts[i]].row * width, width, name);
+        add_to_row(run, order + starts[i], order + starts[i + 1], scale, width);
+    });
+}
+
+/// Operands: indices, and the values on and off.
+template <class Value> void run_one_hot(OpRun& run, std::size_t classes) {
+    Value on{};
+    Value off{};
+    run.read(1).load(0, 1, &on);
+    run.read(2).load(0, 1, &off);
+    run.parallel(run.read(0).count(), [&](std::size_t i) {
+        LocalScratch local;
+        Value* row = local.take<Value>(classes);
+        std::fill_n(row, classes, off);
+        const auto index = static_cast<std::uint32_t>(run.read(0).integer(i));
+        if (index < classes) row[index] = on;
+        run.write().store(i * classes, classes, row);
+    });
 }
 
 }  // namespace
@@ -170,6 +207,22 @@ Tensor createSliceableTensor(poplar::Graph& graph, const poplar::Type& type, con
     return createSliceableTensor(graph, type, shape, dims, sizes, 0, debugContext);
 }
 
+Tensor createSliceTensor(poplar::Graph& graph, const Tensor& t, const std::vector<std::size_t>& dims,
+                         const std::vector<std::size_t>& sizes, std::size_t numIndices,
+                         const poplar::DebugContext& debugContext) {
+    const std::string name = op_name(debugContext, "slice");
+    return new_tensor(graph, t.elementType(), slices_shape(name, t.shape(), dims, sizes, numIndices), name);
+}
+
+Tensor createSliceTensor(poplar::Graph& graph, const poplar::Type& type, const std::vector<std::size_t>& shape,
+                         const std::vector<std::size_t>& dims, const std::vector<std::size_t>& sizes,
+                         std::size_t numIndices, const SlicePlan&, const poplar::OptionFlags& options,
+                         const poplar::DebugContext& debugContext) {
+    check_slice_options(options);
+    const std::string name = op_name(debugContext, "slice");
+    return new_tensor(graph, type, slices_shape(name, shape, dims, sizes, numIndices), name);
+}
+
 Tensor createIndicesTensor(poplar::Graph& graph, const std::vector<std::size_t>& dims, std::size_t numIndices,
                            const SlicePlan&, const poplar::OptionFlags& options,
                            const poplar::DebugContext& debugContext) {
@@ -191,6 +244,7 @@ Tensor dynamicSlice(poplar::Graph& graph, const Tensor& t, const Tensor& offset,
                   .reads = {offset.flatten()},
                   .partial_reads = {sliced_first(t, dims)},
                   .writes = {sliced_first(out, dims)},
+                  .marks_writes = true,
                   .run = [rows](OpRun& run) {
                       run.parallel(rows.count(), [&](std::size_t i) {
                           move(run.read(1), rows.source(i, run.read(0)) * rows.row, run.write(), i * rows.row,
@@ -211,10 +265,12 @@ void dynamicUpdate(poplar::Graph&, const Tensor& t, const Tensor& s, const Tenso
         shape[dims[i]] = sizes[i];
     require(s.shape() == shape && s.elementType() == t.elementType(), name,
             "expected a slice " + shape_text(shape) + " of the tensor's type, got " + s.shapeToString());
+    const Tensor source = apart_from(t, s, prog, name);
     add_op(prog, {.name = name,
                   .reads = {offset.flatten()},
-                  .partial_reads = {sliced_first(s, dims)},
+                  .partial_reads = {sliced_first(source, dims)},
                   .writes = {sliced_first(t, dims)},
+                  .marks_writes = true,
                   .run = [rows](OpRun& run) {
                       run.parallel(rows.count(), [&](std::size_t i) {
                           move(run.read(1), i * rows.row, run.write(), rows.source(i, run.read(0)) * rows.row,
@@ -232,7 +288,12 @@ Tensor multiSlice(poplar::Graph& graph, const Tensor& t, const Tensor& offsets, 
     const std::size_t entries = t.dim(0);
     const std::size_t width = t.dim(1);
     const Tensor out = new_tensor(graph, t.elementType(), {offsets.dim(0), 1, width}, name);
-    add_op(prog, {.name = name, .reads = {offsets}, .partial_reads = {t}, .writes = {out}, .run = [=](OpRun& run) {
+    add_op(prog, {.name = name,
+                  .reads = {offsets},
+                  .partial_reads = {t},
+                  .writes = {out},
+                  .marks_writes = true,
+                  .run = [=](OpRun& run) {
                       run.parallel(run.read(0).count(), [&](std::size_t i) {
                           const auto offset = static_cast<std::uint32_t>(run.read(0).integer(i));
                           move(run.read(1), (offset < entries ? offset : 0) * width, run.write(), i * width, width);
@@ -250,10 +311,15 @@ void multiUpdate(poplar::Graph&, const Tensor& t, const Tensor& s, const Tensor&
     check_slices(name, t, s, offsets);
     const std::size_t entries = t.dim(0);
     const std::size_t width = t.dim(1);
-    add_op(prog, {.name = name, .reads = {s, offsets}, .writes = {t}, .run = [=](OpRun& run) {
-                      for (std::size_t i = 0; i < run.read(1).count(); ++i) {
-                          const auto offset = static_cast<std::uint32_t>(run.read(1).integer(i));
-                          if (offset < entries) move(run.read(0), i * width, run.write(), offset * width, width);
+    add_op(prog, {.name = name,
+                  .reads = {offsets},
+                  .partial_reads = {s},
+                  .writes = {t},
+                  .marks_writes = true,
+                  .run = [=](OpRun& run) {
+                      for (std::size_t i = 0; i < run.read(0).count(); ++i) {
+                          const auto offset = static_cast<std::uint32_t>(run.read(0).integer(i));
+                          if (offset < entries) move(run.read(1), i * width, run.write(), offset * width, width);
                       }
                   }});
 }
@@ -269,10 +335,12 @@ void multiUpdateAdd(poplar::Graph&, const Tensor& t, const Tensor& s, const Tens
             "expected tensors of half or float, and a scalar as scale");
     const std::size_t entries = t.dim(0);
     const std::size_t width = t.dim(1);
-    add_op(prog,
-           {.name = name, .reads = {s, offsets, scale}, .partial_reads = {t}, .writes = {t}, .run = [=](OpRun& run) {
-                run_update_add(run, entries, width);
-            }});
+    add_op(prog, {.name = name,
+                  .reads = {s, offsets, scale},
+                  .partial_reads = {t},
+                  .writes = {t},
+                  .marks_writes = true,
+                  .run = [=](OpRun& run) { run_update_add(run, entries, width, name); }});
 }
 
 void encodeOneHot(poplar::Graph& graph, const Tensor& indices, const Tensor& encoded, Sequence& prog,
@@ -293,22 +361,26 @@ void encodeOneHot(poplar::Graph&, const Tensor& indices, const Tensor& encoded, 
                 encoded.shapeToString());
     require(!is_float(indices.elementType()), name, "indices are integers");
     const std::size_t classes = encoded.dim(1);
-    add_op(prog, {.name = name, .reads = {indices, on, off}, .writes = {encoded}, .run = [classes](OpRun& run) {
-                      const float on_value = run.read(1).scalar();
-                      const float off_value = run.read(2).scalar();
-                      run.parallel(run.read(0).count(), [&](std::size_t i) {
-                          LocalScratch local;
-                          float* row = local.take<float>(classes);
-                          std::fill_n(row, classes, off_value);
-                          const auto index = static_cast<std::uint32_t>(run.read(0).integer(i));
-                          if (index < classes) row[index] = on_value;
-                          run.write().store(i * classes, classes, row);
-                      });
+    require(is_float(encoded.elementType()) == is_float(on.elementType()) &&
+                is_float(encoded.elementType()) == is_float(off.elementType()),
+            name,
+            "the values are " + on.elementType().toString() + " and " + off.elementType().toString() +
+                ", the result is " + encoded.elementType().toString());
+    const bool floats = is_float(encoded.elementType());
+    add_op(prog, {.name = name, .reads = {indices, on, off}, .writes = {encoded}, .run = [classes, floats](OpRun& run) {
+                      if (floats) {
+                          run_one_hot<float>(run, classes);
+                      } else {
+                          run_one_hot<std::int64_t>(run, classes);
+                      }
                   }});
 }
 
 void iota(poplar::Graph&, const Tensor& t, int startInteger, Sequence& prog, const poplar::DebugContext& debugContext) {
-    add_op(prog, {.name = op_name(debugContext, "iota"), .reads = {}, .writes = {t}, .run = [startInteger](OpRun& run) {
+    const std::string name = op_name(debugContext, "iota");
+    require(t.elementType() == poplar::INT || t.elementType() == poplar::UNSIGNED_INT, name,
+            "expected a tensor of int or unsigned int, got " + t.elementType().toString());
+    add_op(prog, {.name = name, .reads = {}, .writes = {t}, .run = [startInteger](OpRun& run) {
                       for (std::size_t i = 0; i < run.write().count(); ++i) {
                           const auto value = static_cast<std::int32_t>(static_cast<std::uint32_t>(startInteger) + i);
                           run.write().store(i, 1, &value);

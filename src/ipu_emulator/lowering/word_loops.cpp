@@ -5,7 +5,7 @@
 #include <type_traits>
 
 #include "ipu_emulator/lowering/expression.h"
-#include "ipu_emulator/numerics/half.h"
+#include "ipu_emulator/model/elements.h"
 
 namespace ipu_emulator {
 namespace {
@@ -44,6 +44,12 @@ template <class T, class F> WordLoop loop2(F) {
     };
 }
 
+/// exp() of nothing above 0: it never overflows.
+constexpr auto sigmoid = [](float x) {
+    const float e = std::exp(-std::fabs(x));
+    return (x >= 0.0f ? 1.0f : e) / (1.0f + e);
+};
+
 WordLoop float_unary(UnaryOpType op) {
     using T = float;
     switch (op) {
@@ -72,11 +78,11 @@ WordLoop float_unary(UnaryOpType op) {
         case UnaryOpType::INVERSE:
             return loop1<T>([](T x) { return 1.0f / x; });
         case UnaryOpType::IS_FINITE:
-            return loop1<T>([](T x) { return std::isfinite(x); });
+            return loop1<T>([](T x) { return magnitude_bits(x) < kInfinityBits; });
         case UnaryOpType::IS_INF:
-            return loop1<T>([](T x) { return std::isinf(x); });
+            return loop1<T>([](T x) { return magnitude_bits(x) == kInfinityBits; });
         case UnaryOpType::IS_NAN:
-            return loop1<T>([](T x) { return std::isnan(x); });
+            return loop1<T>([](T x) { return magnitude_bits(x) > kInfinityBits; });
         case UnaryOpType::LOGARITHM:
             return loop1<T>([](T x) { return std::log(x); });
         case UnaryOpType::LOGARITHM_ONE_PLUS:
@@ -92,7 +98,7 @@ WordLoop float_unary(UnaryOpType op) {
         case UnaryOpType::RSQRT:
             return loop1<T>([](T x) { return 1.0f / std::sqrt(x); });
         case UnaryOpType::SIGMOID:
-            return loop1<T>([](T x) { return 1.0f / (1.0f + std::exp(-x)); });
+            return loop1<T>(sigmoid);
         case UnaryOpType::SIGNUM:
             return loop1<T>([](T x) { return static_cast<T>((x > 0.0f) - (x < 0.0f)); });
         case UnaryOpType::SIN:
@@ -268,8 +274,6 @@ WordLoop binary_loop(BinaryOpType op, poplar::Type type) {
 
 WordLoop cast_loop(poplar::Type from, poplar::Type to) {
     const bool from_float = from.isFloatingPoint();
-    if (to == poplar::HALF && from == poplar::FLOAT)
-        return loop1<float>([](float x) { return half_value(ieee_half(x)); });
     if (to.isFloatingPoint() && from_float) return loop1<float>([](float x) { return x; });
     if (to.isFloatingPoint() && from == poplar::UNSIGNED_INT)
         return loop1<std::uint32_t>([](std::uint32_t x) { return static_cast<float>(x); });

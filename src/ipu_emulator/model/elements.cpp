@@ -5,12 +5,13 @@
 
 #include <poplar/exceptions.hpp>
 
+#include "ipu_emulator/model/access.h"
 #include "ipu_emulator/numerics/half.h"
 
 namespace ipu_emulator {
 namespace {
 
-using Id = poplar::Type::Id;
+using Id = TypeId;
 
 template <class T> T read(const std::byte* at) {
     T value;
@@ -88,12 +89,12 @@ std::size_t size_of(Id id) {
 
 std::vector<std::byte> converted(poplar::Type from, const void* values, std::size_t count, poplar::Type to,
                                  std::size_t elements) {
-    std::vector<std::byte> result(elements * size_of(to.id()));
+    std::vector<std::byte> result(elements * size_of(Access::id(to)));
     const auto* source = static_cast<const std::byte*>(values);
-    const std::size_t step = count == 1 ? 0 : size_of(from.id());
+    const std::size_t step = count == 1 ? 0 : size_of(Access::id(from));
     for (std::size_t i = 0; i < elements; ++i) {
-        std::byte* at = result.data() + i * size_of(to.id());
-        with_value(from.id(), source + i * step, [&](auto value) { store(to.id(), at, value); });
+        std::byte* at = result.data() + i * size_of(Access::id(to));
+        with_value(Access::id(from), source + i * step, [&](auto value) { store(Access::id(to), at, value); });
     }
     return result;
 }

@@ -8,7 +8,8 @@ using ipu_emulator::Machine;
 
 Engine::Engine(const Graph& graph, ArrayRef<Program> programs, const OptionFlags& options, ProgressFunc,
                const DebugContext&)
-    : machine_(std::make_unique<Machine>(graph.data(), std::span(programs.data(), programs.size()), options)) {}
+    : machine_(std::make_unique<Machine>(ipu_emulator::Access::shared(graph),
+                                         std::span(programs.data(), programs.size()), options)) {}
 
 Engine::Engine(const Graph& graph, Program program, const OptionFlags& options, ProgressFunc progressCallBack,
                const DebugContext& debugContext)

@@ -1,7 +1,10 @@
 #include <poplar/Graph.hpp>
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
+#include <iterator>
+#include <map>
 #include <numeric>
 
 #include <poplar/Program.hpp>
@@ -39,15 +42,17 @@ std::vector<TileSpan> GraphData::spans(const View& view) const {
         for (std::size_t i = 0; i < run.count;) {
             const std::size_t element = run.at(i);
             const auto span = span_of(mapping, element);
-            std::size_t count = 1;
-            if (run.stride == 0 || (span != mapping.end() && mapping.size() == 1)) count = run.count - i;
-            if (run.stride == 1) {
-                const std::size_t until = span == mapping.end()    ? element + run.count - i
-                                          : span->begin <= element ? span->end
-                                                                   : span->begin;
-                count = std::min(run.count - i, until - element);
-            }
-            if (span != mapping.end() && span->begin <= element) append(flat, flat + count, span->tile);
+            const bool mapped = span != mapping.end() && span->begin <= element;
+            // The range around the element that is on one tile, or on none.
+            const std::size_t low = mapped ? span->begin : span == mapping.begin() ? 0 : std::prev(span)->end;
+            const std::size_t high = mapped                  ? span->end
+                                     : span == mapping.end() ? variables[run.variable].elements
+                                                             : span->begin;
+            std::size_t count = run.count - i;
+            const auto step = static_cast<std::size_t>(std::abs(run.stride));
+            if (run.stride > 0) count = std::min(count, (high - element + step - 1) / step);
+            if (run.stride < 0) count = std::min(count, (element - low) / step + 1);
+            if (mapped) append(flat, flat + count, span->tile);
             i += count;
             flat += count;
         }
@@ -270,7 +275,56 @@ Tensor Graph::addReplicationIndexConstant(const DebugContext& debugContext) {
     return new_variable(*data_, UNSIGNED_INT, {}, debugContext.getPathName(), Content::replica_index);
 }
 
-Tensor Graph::clone(const Type& type, const Tensor& t, const DebugContext& debugContext, TensorCloneMethod) {
+namespace {
+
+/// The view of `t` in a new variable that has each of its elements once, in the order of memory.
+View with_aliases(const View& view, std::uint32_t variable, std::size_t elements,
+                  const std::vector<std::pair<std::uint32_t, std::size_t>>& sorted) {
+    const View all(variable, std::vector<std::size_t>{elements});
+    std::vector<View> parts;
+    for (const ipu_emulator::Run& run : view.runs()) {
+        for (std::size_t i = 0; i < run.count;) {
+            const auto place = [&](std::size_t n) {
+                const auto at = std::ranges::lower_bound(sorted, std::pair(run.variable, run.at(n)));
+                return static_cast<std::size_t>(at - sorted.begin());
+            };
+            const std::size_t first = place(i);
+            std::size_t count = run.stride == 0 ? run.count : 1;
+            while (run.stride != 0 && i + count < run.count && place(i + count) == first + count)
+                ++count;
+            parts.push_back(run.stride == 0 ? all.slice(first, first + 1, 0).broadcast(count, 0)
+                                            : all.slice(first, first + count, 0));
+            i += count;
+        }
+    }
+    return View::concat(parts, 0).reshape(view.shape());
+}
+
+Tensor clone_with_aliases(GraphData& graph, const Type& type, const Tensor& t, const std::string& name) {
+    const View& view = ipu_emulator::view_of(t);
+    std::vector<std::pair<std::uint32_t, std::size_t>> elements;
+    for (const ipu_emulator::Run& run : view.runs()) {
+        for (std::size_t i = 0; i < (run.stride == 0 ? 1 : run.count); ++i)
+            elements.emplace_back(run.variable, run.at(i));
+    }
+    std::ranges::sort(elements);
+    elements.erase(std::unique(elements.begin(), elements.end()), elements.end());
+    ipu_emulator::Variable variable;
+    variable.name = name;
+    variable.type = type;
+    variable.elements = elements.size();
+    const std::uint32_t id = graph.add(std::move(variable));
+    const Tensor result = ipu_emulator::make_tensor(graph, type, with_aliases(view, id, elements.size(), elements));
+    graph.map(ipu_emulator::view_of(result), graph.spans(view));
+    return result;
+}
+
+}  // namespace
+
+Tensor Graph::clone(const Type& type, const Tensor& t, const DebugContext& debugContext, TensorCloneMethod method) {
+    const bool keeps_aliases = method == TensorCloneMethod::PRESERVE_ORDER_AND_ALIASES ||
+                               method == TensorCloneMethod::GATHER_AND_PRESERVE_TILE_ORDER_AND_ALIASES;
+    if (keeps_aliases && t.containsAliases()) return clone_with_aliases(*data_, type, t, debugContext.getPathName());
     const Tensor result = ipu_emulator::like(*this, type, t, debugContext.getPathName());
     data_->map(ipu_emulator::view_of(result), data_->spans(ipu_emulator::view_of(t)));
     return result;
@@ -352,12 +406,23 @@ void Graph::setInitialBytes(const Tensor& t, Type given, const void* values, std
     }
 }
 
+namespace {
+
+void check_new_tensor(const std::map<std::string, Tensor>& known, const std::string& handle) {
+    if (known.contains(handle))
+        throw graph_object_creation_error("Graph: the handle \"" + handle + "\" names another tensor already");
+}
+
+}  // namespace
+
 void Graph::createHostWrite(StringRef handle, const Tensor& t, bool) {
     ipu_emulator::check_writeable(t, "Graph::createHostWrite(" + handle.cloneAsString() + ")");
+    check_new_tensor(data_->host_writes, handle.cloneAsString());
     data_->host_writes[handle.cloneAsString()] = t;
 }
 
 void Graph::createHostRead(StringRef handle, const Tensor& t, bool) {
+    check_new_tensor(data_->host_reads, handle.cloneAsString());
     data_->host_reads[handle.cloneAsString()] = t;
 }
 
@@ -378,8 +443,8 @@ DataStream Graph::addHostToDeviceFIFO(StringRef handle, const Type& elementType,
     const double depth = ipu_emulator::number_option(options, "bufferingDepth", 1);
     if (depth < 1) throw invalid_option("Graph::addHostToDeviceFIFO: bufferingDepth expects 1 or more");
     check_new_handle(*data_, handle.cloneAsString());
-    const DataStream stream(data_->streams.size(), handle.cloneAsString(), elementType, numElements, data_->replicas,
-                            mode);
+    const DataStream stream(data_.get(), data_->streams.size(), handle.cloneAsString(), elementType, numElements,
+                            data_->replicas, mode);
     data_->streams.push_back({stream, true, static_cast<unsigned>(depth)});
     return stream;
 }
@@ -388,8 +453,8 @@ DataStream Graph::addDeviceToHostFIFO(StringRef handle, const Type& elementType,
                                       const OptionFlags& options) {
     ipu_emulator::check_options("Graph::addDeviceToHostFIFO", options, {"bufferingDepth"});
     check_new_handle(*data_, handle.cloneAsString());
-    const DataStream stream(data_->streams.size(), handle.cloneAsString(), elementType, numElements, data_->replicas,
-                            ReplicatedStreamMode::REPLICATE);
+    const DataStream stream(data_.get(), data_->streams.size(), handle.cloneAsString(), elementType, numElements,
+                            data_->replicas, ReplicatedStreamMode::REPLICATE);
     data_->streams.push_back({stream, false, 1});
     return stream;
 }
@@ -397,7 +462,8 @@ DataStream Graph::addDeviceToHostFIFO(StringRef handle, const Type& elementType,
 RemoteBuffer Graph::addRemoteBuffer(StringRef handle, const Type& elementType, std::size_t numElements,
                                     std::size_t repeats, bool, bool) {
     check_new_handle(*data_, handle.cloneAsString());
-    const RemoteBuffer buffer(data_->remote_buffers.size(), handle.cloneAsString(), elementType, numElements, repeats);
+    const RemoteBuffer buffer(data_.get(), data_->remote_buffers.size(), handle.cloneAsString(), elementType,
+                              numElements, repeats);
     data_->remote_buffers.push_back(buffer);
     return buffer;
 }

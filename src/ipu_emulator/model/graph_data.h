@@ -14,6 +14,7 @@
 #include <poplar/Program.hpp>
 #include <poplar/Tensor.hpp>
 
+#include "ipu_emulator/model/access.h"
 #include "ipu_emulator/model/view.h"
 
 namespace ipu_emulator {
@@ -76,7 +77,7 @@ struct GraphData {
 
 poplar::Tensor make_tensor(GraphData& graph, poplar::Type type, View view);
 inline const View& view_of(const poplar::Tensor& t) {
-    return t.data().view;
+    return Access::data(t).view;
 }
 
 /// "[2,3,4]".

@@ -7,6 +7,7 @@
 
 #include <poplar/exceptions.hpp>
 
+#include "ipu_emulator/model/engine_options.h"
 #include "ipu_emulator/model/options.h"
 #include "ipu_emulator/model/program_node.h"
 #include "ipu_emulator/numerics/random.h"
@@ -23,40 +24,6 @@ std::atomic<bool> reads_are_checked{true};
 constexpr std::size_t kAlignment = 64;
 constexpr int kPoison = 0xff;  // NaN, whatever the floating-point type
 
-void check_engine_options(const poplar::OptionFlags& options) {
-    check_options("Engine", options,
-                  {"autoReport.all",
-                   "autoReport.directory",
-                   "autoReport.outputExecutionProfile",
-                   "autoReport.outputGraphProfile",
-                   "autoReport.outputDebugInfo",
-                   "autoReport.outputLoweredVars",
-                   "autoReport.executionProfileProgramRunCount",
-                   "debug.instrument",
-                   "debug.instrumentCompute",
-                   "debug.instrumentExternalExchange",
-                   "debug.instrumentControlFlow",
-                   "debug.computeInstrumentationLevel",
-                   "debug.allowOutOfMemory",
-                   "debug.retainDebugInformation",
-                   "debug.floatPointOpException",
-                   "debug.nanOverflowMode",
-                   "debug.trace",
-                   "debug.cbor",
-                   "target.deterministicWorkers",
-                   "target.syncReplicasIndependently",
-                   "target.extendedMemory",
-                   "target.saveArchive",
-                   "exchange.streamBufferOverlap",
-                   "exchange.enablePrefetch",
-                   "exchange.multicastPolicy",
-                   "prng.seed",
-                   "prng.enableStochasticRounding",
-                   "opt.internalExchangeOptimisationTarget",
-                   "opt.enableMultiAccessCopies",
-                   "opt.useAutoloader"});
-}
-
 }  // namespace
 
 bool checks_reads() {
@@ -67,33 +34,35 @@ void check_reads(bool check) {
     reads_are_checked = check;
 }
 
-Machine::Machine(GraphData& graph, std::span<const poplar::Program> programs, const poplar::OptionFlags& options)
-    : graph_(graph), kept_(programs.begin(), programs.end()) {
+Machine::Machine(std::shared_ptr<const GraphData> graph, std::span<const poplar::Program> programs,
+                 const poplar::OptionFlags& given)
+    : origin_(std::move(graph)), graph_(*origin_), kept_(programs.begin(), programs.end()) {
+    const poplar::OptionFlags options = with_environment(given);
     check_engine_options(options);
     const bool traps = bool_option(options, "debug.floatPointOpException", false);
     initial_control_ = {.trap_invalid = traps, .trap_division = traps, .trap_overflow = traps};
     initial_control_.nan_on_overflow = bool_option(options, "debug.nanOverflowMode", false);
     initial_control_.stochastic = bool_option(options, "prng.enableStochasticRounding", false);
-    initial_seed_ = static_cast<std::uint64_t>(number_option(options, "prng.seed", 0));
-    used_.resize(graph.variables.size());
+    initial_seed_ = count_option(options, "prng.seed", 0);
+    used_.resize(graph_.variables.size());
     for (const poplar::Program& program : programs)
         programs_.push_back(&compile(program));
-    for (const auto& [handle, tensor] : graph.host_reads)
+    for (const auto& [handle, tensor] : graph_.host_reads)
         host_reads_.emplace(handle, regions(tensor));
-    for (const auto& [handle, tensor] : graph.host_writes)
+    for (const auto& [handle, tensor] : graph_.host_writes)
         host_writes_.emplace(handle, regions(tensor));
     check_mapping();
     const bool prefetch = bool_option(options, "exchange.enablePrefetch", false);
-    for (const Stream& stream : graph.streams)
+    for (const Stream& stream : graph_.streams)
         ports_.push_back(std::make_unique<StreamPort>(stream, prefetch));
-    for (unsigned i = 0; i < graph.replicas; ++i)
+    for (unsigned i = 0; i < graph_.replicas; ++i)
         all_replicas_.push_back(i);
 }
 
 Machine::~Machine() = default;
 
 Regions Machine::regions(const poplar::Tensor& t) {
-    if (t.data().graph != &graph_)
+    if (Access::data(t).graph != origin_.get())
         throw poplar::control_program_error("Engine: the program uses a tensor of another graph");
     if (view_of(t).strided()) {
         used_[view_of(t).variable()] = true;
@@ -101,7 +70,7 @@ Regions Machine::regions(const poplar::Tensor& t) {
         for (const Run& run : view_of(t).runs())
             used_[run.variable] = true;
     }
-    return Regions(graph_, t.data());
+    return Regions(graph_, Access::data(t));
 }
 
 void Machine::check_mapping() {
@@ -120,10 +89,10 @@ void Machine::check_mapping() {
 }
 
 Step& Machine::compile(const poplar::Program& program) {
-    const auto [at, fresh] = compiled_.try_emplace(program.node().get(), nullptr);
+    const auto [at, fresh] = compiled_.try_emplace(Access::node(program).get(), nullptr);
     if (fresh) {
         steps_.push_back(make_step(program));
-        compiled_[program.node().get()] = steps_.back().get();
+        compiled_[Access::node(program).get()] = steps_.back().get();
         return *steps_.back();
     }
     if (at->second == nullptr) throw poplar::graph_recursion_error("Engine: a program runs itself");
@@ -135,8 +104,8 @@ std::unique_ptr<Step> Machine::make_step(const poplar::Program& program) {
         void run(Machine&, std::span<const unsigned>) override {}
     };
     using Kind = ProgramNode::Kind;
-    if (program.node() == nullptr) return std::make_unique<Nothing>();
-    const ProgramNode& node = *program.node();
+    if (Access::node(program) == nullptr) return std::make_unique<Nothing>();
+    const ProgramNode& node = *Access::node(program);
     switch (node.kind) {
         case Kind::op:
             return make_op_step(*this, node.op);
@@ -150,7 +119,7 @@ std::unique_ptr<Step> Machine::make_step(const poplar::Program& program) {
         case Kind::undefine:
             return make_undefine_step(*this, node.tensors[0]);
         case Kind::call:
-            if (node.graph != &graph_)
+            if (node.graph != origin_.get())
                 throw poplar::control_program_error("Engine: the program calls a function of another graph");
             break;
         default:
@@ -222,11 +191,13 @@ void Machine::load(const poplar::Target& target) {
         for (unsigned i = 0; i < graph_.replicas; ++i) {
             replicas_.push_back(std::make_unique<Replica>());
             replicas_.back()->index = i;
+            replicas_.back()->graph = &graph_;
             allocate(*replicas_.back());
         }
         for (const poplar::RemoteBuffer& buffer : graph_.remote_buffers) {
             const std::size_t row = buffer.numElements() * type_size(buffer.elementType());
             remote_.emplace_back(row * buffer.getRepeats() * graph_.replicas);
+            remote_written_.emplace_back(buffer.getRepeats() * graph_.replicas);
         }
     }
     for (auto& replica : replicas_)
@@ -240,7 +211,13 @@ void Machine::run(unsigned program) {
         throw poplar::index_error("Engine::run: there is no program " + std::to_string(program) + " among " +
                                   std::to_string(programs_.size()));
     }
-    programs_[program]->run(*this, all_replicas_);
+    try {
+        programs_[program]->run(*this, all_replicas_);
+    } catch (...) {
+        for (auto& port : ports_)
+            port->drop_prefetched();
+        throw;
+    }
     for (auto& port : ports_)
         port->drop_prefetched();
     LocalScratch::spread();
@@ -248,11 +225,11 @@ void Machine::run(unsigned program) {
 
 StreamPort& Machine::port(const std::string& handle) {
     for (const Stream& stream : graph_.streams)
-        if (stream.stream.handle() == handle) return *ports_[stream.stream.index()];
+        if (stream.stream.handle() == handle) return *ports_[Access::index(stream.stream)];
     throw poplar::stream_connection_error("Engine: the graph has no stream \"" + handle + "\"");
 }
 
-std::byte* Machine::row(std::size_t buffer, std::uint64_t repeat, unsigned replica) {
+RemoteRow Machine::row(std::size_t buffer, std::uint64_t repeat, unsigned replica) {
     const poplar::RemoteBuffer& remote = graph_.remote_buffers[buffer];
     if (repeat >= remote.getRepeats() || replica >= graph_.replicas) {
         throw poplar::index_error("the remote buffer \"" + remote.handle() + "\" has " +
@@ -261,17 +238,27 @@ std::byte* Machine::row(std::size_t buffer, std::uint64_t repeat, unsigned repli
                                   std::to_string(repeat) + " of replica " + std::to_string(replica));
     }
     const std::size_t bytes = remote.numElements() * type_size(remote.elementType());
-    return remote_[buffer].data() + (replica * remote.getRepeats() + repeat) * bytes;
+    const std::size_t row = replica * remote.getRepeats() + repeat;
+    return {remote_[buffer].data() + row * bytes, remote_written_[buffer][row]};
 }
 
 void Machine::copy_row(const std::string& handle, std::uint64_t repeat, unsigned replica, const void* from, void* to) {
     if (!loaded_) throw poplar::runtime_error("Engine: call Engine::load before remote buffers are read or written");
     for (const poplar::RemoteBuffer& buffer : graph_.remote_buffers) {
         if (buffer.handle() != handle) continue;
-        std::byte* memory = row(buffer.index(), repeat, replica);
+        const RemoteRow remote = row(Access::index(buffer), repeat, replica);
         const std::size_t bytes = buffer.numElements() * type_size(buffer.elementType());
-        if (from != nullptr) std::memcpy(memory, from, bytes);
-        if (to != nullptr) std::memcpy(to, memory, bytes);
+        if (from != nullptr) {
+            std::memcpy(remote.memory, from, bytes);
+            remote.written = 1;
+        } else {
+            if (!replicas_[replica]->written.empty() && remote.written == 0) {
+                throw poplar::application_runtime_error("Engine::copyFromRemoteBuffer: nothing has written row " +
+                                                        std::to_string(repeat) + " of the remote buffer \"" + handle +
+                                                        "\" of replica " + std::to_string(replica));
+            }
+            std::memcpy(to, remote.memory, bytes);
+        }
         return;
     }
     throw poplar::stream_connection_error("Engine: the graph has no remote buffer \"" + handle + "\"");
@@ -300,8 +287,10 @@ void Machine::read_tensor(const std::string& handle, std::byte* begin, std::byte
     const Regions& from = host_regions(host_reads_, handle, "createHostRead");
     const std::size_t bytes = from.count() * from.element_size();
     check_size(handle, static_cast<std::size_t>(end - begin), bytes, graph_.replicas, false);
-    for (auto& replica : replicas_)
+    for (auto& replica : replicas_) {
+        replica->need_written(from, "Engine::readTensor(\"" + handle + "\")");
         from.gather(replica->bases.data(), 0, from.count(), begin + replica->index * bytes);
+    }
 }
 
 void Machine::write_tensor(const std::string& handle, const std::byte* begin, const std::byte* end) {
@@ -312,8 +301,7 @@ void Machine::write_tensor(const std::string& handle, const std::byte* begin, co
     check_size(handle, given, bytes, graph_.replicas, true);
     for (auto& replica : replicas_) {
         to.scatter(replica->bases.data(), 0, to.count(), begin + (given == bytes ? 0 : replica->index * bytes));
-        if (replica->written.empty()) continue;
-        to.for_each([&](std::uint32_t variable, std::size_t element) { replica->written[variable][element] = 1; });
+        replica->mark(to, true);
     }
 }
 

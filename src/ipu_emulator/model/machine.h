@@ -41,7 +41,8 @@ public:
     void connect(std::byte* begin, std::byte* end);
     /// Memory for one transfer, used again each time.
     void connect(std::byte* begin) { connect(begin, begin + bytes_); }
-    /// For all replicas, in turn.
+    // What is connected last counts.
+    /// For all replicas, in turn; replaces callbacks of single replicas.
     void connect(std::unique_ptr<poplar::StreamCallback> callback) { connect_queue(replicas_, std::move(callback)); }
     void connect(unsigned replica, std::unique_ptr<poplar::StreamCallback> callback);
     /// One transfer of `replica`. To the device: returns where the data lies until finish().
@@ -75,9 +76,17 @@ private:
     std::unique_ptr<std::byte[]> buffer_;
 };
 
+/// A row of a replica's remote buffer.
+struct RemoteRow {
+    std::byte* memory;
+    std::uint8_t& written;
+};
+
 class Machine {
 public:
-    Machine(GraphData& graph, std::span<const poplar::Program> programs, const poplar::OptionFlags& options);
+    /// Keeps the graph alive, and does not see what is added to it from now on.
+    Machine(std::shared_ptr<const GraphData> graph, std::span<const poplar::Program> programs,
+            const poplar::OptionFlags& options);
     ~Machine();
 
     void load(const poplar::Target& target);
@@ -87,11 +96,12 @@ public:
     StreamPort& port(std::size_t stream) { return *ports_[stream]; }
     /// Copies `from` into a row of a remote buffer, or the row to `to`. Throws stream_connection_error, index_error.
     void copy_row(const std::string& handle, std::uint64_t repeat, unsigned replica, const void* from, void* to);
-    std::byte* row(std::size_t buffer, std::uint64_t repeat, unsigned replica);
+    RemoteRow row(std::size_t buffer, std::uint64_t repeat, unsigned replica);
     void read_tensor(const std::string& handle, std::byte* begin, std::byte* end);
     void write_tensor(const std::string& handle, const std::byte* begin, const std::byte* end);
 
-    GraphData& graph() { return graph_; }
+    /// The graph as it was when the machine was made.
+    const GraphData& graph() const { return graph_; }
     Replica& replica(unsigned i) { return *replicas_[i]; }
     unsigned replica_count() const { return graph_.replicas; }
     /// Throws application_runtime_error for operations that all replicas do together.
@@ -107,7 +117,8 @@ private:
     void allocate(Replica& replica);
     void initialise(Replica& replica);
 
-    GraphData& graph_;
+    std::shared_ptr<const GraphData> origin_;
+    const GraphData graph_;
     Control initial_control_;
     std::uint64_t initial_seed_;
     std::vector<std::unique_ptr<Step>> steps_;
@@ -118,7 +129,9 @@ private:
     std::map<std::string, Regions> host_reads_;
     std::map<std::string, Regions> host_writes_;
     std::vector<std::unique_ptr<StreamPort>> ports_;
-    std::vector<std::vector<std::byte>> remote_;  // [buffer]: [replica][repeat][element]
+    /// [buffer]: [replica][repeat][element], and [replica][repeat].
+    std::vector<std::vector<std::byte>> remote_;
+    std::vector<std::vector<std::uint8_t>> remote_written_;
     std::vector<std::unique_ptr<Replica>> replicas_;
     std::vector<std::unique_ptr<std::byte, void (*)(void*)>> memory_;
     std::vector<unsigned> all_replicas_;

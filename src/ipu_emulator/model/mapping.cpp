@@ -35,7 +35,7 @@ poplar::Graph::TileToTensorMapping linear_mapping(unsigned tiles, std::size_t co
 }
 
 void map_linearly(poplar::Graph& graph, const poplar::Tensor& t) {
-    const auto tiles = static_cast<unsigned>(graph.tiles().size());
+    const auto tiles = static_cast<unsigned>(Access::tiles(graph).size());
     graph.setTileMapping(t, linear_mapping(tiles, t.numElements(), t.elementType()));
 }
 
@@ -49,7 +49,7 @@ poplar::Tensor like(poplar::Graph& graph, poplar::Type type, const poplar::Tenso
     variable.name = name;
     variable.type = type;
     variable.elements = t.numElements();
-    GraphData& data = graph.data();
+    GraphData& data = Access::data(graph);
     const std::uint32_t id = data.add(std::move(variable));
     return make_tensor(data, type, view_of(t).dense(id));
 }
@@ -57,13 +57,13 @@ poplar::Tensor like(poplar::Graph& graph, poplar::Type type, const poplar::Tenso
 poplar::Tensor new_tensor_like(poplar::Graph& graph, poplar::Type type, const poplar::Tensor& t,
                                const std::string& name) {
     poplar::Tensor result = like(graph, type, t, name);
-    GraphData& data = graph.data();
+    GraphData& data = Access::data(graph);
     const std::vector<TileSpan> spans = data.spans(view_of(t));
     std::size_t mapped = 0;
     bool here = true;
     for (const TileSpan& span : spans) {
         mapped += span.end - span.begin;
-        here = here && std::ranges::find(graph.tiles(), span.tile) != graph.tiles().end();
+        here = here && std::ranges::find(Access::tiles(graph), span.tile) != Access::tiles(graph).end();
     }
     const bool spread = spans.size() > 1 || !t.containsAliases();  // a broadcast scalar would all be on one tile
     if (mapped == t.numElements() && here && spread) {

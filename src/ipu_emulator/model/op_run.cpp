@@ -7,12 +7,14 @@
 #include <cmath>
 #include <limits>
 
+#include <poplar/exceptions.hpp>
+
 #include "ipu_emulator/numerics/random.h"
 
 namespace ipu_emulator {
 namespace {
 
-using Id = poplar::Type::Id;
+using Id = TypeId;
 
 constexpr std::size_t kPiece = 256;  // elements that pass through the stack
 
@@ -37,6 +39,20 @@ std::uint32_t to_unsigned(float value) {
     return static_cast<std::uint32_t>(value);
 }
 
+/// The same for 64 bits.
+std::int64_t to_signed_long(float value) {
+    if (std::isnan(value)) return 0;
+    if (value >= 0x1p63f) return std::numeric_limits<std::int64_t>::max();
+    if (value <= -0x1p63f) return std::numeric_limits<std::int64_t>::min();
+    return static_cast<std::int64_t>(value);
+}
+
+std::uint64_t to_unsigned_long(float value) {
+    if (!(value > 0.0f)) return 0;
+    if (value >= 0x1p64f) return std::numeric_limits<std::uint64_t>::max();
+    return static_cast<std::uint64_t>(value);
+}
+
 /// Gathers in pieces, each converted by convert(elements of the type T, count).
 template <class T, class Convert>
 void load_pieces(const Operand& operand, std::size_t begin, std::size_t count, Convert convert) {
@@ -57,6 +73,11 @@ template <class T, class Value> void load_as(const Operand& operand, std::size_t
     });
 }
 
+/// A byte of BOOL: whatever is not 0 is true.
+template <class Value> Value truth(std::uint8_t byte) {
+    return byte != 0 ? Value{1} : Value{0};
+}
+
 template <class T, class Value, class Convert>
 void store_as(const Operand& operand, std::size_t begin, std::size_t count, const Value* from, Convert convert) {
     T piece[kPiece];
@@ -65,6 +86,21 @@ void store_as(const Operand& operand, std::size_t begin, std::size_t count, cons
         for (std::size_t i = 0; i < n; ++i)
             piece[i] = convert(from[i]);
         operand.store_bytes(begin, n, piece);
+        from += n;
+        begin += n;
+        count -= n;
+    }
+}
+
+/// 64-bit integers by way of another type.
+template <class Value>
+void store_through(const Operand& operand, std::size_t begin, std::size_t count, const std::int64_t* from) {
+    Value piece[kPiece];
+    while (count != 0) {
+        const std::size_t n = std::min(count, kPiece);
+        for (std::size_t i = 0; i < n; ++i)
+            piece[i] = static_cast<Value>(from[i]);
+        operand.store(begin, n, piece);
         from += n;
         begin += n;
         count -= n;
@@ -121,7 +157,7 @@ std::byte* Operand::contiguous() const {
 }
 
 void Operand::load(std::size_t begin, std::size_t count, float* to) const {
-    switch (type().id()) {
+    switch (Access::id(type())) {
         case Id::single:
             return load_bytes(begin, count, to);
         case Id::half:
@@ -137,6 +173,9 @@ void Operand::load(std::size_t begin, std::size_t count, float* to) const {
         case Id::unsigned_integer:
             return load_as<std::uint32_t>(*this, begin, count, to);
         case Id::boolean:
+            return load_pieces<std::uint8_t>(*this, begin, count, [&](const std::uint8_t* piece, std::size_t n) {
+                to = std::transform(piece, piece + n, to, truth<float>);
+            });
         case Id::unsigned_char:
             return load_as<std::uint8_t>(*this, begin, count, to);
         case Id::character:
@@ -154,7 +193,7 @@ void Operand::load(std::size_t begin, std::size_t count, float* to) const {
 }
 
 void Operand::load(std::size_t begin, std::size_t count, std::int32_t* to) const {
-    switch (type().id()) {
+    switch (Access::id(type())) {
         case Id::integer:
         case Id::unsigned_integer:
             return load_bytes(begin, count, to);
@@ -168,6 +207,9 @@ void Operand::load(std::size_t begin, std::size_t count, std::int32_t* to) const
                                     [](std::uint16_t half) { return to_signed(half_value(half)); });
             });
         case Id::boolean:
+            return load_pieces<std::uint8_t>(*this, begin, count, [&](const std::uint8_t* piece, std::size_t n) {
+                to = std::transform(piece, piece + n, to, truth<std::int32_t>);
+            });
         case Id::unsigned_char:
             return load_as<std::uint8_t>(*this, begin, count, to);
         case Id::character:
@@ -186,7 +228,7 @@ void Operand::load(std::size_t begin, std::size_t count, std::int32_t* to) const
 
 void Operand::store(std::size_t begin, std::size_t count, const float* from) const {
     const auto integer = [](float value) { return to_signed(value); };
-    switch (type().id()) {
+    switch (Access::id(type())) {
         case Id::single:
             return store_bytes(begin, count, from);
         case Id::half:
@@ -207,31 +249,23 @@ void Operand::store(std::size_t begin, std::size_t count, const float* from) con
         case Id::unsigned_short:
             return store_as<std::uint16_t>(*this, begin, count, from, integer);
         case Id::long_long:
+            return store_as<std::int64_t>(*this, begin, count, from, to_signed_long);
         case Id::unsigned_long_long:
-            return store_as<std::int64_t>(*this, begin, count, from, integer);
+            return store_as<std::uint64_t>(*this, begin, count, from, to_unsigned_long);
     }
-    const Control& control = run_->control();
     std::uint16_t piece[kPiece];
-    std::size_t end = begin + count;
-    bool overflowed = false;
-    while (begin < end) {
-        std::size_t n = std::min(end - begin, kPiece);
-        if (control.stochastic) {
-            const TileSpan& span = regions_->span_of(begin);
-            n = std::min(n, span.end - begin);
-            overflowed |= to_stochastic_halves(from, piece, n, control.overflow(), run_->key(span.tile), begin);
-        } else {
-            overflowed |= to_nearest_halves(from, piece, n, control.overflow());
-        }
+    while (count != 0) {
+        const std::size_t n = std::min(count, kPiece);
+        run_->round(*regions_, begin, n, from, piece);
         store_bytes(begin, n, piece);
         begin += n;
         from += n;
+        count -= n;
     }
-    if (overflowed) run_->report(kOverflowed);
 }
 
 void Operand::store(std::size_t begin, std::size_t count, const std::int32_t* from) const {
-    switch (type().id()) {
+    switch (Access::id(type())) {
         case Id::integer:
         case Id::unsigned_integer:
             return store_bytes(begin, count, from);
@@ -265,6 +299,37 @@ void Operand::store(std::size_t begin, std::size_t count, const std::int32_t* fr
     }
 }
 
+void Operand::load(std::size_t begin, std::size_t count, std::int64_t* to) const {
+    const Id id = Access::id(type());
+    if (id == Id::long_long || id == Id::unsigned_long_long) return load_bytes(begin, count, to);
+    std::int32_t piece[kPiece];
+    const bool is_unsigned = id == Id::unsigned_integer;
+    while (count != 0) {
+        const std::size_t n = std::min(count, kPiece);
+        load(begin, n, piece);
+        for (std::size_t i = 0; i < n; ++i)
+            *to++ = is_unsigned ? std::int64_t{static_cast<std::uint32_t>(piece[i])} : std::int64_t{piece[i]};
+        begin += n;
+        count -= n;
+    }
+}
+
+void Operand::store(std::size_t begin, std::size_t count, const std::int64_t* from) const {
+    switch (Access::id(type())) {
+        case Id::long_long:
+        case Id::unsigned_long_long:
+            return store_bytes(begin, count, from);
+        case Id::boolean:
+            return store_as<std::uint8_t>(*this, begin, count, from, [](std::int64_t v) { return v != 0 ? 1 : 0; });
+        case Id::single:
+        case Id::half:
+            break;
+        default:
+            return store_through<std::int32_t>(*this, begin, count, from);
+    }
+    store_through<float>(*this, begin, count, from);
+}
+
 float Operand::scalar() const {
     float value = 0;
     load(0, 1, &value);
@@ -277,6 +342,42 @@ std::int32_t Operand::integer(std::size_t i) const {
     return value;
 }
 
+void Operand::need_written(std::size_t begin, std::size_t count, const std::string& reader) const {
+    run_->state().need_written(*regions_, begin, count, reader);
+}
+
+void Operand::copy_marks(std::size_t begin, std::size_t count, const Operand& from, std::size_t source) const {
+    run_->state().copy_marks(*regions_, begin, count, *from.regions_, source);
+}
+
+void Replica::need_written(const Regions& regions, std::size_t begin, std::size_t count,
+                           const std::string& reader) const {
+    if (written.empty()) return;
+    regions.for_each(begin, count, [&](std::uint32_t variable, std::size_t element) {
+        if (written[variable][element] != 0) return;
+        throw poplar::application_runtime_error(reader + " reads element " + std::to_string(element) +
+                                                " of the variable \"" + graph->variables[variable].name +
+                                                "\", which nothing has written");
+    });
+}
+
+void Replica::mark(const Regions& regions, std::size_t begin, std::size_t count, bool is_written) {
+    if (written.empty()) return;
+    regions.for_each(begin, count, [&](std::uint32_t variable, std::size_t element) {
+        written[variable][element] = is_written ? 1 : 0;
+    });
+}
+
+void Replica::copy_marks(const Regions& to, std::size_t begin, std::size_t count, const Regions& from,
+                         std::size_t source) {
+    if (written.empty()) return;
+    std::vector<std::uint8_t> marks;
+    marks.reserve(count);
+    from.for_each(source, count, [&](std::uint32_t v, std::size_t e) { marks.push_back(written[v][e]); });
+    std::size_t next = 0;
+    to.for_each(begin, count, [&](std::uint32_t v, std::size_t e) { written[v][e] = marks[next++]; });
+}
+
 OpRun::OpRun(Replica& replica, std::span<const Regions> reads, std::span<const Regions> writes)
     : replica_(&replica), reads_(reads), writes_(writes) {
     if (!writes.empty() && !writes[0].spans().empty()) control_ = replica.control[writes[0].spans().front().tile];
@@ -284,6 +385,26 @@ OpRun::OpRun(Replica& replica, std::span<const Regions> reads, std::span<const R
 
 std::uint64_t OpRun::key(unsigned tile) const {
     return tile_key(&replica_->seeds[std::size_t{tile} * kWordsPerTile]);
+}
+
+void OpRun::round(const Regions& regions, std::size_t begin, std::size_t count, const float* from, std::uint16_t* to,
+                  std::uint64_t salt) {
+    const Overflow overflow = control_.overflow();
+    bool overflowed = false;
+    if (!control_.stochastic) {
+        overflowed = to_nearest_halves(from, to, count, overflow);
+    } else {
+        for (std::size_t end = begin + count; begin < end;) {
+            const TileSpan& span = regions.span_of(begin);
+            const std::size_t n = std::min(end, span.end) - begin;
+            const std::uint64_t drawn = key(span.tile);
+            overflowed |= to_stochastic_halves(from, to, n, overflow, salt == 0 ? drawn : mix(drawn, salt), begin);
+            begin += n;
+            from += n;
+            to += n;
+        }
+    }
+    if (overflowed) report(kOverflowed);
 }
 
 unsigned OpRun::trapped() const {

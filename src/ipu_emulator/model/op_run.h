@@ -87,18 +87,32 @@ public:
     poplar::Type type() const { return regions_->type(); }
     const Regions& regions() const { return *regions_; }
 
-    // Elements [begin, begin + count), converted as a cast does. Unsigned integers are loaded with their bits.
+    // Elements [begin, begin + count), converted as a cast does. As 32 bits, integers are loaded with their bits.
     void load(std::size_t begin, std::size_t count, float* to) const;
     void load(std::size_t begin, std::size_t count, std::int32_t* to) const;
+    /// Of UNSIGNED_INT.
+    void load(std::size_t begin, std::size_t count, std::uint32_t* to) const { load_bytes(begin, count, to); }
+    /// Of integers and BOOL.
+    void load(std::size_t begin, std::size_t count, std::int64_t* to) const;
     /// To half by the tile's rounding.
     void store(std::size_t begin, std::size_t count, const float* from) const;
     void store(std::size_t begin, std::size_t count, const std::int32_t* from) const;
+    void store(std::size_t begin, std::size_t count, const std::uint32_t* from) const {
+        store(begin, count, reinterpret_cast<const std::int32_t*>(from));
+    }
+    void store(std::size_t begin, std::size_t count, const std::int64_t* from) const;
     void load_bytes(std::size_t begin, std::size_t count, void* to) const;
     void store_bytes(std::size_t begin, std::size_t count, const void* from) const;
     float scalar() const;
     std::int32_t integer(std::size_t i = 0) const;
     /// The tensor's memory if its elements follow each other, else null.
     std::byte* contiguous() const;
+
+    // If reads are checked. For operations whose HostOp has partial_reads or marks_writes.
+    /// Throws application_runtime_error if an element was never written.
+    void need_written(std::size_t begin, std::size_t count, const std::string& reader) const;
+    /// Elements [begin, begin + count) are as written as those of `from`.
+    void copy_marks(std::size_t begin, std::size_t count, const Operand& from, std::size_t source) const;
 
 private:
     const Regions* regions_;
@@ -112,7 +126,17 @@ struct Replica {
     std::vector<std::uint32_t> seeds;                // [tile][worker][4]
     std::vector<Control> control;                    // of each tile
     std::vector<std::vector<std::uint8_t>> written;  // of each variable, if reads are checked
+    const GraphData* graph = nullptr;
     Scratch scratch;
+
+    /// Throws application_runtime_error if reads are checked and one of the elements was never written.
+    void need_written(const Regions& regions, std::size_t begin, std::size_t count, const std::string& reader) const;
+    void need_written(const Regions& regions, const std::string& reader) const {
+        need_written(regions, 0, regions.count(), reader);
+    }
+    void mark(const Regions& regions, std::size_t begin, std::size_t count, bool is_written);
+    void mark(const Regions& regions, bool is_written) { mark(regions, 0, regions.count(), is_written); }
+    void copy_marks(const Regions& to, std::size_t begin, std::size_t count, const Regions& from, std::size_t source);
 };
 
 class OpRun {
@@ -129,6 +153,10 @@ public:
     const Control& control() const { return control_; }
     /// What results on `tile` draw their random bits under.
     std::uint64_t key(unsigned tile) const;
+    /// Rounds values of elements [begin, begin + count) of `regions` to half as their tiles do. `salt`: distinguishes
+    /// several roundings of an element.
+    void round(const Regions& regions, std::size_t begin, std::size_t count, const float* from, std::uint16_t* to,
+               std::uint64_t salt = 0);
 
     /// Memory for the whole operation.
     template <class T> T* scratch(std::size_t count) { return replica_->scratch.take<T>(count); }

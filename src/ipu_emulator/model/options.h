@@ -1,7 +1,9 @@
 // Options: names that a function knows, and their values.
 #pragma once
 
+#include <cstdint>
 #include <initializer_list>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -11,7 +13,11 @@ namespace ipu_emulator {
 
 /// Throws invalid_option for a name that is not in `known`, with the names that are.
 void check_options(std::string_view function, const poplar::OptionFlags& options,
-                   std::initializer_list<std::string_view> known);
+                   std::span<const std::string_view> known);
+inline void check_options(std::string_view function, const poplar::OptionFlags& options,
+                          std::initializer_list<std::string_view> known) {
+    check_options(function, options, std::span(known.begin(), known.size()));
+}
 
 /// "true" or "false"; `fallback` if the option is not set. Throws invalid_option for anything else.
 bool bool_option(const poplar::OptionFlags& options, std::string_view name, bool fallback);
@@ -22,5 +28,8 @@ std::string choice_option(const poplar::OptionFlags& options, std::string_view n
 
 /// `fallback` if the option is not set. Throws invalid_option for what is no number.
 double number_option(const poplar::OptionFlags& options, std::string_view name, double fallback);
+
+/// A whole number from 0 on. Throws invalid_option for anything else.
+std::uint64_t count_option(const poplar::OptionFlags& options, std::string_view name, std::uint64_t fallback);
 
 }  // namespace ipu_emulator

@@ -6,6 +6,7 @@
 
 #include "ipu_emulator/model/graph_data.h"
 #include "ipu_emulator/model/program_node.h"
+#include "ipu_emulator/model/regions.h"
 
 namespace ipu_emulator {
 namespace {
@@ -17,18 +18,50 @@ struct Made : poplar::Program {
 }  // namespace
 
 poplar::Program used(const poplar::Program& program) {
-    if (program.node() != nullptr) program.node()->part_of_other = true;
+    if (Access::node(program) != nullptr) Access::node(program)->part_of_other = true;
     return program;
+}
+
+bool may_overlap(const poplar::Tensor& a, const poplar::Tensor& b) {
+    const TensorData& x = Access::data(a);
+    const TensorData& y = Access::data(b);
+    if (x.graph != y.graph) return false;
+    if (x.view.strided() && y.view.strided() && x.view.variable() != y.view.variable()) return false;
+    return Regions(*x.graph, x).may_overlap(Regions(*y.graph, y));
+}
+
+poplar::Tensor apart_from(const poplar::Tensor& out, const poplar::Tensor& t, poplar::program::Sequence& prog,
+                          const std::string& name) {
+    if (!may_overlap(t, out)) return t;
+    const TensorData& data = Access::data(t);
+    Variable variable;
+    variable.name = name + "/copy";
+    variable.type = data.type;
+    variable.elements = t.numElements();
+    const std::uint32_t id = data.graph->add(std::move(variable));
+    const poplar::Tensor copy = make_tensor(*data.graph, data.type, data.view.dense(id));
+    data.graph->map(view_of(copy), data.graph->spans(data.view));
+    prog.add(poplar::program::Copy(t, copy));
+    return copy;
 }
 
 poplar::Program make_op(HostOp op) {
     for (const poplar::Tensor& t : op.writes)
         check_writeable(t, op.name);
+    poplar::program::Sequence copies;
+    for (std::vector<poplar::Tensor>* operands : {&op.reads, &op.partial_reads}) {
+        for (poplar::Tensor& t : *operands) {
+            for (const poplar::Tensor& out : op.writes)
+                if (view_of(t) != view_of(out)) t = apart_from(out, t, copies, op.name);
+        }
+    }
     auto node = std::make_shared<ProgramNode>();
     node->kind = ProgramNode::Kind::op;
     node->name = op.name;
     node->op = std::move(op);
-    return Made(std::move(node));
+    if (copies.isEmpty()) return Made(std::move(node));
+    copies.add(Made(std::move(node)));
+    return copies;
 }
 
 void add_op(poplar::program::Sequence& prog, HostOp op) {
@@ -40,6 +73,7 @@ void add_op(poplar::program::Sequence& prog, HostOp op) {
 namespace poplar {
 namespace {
 
+using ipu_emulator::Access;
 using ipu_emulator::ProgramNode;
 using Kind = ProgramNode::Kind;
 
@@ -73,9 +107,15 @@ void check_transfer(const std::string& what, const Tensor& t, Type type, std::si
     }
 }
 
+/// Streams, buffers and offsets belong to the graph of the tensor that is copied.
+void check_graph(const std::string& what, const Tensor& t, const ipu_emulator::GraphData* graph) {
+    if (Access::data(t).graph == graph) return;
+    throw control_program_error(what + ": it belongs to another graph than the tensor " + t.shapeToString());
+}
+
 /// Whether the program runs `node`, or calls a function that does.
 bool reaches(const Program& program, const ProgramNode* node) {
-    const ProgramNode* here = program.node().get();
+    const ProgramNode* here = Access::node(program).get();
     if (here == nullptr || here == node) return here != nullptr;
     if (here->kind == Kind::call) return reaches(here->graph->functions[here->index], node);
     return std::ranges::any_of(here->parts, [&](const Program& p) { return reaches(p, node); });
@@ -109,7 +149,7 @@ Sequence& Sequence::operator=(const Sequence& other) {
 }
 
 void Sequence::add(const Program& p) {
-    if (p.node() == nullptr) return;
+    if (Access::node(p) == nullptr) return;
     if (reaches(p, node_.get()))
         throw graph_recursion_error("Sequence::add: the sequence \"" + node_->name + "\" would run itself");
     if (node_->part_of_other) {
@@ -171,8 +211,8 @@ Switch& Switch::add(std::int32_t value, const Program& body) {
 
 Call::Call(Function f, const DebugContext& debugContext) {
     node_ = new_node(Kind::call, debugContext);
-    node_->index = f.index();
-    node_->graph = f.graph();
+    node_->index = Access::index(f);
+    node_->graph = Access::graph(f);
 }
 
 Copy::Copy(const Tensor& src, const Tensor& dst, bool, const DebugContext& debugContext) {
@@ -182,6 +222,7 @@ Copy::Copy(const Tensor& src, const Tensor& dst, bool, const DebugContext& debug
         throw control_program_error(what + ": the shapes " + src.shapeToString() + " and " + dst.shapeToString() +
                                     " differ");
     }
+    check_graph(what + ", source", dst, Access::data(src).graph);
     ipu_emulator::check_writeable(dst, what);
     node_ = new_node(Kind::copy, debugContext);
     node_->tensors = {src, dst};
@@ -189,37 +230,42 @@ Copy::Copy(const Tensor& src, const Tensor& dst, bool, const DebugContext& debug
 
 Copy::Copy(const DataStream& stream, const Tensor& dst, bool, const DebugContext& debugContext) {
     const std::string what = "Copy from the stream \"" + stream.handle() + "\"";
+    check_graph(what, dst, Access::graph(stream));
     check_transfer(what, dst, stream.elementType(), stream.numElements());
     ipu_emulator::check_writeable(dst, what);
-    if (!dst.data().graph->streams[stream.index()].to_device)
+    if (!Access::data(dst).graph->streams[Access::index(stream)].to_device)
         throw control_program_error(what + ": it goes from the device to the host");
     node_ = new_node(Kind::from_stream, debugContext);
-    node_->index = stream.index();
+    node_->index = Access::index(stream);
     node_->tensors = {dst};
 }
 
 Copy::Copy(const Tensor& src, const DataStream& stream, bool, const DebugContext& debugContext) {
     const std::string what = "Copy to the stream \"" + stream.handle() + "\"";
+    check_graph(what, src, Access::graph(stream));
     check_transfer(what, src, stream.elementType(), stream.numElements());
-    if (src.data().graph->streams[stream.index()].to_device)
+    if (Access::data(src).graph->streams[Access::index(stream)].to_device)
         throw control_program_error(what + ": it goes from the host to the device");
     node_ = new_node(Kind::to_stream, debugContext);
-    node_->index = stream.index();
+    node_->index = Access::index(stream);
     node_->tensors = {src};
 }
 
 Copy::Copy(const RemoteBuffer& buffer, const Tensor& dst, const DebugContext& debugContext) {
     const std::string what = "Copy from the remote buffer \"" + buffer.handle() + "\"";
+    check_graph(what, dst, Access::graph(buffer));
     check_transfer(what, dst, buffer.elementType(), buffer.numElements());
     ipu_emulator::check_writeable(dst, what);
     node_ = new_node(Kind::from_buffer, debugContext);
-    node_->index = buffer.index();
+    node_->index = Access::index(buffer);
     node_->tensors = {dst};
 }
 
 namespace {
 
 void check_offsets(const std::string& what, const RemoteBuffer& buffer, const Tensor& t, const Tensor& offset) {
+    check_graph(what, t, Access::graph(buffer));
+    check_graph(what, offset, Access::graph(buffer));
     check_transfer(what + ", offsets", offset, UNSIGNED_INT, offset.numElements());
     check_transfer(what, t, buffer.elementType(), buffer.numElements() * offset.numElements());
 }
@@ -231,26 +277,31 @@ Copy::Copy(const RemoteBuffer& buffer, const Tensor& dst, const Tensor& offset, 
     check_offsets(what, buffer, dst, offset);
     ipu_emulator::check_writeable(dst, what);
     node_ = new_node(Kind::from_buffer, debugContext);
-    node_->index = buffer.index();
+    node_->index = Access::index(buffer);
     node_->tensors = {dst, offset};
 }
 
 Copy::Copy(const Tensor& src, const RemoteBuffer& buffer, const DebugContext& debugContext) {
-    check_transfer("Copy to the remote buffer \"" + buffer.handle() + "\"", src, buffer.elementType(),
-                   buffer.numElements());
+    const std::string what = "Copy to the remote buffer \"" + buffer.handle() + "\"";
+    check_graph(what, src, Access::graph(buffer));
+    check_transfer(what, src, buffer.elementType(), buffer.numElements());
     node_ = new_node(Kind::to_buffer, debugContext);
-    node_->index = buffer.index();
+    node_->index = Access::index(buffer);
     node_->tensors = {src};
 }
 
 Copy::Copy(const Tensor& src, const RemoteBuffer& buffer, const Tensor& offset, const DebugContext& debugContext) {
     check_offsets("Copy to the remote buffer \"" + buffer.handle() + "\"", buffer, src, offset);
     node_ = new_node(Kind::to_buffer, debugContext);
-    node_->index = buffer.index();
+    node_->index = Access::index(buffer);
     node_->tensors = {src, offset};
 }
 
 WriteUndef::WriteUndef(const Tensor& t, const DebugContext& debugContext) {
+    if (t.containsConstant()) {
+        throw graph_connection_error("WriteUndef" + in_name(debugContext) + ": the tensor " + t.shapeToString() +
+                                     " has constants");
+    }
     node_ = new_node(Kind::undefine, debugContext);
     node_->tensors = {t};
 }

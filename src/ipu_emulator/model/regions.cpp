@@ -146,8 +146,9 @@ void Regions::scatter(Bases bases, std::size_t begin, std::size_t count, const v
     });
 }
 
-void Regions::for_each(const std::function<void(std::uint32_t, std::size_t)>& visit) const {
-    walk(0, count_, [&](std::uint32_t variable, std::size_t offset, std::ptrdiff_t stride, std::size_t n) {
+void Regions::for_each(std::size_t begin, std::size_t count,
+                       const std::function<void(std::uint32_t, std::size_t)>& visit) const {
+    walk(begin, count, [&](std::uint32_t variable, std::size_t offset, std::ptrdiff_t stride, std::size_t n) {
         for (std::size_t i = 0; i < n; ++i)
             visit(variable, moved(offset, i, stride));
     });

@@ -35,8 +35,9 @@ public:
 
     /// False if both have no element in common.
     bool may_overlap(const Regions& other) const;
-    /// visit(variable, element) for every element.
-    void for_each(const std::function<void(std::uint32_t variable, std::size_t element)>& visit) const;
+    /// visit(variable, element) for elements [begin, begin + count).
+    void for_each(std::size_t begin, std::size_t count,
+                  const std::function<void(std::uint32_t variable, std::size_t element)>& visit) const;
 
 private:
     /// The first and last element of each variable.

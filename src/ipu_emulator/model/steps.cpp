@@ -23,22 +23,6 @@ template <class Body> void for_replicas(Machine& machine, Active active, Body bo
     }
 }
 
-void check_written(const Replica& replica, const Regions& regions, const GraphData& graph, const std::string& reader) {
-    if (replica.written.empty()) return;
-    regions.for_each([&](std::uint32_t variable, std::size_t element) {
-        if (replica.written[variable][element] != 0) return;
-        throw poplar::application_runtime_error(reader + " reads element " + std::to_string(element) +
-                                                " of the variable \"" + graph.variables[variable].name +
-                                                "\", which nothing has written");
-    });
-}
-
-void mark(Replica& replica, const Regions& regions, std::uint8_t written) {
-    if (replica.written.empty()) return;
-    regions.for_each(
-        [&](std::uint32_t variable, std::size_t element) { replica.written[variable][element] = written; });
-}
-
 struct OpStep : Step {
     OpStep(Machine& machine, const HostOp& host_op) : op(host_op) {
         for (const poplar::Tensor& t : op.reads)
@@ -48,7 +32,7 @@ struct OpStep : Step {
         for (const poplar::Tensor& t : op.writes)
             writes.push_back(machine.regions(t));
         for (const Regions& regions : writes) {
-            if (regions.type() != poplar::HALF && !op.draws) continue;
+            if (regions.type() != poplar::HALF && op.draws == Draws::results) continue;
             for (const TileSpan& span : regions.spans())
                 drawing_tiles.push_back(span.tile);
         }
@@ -57,10 +41,10 @@ struct OpStep : Step {
         together.reserve(machine.replica_count());
     }
 
-    void begin(Machine& machine, Replica& replica) const {
+    void begin(Replica& replica) const {
         replica.scratch.release(0);
         for (std::size_t i = 0; i < op.reads.size(); ++i)
-            check_written(replica, reads[i], machine.graph(), op.name);
+            replica.need_written(reads[i], op.name);
     }
 
     void end(OpRun& run) const {
@@ -72,8 +56,9 @@ struct OpStep : Step {
                 ((trapped & kOverflowed) != 0 ? ", overflow" : "") + " in replica " + std::to_string(replica.index));
         }
         for (const Regions& regions : writes)
-            mark(replica, regions, 1);
-        if (!run.control().stochastic && !op.draws) return;
+            if (!op.marks_writes) replica.mark(regions, true);
+        if (op.draws == Draws::never) return;
+        if (!run.control().stochastic && op.draws != Draws::always) return;
         for (const unsigned tile : drawing_tiles)
             advance_tile(&replica.seeds[std::size_t{tile} * kWordsPerTile]);
     }
@@ -81,7 +66,7 @@ struct OpStep : Step {
     void run(Machine& machine, Active active) override {
         if (op.run_together) return run_all(machine, active);
         for_replicas(machine, active, [&](Replica& replica) {
-            begin(machine, replica);
+            begin(replica);
             OpRun op_run(replica, reads, writes);
             op_run.watch();
             op.run(op_run);
@@ -94,7 +79,7 @@ struct OpStep : Step {
         machine.need_all(active, op.name);
         together.clear();
         for (const unsigned i : active) {
-            begin(machine, machine.replica(i));
+            begin(machine.replica(i));
             together.emplace_back(machine.replica(i), reads, writes);
         }
         op.run_together(together);
@@ -119,7 +104,8 @@ struct CopyStep : Step {
     void run(Machine& machine, Active active) override {
         for_replicas(machine, active, [&](Replica& replica) {
             copy(replica);
-            copy_marks(replica);
+            // A copy of what nothing has written is as unwritten.
+            replica.copy_marks(to, 0, to.count(), from, 0);
         });
     }
 
@@ -149,15 +135,6 @@ struct CopyStep : Step {
         });
     }
 
-    /// A copy of what nothing has written is as unwritten.
-    void copy_marks(Replica& replica) const {
-        if (replica.written.empty()) return;
-        std::vector<std::uint8_t> marks;
-        from.for_each([&](std::uint32_t v, std::size_t e) { marks.push_back(replica.written[v][e]); });
-        std::size_t next = 0;
-        to.for_each([&](std::uint32_t v, std::size_t e) { replica.written[v][e] = marks[next++]; });
-    }
-
     Regions from;
     Regions to;
     bool overlap;
@@ -170,10 +147,11 @@ struct UndefineStep : Step {
         for (const unsigned i : active) {
             Replica& replica = machine.replica(i);
             if (replica.written.empty()) return;
-            mark(replica, regions, 0);
+            replica.mark(regions, false);
             const std::size_t size = regions.element_size();
-            regions.for_each(
-                [&](std::uint32_t v, std::size_t e) { std::memset(replica.bases[v] + e * size, 0xff, size); });
+            regions.for_each(0, regions.count(), [&](std::uint32_t v, std::size_t e) {
+                std::memset(replica.bases[v] + e * size, 0xff, size);
+            });
         }
     }
 
@@ -189,7 +167,7 @@ struct StreamStep : Step {
 
     void run(Machine& machine, Active active) override {
         machine.need_all(active, name);
-        StreamPort& port = machine.port(stream.index());
+        StreamPort& port = machine.port(Access::index(stream));
         const bool broadcast = in && stream.replicatedMode() == poplar::ReplicatedStreamMode::BROADCAST;
         const std::byte* data = broadcast ? port.fetch(0) : nullptr;
         for (const unsigned i : active) {
@@ -198,10 +176,10 @@ struct StreamStep : Step {
             if (in) {
                 if (!broadcast) data = port.fetch(i);
                 regions.scatter(bases, 0, regions.count(), data);
-                mark(replica, regions, 1);
+                replica.mark(regions, true);
                 if (!broadcast) port.finish(i);
             } else {
-                check_written(replica, regions, machine.graph(), name);
+                replica.need_written(regions, name);
                 regions.gather(bases, 0, regions.count(), port.buffer());
                 port.deliver(i, port.buffer());
             }
@@ -231,19 +209,22 @@ struct RemoteStep : Step {
         for (const unsigned i : active) {
             Replica& replica = machine.replica(i);
             const Bases bases = replica.bases.data();
-            if (!in) check_written(replica, regions, machine.graph(), name);
+            if (!in) replica.need_written(regions, name);
             const std::size_t rows = offsets.empty() ? 1 : offsets[0].count();
+            for (const Regions& offset : offsets)
+                replica.need_written(offset, name);
             for (std::size_t n = 0; n < rows; ++n) {
                 std::uint32_t repeat = 0;
                 if (!offsets.empty()) offsets[0].gather(bases, n, 1, &repeat);
-                std::byte* row = machine.row(buffer, repeat, i);
+                const RemoteRow row = machine.row(buffer, repeat, i);
                 if (in) {
-                    regions.scatter(bases, n * row_elements, row_elements, row);
+                    regions.scatter(bases, n * row_elements, row_elements, row.memory);
+                    replica.mark(regions, n * row_elements, row_elements, row.written);
                 } else {
-                    regions.gather(bases, n * row_elements, row_elements, row);
+                    regions.gather(bases, n * row_elements, row_elements, row.memory);
+                    row.written = 1;
                 }
             }
-            if (in) mark(replica, regions, 1);
         }
     }
 
@@ -279,7 +260,7 @@ struct Decision {
         : regions(machine.regions(t)), name(std::move(where)) {}
 
     std::int32_t of(Machine& machine, unsigned replica) const {
-        check_written(machine.replica(replica), regions, machine.graph(), name);
+        machine.replica(replica).need_written(regions, name);
         std::int32_t value = 0;
         regions.gather(machine.replica(replica).bases.data(), 0, 1, &value);
         return value;  // of a BOOL, the first byte is all there is

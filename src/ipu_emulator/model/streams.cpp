@@ -23,6 +23,8 @@ void StreamPort::connect(std::byte* begin, std::byte* end) {
                                               std::to_string(bytes_) + " bytes at once; the memory has " +
                                               std::to_string(end - begin));
     }
+    for (Queue& queue : queues_)
+        queue = {};
     begin_ = begin;
     end_ = end;
     next_ = begin;
@@ -39,6 +41,10 @@ void StreamPort::connect(unsigned replica, std::unique_ptr<poplar::StreamCallbac
 
 void StreamPort::connect_queue(std::size_t number, std::unique_ptr<poplar::StreamCallback> callback) {
     begin_ = nullptr;
+    if (number == replicas_) {
+        for (Queue& other : queues_)
+            other = {};
+    }
     Queue& queue = queues_[number];
     queue = {};
     queue.callback = std::move(callback);

@@ -13,8 +13,8 @@
 namespace ipu_emulator {
 
 std::size_t type_size(poplar::Type type) {
-    using Id = poplar::Type::Id;
-    switch (type.id()) {
+    using Id = TypeId;
+    switch (Access::id(type)) {
         case Id::boolean:
         case Id::character:
         case Id::signed_char:

@@ -10,12 +10,17 @@
 
 namespace ipu_emulator {
 
+const TensorData& Access::data(const poplar::Tensor& t) {
+    if (t.data_ == nullptr) throw poplar::tensor_creation_error("Tensor: used before it was assigned");
+    return *t.data_;
+}
+
 std::size_t element_count(poplar::ArrayRef<std::size_t> shape) {
     return std::accumulate(shape.begin(), shape.end(), std::size_t{1}, std::multiplies<>());
 }
 
 poplar::Tensor make_tensor(GraphData& graph, poplar::Type type, View view) {
-    return poplar::Tensor(std::make_shared<const TensorData>(TensorData{&graph, type, std::move(view)}));
+    return Access::tensor(std::make_shared<const TensorData>(TensorData{&graph, type, std::move(view)}));
 }
 
 std::string shape_text(poplar::ArrayRef<std::size_t> shape) {
@@ -39,14 +44,15 @@ void check_writeable(const poplar::Tensor& t, const std::string& what) {
 namespace poplar {
 namespace {
 
+using ipu_emulator::Access;
 using ipu_emulator::View;
 
 Tensor with_view(const Tensor& t, View view) {
-    return ipu_emulator::make_tensor(*t.data().graph, t.data().type, std::move(view));
+    return ipu_emulator::make_tensor(*Access::data(t).graph, Access::data(t).type, std::move(view));
 }
 
 const View& view(const Tensor& t) {
-    return t.data().view;
+    return Access::data(t).view;
 }
 
 [[noreturn]] void wrong(const std::string& where, const Tensor& t, const std::string& what) {
@@ -77,13 +83,8 @@ void check_permutation(const Tensor& t, ArrayRef<unsigned> permutation) {
 
 }  // namespace
 
-const ipu_emulator::TensorData& Tensor::data() const {
-    if (data_ == nullptr) throw tensor_creation_error("Tensor: used before it was assigned");
-    return *data_;
-}
-
 Type Tensor::elementType() const {
-    return data().type;
+    return Access::data(*this).type;
 }
 
 std::size_t Tensor::rank() const {
@@ -116,7 +117,7 @@ bool Tensor::containsAliases() const {
 }
 
 bool Tensor::containsConstant() const {
-    const auto& variables = data().graph->variables;
+    const auto& variables = Access::data(*this).graph->variables;
     if (view(*this).elements() == 0) return false;
     if (view(*this).strided()) return variables[view(*this).variable()].content != ipu_emulator::Content::variable;
     return std::ranges::any_of(view(*this).runs(), [&](const ipu_emulator::Run& run) {
@@ -283,7 +284,7 @@ Tensor Tensor::reinterpret(const Type& type) const {
         throw type_error("Tensor::reinterpret: " + type.toString() + " and " + elementType().toString() +
                          " differ in size");
     }
-    return ipu_emulator::make_tensor(*data().graph, type, view(*this));
+    return ipu_emulator::make_tensor(*Access::data(*this).graph, type, view(*this));
 }
 
 Tensor concat(ArrayRef<Tensor> tensors, unsigned dimension) {
@@ -298,7 +299,7 @@ Tensor concat(ArrayRef<Tensor> tensors, unsigned dimension) {
         }
         std::vector<std::size_t> expected = first.shape();
         if (dimension < t.rank()) expected[dimension] = t.dim(dimension);
-        if (t.shape() != expected || t.data().graph != first.data().graph) {
+        if (t.shape() != expected || Access::data(t).graph != Access::data(first).graph) {
             wrong("concat", t,
                   "another shape or graph than " + first.shapeToString() + " beside dimension " +
                       std::to_string(dimension));

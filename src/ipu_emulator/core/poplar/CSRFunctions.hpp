@@ -22,6 +22,12 @@ public:
 /// On all tiles of the graph.
 void setFloatingPointBehaviour(Graph& graph, program::Sequence& prog, const FloatingPointBehaviour& behaviour,
                                const DebugContext& debugContext = {});
+/// Takes the bits of `clear` away and adds those of `set` on all tiles of the graph. Returns what was before, to be
+/// restored by setFloatingPointBehaviour(): UNSIGNED_INT [tiles].
+Tensor getAndModifyFloatingPointBehaviour(Graph& graph, program::Sequence& prog, const FloatingPointBehaviour& clear,
+                                          const FloatingPointBehaviour& set, const DebugContext& debugContext = {});
+void setFloatingPointBehaviour(Graph& graph, program::Sequence& prog, const Tensor& behaviour,
+                               const DebugContext& debugContext = {});
 void setStochasticRounding(Graph& graph, program::Sequence& prog, bool enable, const DebugContext& debugContext = {});
 
 }  // namespace poplar

@@ -6,6 +6,11 @@
 #include <poplar/ReplicatedStreamMode.hpp>
 #include <poplar/Type.hpp>
 
+namespace ipu_emulator {
+struct Access;
+struct GraphData;
+}  // namespace ipu_emulator
+
 namespace poplar {
 
 class Graph;
@@ -20,20 +25,20 @@ public:
     ReplicatedStreamMode replicatedMode() const { return mode_; }
     const Type& elementType() const { return type_; }
 
-    /// Its number in the graph, for the emulator's own use.
-    std::size_t index() const { return index_; }
-
 private:
     friend class Graph;
-    DataStream(std::size_t index, std::string handle, Type type, std::size_t elements, unsigned replicas,
-               ReplicatedStreamMode mode)
-        : index_(index),
+    friend struct ipu_emulator::Access;
+    DataStream(const ipu_emulator::GraphData* graph, std::size_t index, std::string handle, Type type,
+               std::size_t elements, unsigned replicas, ReplicatedStreamMode mode)
+        : graph_(graph),
+          index_(index),
           handle_(std::move(handle)),
           type_(type),
           elements_(elements),
           replicas_(replicas),
           mode_(mode) {}
 
+    const ipu_emulator::GraphData* graph_;
     std::size_t index_;
     std::string handle_;
     Type type_;
@@ -50,14 +55,19 @@ public:
     std::size_t getRepeats() const { return repeats_; }
     const Type& elementType() const { return type_; }
 
-    /// Its number in the graph, for the emulator's own use.
-    std::size_t index() const { return index_; }
-
 private:
     friend class Graph;
-    RemoteBuffer(std::size_t index, std::string handle, Type type, std::size_t elements, std::size_t repeats)
-        : index_(index), handle_(std::move(handle)), type_(type), elements_(elements), repeats_(repeats) {}
+    friend struct ipu_emulator::Access;
+    RemoteBuffer(const ipu_emulator::GraphData* graph, std::size_t index, std::string handle, Type type,
+                 std::size_t elements, std::size_t repeats)
+        : graph_(graph),
+          index_(index),
+          handle_(std::move(handle)),
+          type_(type),
+          elements_(elements),
+          repeats_(repeats) {}
 
+    const ipu_emulator::GraphData* graph_;
     std::size_t index_;
     std::string handle_;
     Type type_;

@@ -20,7 +20,8 @@ namespace poplar {
 
 using ProgressFunc = std::function<void(int, int)>;
 
-/// Compiled programs of a graph, and the memory of all replicas. The graph outlives it.
+/// Compiled programs of a graph, and the memory of all replicas. It shares the graph's contents, as they are when it is
+/// made. The environment variable POPLAR_ENGINE_OPTIONS, a JSON object of strings, overrides options.
 class Engine {
 public:
     /// Throws invalid_tile_mapping, invalid_option.
@@ -34,6 +35,7 @@ public:
     /// Gives every variable its initial value. Throws graph_replication_error if the device is not of the graph's size.
     void load(const Device& device);
     /// Runs programs[programIndex]. Throws stream_connection_error, application_runtime_error.
+    /// Prefetched data is dropped then too.
     void run(unsigned programIndex = 0, const std::string& debugName = "");
     void loadAndRun(const Device& device, unsigned programIndex = 0);
 

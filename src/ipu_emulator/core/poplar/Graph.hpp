@@ -21,8 +21,9 @@
 #include <poplar/replication_factor.hpp>
 
 namespace ipu_emulator {
+struct Access;
 struct GraphData;
-}
+}  // namespace ipu_emulator
 
 namespace poplar {
 
@@ -85,11 +86,8 @@ public:
                                  std::size_t repeats = 1, bool rearrangeOnHost = false, bool optimiseMemory = false);
     Function addFunction(const Program& program);
 
-    /// What the emulator keeps of it, and its tiles in the top-level graph.
-    ipu_emulator::GraphData& data() const { return *data_; }
-    const std::vector<unsigned>& tiles() const { return tiles_; }
-
 private:
+    friend struct ipu_emulator::Access;
     Graph(std::shared_ptr<ipu_emulator::GraphData> data, std::vector<unsigned> tiles);
     Tensor addConstantBytes(Type type, ArrayRef<std::size_t> shape, Type given, const void* values, std::size_t count,
                             const DebugContext& debugContext);
@@ -97,7 +95,7 @@ private:
 
     std::shared_ptr<ipu_emulator::GraphData> data_;
     Target target_;
-    std::vector<unsigned> tiles_;
+    std::vector<unsigned> tiles_;  // in the top-level graph
 };
 
 template <class T> Tensor Graph::addConstant(const Type& type, ArrayRef<std::size_t> shape, ArrayRef<T> values,

@@ -3,21 +3,17 @@
 #include <cstddef>
 
 namespace ipu_emulator {
+struct Access;
 struct GraphData;
-}
+}  // namespace ipu_emulator
 
 namespace poplar {
 
 /// A program of a graph that is compiled once and run by program::Call.
 class Function {
-public:
-    /// Its number in a graph, and the graph, for the emulator's own use.
-    std::size_t index() const { return index_; }
-    const ipu_emulator::GraphData* graph() const { return graph_; }
-
-private:
     friend class Graph;
-    explicit Function(std::size_t index, const ipu_emulator::GraphData* graph) : index_(index), graph_(graph) {}
+    friend struct ipu_emulator::Access;
+    Function(std::size_t index, const ipu_emulator::GraphData* graph) : index_(index), graph_(graph) {}
 
     std::size_t index_;
     const ipu_emulator::GraphData* graph_;

@@ -14,8 +14,9 @@
 #include <poplar/Tensor.hpp>
 
 namespace ipu_emulator {
+struct Access;
 struct ProgramNode;
-}
+}  // namespace ipu_emulator
 
 namespace poplar {
 
@@ -25,10 +26,8 @@ public:
     Program() = default;
     bool isEmpty() const;
 
-    /// What the emulator knows of it.
-    const std::shared_ptr<ipu_emulator::ProgramNode>& node() const { return node_; }
-
 protected:
+    friend struct ipu_emulator::Access;
     std::shared_ptr<ipu_emulator::ProgramNode> node_;
 };
 

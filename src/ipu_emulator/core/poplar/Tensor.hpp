@@ -12,8 +12,9 @@
 #include <poplar/Type.hpp>
 
 namespace ipu_emulator {
+struct Access;
 struct TensorData;
-}
+}  // namespace ipu_emulator
 
 namespace poplar {
 
@@ -72,11 +73,10 @@ public:
     /// The same bits as another type of the same size.
     Tensor reinterpret(const Type& type) const;
 
-    /// What the emulator knows of it.
-    const ipu_emulator::TensorData& data() const;
+private:
+    friend struct ipu_emulator::Access;
     explicit Tensor(std::shared_ptr<const ipu_emulator::TensorData> data) : data_(std::move(data)) {}
 
-private:
     std::shared_ptr<const ipu_emulator::TensorData> data_;
 };
 

@@ -3,51 +3,71 @@
 #include <cstddef>
 #include <string>
 
+namespace ipu_emulator {
+
+struct Access;
+struct TypeMaker;
+enum class TypeId : unsigned char {
+    boolean,
+    character,
+    signed_char,
+    unsigned_char,
+    short_integer,
+    unsigned_short,
+    half,
+    integer,
+    unsigned_integer,
+    single,
+    long_long,
+    unsigned_long_long,
+};
+
+}  // namespace ipu_emulator
+
 namespace poplar {
 
 /// The element type of a tensor. Types of 8 bytes that no tile computes with have no name here.
 class Type {
 public:
-    enum class Id : unsigned char {
-        boolean,
-        character,
-        signed_char,
-        unsigned_char,
-        short_integer,
-        unsigned_short,
-        half,
-        integer,
-        unsigned_integer,
-        single,
-        long_long,
-        unsigned_long_long,
-    };
-
-    constexpr explicit Type(Id id) : id_(id) {}
-
     std::string toString() const;
-    bool isFloatingPoint() const { return id_ == Id::half || id_ == Id::single; }
-    constexpr Id id() const { return id_; }
+    bool isFloatingPoint() const { return id_ == ipu_emulator::TypeId::half || id_ == ipu_emulator::TypeId::single; }
 
     friend constexpr bool operator==(Type, Type) = default;
     friend constexpr bool operator<(Type a, Type b) { return a.id_ < b.id_; }
 
 private:
-    Id id_;
+    friend struct ipu_emulator::Access;
+    friend struct ipu_emulator::TypeMaker;
+    constexpr explicit Type(ipu_emulator::TypeId id) : id_(id) {}
+
+    ipu_emulator::TypeId id_;
 };
 
-inline constexpr Type BOOL{Type::Id::boolean};
-inline constexpr Type CHAR{Type::Id::character};
-inline constexpr Type SIGNED_CHAR{Type::Id::signed_char};
-inline constexpr Type UNSIGNED_CHAR{Type::Id::unsigned_char};
-inline constexpr Type SHORT{Type::Id::short_integer};
-inline constexpr Type UNSIGNED_SHORT{Type::Id::unsigned_short};
-inline constexpr Type HALF{Type::Id::half};
-inline constexpr Type INT{Type::Id::integer};
-inline constexpr Type UNSIGNED_INT{Type::Id::unsigned_integer};
-inline constexpr Type FLOAT{Type::Id::single};
-inline constexpr Type LONGLONG{Type::Id::long_long};
-inline constexpr Type UNSIGNED_LONGLONG{Type::Id::unsigned_long_long};
+}  // namespace poplar
+
+namespace ipu_emulator {
+
+/// For the constants below.
+struct TypeMaker {
+    static constexpr poplar::Type make(TypeId id) { return poplar::Type(id); }
+};
+
+}  // namespace ipu_emulator
+
+namespace poplar {
+
+inline constexpr Type BOOL = ipu_emulator::TypeMaker::make(ipu_emulator::TypeId::boolean);
+inline constexpr Type CHAR = ipu_emulator::TypeMaker::make(ipu_emulator::TypeId::character);
+inline constexpr Type SIGNED_CHAR = ipu_emulator::TypeMaker::make(ipu_emulator::TypeId::signed_char);
+inline constexpr Type UNSIGNED_CHAR = ipu_emulator::TypeMaker::make(ipu_emulator::TypeId::unsigned_char);
+inline constexpr Type SHORT = ipu_emulator::TypeMaker::make(ipu_emulator::TypeId::short_integer);
+inline constexpr Type UNSIGNED_SHORT = ipu_emulator::TypeMaker::make(ipu_emulator::TypeId::unsigned_short);
+inline constexpr Type HALF = ipu_emulator::TypeMaker::make(ipu_emulator::TypeId::half);
+inline constexpr Type INT = ipu_emulator::TypeMaker::make(ipu_emulator::TypeId::integer);
+inline constexpr Type UNSIGNED_INT = ipu_emulator::TypeMaker::make(ipu_emulator::TypeId::unsigned_integer);
+inline constexpr Type FLOAT = ipu_emulator::TypeMaker::make(ipu_emulator::TypeId::single);
+inline constexpr Type LONGLONG = ipu_emulator::TypeMaker::make(ipu_emulator::TypeId::long_long);
+inline constexpr Type UNSIGNED_LONGLONG = ipu_emulator::TypeMaker::make(ipu_emulator::TypeId::unsigned_long_long);
 
 /// The device's type for a type of the host.
 template <class T> struct equivalent_device_type;

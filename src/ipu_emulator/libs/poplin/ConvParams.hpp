@@ -63,10 +63,13 @@ struct ConvParams {
     std::size_t getNumFieldDims() const { return inputFieldShape.size(); }
     std::vector<std::size_t> getOutputFieldShape() const;
 
+private:
     auto key() const {
         return std::tie(inputType, outputType, batchSize, inputFieldShape, kernelShape, inputChannelsPerGroup,
                         outputChannelsPerGroup, numConvGroups, inputTransform, kernelTransform, outputTransform);
     }
+
+public:
     friend bool operator==(const ConvParams& a, const ConvParams& b) { return a.key() == b.key(); }
     friend bool operator<(const ConvParams& a, const ConvParams& b) { return a.key() < b.key(); }
 

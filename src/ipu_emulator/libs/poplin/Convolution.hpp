@@ -10,8 +10,9 @@
 #include <poplin/ConvParams.hpp>
 
 namespace ipu_emulator {
+struct Access;
 struct PlanKeys;
-}
+}  // namespace ipu_emulator
 
 namespace poplin {
 
@@ -25,9 +26,9 @@ public:
 
     /// Distinct plans.
     std::size_t size() const;
-    ipu_emulator::PlanKeys& keys() { return *keys_; }
 
 private:
+    friend struct ipu_emulator::Access;
     std::unique_ptr<ipu_emulator::PlanKeys> keys_;
 };
 
@@ -44,6 +45,9 @@ poplar::Tensor createWeights(poplar::Graph& graph, const ConvParams& params,
 poplar::Tensor createInput(poplar::Graph& graph, const ConvParams& params,
                            const poplar::DebugContext& debugContext = {}, const poplar::OptionFlags& options = {},
                            PlanningCache* cache = nullptr);
+poplar::Tensor createConvOutput(poplar::Graph& graph, const ConvParams& params,
+                                const poplar::DebugContext& debugContext = {}, const poplar::OptionFlags& options = {},
+                                PlanningCache* cache = nullptr);
 poplar::Tensor createBiases(poplar::Graph& graph, const poplar::Tensor& activations,
                             const poplar::DebugContext& debugContext = {});
 
@@ -52,11 +56,6 @@ poplar::Tensor convolution(poplar::Graph& graph, const poplar::Tensor& in, const
                            const ConvParams& params, bool transposeAndFlipWeights, poplar::program::Sequence& prog,
                            const poplar::DebugContext& debugContext = {}, const poplar::OptionFlags& options = {},
                            PlanningCache* cache = nullptr);
-/// weightsOut [groups][in][out][kernel...]: channels exchanged, every dimension of the kernel reversed.
-void weightsTransposeChansFlipXY(poplar::Graph& graph, const poplar::Tensor& weightsIn,
-                                 const poplar::Tensor& weightsOut, poplar::program::Sequence& prog,
-                                 const poplar::DebugContext& debugContext = {},
-                                 const poplar::OptionFlags& options = {});
 /// `params`: of the forward pass. Groups of 16 products run over batch and field.
 poplar::Tensor calculateWeightDeltas(poplar::Graph& graph, const poplar::Tensor& zDeltas,
                                      const poplar::Tensor& activations, const ConvParams& params,
@@ -71,9 +70,5 @@ void convolutionWeightUpdate(poplar::Graph& graph, const poplar::Tensor& zDeltas
                              const poplar::Tensor& activations, ConvParams params, float scale,
                              poplar::program::Sequence& prog, const poplar::DebugContext& debugContext = {},
                              const poplar::OptionFlags& options = {}, PlanningCache* cache = nullptr);
-/// in += biases, one for each channel.
-void addBias(poplar::Graph& graph, const poplar::Tensor& in, const poplar::Tensor& biases,
-             poplar::program::Sequence& prog, const poplar::DebugContext& debugContext = {},
-             const poplar::OptionFlags& options = {});
 
 }  // namespace poplin

@@ -70,6 +70,14 @@ poplar::Tensor createMatMulInputRHS(poplar::Graph& graph, const poplar::Type& da
                                     const std::vector<std::size_t>& aShape, const std::vector<std::size_t>& bShape,
                                     const poplar::DebugContext& debugContext, const poplar::OptionFlags& options = {},
                                     PlanningCache* cache = nullptr);
+poplar::Tensor createMatMulOutput(poplar::Graph& graph, const poplar::Type& inputType, const poplar::Type& outputType,
+                                  const std::vector<std::size_t>& aShape, const std::vector<std::size_t>& bShape,
+                                  const poplar::DebugContext& debugContext, const poplar::OptionFlags& options = {},
+                                  PlanningCache* cache = nullptr);
+poplar::Tensor createMatMulOutput(poplar::Graph& graph, const poplar::Type& dataType,
+                                  const std::vector<std::size_t>& aShape, const std::vector<std::size_t>& bShape,
+                                  const poplar::DebugContext& debugContext, const poplar::OptionFlags& options = {},
+                                  PlanningCache* cache = nullptr);
 poplar::Tensor createMatMulGroupedInputLHS(poplar::Graph& graph, const poplar::Type& inputType,
                                            const poplar::Type& outputType, const std::vector<std::size_t>& aShape,
                                            const std::vector<std::size_t>& bShape,
@@ -80,5 +88,10 @@ poplar::Tensor createMatMulGroupedInputRHS(poplar::Graph& graph, const poplar::T
                                            const std::vector<std::size_t>& bShape,
                                            const poplar::DebugContext& debugContext,
                                            const poplar::OptionFlags& options = {}, PlanningCache* cache = nullptr);
+poplar::Tensor createMatMulGroupedOutput(poplar::Graph& graph, const poplar::Type& inputType,
+                                         const poplar::Type& outputType, const std::vector<std::size_t>& aShape,
+                                         const std::vector<std::size_t>& bShape,
+                                         const poplar::DebugContext& debugContext,
+                                         const poplar::OptionFlags& options = {}, PlanningCache* cache = nullptr);
 
 }  // namespace poplin

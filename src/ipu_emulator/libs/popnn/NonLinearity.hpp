@@ -10,6 +10,13 @@ void nonLinearityInPlace(poplar::Graph& graph, NonLinearityType nonLinearityType
                          poplar::program::Sequence& prog, const poplar::DebugContext& debugContext = {});
 poplar::Tensor nonLinearity(poplar::Graph& graph, NonLinearityType nonLinearityType, const poplar::Tensor& t,
                             poplar::program::Sequence& prog, const poplar::DebugContext& debugContext = {});
+/// nonLinearityScaling: by what the result is multiplied, 1 unless the type is SOFTMAX_SCALED.
+void nonLinearityInPlace(poplar::Graph& graph, NonLinearityType nonLinearityType, const poplar::Tensor& t,
+                         float& nonLinearityScaling, poplar::program::Sequence& prog,
+                         const poplar::DebugContext& debugContext = {});
+poplar::Tensor nonLinearity(poplar::Graph& graph, NonLinearityType nonLinearityType, const poplar::Tensor& t,
+                            float& nonLinearityScaling, poplar::program::Sequence& prog,
+                            const poplar::DebugContext& debugContext = {});
 /// act: what went in for GELU, GELU_ERF and SWISH, what came out for the others.
 poplar::Tensor nonLinearityInputGradient(poplar::Graph& graph, NonLinearityType nonLinearityType,
                                          const poplar::Tensor& act, const poplar::Tensor& outGradient,

@@ -33,6 +33,14 @@ poplar::Tensor createSliceableTensor(poplar::Graph& graph, const poplar::Type& t
                                      const std::vector<std::size_t>& shape, const std::vector<std::size_t>& dims,
                                      const std::vector<std::size_t>& sizes, const SlicePlan& plan,
                                      const poplar::OptionFlags& options, const poplar::DebugContext& debugContext = {});
+/// Slices [numIndices][shape, with sizes along dims].
+poplar::Tensor createSliceTensor(poplar::Graph& graph, const poplar::Tensor& t, const std::vector<std::size_t>& dims,
+                                 const std::vector<std::size_t>& sizes, std::size_t numIndices,
+                                 const poplar::DebugContext& debugContext = {});
+poplar::Tensor createSliceTensor(poplar::Graph& graph, const poplar::Type& type, const std::vector<std::size_t>& shape,
+                                 const std::vector<std::size_t>& dims, const std::vector<std::size_t>& sizes,
+                                 std::size_t numIndices, const SlicePlan& plan, const poplar::OptionFlags& options,
+                                 const poplar::DebugContext& debugContext = {});
 poplar::Tensor createIndicesTensor(poplar::Graph& graph, const std::vector<std::size_t>& dims, std::size_t numIndices,
                                    const SlicePlan& plan, const poplar::OptionFlags& options,
                                    const poplar::DebugContext& debugContext = {});

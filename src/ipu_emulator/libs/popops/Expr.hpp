@@ -7,8 +7,9 @@
 #include <popops/ExprOp.hpp>
 
 namespace ipu_emulator {
+struct Access;
 struct ExprNode;
-}
+}  // namespace ipu_emulator
 
 namespace popops::expr {
 
@@ -16,19 +17,19 @@ namespace popops::expr {
 class Expr {
 public:
     virtual ~Expr() = default;
-    const std::shared_ptr<const ipu_emulator::ExprNode>& node() const { return node_; }
 
 protected:
     explicit Expr(std::shared_ptr<const ipu_emulator::ExprNode> node) : node_(std::move(node)) {}
 
 private:
+    friend struct ipu_emulator::Access;
     std::shared_ptr<const ipu_emulator::ExprNode> node_;
 };
 
 /// Any formula, as a value.
 class Any : public Expr {
 public:
-    Any(const Expr& expr) : Expr(expr.node()) {}
+    Any(const Expr& expr) : Expr(expr) {}
 };
 
 /// Argument number `index`, counted from 1.

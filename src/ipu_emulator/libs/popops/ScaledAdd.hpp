@@ -19,12 +19,5 @@ void scaledAddTo(poplar::Graph& graph, const poplar::Tensor& A, const poplar::Te
 void scaledAddTo(poplar::Graph& graph, const poplar::Tensor& A, float scaleA, const poplar::Tensor& B, float scaleB,
                  poplar::program::Sequence& prog, const poplar::DebugContext& debugContext = {},
                  const poplar::OptionFlags& options = {});
-/// A -= scaleB B.
-void scaledSubtractFrom(poplar::Graph& graph, const poplar::Tensor& A, const poplar::Tensor& B, float scaleB,
-                        poplar::program::Sequence& prog, const poplar::DebugContext& debugContext = {},
-                        const poplar::OptionFlags& options = {});
-void scaledSubtractFrom(poplar::Graph& graph, const poplar::Tensor& A, const poplar::Tensor& B,
-                        const poplar::Tensor& scaleB, poplar::program::Sequence& prog,
-                        const poplar::DebugContext& debugContext = {}, const poplar::OptionFlags& options = {});
 
 }  // namespace popops
