@@ -20,8 +20,8 @@ struct GeneratedCifarSettings {
 /// Writes a small, learnable set in the CIFAR-10 format. The class is one of five patterns, fine or coarse, on a round
 /// patch at a random position. Colours, contrast, tilt and noise are random, so that neither single pixels nor the mean
 /// colour reveal the class, and mirroring does not change it. A file generated.txt beside the images says that they are
-/// generated. Returns the folder. Throws Error(usage) for impossible counts and for files of another set, Error(storage)
-/// if a file cannot be written.
+/// generated. Returns the folder. Throws Error(usage) for impossible counts and for files of another set,
+/// Error(storage) if a file cannot be written.
 std::string write_generated_cifar(const GeneratedCifarSettings& settings);
 
 struct ImagenetWriterSettings {

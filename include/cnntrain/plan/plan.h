@@ -37,8 +37,8 @@ struct PlanSettings {
 
 /// Prints the plan of a `train` command line: its stages, or the prediction for several processes. Needs neither its
 /// data nor its checkpoints. Throws Error(usage) for splits or a number of stages that the network does not have, for a
-/// profile made for something else, and for a memory limit that no splits satisfy, and like check_outputs(); Error(data) for a damaged profile;
-/// Error(storage) for a file that cannot be written.
+/// profile made for something else, for a memory limit that no splits satisfy, and as check_outputs(); Error(data) for
+/// a damaged profile; Error(storage) for a file that cannot be written.
 void plan_training(const train::TaskRow& row, const config::ParseResult& line, const PlanSettings& settings,
                    const train::Host& host);
 

@@ -207,7 +207,8 @@ public:
     /// Keeps an arena buffer alive until the end of the update.
     void keep_to_end(Buffer* buffer) { buffer->origin().kept = true; }
 
-    /// Plans memory and sets addresses. Nothing can be added afterwards. Error(unsupported) if there is too little memory.
+    /// Plans memory and sets addresses. Nothing can be added afterwards. Error(unsupported) if there is too little
+    /// memory.
     void finish(Copies copies = Copies::one);
     /// Instead of finish(): only the sizes of the memory, for a program that will not run.
     void count_memory();
@@ -221,7 +222,7 @@ public:
     const std::vector<Wait>& waits(Section section) const { return waits_[position(section)]; }
 
     const std::vector<Step>& steps(Section section) const { return steps_[position(section)]; }
-    // Sizes, valid after finish() or count_memory() --------------------------------------------------------------------
+    // Sizes, valid after finish() or count_memory()
     /// By stage.
     std::vector<StageBytes> stage_bytes() const;
     /// Names and bytes. A name begins with the name of the variable, or of the gradient that the tensor accumulates.

@@ -95,8 +95,8 @@ private:
     bool compute(Section section, std::int64_t number, Update& update);
     /// True if this rank and all ranks that share statistics with it can continue.
     bool all_go_on(bool this_rank) { return norms_ ? norms_->all_go_on(this_rank) : this_rank; }
-    /// Waits for this micro-batch's turn, then calls take_batch() on all of these ranks. If one of them has no batch, the
-    /// update ends before this micro-batch. False if the update has failed.
+    /// Waits for this micro-batch's turn, then calls take_batch() on all of these ranks. If one of them has no batch,
+    /// the update ends before this micro-batch. False if the update has failed.
     bool take_batch_in_turn(std::int32_t copy, std::int64_t number, Update& update);
     /// Takes the next micro-batch from the source. False if a stop is requested.
     bool take_batch(std::int32_t copy, std::int64_t number, Update& update);
