@@ -1,1 +1,3 @@
 #include "ipu_emulator/poplar_signatures.h"
+
+#include "ipu_emulator/poplar_defaults.h"

@@ -1,7 +1,7 @@
 // Every free function of Poplar, PopLibs and GCL that programs here may call, as a static assertion of its type:
 // another order of parameters, another constness or a missing overload does not compile. Compiled against our own
 // headers by the tests, and against others by the target poplar_signatures (CNNTRAIN_POPLAR_INCLUDE). Members follow
-// below, as calls.
+// below, as calls; default arguments stand in poplar_defaults.h.
 #pragma once
 
 #include <cstddef>
@@ -65,6 +65,8 @@ SIGNATURE(poplin::createWeights, Tensor (*)(Graph&, const poplin::ConvParams&, c
                                             poplin::PlanningCache*));
 SIGNATURE(poplin::createInput, Tensor (*)(Graph&, const poplin::ConvParams&, const DebugContext&, const OptionFlags&,
                                           poplin::PlanningCache*));
+SIGNATURE(poplin::createConvOutput, Tensor (*)(Graph&, const poplin::ConvParams&, const DebugContext&,
+                                               const OptionFlags&, poplin::PlanningCache*));
 SIGNATURE(poplin::createBiases, Tensor (*)(Graph&, const Tensor&, const DebugContext&));
 SIGNATURE(poplin::convolution, Tensor (*)(Graph&, const Tensor&, const Tensor&, const poplin::ConvParams&, bool,
                                           Sequence&, const DebugContext&, const OptionFlags&, poplin::PlanningCache*));
@@ -106,6 +108,15 @@ SIGNATURE(poplin::createMatMulInputRHS,
                      const DebugContext&, const OptionFlags&, poplin::PlanningCache*));
 SIGNATURE(poplin::createMatMulInputRHS,
           Tensor (*)(Graph&, const Type&, const std::vector<std::size_t>&, const std::vector<std::size_t>&,
+                     const DebugContext&, const OptionFlags&, poplin::PlanningCache*));
+SIGNATURE(poplin::createMatMulOutput,
+          Tensor (*)(Graph&, const Type&, const Type&, const std::vector<std::size_t>&, const std::vector<std::size_t>&,
+                     const DebugContext&, const OptionFlags&, poplin::PlanningCache*));
+SIGNATURE(poplin::createMatMulOutput,
+          Tensor (*)(Graph&, const Type&, const std::vector<std::size_t>&, const std::vector<std::size_t>&,
+                     const DebugContext&, const OptionFlags&, poplin::PlanningCache*));
+SIGNATURE(poplin::createMatMulGroupedOutput,
+          Tensor (*)(Graph&, const Type&, const Type&, const std::vector<std::size_t>&, const std::vector<std::size_t>&,
                      const DebugContext&, const OptionFlags&, poplin::PlanningCache*));
 SIGNATURE(poplin::createMatMulGroupedInputLHS,
           Tensor (*)(Graph&, const Type&, const Type&, const std::vector<std::size_t>&, const std::vector<std::size_t>&,
@@ -184,6 +195,10 @@ SIGNATURE(popnn::nonLinearityInPlace,
           void (*)(Graph&, popnn::NonLinearityType, const Tensor&, Sequence&, const DebugContext&));
 SIGNATURE(popnn::nonLinearity,
           Tensor (*)(Graph&, popnn::NonLinearityType, const Tensor&, Sequence&, const DebugContext&));
+SIGNATURE(popnn::nonLinearityInPlace,
+          void (*)(Graph&, popnn::NonLinearityType, const Tensor&, float&, Sequence&, const DebugContext&));
+SIGNATURE(popnn::nonLinearity,
+          Tensor (*)(Graph&, popnn::NonLinearityType, const Tensor&, float&, Sequence&, const DebugContext&));
 SIGNATURE(popnn::nonLinearityInputGradient,
           Tensor (*)(Graph&, popnn::NonLinearityType, const Tensor&, const Tensor&, Sequence&, const DebugContext&));
 SIGNATURE(popnn::logSoftmaxInPlace, void (*)(Graph&, const Tensor&, Sequence&, const DebugContext&));
@@ -210,47 +225,39 @@ SIGNATURE(popops::map, Tensor (*)(Graph&, popops::expr::BinaryOpType, const Tens
                                   const DebugContext&, const OptionFlags&));
 SIGNATURE(popops::map, Tensor (*)(Graph&, popops::expr::TernaryOpType, const Tensor&, const Tensor&, const Tensor&,
                                   Sequence&, const DebugContext&, const OptionFlags&));
-SIGNATURE(popops::exp, Tensor (*)(Graph&, const Tensor&, Sequence&, const DebugContext&, const OptionFlags&));
-SIGNATURE(popops::neg, Tensor (*)(Graph&, const Tensor&, Sequence&, const DebugContext&, const OptionFlags&));
-SIGNATURE(popops::sqrt, Tensor (*)(Graph&, const Tensor&, Sequence&, const DebugContext&, const OptionFlags&));
-SIGNATURE(popops::square, Tensor (*)(Graph&, const Tensor&, Sequence&, const DebugContext&, const OptionFlags&));
-SIGNATURE(popops::inv, Tensor (*)(Graph&, const Tensor&, Sequence&, const DebugContext&, const OptionFlags&));
-SIGNATURE(popops::isNaN, Tensor (*)(Graph&, const Tensor&, Sequence&, const DebugContext&, const OptionFlags&));
-SIGNATURE(popops::sqrtInPlace, void (*)(Graph&, const Tensor&, Sequence&, const DebugContext&, const OptionFlags&));
-SIGNATURE(popops::add,
-          Tensor (*)(Graph&, const Tensor&, const Tensor&, Sequence&, const DebugContext&, const OptionFlags&));
-SIGNATURE(popops::add, Tensor (*)(Graph&, const Tensor&, float, Sequence&, const DebugContext&, const OptionFlags&));
-SIGNATURE(popops::add, Tensor (*)(Graph&, float, const Tensor&, Sequence&, const DebugContext&, const OptionFlags&));
-SIGNATURE(popops::sub,
-          Tensor (*)(Graph&, const Tensor&, const Tensor&, Sequence&, const DebugContext&, const OptionFlags&));
-SIGNATURE(popops::sub, Tensor (*)(Graph&, const Tensor&, float, Sequence&, const DebugContext&, const OptionFlags&));
-SIGNATURE(popops::sub, Tensor (*)(Graph&, float, const Tensor&, Sequence&, const DebugContext&, const OptionFlags&));
-SIGNATURE(popops::mul,
-          Tensor (*)(Graph&, const Tensor&, const Tensor&, Sequence&, const DebugContext&, const OptionFlags&));
-SIGNATURE(popops::mul, Tensor (*)(Graph&, const Tensor&, float, Sequence&, const DebugContext&, const OptionFlags&));
-SIGNATURE(popops::mul, Tensor (*)(Graph&, float, const Tensor&, Sequence&, const DebugContext&, const OptionFlags&));
-SIGNATURE(popops::div,
-          Tensor (*)(Graph&, const Tensor&, const Tensor&, Sequence&, const DebugContext&, const OptionFlags&));
-SIGNATURE(popops::div, Tensor (*)(Graph&, const Tensor&, float, Sequence&, const DebugContext&, const OptionFlags&));
-SIGNATURE(popops::div, Tensor (*)(Graph&, float, const Tensor&, Sequence&, const DebugContext&, const OptionFlags&));
-SIGNATURE(popops::max,
-          Tensor (*)(Graph&, const Tensor&, const Tensor&, Sequence&, const DebugContext&, const OptionFlags&));
-SIGNATURE(popops::max, Tensor (*)(Graph&, const Tensor&, float, Sequence&, const DebugContext&, const OptionFlags&));
-SIGNATURE(popops::max, Tensor (*)(Graph&, float, const Tensor&, Sequence&, const DebugContext&, const OptionFlags&));
-SIGNATURE(popops::gt,
-          Tensor (*)(Graph&, const Tensor&, const Tensor&, Sequence&, const DebugContext&, const OptionFlags&));
-SIGNATURE(popops::gt, Tensor (*)(Graph&, const Tensor&, float, Sequence&, const DebugContext&, const OptionFlags&));
-SIGNATURE(popops::gt, Tensor (*)(Graph&, float, const Tensor&, Sequence&, const DebugContext&, const OptionFlags&));
-SIGNATURE(popops::eq,
-          Tensor (*)(Graph&, const Tensor&, const Tensor&, Sequence&, const DebugContext&, const OptionFlags&));
-SIGNATURE(popops::eq, Tensor (*)(Graph&, const Tensor&, float, Sequence&, const DebugContext&, const OptionFlags&));
-SIGNATURE(popops::eq, Tensor (*)(Graph&, float, const Tensor&, Sequence&, const DebugContext&, const OptionFlags&));
-SIGNATURE(popops::addInPlace,
-          void (*)(Graph&, const Tensor&, const Tensor&, Sequence&, const DebugContext&, const OptionFlags&));
-SIGNATURE(popops::mulInPlace,
-          void (*)(Graph&, const Tensor&, float, Sequence&, const DebugContext&, const OptionFlags&));
-SIGNATURE(popops::addWithOutput, void (*)(Graph&, const Tensor&, const Tensor&, const Tensor&, Sequence&,
-                                          const DebugContext&, const OptionFlags&));
+/// Every operation on tensors, in all forms: a new result, in the place of the first operand, into a given tensor.
+#define UNARY_OPERATIONS(X)                                                                                           \
+    X(abs)                                                                                                            \
+    X(asin) X(bitwiseNot) X(cbrt) X(ceil) X(cos) X(countLeadingZeros) X(erf) X(exp) X(exp2) X(expm1) X(floor)         \
+        X(geluErf) X(inv) X(isFinite) X(isInf) X(isNaN) X(log) X(log1p) X(logicalNot) X(neg) X(nearbyInt) X(popcount) \
+            X(relu) X(round) X(rsqrt) X(sigmoid) X(signum) X(sin) X(sqrt) X(square) X(tan) X(tanh) X(trunc)
+#define BINARY_OPERATIONS(X)                                                                                           \
+    X(add)                                                                                                             \
+    X(atan2) X(bitwiseAnd) X(bitwiseOr) X(bitwiseXor) X(bitwiseXnor) X(div) X(eq) X(gteq) X(gt) X(invStdDevToVariance) \
+        X(lteq) X(logicalAnd) X(logicalOr) X(lt) X(max) X(min) X(mul) X(neq) X(pow) X(rem) X(shiftLeft) X(shiftRight)  \
+            X(shiftRightSignExtend) X(sub) X(varianceToInvStdDev)
+
+#define OPERATION_TAIL Sequence&, const DebugContext&, const OptionFlags&
+#define UNARY_SIGNATURES(NAME)                                                         \
+    SIGNATURE(popops::NAME, Tensor (*)(Graph&, const Tensor&, OPERATION_TAIL));        \
+    SIGNATURE(popops::NAME##InPlace, void (*)(Graph&, const Tensor&, OPERATION_TAIL)); \
+    SIGNATURE(popops::NAME##WithOutput, void (*)(Graph&, const Tensor&, const Tensor&, OPERATION_TAIL));
+#define BINARY_SIGNATURES(NAME)                                                                       \
+    SIGNATURE(popops::NAME, Tensor (*)(Graph&, const Tensor&, const Tensor&, OPERATION_TAIL));        \
+    SIGNATURE(popops::NAME, Tensor (*)(Graph&, const Tensor&, float, OPERATION_TAIL));                \
+    SIGNATURE(popops::NAME, Tensor (*)(Graph&, float, const Tensor&, OPERATION_TAIL));                \
+    SIGNATURE(popops::NAME##InPlace, void (*)(Graph&, const Tensor&, const Tensor&, OPERATION_TAIL)); \
+    SIGNATURE(popops::NAME##InPlace, void (*)(Graph&, const Tensor&, float, OPERATION_TAIL));         \
+    SIGNATURE(popops::NAME##WithOutput,                                                               \
+              void (*)(Graph&, const Tensor&, const Tensor&, const Tensor&, OPERATION_TAIL));         \
+    SIGNATURE(popops::NAME##WithOutput, void (*)(Graph&, const Tensor&, float, const Tensor&, OPERATION_TAIL));
+UNARY_OPERATIONS(UNARY_SIGNATURES)
+BINARY_OPERATIONS(BINARY_SIGNATURES)
+SIGNATURE(popops::selectInPlace, void (*)(Graph&, const Tensor&, const Tensor&, const Tensor&, OPERATION_TAIL));
+SIGNATURE(popops::clampInPlace, void (*)(Graph&, const Tensor&, const Tensor&, const Tensor&, OPERATION_TAIL));
+#undef BINARY_SIGNATURES
+#undef UNARY_SIGNATURES
+#undef OPERATION_TAIL
 SIGNATURE(popops::select, Tensor (*)(Graph&, const Tensor&, const Tensor&, const Tensor&, Sequence&,
                                      const DebugContext&, const OptionFlags&));
 SIGNATURE(popops::clamp, Tensor (*)(Graph&, const Tensor&, const Tensor&, const Tensor&, Sequence&, const DebugContext&,
@@ -273,6 +280,9 @@ SIGNATURE(popops::scaledAddTo, void (*)(Graph&, const Tensor&, float, const Tens
                                         const DebugContext&, const OptionFlags&));
 SIGNATURE(popops::zero, void (*)(Graph&, const Tensor&, Sequence&, const DebugContext&));
 SIGNATURE(popops::fill<float>, void (*)(Graph&, const Tensor&, Sequence&, float, const DebugContext&));
+SIGNATURE(popops::fill<int>, void (*)(Graph&, const Tensor&, Sequence&, int, const DebugContext&));
+SIGNATURE(popops::fill<unsigned>, void (*)(Graph&, const Tensor&, Sequence&, unsigned, const DebugContext&));
+SIGNATURE(popops::fill<bool>, void (*)(Graph&, const Tensor&, Sequence&, bool, const DebugContext&));
 SIGNATURE(popops::encodeOneHot, void (*)(Graph&, const Tensor&, const Tensor&, Sequence&, const DebugContext&));
 SIGNATURE(popops::encodeOneHot,
           void (*)(Graph&, const Tensor&, const Tensor&, Sequence&, const Tensor&, const Tensor&, const DebugContext&));
@@ -290,6 +300,12 @@ SIGNATURE(popops::createSliceableTensor,
 SIGNATURE(popops::createSliceableTensor, Tensor (*)(Graph&, const Type&, const std::vector<std::size_t>&,
                                                     const std::vector<std::size_t>&, const std::vector<std::size_t>&,
                                                     const popops::SlicePlan&, const OptionFlags&, const DebugContext&));
+SIGNATURE(popops::createSliceTensor, Tensor (*)(Graph&, const Tensor&, const std::vector<std::size_t>&,
+                                                const std::vector<std::size_t>&, std::size_t, const DebugContext&));
+SIGNATURE(popops::createSliceTensor,
+          Tensor (*)(Graph&, const Type&, const std::vector<std::size_t>&, const std::vector<std::size_t>&,
+                     const std::vector<std::size_t>&, std::size_t, const popops::SlicePlan&, const OptionFlags&,
+                     const DebugContext&));
 SIGNATURE(popops::createIndicesTensor, Tensor (*)(Graph&, const std::vector<std::size_t>&, std::size_t,
                                                   const popops::SlicePlan&, const OptionFlags&, const DebugContext&));
 SIGNATURE(popops::dynamicSlice,
@@ -345,10 +361,14 @@ SIGNATURE(gcl::allGatherCrossReplica,
 // poplar, free functions
 SIGNATURE(poplar::concat, Tensor (*)(const Tensor&, const Tensor&, unsigned));
 SIGNATURE(poplar::concat, Tensor (*)(ArrayRef<Tensor>, unsigned));
+SIGNATURE(poplar::append, Tensor (*)(const Tensor&, const Tensor&, unsigned));
 SIGNATURE(poplar::copyFloatToDeviceHalf, void (*)(const Target&, const float*, void*, std::size_t));
 SIGNATURE(poplar::copyDeviceHalfToFloat, void (*)(const Target&, const void*, float*, std::size_t));
 SIGNATURE(poplar::setFloatingPointBehaviour,
           void (*)(Graph&, Sequence&, const FloatingPointBehaviour&, const DebugContext&));
+SIGNATURE(poplar::setFloatingPointBehaviour, void (*)(Graph&, Sequence&, const Tensor&, const DebugContext&));
+SIGNATURE(poplar::getAndModifyFloatingPointBehaviour, Tensor (*)(Graph&, Sequence&, const FloatingPointBehaviour&,
+                                                                 const FloatingPointBehaviour&, const DebugContext&));
 SIGNATURE(poplar::setStochasticRounding, void (*)(Graph&, Sequence&, bool, const DebugContext&));
 SIGNATURE(poplar::getHwSeeds, Tensor (*)(Graph&, Sequence&, const DebugContext&));
 SIGNATURE(poplar::setHwSeeds, void (*)(Graph&, const Tensor&, Sequence&, const DebugContext&));

@@ -1,0 +1,188 @@
+// Default arguments of every free function: the shortest call of each has to compile. Never run.
+#pragma once
+
+#include "ipu_emulator/poplar_signatures.h"
+
+namespace poplar_signatures {
+
+inline void poplin_defaults(Graph& graph, Sequence& prog, Tensor& t, const poplin::ConvParams& params) {
+    const std::vector<std::size_t> shape{2, 3};
+    const poplin::ConvPlanParams plan(nullptr, params, nullptr);
+    poplin::PlanningCache cache;
+    poplin::createWeights(graph, params);
+    poplin::createInput(graph, params);
+    poplin::createConvOutput(graph, params);
+    poplin::createBiases(graph, t);
+    poplin::convolution(graph, t, t, params, false, prog);
+    poplin::calculateWeightDeltas(graph, t, t, params, prog);
+    poplin::convolutionWeightUpdate(graph, t, t, t, params, t, prog);
+    poplin::convolutionWeightUpdate(graph, t, t, t, params, 1.0f, prog);
+    poplin::getGradientParams(params);
+    poplin::preplan({plan}, {}, cache);
+    poplin::matMul(graph, t, t, prog, FLOAT);
+    poplin::matMul(graph, t, t, prog);
+    poplin::matMulGrouped(graph, t, t, prog, FLOAT);
+    poplin::matMulAcc(graph, t, 1.0f, t, t, prog);
+    poplin::matMulAcc(graph, t, t, t, t, prog);
+    poplin::matMulGroupedAcc(graph, t, 1.0f, t, t, prog);
+    poplin::matMulGroupedAcc(graph, t, t, t, t, prog);
+    poplin::createMatMulInputLHS(graph, HALF, FLOAT, shape, shape, "");
+    poplin::createMatMulInputLHS(graph, HALF, shape, shape, "");
+    poplin::createMatMulInputRHS(graph, HALF, FLOAT, shape, shape, "");
+    poplin::createMatMulInputRHS(graph, HALF, shape, shape, "");
+    poplin::createMatMulOutput(graph, HALF, FLOAT, shape, shape, "");
+    poplin::createMatMulOutput(graph, HALF, shape, shape, "");
+    poplin::createMatMulGroupedInputLHS(graph, HALF, FLOAT, shape, shape, "");
+    poplin::createMatMulGroupedInputRHS(graph, HALF, FLOAT, shape, shape, "");
+    poplin::createMatMulGroupedOutput(graph, HALF, FLOAT, shape, shape, "");
+    poplin::createNormGamma(graph, t, HALF);
+    poplin::createNormGamma(graph, t);
+    poplin::createNormBeta(graph, t, HALF);
+    poplin::createNormBeta(graph, t);
+    poplin::createNormParams(graph, t);
+}
+
+inline void popnn_defaults(Graph& graph, Sequence& prog, Tensor& t, const popnn::pooling::PoolParams& params) {
+    const poplin::DistributedNormReduceCallback reduce;
+    popnn::bn::batchNormStatistics(graph, t, 1e-5f, prog, false);
+    popnn::bn::distributedBatchNormStatistics(graph, t, 1e-5f, prog, false, reduce, 8);
+    popnn::bn::batchNormWhiten(graph, t, t, t, prog);
+    popnn::bn::batchNormalise(graph, t, t, t, t, t, prog);
+    popnn::bn::batchNormalise(graph, t, t, t, prog);
+    popnn::bn::batchNormParamGradients(graph, t, t, t, t, prog);
+    popnn::bn::batchNormParamGradients(graph, t, t, prog);
+    popnn::bn::batchNormGradients(graph, t, t, t, t, t, prog);
+    popnn::bn::batchNormGradients(graph, t, t, t, t, prog);
+    popnn::bn::distributedBatchNormGradients(graph, t, t, t, t, prog, reduce, 8);
+    popnn::bn::distributedBatchNormGradients(graph, t, t, t, t, t, prog, reduce, 8);
+    popnn::gn::groupNormStatistics(graph, t, 1e-5f, prog, 2, false);
+    popnn::gn::groupNormWhiten(graph, t, t, t, prog);
+    popnn::gn::groupNormalise(graph, t, t, t, t, t, prog);
+    popnn::gn::groupNormParamGradients(graph, t, t, t, t, prog);
+    popnn::gn::groupNormParamGradients(graph, t, t, prog);
+    popnn::gn::groupNormGradients(graph, t, t, t, t, t, prog);
+    popnn::gn::groupNormGradients(graph, t, t, t, t, prog);
+    popnn::ln::layerNormStatistics(graph, t, 1e-5f, prog, false);
+    popnn::ln::layerNormWhiten(graph, t, t, t, prog);
+    popnn::ln::layerNormalise(graph, t, t, t, t, t, prog);
+    popnn::ln::layerNormParamGradients(graph, t, t, t, t, prog);
+    popnn::ln::layerNormParamGradients(graph, t, t, prog);
+    popnn::ln::layerNormGradients(graph, t, t, t, t, t, prog);
+    popnn::ln::layerNormGradients(graph, t, t, t, t, prog);
+    const auto relu = popnn::NonLinearityType::RELU;
+    float scaling = 1;
+    popnn::nonLinearityInPlace(graph, relu, t, prog);
+    popnn::nonLinearityInPlace(graph, relu, t, scaling, prog);
+    popnn::nonLinearity(graph, relu, t, prog);
+    popnn::nonLinearity(graph, relu, t, scaling, prog);
+    popnn::nonLinearityInputGradient(graph, relu, t, t, prog);
+    popnn::logSoftmaxInPlace(graph, t, prog);
+    popnn::logSoftmax(graph, t, prog);
+    popnn::topK(graph, t, t, 2, true, prog);
+    popnn::pooling::pool(graph, params, t, prog);
+    popnn::pooling::poolInputGradient(graph, params, t, t, t, false, prog);
+    popnn::pooling::poolInputGradient(graph, params, 1u, t, prog);
+}
+
+inline void popops_defaults(Graph& graph, Sequence& prog, Tensor& t) {
+    using popops::expr::_1;
+#define UNARY_CALLS(NAME)                  \
+    popops::NAME(graph, t, prog);          \
+    popops::NAME##InPlace(graph, t, prog); \
+    popops::NAME##WithOutput(graph, t, t, prog);
+#define BINARY_CALLS(NAME)                          \
+    popops::NAME(graph, t, t, prog);                \
+    popops::NAME(graph, t, 1.0f, prog);             \
+    popops::NAME(graph, 1.0f, t, prog);             \
+    popops::NAME##InPlace(graph, t, t, prog);       \
+    popops::NAME##InPlace(graph, t, 1.0f, prog);    \
+    popops::NAME##WithOutput(graph, t, t, t, prog); \
+    popops::NAME##WithOutput(graph, t, 1.0f, t, prog);
+    UNARY_OPERATIONS(UNARY_CALLS)
+    BINARY_OPERATIONS(BINARY_CALLS)
+#undef BINARY_CALLS
+#undef UNARY_CALLS
+    popops::select(graph, t, t, t, prog);
+    popops::selectInPlace(graph, t, t, t, prog);
+    popops::clamp(graph, t, t, t, prog);
+    popops::clampInPlace(graph, t, t, t, prog);
+    popops::map(graph, _1 + 1.0f, {t}, prog);
+    popops::mapInPlace(graph, _1 + 1.0f, {t}, prog);
+    popops::mapWithOutput(graph, _1 + 1.0f, {t}, t, prog);
+    popops::map(graph, popops::expr::UnaryOpType::SQRT, t, prog);
+    popops::map(graph, popops::expr::BinaryOpType::ADD, t, t, prog);
+    popops::map(graph, popops::expr::TernaryOpType::CLAMP, t, t, t, prog);
+    popops::cast(graph, t, HALF, prog);
+    popops::cast(graph, t, t);
+    popops::reduce(graph, t, FLOAT, {0}, {popops::Operation::ADD}, prog);
+    popops::reduce(graph, t, {0}, {popops::Operation::ADD}, prog);
+    popops::reduceWithOutput(graph, t, t, {0}, {popops::Operation::ADD}, prog);
+    popops::scaledAddTo(graph, t, t, 1.0f, prog);
+    popops::scaledAddTo(graph, t, t, t, prog);
+    popops::scaledAddTo(graph, t, t, t, t, prog);
+    popops::scaledAddTo(graph, t, 1.0f, t, 1.0f, prog);
+    popops::zero(graph, t, prog);
+    popops::fill(graph, t, prog, 1.0f);
+    popops::encodeOneHot(graph, t, t, prog);
+    popops::encodeOneHot(graph, t, t, prog, t, t);
+    popops::iota(graph, t, 1u, prog);
+    popops::iota(graph, t, 1, prog);
+    popops::hasNaNOrInf(graph, t, prog);
+    popops::countedForLoop(graph, t, 0, t, 1, prog);
+    popops::countedForLoop(graph, 0, t, 1, prog);
+}
+
+inline void slice_defaults(Graph& graph, Sequence& prog, Tensor& t) {
+    const std::vector<std::size_t> dims{0};
+    const std::vector<std::size_t> sizes{1};
+    const std::vector<std::size_t> shape{4, 2};
+    const popops::SlicePlan plan = popops::embedding::plan(graph, HALF, 4, 2, {3}, {});
+    popops::createSliceableTensor(graph, HALF, shape, dims, sizes);
+    popops::createSliceableTensor(graph, HALF, shape, dims, sizes, plan, OptionFlags());
+    popops::createSliceTensor(graph, t, dims, sizes, 3);
+    popops::createSliceTensor(graph, HALF, shape, dims, sizes, 3, plan, {});
+    popops::createIndicesTensor(graph, dims, 3, plan, {});
+    popops::dynamicSlice(graph, t, t, dims, sizes, prog);
+    popops::dynamicUpdate(graph, t, t, t, dims, sizes, prog);
+    popops::multiSlice(graph, t, t, dims, sizes, prog, plan, {});
+    popops::multiUpdate(graph, t, t, t, dims, sizes, prog, plan, {});
+    popops::multiUpdateAdd(graph, t, t, t, t, dims, sizes, prog, plan, {});
+}
+
+inline void other_defaults(Graph& graph, Sequence& prog, Tensor& t) {
+    poprand::uniform(graph, &t, 0, t, HALF, 0.0, 1.0, prog);
+    poprand::normal(graph, &t, 0, t, HALF, 0.0, 1.0, prog);
+    poprand::setSeed(graph, t, 0, prog);
+    poputil::calcLinearTileMapping(graph, std::vector<std::size_t>{2}, 1u, 1u);
+    poputil::calcLinearTileMapping(graph, t);
+    poputil::mapTensorLinearly(graph, t, 1u, 1u);
+    poputil::mapTensorLinearly(graph, t);
+    poputil::mapTensorLinearlyWithOffset(graph, t, 1u, 1u, 2u);
+    poputil::mapTensorLinearlyWithOffset(graph, t);
+    poputil::cloneToIpu(graph, t, 1);
+    poputil::copyToIpu(graph, t, prog, 1);
+    poputil::createIpuCopy(graph, t, 1, t, t);
+    poputil::createBroadcastOperand(graph, t, HALF, 0);
+    const auto op = gcl::CollectiveOperator::ADD;
+    gcl::allReduceCrossReplica(graph, t, op, prog, gcl::CommGroup());
+    gcl::allReduceCrossReplica(graph, t, op, prog);
+    gcl::allReduceInPlaceCrossReplica(graph, t, op, prog, gcl::CommGroup());
+    gcl::allReduceInPlaceCrossReplica(graph, t, op, prog);
+    gcl::reduceScatterCrossReplica(graph, t, op, prog, gcl::CommGroup());
+    gcl::allGatherCrossReplica(graph, t, prog, gcl::CommGroup());
+    t = concat(t, t);
+    t = concat({t, t, t});
+    t = append(t, t);
+    const FloatingPointBehaviour behaviour(true, true, true, true, false);
+    setFloatingPointBehaviour(graph, prog, behaviour);
+    setFloatingPointBehaviour(graph, prog, t);
+    getAndModifyFloatingPointBehaviour(graph, prog, behaviour, behaviour);
+    setStochasticRounding(graph, prog, true);
+    getHwSeeds(graph, prog);
+    setHwSeeds(graph, t, prog);
+}
+
+#undef BINARY_OPERATIONS
+#undef UNARY_OPERATIONS
+
+}  // namespace poplar_signatures
