@@ -79,7 +79,10 @@ private:
 class MemoryLock : public FileLock {
 public:
     MemoryLock(MemoryFiles& files, const std::string& path) : files_(files), path_(path) {}
-    ~MemoryLock() override { files_.files_[path_].bytes.clear(); }
+    ~MemoryLock() override {
+        const auto found = files_.files_.find(path_);  // absent: the file was removed while it was locked
+        if (found != files_.files_.end()) found->second.bytes.clear();
+    }
     MemoryLock(const MemoryLock&) = delete;
     MemoryLock& operator=(const MemoryLock&) = delete;
 

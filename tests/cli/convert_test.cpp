@@ -163,7 +163,7 @@ TEST_F(Convert, AVocabularyHasAsManyWordsAsTheTable) {
         run("convert --from " + tiny() + "/ckpt-1 --to " + in("more/") + " --vocab-file " + in("more.txt"));
     EXPECT_THAT(outcome.text, HasSubstr("vocab.txt has the first 40 of 42 words"));
     EXPECT_EQ(read_text(posix_files(), in("more/vocab.txt")), words);
-    expect_error("convert --from " + tiny() + "/ckpt-1 --to " + in("more/") + " --vocab-file " + in("none.txt"),
+    expect_error("convert --from " + tiny() + "/ckpt-1 --to " + in("none/") + " --vocab-file " + in("none.txt"),
                  ErrorKind::data, {"none.txt"});
 }
 
@@ -171,7 +171,7 @@ TEST_F(Convert, FilesOfAnotherModelAreNotReplaced) {
     posix_files().make_directories(in("theirs"));
     write_text(posix_files(), in("theirs/config.json"), "{}");
     const std::string line = "convert --from " + tiny() + "/ckpt-1 --to " + in("theirs/");
-    expect_error(line, ErrorKind::usage, {"theirs/config.json", "another content"});
+    expect_error(line, ErrorKind::usage, {"theirs/config.json", "--overwrite"});
     EXPECT_FALSE(exists(posix_files(), in("theirs/model.safetensors")));
     EXPECT_EQ(read_text(posix_files(), in("theirs/config.json")), "{}");
 }

@@ -78,7 +78,7 @@ TEST(PlanCommand, MistakesHaveTheirExitCodes) {
     expect_error(quick + "--memory-limit much", ErrorKind::usage, {"--memory-limit expects a number"});
     expect_error(quick + "--profile", ErrorKind::usage, {"--profile needs a value"});
     expect_error(quick + "--profile " + (folder / "bad.json"), ErrorKind::data, {"bad.json"});
-    expect_error(quick + "--profile " + folder.path(), ErrorKind::data, {folder.path()});
+    expect_error(quick + "--profile " + folder.path(), ErrorKind::usage, {folder.path(), "a folder is there"});
     expect_error(quick + "--svg " + (folder / "none/c.svg"), ErrorKind::storage, {"none/c.svg"});
     expect_error(quick + "--no-such-option", ErrorKind::usage, {"--no-such-option"});
     expect_error("plan " + kLine + "--backend ipu --no-measure", ErrorKind::unsupported, {"--backend ipu"});

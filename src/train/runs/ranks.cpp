@@ -90,7 +90,6 @@ void agree_on_options(const config::ParseResult& arguments, const Host& host) {
         {"command", std::string(config::name(arguments.command))},
         {"task", std::string(arguments.task->name)},
     };
-    settings.push_back({"--dry-run", arguments.wants_dry_run ? "given" : "not given"});
     for (const config::ResolvedOption& entry : arguments.options)
         settings.push_back({std::string(entry.option->flag), config::to_string(entry.value)});
     const std::string differing = comm::differences(all, settings, "options");
