@@ -152,10 +152,11 @@ or text, second text and label. The classes are the labels of the file.
   cnntrain train --task text-classification --data-dir FILE.tsv \
       --init-checkpoint FOLDER/model.safetensors
 
---init-checkpoint is a checkpoint of pretraining, of an earlier classification, or a model of Hugging
-Face's transformers. The sizes of the model come from the arguments.json or config.json beside it,
-the vocabulary from its vocab.txt if there is one. Without it, give the sizes and --vocab-file;
-training then starts from random weights. The output layer is new unless the classes are equal.
+--init-checkpoint is a checkpoint of pretraining, of an earlier classification, or a model of
+Hugging Face's transformers. The sizes of the model come from the arguments.json or config.json
+beside it, the vocabulary from its vocab.txt if there is one. The output layer is new unless the
+classes are equal. Without --init-checkpoint, training starts from random weights and needs the
+sizes and --vocab-file.
 
 The share --validation-fraction of each class, a tenth by default, is held out for validation, the
 same texts in every run; --validation-file names a file instead.

@@ -445,7 +445,7 @@ TEST(PretrainingConfigs, OldNamesAndSlipsOfQuotationMarksAreUnderstood) {
         "--train-file /data/tf_wikipedia/tokenised_128_dup5/00.tfrecord --num-train-steps 4");
     EXPECT_EQ(text(slip).text.files, "/data/tf_wikipedia/tokenised_128_dup5/00.tfrecord");
     EXPECT_EQ(text(slip).text.sequence_length, 128);
-    EXPECT_THAT(slip.notices.at(0), HasSubstr("is left out"));
+    EXPECT_THAT(slip.notices.at(0), HasSubstr("is ignored"));
     EXPECT_EQ(slip.settings.main.config, "configs/pretrain_base_128.json");
     const ParseResult quoted =
         pretrain("--config configs/pretrain_base_128.json\",\"/data/00.tfrecord --generated-data");
