@@ -14,9 +14,13 @@
 
 #include <algorithm>
 #include <functional>
+#include <latch>
 #include <numeric>
 
 #include "ipu_emulator/machine_support.h"
+#include "ipu_emulator/model/host_op.h"
+#include "ipu_emulator/model/op_run.h"
+#include "ipu_emulator/numerics/threads.h"
 
 namespace {
 
@@ -119,6 +123,31 @@ TEST(HardwareSeeds, PartialsThatAreNotRoundedStochasticallyLeaveThem) {
         Bench bench;
         EXPECT_TRUE(leaves_the_state(bench, [&] { float_result(bench, 0, options); }));
     }
+}
+
+/// 1000 values on each of `threads` host threads, which all round at the same time, on one replica.
+Values rounded_by(unsigned threads) {
+    ipu_emulator::set_host_threads(threads);
+    Bench bench;
+    poplar::setStochasticRounding(bench.graph, bench.prog, true);
+    const Tensor halves = bench.variable(HALF, {4000});
+    std::latch all_there(threads);
+    bench.prog.add(ipu_emulator::make_op({.name = "round", .writes = {halves}, .run = [&](ipu_emulator::OpRun& run) {
+                                              const Values values(1000, 1.0f + 0x1p-11f);
+                                              run.parallel(4, [&](std::size_t i) {
+                                                  if (threads == 4) all_there.arrive_and_wait();
+                                                  run.write().store(i * 1000, 1000, values.data());
+                                              });
+                                          }}));
+    const Values result = bench.result(halves);
+    ipu_emulator::set_host_threads(0);
+    return result;
+}
+
+TEST(HardwareSeeds, RoundingDoesNotDependOnTheThreadThatRounds) {
+    const Values once = rounded_by(1);
+    EXPECT_NE(*std::ranges::min_element(once), *std::ranges::max_element(once)) << "it is stochastic";
+    EXPECT_EQ(once, rounded_by(4));
 }
 
 double mean_of(const Values& values) {
