@@ -226,17 +226,17 @@ SIGNATURE(popops::map, Tensor (*)(Graph&, popops::expr::BinaryOpType, const Tens
 SIGNATURE(popops::map, Tensor (*)(Graph&, popops::expr::TernaryOpType, const Tensor&, const Tensor&, const Tensor&,
                                   Sequence&, const DebugContext&, const OptionFlags&));
 /// Every operation on tensors, in all forms: a new result, in the place of the first operand, into a given tensor.
-// clang-format off: it does not settle on these lists
-#define UNARY_OPERATIONS(X)                                                                                           \
-    X(abs)                                                                                                            \
-    X(asin) X(bitwiseNot) X(cbrt) X(ceil) X(cos) X(countLeadingZeros) X(erf) X(exp) X(exp2) X(expm1) X(floor)         \
-        X(geluErf) X(inv) X(isFinite) X(isInf) X(isNaN) X(log) X(log1p) X(logicalNot) X(neg) X(nearbyInt) X(popcount) \
-            X(relu) X(round) X(rsqrt) X(sigmoid) X(signum) X(sin) X(sqrt) X(square) X(tan) X(tanh) X(trunc)
-#define BINARY_OPERATIONS(X)                                                                                           \
-    X(add)                                                                                                             \
-    X(atan2) X(bitwiseAnd) X(bitwiseOr) X(bitwiseXor) X(bitwiseXnor) X(div) X(eq) X(gteq) X(gt) X(invStdDevToVariance) \
-        X(lteq) X(logicalAnd) X(logicalOr) X(lt) X(max) X(min) X(mul) X(neq) X(pow) X(rem) X(shiftLeft) X(shiftRight)  \
-            X(shiftRightSignExtend) X(sub) X(varianceToInvStdDev)
+// clang-format does not settle on these lists.
+// clang-format off
+#define UNARY_OPERATIONS(X) \
+    X(abs) X(asin) X(bitwiseNot) X(cbrt) X(ceil) X(cos) X(countLeadingZeros) X(erf) X(exp) X(exp2) X(expm1) \
+    X(floor) X(geluErf) X(inv) X(isFinite) X(isInf) X(isNaN) X(log) X(log1p) X(logicalNot) X(neg) X(nearbyInt) \
+    X(popcount) X(relu) X(round) X(rsqrt) X(sigmoid) X(signum) X(sin) X(sqrt) X(square) X(tan) X(tanh) \
+    X(trunc)
+#define BINARY_OPERATIONS(X) \
+    X(add) X(atan2) X(bitwiseAnd) X(bitwiseOr) X(bitwiseXor) X(bitwiseXnor) X(div) X(eq) X(gteq) X(gt) \
+    X(invStdDevToVariance) X(lteq) X(logicalAnd) X(logicalOr) X(lt) X(max) X(min) X(mul) X(neq) X(pow) X(rem) \
+    X(shiftLeft) X(shiftRight) X(shiftRightSignExtend) X(sub) X(varianceToInvStdDev)
 // clang-format on
 
 #define OPERATION_TAIL Sequence&, const DebugContext&, const OptionFlags&
