@@ -33,7 +33,7 @@ KINDS = {
     "norms": CNN + ["--batch-norm", "--BN-span", "2"],
     "bert": ["pretrain", "--config", "pretrain_tiny_128_lamb", "--num-train-steps", "3"] + COMMON,
 }
-ACCUMULATION = {"cnn": 1600, "pipelined": 1600, "norms": 480, "bert": 640}
+ACCUMULATION = {"cnn": 1600, "pipelined": 1600, "norms": 480, "bert": 648}  # bert: 6 a process, for its stages
 STOPPED, TIMEOUT_S = 143, 600
 KEPT = re.compile(r"of (\d+) micro-batches of the next one are (kept|repeated)")
 CONTINUES = "continues after"

@@ -57,7 +57,7 @@ double flops_of(const std::vector<backend::StepWork>& work, bool per_update) {
 double seconds_of(const std::vector<backend::StepWork>& work, const backend::Speeds& speeds, bool per_update) {
     // Convolutions, products and attention ran at 0.6 to 1.1 of the measured products, other steps at 0.2 to 1.5 of the
     // measured copies. With these shares the sum over the steps of ResNet-20 and ResNet-50 (f32 and bf16),
-    // EfficientNet-B0 and BERT-Base was 0.86 to 1.32 of their times (Zen 5).
+    // EfficientNet-B0 and BERT-Base was 0.86 to 1.32 of their times (Zen 4).
     constexpr double kShareOfProducts = 1;
     constexpr double kShareOfCopies = 0.4;
     double seconds = 0;
