@@ -1,4 +1,4 @@
-// Copying a graph while leaving out or replacing nodes: the common part of all passes.
+// Copying a graph while leaving out or replacing nodes: the common part of all rewrites.
 #pragma once
 
 #include <vector>
@@ -7,7 +7,7 @@
 
 namespace cnntrain::graph {
 
-/// A pass walks the source's nodes in order and calls copy() or add() for each node of the result.
+/// A rewrite walks the source's nodes in order and calls copy() or add() for each node of the result.
 class Rewriter {
 public:
     /// Starts with all inputs, scalars and variables of the source.

@@ -9,7 +9,7 @@
 #include "cnntrain/backend/cpu.h"
 #include "cnntrain/backend/ref.h"
 #include "cnntrain/base/rng.h"
-#include "cnntrain/graph/passes.h"
+#include "cnntrain/graph/rewrites.h"
 #include "support/bf16_products.h"
 #include "support/op_cases.h"
 #include "support/toy_graph.h"
@@ -108,9 +108,9 @@ private:
 
 /// What one update makes of all parameters, the loss, and the gradient of the table.
 std::map<std::string, HostTensor> updated(const backend::Backend& backend, const NetOptions& options,
-                                          bool with_passes = true) {
+                                          bool with_rewrites = true) {
     Graph graph = TextNet(options).graph;
-    if (with_passes) graph = graph::run_passes(std::move(graph), backend.passes().backward);
+    if (with_rewrites) graph = graph::apply_rewrites(std::move(graph), backend.rewrites().backward);
     Sentences source(options.batch);
     const auto executable =
         backend.compile({&graph, source.fields(), {.accumulation = options.micro_batches}, {}, {.seed = 3}});

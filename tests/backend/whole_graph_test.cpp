@@ -1,5 +1,5 @@
 // A small residual network from images to updated weights: gradients against differences of the loss, accumulation,
-// recomputation, and the passes, all on ref.
+// recomputation, and rewrites, all on ref.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 
 #include "cnntrain/backend/cpu.h"
 #include "cnntrain/backend/ref.h"
-#include "cnntrain/graph/passes.h"
+#include "cnntrain/graph/rewrites.h"
 #include "support/op_cases.h"
 #include "support/toy_graph.h"
 
@@ -244,13 +244,13 @@ TEST_P(WholeGraph, RecomputationChangesNoGradient) {
     EXPECT_NE(recomputing.graph.to_text().find("recomputed"), std::string::npos);
 }
 
-TEST_P(WholeGraph, PassesChangeNoGradient) {
+TEST_P(WholeGraph, RewritesChangeNoGradient) {
     SmallNet plain(true, GetParam());
     plain.add_training({}, 1);
     SmallNet fused(true, GetParam());
     fused.graph.set_stage(graph::StageId{0});
     const std::int32_t nodes = fused.graph.node_count();
-    Graph forward = graph::run_passes(fused.graph, backend::make_cpu_backend()->passes().training);
+    Graph forward = graph::apply_rewrites(fused.graph, backend::make_cpu_backend()->rewrites().training);
     EXPECT_EQ(forward.node_count(), nodes - 4);  // three activations and one addition
 
     const ValueId loss = forward.outputs().front().value;
@@ -264,7 +264,7 @@ TEST_P(WholeGraph, PassesChangeNoGradient) {
     for (const ValueId p : parameters) {
         forward.add(OpKind::update, graph::UpdateAttrs{}, {p, gradients.of.at(p), rate, step, scaling}, "update");
     }
-    const Graph trained = graph::run_passes(forward, backend::make_cpu_backend()->passes().backward);
+    const Graph trained = graph::apply_rewrites(forward, backend::make_cpu_backend()->rewrites().backward);
     EXPECT_NE(trained.to_text().find("summed gradient"), std::string::npos);
     const NamedGradients got = gradients_of(trained);
     const NamedGradients want = gradients_of(plain.graph);
@@ -428,8 +428,9 @@ TEST(WholeGraphEvaluation, AConvolutionMayAddItsOwnInput) {
 
 TEST(WholeGraphEvaluation, FoldedNormsGiveTheSameLoss) {
     const SmallNet net(false, OpKind::batch_norm);
-    std::vector<graph::PassReport> report;
-    const Graph folded = graph::run_passes(net.graph, backend::make_cpu_backend()->passes().evaluation, {}, &report);
+    std::vector<graph::RewriteReport> report;
+    const Graph folded =
+        graph::apply_rewrites(net.graph, backend::make_cpu_backend()->rewrites().evaluation, {}, &report);
     EXPECT_EQ(report.size(), 3U);
     EXPECT_EQ(folded.to_text().find("batch_norm_inference"), std::string::npos) << folded.to_text();
     TwoBatches first;

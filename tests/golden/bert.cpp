@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cnntrain/graph/autodiff.h"
-#include "cnntrain/graph/passes.h"
+#include "cnntrain/graph/rewrites.h"
 #include "cnntrain/nn/bert.h"
 #include "cnntrain/ops/op_table.h"
 #include "golden/formula.h"
@@ -65,7 +65,7 @@ graph::Graph training_graph(const Case& c, const How& how, const backend::Backen
     nn::BertRequest request{.model = c.model, .numerics = {}, .input = {kBatch, kLength, kPredictions, c.static_mask}};
     request.splits = how.splits;
     graph::Graph graph =
-        graph::run_passes(nn::build_bert_training(request, ops::op_table()), backend.passes().training);
+        graph::apply_rewrites(nn::build_bert_training(request, ops::op_table()), backend.rewrites().training);
     graph::Objective objective;
     for (const graph::Output& output : graph.outputs()) {
         if (output.name == nn::kMaskedLoss) objective.loss = output.value;
@@ -81,7 +81,7 @@ graph::Graph training_graph(const Case& c, const How& how, const backend::Backen
     }
     const graph::Gradients gradients = graph::build_backward(graph, objective);
     optim::append_update(graph, gradients, c.update);
-    return graph::run_passes(std::move(graph), backend.passes().backward);
+    return graph::apply_rewrites(std::move(graph), backend.rewrites().backward);
 }
 
 /// Micro-batches of the formula that the generator has, too.

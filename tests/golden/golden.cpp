@@ -9,7 +9,7 @@
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/graph/autodiff.h"
-#include "cnntrain/graph/passes.h"
+#include "cnntrain/graph/rewrites.h"
 #include "cnntrain/nn/model.h"
 #include "cnntrain/ops/op_table.h"
 #include "cnntrain/optim/optimiser.h"
@@ -81,9 +81,9 @@ optim::UpdateSettings optimiser_settings(const json& settings, double loss_scali
 }
 
 /// Forward, backward and update as training builds them.
-Graph training_graph(const json& settings, double loss_scaling, const graph::PassLists& passes) {
+Graph training_graph(const json& settings, double loss_scaling, const graph::RewriteLists& rewrites) {
     nn::Model model = nn::build_training(build_request(settings), ops::op_table());
-    Graph forward = graph::run_passes(std::move(model.graph), passes.training);
+    Graph forward = graph::apply_rewrites(std::move(model.graph), rewrites.training);
     graph::Objective objective;
     objective.loss = nn::model_values(forward).loss;
     objective.seed = loss_scaling / settings.at("micro_batch").get<double>();
@@ -91,7 +91,7 @@ Graph training_graph(const json& settings, double loss_scaling, const graph::Pas
     const graph::Gradients gradients = graph::build_backward(forward, objective);
 
     optim::append_update(forward, gradients, optimiser_settings(settings, loss_scaling));
-    return graph::run_passes(std::move(forward), passes.backward);
+    return graph::apply_rewrites(std::move(forward), rewrites.backward);
 }
 
 class GoldenSource : public test::TensorSource {
@@ -167,7 +167,7 @@ void compare_with_golden(const std::string& name, const backend::Backend& backen
     const json& settings = golden.at("settings");
     const std::int64_t micro_batches = settings.at("micro_batches");
     const auto losses = golden.at("losses").get<std::vector<double>>();
-    const Graph graph = training_graph(settings, run.loss_scaling, backend.passes());
+    const Graph graph = training_graph(settings, run.loss_scaling, backend.rewrites());
     GoldenSource source(settings.at("micro_batch"), settings.at("image_size"));
     const auto executable = backend.compile({&graph, source.fields(), {.accumulation = micro_batches}});
     load_variables(graph, golden.at("beta_choices"), *executable);

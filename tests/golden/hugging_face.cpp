@@ -7,7 +7,7 @@
 
 #include "cnntrain/backend/cpu.h"
 #include "cnntrain/checkpoint/hugging_face.h"
-#include "cnntrain/graph/passes.h"
+#include "cnntrain/graph/rewrites.h"
 #include "cnntrain/nn/bert.h"
 #include "cnntrain/nn/bert_classification.h"
 #include "cnntrain/nn/model.h"
@@ -108,7 +108,7 @@ graph::Graph network(const nn::BertSettings& model, const json& golden, const ba
         if (node.name == "cls/predictions/logits") graph.mark_output("word_logits", node.outputs[0]);
         if (node.name == "cls/seq_relationship/logits") graph.mark_output("sentence_logits", node.outputs[0]);
     }
-    return graph::run_passes(std::move(graph), backend.passes().evaluation);
+    return graph::apply_rewrites(std::move(graph), backend.rewrites().evaluation);
 }
 
 checkpoint::Checkpoint imported(const graph::Graph& graph) {
@@ -172,7 +172,7 @@ void compare_classes_with_transformers(nn::BertSettings model) {
     test::TensorSource source = labelled_batch_of(golden);
     const Shape ids = rows(golden.at("input_ids")).shape();
     const auto backend = backend::make_cpu_backend();
-    const graph::Graph graph = graph::run_passes(
+    const graph::Graph graph = graph::apply_rewrites(
         nn::build_bert_classification_evaluation({.model = model,
                                                   .numerics = {},
                                                   .batch = ids[0],
@@ -180,7 +180,7 @@ void compare_classes_with_transformers(nn::BertSettings model) {
                                                   .classes = static_cast<std::int64_t>(golden.at("logits")[0].size()),
                                                   .marks_logits = true},
                                                  ops::op_table()),
-        backend->passes().evaluation);
+        backend->rewrites().evaluation);
     const auto executable = executable_of(graph, source, *backend);
     const backend::StepResult result = executable->evaluate(source, 1);
     const double texts = static_cast<double>(ids[0]);

@@ -10,7 +10,7 @@
 #include "cnntrain/backend/ref.h"
 #include "cnntrain/data/mixing.h"
 #include "cnntrain/graph/autodiff.h"
-#include "cnntrain/graph/passes.h"
+#include "cnntrain/graph/rewrites.h"
 #include "cnntrain/nn/model.h"
 #include "cnntrain/ops/op_table.h"
 #include "cnntrain/optim/optimiser.h"
@@ -81,7 +81,7 @@ private:
     std::int64_t samples_;
 };
 
-Graph training_graph(const json& run, const graph::PassLists& passes) {
+Graph training_graph(const json& run, const graph::RewriteLists& rewrites) {
     nn::BuildRequest request;
     request.model.size = "8";
     request.model.form = nn::NetworkForm::small_images;
@@ -93,7 +93,7 @@ Graph training_graph(const json& run, const graph::PassLists& passes) {
     request.input.images = {DType::f32, {samples, kSize, kSize, 3}};
     request.label_smoothing = golden().at("settings").at("label_smoothing");
     request.mixing = settings_of(run);
-    Graph graph = graph::run_passes(nn::build_training(request, ops::op_table()).graph, passes.training);
+    Graph graph = graph::apply_rewrites(nn::build_training(request, ops::op_table()).graph, rewrites.training);
     const nn::ModelValues values = nn::model_values(graph);
     graph::Objective objective;
     objective.loss = values.loss;
@@ -101,12 +101,12 @@ Graph training_graph(const json& run, const graph::PassLists& passes) {
     objective.targets = values.parameters;
     const graph::Gradients gradients = graph::build_backward(graph, objective);
     optim::append_update(graph, gradients, {});
-    return graph::run_passes(std::move(graph), passes.backward);
+    return graph::apply_rewrites(std::move(graph), rewrites.backward);
 }
 
 void expect_golden_losses(const backend::Backend& backend, std::size_t steps, double tolerance) {
     for (const json& run : golden().at("runs")) {
-        const Graph graph = training_graph(run, backend.passes());
+        const Graph graph = training_graph(run, backend.rewrites());
         MixedSource source(run);
         const auto executable = backend.compile({&graph, source.fields()});
         for (const ValueId id : graph.values_with_role(graph::Role::parameter)) {

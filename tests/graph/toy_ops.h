@@ -1,4 +1,4 @@
-// Five toy ops under borrowed kinds: graph, autodiff and passes must not care what ops do.
+// Five toy ops under borrowed kinds: graph, autodiff and rewrites must not care what ops do.
 #pragma once
 
 #include "cnntrain/graph/graph.h"

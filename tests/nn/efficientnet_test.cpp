@@ -5,7 +5,7 @@
 #include <set>
 
 #include "cnntrain/base/error.h"
-#include "cnntrain/graph/passes.h"
+#include "cnntrain/graph/rewrites.h"
 #include "cnntrain/nn/model.h"
 #include "cnntrain/ops/op_table.h"
 #include "nn/requests.h"

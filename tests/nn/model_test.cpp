@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "cnntrain/base/error.h"
-#include "cnntrain/graph/passes.h"
+#include "cnntrain/graph/rewrites.h"
 #include "cnntrain/ops/op_table.h"
 #include "nn/requests.h"
 #include "support/errors.h"
@@ -217,7 +217,7 @@ TEST(MovingAverages, FollowTheStatisticsOfTheirNorm) {
     EXPECT_DOUBLE_EQ(variance.correction, kCount / (kCount - 1));
 }
 
-TEST(ModelValuesOf, AreFoundAgainAfterPasses) {
+TEST(ModelValuesOf, AreFoundAgainAfterRewrites) {
     const Model model = build_training(cifar_request("20"), ops::op_table());
     const ModelValues before = model.values;
     const std::int32_t nodes = model.graph.node_count();

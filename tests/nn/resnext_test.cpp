@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "cnntrain/base/error.h"
-#include "cnntrain/graph/passes.h"
+#include "cnntrain/graph/rewrites.h"
 #include "cnntrain/nn/model.h"
 #include "cnntrain/ops/op_table.h"
 #include "nn/requests.h"

@@ -10,7 +10,7 @@
 #include "cnntrain/data/image_fields.h"
 #include "cnntrain/data/input.h"
 #include "cnntrain/graph/autodiff.h"
-#include "cnntrain/graph/passes.h"
+#include "cnntrain/graph/rewrites.h"
 #include "cnntrain/nn/model.h"
 #include "cnntrain/ops/op_table.h"
 #include "cnntrain/optim/optimiser.h"
@@ -29,11 +29,11 @@ constexpr std::int64_t kSteps = 3;
 /// How a run differs from another that must give the same numbers.
 struct Variant {
     std::vector<std::string> splits = {};
-    bool further_pass = false;
+    bool further_rewrite = false;
     int input_threads = 1;
 };
 
-/// A pass that computes nothing new, but gives every node and value another number.
+/// A rewrite that computes nothing new, but gives every node and value another number.
 graph::Graph renumbered(const graph::Graph& source) {
     graph::Rewriter rewriter(source);
     const graph::Node like{};
@@ -57,7 +57,7 @@ graph::Graph training_graph_of(const config::Settings& settings, const backend::
                                      .recompute_points = {}};
     const graph::Gradients gradients = graph::build_backward(model.graph, objective);
     optim::append_update(model.graph, gradients, update_settings(settings, backend));
-    return variant.further_pass ? renumbered(model.graph) : std::move(model.graph);
+    return variant.further_rewrite ? renumbered(model.graph) : std::move(model.graph);
 }
 
 struct Numbers {
@@ -97,10 +97,10 @@ void expect_same(const Numbers& a, const Numbers& b) {
     }
 }
 
-TEST(RandomKeys, NumbersDoNotChangeWithThePartitionFurtherPassesAndInputThreads) {
+TEST(RandomKeys, NumbersDoNotChangeWithThePartitionFurtherRewritesAndInputThreads) {
     const Numbers plain = run({});
     expect_same(run({.splits = {"block2a", "block5a"}}), plain);
-    expect_same(run({.further_pass = true}), plain);
+    expect_same(run({.further_rewrite = true}), plain);
     expect_same(run({.input_threads = 3}), plain);
 }
 

@@ -12,7 +12,7 @@
 #include "cnntrain/data/image_fields.h"
 #include "cnntrain/data/input.h"
 #include "cnntrain/graph/autodiff.h"
-#include "cnntrain/graph/passes.h"
+#include "cnntrain/graph/rewrites.h"
 #include "cnntrain/nn/model.h"
 #include "cnntrain/optim/optimiser.h"
 #include "cnntrain/train/backends.h"
@@ -131,7 +131,7 @@ CompiledNet::CompiledNet(const Shape& shape) {
     nn::BuildRequest network = build_request(settings, *backend, data::field_desc(fields, data::kImages));
     network.splits = shape.splits;
     graph_ = nn::build_training(network, ops::op_table()).graph;
-    if (shape.passes) graph_ = graph::run_passes(std::move(graph_), backend->passes().training);
+    if (shape.rewrites) graph_ = graph::apply_rewrites(std::move(graph_), backend->rewrites().training);
     const nn::ModelValues values = nn::model_values(graph_);
     graph::Objective objective;
     objective.loss = values.loss;
@@ -142,7 +142,7 @@ CompiledNet::CompiledNet(const Shape& shape) {
     optim::UpdateSettings update = update_settings(settings, *backend);
     update.micro_batches = shape.division.micro_batches;
     optim::append_update(graph_, gradients, update);
-    if (shape.passes) graph_ = graph::run_passes(std::move(graph_), backend->passes().backward);
+    if (shape.rewrites) graph_ = graph::apply_rewrites(std::move(graph_), backend->rewrites().backward);
     graph_.verify();
     backend::CompileRequest request = training_request(graph_, settings, fields, 1);
     request.plan.accumulation = shape.division.micro_batches;

@@ -39,7 +39,7 @@ struct Shape {
     std::vector<std::string> splits = {};  // where the pipeline's stages begin
     bool recompute = false;                // everything but the logits
     Division division = {};
-    bool passes = false;  // those of the backend, which fuse nodes within stages
+    bool rewrites = false;  // those of the backend, which fuse nodes within stages
 };
 
 /// A compiled training graph with its first weights.

@@ -75,7 +75,7 @@ TEST_P(Divided, OfAnUpdateChangesNoBit) {
 INSTANTIATE_TEST_SUITE_P(Networks, Divided, ::testing::ValuesIn(networks()),
                          [](const auto& network) { return network.param.name; });
 
-TEST(DivisionWithPasses, ChangesNoBit) {
+TEST(DivisionWithRewrites, ChangesNoBit) {
     for (const Network& network : networks()) {
         CompiledNet whole({network.options, {}, false, {kMicroBatches}, true});
         CompiledNet divided(

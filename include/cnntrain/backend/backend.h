@@ -19,7 +19,7 @@
 #include "cnntrain/comm/communicator.h"
 #include "cnntrain/data/batch.h"
 #include "cnntrain/graph/graph.h"
-#include "cnntrain/graph/passes.h"
+#include "cnntrain/graph/rewrites.h"
 #include "cnntrain/schedule/update_plan.h"
 
 namespace cnntrain::backend {
@@ -232,11 +232,11 @@ struct UpdateTypes {
 
 /// Properties that do not depend on a graph.
 struct BackendInfo {
-    std::string name;               // value of --backend: "cpu"
-    std::string library;            // with version and instruction set: "oneDNN 2.6.3 with AVX2"
-    DType half_type = DType::bf16;  // the 16-bit type, in which 16-bit weights are kept
-    Arithmetic fastest = {};        // for a 16-bit precision: half_type or f32, depending on the processor
-    graph::PassLists passes = {};   // optimisations of graphs, and changes without which they cannot run
+    std::string name;                   // value of --backend: "cpu"
+    std::string library;                // with version and instruction set: "oneDNN 2.6.3 with AVX2"
+    DType half_type = DType::bf16;      // the 16-bit type, in which 16-bit weights are kept
+    Arithmetic fastest = {};            // for a 16-bit precision: half_type or f32, depending on the processor
+    graph::RewriteLists rewrites = {};  // optimisations of graphs, and changes without which they cannot run
     UpdateTypes update_types = {};
 };
 
@@ -269,7 +269,7 @@ public:
     const std::string& library() const { return info().library; }
     DType half_type() const { return info().half_type; }
     const Arithmetic& fastest_arithmetic() const { return info().fastest; }
-    const graph::PassLists& passes() const { return info().passes; }
+    const graph::RewriteLists& rewrites() const { return info().rewrites; }
 };
 
 /// Checks of every compile(). Error(unsupported) lists all nodes that the backend cannot execute with their reasons,

@@ -32,16 +32,16 @@ struct Gradients {
 /// are summed in reverse order of the consumers' creation. Every gradient has the shape of its value.
 Gradients build_backward(Graph& graph, const Objective& objective);
 
-/// The recompute points of a forward graph (after its passes) that minimise peak memory of activations and gradients.
+/// The recompute points of a forward graph (after its rewrites) that minimise peak memory of activations and gradients.
 /// Backward then recomputes every forward value at most once and gives the same numbers.
 std::vector<ValueId> choose_recompute_points(const Graph& graph, const Objective& objective);
 
-/// The recompute points of a forward graph in several stages (after its passes): the last stage's stashed values, which
+/// The recompute points of a forward graph in several stages (after its rewrites): the last stage's stashed values, which
 /// are never recomputed. Every other stage then recomputes its values from its inputs, the values that earlier stages
 /// have sent.
 std::vector<ValueId> values_of_last_stage(const Graph& graph, const Objective& objective);
 
-/// The recompute points of a forward graph (after its passes) for a run that does not recompute: all values that
+/// The recompute points of a forward graph (after its rewrites) for a run that does not recompute: all values that
 /// backward reads, except results of cheap_to_recompute ops whose inputs are stashed, too. Empty: the graph has no such
 /// results.
 std::vector<ValueId> all_but_cheap_values(const Graph& graph, const Objective& objective);

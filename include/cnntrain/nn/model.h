@@ -67,7 +67,7 @@ Model build_training(const BuildRequest& request, const graph::OpTable& ops);
 /// The same network and variables with batch norms reading their moving values.
 Model build_evaluation(const BuildRequest& request, const graph::OpTable& ops);
 
-/// The same values in a graph after passes, which change ids but not the names of variables and outputs.
+/// The same values in a graph after rewrites, which change ids but not the names of variables and outputs.
 ModelValues model_values(const graph::Graph& graph);
 
 /// Number of elements of all parameters, printed as trainable weights.

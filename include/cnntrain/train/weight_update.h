@@ -23,7 +23,7 @@ struct LossTerm {
 };
 
 /// Adds a whole weight update to a forward graph, as the settings ask: loss scaling, recomputation, gradients,
-/// optimiser, moving averages, and the graph passes that the backend wants. The loss scale is a scalar input of the
+/// optimiser, moving averages, and the rewrites that the backend wants. The loss scale is a scalar input of the
 /// graph.
 graph::Graph with_update(graph::Graph forward, const std::vector<LossTerm>& loss, const config::Settings& settings,
                          const backend::Backend& backend, double moving_average_decay = kMovingAverageDecay);

@@ -51,7 +51,7 @@ public:
                  .library = cpu::library_text(),
                  .half_type = DType::bf16,
                  .fastest = cpu::fastest_arithmetic(isa_),
-                 .passes = {kTraining, kBackward, kEvaluation},
+                 .rewrites = {kTraining, kBackward, kEvaluation},
                  .update_types = {}};
     }
 

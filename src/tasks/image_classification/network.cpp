@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "cnntrain/data/resolve.h"
-#include "cnntrain/graph/passes.h"
+#include "cnntrain/graph/rewrites.h"
 #include "cnntrain/nn/family_info.h"
 #include "cnntrain/ops/op_table.h"
 #include "cnntrain/train/backends.h"
@@ -73,7 +73,7 @@ graph::Graph evaluation_graph(const config::Settings& settings, const backend::B
     request.counts_top_5 = reports_top_5(image_settings(settings).data.dataset);
     nn::Model model = nn::build_evaluation(request, ops::op_table());
     if (with_logits) model.graph.mark_output(train::kLogits, model.values.logits);
-    return graph::run_passes(std::move(model.graph), backend.passes().evaluation);
+    return graph::apply_rewrites(std::move(model.graph), backend.rewrites().evaluation);
 }
 
 std::vector<std::string> image_functions(const config::Settings& settings) {

@@ -32,7 +32,7 @@ std::vector<std::string> image_functions(const config::Settings& settings);
 /// twice.
 std::vector<std::string> usual_image_splits(const config::Settings& settings);
 
-/// One whole weight update: forward, backward, optimiser, moving averages, and the graph passes that the backend wants.
+/// One whole weight update: forward, backward, optimiser, moving averages, and the rewrites that the backend wants.
 graph::Graph training_graph(const config::Settings& settings, const backend::Backend& backend,
                             const TensorDesc& images);
 /// Whether validation reports top-5 accuracy.

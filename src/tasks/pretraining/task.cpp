@@ -276,7 +276,8 @@ graph::Graph Pretraining::training_graph(const std::vector<data::Field>& fields)
 }
 
 graph::Graph Pretraining::evaluation_graph(const std::vector<data::Field>& fields) const {
-    return graph::run_passes(nn::build_bert_evaluation(request(fields), ops::op_table()), backend_.passes().evaluation);
+    return graph::apply_rewrites(nn::build_bert_evaluation(request(fields), ops::op_table()),
+                                 backend_.rewrites().evaluation);
 }
 
 std::vector<Topic> Pretraining::dry_run_topics(config::Command /*command*/) const {

@@ -7,7 +7,7 @@
 #include "cnntrain/base/listed.h"
 #include "cnntrain/base/log.h"
 #include "cnntrain/checkpoint/class_names.h"
-#include "cnntrain/graph/passes.h"
+#include "cnntrain/graph/rewrites.h"
 #include "cnntrain/nn/bert.h"
 #include "cnntrain/nn/model.h"
 #include "cnntrain/ops/op_table.h"
@@ -201,8 +201,8 @@ graph::Graph TextClassification::training_graph(const std::vector<data::Field>& 
 graph::Graph TextClassification::evaluating_graph(const std::vector<data::Field>& fields, bool with_logits) const {
     nn::BertClassificationRequest bert = request(fields);
     bert.marks_logits = with_logits;
-    return graph::run_passes(nn::build_bert_classification_evaluation(bert, ops::op_table()),
-                             backend_.passes().evaluation);
+    return graph::apply_rewrites(nn::build_bert_classification_evaluation(bert, ops::op_table()),
+                                 backend_.rewrites().evaluation);
 }
 
 graph::Graph TextClassification::evaluation_graph(const std::vector<data::Field>& fields) const {

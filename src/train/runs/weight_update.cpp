@@ -7,7 +7,7 @@
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/log.h"
 #include "cnntrain/graph/autodiff.h"
-#include "cnntrain/graph/passes.h"
+#include "cnntrain/graph/rewrites.h"
 #include "cnntrain/train/stages.h"
 
 namespace cnntrain::train {
@@ -49,7 +49,7 @@ graph::Graph with_update(graph::Graph forward, std::string_view loss, const conf
 
 graph::Graph with_update(graph::Graph forward, const std::vector<LossTerm>& loss, const config::Settings& settings,
                          const backend::Backend& backend, double moving_average_decay) {
-    graph::Graph graph = graph::run_passes(std::move(forward), backend.passes().training);
+    graph::Graph graph = graph::apply_rewrites(std::move(forward), backend.rewrites().training);
     graph::Objective objective;
     objective.loss = output_of(graph, loss.at(0).output);
     objective.seed = 1 / loss.at(0).divisor;
@@ -60,7 +60,7 @@ graph::Graph with_update(graph::Graph forward, const std::vector<LossTerm>& loss
     objective.recompute_points = recompute_points(graph, objective, settings.training);
     const graph::Gradients gradients = graph::build_backward(graph, objective);
     optim::append_update(graph, gradients, update_settings(settings, backend, moving_average_decay));
-    return graph::run_passes(std::move(graph), backend.passes().backward);
+    return graph::apply_rewrites(std::move(graph), backend.rewrites().backward);
 }
 
 std::map<std::string, TensorDesc> variables(const graph::Graph& graph) {

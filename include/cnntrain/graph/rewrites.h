@@ -1,4 +1,4 @@
-// Graph passes: each takes a graph and returns a rewritten one; the runner verifies after every step.
+// Rewrites of graphs: each takes a graph and returns another one that computes the same.
 #pragma once
 
 #include <span>
@@ -10,28 +10,28 @@
 
 namespace cnntrain::graph {
 
-struct Pass {
+struct Rewrite {
     std::string_view name;
-    Graph (*run)(const Graph&);
+    Graph (*apply)(const Graph&);
 };
 
-/// The passes that a backend wants at each point, in order.
-struct PassLists {
-    std::span<const Pass> training;    // forward graphs, before differentiation
-    std::span<const Pass> backward;    // training graphs after differentiation, with the update
-    std::span<const Pass> evaluation;  // forward graphs without backward
+/// The rewrites that a backend wants at each point, in order.
+struct RewriteLists {
+    std::span<const Rewrite> training;    // forward graphs, before differentiation
+    std::span<const Rewrite> backward;    // training graphs after differentiation, with the update
+    std::span<const Rewrite> evaluation;  // forward graphs without backward
 };
 
-struct PassReport {
+struct RewriteReport {
     std::string name;
     double milliseconds = 0;
     std::int32_t nodes_before = 0;
     std::int32_t nodes_after = 0;
 };
 
-/// Runs the passes in order, verifying after each; `disabled` names are skipped.
-Graph run_passes(Graph graph, std::span<const Pass> passes, std::span<const std::string> disabled = {},
-                 std::vector<PassReport>* report = nullptr);
+/// Applies the rewrites in order and verifies the graph after each; `disabled` names are skipped.
+Graph apply_rewrites(Graph graph, std::span<const Rewrite> rewrites, std::span<const std::string> disabled = {},
+                     std::vector<RewriteReport>* report = nullptr);
 
 /// Moves an activation at the start of a pipeline stage into the sending stage, if it is the only reader of the sent
 /// value and its stage would not become empty. Fusion then works across the border, and one value is sent either way.
@@ -49,10 +49,10 @@ Graph fuse_gradient_sums(const Graph& graph);
 /// Removes nodes that reach neither an output nor an overwritten variable.
 Graph remove_dead_nodes(const Graph& graph);
 
-inline constexpr Pass kMoveActivationsToSender{"move-activations-to-sender", move_activations_to_sender};
-inline constexpr Pass kFuseNormActivation{"fuse-norm-activation", fuse_norm_activation};
-inline constexpr Pass kFoldInferenceNorms{"fold-inference-norms", fold_inference_norms};
-inline constexpr Pass kFuseGradientSums{"fuse-gradient-sums", fuse_gradient_sums};
-inline constexpr Pass kRemoveDeadNodes{"remove-dead-nodes", remove_dead_nodes};
+inline constexpr Rewrite kMoveActivationsToSender{"move-activations-to-sender", move_activations_to_sender};
+inline constexpr Rewrite kFuseNormActivation{"fuse-norm-activation", fuse_norm_activation};
+inline constexpr Rewrite kFoldInferenceNorms{"fold-inference-norms", fold_inference_norms};
+inline constexpr Rewrite kFuseGradientSums{"fuse-gradient-sums", fuse_gradient_sums};
+inline constexpr Rewrite kRemoveDeadNodes{"remove-dead-nodes", remove_dead_nodes};
 
 }  // namespace cnntrain::graph

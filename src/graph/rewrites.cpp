@@ -1,4 +1,4 @@
-#include "cnntrain/graph/passes.h"
+#include "cnntrain/graph/rewrites.h"
 
 #include <algorithm>
 #include <chrono>
@@ -65,7 +65,7 @@ NormChain find_sum(const Graph& graph, NodeId add_id, NodeId activation, NodeId 
     for (std::size_t side = 0; side < 2; ++side) {
         const NodeId norm = plain_norm(graph, add.inputs[side], add, end);
         if (!norm.valid()) continue;
-        // In training a sum alone costs the fused gradient a pass of its own, and behind a sum the slope must follow
+        // In training a sum alone costs the fused gradient a sweep of its own, and behind a sum the slope must follow
         // from y.
         const bool fits_training =
             activation.valid() && slope_follows_from_result(activation_of(graph.node(activation)));
@@ -336,27 +336,27 @@ Graph remove_dead_nodes(const Graph& graph) {
 
 namespace {
 
-void verify_after(const Graph& graph, std::string_view pass) {
+void verify_after(const Graph& graph, std::string_view rewrite) {
     try {
         graph.verify();
     } catch (const Error& error) {
-        throw error.within("after the pass " + std::string(pass));
+        throw error.within("after the rewrite " + std::string(rewrite));
     }
 }
 
 }  // namespace
 
-Graph run_passes(Graph graph, std::span<const Pass> passes, std::span<const std::string> disabled,
-                 std::vector<PassReport>* report) {
-    for (const Pass& pass : passes) {
-        if (std::find(disabled.begin(), disabled.end(), pass.name) != disabled.end()) continue;
+Graph apply_rewrites(Graph graph, std::span<const Rewrite> rewrites, std::span<const std::string> disabled,
+                     std::vector<RewriteReport>* report) {
+    for (const Rewrite& rewrite : rewrites) {
+        if (std::find(disabled.begin(), disabled.end(), rewrite.name) != disabled.end()) continue;
         const std::int32_t nodes_before = graph.node_count();
         const auto start = std::chrono::steady_clock::now();
-        graph = pass.run(graph);
+        graph = rewrite.apply(graph);
         const double elapsed_ms = 1e3 * seconds_since(start);
-        verify_after(graph, pass.name);
+        verify_after(graph, rewrite.name);
         if (report != nullptr) {
-            report->push_back({std::string(pass.name), elapsed_ms, nodes_before, graph.node_count()});
+            report->push_back({std::string(rewrite.name), elapsed_ms, nodes_before, graph.node_count()});
         }
     }
     return graph;

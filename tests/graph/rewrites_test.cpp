@@ -1,5 +1,5 @@
-// What each pass rewrites and, as important, what it leaves alone.
-#include "cnntrain/graph/passes.h"
+// What each rewrite changes and, as important, what it leaves alone.
+#include "cnntrain/graph/rewrites.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -13,9 +13,10 @@
 namespace cnntrain::test {
 namespace {
 
-constexpr std::array kTrainingPasses{graph::kMoveActivationsToSender, graph::kFuseNormActivation};
-constexpr std::array kBackwardPasses{graph::kFuseGradientSums, graph::kRemoveDeadNodes};
-constexpr std::array kEvaluationPasses{graph::kFuseNormActivation, graph::kFoldInferenceNorms, graph::kRemoveDeadNodes};
+constexpr std::array kTrainingRewrites{graph::kMoveActivationsToSender, graph::kFuseNormActivation};
+constexpr std::array kBackwardRewrites{graph::kFuseGradientSums, graph::kRemoveDeadNodes};
+constexpr std::array kEvaluationRewrites{graph::kFuseNormActivation, graph::kFoldInferenceNorms,
+                                         graph::kRemoveDeadNodes};
 
 using graph::Activation;
 using graph::Graph;
@@ -60,7 +61,7 @@ TEST(FuseNormActivation, TakesTheReluIn) {
     NormNet net;
     net.graph.mark_output("y", net.relu(net.norm[0]));
     net.graph.mark_output("mean", net.norm[1]);
-    const Graph fused = graph::run_passes(net.graph, kTrainingPasses);
+    const Graph fused = graph::apply_rewrites(net.graph, kTrainingRewrites);
     const Node& node = only_node(fused);
     EXPECT_EQ(node.as<graph::NormAttrs>().activation, Activation::relu);
     EXPECT_FALSE(node.as<graph::NormAttrs>().residual);
@@ -73,7 +74,7 @@ TEST(FuseNormActivation, TakesTheAdditionInFromEitherSide) {
     for (const bool norm_first : {true, false}) {
         NormNet net;
         net.graph.mark_output("y", net.relu(norm_first ? net.add(net.norm[0], net.x) : net.add(net.x, net.norm[0])));
-        const Graph fused = graph::run_passes(net.graph, kTrainingPasses);
+        const Graph fused = graph::apply_rewrites(net.graph, kTrainingRewrites);
         const Node& node = only_node(fused);
         EXPECT_TRUE(node.as<graph::NormAttrs>().residual);
         EXPECT_EQ(fused.value(node.inputs.at(3)).name, "images");
@@ -85,7 +86,7 @@ TEST(FuseNormActivation, OfTwoNormsOneBecomesTheResidual) {
     const auto shortcut =
         net.graph.add(OpKind::group_norm, graph::NormAttrs{.groups = 2}, {net.x, net.gamma, net.beta}, "shortcut");
     net.graph.mark_output("y", net.relu(net.add(net.norm[0], shortcut[0])));
-    const Graph fused = graph::run_passes(net.graph, kTrainingPasses);
+    const Graph fused = graph::apply_rewrites(net.graph, kTrainingRewrites);
     EXPECT_THAT(node_names(fused), ElementsAre("shortcut", "norm"));
     EXPECT_EQ(fused.node(NodeId{1}).inputs.at(3), fused.node(NodeId{0}).outputs[0]);
 }
@@ -94,12 +95,12 @@ TEST(FuseNormActivation, TakesSwishInButNotBehindAnAddition) {
     const auto swish = [](NormNet& net, ValueId x) { return net.activation(x, "swish", Activation::swish); };
     NormNet plain;
     plain.graph.mark_output("y", swish(plain, plain.norm[0]));
-    const Graph fused = graph::run_passes(plain.graph, kTrainingPasses);
+    const Graph fused = graph::apply_rewrites(plain.graph, kTrainingRewrites);
     EXPECT_EQ(only_node(fused).as<graph::NormAttrs>().activation, Activation::swish);
 
     NormNet residual;
     residual.graph.mark_output("y", swish(residual, residual.add(residual.norm[0], residual.x)));
-    const Graph left = graph::run_passes(residual.graph, kTrainingPasses);
+    const Graph left = graph::apply_rewrites(residual.graph, kTrainingRewrites);
     EXPECT_THAT(node_names(left), ElementsAre("norm", "add", "swish"));
 }
 
@@ -115,7 +116,7 @@ struct SplitNet : NormNet {
 TEST(MoveActivationsToSender, LetsFusionCrossTheBorder) {
     SplitNet net;
     net.graph.mark_output("y", net.pool(net.relu(net.norm[0])));
-    const Graph fused = graph::run_passes(net.graph, kTrainingPasses);
+    const Graph fused = graph::apply_rewrites(net.graph, kTrainingRewrites);
     ASSERT_THAT(node_names(fused), ElementsAre("norm", "pool"));
     EXPECT_EQ(fused.node(NodeId{0}).as<graph::NormAttrs>().activation, Activation::relu);
     EXPECT_EQ(fused.node(NodeId{0}).stage, StageId{0});
@@ -126,7 +127,7 @@ TEST(MoveActivationsToSender, LetsFusionCrossTheBorder) {
 TEST(MoveActivationsToSender, LeavesWhatTheStageReadsItself) {
     SplitNet net;
     net.graph.mark_output("y", net.pool(net.add(net.relu(net.norm[0]), net.norm[0])));
-    const Graph left = graph::run_passes(net.graph, kTrainingPasses);
+    const Graph left = graph::apply_rewrites(net.graph, kTrainingRewrites);
     EXPECT_THAT(node_names(left), ElementsAre("norm", "relu", "add", "pool")) << "two values would be sent";
     EXPECT_EQ(left.node(NodeId{1}).stage, StageId{1});
 }
@@ -136,7 +137,7 @@ TEST(MoveActivationsToSender, LeavesNoStageEmpty) {
     const ValueId y = net.relu(net.norm[0]);
     net.graph.set_stage(StageId{2});
     net.graph.mark_output("y", net.pool(y));
-    const Graph left = graph::run_passes(net.graph, kTrainingPasses);
+    const Graph left = graph::apply_rewrites(net.graph, kTrainingRewrites);
     EXPECT_THAT(node_names(left), ElementsAre("norm", "relu", "pool"));
     EXPECT_EQ(left.node(NodeId{1}).stage, StageId{1});
 }
@@ -145,7 +146,7 @@ TEST(MoveActivationsToSender, LeavesActivationsInTheirStageAndOfInputs) {
     SplitNet net;
     net.graph.mark_output("of_input", net.relu(net.x));
     net.graph.mark_output("y", net.relu(net.pool(net.norm[0])));
-    const Graph left = graph::run_passes(net.graph, kTrainingPasses);
+    const Graph left = graph::apply_rewrites(net.graph, kTrainingRewrites);
     EXPECT_THAT(node_names(left), ElementsAre("norm", "relu", "pool", "relu"));
     for (const std::int32_t node : {1, 3})
         EXPECT_EQ(left.node(NodeId{node}).stage, StageId{1});
@@ -187,7 +188,7 @@ TEST(FuseNormActivation, MovesUpdatesOutOfTheWay) {
     net.graph.add(OpKind::moving_average_update, graph::MovingAverageAttrs{}, {moving, net.norm[1]}, "average");
     net.graph.set_phase(Phase::forward);
     net.graph.mark_output("y", net.relu(net.norm[0]));
-    const Graph fused = graph::run_passes(net.graph, kTrainingPasses);
+    const Graph fused = graph::apply_rewrites(net.graph, kTrainingRewrites);
     EXPECT_THAT(node_names(fused), ElementsAre("norm", "average"));
 }
 
@@ -215,7 +216,7 @@ struct InferenceNet : ToyGraph {
 TEST(FoldInferenceNorms, LeavesOneConvolution) {
     InferenceNet net;
     net.graph.mark_output("y", net.activation(net.sum(net.x, net.norm(net.conv), "add"), "relu"));
-    const Graph folded = graph::run_passes(net.graph, kEvaluationPasses);
+    const Graph folded = graph::apply_rewrites(net.graph, kEvaluationRewrites);
     EXPECT_THAT(node_names(folded), ElementsAre("conv/folded_weight", "conv/folded_bias", "conv"));
     const Node& fold = folded.node(NodeId{0});
     EXPECT_EQ(folded.value(fold.inputs[0]).name, "weight");  // not its rounded copy
@@ -231,7 +232,7 @@ TEST(FoldInferenceNorms, TakesAdditionAndSwishIn) {
         ValueId y = net.sum(net.norm(net.conv), net.x, "add");
         if (activated) y = net.activation(y, "swish", Activation::swish);
         net.graph.mark_output("y", y);
-        const Graph folded = graph::run_passes(net.graph, kEvaluationPasses);
+        const Graph folded = graph::apply_rewrites(net.graph, kEvaluationRewrites);
         EXPECT_THAT(node_names(folded), ElementsAre("conv/folded_weight", "conv/folded_bias", "conv"));
         const auto& attrs = folded.node(NodeId{2}).as<graph::ConvAttrs>();
         EXPECT_TRUE(attrs.bias && attrs.residual);
@@ -243,7 +244,7 @@ TEST(FoldInferenceNorms, LeavesConvolutionsWithOtherReaders) {
     InferenceNet net;
     net.graph.mark_output("y", net.norm(net.conv));
     net.graph.mark_output("conv", net.conv);
-    EXPECT_THAT(node_names(graph::run_passes(net.graph, kEvaluationPasses)), ElementsAre("cast", "conv", "norm"));
+    EXPECT_THAT(node_names(graph::apply_rewrites(net.graph, kEvaluationRewrites)), ElementsAre("cast", "conv", "norm"));
 }
 
 struct GradientNet : ToyGraph {
@@ -267,7 +268,7 @@ struct GradientNet : ToyGraph {
 TEST(FuseGradientSums, MovesTheSumIntoTheNorm) {
     GradientNet net;
     net.norm_gradient();
-    const Graph fused = graph::run_passes(net.graph, kBackwardPasses);
+    const Graph fused = graph::apply_rewrites(net.graph, kBackwardRewrites);
     ASSERT_THAT(node_names(fused), ElementsAre("first", "gradient"));
     const Node& node = fused.node(NodeId{1});
     EXPECT_TRUE(node.as<graph::NormAttrs>().summed_gradient);
@@ -280,7 +281,7 @@ TEST(FuseGradientSums, LeavesSumsWithOtherReaders) {
     GradientNet net;
     net.norm_gradient();
     net.graph.mark_output("sum", net.total);
-    EXPECT_EQ(graph::run_passes(net.graph, kBackwardPasses).node_count(), 3);
+    EXPECT_EQ(graph::apply_rewrites(net.graph, kBackwardRewrites).node_count(), 3);
 }
 
 TEST(RemoveDeadNodes, KeepsWhatOutputsAndMutationsNeed) {
@@ -300,7 +301,7 @@ TEST(RemoveDeadNodes, KeepsWhatOutputsAndMutationsNeed) {
     EXPECT_EQ(pruned.find("x"), x);
 }
 
-TEST(Passes, KeepPhaseStageAndRecomputedMarks) {
+TEST(Rewrites, KeepPhaseStageAndRecomputedMarks) {
     Graph graph(toy_ops());
     const ValueId x = graph.add_input("x", kVector);
     graph.set_stage(StageId{2});
@@ -313,31 +314,31 @@ TEST(Passes, KeepPhaseStageAndRecomputedMarks) {
     EXPECT_EQ(copy.phase(), Phase::backward);
 }
 
-TEST(Passes, AreReportedAndCanBeDisabled) {
+TEST(Rewrites, AreReportedAndCanBeDisabled) {
     NormNet net;
     net.graph.mark_output("y", net.relu(net.norm[0]));
-    std::vector<graph::PassReport> report;
+    std::vector<graph::RewriteReport> report;
     const std::vector<std::string> disabled = {"fuse-norm-activation"};
-    const Graph result = graph::run_passes(net.graph, kEvaluationPasses, disabled, &report);
+    const Graph result = graph::apply_rewrites(net.graph, kEvaluationRewrites, disabled, &report);
     EXPECT_EQ(result.node_count(), 2);
     ASSERT_EQ(report.size(), 2U);
     EXPECT_EQ(report[0].name, "fold-inference-norms");
-    graph::run_passes(net.graph, kTrainingPasses, {}, &report);
+    graph::apply_rewrites(net.graph, kTrainingRewrites, {}, &report);
     EXPECT_EQ(report.back().nodes_before, 2);
     EXPECT_EQ(report.back().nodes_after, 1);
 }
 
-TEST(Passes, ABrokenOneIsNamed) {
-    const graph::Pass breaking{"breaking", [](const Graph& graph) {
-                                   Graph broken = graph;
-                                   broken.set_phase(Phase::forward);
-                                   broken.add(kStep, NoAttrs{}, {*broken.find("w"), *broken.find("w")}, "step");
-                                   return broken;
-                               }};
+TEST(Rewrites, ABrokenOneIsNamed) {
+    const graph::Rewrite breaking{"breaking", [](const Graph& graph) {
+                                      Graph broken = graph;
+                                      broken.set_phase(Phase::forward);
+                                      broken.add(kStep, NoAttrs{}, {*broken.find("w"), *broken.find("w")}, "step");
+                                      return broken;
+                                  }};
     Graph graph(toy_ops());
     graph.add_parameter("w", kVector, {});
-    EXPECT_THAT(message_of(ErrorKind::internal, [&] { graph::run_passes(graph, std::span(&breaking, 1)); }),
-                HasSubstr("after the pass breaking: graph: step: overwrites an input outside the update phase"));
+    EXPECT_THAT(message_of(ErrorKind::internal, [&] { graph::apply_rewrites(graph, std::span(&breaking, 1)); }),
+                HasSubstr("after the rewrite breaking: graph: step: overwrites an input outside the update phase"));
 }
 
 }  // namespace
