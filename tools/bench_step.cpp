@@ -235,7 +235,7 @@ void compare_with_peak(Bench& bench, double typical) {
 }
 
 void print_layout_changes(const Bench& bench, bool all) {
-    const std::vector<std::string>& reorders = bench.executable->report().reorders;
+    const std::vector<std::string> reorders = bench.executable->inspection().reorders();
     std::printf("%zu layout changes are left:\n", reorders.size());
     const std::size_t shown = all ? reorders.size() : std::min<std::size_t>(4, reorders.size());
     for (std::size_t i = 0; i < shown; ++i)

@@ -171,7 +171,7 @@ TEST_P(DenseUpdate, GoesOnAsFromItsLoadedVariables) {
 TEST(DenseOfFloats, KeepsNoCopies) {
     if (!has_bf16_products()) GTEST_SKIP() << "own products of floats need AVX-512";
     const DenseNet net(false);
-    EXPECT_EQ(compile(net.graph, {})->report().reorders, std::vector<std::string>{});
+    EXPECT_EQ(compile(net.graph, {})->inspection().reorders(), std::vector<std::string>{});
 }
 
 /// Variables that were loaded count, not what the last update made.

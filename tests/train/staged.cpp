@@ -193,7 +193,7 @@ Trained trained(const std::string& options, int updates) {
     }
     describe(net.graph(), result);
     result.stash_bytes = net.executable().report().stash_bytes;
-    result.reorders = net.executable().report().reorders;
+    result.reorders = net.executable().inspection().reorders();
     return result;
 }
 

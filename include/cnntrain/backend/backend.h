@@ -99,7 +99,6 @@ struct CompileReport {
     double flops_per_micro_batch = 0;
     std::vector<StepWork> work;               // of one micro-batch and of the update; empty: not known
     std::vector<std::uint64_t> bucket_bytes;  // of reductions over ranks, in the order in which they start
-    std::vector<std::string> reorders;        // remaining layout changes per step, with their reasons
     /// Form of the partial updates of this executable, which takes those of the same form only. Empty: it keeps none.
     std::string partial_form = {};
 };
@@ -164,6 +163,8 @@ public:
     virtual std::optional<std::string> first_non_finite() const = 0;
     /// The last sum over micro-batches of a gradient that an update op reads, by parameter name.
     virtual HostTensor gradient(const std::string& parameter_name) const = 0;
+    /// The layout changes that are left in the steps, with their reasons. Empty where tensors have one layout.
+    virtual std::vector<std::string> reorders() const { return {}; }
 
     /// Starts (with counts and times of zero) or stops the measurement whose rows profile() returns.
     virtual void set_profiling(bool enabled) = 0;

@@ -44,7 +44,7 @@ public:
     Section section_of(graph::NodeId id) const { return walk_.section_of(id); }
     /// A value of that copy as a section sees it.
     Placed seen_from(Section section, graph::ValueId value) const { return values_.seen_from(section, value); }
-    /// Layout changes, for the report.
+    /// Layout changes, for inspection.
     std::vector<std::string> reorders() const;
 
 private:

@@ -68,7 +68,7 @@ public:
     // After lowering --------------------------------------------------------------------------------------------------
     /// A value of the copy lowered last, as a section sees it.
     Placed seen_from(Section section, graph::ValueId value) const;
-    /// Layout changes of copy 0, for the report.
+    /// Layout changes of copy 0, for inspection.
     const std::vector<std::string>& reorders() const { return reorders_; }
 
 private:

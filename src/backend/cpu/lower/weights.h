@@ -46,7 +46,7 @@ public:
 
     /// Adds the steps that make all copies. `folded`: where a weight that the prepare section computes is kept.
     void emit_copies(const std::function<Placed(graph::ValueId)>& folded);
-    /// Layout changes made by emit_copies(), for the report.
+    /// Layout changes made by emit_copies(), for inspection.
     const std::vector<std::string>& reorders() const { return reorders_; }
 
 private:

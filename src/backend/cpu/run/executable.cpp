@@ -77,6 +77,7 @@ void CpuExecutable::compile(const backend::CompileRequest& request, Aim aim) {
         outputs_.push_back(outputs_of(lowering, copy));
     }
     lowering.lower_update();
+    reorders_ = lowering.reorders();
     for (const ValueId id : graph_.variables()) {
         const graph::Value& value = graph_.value(id);
         variables_.push_back({value.name, value.desc, lowering.master(id), lowering.row_major_desc(id)});
@@ -93,13 +94,13 @@ void CpuExecutable::compile(const backend::CompileRequest& request, Aim aim) {
     input_fields_ = backend::match_fields(graph_, request.fields);
     if (aim == Aim::description) {
         program_.count_memory();
-        return fill_report(lowering.reorders());
+        return fill_report();
     }
     program_.finish(exchange_ ? Copies::all : Copies::one);
     if (exchange_) exchange_->use(program_.exchanged());
     held_.resize(static_cast<std::size_t>(plan_.copies * program_.batches_in_flight()));
     turns_.emplace(program_.turns());
-    fill_report(lowering.reorders());
+    fill_report();
 }
 
 void CpuExecutable::share_norms(comm::Communicator& communicator, std::int64_t ranks) {
@@ -124,7 +125,7 @@ std::vector<CpuExecutable::Tensor> CpuExecutable::outputs_of(const Lowering& low
     return outputs;
 }
 
-void CpuExecutable::fill_report(const std::vector<std::string>& reorders) {
+void CpuExecutable::fill_report() {
     for (std::int32_t i = 0; i < graph_.node_count(); ++i) {
         if (graph_.node(graph::NodeId{i}).phase != graph::Phase::update) {
             report_.flops_per_micro_batch += graph_.node_flops(graph::NodeId{i});
@@ -153,7 +154,6 @@ void CpuExecutable::fill_report(const std::vector<std::string>& reorders) {
             report_.bucket_bytes.push_back(static_cast<std::uint64_t>(bucket.elements) * sizeof(float));
     }
     report_.partial_form = partial_form();
-    report_.reorders = reorders;
 }
 
 void CpuExecutable::use_threads() const {

@@ -41,6 +41,7 @@ private:
     void set_profiling(bool enabled) override;
     std::vector<backend::ProfileRow> profile() const override;
     std::vector<backend::ProfileRow> profile_alone(int repeats) override;
+    std::vector<std::string> reorders() const override { return reorders_; }
 
     /// A variable, output or gradient with its external form.
     struct Tensor {
@@ -57,7 +58,7 @@ private:
     void compile(const backend::CompileRequest& request, Aim aim);
     void share_norms(comm::Communicator& communicator, std::int64_t ranks);
     std::vector<Tensor> outputs_of(const Lowering& lowering, std::int32_t copy) const;
-    void fill_report(const std::vector<std::string>& reorders);
+    void fill_report();
     static const Tensor& find(const std::vector<Tensor>& tensors, const std::string& name, const std::string& kind);
     /// True if this rank has only a piece of it.
     static bool is_sharded(const Tensor& tensor) { return tensor.placed.buffer->sharded_as >= 0; }
@@ -125,6 +126,7 @@ private:
     std::function<bool()> stop_requested_;
     bool prepared_is_stale_ = true;
     bool profiling_ = false;
+    std::vector<std::string> reorders_;
     std::vector<Tensor> variables_;
     std::vector<std::vector<Tensor>> outputs_;  // by copy
     std::vector<Tensor> gradients_;             // by the name of their parameter
