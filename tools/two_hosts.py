@@ -180,8 +180,8 @@ def compare_results(comparison):
     print("|---|---|---|---|---|---|")
     good = True
     for each, per_host in ((1, 1), (2, 1), (1, 2)):
-        passes = 2 * per_host * each
-        alone = losses(comparison.alone([*base, "--gradient-accumulation-count", passes]))
+        count = 2 * per_host * each
+        alone = losses(comparison.alone([*base, "--gradient-accumulation-count", count]))
         for overlap in ([], ["--no-comm-overlap"]):
             for bucket in (1024, 10485760):
                 options = [*base, "--gradient-accumulation-count", each, *overlap,
@@ -189,7 +189,7 @@ def compare_results(comparison):
                 folder, _ = comparison.together(options, comparison.hosts.mpirun(per_host))
                 found = losses(folder)
                 difference = max(abs(a - b) / abs(a) for a, b in zip(alone, found, strict=True))
-                promised = 0.0 if passes == 2 else MOST_DIFFERENCE
+                promised = 0.0 if count == 2 else MOST_DIFFERENCE
                 good &= difference <= promised
                 print(f"| {each} | {per_host} | {'no' if overlap else 'yes'} | {bucket} B "
                       f"| {difference:.1e} | {promised:.0e} |", flush=True)

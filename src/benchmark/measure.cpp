@@ -202,7 +202,7 @@ private:
             }
         }
     }
-    /// All nesting passes through this function.
+    /// All nesting goes through this function.
     double sign() {
         constexpr int kDeepest = 200;
         if (++depth_ > kDeepest) throw Error(ErrorKind::data, "the expression is nested too deep");

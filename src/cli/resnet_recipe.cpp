@@ -189,12 +189,13 @@ void translate_common(RecipeLine& line, const Flags& flags, const std::vector<Re
 void translate_batch(RecipeLine& line, const Flags& flags, const RecipeHost& host) {
     const std::int64_t batch = flags.integer("--train-batch-size", 1, kMostImages);
     if (batch % host.workers != 0) refuse_workers(batch, host.workers);
-    const Passes passes = passes_of(batch / host.workers, flags.integer("--micro-batch-size", 1, kMostImages));
-    append(line.options, "--micro-batch-size", std::to_string(passes.images));
-    append(line.options, "--gradient-accumulation-count", std::to_string(passes.count));
-    line.notices.push_back(std::to_string(batch) + " images for each weight update: " + std::to_string(passes.images) +
-                           " at once x " + std::to_string(passes.count) + " in turn x " +
-                           counted(host.workers, "worker"));
+    const MicroBatches micro_batches =
+        micro_batches_of(batch / host.workers, flags.integer("--micro-batch-size", 1, kMostImages));
+    append(line.options, "--micro-batch-size", std::to_string(micro_batches.images));
+    append(line.options, "--gradient-accumulation-count", std::to_string(micro_batches.count));
+    line.notices.push_back(std::to_string(batch) +
+                           " images for each weight update: " + std::to_string(micro_batches.images) + " at once x " +
+                           std::to_string(micro_batches.count) + " in turn x " + counted(host.workers, "worker"));
 }
 
 /// Notes that the schedule is fixed in the recipe's source and does not depend on the flags.
@@ -271,7 +272,7 @@ std::vector<std::string> without_no_break_spaces(const std::vector<std::string>&
     return result;
 }
 
-Passes passes_of(std::int64_t share, std::int64_t most) {
+MicroBatches micro_batches_of(std::int64_t share, std::int64_t most) {
     std::int64_t images = std::min(share, most);
     while (share % images != 0)
         --images;

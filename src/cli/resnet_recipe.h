@@ -44,10 +44,10 @@ inline constexpr double kRecipeWeightDecay = 5e-5;
 
 /// Splits a worker's share of a batch into `count` micro-batches of `images`: count * images = share, with the largest
 /// `images` that does not exceed `most`.
-struct Passes {
+struct MicroBatches {
     std::int64_t images = 1;
     std::int64_t count = 1;
 };
-Passes passes_of(std::int64_t share, std::int64_t most);
+MicroBatches micro_batches_of(std::int64_t share, std::int64_t most);
 
 }  // namespace cnntrain::cli

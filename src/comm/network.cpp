@@ -81,7 +81,8 @@ private:
 };
 
 /// `together`: number of messages that share a link in one direction; their bytes are added.
-std::vector<TimedMessage> one_pass(Communicator& communicator, int partner, std::size_t together, const Sweep& sweep) {
+std::vector<TimedMessage> timed_messages(Communicator& communicator, int partner, std::size_t together,
+                                         const Sweep& sweep) {
     const std::vector<std::byte> out(walked_bytes(sweep), std::byte{1});
     std::vector<std::byte> in(out.size(), std::byte{1});
     std::vector<TimedMessage> result;
@@ -100,8 +101,8 @@ std::vector<TimedMessage> one_pass(Communicator& communicator, int partner, std:
 
 /// Measures all sizes twice and takes the faster result, because other programs may disturb either measurement.
 std::vector<TimedMessage> exchanges(Communicator& communicator, int partner, std::size_t together, const Sweep& sweep) {
-    std::vector<TimedMessage> result = one_pass(communicator, partner, together, sweep);
-    const std::vector<TimedMessage> again = one_pass(communicator, partner, together, sweep);
+    std::vector<TimedMessage> result = timed_messages(communicator, partner, together, sweep);
+    const std::vector<TimedMessage> again = timed_messages(communicator, partner, together, sweep);
     for (std::size_t i = 0; i < result.size(); ++i) {
         result[i].seconds = std::min(result[i].seconds, again[i].seconds);
     }

@@ -19,7 +19,7 @@ std::string why_no_host(const std::string& name);
 
 /// The same check for the networks of options like btl_tcp_if_include: "eth0,10.1.0.0/16".
 std::string why_no_networks(const std::string& list);
-/// Passes placeholders and variables: a launch on one host chooses no network, and documented lines have them.
+/// Accepts placeholders and variables: a launch on one host chooses no network, and documented lines have them.
 std::string why_malformed_networks(const std::string& list);
 
 }  // namespace cnntrain::launch

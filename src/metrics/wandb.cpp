@@ -90,7 +90,7 @@ public:
         return true;
     }
 
-    /// The next line from the client; empty if it ends or the timeout passes first.
+    /// The next line from the client; empty if it ends or the time is up first.
     std::optional<std::string> receive(double timeout_seconds) {
         const Clock::time_point end = Clock::now() + std::chrono::milliseconds(milliseconds(timeout_seconds));
         while (true) {

@@ -19,7 +19,7 @@ struct PlannedLine {
     schedule::PipelineSchedule schedule = schedule::PipelineSchedule::grouped;
     std::int64_t micro_batch = 1;   // samples
     std::int64_t accumulation = 1;  // micro-batches per replica and weight update
-    std::int64_t replicas = 1;      // of the process; the micro-batches of all replicas pass through these stages
+    std::int64_t replicas = 1;      // of the process; the micro-batches of all replicas go through these stages
 
     /// The options with which stages 1, 2, ... begin at these functions, in this schedule if the line has no pipeline.
     std::function<std::string(const std::vector<std::string>& splits)> written_stages{};

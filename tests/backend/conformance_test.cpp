@@ -64,7 +64,7 @@ TEST(Conformance, CpuRefusesHalfPrecision) {
               std::string::npos);
 }
 
-/// An executable that passes everything to another one but gets every output slightly wrong.
+/// An executable that leaves everything to another one but gets every output slightly wrong.
 class OffByALittle : public backend::Backend {
 public:
     const backend::BackendInfo& info() const override { return info_; }

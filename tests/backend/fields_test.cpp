@@ -80,9 +80,9 @@ private:
     bool damaged_;
 };
 
-data::Loader pass_over(bool damaged) {
+data::Loader sweep_over(bool damaged) {
     return data::Loader(std::make_shared<Guesses>(damaged),
-                        {.feed = data::Feed::passes, .micro_batch = kBatch, .threads = 2});
+                        {.feed = data::Feed::sweeps, .micro_batch = kBatch, .threads = 2});
 }
 
 /// The loss of the guesses, and the positive weights. The inputs' order is not that of the fields.
@@ -116,7 +116,7 @@ INSTANTIATE_TEST_SUITE_P(Backends, Fields, testing::Bool(),
                          [](const auto& parameter) { return parameter.param ? "cpu" : "ref"; });
 
 TEST(LoaderFields, AreThoseOfTheDataSetWithTheBatchInFront) {
-    data::Loader loader = pass_over(false);
+    data::Loader loader = sweep_over(false);
     const std::vector<Field> expected = {{"tokens", {DType::i32, {kBatch, kTokens}}},
                                          {"weights", {DType::f32, {kBatch}}},
                                          {"next", {DType::i32, {kBatch}}},
@@ -139,10 +139,10 @@ TEST(LoaderFields, AreThoseOfTheDataSetWithTheBatchInFront) {
 
 TEST_P(Fields, ReachTheInputsOfTheirNames) {
     for (const bool damaged : {false, true}) {
-        data::Loader loader = pass_over(damaged);
+        data::Loader loader = sweep_over(damaged);
         const Graph graph = guessing_graph();
         const auto executable = backend_->compile({&graph, loader.fields(), {}, {.threads = 1}});
-        const auto result = executable->evaluate(loader, loader.batches_per_pass());
+        const auto result = executable->evaluate(loader, loader.batches_per_sweep());
         double loss = 0;
         std::int64_t counted = 0;
         for (std::int64_t i = 0; i < kSamples; ++i) {
@@ -161,7 +161,7 @@ TEST_P(Fields, InputsThatTheyDoNotFillAreRefusedInCompile) {
     Graph graph = guessing_graph();
     graph.mark_output("mask", graph.add_one(OpKind::activation, graph::ActivationAttrs{},
                                             {graph.add_input("mask", {DType::f32, {kBatch}})}, "a"));
-    std::vector<Field> fields = pass_over(false).fields();
+    std::vector<Field> fields = sweep_over(false).fields();
     fields[1].desc.shape = {kBatch + 1};
     fields[3].desc.dtype = DType::bf16;
     const std::string text = refusal(graph, fields);
@@ -175,8 +175,8 @@ TEST_P(Fields, InputsThatTheyDoNotFillAreRefusedInCompile) {
 
 TEST_P(Fields, ABatchOfAnotherSourceIsADefect) {
     const Graph graph = guessing_graph();
-    const auto executable = backend_->compile({&graph, pass_over(false).fields(), {}, {.threads = 1}});
-    data::Loader narrow(std::make_shared<Guesses>(false), {.feed = data::Feed::passes, .micro_batch = kBatch - 1});
+    const auto executable = backend_->compile({&graph, sweep_over(false).fields(), {}, {.threads = 1}});
+    data::Loader narrow(std::make_shared<Guesses>(false), {.feed = data::Feed::sweeps, .micro_batch = kBatch - 1});
     EXPECT_THAT(message_of(ErrorKind::internal, [&] { executable->evaluate(narrow, 1); }),
                 HasSubstr("of the batch has"));
 }

@@ -395,7 +395,7 @@ std::string shown(const Words& line) {
     return text;
 }
 
-class Pass {
+class Trial {
 public:
     void check(const Words& line) {
         ++lines_;
@@ -444,18 +444,18 @@ int main(int argc, char** argv) {
     std::filesystem::current_path(folder);
     unsetenv("DATA_DIR");
     setenv(cnntrain::train::kEstimateVariable, "off", 0);  // estimates take most of a dry run's time; "on" keeps them
-    Pass pass;
+    Trial trial;
     if (every > 0) {
         std::int64_t number = 0;
         for_each_line([&](const Words& line) {
-            if (number++ % every == 0) pass.check(line);
+            if (number++ % every == 0) trial.check(line);
         });
     }
     for (std::int64_t i = 0; i < runs; ++i) {
         Rng rng(seed, cnntrain::RngStream::test, 0, static_cast<std::uint64_t>(i));
-        pass.check(random_line(rng));
+        trial.check(random_line(rng));
     }
-    const int code = pass.conclude(folder);
+    const int code = trial.conclude(folder);
     std::filesystem::current_path("/");
     std::filesystem::remove_all(folder);
     return code;

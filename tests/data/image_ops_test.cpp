@@ -77,7 +77,7 @@ TEST(Resize, MatchesTheFormulaAtEverySize) {
     }
 }
 
-TEST(Resize, SameSizePassesUnchanged) {
+TEST(Resize, SameSizeChangesNothing) {
     const TestImage image = make_photo(9, 11);
     const std::vector<float> got = resized(image, to(9, 11));
     EXPECT_TRUE(std::equal(got.begin(), got.end(), image.pixels.begin(), image.pixels.end()));

@@ -68,11 +68,11 @@ TEST(GeneratedData, EightBitAndHostNormalisation) {
     EXPECT_FLOAT_EQ(normalised[0], raw[0] - 123.68f);
 }
 
-TEST(GeneratedData, AValidationPassCountsThePublishedImages) {
+TEST(GeneratedData, AValidationSweepCountsThePublishedImages) {
     const InputData data(generated(DatasetId::cifar10), Split::validation);
     const auto stream = data.stream({.micro_batch = 2999});
-    ASSERT_EQ(stream->batches_per_pass(), 4);
-    for (int pass = 0; pass < 2; ++pass) {
+    ASSERT_EQ(stream->batches_per_sweep(), 4);
+    for (int sweep = 0; sweep < 2; ++sweep) {
         std::int64_t valid = 0;
         std::int64_t labelled = 0;
         for (int i = 0; i < 4; ++i) {
@@ -99,15 +99,15 @@ TEST(GeneratedData, RanksShareTheStream) {
         EXPECT_EQ(stream->position(), (5 + 3 * 4) * 64);
 
         loader.first_sample = 0;
-        const auto pass = validation.stream(loader);
-        ASSERT_EQ(pass->batches_per_pass(), 53);  // ceil(10000 / (3 * 64))
+        const auto sweep = validation.stream(loader);
+        ASSERT_EQ(sweep->batches_per_sweep(), 53);  // ceil(10000 / (3 * 64))
         for (std::int64_t i = 0; i < 53; ++i) {
-            const Batch batch = pass->next();
+            const Batch batch = sweep->next();
             counted += batch.valid_count;
             EXPECT_EQ(batch.first_sample, (3 * i + rank) * 64);
             EXPECT_EQ(std::ranges::count(labels_in(batch), kNoLabel), 64 - batch.valid_count);
         }
-        EXPECT_EQ(pass->next().first_sample, rank * 64);
+        EXPECT_EQ(sweep->next().first_sample, rank * 64);
     }
     EXPECT_EQ(counted, 10000);
 }

@@ -293,13 +293,13 @@ TEST_F(LabelledTexts, PartsFollowFromTheSeedAndKeepTheOrder) {
     EXPECT_EQ(all, tokens(*data)) << "each sample in one of both";
 }
 
-TEST_F(LabelledTexts, PaddingOfAPassCountsForNothing) {
+TEST_F(LabelledTexts, PaddingOfASweepCountsForNothing) {
     const auto data = open("a\tx\nb\ty\nc\tx\n");
     const Sample padding = filled(*data, [&](SampleView view) { data->pad(view); });
     EXPECT_EQ(padding.label, kNoLabel);
     EXPECT_THAT(padding.mask, ElementsAre(1, 0, 0, 0, 0, 0, 0, 0)) << "attention sees one token";
     LoaderSettings how;
-    how.feed = Feed::passes;
+    how.feed = Feed::sweeps;
     how.micro_batch = 2;
     Loader loader(data, how);
     EXPECT_EQ(loader.fields().back(), (Field{"labels", {DType::i32, {2}}}));

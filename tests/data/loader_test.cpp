@@ -186,15 +186,15 @@ TEST(Loader, SeekingIsSkipping) {
     EXPECT_EQ(labels_in(odd.next())[0], labels[7]);
 }
 
-TEST(Loader, APassHasEverySampleOnceWhateverTheBatch) {
+TEST(Loader, ASweepHasEverySampleOnceWhateverTheBatch) {
     const auto data = std::make_shared<CountingDataset>(11);
     for (const std::int64_t batch : {1, 2, 3, 4, 10, 11, 12, 50}) {
-        Loader loader(data, {.feed = Feed::passes, .micro_batch = batch, .threads = 2});
-        ASSERT_EQ(loader.batches_per_pass(), (11 + batch - 1) / batch);
-        for (int pass = 0; pass < 3; ++pass) {
+        Loader loader(data, {.feed = Feed::sweeps, .micro_batch = batch, .threads = 2});
+        ASSERT_EQ(loader.batches_per_sweep(), (11 + batch - 1) / batch);
+        for (int sweep = 0; sweep < 3; ++sweep) {
             std::vector<std::int32_t> labels;
             std::int64_t valid = 0;
-            for (const Copied& taken : take(loader, static_cast<int>(loader.batches_per_pass()))) {
+            for (const Copied& taken : take(loader, static_cast<int>(loader.batches_per_sweep()))) {
                 valid += taken.valid_count;
                 for (std::size_t i = 0; i < taken.labels.size(); ++i) {
                     if (static_cast<std::int64_t>(i) < taken.valid_count) {
@@ -212,15 +212,15 @@ TEST(Loader, APassHasEverySampleOnceWhateverTheBatch) {
     }
 }
 
-TEST(Loader, RanksShareAPassAndEverySampleComesOnce) {
+TEST(Loader, RanksShareASweepAndEverySampleComesOnce) {
     const auto data = std::make_shared<CountingDataset>(23);
     for (const std::int64_t ranks : {1, 2, 3, 5, 30}) {
         for (const std::int64_t batch : {1, 2, 4, 25}) {
             std::vector<std::int32_t> labels;
             for (std::int64_t rank = 0; rank < ranks; ++rank) {
-                Loader loader(data, {.feed = Feed::passes, .micro_batch = batch, .rank = rank, .ranks = ranks});
-                ASSERT_EQ(loader.batches_per_pass(), (23 + batch * ranks - 1) / (batch * ranks));
-                for (const Copied& taken : take(loader, static_cast<int>(loader.batches_per_pass()))) {
+                Loader loader(data, {.feed = Feed::sweeps, .micro_batch = batch, .rank = rank, .ranks = ranks});
+                ASSERT_EQ(loader.batches_per_sweep(), (23 + batch * ranks - 1) / (batch * ranks));
+                for (const Copied& taken : take(loader, static_cast<int>(loader.batches_per_sweep()))) {
                     labels.insert(labels.end(), taken.labels.begin(), taken.labels.begin() + taken.valid_count);
                 }
             }
@@ -261,11 +261,11 @@ TEST(Loader, ABatchKnowsItsPlaceInTheStreamOfAllRanks) {
     }
 }
 
-TEST(Loader, ABatchKnowsItsPlaceInThePass) {
+TEST(Loader, ABatchKnowsItsPlaceInTheSweep) {
     const auto data = std::make_shared<CountingDataset>(11);
     for (std::int64_t rank = 0; rank < 2; ++rank) {
-        Loader loader(data, {.feed = Feed::passes, .micro_batch = 4, .rank = rank, .ranks = 2});
-        for (int pass = 0; pass < 3; ++pass) {
+        Loader loader(data, {.feed = Feed::sweeps, .micro_batch = 4, .rank = rank, .ranks = 2});
+        for (int sweep = 0; sweep < 3; ++sweep) {
             const std::vector<Copied> batches = take(loader, 2);
             EXPECT_EQ(batches[0].first_sample, rank * 4);
             EXPECT_EQ(batches[1].first_sample, 8 + rank * 4);  // of rank 1: all padding
@@ -278,7 +278,7 @@ TEST(Loader, ABatchKnowsItsPlaceInThePass) {
 TEST(Loader, SamplesLeftOutAreNotCounted) {
     const auto data = std::make_shared<CountingDataset>(10);
     data->undecodable = {3, 8, 9};
-    Loader loader(data, {.feed = Feed::passes, .micro_batch = 4, .threads = 2});
+    Loader loader(data, {.feed = Feed::sweeps, .micro_batch = 4, .threads = 2});
     const std::vector<Copied> batches = take(loader, 3);
     EXPECT_EQ(batches[0].valid_count, 3);
     EXPECT_EQ(batches[0].labels, (std::vector<std::int32_t>{0, 1, 2, kLeftOut}));
@@ -292,7 +292,7 @@ TEST(Loader, SamplesLeftOutAreNotCounted) {
 TEST(Loader, AnnouncesABatchAhead) {
     const auto data = std::make_shared<CountingDataset>(12);
     {
-        Loader loader(data, {.feed = Feed::passes, .micro_batch = 4, .batches_ahead = 1});
+        Loader loader(data, {.feed = Feed::sweeps, .micro_batch = 4, .batches_ahead = 1});
         take(loader, 3);
     }
     ASSERT_GE(data->announced.size(), 8u);
@@ -304,7 +304,7 @@ TEST(Loader, ErrorsComeWithTheirBatchAndStay) {
     for (const int threads : {1, 4}) {
         const auto data = std::make_shared<CountingDataset>(40);
         data->bad_records = {21, 22, 30};
-        Loader loader(data, {.feed = Feed::passes, .micro_batch = 8, .threads = threads});
+        Loader loader(data, {.feed = Feed::sweeps, .micro_batch = 8, .threads = threads});
         EXPECT_EQ(take(loader, 2).size(), 2u);
         for (int i = 0; i < 2; ++i) {
             EXPECT_EQ(message_of(ErrorKind::data, [&] { loader.next(); }), "record 21 is bad");
@@ -376,7 +376,7 @@ TEST(Loader, HoldingEveryBatchIsADefectNotAHang) {
 TEST(Loader, BatchesOutliveTheLoader) {
     Batch batch;
     {
-        Loader loader(std::make_shared<CountingDataset>(5), {.feed = Feed::passes, .micro_batch = 5});
+        Loader loader(std::make_shared<CountingDataset>(5), {.feed = Feed::sweeps, .micro_batch = 5});
         batch = loader.next();
     }
     EXPECT_EQ(labels_in(batch)[4], 4);
@@ -386,7 +386,7 @@ TEST(Loader, BatchesOutliveTheLoader) {
 TEST(Loader, CountsImagesAndTime) {
     const auto data = std::make_shared<CountingDataset>(7);
     data->slow = true;
-    Loader loader(data, {.feed = Feed::passes, .micro_batch = 4});
+    Loader loader(data, {.feed = Feed::sweeps, .micro_batch = 4});
     take(loader, 2);
     EXPECT_EQ(loader.stats().images, 7);
     EXPECT_GT(loader.stats().work_seconds, 0);

@@ -418,7 +418,7 @@ TEST(BatchPlan, CountsSamplesAndMicroBatches) {
     EXPECT_EQ(batch_plan(settings).stages, 1);
     settings.pipeline = true;
     EXPECT_EQ(batch_plan(settings).stages, 3);
-    EXPECT_EQ(batch_plan(settings).global_batch(), 210);  // every sample passes through all stages
+    EXPECT_EQ(batch_plan(settings).global_batch(), 210);  // every sample goes through all stages
 }
 
 TEST(BatchPlan, ReplicasShareStatistics) {

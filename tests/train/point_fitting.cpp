@@ -98,16 +98,16 @@ graph::Graph forward(const std::vector<data::Field>& fields) {
     return graph;
 }
 
-/// Endless for training; passes, the last batch padded, for validation.
+/// Endless for training; sweeps, the last batch padded, for validation.
 class PointStream final : public data::Stream {
 public:
-    PointStream(std::int64_t count, bool passes, const data::LoaderSettings& settings)
-        : count_(count), passes_(passes), batch_(settings.micro_batch), position_(settings.first_sample) {}
+    PointStream(std::int64_t count, bool sweeps, const data::LoaderSettings& settings)
+        : count_(count), sweeps_(sweeps), batch_(settings.micro_batch), position_(settings.first_sample) {}
 
     std::vector<data::Field> fields() const override { return point_fields(batch_); }
     std::int64_t micro_batch() const override { return batch_; }
     std::int64_t samples() const override { return count_; }
-    std::int64_t batches_per_pass() const override { return (count_ + batch_ - 1) / batch_; }
+    std::int64_t batches_per_sweep() const override { return (count_ + batch_ - 1) / batch_; }
     std::int64_t position() const override { return position_; }
     data::StreamStats stats() const override { return {}; }
 
@@ -116,11 +116,11 @@ public:
         targets_.assign(static_cast<std::size_t>(batch_), kPadding);
         std::int64_t valid = 0;
         for (; valid < batch_; ++valid) {
-            if (passes_ && position_ == count_) break;
+            if (sweeps_ && position_ == count_) break;
             write(position_ % count_, static_cast<std::size_t>(valid));
             ++position_;
         }
-        if (passes_ && position_ == count_) position_ = 0;
+        if (sweeps_ && position_ == count_) position_ = 0;
         data::Batch batch;
         fields_ = {std::as_bytes(std::span(points_)), std::as_bytes(std::span(targets_))};
         batch.fields = fields_;
@@ -138,7 +138,7 @@ private:
     }
 
     std::int64_t count_;
-    bool passes_;
+    bool sweeps_;
     std::int64_t batch_;
     std::int64_t position_;
     std::vector<float> points_;
@@ -148,18 +148,18 @@ private:
 
 class Points final : public Samples {
 public:
-    Points(std::int64_t count, bool passes) : count_(count), passes_(passes) {}
+    Points(std::int64_t count, bool sweeps) : count_(count), sweeps_(sweeps) {}
 
     std::int64_t count() const override { return count_; }
     data::Origin origin() const override { return {.samples = count_, .recipe = "points"}; }
     std::vector<data::Field> fields(std::int64_t micro_batch) const override { return point_fields(micro_batch); }
     std::unique_ptr<data::Stream> stream(const data::LoaderSettings& settings) const override {
-        return std::make_unique<PointStream>(count_, passes_, settings);
+        return std::make_unique<PointStream>(count_, sweeps_, settings);
     }
 
 private:
     std::int64_t count_;
-    bool passes_;
+    bool sweeps_;
 };
 
 }  // namespace

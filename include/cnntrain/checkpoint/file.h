@@ -32,7 +32,7 @@ public:
     /// Error(unsupported) when all tensors together do not fit.
     void check_memory() const;
 
-    /// Error(data) unless `crc`, the CRC-32C of all tensors, equals the saved one. A file without one passes.
+    /// Error(data) unless `crc`, the CRC-32C of all tensors, equals the saved one. A file without one is accepted.
     void check_crc(std::uint32_t crc) const;
     /// Reads everything once and checks it.
     void verify() const;

@@ -53,7 +53,7 @@ struct Batch {
     std::int64_t valid_count = 0;  // samples that are neither padding nor left out
     /// The number of the batch's first sample, counted over all ranks; sample i of the batch has number first_sample +
     /// i. Training: the position in the endless stream. Micro-batch b = 0, 1, 2, ... of N samples starts at b * N,
-    /// independent of the number of ranks and of resuming. Evaluation: the position in the pass over the data.
+    /// independent of the number of ranks and of resuming. Evaluation: the position in the sweep over the data.
     std::int64_t first_sample = 0;
     Lease lease = {};
     std::chrono::steady_clock::time_point created = {};  // time at which its last sample was ready on the host

@@ -71,7 +71,7 @@ public:
     /// file, the record and the problem.
     virtual SampleState read(std::int64_t index, SamplePosition position, SampleView out,
                              Workspace& workspace) const = 0;
-    /// Writes a padding sample, which does not count; it fills the last batch of a pass over the data.
+    /// Writes a padding sample, which does not count; it fills the last batch of a sweep over the data.
     virtual void pad(SampleView out) const = 0;
     /// Hint that the sample will be read soon.
     virtual void will_need(std::int64_t /*index*/) const noexcept {}

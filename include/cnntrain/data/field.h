@@ -1,4 +1,4 @@
-// Samples as named fields. Only data sets and networks interpret fields; all code in between passes them on by number.
+// Samples as named fields. Only data sets and networks interpret fields; all code in between knows them by number.
 #pragma once
 
 #include <cstddef>

@@ -13,7 +13,7 @@ namespace cnntrain::data {
 /// One file of any name, or all .jpg, .jpeg and .png files (in any case) in and below a folder, sorted by path. Links
 /// are followed; hidden files are skipped. The first bytes of a file tell its format. Samples have evaluation
 /// preprocessing and no labels. A file that cannot be decoded is reported and left out, or throws Error(data) if
-/// `strict`. With a Loader and Feed::passes, sample i of a pass is names()[i].
+/// `strict`. With a Loader and Feed::sweeps, sample i of a sweep is names()[i].
 class ImageFolder final : public Dataset {
 public:
     /// `place`: the folder or the file. Error(data) if it cannot be read or is a folder without such files.

@@ -25,7 +25,7 @@ public:
     /// Fields of the stream's micro-batches.
     std::vector<Field> fields(std::int64_t micro_batch) const;
 
-    /// The split's stream: endless training batches for Split::train, passes over the data for Split::validation. Sets
+    /// The split's stream: endless training batches for Split::train, sweeps over the data for Split::validation. Sets
     /// `settings.feed` and `settings.seed`.
     std::unique_ptr<Stream> stream(LoaderSettings settings) const;
 

@@ -1,11 +1,11 @@
 // Loads batches from a data set: worker threads fill a ring of slots that is allocated once.
 //
 // The stream is a pure function of data set, seed and first sample. Training: sample p of the endless stream is record
-// shuffled_order(seed, p / size, size)[p % size]; batches may span epochs, and no sample is dropped. Passes over the
-// data: every sample once, in order; the last batch of a pass is filled with the data set's padding.
+// shuffled_order(seed, p / size, size)[p % size]; batches may span epochs, and no sample is dropped. Sweeps over the
+// data: every sample once, in order; the last batch of a sweep is filled with the data set's padding.
 //
 // Several ranks share a stream by taking its micro-batches in turn: rank r of n gets batches r, r + n, r + 2n, ... Each
-// pass is padded to whole rounds, so that all ranks get the same number of batches.
+// sweep is padded to whole rounds, so that all ranks get the same number of batches.
 #pragma once
 
 #include <cstdint>
@@ -38,10 +38,10 @@ struct StreamStats {
 class Stream : public BatchSource {
 public:
     virtual std::int64_t micro_batch() const = 0;  // samples per batch, including padding
-    virtual std::int64_t samples() const = 0;      // per epoch or pass over the data
-    /// ceil(samples / (micro batch * ranks)): batches of one pass over the data, on each rank.
-    virtual std::int64_t batches_per_pass() const = 0;
-    /// Training: the number, over all ranks, of the first sample of the next batch's round. A resumed run passes it as
+    virtual std::int64_t samples() const = 0;      // per epoch or sweep over the data
+    /// ceil(samples / (micro batch * ranks)): batches of one sweep over the data, on each rank.
+    virtual std::int64_t batches_per_sweep() const = 0;
+    /// Training: the number, over all ranks, of the first sample of the next batch's round. A resumed run gives it as
     /// first_sample.
     virtual std::int64_t position() const = 0;
     virtual StreamStats stats() const = 0;
@@ -49,13 +49,13 @@ public:
 
 enum class Feed {
     training,  // shuffled, endless
-    passes,    // in order, repeated; each pass is padded to whole batches
+    sweeps,    // in order, repeated; each sweep is padded to whole batches
 };
 
 struct LoaderSettings {
     Feed feed = Feed::training;
     std::int64_t micro_batch = 1;
-    std::int64_t first_sample = 0;  // training: any position; passes: 0
+    std::int64_t first_sample = 0;  // training: any position; sweeps: 0
     std::int64_t rank = 0;
     std::int64_t ranks = 1;
     int threads = 1;  // they sleep while the ring is full
@@ -91,7 +91,7 @@ public:
 
     std::int64_t micro_batch() const override;
     std::int64_t samples() const override;
-    std::int64_t batches_per_pass() const override;
+    std::int64_t batches_per_sweep() const override;
     std::int64_t position() const override;
     StreamStats stats() const override;
 

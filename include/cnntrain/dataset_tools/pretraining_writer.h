@@ -13,7 +13,7 @@ struct InstanceSettings {
     std::int64_t sequence_length = 128;  // S, including [CLS] and both [SEP]
     std::int64_t max_predictions = 20;   // M: maximum number of masked tokens per sequence
     std::int64_t seed = 1984;
-    std::int64_t duplication_factor = 6;      // passes over the documents, each with new cuts and masks
+    std::int64_t duplication_factor = 6;      // sweeps over the documents, each with new cuts and masks
     double masked_share = 0.15;               // share of a sequence's tokens, 0..1
     double short_sequence_probability = 0.1;  // probability that a document is cut to a random length below S
 };
@@ -33,7 +33,7 @@ struct PretrainingWriterSettings {
 enum class PretrainingStage { tokenise, plan, write };
 struct PretrainingProgress {
     PretrainingStage stage = PretrainingStage::tokenise;
-    std::int64_t done = 0;   // bytes of text, documents over all passes, or records
+    std::int64_t done = 0;   // bytes of text, documents over all sweeps, or records
     std::int64_t kept = 0;   // of these, done by an earlier run
     std::int64_t total = 0;  // same unit
 };

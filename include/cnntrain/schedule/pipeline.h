@@ -1,6 +1,6 @@
 // Pipeline tables: the micro-batch on which each stage works at each tick; stash depths, bubble, lanes. Pure numbers.
 //
-// K stages, N micro-batches m = 0, 1, ... of one weight update. A micro-batch passes through 2K slots, forward through
+// K stages, N micro-batches m = 0, 1, ... of one weight update. A micro-batch goes through 2K slots, forward through
 // stages 0 .. K-1 (slots 0 .. K-1), then backward through K-1 .. 0 (slots K .. 2K-1). Tick at which slot s works on
 // micro-batch m:
 //   Grouped     m + s        every stage works forward and backward in each full tick

@@ -1,6 +1,6 @@
 // Settings of batches, stages and run length, and the only place that multiplies batch sizes.
 //
-// An "epoch" is one pass over the training images, an "iteration" one weight update.
+// An "epoch" is one sweep over the training images, an "iteration" one weight update.
 #pragma once
 
 #include <array>
@@ -31,7 +31,7 @@ struct BatchPlan {
     std::int64_t replicas = 1;      // per process
     std::int64_t norm_span = 1;     // replicas that share batch-norm statistics; see norm_span_fits()
     std::int64_t processes = 1;
-    std::int64_t stages = 1;  // of a replica's pipeline; all samples pass through each
+    std::int64_t stages = 1;  // of a replica's pipeline; all samples go through each
 
     /// Micro-batches of all replicas and processes per weight update. All three functions throw Error(usage) on
     /// overflow.

@@ -34,7 +34,7 @@ public:
     virtual data::Origin origin() const = 0;
     /// The fields of a micro-batch, for which graphs are built.
     virtual std::vector<data::Field> fields(std::int64_t micro_batch) const = 0;
-    /// A stream of training batches, or of passes over the data, depending on the split. The stream sets
+    /// A stream of training batches, or of sweeps over the data, depending on the split. The stream sets
     /// `settings.feed` and `settings.seed` itself; callers leave them at their defaults.
     virtual std::unique_ptr<data::Stream> stream(const data::LoaderSettings& settings) const = 0;
 };

@@ -69,7 +69,7 @@ constexpr Retired kRetired[] = {
     throw Error(ErrorKind::usage, start + (nearest.empty() ? "; see --help" : "; did you mean " + nearest + "?"));
 }
 
-/// Passes over words that are not known yet.
+/// Skips words that are not known yet.
 LineHabits lenient() {
     LineHabits habits{.gathers = true};
     habits.unknown = [](const std::string& word, bool) { return Spelling{word, "--other", Takes::optional}; };

@@ -184,18 +184,19 @@ std::string numerics_fingerprint(const ParseResult& result) {
     const auto add = [&](const std::string& name, const std::string& value) {
         hash = hash_text(name + "=" + value + "\n", hash);
     };
-    std::int64_t passes = result.launch.processes;
+    std::int64_t micro_batches = result.launch.processes;
     for (const ResolvedOption& entry : result.options) {
         if (!entry.option->numerics) continue;
         const std::string name = key(*entry.option);
         const bool multiplies = name == "gradient_accumulation_count" || name == "replicas";
         if (multiplies) {
-            passes = checked_product(passes, std::get<std::int64_t>(entry.value), "micro-batches of a weight update");
+            micro_batches =
+                checked_product(micro_batches, std::get<std::int64_t>(entry.value), "micro-batches of a weight update");
         } else {
             add(name, to_string(entry.value));
         }
     }
-    add("passes", std::to_string(passes));
+    add("passes", std::to_string(micro_batches));
     return hex_text(hash);
 }
 

@@ -101,23 +101,24 @@ std::int64_t integer_in(const Layer& layer, const Option& option) {
 
 /// How the recorded run divides the micro-batches of a weight update.
 struct Shares {
-    std::int64_t passes = 0;                                     // micro-batches of an update
+    std::int64_t micro_batches = 0;                              // of a weight update
     std::int64_t accumulation = 0, replicas = 0, processes = 0;  // as recorded
 };
 
 std::string counts_that_share(const Shares& recorded, std::int64_t replicas) {
     constexpr std::int64_t kMost = 4096;
     std::string counts;
-    for (std::int64_t count = 1; count <= std::min(recorded.passes, kMost); ++count) {
-        if (recorded.passes % (count * replicas) == 0) counts += (counts.empty() ? "" : ", ") + std::to_string(count);
+    for (std::int64_t count = 1; count <= std::min(recorded.micro_batches, kMost); ++count) {
+        if (recorded.micro_batches % (count * replicas) == 0)
+            counts += (counts.empty() ? "" : ", ") + std::to_string(count);
     }
     return counts;
 }
 
 void refuse_uneven_shares(const Shares& recorded, std::int64_t replicas, const Launch& launch) {
-    if (recorded.passes % checked_product(launch.processes, replicas, "the number of replicas") == 0) return;
+    if (recorded.micro_batches % checked_product(launch.processes, replicas, "the number of replicas") == 0) return;
     const std::string counts = counts_that_share(recorded, replicas);
-    throw Error(ErrorKind::usage, "each weight update of the run has " + std::to_string(recorded.passes) +
+    throw Error(ErrorKind::usage, "each weight update of the run has " + std::to_string(recorded.micro_batches) +
                                       " micro-batches (" + std::to_string(recorded.accumulation) +
                                       " accumulated by each of " + std::to_string(recorded.replicas) + " replicas in " +
                                       std::to_string(recorded.processes) + " processes), which " +
@@ -161,7 +162,7 @@ void keep_global_batch(const TaskOptions& task, Layers& layers, std::int64_t rec
     const Option& replicas_row = task.options().at("replicas");
     const auto on_line = [&](const Option& option) { return layers.command_line.contains(&option); };
     if (on_line(accumulation_row)) return;
-    Shares recorded{.passes = 0,
+    Shares recorded{.micro_batches = 0,
                     .accumulation = integer_in(layers.arguments, accumulation_row),
                     .replicas = integer_in(layers.arguments, replicas_row),
                     .processes = recorded_processes};
@@ -169,14 +170,14 @@ void keep_global_batch(const TaskOptions& task, Layers& layers, std::int64_t rec
     std::int64_t replicas =
         launch.replicas.value_or(asked ? integer_in(layers.command_line, replicas_row) : recorded.replicas);
     if (launch.processes == recorded.processes && replicas == recorded.replicas) return;
-    recorded.passes =
+    recorded.micro_batches =
         checked_product(checked_product(recorded.accumulation, recorded.replicas, "the recorded micro-batches"),
                         recorded.processes, "the recorded micro-batches");
     const bool settled = asked || launch.replicas;
-    if (!settled && recorded.passes % (launch.processes * replicas) != 0) replicas = 1;
+    if (!settled && recorded.micro_batches % (launch.processes * replicas) != 0) replicas = 1;
     refuse_uneven_shares(recorded, replicas, launch);
     refuse_split_norms(task, layers, recorded, replicas, restore_line);
-    layers.arguments[&accumulation_row] = recorded.passes / (launch.processes * replicas);
+    layers.arguments[&accumulation_row] = recorded.micro_batches / (launch.processes * replicas);
     layers.arguments[&replicas_row] = replicas;
 }
 

@@ -27,10 +27,10 @@ public:
 
     void plan(std::int64_t batch, std::vector<PlannedSample>& out) {
         const std::int64_t first = places_.first_sample(batch);
-        const auto pass = static_cast<std::uint32_t>(batch / places_.batches_per_pass());
+        const auto sweep = static_cast<std::uint32_t>(batch / places_.batches_per_sweep());
         for (std::size_t i = 0; i < out.size(); ++i) {
             const std::int64_t place = first + static_cast<std::int64_t>(i);
-            out[i] = feed_ == Feed::training ? training_sample(place) : pass_sample(pass, place);
+            out[i] = feed_ == Feed::training ? training_sample(place) : sweep_sample(sweep, place);
         }
     }
 
@@ -47,9 +47,9 @@ private:
         return {order_[index], {epoch, index}};
     }
 
-    PlannedSample pass_sample(std::uint32_t pass, std::int64_t index) const {
+    PlannedSample sweep_sample(std::uint32_t sweep, std::int64_t index) const {
         if (index >= samples_) return {};
-        return {index, {pass, static_cast<std::uint64_t>(index)}};
+        return {index, {sweep, static_cast<std::uint64_t>(index)}};
     }
 
     std::int64_t samples_;

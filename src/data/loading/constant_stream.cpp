@@ -26,7 +26,7 @@ ConstantStream::ConstantStream(const InputSettings& data, std::int64_t samples, 
     data.kind == DataKind::generated ? make_generated(data) : make_synthetic(data);
 
     last_labels_ = labels_;
-    const std::int64_t in_last = valid_of(places_.first_sample(batches_per_pass() - 1));
+    const std::int64_t in_last = valid_of(places_.first_sample(batches_per_sweep() - 1));
     std::ranges::fill(last_labels_.as<std::int32_t>().subspan(static_cast<std::size_t>(in_last)), kNoLabel);
     fields_ = {images_.bytes(), labels_.bytes()};
     last_fields_ = {images_.bytes(), last_labels_.bytes()};
@@ -36,7 +36,7 @@ std::vector<Field> ConstantStream::fields() const {
     return {{std::string(kImages), images_.desc()}, {std::string(kLabels), labels_.desc()}};
 }
 
-/// Number of valid samples in a batch that starts at `first_sample` of a pass over the data.
+/// Number of valid samples in a batch that starts at `first_sample` of a sweep over the data.
 std::int64_t ConstantStream::valid_of(std::int64_t first_sample) const {
     return std::clamp<std::int64_t>(samples_ - first_sample, 0, micro_batch());
 }
@@ -73,7 +73,7 @@ void ConstantStream::make_synthetic(const InputSettings& data) {
 Batch ConstantStream::next() {
     const std::int64_t number = delivered_++;
     const std::int64_t first_sample = places_.first_sample(number);
-    const bool last = feed_ == Feed::passes && (number + 1) % batches_per_pass() == 0;
+    const bool last = feed_ == Feed::sweeps && (number + 1) % batches_per_sweep() == 0;
     const std::int64_t valid = last ? valid_of(first_sample) : micro_batch();
     stats_.images += valid;
     return {last ? last_fields_ : fields_, valid, first_sample, {}, std::chrono::steady_clock::now()};

@@ -24,7 +24,7 @@ std::vector<Field> sample_fields(const InputSettings& settings, Split split) {
 
 /// Adds the settings that depend on the data and the split.
 LoaderSettings completed(LoaderSettings loader, const InputSettings& settings, Split split) {
-    loader.feed = split == Split::train ? Feed::training : Feed::passes;
+    loader.feed = split == Split::train ? Feed::training : Feed::sweeps;
     loader.seed = settings.seed;
     if (split == Split::train) {
         loader.transform = mixing_transform(effective_mixing(settings), settings.seed, host_format(settings).dtype);

@@ -79,7 +79,7 @@ public:
     const std::vector<Field>& fields() const { return fields_; }
     std::int64_t micro_batch() const { return settings_.micro_batch; }
     std::int64_t samples() const { return dataset_->size(); }
-    std::int64_t batches_per_pass() const { return planner_.places().batches_per_pass(); }
+    std::int64_t batches_per_sweep() const { return planner_.places().batches_per_sweep(); }
     std::int64_t position() const {
         const std::lock_guard lock(mutex_);
         return planner_.places().round_begin(delivered_);
@@ -326,7 +326,7 @@ Loader::Loader(std::shared_ptr<const Dataset> dataset, const LoaderSettings& set
                    "data set size out of range");
     CNNTRAIN_CHECK(settings.ranks > 0 && settings.rank >= 0 && settings.rank < settings.ranks, "no such rank");
     CNNTRAIN_CHECK(settings.first_sample >= 0, "the stream starts at sample 0");
-    CNNTRAIN_CHECK(settings.feed == Feed::training || settings.first_sample == 0, "a pass starts at its first sample");
+    CNNTRAIN_CHECK(settings.feed == Feed::training || settings.first_sample == 0, "a sweep starts at its first sample");
     ring_ = std::make_shared<Ring>(std::move(dataset), settings);
     ring_->start();
 }
@@ -347,8 +347,8 @@ std::int64_t Loader::micro_batch() const {
 std::int64_t Loader::samples() const {
     return ring_->samples();
 }
-std::int64_t Loader::batches_per_pass() const {
-    return ring_->batches_per_pass();
+std::int64_t Loader::batches_per_sweep() const {
+    return ring_->batches_per_sweep();
 }
 std::int64_t Loader::position() const {
     return ring_->position();

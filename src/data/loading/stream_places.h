@@ -19,11 +19,11 @@ public:
 
     /// Samples in one micro-batch of every rank.
     std::int64_t round() const { return micro_batch_ * ranks_; }
-    std::int64_t batches_per_pass() const { return (samples_ + round() - 1) / round(); }
-    /// Position of the first sample of this rank's batch `batch`: in the endless stream, or in its pass over the data.
-    /// In a pass it may be beyond the last sample; then the whole batch is padding.
+    std::int64_t batches_per_sweep() const { return (samples_ + round() - 1) / round(); }
+    /// Position of the first sample of this rank's batch `batch`: in the endless stream, or in its sweep over the data.
+    /// In a sweep it may be beyond the last sample; then the whole batch is padding.
     std::int64_t first_sample(std::int64_t batch) const {
-        const std::int64_t in_stream = endless_ ? batch : batch % batches_per_pass();
+        const std::int64_t in_stream = endless_ ? batch : batch % batches_per_sweep();
         return start_ + in_stream * round() + rank_ * micro_batch_;
     }
     /// Position of the first sample of a round.

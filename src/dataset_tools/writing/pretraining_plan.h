@@ -58,7 +58,7 @@ std::int64_t masked_tokens(std::int64_t length, const InstanceSettings& settings
 
 struct PlanEvents {
     std::function<bool()> stop_requested = {};
-    /// Called with the number of documents done, over all passes, and their total.
+    /// Called with the number of documents done, over all sweeps, and their total.
     std::function<void(std::int64_t done, std::int64_t total)> progress = {};
 };
 

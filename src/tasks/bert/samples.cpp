@@ -25,7 +25,7 @@ public:
 
 private:
     data::LoaderSettings completed(data::LoaderSettings settings) const {
-        settings.feed = split_ == data::Split::train ? data::Feed::training : data::Feed::passes;
+        settings.feed = split_ == data::Split::train ? data::Feed::training : data::Feed::sweeps;
         settings.seed = seed_;
         return settings;
     }

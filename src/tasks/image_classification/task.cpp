@@ -362,7 +362,7 @@ ImageClassification::Subjects ImageClassification::subjects(const std::function<
         log::warning(data.data_dir + ": files that are not .jpg, .jpeg or .png are left out: " + folder->left_out());
     }
     std::vector<std::string> names = folder->names();
-    loader.feed = data::Feed::passes;
+    loader.feed = data::Feed::sweeps;
     return {std::make_unique<data::Loader>(std::move(folder), loader), std::move(names)};
 }
 

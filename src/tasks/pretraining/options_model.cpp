@@ -122,7 +122,7 @@ std::vector<Option> pretraining_data_options() {
         {.flag = "--dataset-repeat",
          .type = Type::integer,
          .fallback = std::int64_t{1},
-         .help = "Passes over the files.",
+         .help = "Times that the files are read.",
          .range = between(0, kMostIterations),
          .idle = "the files are repeated until --num-train-steps are done"},
     };

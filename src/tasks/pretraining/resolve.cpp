@@ -79,9 +79,9 @@ void settle_global_batch(Resolution& run) {
         values.reset(kGlobalBatch);
         return;
     }
-    const std::int64_t pass =
+    const std::int64_t of_replicas =
         checked_product(values.integer("micro_batch_size"), bert_replicas(values), "the micro-batch of all replicas");
-    const std::int64_t wanted = values.integer(kGlobalBatch) / pass;
+    const std::int64_t wanted = values.integer(kGlobalBatch) / of_replicas;
     const std::int64_t unit = block(values);
     const std::int64_t count = unit == 1 ? std::max<std::int64_t>(1, wanted) : unit * (1 + wanted / unit);
     const bool same_source = values.is_set(kAccumulation) &&
@@ -94,7 +94,7 @@ void settle_global_batch(Resolution& run) {
         return;
     }
     values.set(kAccumulation, count, Source::adjusted);
-    values.set(kGlobalBatch, checked_product(count, pass, "the global batch"), Source::adjusted);
+    values.set(kGlobalBatch, checked_product(count, of_replicas, "the global batch"), Source::adjusted);
 }
 
 Violation sizes_given(const OptionValues& values) {

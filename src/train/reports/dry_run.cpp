@@ -90,7 +90,7 @@ private:
             line(topic.name, topic.text);
         const std::string none = "none";
         line("Checkpoints", checkpoint_count_ == 0 ? none : "after " + update_name_ + "s " + checkpoints(plan));
-        line("Validation", validates() ? "of each of them, " + passes() : none);
+        line("Validation", validates() ? "of each of them, " + validation_batches() : none);
         if (settings_.main.restore_path) line("Resumes", "the latest checkpoint in " + *settings_.main.restore_path);
         if (!training.init_path) return;
         const bool begins_anew = !settings_.main.restore_path;
@@ -159,7 +159,7 @@ private:
 
     bool validates() const { return plan_->validate && checkpoint_count_ > 0; }
 
-    std::string passes() const {
+    std::string validation_batches() const {
         const schedule::ValidationPlan plan = schedule::make_validation_plan(
             task_.used_samples(data::Split::validation), settings_.training.micro_batch_size);
         return std::to_string(plan.batches) + " batches of " + std::to_string(plan.batch);
@@ -168,7 +168,7 @@ private:
     void evaluation(config::Command command) {
         const bool validates = command != config::Command::inference;
         const bool all_alike = !task_.has_real_data();
-        std::string what = passes();
+        std::string what = validation_batches();
         if (settings_.training.iterations && (all_alike || !validates)) {
             what = std::to_string(*settings_.training.iterations) + " batches of " +
                    std::to_string(settings_.training.micro_batch_size);

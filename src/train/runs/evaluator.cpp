@@ -98,7 +98,7 @@ std::optional<metrics::ValidationRow> Evaluator::run(metrics::ValidationRow row,
     loader.stop_requested = host_.stop_requested;
     const Stopwatch watch;  // includes the input: a stream created earlier would already have its first batches
     const std::unique_ptr<data::Stream> stream = data_.stream(loader);
-    std::int64_t batches = stream->batches_per_pass();  // per process
+    std::int64_t batches = stream->batches_per_sweep();  // per process
     if (most_batches_) batches = std::min(batches, (*most_batches_ + loader.ranks - 1) / loader.ranks);
     const Seen seen = of_all(run_share(*stream, batches, observers));
     if (seen.stopped) return std::nullopt;

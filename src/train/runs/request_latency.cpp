@@ -295,7 +295,7 @@ int measure_requests(const TaskRow& task_row, const config::ParseResult& argumen
     const RunFolder folder = results_folder(task, settings, host.command_line, files);
     metrics::Observers observers = report_evaluation(task, *backend, arguments, folder, data->count(), host);
     if (only_input) {
-        return measure_input_speed(*stream, stream->batches_per_pass(), task.columns().unit, observers,
+        return measure_input_speed(*stream, stream->batches_per_sweep(), task.columns().unit, observers,
                                    host.stop_requested);
     }
     observers.expect(expected_row(task));

@@ -147,7 +147,7 @@ int run_validation(const TaskRow& row, const config::ParseResult& arguments, con
         data::LoaderSettings loader = for_rank(loader_settings(settings, 0), *host.communicator);
         loader.stop_requested = host.stop_requested;
         const auto stream = data->stream(loader);
-        return measure_input_speed(*stream, stream->batches_per_pass(), task.columns().unit, observers,
+        return measure_input_speed(*stream, stream->batches_per_sweep(), task.columns().unit, observers,
                                    host.stop_requested);
     }
     observers.expect(expected_row(task));

@@ -1,4 +1,4 @@
-// The second passes over memory in normalisation: y from x, dx from dy.
+// The second sweeps over memory in normalisation: y from x, dx from dy.
 #include <cstdint>
 
 #include "backend/cpu/kernels/kernels.h"

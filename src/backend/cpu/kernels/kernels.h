@@ -96,12 +96,12 @@ template <typename T> void group_norm_gradient(const Blocks& shape, std::int64_t
                                                std::span<float> scratch);
 
 // ---------------------------------------------------------------------------------------------------------------------
-// Normalisation, individual passes over memory (reduce.cpp, apply.cpp). Scratch: norm_scratch_floats.
+// Normalisation, individual sweeps over memory (reduce.cpp, apply.cpp). Scratch: norm_scratch_floats.
 
-/// mean[C], variance[C] over N and pixels, in one pass over x.
+/// mean[C], variance[C] over N and pixels, in one sweep over x.
 template <typename T>
 void channel_statistics(const Blocks& shape, const T* x, float* mean, float* variance, std::span<float> scratch);
-/// mean[N,G], variance[N,G] over pixels and the group's contiguous channels, in one pass over x.
+/// mean[N,G], variance[N,G] over pixels and the group's contiguous channels, in one sweep over x.
 template <typename T> void group_statistics(const Blocks& shape, std::int64_t groups, const T* x, float* mean,
                                             float* variance, std::span<float> scratch);
 
@@ -118,7 +118,7 @@ template <typename T> struct NormApply {
 /// y = activation(x * scale + shift + residual).
 template <typename T> void norm_apply(const Blocks& shape, const NormApply<T>& args);
 
-/// dy' = (dy + dy2) * slope of the activation; input of both passes of the gradient.
+/// dy' = (dy + dy2) * slope of the activation; input of both sweeps of the gradient.
 template <typename T> struct MaskedGradient {
     const T* x = nullptr;
     const T* dy = nullptr;
@@ -373,7 +373,7 @@ template <typename T> struct UpdateTensors {
     const float* gradient = nullptr;
     std::array<T*, graph::kMostUpdateSlots> slots = {};
 };
-/// In one pass over memory.
+/// In one sweep over memory.
 template <typename T> void update(UpdateRule rule, std::int64_t count, const UpdateTensors<T>& tensors,
                                   const UpdateFactors& factors, const UpdateRounding& rounding);
 
@@ -389,7 +389,7 @@ void update_blocks(UpdateRule rule, std::int64_t rows, std::int64_t columns, std
                    const UpdateTensors<float>& tensors, const UpdateFactors& factors, const UpdateRounding& rounding,
                    const std::function<void(const MatrixBlock&)>& after);
 
-/// The first pass of rules with a trust ratio: sums of squares of the target and of the rule's second vector (lars: g).
+/// The first sweep of rules with a trust ratio: sums of squares of the target and of the rule's second vector (lars: g).
 /// Independent of the number of threads.
 struct SquareSums {
     double target = 0;

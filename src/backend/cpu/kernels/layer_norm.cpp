@@ -1,5 +1,5 @@
 // Layer norm, with dropout and residual addition before it, and its gradient. Each row is read from memory once; later
-// passes over it find it in the cache.
+// sweeps over it find it in the cache.
 #include <cstdint>
 
 #include "backend/cpu/kernels/targets.h"

@@ -1,4 +1,4 @@
-// Mixup and cutmix of images in one pass over memory.
+// Mixup and cutmix of images in one sweep over memory.
 #include <cstdint>
 
 #include "backend/cpu/kernels/kernels.h"

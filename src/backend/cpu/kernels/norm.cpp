@@ -1,4 +1,4 @@
-// Batch and group normalisation, composed of the passes over memory in reduce.cpp and apply.cpp.
+// Batch and group normalisation, composed of the sweeps over memory in reduce.cpp and apply.cpp.
 //
 // With s = 1 / sqrt(variance + epsilon), x^ = (x - mean) * s, m the number of elements per statistic, and dy' the
 // gradient times the activation's slope:
@@ -79,7 +79,7 @@ void apply_forward(const Blocks& shape, std::int64_t groups, const NormForward<T
                           .activation = args.activation});
 }
 
-/// Sums of one pass over memory, [C] or [N,C], and the coefficients computed from them.
+/// Sums of one sweep over memory, [C] or [N,C], and the coefficients computed from them.
 struct GradientArrays {
     Affine affine;
     float *mean, *sum_dy, *sum_dy_x;

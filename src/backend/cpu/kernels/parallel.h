@@ -11,7 +11,7 @@
 
 namespace cnntrain::cpu {
 
-/// Second passes over the same data run backward, to start with data that is still in the caches.
+/// Second sweeps over the same data run backward, to start with data that is still in the caches.
 enum class Order : std::uint8_t { forward, backward };
 
 /// Calls task(0) ... task(count - 1); each thread gets one contiguous range.

@@ -1,4 +1,4 @@
-// Parameter updates: one pass over target, gradient and slots. Rules with a trust ratio read them once more before
+// Parameter updates: one sweep over target, gradient and slots. Rules with a trust ratio read them once more before
 // that, to compute norms.
 //
 // Stochastic rounding needs 16 random bits per rounded value. They are a keyed hash of the element's index, not the
@@ -37,7 +37,7 @@ template <typename T> struct UpdateRange {
     UpdateFactors factors;
     RoundingKey key;
     RoundingKey second_key;
-    float* sums = nullptr;  // sums of squares in the first pass: of the target, and of the rule's second vector
+    float* sums = nullptr;  // sums of squares in the first sweep: of the target, and of the rule's second vector
 };
 
 struct SquareRange {
@@ -122,9 +122,9 @@ template <UpdateRule kRule, bool kStochastic, typename T> struct Slots {
     Floats values[graph::kMostUpdateSlots];
 };
 
-/// True for rules that write the new values of their slots in the first pass.
-template <UpdateRule kRule> constexpr bool first_pass_writes_slots() {
-    if constexpr (facts_of(kRule).has_trust()) return RuleOf<kRule>::kFirstPassWritesSlots;
+/// True for rules that write the new values of their slots in the first sweep.
+template <UpdateRule kRule> constexpr bool first_sweep_writes_slots() {
+    if constexpr (facts_of(kRule).has_trust()) return RuleOf<kRule>::kFirstSweepWritesSlots;
     return false;
 }
 
@@ -138,7 +138,7 @@ template <UpdateRule kRule, bool kStochastic, typename T> void update_range_by(c
         Slots<kRule, kStochastic, T> slots;
         slots.load(extent, args, i);
         rule.change(g, target, slots.values);
-        if constexpr (!first_pass_writes_slots<kRule>()) slots.store(extent, args, random, i);
+        if constexpr (!first_sweep_writes_slots<kRule>()) slots.store(extent, args, random, i);
         store_rounded<kStochastic>(extent, target, random, args.tensors.target + i);
     });
 }
@@ -161,8 +161,8 @@ template <UpdateRule kRule, bool kStochastic, typename T> void norms_range_by(co
             const Floats g = gradient_of(load_ahead(extent, args.tensors.gradient + i), target);
             Slots<kRule, kStochastic, T> slots;
             slots.load(extent, args, i);
-            const Floats other = rule.first_pass(g, target, slots.values);
-            if constexpr (first_pass_writes_slots<kRule>()) {
+            const Floats other = rule.first_sweep(g, target, slots.values);
+            if constexpr (first_sweep_writes_slots<kRule>()) {
                 const Bits random = kStochastic ? rounding_words(args.key, i) : hn::Zero(BitsTag());
                 slots.store(extent, args, random, i);
             }
@@ -176,7 +176,7 @@ template <UpdateRule kRule, bool kStochastic, typename T> void norms_range_by(co
     args.sums[1] = static_cast<float>(others);
 }
 
-/// Executes the second pass if `sums` is null.
+/// Executes the second sweep if `sums` is null.
 template <bool kStochastic, typename T> void update_range(const UpdateRange<T>& args) {
     with_rule(args.rule, [&]<UpdateRule kRule>() {
         if constexpr (facts_of(kRule).has_trust()) {

@@ -1,7 +1,7 @@
 // Optimiser rules (UpdateAttrs in cnntrain/graph/update_rule.h) on vectors of float.
 //
 // A rule changes the target and the slots of one vector of elements; g is the gradient after scaling and weight decay.
-// Rules with a trust ratio also have a first pass, which may change the slots and returns the vector for the second
+// Rules with a trust ratio also have a first sweep, which may change the slots and returns the vector for the second
 // norm.
 #if defined(CNNTRAIN_CPU_UPDATE_RULES_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef CNNTRAIN_CPU_UPDATE_RULES_INL_H_
@@ -19,8 +19,8 @@ HWY_BEFORE_NAMESPACE();
 namespace cnntrain::cpu::HWY_NAMESPACE {
 
 /// A rule has change(g, target, slots), which stores the new values in target and slots. A rule with a trust ratio also
-/// has first_pass(g, target, slots), which returns the vector for the second norm, and a constant
-/// kFirstPassWritesSlots. If that is true, the slots have their new values after the first pass, and change() must not
+/// has first_sweep(g, target, slots), which returns the vector for the second norm, and a constant
+/// kFirstSweepWritesSlots. If that is true, the slots have their new values after the first sweep, and change() must not
 /// modify them.
 template <UpdateRule kRule> struct RuleOf;
 
@@ -75,12 +75,12 @@ template <> struct RuleOf<UpdateRule::lars> {
           momentum(hn::Set(FloatTag(), f.momentum)),
           weight_decay(hn::Set(FloatTag(), f.rule_weight_decay)) {}
     /// The second norm is that of g.
-    HWY_INLINE Floats first_pass(Floats g, Floats /*target*/, Floats* /*slots*/) const { return g; }
+    HWY_INLINE Floats first_sweep(Floats g, Floats /*target*/, Floats* /*slots*/) const { return g; }
     HWY_INLINE void change(Floats g, Floats& target, Floats* slots) const {
         slots[0] = hn::MulAdd(momentum, slots[0], hn::Mul(rate, hn::MulAdd(target, weight_decay, g)));
         target = hn::Sub(target, slots[0]);
     }
-    static constexpr bool kFirstPassWritesSlots = false;
+    static constexpr bool kFirstSweepWritesSlots = false;
     Floats rate, momentum, weight_decay;
 };
 
@@ -120,14 +120,14 @@ template <> struct RuleOf<UpdateRule::adamw> {
 template <> struct RuleOf<UpdateRule::lamb> {
     explicit HWY_INLINE RuleOf(const UpdateFactors& f) : moments(f), rate(hn::Set(FloatTag(), f.rate)) {}
     /// The second norm is that of the direction. With 16-bit slots, it is computed before the means are rounded.
-    HWY_INLINE Floats first_pass(Floats g, Floats target, Floats* slots) const {
+    HWY_INLINE Floats first_sweep(Floats g, Floats target, Floats* slots) const {
         moments.set(g, slots);
         return moments.direction(target, slots);
     }
     HWY_INLINE void change(Floats /*g*/, Floats& target, Floats* slots) const {
         target = hn::NegMulAdd(rate, moments.direction(target, slots), target);
     }
-    static constexpr bool kFirstPassWritesSlots = true;
+    static constexpr bool kFirstSweepWritesSlots = true;
     AdamMoments moments;
     Floats rate;
 };

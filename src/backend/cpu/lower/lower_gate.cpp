@@ -8,7 +8,7 @@ using graph::ValueId;
 
 namespace {
 
-const char* const kGateReason = "operands of one elementwise pass lie alike";
+const char* const kGateReason = "operands of one elementwise sweep lie alike";
 
 std::int64_t stored_elements(const Placed& tensor) {
     return static_cast<std::int64_t>(tensor.desc.get_size() / size_bytes(tensor.dtype));

@@ -13,7 +13,7 @@ using graph::ValueId;
 
 namespace {
 
-const char* const kNormReason = "operands of one elementwise pass lie alike";
+const char* const kNormReason = "operands of one elementwise sweep lie alike";
 
 /// Operands that the three forward ops share.
 struct ForwardOperands {

@@ -14,7 +14,7 @@ using graph::ValueId;
 
 namespace {
 
-const char* const kStandardiseReason = "operands of one elementwise pass lie alike";
+const char* const kStandardiseReason = "operands of one elementwise sweep lie alike";
 
 std::vector<float> proxy_quantiles() {
     const std::vector<double> values = normal_quantiles(graph::kProxySamples);

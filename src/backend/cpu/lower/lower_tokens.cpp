@@ -12,7 +12,7 @@ using graph::ValueId;
 
 namespace {
 
-const char* const kRowsReason = "rows of one pass lie alike";
+const char* const kRowsReason = "rows of one sweep lie alike";
 
 Desc described(const NodeContext& lower, ValueId value) {
     return row_major(lower.graph.desc(value));

@@ -1,4 +1,4 @@
-// Parameter updates: one pass over parameter, gradient and slots, all in the layout of the gradient.
+// Parameter updates: one sweep over parameter, gradient and slots, all in the layout of the gradient.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
