@@ -128,8 +128,8 @@ void TensorBoard::begin_file(std::int64_t iteration) {
     std::snprintf(seconds.data(), seconds.size(), "%010" PRId64, static_cast<std::int64_t>(now));
     const std::string name = settings_.folder + "events.out.tfevents." + seconds.data() + "." + settings_.host;
     path_ = name;
-    for (int copy = 1; exists(files_, path_); ++copy)
-        path_ = name + "." + std::to_string(copy);
+    for (int number = 1; exists(files_, path_); ++number)
+        path_ = name + "." + std::to_string(number);
     append(Message().add(1, now).add(3, std::string_view("brain.Event:2")).bytes());
     if (settings_.resumed_at) {
         const Message start = Message().add(1, std::int64_t{1});

@@ -30,7 +30,7 @@ double simulated_barrier_ms(const schedule::Pipeline& pipeline, std::int64_t mic
     return whole;
 }
 
-/// Simulates one copy's pipeline, one piece of work at a time.
+/// Simulates one pipeline, one piece of work at a time.
 class Simulation {
 public:
     Simulation(const schedule::Pipeline& pipeline, std::int64_t micro_batches,
@@ -102,8 +102,8 @@ template <typename Simulate> double continued(std::int64_t micro_batches, std::i
     return length + period * static_cast<double>(periods);
 }
 
-double one_copy_ms(const schedule::Pipeline& pipeline, std::int64_t micro_batches,
-                   std::span<const schedule::StageTimes> times, std::span<const std::int32_t> lane_of) {
+double one_pipeline_ms(const schedule::Pipeline& pipeline, std::int64_t micro_batches,
+                       std::span<const schedule::StageTimes> times, std::span<const std::int32_t> lane_of) {
     return continued(micro_batches, kSteady,
                      [&](std::int64_t count) { return simulated_ms(pipeline, count, times, lane_of); });
 }
@@ -133,20 +133,20 @@ std::vector<TimedWork> timeline(const schedule::Pipeline& pipeline, std::int64_t
 
 UpdateTime update_time(const schedule::Placement& plan, std::span<const schedule::StageTimes> times,
                        std::span<const std::int32_t> lane_of) {
-    CNNTRAIN_CHECK(plan.copies >= 1 && plan.lanes >= 1 && plan.lanes % plan.copies == 0,
-                   std::to_string(plan.lanes) + " lanes for " + std::to_string(plan.copies) + " copies");
-    const std::int32_t lanes = plan.lanes / plan.copies;
+    CNNTRAIN_CHECK(plan.pipelines >= 1 && plan.lanes >= 1 && plan.lanes % plan.pipelines == 0,
+                   std::to_string(plan.lanes) + " lanes for " + std::to_string(plan.pipelines) + " pipelines");
+    const std::int32_t lanes = plan.lanes / plan.pipelines;
     CNNTRAIN_CHECK(!lane_of.empty() && *std::ranges::max_element(lane_of) < lanes,
                    "a stage on a lane that is not there");
-    const std::int64_t each = plan.micro_batches / plan.copies;
-    const std::int64_t left = plan.micro_batches % plan.copies;
+    const std::int64_t each = plan.micro_batches / plan.pipelines;
+    const std::int64_t left = plan.micro_batches % plan.pipelines;
     UpdateTime result;
-    result.total_ms = one_copy_ms(plan.pipeline(), each + (left > 0 ? 1 : 0), times, lane_of);
+    result.total_ms = one_pipeline_ms(plan.pipeline(), each + (left > 0 ? 1 : 0), times, lane_of);
     result.busy.assign(static_cast<std::size_t>(plan.lanes), 0);
-    for (std::int32_t copy = 0; copy < plan.copies; ++copy) {
-        const auto count = static_cast<double>(each + (copy < left ? 1 : 0));
+    for (std::int32_t pipeline = 0; pipeline < plan.pipelines; ++pipeline) {
+        const auto count = static_cast<double>(each + (pipeline < left ? 1 : 0));
         for (std::size_t stage = 0; stage < times.size(); ++stage) {
-            const std::int32_t lane = copy * lanes + lane_of[stage];
+            const std::int32_t lane = pipeline * lanes + lane_of[stage];
             result.busy[static_cast<std::size_t>(lane)] += count * times[stage].total() / result.total_ms;
         }
     }

@@ -151,26 +151,26 @@ FunctionTimes usual(const std::vector<FunctionTimes>& updates) {
 
 namespace {
 
-/// Time of one step for a micro-batch, from all copies. Copies that add to the same sum wait for each other, so the
-/// minimum is the time of the work itself.
-double step_ms(std::span<const backend::ProfileRow* const> copies) {
-    double least = copies.front()->milliseconds;
+/// Time of one step for a micro-batch, from its rows in all pipelines. Pipelines that add to the same sum wait for each
+/// other, so the minimum is the time of the work itself.
+double step_ms(std::span<const backend::ProfileRow* const> rows) {
+    double least = rows.front()->milliseconds;
     double sum = 0;
-    for (const backend::ProfileRow* row : copies) {
+    for (const backend::ProfileRow* row : rows) {
         least = std::min(least, row->milliseconds);
         sum += row->milliseconds;
     }
-    return copies.front()->op == "accumulate" ? least : sum / static_cast<double>(copies.size());
+    return rows.front()->op == "accumulate" ? least : sum / static_cast<double>(rows.size());
 }
 
 }  // namespace
 
 /// Ignores rows that ran once per weight update, because they do not belong to a micro-batch.
 FunctionTimes times_by_function(const std::vector<backend::ProfileRow>& rows, const FunctionNames& names,
-                                std::int64_t updates, int copies) {
+                                std::int64_t updates, int pipelines) {
     FunctionTimes times;
     times.functions.resize(names.count());
-    std::vector<const backend::ProfileRow*> of_batches;  // grouped by copy
+    std::vector<const backend::ProfileRow*> of_batches;  // grouped by pipeline
     for (const backend::ProfileRow& row : rows) {
         if (row.phase == graph::Phase::update || row.runs <= updates) {
             times.update_ms += row.milliseconds * static_cast<double>(row.runs) / static_cast<double>(updates);
@@ -178,8 +178,8 @@ FunctionTimes times_by_function(const std::vector<backend::ProfileRow>& rows, co
             of_batches.push_back(&row);
         }
     }
-    const std::size_t steps = of_batches.size() / static_cast<std::size_t>(copies);
-    CNNTRAIN_CHECK(steps * static_cast<std::size_t>(copies) == of_batches.size(), "copies ran different steps");
+    const std::size_t steps = of_batches.size() / static_cast<std::size_t>(pipelines);
+    CNNTRAIN_CHECK(steps * static_cast<std::size_t>(pipelines) == of_batches.size(), "pipelines ran different steps");
     FunctionWalk walk(names);
     for (std::size_t i = 0; i < steps; ++i) {
         std::vector<const backend::ProfileRow*> step;

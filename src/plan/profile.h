@@ -75,10 +75,10 @@ private:
 FunctionTimes measure(const graph::Graph& graph, const FunctionNames& names, const backend::Backend& backend,
                       const Measurement& how);
 
-/// Times of one micro-batch, from `updates` weight updates of several micro-batches each. `rows`: grouped by the
-/// `copies` copies of the network.
+/// Times of one micro-batch, from `updates` weight updates of several micro-batches each. `rows`: of all `pipelines`,
+/// one pipeline after the other.
 FunctionTimes times_by_function(const std::vector<backend::ProfileRow>& rows, const FunctionNames& names,
-                                std::int64_t updates, int copies = 1);
+                                std::int64_t updates, int pipelines = 1);
 
 /// Assumed speed of one thread in Gflop/s, for times without a measurement. Only the ratios of such times are
 /// meaningful.

@@ -23,7 +23,7 @@ std::int64_t norm_processes(const UpdatePlan& plan) {
 }
 
 std::int64_t batches_in_flight(const Placement& placement) {
-    return placement.copies * stash_depth(placement.pipeline(), 0);
+    return placement.pipelines * stash_depth(placement.pipeline(), 0);
 }
 
 }  // namespace cnntrain::schedule

@@ -38,7 +38,7 @@ struct ConvNet : ToyGraph {
     }
 };
 
-/// Another batch each time, which stays as it is: copies of the stages read theirs at the same time.
+/// Another batch each time, which stays as it is: pipelines read theirs at the same time.
 class Batches final : public data::BatchSource {
 public:
     explicit Batches(std::int64_t first) : first_(first) {}
@@ -73,7 +73,7 @@ private:
 
 struct Update {
     std::int64_t micro_batches = 1;
-    std::int64_t lanes = 1;  // each with a copy of the only stage
+    std::int64_t lanes = 1;  // each with a pipeline of one stage
 };
 
 std::unique_ptr<Executable> compile(const Graph& graph, const Update& update, bool thread_independent,
@@ -203,7 +203,7 @@ TEST_P(ConvGradient, OfSeveralMicroBatchesIsAddedInTheirOrder) {
     EXPECT_THAT(adding_steps(*executable), testing::SizeIs(4));
 }
 
-TEST_P(ConvGradient, OfSeveralCopiesIsAddedInTheOrderOfMicroBatches) {
+TEST_P(ConvGradient, OfSeveralPipelinesIsAddedInTheOrderOfMicroBatches) {
     const auto executable = compile(net.graph, {.micro_batches = 4, .lanes = 2}, thread_independent());
     const Gradients expected = summed(net.graph, 4, thread_independent());
     for (int update = 0; update < 3; ++update)

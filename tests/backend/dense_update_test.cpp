@@ -65,13 +65,13 @@ private:
     }
 };
 
-/// The same micro-batch for ever: copies read it at the same time.
+/// The same micro-batch for ever: pipelines read it at the same time.
 TensorSource batches() {
     return TensorSource({{"x", random_tensor({DType::f32, {kRows, kInputs}}, 100, -1, 1)},
                          {"labels", random_tensor({DType::i32, {kRows}}, 101, 0, kClasses - 1)}});
 }
 
-/// How often the graph is executed in an update, and how many lanes do it: each by a copy of its own.
+/// How often the graph is executed in an update, and how many lanes do it: each by a pipeline of its own.
 struct Division {
     std::int64_t micro_batches = 1;
     int lanes = 1;
@@ -111,7 +111,7 @@ using DenseUpdateParam = std::tuple<Division, bool>;
 
 std::string name_of(const testing::TestParamInfo<DenseUpdateParam>& test) {
     const Division& plan = std::get<0>(test.param);
-    return std::to_string(plan.micro_batches) + "_micro_batches_" + std::to_string(plan.lanes) + "_copies_" +
+    return std::to_string(plan.micro_batches) + "_micro_batches_" + std::to_string(plan.lanes) + "_pipelines_" +
            (std::get<1>(test.param) ? "fastest" : "f32");
 }
 

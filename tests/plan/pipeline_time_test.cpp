@@ -188,11 +188,11 @@ TEST(PipelineTime, IsNoLessThanWhatTheBusiestLaneHasToDo) {
     });
 }
 
-TEST(PipelineTime, CopiesShareTheMicroBatches) {
+TEST(PipelineTime, PipelinesShareTheMicroBatches) {
     const std::vector<schedule::StageTimes> times = {{1, 2}, {1, 2}};
     const schedule::Placement plan{7, 2, schedule::PipelineSchedule::grouped, 2, 4};
     const UpdateTime time = update_time(plan, times, lane_each(2));
-    EXPECT_DOUBLE_EQ(time.total_ms, 3 * (4 + 1));  // of the copy that has four of the seven
+    EXPECT_DOUBLE_EQ(time.total_ms, 3 * (4 + 1));  // of the pipeline that has four of the seven
     EXPECT_THAT(time.busy, ElementsAre(DoubleNear(12.0 / 15, 1e-12), DoubleNear(12.0 / 15, 1e-12),
                                        DoubleNear(9.0 / 15, 1e-12), DoubleNear(9.0 / 15, 1e-12)));
 }

@@ -360,7 +360,7 @@ TEST(Plan, StagesBeyondTheLimitAreToldAndAvoided) {
                 HasSubstr("the least limit that would fit is"));
 }
 
-TEST(PlanTimes, OfCopiesAreTheMeanOfAMicroBatchWithoutWaits) {
+TEST(PlanTimes, OfPipelinesAreTheMeanOfAMicroBatchWithoutWaits) {
     const plan::FunctionNames names({"a", "b"});
     constexpr auto kForward = graph::Phase::forward;
     constexpr auto kBackward = graph::Phase::backward;

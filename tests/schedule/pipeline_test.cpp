@@ -201,12 +201,12 @@ TEST(PipelinePlaces, OfAStageAreThoseOfTheFormulas) {
     });
 }
 
-TEST(PipelinePlaces, BatchesOfAllCopiesAreKept) {
+TEST(PipelinePlaces, BatchesOfAllPipelinesAreKept) {
     Placement plan{.micro_batches = 16, .stages = 4, .schedule = PipelineSchedule::grouped};
     EXPECT_EQ(batches_in_flight(plan), 7);
     plan.lanes = 4;
     EXPECT_EQ(batches_in_flight(plan), 7);  // the first stage's lane takes a batch after it has given one back
-    plan.copies = 2;
+    plan.pipelines = 2;
     EXPECT_EQ(batches_in_flight(plan), 14);
 }
 

@@ -244,14 +244,14 @@ TEST(AssemblePlacement, ChoosesALaneForEachStageOfAPipelineThatFills) {
     EXPECT_EQ(lanes("--threads 8 --gradient-accumulation-count 8"), 1);
 }
 
-TEST(AssemblePlacement, GivesEveryLaneAStageWithTheFewestCopies) {
+TEST(AssemblePlacement, GivesEveryLaneAStageWithTheFewestPipelines) {
     const std::string threads = "--threads 8 --gradient-accumulation-count 4 ";
     const auto plan = [&](const std::string& line) { return placed(threads + line); };
-    EXPECT_EQ(plan("--lanes 4").copies, 4);
+    EXPECT_EQ(plan("--lanes 4").pipelines, 4);
     const std::string two_stages = "--pipeline --pipeline-splits a ";
-    EXPECT_EQ(plan(two_stages + "--lanes 2").copies, 1);
-    EXPECT_EQ(plan(two_stages + "--lanes 4").copies, 2);
-    EXPECT_EQ(plan(two_stages + "--lanes 8").copies, 4);
+    EXPECT_EQ(plan(two_stages + "--lanes 2").pipelines, 1);
+    EXPECT_EQ(plan(two_stages + "--lanes 4").pipelines, 2);
+    EXPECT_EQ(plan(two_stages + "--lanes 8").pipelines, 4);
     const auto error = [&](const std::string& line) { return refusal_of(ErrorKind::usage, [&] { plan(line); }); };
     EXPECT_EQ(error("--lanes 6"),
               "--lanes 6 cannot all be used: 1 stage, 4 micro-batches per weight update and 8 threads "
@@ -299,7 +299,7 @@ TEST(Assemble, TheLoaderOfATrainingHoldsTheBatchesInFlight) {
     const std::string stages = "--gradient-accumulation-count 8 --pipeline --pipeline-splits a b c ";
     EXPECT_EQ(loader(stages).batches_ahead, 8) << "7 in the stages, one that is ready";
     EXPECT_EQ(loader(stages + "--pipeline-schedule Sequential").batches_ahead, 2);
-    EXPECT_EQ(loader(stages + "--threads 8 --lanes 8").batches_ahead, 15) << "two copies of the stages";
+    EXPECT_EQ(loader(stages + "--threads 8 --lanes 8").batches_ahead, 15) << "two pipelines";
 }
 
 TEST(Assemble, EveryConfigurationHasMicroBatchesThatItsScheduleTakes) {

@@ -1,4 +1,4 @@
-// Stages, lanes and copies: however a weight update is divided, it computes the same bits.
+// Stages, lanes and pipelines: however a weight update is divided, it computes the same bits.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -37,7 +37,7 @@ std::string text(const Division& division) {
     return std::string(schedule::name(division.schedule)) + ", " + std::to_string(division.lanes) + " lanes";
 }
 
-/// More lanes than stages have a copy of the stages for each group of them.
+/// More lanes than stages have a pipeline for each group of them.
 std::vector<Division> divisions() {
     std::vector<Division> all;
     for (const auto schedule :

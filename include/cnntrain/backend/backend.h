@@ -254,7 +254,7 @@ public:
     virtual const BackendInfo& info() const = 0;
     /// The reason why a node cannot be executed here; empty if it can.
     virtual std::string why_unsupported(const graph::Graph& graph, const graph::Node& node) const = 0;
-    /// Division of the plan's weight updates over lanes and copies. Called before the graph is built for
+    /// Division of the plan's weight updates over lanes and pipelines. Called before the graph is built for
     /// Placement::samples. Depends on the arguments and the machine only. Error(usage) for an impossible plan or
     /// settings.
     virtual schedule::Placement placement(const schedule::UpdatePlan& plan, const CpuSettings& cpu) const = 0;

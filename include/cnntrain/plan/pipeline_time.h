@@ -25,8 +25,8 @@ struct TimedWork {
     double end_ms = 0;
 };
 
-/// Simulates a weight update on one copy of the stages. A lane works on its stages in the order of the table, and
-/// starts each piece of work as soon as the lane is free, its inputs are ready and a buffer for its result is free.
+/// Simulates a weight update in one pipeline. A lane works on its stages in the order of the table, and starts each
+/// piece of work as soon as the lane is free, its inputs are ready and a buffer for its result is free.
 /// Activations have in_flight() buffers from a stage's forward to its backward pass; gradients have in_flight() buffers
 /// from one backward pass to the next, plus one with several lanes.
 /// `lane_of`: the lane of each stage. The result has the order of the table. Throws Error(usage) like in_order().
@@ -35,11 +35,11 @@ std::vector<TimedWork> timeline(const schedule::Pipeline& pipeline, std::int64_t
 
 struct UpdateTime {
     double total_ms = 0;
-    std::vector<double> busy;  // fraction of the time in which each lane works; lanes of the first copy first
+    std::vector<double> busy;  // fraction of the time in which each lane works; lanes of the first pipeline first
 };
 
-/// Each copy has plan.lanes / plan.copies lanes of its own; `lane_of` is the lane of each stage among them. With one
-/// lane, the time is the sum of all work.
+/// Each pipeline has plan.lanes / plan.pipelines lanes of its own; `lane_of` is the lane of each stage among them. With
+/// one lane, the time is the sum of all work.
 UpdateTime update_time(const schedule::Placement& plan, std::span<const schedule::StageTimes> times,
                        std::span<const std::int32_t> lane_of);
 

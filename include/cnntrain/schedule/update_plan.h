@@ -21,18 +21,18 @@ struct UpdatePlan {
     std::int32_t stages() const { return static_cast<std::int32_t>(devices.size()); }
 };
 
-/// A backend's execution of a plan. The stages exist `copies` times, each copy with its own memory; execution e of the
-/// graph uses copy e % copies. A lane is a group of cores with its own thread team; with one lane, all cores do all
-/// work in the order of the table.
+/// A backend's execution of a plan. Each of the `pipelines` has all stages and memory of its own; execution e of the
+/// graph uses pipeline e % pipelines. A lane is a group of cores with its own thread team; with one lane, all cores do
+/// all work in the order of the table.
 struct Placement {
     std::int64_t micro_batches = 1;  // executions of the graph per weight update
     std::int32_t stages = 1;         // of the pipeline: 1 + highest stage of the graph's nodes
     PipelineSchedule schedule = PipelineSchedule::sequential;
-    std::int32_t copies = 1;   // at most `lanes`
-    std::int32_t lanes = 1;    // a multiple of `copies`
-    std::int64_t samples = 1;  // per execution: the batch size of the graph
+    std::int32_t pipelines = 1;  // at most `lanes`
+    std::int32_t lanes = 1;      // a multiple of `pipelines`
+    std::int64_t samples = 1;    // per execution: the batch size of the graph
 
-    /// The pipeline of one copy.
+    /// The table of each pipeline.
     Pipeline pipeline() const { return {stages, schedule}; }
     bool operator==(const Placement&) const = default;
 };

@@ -237,7 +237,7 @@ std::vector<Option> parallel_options() {
          .fallback = std::int64_t{0},
          .help = "Groups of cores that work in parallel, each on its own stage or micro-batch, with an equal share of "
                  "--threads; 0: one per stage of a pipeline that is not Sequential, at most one per thread; otherwise "
-                 "1. Copies of a stage need additional memory. The last bits of results depend on the threads per "
+                 "1. Each further pipeline needs additional memory. The last bits of results depend on the threads per "
                  "lane, as on --threads, unless --thread-independent is given.",
          .range = between(0, kMostThreads),
          .commands = kT | kR,

@@ -97,7 +97,7 @@ std::vector<Option> pretraining_data_options() {
         {.flag = "--duplicate-factor",
          .type = Type::number,
          .fallback = 5.0,
-         .help = "Copies of each document in the files, with different masks; an epoch is 1/N of the records.",
+         .help = "Times that each document stands in the files, with different masks; an epoch is 1/N of the records.",
          .range = between(1e-6, 1e6),
          .bind = to<&PretrainingSettings::duplicate_factor>()},
         refine(shared("--generated-data"),

@@ -13,9 +13,9 @@ namespace cnntrain::tasks {
 
 struct PretrainingSettings : BertTaskSettings {
     data::PretrainingSettings text;
-    double duplicate_factor = 5;              // copies of each document in the files; an epoch is 1/N of the records
-    bool synthetic = false;                   // generated data with results reported as 0
-    std::int64_t steps_per_log = 1;           // 0: only the first step's line
+    double duplicate_factor = 5;     // times that each document stands in the files; an epoch is 1/N of the records
+    bool synthetic = false;          // generated data with results reported as 0
+    std::int64_t steps_per_log = 1;  // 0: only the first step's line
     std::int64_t steps_per_checkpoint = 256;  // 0: only the first and the last
     std::int64_t steps_per_histogram = 0;     // 0 or less: none
     bool evaluates = false;                   // evaluates checkpoints on held-out sequences instead of training

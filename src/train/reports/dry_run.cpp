@@ -137,7 +137,7 @@ private:
         for (std::int32_t stage = 0; stage < stages.stages; ++stage)
             what += (stage == 0 ? "" : ", ") + std::to_string(schedule::stash_depth(stages, stage));
         constexpr schedule::StageTimes kUsual{.forward_ms = 1, .backward_ms = 2};
-        const double bubble = schedule::bubble(stages, update.micro_batches / update.copies, kUsual);
+        const double bubble = schedule::bubble(stages, update.micro_batches / update.pipelines, kUsual);
         return what + ", bubble " + formatted("%.1f", 100 * bubble) + " % with a lane for each stage";
     }
 
@@ -153,8 +153,9 @@ private:
     std::string lanes(const schedule::Placement& update) const {
         std::string what = std::to_string(update.lanes) + " side by side on " +
                            std::to_string(compute_threads(settings_.run)) + " threads";
-        if (update.copies == 1) return what;
-        return what + ", with " + std::to_string(update.copies) + (update.stages > 1 ? " pipelines" : " micro-batches");
+        if (update.pipelines == 1) return what;
+        return what + ", with " + std::to_string(update.pipelines) +
+               (update.stages > 1 ? " pipelines" : " micro-batches");
     }
 
     bool validates() const { return plan_->validate && checkpoint_count_ > 0; }

@@ -389,7 +389,7 @@ void update_blocks(UpdateRule rule, std::int64_t rows, std::int64_t columns, std
                    const UpdateTensors<float>& tensors, const UpdateFactors& factors, const UpdateRounding& rounding,
                    const std::function<void(const MatrixBlock&)>& after);
 
-/// The first sweep of rules with a trust ratio: sums of squares of the target and of the rule's second vector (lars: g).
+/// The first sweep of rules with a trust ratio: sums of squares of the target and of the second vector (lars: g).
 /// Independent of the number of threads.
 struct SquareSums {
     double target = 0;

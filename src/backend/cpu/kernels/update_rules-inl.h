@@ -20,8 +20,8 @@ namespace cnntrain::cpu::HWY_NAMESPACE {
 
 /// A rule has change(g, target, slots), which stores the new values in target and slots. A rule with a trust ratio also
 /// has first_sweep(g, target, slots), which returns the vector for the second norm, and a constant
-/// kFirstSweepWritesSlots. If that is true, the slots have their new values after the first sweep, and change() must not
-/// modify them.
+/// kFirstSweepWritesSlots. If that is true, the slots have their new values after the first sweep, and change() must
+/// not modify them.
 template <UpdateRule kRule> struct RuleOf;
 
 template <> struct RuleOf<UpdateRule::sgd> {

@@ -55,9 +55,9 @@ void Lowering::lower_prepare() {
     }
 }
 
-void Lowering::lower_copy(std::int32_t copy, const Lanes& lanes) {
-    walk_.begin_copy(copy);
-    values_.begin_copy();
+void Lowering::lower_pipeline(std::int32_t pipeline, const Lanes& lanes) {
+    walk_.begin_pipeline(pipeline);
+    values_.begin_pipeline();
     for (const NodeId id : walk_.order()) {
         const Section section = walk_.section_of(id);
         if (!section.has_site()) continue;

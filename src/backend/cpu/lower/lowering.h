@@ -27,8 +27,8 @@ public:
 
     /// Adds the steps of every node that runs once per weight update before the micro-batches.
     void lower_prepare();
-    /// Adds the steps of a copy's forward and backward nodes. Primitives are made for the threads of each site's lane.
-    void lower_copy(std::int32_t copy, const Lanes& lanes);
+    /// Adds the steps of a pipeline's forward and backward nodes. Primitives are made for the threads of each site.
+    void lower_pipeline(std::int32_t pipeline, const Lanes& lanes);
     /// Adds the steps of the update, then those that make copies of weights, when all readers are known. Afterwards the
     /// program can be finished.
     void lower_update();
@@ -40,9 +40,9 @@ public:
     Placed as_it_lies(graph::ValueId value) { return values_.as_it_lies(value); }
     /// The row-major descriptor of a value as users see it.
     Desc row_major_desc(graph::ValueId value) const { return layouts_.row_major_desc(value); }
-    /// The section of a node in the copy lowered last.
+    /// The section of a node in the pipeline lowered last.
     Section section_of(graph::NodeId id) const { return walk_.section_of(id); }
-    /// A value of that copy as a section sees it.
+    /// A value of that pipeline as a section sees it.
     Placed seen_from(Section section, graph::ValueId value) const { return values_.seen_from(section, value); }
     /// Layout changes, for inspection.
     std::vector<std::string> reorders() const;

@@ -42,8 +42,8 @@ Section NodeWalk::section_of(NodeId id) const {
     const Node& node = graph_.node(id);
     if (node.phase == Phase::update) return Section::update();
     if (!node.outputs.empty() && facts_.follows_weights(node.outputs[0])) return Section::prepare();
-    return node.phase == Phase::forward ? Section::forward(node.stage.index, copy_)
-                                        : Section::backward(node.stage.index, copy_);
+    return node.phase == Phase::forward ? Section::forward(node.stage.index, pipeline_)
+                                        : Section::backward(node.stage.index, pipeline_);
 }
 
 bool is_output(const graph::Graph& graph, ValueId value) {

@@ -20,9 +20,9 @@ public:
     /// All nodes in the order in which their sections run, so that memory is reused only after its last reader.
     std::span<const graph::NodeId> order() const { return order_; }
 
-    /// From now on the sections of forward and backward nodes are those of this copy of the stages.
-    void begin_copy(std::int32_t copy) { copy_ = copy; }
-    std::int32_t copy() const { return copy_; }
+    /// From now on the sections of forward and backward nodes are those of this pipeline.
+    void begin_pipeline(std::int32_t pipeline) { pipeline_ = pipeline; }
+    std::int32_t pipeline() const { return pipeline_; }
     /// Makes this node the current one. Error(internal) if it reads what a later section writes.
     void go_to(graph::NodeId id);
 
@@ -43,7 +43,7 @@ private:
     std::vector<graph::NodeId> order_;
     std::vector<std::int32_t> position_;  // in order_, by node
     graph::NodeId current_;
-    std::int32_t copy_ = 0;
+    std::int32_t pipeline_ = 0;
 };
 
 /// Is the value an output of the graph?

@@ -51,7 +51,7 @@ void Sums::accumulate(ValueId result) {
     const Sum sum = found != sums_.end()
                         ? found->second
                         : sums_.emplace(result, make_sum(value.buffer->name, value.desc)).first->second;
-    CNNTRAIN_CHECK(sum.placed.desc == value.desc, "copies of " + walk_.node().name + " lie differently");
+    CNNTRAIN_CHECK(sum.placed.desc == value.desc, "accumulators of " + walk_.node().name + " lie differently");
     const auto count = static_cast<std::int64_t>(value.desc.get_size() / sizeof(float));
     Step step = steps_.data_step("sum", "accumulate");
     step.reads = {value, sum.placed};
@@ -127,8 +127,8 @@ Sums::Gradient Sums::define_gradient(ValueId result, const Desc& desc) {
 }
 
 /// Adds a step that computes the gradient: write() puts it into its memory, add() into the addend, for later
-/// micro-batches. Copies of the stages compute at the same time and take turns only to add. The first step lists the
-/// addend, which needs memory during it, and the second one the sum, so that bytes are counted once.
+/// micro-batches. Pipelines compute at the same time and take turns only to add. The first step lists the addend, which
+/// needs memory during it, and the second one the sum, so that bytes are counted once.
 void Sums::add_gradient(const Gradient& gradient, Step step, std::function<void()> write, std::function<void()> add) {
     if (!gradient.addend) {
         const auto run = [write = std::move(write)](bool) { write(); };

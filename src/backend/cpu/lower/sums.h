@@ -1,8 +1,8 @@
 // Accumulators: sums of gradients and statistics over micro-batches and ranks, which the update reads in place of the
 // results of a micro-batch.
 //
-// Every copy of the stages adds to the same accumulator in the order of the micro-batches, so that sums do not depend
-// on the number of copies. A node may compute into an accumulator itself; accumulate_results() adds what is left.
+// Every pipeline adds to the same accumulator in the order of the micro-batches, so that sums do not depend on the
+// number of pipelines. A node may compute into an accumulator itself; accumulate_results() adds what is left.
 #pragma once
 
 #include <cstdint>
@@ -83,7 +83,7 @@ public:
 private:
     struct Sum {
         Placed placed;
-        std::size_t turn = 0;      // of the copies that add to it
+        std::size_t turn = 0;      // of the pipelines that add to it
         std::size_t number = 0;    // among the sums over ranks
         bool is_added_to = false;  // by the nodes themselves
     };

@@ -26,7 +26,7 @@ Values::Values(const NodeWalk& walk, const GraphLayouts& layouts, const OneDnn& 
     place_inputs();
 }
 
-void Values::begin_copy() {
+void Values::begin_pipeline() {
     preferred_.reset();
     reordered_.clear();
     workspaces_.clear();
@@ -127,7 +127,7 @@ Placed Values::reordered(ValueId value, const Placed& now, const Desc& wanted, c
     }
     const Placed copy = define_copy(value, wanted);
     add_layout_copy(program_, walk_.section(), steps_.data_step("reorder", "reorder"), onednn_, now, copy);
-    if (walk_.copy() == 0)
+    if (walk_.pipeline() == 0)
         reorders_.push_back(walk_.node().name + ": " + layout_name(now.desc) + " -> " + layout_name(wanted) + ", " +
                             reason);
     return copy;

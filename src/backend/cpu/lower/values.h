@@ -21,8 +21,8 @@ public:
     Values(const NodeWalk& walk, const GraphLayouts& layouts, const OneDnn& onednn, Program& program,
            StepBuilder& steps, Weights& weights, bool are_summed);
 
-    /// Forgets what the last copy of the stages computed; inputs and results of the prepare section stay.
-    void begin_copy();
+    /// Forgets what the last pipeline computed; inputs and results of the prepare section stay.
+    void begin_pipeline();
 
     // Operands --------------------------------------------------------------------------------------------------------
     /// The operand as the current node takes it: images and kernels in any layout, anything else row-major. A value of
@@ -66,9 +66,9 @@ public:
     void prefer_activation(const Desc& desc) { preferred_ = desc; }
 
     // After lowering --------------------------------------------------------------------------------------------------
-    /// A value of the copy lowered last, as a section sees it.
+    /// A value of the pipeline lowered last, as a section sees it.
     Placed seen_from(Section section, graph::ValueId value) const;
-    /// Layout changes of copy 0, for inspection.
+    /// Layout changes of pipeline 0, for inspection.
     const std::vector<std::string>& reorders() const { return reorders_; }
 
 private:
@@ -88,7 +88,7 @@ private:
     StepBuilder& steps_;
     Weights& weights_;
     bool are_summed_;
-    std::vector<Placed> placed_;                               // by value; intermediates are those of the current copy
+    std::vector<Placed> placed_;  // by value; intermediates are those of the current pipeline
     std::map<graph::ValueId, std::vector<Placed>> reordered_;  // copies in other layouts
     std::map<graph::ValueId, Placed> workspaces_;
     std::set<const Buffer*> viewed_;  // read by several values

@@ -31,13 +31,13 @@ double Step::bytes_moved() const {
 
 Program::Program(const OneDnn& onednn, const schedule::Placement& plan, std::vector<std::int32_t> lane_of)
     : onednn_(onednn), plan_(plan), lane_of_(std::move(lane_of)), scratch_(static_cast<std::size_t>(plan.lanes)) {
-    CNNTRAIN_CHECK(std::ssize(lane_of_) == std::int64_t{plan.copies} * plan.stages, "each site needs a lane");
+    CNNTRAIN_CHECK(std::ssize(lane_of_) == std::int64_t{plan.pipelines} * plan.stages, "each site needs a lane");
     order_.push_back(Section::prepare());
-    for (std::int32_t copy = 0; copy < plan.copies; ++copy) {
+    for (std::int32_t pipeline = 0; pipeline < plan.pipelines; ++pipeline) {
         for (std::int32_t stage = 0; stage < plan.stages; ++stage)
-            order_.push_back(Section::forward(stage, copy));
+            order_.push_back(Section::forward(stage, pipeline));
         for (std::int32_t stage = plan.stages - 1; stage >= 0; --stage)
-            order_.push_back(Section::backward(stage, copy));
+            order_.push_back(Section::backward(stage, pipeline));
     }
     order_.push_back(Section::update());
     steps_.resize(order_.size());
@@ -45,32 +45,33 @@ Program::Program(const OneDnn& onednn, const schedule::Placement& plan, std::vec
     moving_.resize(lane_of_.size());
 }
 
-std::span<const Section> Program::forward_sections(std::int32_t copy) const {
-    return sections().subspan(position(Section::forward(0, copy)), static_cast<std::size_t>(plan_.stages));
+std::span<const Section> Program::forward_sections(std::int32_t pipeline) const {
+    return sections().subspan(position(Section::forward(0, pipeline)), static_cast<std::size_t>(plan_.stages));
 }
 
-std::span<const Section> Program::backward_sections(std::int32_t copy) const {
-    return sections().subspan(position(Section::backward(plan_.stages - 1, copy)),
+std::span<const Section> Program::backward_sections(std::int32_t pipeline) const {
+    return sections().subspan(position(Section::backward(plan_.stages - 1, pipeline)),
                               static_cast<std::size_t>(plan_.stages));
 }
 
-std::span<const Section> Program::micro_batch_sections(std::int32_t copy) const {
-    return sections().subspan(position(Section::forward(0, copy)), static_cast<std::size_t>(plan_.pipeline().slots()));
+std::span<const Section> Program::micro_batch_sections(std::int32_t pipeline) const {
+    return sections().subspan(position(Section::forward(0, pipeline)),
+                              static_cast<std::size_t>(plan_.pipeline().slots()));
 }
 
 std::size_t Program::position(Section section) const {
     if (section == Section::prepare()) return 0;
     if (section == Section::update()) return order_.size() - 1;
-    CNNTRAIN_CHECK(section.stage < plan_.stages && section.copy < plan_.copies,
+    CNNTRAIN_CHECK(section.stage < plan_.stages && section.pipeline < plan_.pipelines,
                    "the program has no stage " + std::to_string(section.stage));
     const bool backward = section.kind == Section::Kind::backward;
     const std::int32_t slots = plan_.pipeline().slots();
-    return static_cast<std::size_t>(1 + section.copy * slots +
+    return static_cast<std::size_t>(1 + section.pipeline * slots +
                                     schedule::slot_of(plan_.pipeline(), section.stage, backward));
 }
 
 Site Program::site(Section section) const {
-    return section.has_site() ? section.copy * plan_.stages + section.stage : kNoSite;
+    return section.has_site() ? section.pipeline * plan_.stages + section.stage : kNoSite;
 }
 
 std::int32_t Program::lane(Section section) const {
@@ -190,8 +191,8 @@ void Program::reserve_scratch(Section section, std::size_t bytes) {
     reserved = std::max(reserved, bytes);
 }
 
-void Program::bind(Buffer* buffer, std::int32_t copy, std::int64_t number, std::byte* data) {
-    buffer->places[static_cast<std::size_t>(copy * batches_in_flight_ + number % batches_in_flight_)] = data;
+void Program::bind(Buffer* buffer, std::int32_t pipeline, std::int64_t number, std::byte* data) {
+    buffer->places[static_cast<std::size_t>(pipeline * batches_in_flight_ + number % batches_in_flight_)] = data;
 }
 
 void Program::move_to(Buffer& buffer, std::byte* data, std::span<Binding* const> bindings) {
@@ -206,7 +207,7 @@ void Program::turn_to(Section section, std::int64_t number) {
         const Buffer& origin = buffer->origin();
         const bool external = origin.storage == Storage::external;
         const auto places = external ? batches_in_flight_ : std::ssize(origin.places);
-        const std::int64_t place = number % places + (external ? section.copy * batches_in_flight_ : 0);
+        const std::int64_t place = number % places + (external ? section.pipeline * batches_in_flight_ : 0);
         move_to(*buffer, origin.places[static_cast<std::size_t>(place)], bindings);
     }
 }

@@ -1,16 +1,16 @@
 // The program of a compiled graph: buffers and the steps that read and write them, in sections.
 //
 //   prepare         copies of parameters in the layouts and types that other steps read; after a load and an update
-//   forward(s, c)   stage s of the forward pass of one micro-batch, in copy c of the stages
-//   backward(s, c)  stage s of its backward pass, with recomputed forward values
+//   forward(s, p)   stage s of the forward pass of one micro-batch, in pipeline p
+//   backward(s, p)  stage s of its backward pass, with recomputed forward values
 //   update          once per weight update
 //
-// A pair of a stage and a copy is a site. Its sections run on one lane, so that two threads never use its buffers at a
-// time. A site reads another site's results through its own alias buffer (seen_from()), whose address changes with the
-// micro-batch.
+// A pair of a stage and a pipeline is a site. Its sections run on one lane, so that two threads never use its buffers
+// at a time. A site reads another site's results through its own alias buffer (seen_from()), whose address changes with
+// the micro-batch.
 //
-// Memory: if micro-batches run one after another, each copy has one arena, planned by live ranges over all its
-// sections. In a pipeline, several micro-batches are in flight: values that cross sections use a ring with one place
+// Memory: if micro-batches run one after another, each pipeline has one arena, planned by live ranges over all its
+// sections. If several micro-batches of a pipeline are in flight, values that cross sections use a ring with one place
 // per micro-batch in flight, all others an arena per lane.
 //
 // Lowering fills a Program; finish() plans the memory. Nothing is allocated afterwards.
@@ -45,7 +45,7 @@ enum class Storage : std::uint8_t {
     scalar,      // a scalar of the graph, set before each weight update
 };
 
-/// Stage s of copy c; prepare and update have none.
+/// Stage s of pipeline p; prepare and update have none.
 using Site = std::int32_t;
 inline constexpr Site kNoSite = -1;
 
@@ -55,7 +55,7 @@ struct Buffer {
     Storage storage = Storage::arena;
     Site site = kNoSite;
     std::byte* data = nullptr;
-    int first_step = -1;  // positions in the execution order of its copy
+    int first_step = -1;  // positions in the execution order of its pipeline
     int last_step = -1;
     int first_section = -1;  // positions in Program::sections()
     int last_section = -1;
@@ -64,7 +64,7 @@ struct Buffer {
     int sharded_as = -1;        // index of the sum over ranks if this rank has a piece of it only; otherwise -1
     Buffer* same_as = nullptr;  // the buffer whose memory it shares, if any
     Buffer* root = nullptr;     // the buffer of which it is another site's alias, if any
-    std::vector<std::byte*> places = {};  // ring, by micro-batch of the copy; empty: a fixed address
+    std::vector<std::byte*> places = {};  // ring, by micro-batch of the pipeline; empty: a fixed address
 
     Buffer& origin() { return root == nullptr ? *this : *root; }
     const Buffer& origin() const { return root == nullptr ? *this : *root; }
@@ -86,7 +86,7 @@ struct StepContext {
     std::int64_t micro_batch = 0;          // within the weight update
     std::int64_t first_sample = 0;         // of the micro-batch, in the stream of all ranks
     std::int64_t iteration = 0;            // keys the random numbers of stochastic rounding
-    Progress* turns = nullptr;             // for sums to which several copies add; null: no other copy runs
+    Progress* turns = nullptr;             // for sums to which several pipelines add; null: no other pipeline runs
     GradientExchange* exchange = nullptr;  // sums over ranks; null: a single rank, or sums that do not count
     NormExchange* norms = nullptr;         // with ranks that share batch-norm statistics; null: there are none
     bool follows_update = false;           // in prepare: only the update has changed the variables
@@ -110,12 +110,16 @@ struct Step {
 struct Section {
     enum class Kind : std::uint8_t { prepare, forward, backward, update };
     Kind kind = Kind::prepare;
-    std::int32_t stage = 0;  // forward and backward only
-    std::int32_t copy = 0;   // forward and backward only
+    std::int32_t stage = 0;     // forward and backward only
+    std::int32_t pipeline = 0;  // forward and backward only
 
     static constexpr Section prepare() { return {Kind::prepare, 0, 0}; }
-    static constexpr Section forward(std::int32_t stage, std::int32_t copy) { return {Kind::forward, stage, copy}; }
-    static constexpr Section backward(std::int32_t stage, std::int32_t copy) { return {Kind::backward, stage, copy}; }
+    static constexpr Section forward(std::int32_t stage, std::int32_t pipeline) {
+        return {Kind::forward, stage, pipeline};
+    }
+    static constexpr Section backward(std::int32_t stage, std::int32_t pipeline) {
+        return {Kind::backward, stage, pipeline};
+    }
     static constexpr Section update() { return {Kind::update, 0, 0}; }
     bool has_site() const { return kind == Kind::forward || kind == Kind::backward; }
     bool operator==(const Section&) const = default;
@@ -148,7 +152,7 @@ struct Wait {
     std::int64_t behind = 0;
 };
 
-/// Memory of all copies of a stage, in bytes.
+/// Memory of a stage in all pipelines, in bytes.
 struct StageBytes {
     std::uint64_t variables = 0;  // parameters, slots, and copies derived from them
     /// Inputs and forward values of one micro-batch that the stage's backward pass reads.
@@ -162,16 +166,16 @@ enum class Copies : std::uint8_t { one, all };
 
 class Program {
 public:
-    /// `lane_of`: by site, stages of copy 0 first.
+    /// `lane_of`: by site, stages of pipeline 0 first.
     Program(const OneDnn& onednn, const schedule::Placement& plan, std::vector<std::int32_t> lane_of);
 
     const schedule::Placement& plan() const { return plan_; }
     /// In the execution order of one micro-batch, from prepare to update.
     std::span<const Section> sections() const { return order_; }
-    std::span<const Section> forward_sections(std::int32_t copy) const;
-    std::span<const Section> backward_sections(std::int32_t copy) const;
-    /// The forward and backward sections of a copy.
-    std::span<const Section> micro_batch_sections(std::int32_t copy) const;
+    std::span<const Section> forward_sections(std::int32_t pipeline) const;
+    std::span<const Section> backward_sections(std::int32_t pipeline) const;
+    /// The forward and backward sections of a pipeline.
+    std::span<const Section> micro_batch_sections(std::int32_t pipeline) const;
     /// Index in sections().
     std::size_t position(Section section) const;
     Site site(Section section) const;
@@ -198,7 +202,7 @@ public:
     /// Reserves memory that any step of the section may use while it runs. scratch() is valid after finish().
     void reserve_scratch(Section section, std::size_t bytes);
     std::byte* scratch(Section section) const { return scratch_[scratch_of(section)].memory.data(); }
-    /// Index in Progress of a sum to which several copies add.
+    /// Index in Progress of a sum to which several pipelines add.
     std::size_t add_turn() { return turns_++; }
     std::size_t turns() const { return turns_; }
     /// Registers a buffer that is summed over the micro-batches of an update. `layout`: name of its elements' order.
@@ -212,11 +216,11 @@ public:
     void finish(Copies copies = Copies::one);
     /// Instead of finish(): only the sizes of the memory, for a program that will not run.
     void count_memory();
-    /// Sets the address of an external buffer for micro-batch `number` of a copy.
-    void bind(Buffer* buffer, std::int32_t copy, std::int64_t number, std::byte* data);
-    /// Call before a section runs: sets the addresses of its site's buffers for micro-batch `number` of the copy.
+    /// Sets the address of an external buffer for micro-batch `number` of a pipeline.
+    void bind(Buffer* buffer, std::int32_t pipeline, std::int64_t number, std::byte* data);
+    /// Call before a section runs: sets the addresses of its site's buffers for micro-batch `number` of the pipeline.
     void turn_to(Section section, std::int64_t number);
-    /// Maximum number of micro-batches in flight per copy.
+    /// Maximum number of micro-batches in flight per pipeline.
     std::int64_t batches_in_flight() const { return batches_in_flight_; }
     /// The sections for which a section waits. Valid after finish().
     const std::vector<Wait>& waits(Section section) const { return waits_[position(section)]; }
@@ -254,7 +258,7 @@ private:
         MemoryPlan plan;
     };
     using Call = std::vector<dnnl_exec_arg_t>;
-    /// True if a copy has one micro-batch in flight at a time.
+    /// True if a pipeline has one micro-batch in flight at a time.
     bool one_at_a_time() const;
     std::size_t scratch_of(Section section) const { return static_cast<std::size_t>(lane(section)); }
     /// Arguments in oneDNN's form. `scratch_offset`: of the call's scratchpad in the shared scratch memory.

@@ -93,7 +93,7 @@ void Program::set_live_ranges() {
 
 bool Program::one_at_a_time() const {
     return plan_.stages == 1 || plan_.schedule == schedule::PipelineSchedule::sequential ||
-           plan_.micro_batches == plan_.copies;
+           plan_.micro_batches == plan_.pipelines;
 }
 
 bool Program::lies_in_ring(const Buffer& buffer) const {
@@ -147,11 +147,11 @@ void Program::set_waits() {
 }
 
 std::vector<Program::Arena> Program::plan_arenas() {
-    std::vector<Arena> arenas(static_cast<std::size_t>(one_at_a_time() ? plan_.copies : plan_.lanes));
+    std::vector<Arena> arenas(static_cast<std::size_t>(one_at_a_time() ? plan_.pipelines : plan_.lanes));
     for (Buffer& buffer : buffers_) {
         if (buffer.storage != Storage::arena || buffer.first_step < 0 || lies_in_ring(buffer)) continue;
         const Section first = order_[static_cast<std::size_t>(buffer.first_section)];
-        Arena& arena = arenas[static_cast<std::size_t>(one_at_a_time() ? first.copy : lane(first))];
+        Arena& arena = arenas[static_cast<std::size_t>(one_at_a_time() ? first.pipeline : lane(first))];
         arena.buffers.push_back(&buffer);
         arena.ranges.push_back(LiveRange{buffer.bytes, buffer.first_step, buffer.last_step});
     }
@@ -244,7 +244,7 @@ void Program::place_views() {
     std::map<const Buffer*, std::vector<Binding*>> bindings;
     for (Binding& binding : bindings_)
         bindings[binding.buffer].push_back(&binding);
-    const auto batches = static_cast<std::size_t>(plan_.copies * batches_in_flight_);
+    const auto batches = static_cast<std::size_t>(plan_.pipelines * batches_in_flight_);
     for (Buffer& buffer : buffers_) {
         const Buffer& origin = buffer.origin();
         if (origin.storage == Storage::external) buffer.places.resize(batches);

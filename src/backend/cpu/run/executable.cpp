@@ -72,9 +72,9 @@ void CpuExecutable::compile(const backend::CompileRequest& request, Aim aim) {
     if (exchange_ && norm_ranks > 1) share_norms(exchange_->communicator(), norm_ranks);
     Lowering lowering(graph_, request, onednn_, program_, exchange_ ? &*exchange_ : nullptr);
     lowering.lower_prepare();
-    for (std::int32_t copy = 0; copy < plan_.copies; ++copy) {
-        lowering.lower_copy(copy, lanes_);
-        outputs_.push_back(outputs_of(lowering, copy));
+    for (std::int32_t pipeline = 0; pipeline < plan_.pipelines; ++pipeline) {
+        lowering.lower_pipeline(pipeline, lanes_);
+        outputs_.push_back(outputs_of(lowering, pipeline));
     }
     lowering.lower_update();
     reorders_ = lowering.reorders();
@@ -98,7 +98,7 @@ void CpuExecutable::compile(const backend::CompileRequest& request, Aim aim) {
     }
     program_.finish(exchange_ ? Copies::all : Copies::one);
     if (exchange_) exchange_->use(program_.exchanged());
-    held_.resize(static_cast<std::size_t>(plan_.copies * program_.batches_in_flight()));
+    held_.resize(static_cast<std::size_t>(plan_.pipelines * program_.batches_in_flight()));
     turns_.emplace(program_.turns());
     fill_report();
 }
@@ -113,12 +113,12 @@ void CpuExecutable::share_norms(comm::Communicator& communicator, std::int64_t r
 }
 
 /// Outputs that no micro-batch computes are read after the last forward section.
-std::vector<CpuExecutable::Tensor> CpuExecutable::outputs_of(const Lowering& lowering, std::int32_t copy) const {
+std::vector<CpuExecutable::Tensor> CpuExecutable::outputs_of(const Lowering& lowering, std::int32_t pipeline) const {
     std::vector<Tensor> outputs;
     for (const graph::Output& output : graph_.outputs()) {
         const graph::NodeId producer = graph_.value(output.value).producer;
         Section section = producer.valid() ? lowering.section_of(producer) : Section::prepare();
-        if (section == Section::prepare()) section = program_.forward_sections(copy).back();
+        if (section == Section::prepare()) section = program_.forward_sections(pipeline).back();
         outputs.push_back({output.name, graph_.desc(output.value), lowering.seen_from(section, output.value),
                            lowering.row_major_desc(output.value), section});
     }
@@ -132,7 +132,7 @@ void CpuExecutable::fill_report() {
         }
     }
     for (const Section section : program_.sections()) {
-        if (section.copy != 0) continue;
+        if (section.pipeline != 0) continue;
         for (const Step& step : program_.steps(section)) {
             const bool only_after_load = section == Section::prepare() && step.by_update;
             if (!only_after_load) report_.work.push_back({step.flops, step.bytes_moved(), !section.has_site()});
@@ -186,18 +186,18 @@ void CpuExecutable::refresh_prepared(bool follows_update) {
     prepared_is_stale_ = false;
 }
 
-data::Batch& CpuExecutable::held_batch(std::int32_t copy, std::int64_t number) {
+data::Batch& CpuExecutable::held_batch(std::int32_t pipeline, std::int64_t number) {
     const std::int64_t places = program_.batches_in_flight();
-    return held_[static_cast<std::size_t>(copy * places + number % places)];
+    return held_[static_cast<std::size_t>(pipeline * places + number % places)];
 }
 
-void CpuExecutable::bind_batch(data::Batch batch, std::int32_t copy, std::int64_t number) {
-    data::Batch& held = held_batch(copy, number);
+void CpuExecutable::bind_batch(data::Batch batch, std::int32_t pipeline, std::int64_t number) {
+    data::Batch& held = held_batch(pipeline, number);
     held = std::move(batch);
     // The program only reads its inputs, but oneDNN's handles are not const.
     for (std::size_t i = 0; i < inputs_.size(); ++i) {
         const auto bytes = backend::field_bytes(held, input_fields_[i], inputs_[i].desc);
-        program_.bind(inputs_[i].placed.buffer, copy, number, const_cast<std::byte*>(bytes.data()));
+        program_.bind(inputs_[i].placed.buffer, pipeline, number, const_cast<std::byte*>(bytes.data()));
     }
 }
 
@@ -218,8 +218,8 @@ struct CpuExecutable::Update {
     }
 };
 
-bool CpuExecutable::take_batch(std::int32_t copy, std::int64_t number, Update& update) {
-    const std::int64_t micro_batch = number * plan_.copies + copy;
+bool CpuExecutable::take_batch(std::int32_t pipeline, std::int64_t number, Update& update) {
+    const std::int64_t micro_batch = number * plan_.pipelines + pipeline;
     if (backend::stops_before(micro_batch, stop_requested_)) return false;
     StepContext& context = contexts_[static_cast<std::size_t>(micro_batch)];
     context = update.base;
@@ -231,27 +231,27 @@ bool CpuExecutable::take_batch(std::int32_t copy, std::int64_t number, Update& u
         data::Batch batch = update.source.next();
         update.result.input_wait_seconds += seconds_since(start);
         context.first_sample = batch.first_sample;
-        bind_batch(std::move(batch), copy, number);
+        bind_batch(std::move(batch), pipeline, number);
     } catch (const Interrupted&) {
         return false;
     }
     return true;
 }
 
-bool CpuExecutable::take_batch_in_turn(std::int32_t copy, std::int64_t number, Update& update) {
-    const std::int64_t micro_batch = number * plan_.copies + copy;
+bool CpuExecutable::take_batch_in_turn(std::int32_t pipeline, std::int64_t number, Update& update) {
+    const std::int64_t micro_batch = number * plan_.pipelines + pipeline;
     const std::size_t taken = program_.sections().size();
     if (!finished_.wait_for(taken, micro_batch)) return false;
     if (update.has(micro_batch)) {
         bool is_there = false;
         try {
-            is_there = take_batch(copy, number, update);
+            is_there = take_batch(pipeline, number, update);
         } catch (...) {
             all_go_on(false);
             throw;
         }
         if (all_go_on(is_there)) {
-            update.result.samples += held_batch(copy, number).valid_count;
+            update.result.samples += held_batch(pipeline, number).valid_count;
             if (exchange_ && micro_batch == plan_.micro_batches - 1) exchange_->last_micro_batch_begins();
         } else {
             update.end.store(micro_batch, std::memory_order_release);
@@ -266,18 +266,19 @@ bool CpuExecutable::run_work(Section section, std::int64_t number, Update& updat
     for (const Wait& wait : program_.waits(section)) {
         if (!finished_.wait_for(wait.section, number + 1 - wait.behind)) return false;
     }
-    if (section == Section::forward(0, section.copy) && !take_batch_in_turn(section.copy, number, update)) return false;
-    if (update.has(number * plan_.copies + section.copy) && !compute(section, number, update)) return false;
+    if (section == Section::forward(0, section.pipeline) && !take_batch_in_turn(section.pipeline, number, update))
+        return false;
+    if (update.has(number * plan_.pipelines + section.pipeline) && !compute(section, number, update)) return false;
     finished_.finish(program_.position(section));
     return true;
 }
 
 /// False when a result is not finite.
 bool CpuExecutable::compute(Section section, std::int64_t number, Update& update) {
-    const std::int64_t micro_batch = number * plan_.copies + section.copy;
+    const std::int64_t micro_batch = number * plan_.pipelines + section.pipeline;
     program_.turn_to(section, number);
     run_section(section, contexts_[static_cast<std::size_t>(micro_batch)]);
-    const std::vector<Tensor>& outputs = outputs_[static_cast<std::size_t>(section.copy)];
+    const std::vector<Tensor>& outputs = outputs_[static_cast<std::size_t>(section.pipeline)];
     bool has_sums = false;
     for (std::size_t i = 0; i < outputs.size(); ++i) {
         if (outputs[i].section != section || !outputs[i].is_sum()) continue;
@@ -290,17 +291,17 @@ bool CpuExecutable::compute(Section section, std::int64_t number, Update& update
         if (!update.not_finite) update.not_finite = micro_batch;
     }
     if (!(has_sums && check_finite_ ? all_go_on(finite) : finite)) return false;
-    if (section == Section::backward(0, section.copy)) held_batch(section.copy, number) = {};
+    if (section == Section::backward(0, section.pipeline)) held_batch(section.pipeline, number) = {};
     return true;
 }
 
 void CpuExecutable::run_lane(std::int32_t lane, Update& update) {
     try {
-        schedule::WorkOrder order(plan_.pipeline(), plan_.micro_batches / plan_.copies);
+        schedule::WorkOrder order(plan_.pipeline(), plan_.micro_batches / plan_.pipelines);
         while (const auto work = order()) {
-            for (std::int32_t copy = 0; copy < plan_.copies; ++copy) {
+            for (std::int32_t pipeline = 0; pipeline < plan_.pipelines; ++pipeline) {
                 const Section section =
-                    work->backward ? Section::backward(work->stage, copy) : Section::forward(work->stage, copy);
+                    work->backward ? Section::backward(work->stage, pipeline) : Section::forward(work->stage, pipeline);
                 if (program_.lane(section) == lane && !run_work(section, work->micro_batch, update))
                     throw LaneStopped();
             }
@@ -328,7 +329,7 @@ void CpuExecutable::add_sums(backend::StepResult& result) const {
 }
 
 bool CpuExecutable::is_finite(Section section) const {
-    return std::ranges::all_of(outputs_[static_cast<std::size_t>(section.copy)], [&](const Tensor& output) {
+    return std::ranges::all_of(outputs_[static_cast<std::size_t>(section.pipeline)], [&](const Tensor& output) {
         return output.section != section || !output.is_sum() || std::isfinite(*output.placed.as<float>());
     });
 }
@@ -411,7 +412,7 @@ backend::StepResult CpuExecutable::update(data::BatchSource& source, const backe
     if (prepared_is_stale_) refresh_prepared(false);
     Update update{.source = source,
                   .base = {.iteration = scalars.iteration,
-                           .turns = plan_.copies > 1 ? &*turns_ : nullptr,
+                           .turns = plan_.pipelines > 1 ? &*turns_ : nullptr,
                            .exchange = exchange_ ? &*exchange_ : nullptr,
                            .norms = norms_ ? &*norms_ : nullptr},
                   .end = plan_.micro_batches};
@@ -419,13 +420,13 @@ backend::StepResult CpuExecutable::update(data::BatchSource& source, const backe
     lanes_.run([this, &update](std::int32_t lane) { run_lane(lane, update); });
     update.result.stopped = update.end < plan_.micro_batches;
     if (update.not_finite) {
-        const auto copy = static_cast<std::int32_t>(*update.not_finite % plan_.copies);
-        find_non_finite(program_.micro_batch_sections(copy), *update.not_finite / plan_.copies,
+        const auto pipeline = static_cast<std::int32_t>(*update.not_finite % plan_.pipelines);
+        find_non_finite(program_.micro_batch_sections(pipeline), *update.not_finite / plan_.pipelines,
                         contexts_[static_cast<std::size_t>(*update.not_finite)]);
     }
     for (data::Batch& batch : held_)
         batch = {};
-    last_copy_ = plan_.copies - 1;
+    last_pipeline_ = plan_.pipelines - 1;
     add_sums(update.result);
     const std::int64_t samples = update.result.samples;
     settle_update(update);
@@ -451,7 +452,7 @@ backend::StepResult CpuExecutable::evaluate(data::BatchSource& source, std::int6
     use_threads();
     first_non_finite_.reset();
     if (prepared_is_stale_) refresh_prepared(false);
-    last_copy_ = 0;
+    last_pipeline_ = 0;
     backend::StepResult result;
     for (std::int64_t i = 0; i < batches; ++i) {
         result.stopped = backend::stops_before(i, stop_requested_);

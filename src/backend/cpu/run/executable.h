@@ -57,7 +57,7 @@ private:
 
     void compile(const backend::CompileRequest& request, Aim aim);
     void share_norms(comm::Communicator& communicator, std::int64_t ranks);
-    std::vector<Tensor> outputs_of(const Lowering& lowering, std::int32_t copy) const;
+    std::vector<Tensor> outputs_of(const Lowering& lowering, std::int32_t pipeline) const;
     void fill_report();
     static const Tensor& find(const std::vector<Tensor>& tensors, const std::string& name, const std::string& kind);
     /// True if this rank has only a piece of it.
@@ -98,11 +98,11 @@ private:
     bool all_go_on(bool this_rank) { return norms_ ? norms_->all_go_on(this_rank) : this_rank; }
     /// Waits for this micro-batch's turn, then calls take_batch() on all of these ranks. If one of them has no batch,
     /// the update ends before this micro-batch. False if the update has failed.
-    bool take_batch_in_turn(std::int32_t copy, std::int64_t number, Update& update);
+    bool take_batch_in_turn(std::int32_t pipeline, std::int64_t number, Update& update);
     /// Takes the next micro-batch from the source. False if a stop is requested.
-    bool take_batch(std::int32_t copy, std::int64_t number, Update& update);
-    void bind_batch(data::Batch batch, std::int32_t copy, std::int64_t number);
-    data::Batch& held_batch(std::int32_t copy, std::int64_t number);
+    bool take_batch(std::int32_t pipeline, std::int64_t number, Update& update);
+    void bind_batch(data::Batch batch, std::int32_t pipeline, std::int64_t number);
+    data::Batch& held_batch(std::int32_t pipeline, std::int64_t number);
     void add_sums(backend::StepResult& result) const;
     void evaluate_batch(data::BatchSource& source, std::int64_t number, backend::StepResult& result);
 
@@ -128,16 +128,16 @@ private:
     bool profiling_ = false;
     std::vector<std::string> reorders_;
     std::vector<Tensor> variables_;
-    std::vector<std::vector<Tensor>> outputs_;  // by copy
+    std::vector<std::vector<Tensor>> outputs_;  // by pipeline
     std::vector<Tensor> gradients_;             // by the name of their parameter
     std::vector<Tensor> inputs_;
     std::vector<std::size_t> input_fields_;  // by input: its field of a batch
-    std::vector<data::Batch> held_;          // in flight, by copy and place
+    std::vector<data::Batch> held_;          // in flight, by pipeline and place
     std::vector<StepContext> contexts_;      // by micro-batch of the update
     std::vector<double> values_;             // of outputs, by output and micro-batch
     Progress finished_;                      // by section; the last one counts batches taken
-    std::optional<Progress> turns_;          // of sums to which several copies add
-    std::int32_t last_copy_ = 0;             // of the last micro-batch
+    std::optional<Progress> turns_;          // of sums to which several pipelines add
+    std::int32_t last_pipeline_ = 0;         // of the last micro-batch
     std::optional<std::string> first_non_finite_;
     backend::CompileReport report_;
     std::vector<std::vector<double>> seconds_;  // profile, by section: total per step

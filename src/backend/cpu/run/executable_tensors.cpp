@@ -110,7 +110,7 @@ backend::NamedTensors CpuExecutable::store(std::span<const std::string> names) c
 }
 
 HostTensor CpuExecutable::output(const std::string& name) const {
-    return read(find(outputs_[static_cast<std::size_t>(last_copy_)], name, "output"));
+    return read(find(outputs_[static_cast<std::size_t>(last_pipeline_)], name, "output"));
 }
 
 HostTensor CpuExecutable::gradient(const std::string& parameter_name) const {

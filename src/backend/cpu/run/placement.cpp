@@ -14,18 +14,18 @@ using schedule::Placement;
 
 namespace {
 
-/// The smallest number of copies that gives every lane a stage, because copies need memory; empty if there is none.
-std::optional<std::int32_t> copies_for(const Placement& placement, std::int32_t lanes) {
-    for (std::int32_t copies = 1; copies <= lanes; ++copies) {
-        const bool divides = lanes % copies == 0 && placement.micro_batches % copies == 0;
-        if (divides && lanes / copies <= placement.stages) return copies;
+/// The smallest number of pipelines that gives every lane a stage, since each needs memory; empty if there is none.
+std::optional<std::int32_t> pipelines_for(const Placement& placement, std::int32_t lanes) {
+    for (std::int32_t pipelines = 1; pipelines <= lanes; ++pipelines) {
+        const bool divides = lanes % pipelines == 0 && placement.micro_batches % pipelines == 0;
+        if (divides && lanes / pipelines <= placement.stages) return pipelines;
     }
     return std::nullopt;
 }
 
 void check_lanes(const Placement& placement, int threads) {
     const auto usable = [&](std::int32_t lanes) {
-        return lanes <= threads && copies_for(placement, lanes).has_value();
+        return lanes <= threads && pipelines_for(placement, lanes).has_value();
     };
     if (usable(placement.lanes)) return;
     std::int32_t most = placement.lanes - 1;
@@ -66,26 +66,26 @@ Placement placement_of(const schedule::UpdatePlan& plan, const backend::CpuSetti
     Placement placement = schedule::in_one_lane(plan);
     placement.lanes = lanes_of(plan, placement, cpu.lanes, threads);
     check_lanes(placement, threads);
-    placement.copies = *copies_for(placement, placement.lanes);
+    placement.pipelines = *pipelines_for(placement, placement.lanes);
     return placement;
 }
 
 std::vector<std::int32_t> lanes_of_sites(const graph::Graph& graph, const Placement& placement) {
-    CNNTRAIN_CHECK(placement.copies >= 1 && placement.lanes % placement.copies == 0 &&
-                       placement.micro_batches % placement.copies == 0,
-                   "copies of the stages share lanes and micro-batches evenly");
+    CNNTRAIN_CHECK(placement.pipelines >= 1 && placement.lanes % placement.pipelines == 0 &&
+                       placement.micro_batches % placement.pipelines == 0,
+                   "pipelines share lanes and micro-batches evenly");
     std::vector<double> flops(static_cast<std::size_t>(placement.stages));
     for (std::int32_t i = 0; i < graph.node_count(); ++i) {
         const graph::Node& node = graph.node(graph::NodeId{i});
         if (node.phase != graph::Phase::update)
             flops[static_cast<std::size_t>(node.stage.index)] += graph.node_flops(graph::NodeId{i});
     }
-    const std::int32_t lanes = placement.lanes / placement.copies;
+    const std::int32_t lanes = placement.lanes / placement.pipelines;
     const std::vector<std::int32_t> of_stages = schedule::place_stages(flops, lanes);
     std::vector<std::int32_t> of_sites;
-    for (std::int32_t copy = 0; copy < placement.copies; ++copy) {
+    for (std::int32_t pipeline = 0; pipeline < placement.pipelines; ++pipeline) {
         for (const std::int32_t lane : of_stages)
-            of_sites.push_back(copy * lanes + lane);
+            of_sites.push_back(pipeline * lanes + lane);
     }
     return of_sites;
 }
