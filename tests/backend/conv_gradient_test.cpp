@@ -210,5 +210,12 @@ TEST_P(ConvGradient, OfSeveralPipelinesIsAddedInTheOrderOfMicroBatches) {
         expect_equal(gradients_of(*executable, 0), expected);
 }
 
+/// Forward convolutions, their gradients and images want layouts of their own, so some changes are left.
+TEST(ConvLayouts, LeftChangesAreNamedByTheirStep) {
+    const ConvNet net;
+    EXPECT_THAT(compile(net.graph, {}, false)->inspection().reorders(),
+                testing::Contains(testing::ContainsRegex("^(dense|grouped|depthwise|projection)[^ ]*: .+, .+")));
+}
+
 }  // namespace
 }  // namespace cnntrain::test
