@@ -1,0 +1,67 @@
+// Runs the programs of a DeviceGraph and speaks with them.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <poplar/Device.hpp>
+#include <poplar/Engine.hpp>
+
+#include "backend/ipu/device_graph.h"
+#include "backend/ipu/infeed.h"
+#include "backend/ipu/training_run.h"
+#include "cnntrain/backend/backend.h"
+
+namespace cnntrain::ipu {
+
+class IpuExecutable : public backend::Executable, private backend::Inspection {
+public:
+    /// The request has passed check_request(). `micro_batches`: per weight update.
+    IpuExecutable(const backend::CompileRequest& request, const poplar::Device& device, std::int64_t micro_batches);
+
+    const backend::CompileReport& report() const override { return report_; }
+    void load(const backend::NamedTensors& tensors) override;
+    backend::NamedTensors store(std::span<const std::string> names) const override;
+    void train(data::BatchSource& source, std::span<const backend::StepScalars> updates,
+               const backend::UpdateDone& done, backend::PartialUpdate* partial) override;
+    backend::StepResult evaluate(data::BatchSource& source, std::int64_t batches) override;
+    HostTensor output(const std::string& name) const override;
+    backend::Inspection& inspection() override { return *this; }
+
+private:
+    std::optional<std::string> first_non_finite() const override;
+    HostTensor gradient(const std::string& parameter_name) const override;
+    void set_profiling(bool enabled) override;
+    std::vector<backend::ProfileRow> profile() const override { return {}; }
+    std::vector<backend::ProfileRow> profile_alone(int repeats) override;
+
+    void make_report();
+    std::string partial_form() const;
+    void connect();
+    void run(Programs program);
+    void rethrow_failure() const;
+    HostTensor read(const std::string& handle, const TensorDesc& desc) const;
+    void write(const std::string& handle, const HostTensor& tensor);
+    HostTensor accumulator(std::size_t k) const;
+    void load_accumulators(const backend::PartialUpdate& partial);
+    backend::NamedTensors accumulators() const;
+
+    graph::Graph graph_;
+    std::int64_t micro_batches_;
+    std::int64_t updates_per_call_;
+    backend::RuntimeSettings runtime_;
+    DeviceGraph device_graph_;
+    mutable poplar::Engine engine_;  // reading a tensor changes nothing that can be seen
+    Infeed infeed_;
+    CommandLength lengths_;  // of training
+    CommandLength evaluation_lengths_;
+    std::optional<TrainingRun> training_;  // while Programs::train runs
+    std::uint32_t commands_ = 0;           // of a run of Programs::train
+    std::uint32_t batches_ = 0;            // of a run of Programs::evaluate
+    std::vector<float> evaluation_sums_;
+    backend::CompileReport report_;
+};
+
+}  // namespace cnntrain::ipu
