@@ -12,7 +12,7 @@ struct IpuSettings {
     unsigned tiles_per_ipu = 1472;  // of emulated IPUs; real ones have their own number
 };
 
-/// "ipu". The 16-bit type is IEEE half.
+/// "ipu". The 16-bit type is IEEE half. Null in a build with -DCNNTRAIN_IPU=OFF.
 std::unique_ptr<Backend> make_ipu_backend(const IpuSettings& settings = {});
 
 }  // namespace cnntrain::backend

@@ -70,15 +70,22 @@ DeviceGraph::DeviceGraph(const Graph& graph, const poplar::Target& target, bool 
     const Sequence prepare = lower_prepare(graph);
     const poplar::Function forward = device_.addFunction(lower_phase(graph, Phase::forward));
     const Sequence inputs = take_inputs(graph);
-    make_evaluation(prepare, {inputs, Call(forward), sum_outputs(/*with_backward=*/false)});
+    make_evaluation(prepare, if_it_goes_on(inputs, {Call(forward), sum_outputs(/*with_backward=*/false)}));
 
     const Sequence backward = lower_phase(graph, Phase::backward);
     make_host_reads(graph, Phase::backward);
     make_accumulators(graph);
-    const Sequence micro_batch{inputs, Call(forward), backward, accumulation(), sum_outputs(/*with_backward=*/true)};
+    Sequence training;
+    set_seed(training);
+    training.add(Call(forward));
+    training.add(backward);
+    training.add(accumulation());
+    training.add(sum_outputs(/*with_backward=*/true));
+    popops::mapInPlace(device_, popops::expr::Add(popops::expr::_1, popops::expr::Const(1U)), {command_[3]}, training,
+                       {"count"});
     for (std::size_t k = 0; k < crossing_.size(); ++k)
         values_.replace(crossing_[k], accumulators_[k]);
-    make_training(prepare, micro_batch, lower_phase(graph, Phase::update));
+    make_training(prepare, if_it_goes_on(inputs, training), lower_phase(graph, Phase::update));
     make_host_reads(graph, Phase::update);
 }
 
@@ -152,6 +159,8 @@ void DeviceGraph::make_values(const Graph& graph) {
         device_.createHostWrite(name, tensor);
         device_.createHostRead(name, tensor);
     }
+    go_ = linear(poplar::UNSIGNED_INT, {1}, handle::kGo);
+    take_go_.add(from_host(handle::kGo, go_));
     make_keys();
 }
 
@@ -270,18 +279,16 @@ void DeviceGraph::add_scalar_sums(Sequence& program, const Sequence& micro_batch
     program.add(Copy(all_sums_, *sums_stream_));
 }
 
+DeviceGraph::Sequence DeviceGraph::if_it_goes_on(const Sequence& inputs, const Sequence& computation) {
+    return {take_go_, If(go_[0], Sequence{inputs, computation}, Sequence())};
+}
+
+/// From the command and the number of the micro-batch, so that a continued run has the same numbers.
+void DeviceGraph::set_seed(Sequence& program) {
+    if (stochastic_rounding_) poprand::setSeed(device_, command_.slice(2, 4), 0, program, {"rounding seed"});
+}
+
 void DeviceGraph::make_training(const Sequence& prepare, const Sequence& micro_batch, const Sequence& update) {
-    const poplar::Tensor seed = command_.slice(2, 4);
-    const auto set_seed = [&](Sequence& program) {
-        if (stochastic_rounding_) poprand::setSeed(device_, seed, 0, program, {"rounding seed"});
-    };
-
-    Sequence one_micro_batch;
-    set_seed(one_micro_batch);
-    one_micro_batch.add(micro_batch);
-    popops::mapInPlace(device_, popops::expr::Add(popops::expr::_1, popops::expr::Const(1U)), {seed[1]},
-                       one_micro_batch, {"count"});
-
     Sequence changes;
     set_seed(changes);
     changes.add(update);
@@ -292,7 +299,7 @@ void DeviceGraph::make_training(const Sequence& prepare, const Sequence& micro_b
     if (all_scalars_.valid()) command.add(from_host(handle::kScalars, all_scalars_));
     command.add(If(command_[1], cleared(accumulators_), Sequence()));
     command.add(prepare);
-    add_scalar_sums(command, popops::countedForLoop(device_, 0, command_[0], 1, one_micro_batch));
+    add_scalar_sums(command, popops::countedForLoop(device_, 0, command_[0], 1, micro_batch));
     command.add(from_host(handle::kVerdict, verdict));
     command.add(If(verdict[0], changes, Sequence()));
 

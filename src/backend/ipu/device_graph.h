@@ -1,8 +1,8 @@
 // A graph of weight updates as a Poplar graph and its two programs.
 //
-// Programs::train repeats: take a command from the host, clear the sums if an update begins, compute micro-batches,
-// send the sums, ask for the verdict, update if it is positive. An update may take several commands, because sums stay
-// on the device: a stop waits for a command, not for a whole update. Programs::evaluate computes the forward phase.
+// Programs::train repeats: take a command from the host, clear the sums if an update begins, compute micro-batches as
+// long as the host lets it, send the sums, ask for the verdict, update if it is positive. Programs::evaluate computes
+// the forward phase.
 #pragma once
 
 #include <cstdint>
@@ -26,9 +26,7 @@ enum class Programs : unsigned { train, evaluate };
 struct Command {
     std::uint32_t micro_batches = 0;
     std::uint32_t begins_update = 0;  // 1: the sums that the update reads start at 0
-    /// Seed of stochastic rounding. The second word counts the micro-batches of an update, so that results do not
-    /// depend on the number of its commands.
-    std::uint32_t seed = 0;
+    std::uint32_t seed = 0;           // of stochastic rounding, with the number of the micro-batch in the update
     std::uint32_t micro_batch = 0;
 };
 
@@ -37,6 +35,7 @@ namespace handle {
 inline constexpr const char* kCommands = "commands";  // UNSIGNED_INT[1]: their number in a run of Programs::train
 inline constexpr const char* kCommand = "command";
 inline constexpr const char* kBatches = "batches";  // UNSIGNED_INT[1]: micro-batches of a run of Programs::evaluate
+inline constexpr const char* kGo = "go";            // UNSIGNED_INT[1]: 1 before each micro-batch, 0 at the end
 inline constexpr const char* kScalars = "scalars";  // FLOAT: the graph's scalars in order of creation
 inline constexpr const char* kKeys = "keys";        // UNSIGNED_INT [2] for each sample of each random site
 inline constexpr const char* kSums = "sums";        // FLOAT: DeviceGraph::sums()
@@ -90,11 +89,14 @@ private:
     Sequence accumulation();
     Sequence sum_outputs(bool with_backward);
     void make_host_reads(const graph::Graph& graph, graph::Phase phase);
+    /// Takes the data of a micro-batch and computes, unless the host wants no more.
+    Sequence if_it_goes_on(const Sequence& inputs, const Sequence& computation);
     Sequence take_inputs(const graph::Graph& graph);
     Sequence cleared(const std::vector<poplar::Tensor>& tensors);
     poplar::program::Copy from_host(const char* name, const poplar::Tensor& to);
     /// The micro-batches, whose scalar outputs are summed and sent to the host.
     void add_scalar_sums(Sequence& program, const Sequence& micro_batches);
+    void set_seed(Sequence& program);
     void make_training(const Sequence& prepare, const Sequence& micro_batch, const Sequence& update);
     void make_evaluation(const Sequence& prepare, const Sequence& micro_batch);
 
@@ -110,6 +112,8 @@ private:
     SiteKeys keys_;
     poplar::Tensor command_, all_scalars_, all_keys_, all_sums_;  // invalid: the graph has none
     std::optional<poplar::DataStream> sums_stream_;
+    poplar::Tensor go_;
+    Sequence take_go_;
     std::vector<poplar::Tensor> accumulators_;  // by crossing_
     Sequence train_, evaluate_;
 };

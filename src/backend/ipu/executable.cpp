@@ -98,9 +98,10 @@ std::string IpuExecutable::partial_form() const {
 void IpuExecutable::connect() {
     const auto give = [](void* buffer, const auto& value) { std::memcpy(buffer, &value, sizeof value); };
     const std::vector<ValueId> inputs = graph_.values_with_role(Role::input);
+    engine_.connectStreamToCallback(handle::kGo, infeed_.go());
     for (std::size_t k = 0; k < inputs.size(); ++k)
-        engine_.connectStreamToCallback(handle::input(graph_.value(inputs[k]).name), infeed_.callback(k));
-    if (!device_graph_.sites().empty()) engine_.connectStreamToCallback(handle::kKeys, infeed_.callback(inputs.size()));
+        engine_.connectStreamToCallback(handle::input(graph_.value(inputs[k]).name), infeed_.input(k));
+    if (!device_graph_.sites().empty()) engine_.connectStreamToCallback(handle::kKeys, infeed_.keys());
     engine_.connectStreamToCallback(handle::kCommands, [this, give](void* buffer) { give(buffer, commands_); });
     engine_.connectStreamToCallback(handle::kCommand,
                                     [this, give](void* buffer) { give(buffer, training_->next_command()); });
@@ -142,19 +143,20 @@ void IpuExecutable::train(data::BatchSource& source, std::span<const backend::St
     if (updates.empty()) return;
     const PartialUpdate continued = partial == nullptr ? PartialUpdate() : std::exchange(*partial, {});
     if (!continued.empty()) load_accumulators(continued);
-    infeed_.begin(source, updates[0].iteration * micro_batches_ + continued.micro_batches);
+    const auto leave = [this](TrainingRun*) { training_.reset(); };
     training_.emplace(TrainingRun::Settings{.micro_batches = micro_batches_,
                                             .seed = runtime_.seed,
                                             .check_finite = runtime_.check_finite,
                                             .stop_requested = runtime_.stop_requested},
-                      updates, continued, device_graph_.sums(), infeed_);
-    const auto end = [this](TrainingRun*) { training_.reset(); };
-    const std::unique_ptr<TrainingRun, decltype(end)> ends(&*training_, end);
-    while ((commands_ = training_->plan(lengths_.micro_batches())) > 0) {
-        const std::int64_t before = training_->micro_batches_done();
+                      updates, continued, device_graph_.sums(), source, infeed_);
+    const std::unique_ptr<TrainingRun, decltype(leave)> run_of_call(&*training_, leave);
+    while (training_->updates_left() > 0) {
+        const std::size_t left = training_->updates_left();
+        commands_ = updates_of_run(left);
         const Clock::time_point start = Clock::now();
         run(Programs::train);
-        lengths_.took(training_->micro_batches_done() - before, seconds_since(start));
+        const std::size_t performed = left - training_->updates_left();
+        if (performed > 0) seconds_of_update_ = seconds_since(start) / static_cast<double>(performed);
         if (!training_->stopped_within().empty() && partial != nullptr) {
             *partial = training_->stopped_within();
             partial->accumulators = accumulators();
@@ -163,6 +165,13 @@ void IpuExecutable::train(data::BatchSource& source, std::span<const backend::St
             done(std::move(result));
         rethrow_failure();
     }
+}
+
+/// As many as fit into a second, so that their results are known in time.
+std::uint32_t IpuExecutable::updates_of_run(std::size_t left) const {
+    if (seconds_of_update_ <= 0) return 1;
+    const double fit = std::clamp(1 / seconds_of_update_, 1.0, static_cast<double>(left));
+    return static_cast<std::uint32_t>(fit);
 }
 
 /// A stop while the source waited is no failure.
@@ -175,26 +184,19 @@ void IpuExecutable::rethrow_failure() const {
 }
 
 StepResult IpuExecutable::evaluate(data::BatchSource& source, std::int64_t batches) {
+    infeed_.begin(source, 0, [this] { return !backend::stops_before(infeed_.taken(), runtime_.stop_requested); });
+    infeed_.expect(batches);
+    batches_ = static_cast<std::uint32_t>(batches);
+    run(Programs::evaluate);
+    rethrow_failure();
     StepResult result;
-    infeed_.begin(source, 0);
-    for (std::int64_t i = 0; i < batches && !result.stopped; i += batches_) {
-        result.stopped = backend::stops_before(i, runtime_.stop_requested);
-        if (result.stopped) break;
-        batches_ = static_cast<std::uint32_t>(std::min(batches - i, evaluation_lengths_.micro_batches()));
-        infeed_.expect(batches_);
-        const Clock::time_point start = Clock::now();
-        run(Programs::evaluate);
-        evaluation_lengths_.took(batches_, seconds_since(start));
-        rethrow_failure();
-        result.stopped = infeed_.failure() != nullptr;
-        if (result.stopped) break;
-        for (std::size_t k = 0; k < evaluation_sums_.size(); ++k) {
-            const SumOutput& sum = device_graph_.sums()[k];
-            if (sum.in_forward) result.sums[sum.name] += static_cast<double>(evaluation_sums_[k]);
-        }
-        result.samples = infeed_.samples();
-        result.input_wait_seconds = infeed_.wait_seconds();
+    for (std::size_t k = 0; k < evaluation_sums_.size(); ++k) {
+        const SumOutput& sum = device_graph_.sums()[k];
+        if (sum.in_forward) result.sums[sum.name] = static_cast<double>(evaluation_sums_[k]);
     }
+    result.samples = infeed_.samples();
+    result.input_wait_seconds = infeed_.wait_seconds();
+    result.stopped = infeed_.taken() < batches;
     return result;
 }
 

@@ -42,6 +42,7 @@ private:
     void connect();
     void run(Programs program);
     void rethrow_failure() const;
+    std::uint32_t updates_of_run(std::size_t left) const;
     HostTensor read(const std::string& handle, const TensorDesc& desc) const;
     void write(const std::string& handle, const HostTensor& tensor);
     HostTensor accumulator(std::size_t k) const;
@@ -55,10 +56,9 @@ private:
     DeviceGraph device_graph_;
     mutable poplar::Engine engine_;  // reading a tensor changes nothing that can be seen
     Infeed infeed_;
-    CommandLength lengths_;  // of training
-    CommandLength evaluation_lengths_;
     std::optional<TrainingRun> training_;  // while Programs::train runs
     std::uint32_t commands_ = 0;           // of a run of Programs::train
+    double seconds_of_update_ = 0;         // 0: not known yet
     std::uint32_t batches_ = 0;            // of a run of Programs::evaluate
     std::vector<float> evaluation_sums_;
     backend::CompileReport report_;

@@ -116,8 +116,7 @@ private:
         const Any gradient = g(pe::_2, pe::_3, pe::_4);
         const Any step = pe::_5 * gradient / pe::Sqrt(wide(pe::_6) + number(attrs_.epsilon));
         change(node_, slots_[0],
-               number(attrs_.momentum) * wide(pe::_1) +
-                   pe::Select(number(0), step, pe::Equal(gradient, number(0))),
+               number(attrs_.momentum) * wide(pe::_1) + pe::Select(number(0), step, pe::Equal(gradient, number(0))),
                {target_, gradient_, scale_, rate_, slots_[1]});
         change_target(wide(pe::_1) - wide(pe::_2), {slots_[0]});
     }
@@ -132,9 +131,7 @@ private:
         change_target(wide(pe::_1) - wide(pe::_2), {slots_[0]});
     }
 
-    void adamw() {
-        change_target(wide(pe::_1) - pe::_2 * pe::_3, {rate_, adam_direction()});
-    }
+    void adamw() { change_target(wide(pe::_1) - pe::_2 * pe::_3, {rate_, adam_direction()}); }
 
     void lamb() {
         const poplar::Tensor direction = adam_direction();
@@ -178,8 +175,7 @@ private:
 
     /// The norm of each block, in a shape that multiplies blocks.
     poplar::Tensor norms(const poplar::Tensor& x) const {
-        if (attrs_.column_blocks == 1)
-            return computed(node_, pe::Sqrt(pe::_1), {squares(node_, x, all_dimensions(x))});
+        if (attrs_.column_blocks == 1) return computed(node_, pe::Sqrt(pe::_1), {squares(node_, x, all_dimensions(x))});
         return computed(node_, pe::Sqrt(pe::_1), {squares(node_, x, {0, 2}).expand({0, 1})});
     }
 
@@ -190,8 +186,8 @@ private:
         if (attrs_.rule == UpdateRule::lars)
             ratio = number(attrs_.trust_scale) * target /
                     (norm + number(attrs_.rule_weight_decay) * target + number(attrs_.epsilon));
-        const Any adapts = attrs_.adapts ? Any(pe::And(pe::Gt(target, number(0)), pe::Gt(norm, number(0))))
-                                         : Any(pe::Const(false));
+        const Any adapts =
+            attrs_.adapts ? Any(pe::And(pe::Gt(target, number(0)), pe::Gt(norm, number(0)))) : Any(pe::Const(false));
         return computed(node_, pe::Select(ratio, number(1), adapts), {norms(target_), norms(other)});
     }
 
@@ -245,8 +241,7 @@ void lower_gradient_factor(const NodeContext& node) {
                                               popops::Operation::ADD, node.program, node.debug());
     const Any norm = number(attrs.gradient_scale) * pe::Sqrt(pe::_1) / pe::_2;
     Any factor = number(1);
-    if (attrs.limit > 0)
-        factor = pe::Select(number(attrs.limit) / norm, number(1), pe::Gt(norm, number(attrs.limit)));
+    if (attrs.limit > 0) factor = pe::Select(number(attrs.limit) / norm, number(1), pe::Gt(norm, number(attrs.limit)));
     if (attrs.divides) factor = factor / pe::Max(norm * factor, number(1));
     const Const nan(std::numeric_limits<float>::quiet_NaN());
     node.set_output(0, computed(node, pe::Select(factor, nan, pe::IsFinite(norm)), {sum, node.input(0)}));
