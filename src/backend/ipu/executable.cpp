@@ -8,6 +8,7 @@
 #include <poplar/exceptions.hpp>
 #include <poputil/exceptions.hpp>
 
+#include "backend/ipu/handles.h"
 #include "cnntrain/base/elapsed.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/hash.h"
@@ -31,14 +32,6 @@ poplar::OptionFlags engine_options() {
     return {{"exchange.enablePrefetch", "true"}};
 }
 
-std::vector<Infeed::Stream> input_streams(const graph::Graph& graph, const std::vector<data::Field>& fields) {
-    const std::vector<std::size_t> numbers = backend::match_fields(graph, fields);
-    std::vector<Infeed::Stream> streams;
-    for (const ValueId input : graph.values_with_role(Role::input))
-        streams.push_back({numbers[streams.size()], graph.desc(input)});
-    return streams;
-}
-
 [[noreturn]] void unknown_name(const char* what, const std::string& name, const std::vector<std::string>& names) {
     const std::string nearest = nearest_name(name, names);
     throw Error(ErrorKind::internal, std::string("the graph has no ") + what + " named '" + name + "'" +
@@ -54,19 +47,35 @@ float scalar_of(const std::string& name, const backend::StepScalars& scalars) {
 
 }  // namespace
 
-IpuExecutable::IpuExecutable(const backend::CompileRequest& request, const poplar::Device& device,
-                             std::int64_t micro_batches)
+IpuExecutable::IpuExecutable(const backend::CompileRequest& request, const poplar::Device& device)
     : graph_(*request.graph),
-      micro_batches_(micro_batches),
-      updates_per_call_(request.plan.updates_per_call),
+      plan_(request.plan),
       runtime_(request.runtime),
-      device_graph_(graph_, device.getTarget(), request.runtime.stochastic_rounding),
+      device_graph_(graph_, device.getTarget(), plan_, request.runtime.stochastic_rounding),
       engine_(device_graph_.device(), device_graph_.programs(), engine_options()),
-      infeed_(input_streams(graph_, request.fields), device_graph_.sites(), request.runtime.seed),
-      evaluation_sums_(device_graph_.sums().size()) {
+      infeed_(infeed_settings(request)),
+      evaluation_sums_(device_graph_.slots().sums().size()) {
     connect();
     engine_.load(device);
     make_report();
+}
+
+Infeed::Settings IpuExecutable::infeed_settings(const backend::CompileRequest& request) const {
+    const std::vector<ValueId> inputs = graph_.values_with_role(Role::input);
+    const std::vector<std::size_t> numbers = backend::match_fields(graph_, request.fields);
+    Infeed::Settings settings{.streams = device_graph_.slots().streams(),
+                              .fields = {},
+                              .bytes = {},
+                              .replicas = plan_.replicas,
+                              .takes_go = device_graph_.stops_within_updates(),
+                              .seed = runtime_.seed};
+    for (const HostStream& stream : settings.streams) {
+        const auto k = std::ranges::find(inputs, stream.input) - inputs.begin();
+        settings.fields.push_back(stream.input ? numbers.at(static_cast<std::size_t>(k)) : 0);
+        settings.bytes.push_back(stream.input ? graph_.desc(*stream.input).bytes()
+                                              : stream.site.samples * 2 * sizeof(std::uint32_t));
+    }
+    return settings;
 }
 
 void IpuExecutable::make_report() {
@@ -80,43 +89,42 @@ void IpuExecutable::make_report() {
             report_.arena_bytes += graph_.desc(output).bytes();
         if (node.phase != graph::Phase::update) report_.flops_per_micro_batch += graph_.node_flops(NodeId{i});
     }
-    report_.stash_bytes.assign(1, 0);
+    report_.stash_bytes.assign(static_cast<std::size_t>(plan_.stages()), 0);
     report_.partial_form = partial_form();
 }
 
 std::string IpuExecutable::partial_form() const {
     Digest digest;
     digest.add("ipu");
-    digest.add(static_cast<std::uint64_t>(micro_batches_));
-    for (const ValueId id : device_graph_.crossing()) {
-        digest.add(graph_.value(id).name);
-        digest.add(to_string(graph_.desc(id)));
+    digest.add(static_cast<std::uint64_t>(plan_.accumulation));
+    for (std::size_t k = 0; k < device_graph_.slots().accumulators().size(); ++k) {
+        digest.add(graph_.value(device_graph_.slots().accumulators()[k].value).name);
+        digest.add(to_string(accumulator_desc(k)));
     }
     return digest.text();
 }
 
 void IpuExecutable::connect() {
     const auto give = [](void* buffer, const auto& value) { std::memcpy(buffer, &value, sizeof value); };
-    const std::vector<ValueId> inputs = graph_.values_with_role(Role::input);
+    const std::vector<HostStream>& streams = device_graph_.slots().streams();
     engine_.connectStreamToCallback(handle::kGo, infeed_.go());
-    for (std::size_t k = 0; k < inputs.size(); ++k)
-        engine_.connectStreamToCallback(handle::input(graph_.value(inputs[k]).name), infeed_.input(k));
-    if (!device_graph_.sites().empty()) engine_.connectStreamToCallback(handle::kKeys, infeed_.keys());
-    engine_.connectStreamToCallback(handle::kCommands, [this, give](void* buffer) { give(buffer, commands_); });
+    for (std::size_t k = 0; k < streams.size(); ++k) {
+        for (std::int64_t r = 0; r < plan_.replicas; ++r)
+            engine_.connectStreamToCallback(streams[k].handle, static_cast<unsigned>(r), infeed_.stream(k, r));
+    }
+    engine_.connectStreamToCallback(handle::kUpdates, [this, give](void* buffer) { give(buffer, updates_); });
     engine_.connectStreamToCallback(handle::kCommand,
                                     [this, give](void* buffer) { give(buffer, training_->next_command()); });
     engine_.connectStreamToCallback(handle::kVerdict, [this, give](void* buffer) {
         give(buffer, static_cast<std::uint32_t>(training_->verdict() ? 1 : 0));
     });
     engine_.connectStreamToCallback(handle::kBatches, [this, give](void* buffer) { give(buffer, batches_); });
-    if (!device_graph_.sums().empty()) {
-        engine_.connectStreamToCallback(handle::kSums, [this](const void* buffer) {
-            const std::span sums(static_cast<const float*>(buffer), device_graph_.sums().size());
-            if (training_) {
-                training_->take_sums(sums);
-            } else {
-                std::ranges::copy(sums, evaluation_sums_.begin());
-            }
+    for (std::int64_t r = 0; r < plan_.replicas && !evaluation_sums_.empty(); ++r) {
+        engine_.connectStreamToCallback(handle::kSums, static_cast<unsigned>(r), [this](const void* buffer) {
+            const std::span sums(static_cast<const float*>(buffer), evaluation_sums_.size());
+            if (training_) return training_->take_sums(sums);
+            for (std::size_t k = 0; k < sums.size(); ++k)
+                evaluation_sums_[k] += static_cast<double>(sums[k]);
         });
     }
     const std::vector<ValueId> scalars = graph_.values_with_role(Role::scalar);
@@ -139,20 +147,22 @@ void IpuExecutable::run(Programs program) {
 
 void IpuExecutable::train(data::BatchSource& source, std::span<const backend::StepScalars> updates,
                           const backend::UpdateDone& done, PartialUpdate* partial) {
-    CNNTRAIN_CHECK(std::ssize(updates) <= updates_per_call_, "more updates at once than the plan says");
+    CNNTRAIN_CHECK(std::ssize(updates) <= plan_.updates_per_call, "more updates at once than the plan says");
     if (updates.empty()) return;
     const PartialUpdate continued = partial == nullptr ? PartialUpdate() : std::exchange(*partial, {});
     if (!continued.empty()) load_accumulators(continued);
     const auto leave = [this](TrainingRun*) { training_.reset(); };
-    training_.emplace(TrainingRun::Settings{.micro_batches = micro_batches_,
+    training_.emplace(TrainingRun::Settings{.micro_batches = plan_.accumulation,
+                                            .replicas = plan_.replicas,
+                                            .stops_within_updates = device_graph_.stops_within_updates(),
                                             .seed = runtime_.seed,
                                             .check_finite = runtime_.check_finite,
                                             .stop_requested = runtime_.stop_requested},
-                      updates, continued, device_graph_.sums(), source, infeed_);
+                      updates, continued, device_graph_.slots().sums(), source, infeed_);
     const std::unique_ptr<TrainingRun, decltype(leave)> run_of_call(&*training_, leave);
     while (training_->updates_left() > 0) {
         const std::size_t left = training_->updates_left();
-        commands_ = updates_of_run(left);
+        updates_ = updates_of_run(left);
         const Clock::time_point start = Clock::now();
         run(Programs::train);
         const std::size_t performed = left - training_->updates_left();
@@ -187,12 +197,13 @@ StepResult IpuExecutable::evaluate(data::BatchSource& source, std::int64_t batch
     infeed_.begin(source, 0, [this] { return !backend::stops_before(infeed_.taken(), runtime_.stop_requested); });
     infeed_.expect(batches);
     batches_ = static_cast<std::uint32_t>(batches);
+    std::ranges::fill(evaluation_sums_, 0);
     run(Programs::evaluate);
     rethrow_failure();
     StepResult result;
     for (std::size_t k = 0; k < evaluation_sums_.size(); ++k) {
-        const SumOutput& sum = device_graph_.sums()[k];
-        if (sum.in_forward) result.sums[sum.name] = static_cast<double>(evaluation_sums_[k]);
+        const SumOutput& sum = device_graph_.slots().sums()[k];
+        if (sum.in_forward) result.sums[sum.name] = evaluation_sums_[k];
     }
     result.samples = infeed_.samples();
     result.input_wait_seconds = infeed_.wait_seconds();
@@ -200,9 +211,18 @@ StepResult IpuExecutable::evaluate(data::BatchSource& source, std::int64_t batch
     return result;
 }
 
-HostTensor IpuExecutable::read(const std::string& handle, const TensorDesc& desc) const {
-    HostTensor tensor(desc);
+HostTensor IpuExecutable::read_all(const std::string& handle, const TensorDesc& desc) const {
+    TensorDesc all = desc;
+    all.shape.insert(all.shape.begin(), plan_.replicas);
+    HostTensor tensor(all);
     engine_.readTensor(handle, tensor.bytes().data(), tensor.bytes().data() + tensor.bytes().size());
+    return tensor;
+}
+
+HostTensor IpuExecutable::read(const std::string& handle, const TensorDesc& desc) const {
+    const HostTensor all = read_all(handle, desc);
+    HostTensor tensor(desc);
+    std::ranges::copy(all.bytes().first(tensor.bytes().size()), tensor.bytes().begin());
     return tensor;
 }
 
@@ -232,24 +252,35 @@ NamedTensors IpuExecutable::store(std::span<const std::string> names) const {
     return tensors;
 }
 
+TensorDesc IpuExecutable::accumulator_desc(std::size_t k) const {
+    TensorDesc desc = graph_.desc(device_graph_.slots().accumulators()[k].value);
+    desc.shape.insert(desc.shape.begin(), plan_.replicas);
+    return desc;
+}
+
 HostTensor IpuExecutable::accumulator(std::size_t k) const {
-    return read(handle::accumulator(k), graph_.desc(device_graph_.crossing()[k]));
+    const Accumulator& about = device_graph_.slots().accumulators()[k];
+    const HostTensor all = read_all(about.handle, graph_.desc(about.value));
+    HostTensor sum(graph_.desc(about.value));
+    for (std::int64_t i = 0; i < all.elements(); ++i)
+        sum.set(i % sum.elements(), sum.at(i % sum.elements()) + all.at(i));
+    return sum;
 }
 
 NamedTensors IpuExecutable::accumulators() const {
     NamedTensors tensors;
-    for (std::size_t k = 0; k < device_graph_.crossing().size(); ++k)
-        tensors.emplace(std::to_string(k), accumulator(k));
+    for (const Accumulator& about : device_graph_.slots().accumulators())
+        tensors.emplace(std::to_string(tensors.size()), read_all(about.handle, graph_.desc(about.value)));
     return tensors;
 }
 
 void IpuExecutable::load_accumulators(const PartialUpdate& partial) {
-    const std::vector<ValueId>& crossing = device_graph_.crossing();
-    CNNTRAIN_CHECK(partial.accumulators.size() == crossing.size(), "a partial update of another form");
-    for (std::size_t k = 0; k < crossing.size(); ++k) {
+    const std::vector<Accumulator>& all = device_graph_.slots().accumulators();
+    CNNTRAIN_CHECK(partial.accumulators.size() == all.size(), "a partial update of another form");
+    for (std::size_t k = 0; k < all.size(); ++k) {
         const HostTensor& tensor = partial.accumulators.at(std::to_string(k));
-        CNNTRAIN_CHECK(tensor.desc() == graph_.desc(crossing[k]), "a partial update of another form");
-        write(handle::accumulator(k), tensor);
+        CNNTRAIN_CHECK(tensor.desc() == accumulator_desc(k), "a partial update of another form");
+        write(all[k].handle, tensor);
     }
 }
 
@@ -273,8 +304,9 @@ std::optional<std::string> IpuExecutable::first_non_finite() const {
         const std::string& name = graph_.value(id).name;
         if (auto found = bad(name, read(handle::variable(name), graph_.desc(id)))) return found;
     }
-    for (std::size_t k = 0; k < device_graph_.crossing().size(); ++k) {
-        if (auto found = bad(graph_.value(device_graph_.crossing()[k]).name, accumulator(k))) return found;
+    for (std::size_t k = 0; k < device_graph_.slots().accumulators().size(); ++k) {
+        const std::string& name = graph_.value(device_graph_.slots().accumulators()[k].value).name;
+        if (auto found = bad(name, accumulator(k))) return found;
     }
     return std::nullopt;
 }
@@ -283,9 +315,10 @@ HostTensor IpuExecutable::gradient(const std::string& parameter_name) const {
     const std::optional<ValueId> parameter = graph_.find(parameter_name);
     if (!parameter) unknown_name("parameter", parameter_name, variable_names());
     const std::optional<ValueId> id = graph::update_gradient(graph_, *parameter);
-    const auto found = std::ranges::find(device_graph_.crossing(), id);
-    if (id && found != device_graph_.crossing().end())
-        return accumulator(static_cast<std::size_t>(found - device_graph_.crossing().begin()));
+    const std::vector<Accumulator>& all = device_graph_.slots().accumulators();
+    for (std::size_t k = 0; k < all.size(); ++k) {
+        if (id == all[k].value) return accumulator(k);
+    }
     throw Error(ErrorKind::internal, parameter_name + " is not updated from a gradient");
 }
 

@@ -18,8 +18,8 @@ namespace cnntrain::ipu {
 
 class IpuExecutable : public backend::Executable, private backend::Inspection {
 public:
-    /// The request has passed check_request(). `micro_batches`: per weight update.
-    IpuExecutable(const backend::CompileRequest& request, const poplar::Device& device, std::int64_t micro_batches);
+    /// The request has passed check_request().
+    IpuExecutable(const backend::CompileRequest& request, const poplar::Device& device);
 
     const backend::CompileReport& report() const override { return report_; }
     void load(const backend::NamedTensors& tensors) override;
@@ -43,24 +43,30 @@ private:
     void run(Programs program);
     void rethrow_failure() const;
     std::uint32_t updates_of_run(std::size_t left) const;
+    Infeed::Settings infeed_settings(const backend::CompileRequest& request) const;
+    /// One tensor for each replica, in a first axis.
+    HostTensor read_all(const std::string& handle, const TensorDesc& desc) const;
+    /// Of the first replica.
     HostTensor read(const std::string& handle, const TensorDesc& desc) const;
+    /// One tensor for all replicas, or one for each.
     void write(const std::string& handle, const HostTensor& tensor);
+    TensorDesc accumulator_desc(std::size_t k) const;
+    /// Over all replicas.
     HostTensor accumulator(std::size_t k) const;
     void load_accumulators(const backend::PartialUpdate& partial);
     backend::NamedTensors accumulators() const;
 
     graph::Graph graph_;
-    std::int64_t micro_batches_;
-    std::int64_t updates_per_call_;
+    schedule::UpdatePlan plan_;
     backend::RuntimeSettings runtime_;
     DeviceGraph device_graph_;
     mutable poplar::Engine engine_;  // reading a tensor changes nothing that can be seen
     Infeed infeed_;
     std::optional<TrainingRun> training_;  // while Programs::train runs
-    std::uint32_t commands_ = 0;           // of a run of Programs::train
+    std::uint32_t updates_ = 0;            // of a run of Programs::train
     double seconds_of_update_ = 0;         // 0: not known yet
     std::uint32_t batches_ = 0;            // of a run of Programs::evaluate
-    std::vector<float> evaluation_sums_;
+    std::vector<double> evaluation_sums_;
     backend::CompileReport report_;
 };
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <utility>
 
-#include "cnntrain/backend/backend.h"
 #include "cnntrain/base/elapsed.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/rng.h"
@@ -38,16 +38,15 @@ private:
     std::size_t k_;
 };
 
-Infeed::Infeed(std::vector<Stream> streams, std::vector<RandomSite> sites, std::uint64_t seed)
-    : streams_(std::move(streams)),
-      sites_(std::move(sites)),
-      seed_(seed),
-      positions_(1 + streams_.size() + (sites_.empty() ? 0 : 1)) {}
+Infeed::Infeed(Settings settings)
+    : settings_(std::move(settings)),
+      reads_batches_(std::ranges::any_of(settings_.streams, [](const auto& s) { return s.input.has_value(); })),
+      positions_(1 + settings_.streams.size() * static_cast<std::size_t>(settings_.replicas)) {}
 
-void Infeed::begin(data::BatchSource& source, std::int64_t first_micro_batch, std::function<bool()> goes_on) {
+void Infeed::begin(data::BatchSource& source, std::int64_t first_batch, std::function<bool()> goes_on) {
     std::ranges::fill(positions_, Position());
     source_ = &source;
-    first_micro_batch_ = first_micro_batch;
+    first_batch_ = first_batch;
     goes_on_ = std::move(goes_on);
     expected_ = 0;
     ended_ = false;
@@ -59,42 +58,47 @@ void Infeed::begin(data::BatchSource& source, std::int64_t first_micro_batch, st
     failure_ = nullptr;
 }
 
-std::unique_ptr<poplar::StreamCallback> Infeed::callback(std::size_t k) {
-    return std::make_unique<Callback>(*this, k);
-}
-
 std::unique_ptr<poplar::StreamCallback> Infeed::go() {
-    return callback(kGoStream);
+    return std::make_unique<Callback>(*this, kGoStream);
 }
 
-std::unique_ptr<poplar::StreamCallback> Infeed::input(std::size_t stream) {
-    return callback(1 + stream);
-}
-
-std::unique_ptr<poplar::StreamCallback> Infeed::keys() {
-    return callback(1 + streams_.size());
+std::unique_ptr<poplar::StreamCallback> Infeed::stream(std::size_t stream, std::int64_t replica) {
+    const auto replicas = static_cast<std::size_t>(settings_.replicas);
+    return std::make_unique<Callback>(*this, 1 + stream * replicas + static_cast<std::size_t>(replica));
 }
 
 bool Infeed::may_fill_ahead(std::size_t k) const {
-    return positions_[k].filled < (k == kGoStream ? expected_ : taken_);
+    return positions_[k].filled < (k == kGoStream || !settings_.takes_go ? expected_ : taken_);
 }
 
-/// The next batch. False at the end.
+Infeed::HostBatch Infeed::next_batch() {
+    const auto start = std::chrono::steady_clock::now();
+    const data::Batch batch = source_->next();
+    wait_seconds_ += seconds_since(start);
+    samples_ += batch.valid_count;
+    HostBatch copy{{}, batch.first_sample};
+    for (const std::span<const std::byte> field : batch.fields)
+        copy.fields.emplace_back(field.begin(), field.end());
+    return copy;
+}
+
+/// The next batch of each replica. False at the end.
 bool Infeed::take() {
     ended_ = ended_ || !goes_on_();
     if (ended_) return false;
-    ++taken_;
-    if (streams_.empty()) return true;
+    const std::int64_t samples = samples_;
     try {
-        const auto start = std::chrono::steady_clock::now();
-        batches_.push_back(source_->next());
-        wait_seconds_ += seconds_since(start);
-        samples_ += batches_.back().valid_count;
+        for (std::int64_t replica = 0; replica < settings_.replicas; ++replica) {
+            batches_.push_back(reads_batches_ ? next_batch()
+                                              : HostBatch{{}, first_batch_ + taken_ * settings_.replicas + replica});
+        }
+        ++taken_;
         return true;
     } catch (...) {
         failure_ = std::current_exception();
+        samples_ = samples;
+        batches_.resize(static_cast<std::size_t>(taken_ * settings_.replicas - dropped_));
         ended_ = true;
-        --taken_;
         return false;
     }
 }
@@ -106,35 +110,38 @@ void Infeed::fill(std::size_t k, void* buffer) {
         std::memcpy(buffer, &goes, sizeof goes);
         return;
     }
-    CNNTRAIN_CHECK(number < taken_, "the device takes a micro-batch that there is not");
-    if (streams_.empty()) {
-        fill_keys(first_micro_batch_ + number, static_cast<std::uint32_t*>(buffer));
+    const std::size_t stream = (k - 1) / static_cast<std::size_t>(settings_.replicas);
+    const std::int64_t replica = static_cast<std::int64_t>(k - 1) % settings_.replicas;
+    const HostStream& about = settings_.streams[stream];
+    if (number >= taken_ && (settings_.takes_go || !take())) {
+        CNNTRAIN_CHECK(!settings_.takes_go, "the device takes a micro-batch that there is not");
+        std::memset(buffer, 0, settings_.bytes[stream]);
         return;
     }
-    const data::Batch& batch = batches_.at(static_cast<std::size_t>(number - dropped_));
-    if (k > streams_.size()) {
-        fill_keys(batch.first_sample, static_cast<std::uint32_t*>(buffer));
+    const HostBatch& batch = batches_.at(static_cast<std::size_t>(number * settings_.replicas + replica - dropped_));
+    if (!about.input) {
+        fill_keys(about.site, batch.first_sample, static_cast<std::uint32_t*>(buffer));
         return;
     }
-    const Stream& stream = streams_[k - 1];
-    const auto bytes = backend::field_bytes(batch, stream.field, stream.desc);
+    const std::vector<std::byte>& bytes = batch.fields.at(settings_.fields[stream]);
+    CNNTRAIN_CHECK(bytes.size() == settings_.bytes[stream], "a batch of another size: " + about.handle);
     std::memcpy(buffer, bytes.data(), bytes.size());
 }
 
-void Infeed::fill_keys(std::int64_t first_sample, std::uint32_t* words) const {
-    for (const RandomSite& site : sites_) {
-        for (std::size_t n = 0; n < site.samples; ++n) {
-            const auto number = static_cast<std::uint64_t>(first_sample) + n;
-            const WordKey key = word_key(seed_, RngStream::random_scale, site.site, number);
-            *words++ = key.first;
-            *words++ = key.second;
-        }
+void Infeed::fill_keys(const RandomSite& site, std::int64_t first_sample, std::uint32_t* words) const {
+    for (std::size_t n = 0; n < site.samples; ++n) {
+        const auto number = static_cast<std::uint64_t>(first_sample) + n;
+        const WordKey key = word_key(settings_.seed, RngStream::random_scale, site.site, number);
+        *words++ = key.first;
+        *words++ = key.second;
     }
 }
 
 void Infeed::drop_completed() {
-    const std::int64_t completed = std::ranges::min(positions_, {}, &Position::completed).completed;
-    for (; dropped_ < completed && !batches_.empty(); ++dropped_)
+    std::int64_t completed = taken_;
+    for (std::size_t k = settings_.takes_go ? kGoStream : kGoStream + 1; k < positions_.size(); ++k)
+        completed = std::min(completed, positions_[k].completed);
+    for (; dropped_ < completed * settings_.replicas && !batches_.empty(); ++dropped_)
         batches_.pop_front();
 }
 

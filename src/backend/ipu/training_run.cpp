@@ -11,12 +11,14 @@ TrainingRun::TrainingRun(const Settings& settings, std::span<const backend::Step
                          data::BatchSource& source, Infeed& infeed)
     : settings_(settings), updates_(updates), sums_(sums), infeed_(infeed), ended_(updates.empty()) {
     if (ended_) return;
-    backend::check_partial(partial, updates_[0].iteration, settings_.micro_batches);
-    infeed_.begin(source, updates_[0].iteration * settings_.micro_batches + partial.micro_batches, [this] {
-        return !backend::stops_before(first_ + infeed_.taken() - taken_, settings_.stop_requested);
+    const std::int64_t batches = settings_.micro_batches * settings_.replicas;
+    backend::check_partial(partial, updates_[0].iteration, batches);
+    infeed_.begin(source, updates_[0].iteration * batches + partial.micro_batches, [this] {
+        return !settings_.stops_within_updates ||
+               !backend::stops_before(first_ + infeed_.taken() - taken_, settings_.stop_requested);
     });
     begin_update();
-    first_ = partial.micro_batches;
+    first_ = partial.micro_batches / settings_.replicas;
     result_.samples = partial.samples;
     result_.sums = partial.sums;
 }
@@ -49,12 +51,14 @@ void TrainingRun::take_sums(std::span<const float> sums) {
 
 bool TrainingRun::verdict() {
     if (ended_) return false;
-    const std::int64_t complete = first_ + infeed_.taken() - taken_;
+    std::int64_t complete = first_ + infeed_.taken() - taken_;
+    if (!settings_.stops_within_updates) complete = infeed_.failure() ? 0 : settings_.micro_batches;
     result_.samples += infeed_.samples() - samples_;
     result_.input_wait_seconds = infeed_.wait_seconds() - wait_seconds_;
     result_.stopped = complete < settings_.micro_batches;
     if (result_.stopped && complete > 0)
-        stopped_within_ = {updates_[update_].iteration, complete, result_.samples, result_.sums, {}};
+        stopped_within_ = {
+            updates_[update_].iteration, complete * settings_.replicas, result_.samples, result_.sums, {}};
     result_.stop_requested = result_.stopped || stop_requested();
     result_.counts = backend::settle(result_, settings_.check_finite);
     const bool counts = result_.counts;

@@ -18,8 +18,10 @@ namespace cnntrain::ipu {
 class TrainingRun {
 public:
     struct Settings {
-        std::int64_t micro_batches = 1;  // per update
-        std::uint64_t seed = 0;          // of stochastic rounding
+        std::int64_t micro_batches = 1;  // per update and replica
+        std::int64_t replicas = 1;
+        bool stops_within_updates = true;
+        std::uint64_t seed = 0;  // of stochastic rounding
         bool check_finite = true;
         std::function<bool()> stop_requested = {};
     };
@@ -30,6 +32,7 @@ public:
 
     Command next_command();
     const backend::StepScalars& scalars() const { return updates_[update_]; }
+    /// Of one replica.
     void take_sums(std::span<const float> sums);
     /// Whether the update changes the variables.
     bool verdict();
