@@ -74,7 +74,7 @@ private:
             pe::Any term = value(places_[i]);
             if (places_[i].share != 0) term = term * pe::PlaceHolder(places_[i].share);
             const pe::Any counted =
-                pe::Select(term, pe::Const(0.0F), is_class(pe::PlaceHolder(places_[i].label), classes_));
+                pe::Select(term, pe::Const(0.0F), in_range(pe::PlaceHolder(places_[i].label), classes_));
             all = i == 0 ? counted : pe::Any(all + counted);
         }
         return all;
@@ -98,8 +98,8 @@ poplar::Tensor numbers_up_to(const NodeContext& node, std::size_t count) {
     return constant;
 }
 
-pe::Any is_class(const pe::Expr& label, std::size_t classes) {
-    return (label >= pe::Const(0)) && (label < pe::Const(static_cast<int>(classes)));
+pe::Any in_range(const pe::Expr& number, std::size_t count) {
+    return (number >= pe::Const(0)) && (number < pe::Const(static_cast<int>(count)));
 }
 
 poplar::Tensor total(const NodeContext& node, const poplar::Tensor& tensor) {
@@ -127,7 +127,7 @@ poplar::Tensor ranks_of_labels(const NodeContext& node, const poplar::Tensor& lo
 poplar::Tensor count_correct(const NodeContext& node, const poplar::Tensor& logits, const poplar::Tensor& labels,
                              std::size_t k) {
     const poplar::Tensor ranks = ranks_of_labels(node, logits, labels, own_logits(node, logits, labels));
-    const auto correct = is_class(pe::_2, logits.dim(1)) && (pe::_1 < pe::Const(static_cast<int>(k)));
+    const auto correct = in_range(pe::_2, logits.dim(1)) && (pe::_1 < pe::Const(static_cast<int>(k)));
     return total(node, popops::map(node.device, pe::Select(pe::Const(1.0F), pe::Const(0.0F), correct), {ranks, labels},
                                    node.program, node.debug()));
 }
@@ -139,7 +139,7 @@ poplar::Tensor cross_entropy(const NodeContext& node, const poplar::Tensor& logi
                           {log_probabilities(node, logits), numbers_up_to(node, classes), column(labels)});
     const pe::Any target = targets.target();
     // A probability of 0 whose target is 0 adds 0, not 0 times infinity.
-    const auto counts = is_class(pe::_3, classes) && (target != pe::Const(0.0F));
+    const auto counts = in_range(pe::_3, classes) && (target != pe::Const(0.0F));
     return total(node, popops::map(node.device, pe::Select(pe::Neg(target * pe::_1), pe::Const(0.0F), counts),
                                    targets.operands(), node.program, node.debug()));
 }
@@ -150,7 +150,7 @@ poplar::Tensor cross_entropy_grad(const NodeContext& node, const poplar::Tensor&
     const Targets targets(partners, classes, smoothing, 2,
                           {log_probabilities(node, logits), numbers_up_to(node, classes), column(labels), dloss});
     const auto difference = targets.target_sum() * pe::Exp(pe::_1) - targets.target();
-    const auto gradient = pe::Select(pe::_4 * difference, pe::Const(0.0F), is_class(pe::_3, classes));
+    const auto gradient = pe::Select(pe::_4 * difference, pe::Const(0.0F), in_range(pe::_3, classes));
     return popops::map(node.device, pe::Cast(gradient, logits.elementType()), targets.operands(), node.program,
                        node.debug());
 }

@@ -14,8 +14,8 @@ namespace cnntrain::ipu {
 /// The constant INT [1][count]: 0, 1, 2, ...
 poplar::Tensor numbers_up_to(const NodeContext& node, std::size_t count);
 
-/// BOOL: whether an INT label is in 0..classes-1.
-popops::expr::Any is_class(const popops::expr::Expr& label, std::size_t classes);
+/// BOOL: whether an INT number, of a class or a row, is in 0..count-1.
+popops::expr::Any in_range(const popops::expr::Expr& number, std::size_t count);
 
 /// The sum of the tensor's elements, FLOAT [].
 poplar::Tensor total(const NodeContext& node, const poplar::Tensor& tensor);
