@@ -6,6 +6,7 @@
 #include <popops/ElementWise.hpp>
 
 #include "backend/ipu/lower/activation.h"
+#include "backend/ipu/lower/axes.h"
 #include "backend/ipu/lower/node_context.h"
 #include "backend/ipu/lower/types.h"
 
@@ -18,14 +19,6 @@ namespace {
 
 std::size_t size(std::int64_t extent) {
     return static_cast<std::size_t>(extent);
-}
-
-poplar::Tensor channels_second(const poplar::Tensor& image) {
-    return image.dimShuffle({0, 3, 1, 2});
-}
-
-poplar::Tensor channels_last(const poplar::Tensor& image) {
-    return image.dimShuffle({0, 2, 3, 1});
 }
 
 /// [K,K,I,O] as [G][O/G][I][K][K].

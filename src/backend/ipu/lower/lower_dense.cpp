@@ -5,6 +5,7 @@
 #include <popops/ElementWise.hpp>
 #include <popops/Reduce.hpp>
 
+#include "backend/ipu/lower/axes.h"
 #include "backend/ipu/lower/node_context.h"
 #include "backend/ipu/lower/types.h"
 
@@ -17,11 +18,6 @@ namespace {
 
 poplar::OptionFlags options(const char* pass) {
     return {{"fullyConnectedPass", pass}};
-}
-
-/// [...,C] as a matrix of rows.
-poplar::Tensor rows(const poplar::Tensor& x) {
-    return x.flatten(0, static_cast<unsigned>(x.rank()) - 1);
 }
 
 /// The [I,O] that the stored weight [I,O], [O,I] or [1,1,I,O] stands for.

@@ -7,6 +7,7 @@
 #include <popops/Zero.hpp>
 #include <poputil/TileMapping.hpp>
 
+#include "backend/ipu/lower/axes.h"
 #include "backend/ipu/lower/node_context.h"
 #include "backend/ipu/lower/types.h"
 
@@ -15,14 +16,6 @@ namespace cnntrain::ipu {
 using graph::OpKind;
 
 namespace {
-
-poplar::Tensor channels_second(const poplar::Tensor& image) {
-    return image.dimShuffle({0, 3, 1, 2});
-}
-
-poplar::Tensor channels_last(const poplar::Tensor& image) {
-    return image.dimShuffle({0, 2, 3, 1});
-}
 
 popnn::pooling::PoolParams pool_params(const graph::PoolAttrs& attrs, const TensorDesc& x) {
     const std::vector<std::size_t> shape = extents(x.shape);
