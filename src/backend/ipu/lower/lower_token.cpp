@@ -8,6 +8,7 @@
 #include "backend/ipu/lower/class_losses.h"
 #include "backend/ipu/lower/exponentials.h"
 #include "backend/ipu/lower/node_context.h"
+#include "backend/ipu/lower/numbers.h"
 #include "backend/ipu/lower/types.h"
 
 namespace cnntrain::ipu {
