@@ -23,12 +23,13 @@ poplar::Tensor column(const poplar::Tensor& rows) {
 
 /// log(softmax) of the logits, FLOAT [N][C].
 poplar::Tensor log_probabilities(const NodeContext& node, const poplar::Tensor& logits) {
-    const poplar::Tensor copy = popops::cast(node.device, logits, poplar::FLOAT, node.program, node.debug());
+    poplar::Tensor copy = popops::cast(node.device, logits, poplar::FLOAT, node.program, node.debug());
     popnn::logSoftmaxInPlace(node.device, copy, node.program, node.debug());
     return copy;
 }
 
-/// Formulas of the targets, and their operands: the given ones, then the labels and shares of the partners.
+/// Formulas of the targets, and their operands: the given ones, then the labels and shares of the partners. Operand
+/// number `class_number`, counted from 1, holds the numbers of the classes.
 class Targets {
 public:
     Targets(const std::vector<Partner>& partners, std::size_t classes, double smoothing, unsigned class_number,
@@ -41,7 +42,7 @@ public:
 
     const std::vector<poplar::Tensor>& operands() const { return operands_; }
 
-    /// Of the class that the class number's operand names.
+    /// The target of each class.
     pe::Any target() const {
         return sum([&](const Places& partner) { return smoothed(partner); });
     }
@@ -68,7 +69,7 @@ private:
                           pe::Equal(pe::PlaceHolder(class_number_), pe::PlaceHolder(partner.label)));
     }
 
-    /// Over the partners whose label is a class, of their value times their share.
+    /// Each partner whose label is a class adds its value times its share.
     template <typename Value> pe::Any sum(Value value) const {
         pe::Any all = pe::Const(0.0F);
         for (std::size_t i = 0; i < places_.size(); ++i) {

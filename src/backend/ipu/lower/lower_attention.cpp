@@ -72,7 +72,7 @@ public:
     /// scale * q * k^T + mask, FLOAT.
     poplar::Tensor scores() const {
         const poplar::Tensor mask = node_.input(packed_ ? 1 : 3).expand({1, 1});
-        const poplar::Tensor scores = product(part(0), transposed(part(1)), poplar::FLOAT);
+        poplar::Tensor scores = product(part(0), transposed(part(1)), poplar::FLOAT);
         popops::mapInPlace(node_.device, pe::_1 * scale() + pe::_2, {scores, mask}, node_.program, node_.debug());
         return scores;
     }

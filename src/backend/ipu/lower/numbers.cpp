@@ -13,7 +13,7 @@ poplar::Tensor numbers_up_to(const NodeContext& node, std::size_t count) {
     std::vector<int> numbers(count);
     std::iota(numbers.begin(), numbers.end(), 0);
     const int* values = numbers.data();
-    const poplar::Tensor constant = node.device.addConstant(poplar::INT, {1, count}, values, node.debug());
+    poplar::Tensor constant = node.device.addConstant(poplar::INT, {1, count}, values, node.debug());
     poputil::mapTensorLinearly(node.device, constant);
     return constant;
 }
