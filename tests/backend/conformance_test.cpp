@@ -3,8 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <concepts>
-#include <variant>
 
 #include "cnntrain/backend/cpu.h"
 #include "cnntrain/backend/ref.h"
@@ -27,22 +25,6 @@ TEST(Conformance, CpuAgreesWithRef) {
         EXPECT_GT(refusals, 0U);
     }
     EXPECT_EQ(failures, std::vector<std::string>{});
-}
-
-/// A case of bfloat16 in IEEE's half precision.
-OpCase in_half(OpCase op_case) {
-    const auto change = [](DType& type) {
-        if (type == DType::bf16) type = DType::f16;
-    };
-    for (CaseInput& input : op_case.inputs)
-        change(input.desc.dtype);
-    std::visit(
-        [&](auto& attrs) {
-            if constexpr (requires { requires std::same_as<decltype(attrs.type), DType>; }) change(attrs.type);
-            if constexpr (requires { attrs.desc.dtype; }) change(attrs.desc.dtype);
-        },
-        op_case.attrs);
-    return op_case;
 }
 
 /// The cases' tolerance is that of bfloat16, which has three digits less.

@@ -1,6 +1,8 @@
 #include "support/op_cases.h"
 
 #include <algorithm>
+#include <concepts>
+#include <variant>
 
 #include "cnntrain/base/rng.h"
 #include "cnntrain/graph/autodiff.h"
@@ -146,6 +148,21 @@ HostTensor random_tensor(const CaseInput& input, std::uint64_t seed, std::uint64
 const std::vector<OpCase>& op_cases() {
     static const std::vector<OpCase> cases = make_cases();
     return cases;
+}
+
+OpCase in_half(OpCase op_case) {
+    const auto change = [](DType& type) {
+        if (type == DType::bf16) type = DType::f16;
+    };
+    for (CaseInput& input : op_case.inputs)
+        change(input.desc.dtype);
+    std::visit(
+        [&](auto& attrs) {
+            if constexpr (requires { requires std::same_as<decltype(attrs.type), DType>; }) change(attrs.type);
+            if constexpr (requires { attrs.desc.dtype; }) change(attrs.desc.dtype);
+        },
+        op_case.attrs);
+    return op_case;
 }
 
 bool has_gradient(const OpCase& op_case, const graph::OpTable& ops) {

@@ -45,6 +45,9 @@ struct OpCase {
 /// Every op, in f32 and bf16.
 const std::vector<OpCase>& op_cases();
 
+/// The case with IEEE's half in the place of bfloat16.
+OpCase in_half(OpCase op_case);
+
 /// The graph of a case. Outputs: "out0", ...; with gradient also "grad/<input>" for every differentiable input, with
 /// the parameter "d/out0" as the incoming gradient.
 struct CaseGraph {

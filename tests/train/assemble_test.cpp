@@ -350,9 +350,5 @@ TEST(Assemble, TheFilterLimitsWhatIsUpdated) {
     EXPECT_GT(count(""), 20);
 }
 
-TEST(Assemble, TheIpuIsNotThereYet) {
-    EXPECT_EQ(kind_of([&] { make_backend(backend::BackendKind::ipu); }), ErrorKind::unsupported);
-}
-
 }  // namespace
 }  // namespace cnntrain::train::testing

@@ -10,9 +10,9 @@
 
 namespace cnntrain::train {
 
-/// Null if this version lacks the backend.
+/// Null if the program was built without the backend.
 std::unique_ptr<backend::Backend> available_backend(backend::BackendKind kind);
-/// Error(unsupported) if this version lacks the backend.
+/// Error(unsupported) if the program was built without the backend.
 std::unique_ptr<backend::Backend> make_backend(backend::BackendKind kind);
 
 /// Cores for --threads and --input-threads on this machine.

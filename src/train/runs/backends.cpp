@@ -1,6 +1,7 @@
 #include "cnntrain/train/backends.h"
 
 #include "cnntrain/backend/cpu.h"
+#include "cnntrain/backend/ipu.h"
 #include "cnntrain/backend/ref.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/config/names.h"
@@ -14,7 +15,7 @@ std::unique_ptr<backend::Backend> available_backend(backend::BackendKind kind) {
         case backend::BackendKind::ref:
             return backend::make_ref_backend();
         case backend::BackendKind::ipu:
-            return nullptr;
+            return backend::make_ipu_backend();
     }
     throw Error(ErrorKind::internal, "unknown backend");
 }
@@ -23,7 +24,8 @@ std::unique_ptr<backend::Backend> make_backend(backend::BackendKind kind) {
     std::unique_ptr<backend::Backend> backend = available_backend(kind);
     if (backend == nullptr) {
         throw Error(ErrorKind::unsupported,
-                    "not available yet: --backend " + std::string(config::name(kind)) + "; use --backend cpu");
+                    "this program was built without --backend " + std::string(config::name(kind)) +
+                        " (-DCNNTRAIN_IPU=OFF); use --backend cpu");
     }
     return backend;
 }

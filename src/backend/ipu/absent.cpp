@@ -1,0 +1,10 @@
+// In the place of the IPU backend in builds with -DCNNTRAIN_IPU=OFF.
+#include "cnntrain/backend/ipu.h"
+
+namespace cnntrain::backend {
+
+std::unique_ptr<Backend> make_ipu_backend(const IpuSettings& /*settings*/) {
+    return nullptr;
+}
+
+}  // namespace cnntrain::backend

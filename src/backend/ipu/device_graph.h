@@ -1,0 +1,74 @@
+// A graph of weight updates as a Poplar graph and its two programs.
+//
+// Programs::train repeats: take a command from the host, clear the sums if an update begins, compute micro-batches in
+// the order of the pipeline's schedule, send the sums, ask for the verdict, update if it is positive.
+// Programs::evaluate computes the forward phase.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include <poplar/Graph.hpp>
+#include <poplar/Program.hpp>
+
+#include "backend/ipu/slots.h"
+#include "cnntrain/schedule/pipeline.h"
+#include "cnntrain/schedule/update_plan.h"
+
+namespace cnntrain::ipu {
+
+/// Indices of the engine's programs.
+enum class Programs : unsigned { train, evaluate };
+
+/// What the device reads before the micro-batches of an update.
+struct Command {
+    std::uint32_t micro_batches = 0;  // of each replica; 0: nothing is computed
+    std::uint32_t begins_update = 0;  // 1: the sums that the update reads start at 0
+    std::uint32_t seed = 0;           // of stochastic rounding, with the number of the micro-batch in the update
+    std::uint32_t micro_batch = 0;
+};
+
+class DeviceGraph {
+public:
+    /// The graph lives as long as this. The target has the IPUs of all replicas.
+    DeviceGraph(const graph::Graph& graph, const poplar::Target& target, const schedule::UpdatePlan& plan,
+                bool stochastic_rounding);
+
+    const poplar::Graph& device() const { return device_; }
+    /// By Programs.
+    std::vector<poplar::program::Program> programs() const { return {train_, evaluate_}; }
+    const Slots& slots() const { return slots_; }
+    /// Whether the host can end an update before any micro-batch. Else the pipeline computes all of them.
+    bool stops_within_updates() const { return pipeline_.schedule == schedule::PipelineSchedule::sequential; }
+
+private:
+    using Sequence = poplar::program::Sequence;
+
+    poplar::Tensor words(const char* name, std::size_t count);
+    Sequence from_host(const char* name, const poplar::Tensor& to);
+    Sequence cleared(const std::vector<poplar::Tensor>& tensors);
+    void make_sums_stream();
+    Sequence if_it_goes_on(const Sequence& micro_batch);
+    /// Starts the rounding of a micro-batch and counts it.
+    Sequence begin_micro_batch();
+    Sequence one_by_one(std::size_t slots);
+    Sequence tick(std::int64_t number);
+    Sequence pipelined();
+    /// With the sums of scalar outputs, which go to the host.
+    Sequence with_sums(const Sequence& micro_batches);
+    void make_training();
+    void make_evaluation();
+
+    poplar::Graph device_;
+    schedule::Pipeline pipeline_;
+    std::int64_t micro_batches_;  // of an update and replica
+    bool stochastic_rounding_;
+    Slots slots_;
+    std::vector<poplar::Function> takes_, computations_;  // by slot
+    poplar::Tensor command_, go_, replica_;               // replica_: invalid for a single one
+    std::optional<poplar::DataStream> sums_stream_;
+    Sequence take_go_, train_, evaluate_;
+};
+
+}  // namespace cnntrain::ipu

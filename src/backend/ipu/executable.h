@@ -1,0 +1,73 @@
+// Runs the programs of a DeviceGraph and speaks with them.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <poplar/Device.hpp>
+#include <poplar/Engine.hpp>
+
+#include "backend/ipu/device_graph.h"
+#include "backend/ipu/infeed.h"
+#include "backend/ipu/training_run.h"
+#include "cnntrain/backend/backend.h"
+
+namespace cnntrain::ipu {
+
+class IpuExecutable : public backend::Executable, private backend::Inspection {
+public:
+    /// The request has passed check_request().
+    IpuExecutable(const backend::CompileRequest& request, const poplar::Device& device);
+
+    const backend::CompileReport& report() const override { return report_; }
+    void load(const backend::NamedTensors& tensors) override;
+    backend::NamedTensors store(std::span<const std::string> names) const override;
+    void train(data::BatchSource& source, std::span<const backend::StepScalars> updates,
+               const backend::UpdateDone& done, backend::PartialUpdate* partial) override;
+    backend::StepResult evaluate(data::BatchSource& source, std::int64_t batches) override;
+    HostTensor output(const std::string& name) const override;
+    backend::Inspection& inspection() override { return *this; }
+
+private:
+    std::optional<std::string> first_non_finite() const override;
+    HostTensor gradient(const std::string& parameter_name) const override;
+    void set_profiling(bool enabled) override;
+    std::vector<backend::ProfileRow> profile() const override { return {}; }
+    std::vector<backend::ProfileRow> profile_alone(int repeats) override;
+
+    void make_report();
+    std::string partial_form() const;
+    void connect();
+    void run(Programs program);
+    void rethrow_failure() const;
+    std::uint32_t updates_of_run(std::size_t left) const;
+    Infeed::Settings infeed_settings(const backend::CompileRequest& request) const;
+    /// One tensor for each replica, in a first axis.
+    HostTensor read_all(const std::string& handle, const TensorDesc& desc) const;
+    /// Of the first replica.
+    HostTensor read(const std::string& handle, const TensorDesc& desc) const;
+    /// One tensor for all replicas, or one for each.
+    void write(const std::string& handle, const HostTensor& tensor);
+    TensorDesc accumulator_desc(std::size_t k) const;
+    /// Over all replicas.
+    HostTensor accumulator(std::size_t k) const;
+    void load_accumulators(const backend::PartialUpdate& partial);
+    backend::NamedTensors accumulators() const;
+
+    graph::Graph graph_;
+    schedule::UpdatePlan plan_;
+    backend::RuntimeSettings runtime_;
+    DeviceGraph device_graph_;
+    mutable poplar::Engine engine_;  // reading a tensor changes nothing that can be seen
+    Infeed infeed_;
+    std::optional<TrainingRun> training_;  // while Programs::train runs
+    std::uint32_t updates_ = 0;            // of a run of Programs::train
+    double seconds_of_update_ = 0;         // 0: not known yet
+    std::uint32_t batches_ = 0;            // of a run of Programs::evaluate
+    std::vector<double> evaluation_sums_;
+    backend::CompileReport report_;
+};
+
+}  // namespace cnntrain::ipu

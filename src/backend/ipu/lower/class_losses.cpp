@@ -1,0 +1,147 @@
+// Formulas of popops: popnn has no cross entropy with smoothed or mixed labels.
+#include "backend/ipu/lower/class_losses.h"
+
+#include <utility>
+
+#include <popnn/LogSoftmax.hpp>
+#include <popops/Cast.hpp>
+#include <popops/ElementWise.hpp>
+#include <popops/Reduce.hpp>
+
+#include "backend/ipu/lower/numbers.h"
+
+namespace cnntrain::ipu {
+
+namespace pe = popops::expr;
+
+namespace {
+
+/// [N] as [N][1].
+poplar::Tensor column(const poplar::Tensor& rows) {
+    return rows.expand({1});
+}
+
+/// log(softmax) of the logits, FLOAT [N][C].
+poplar::Tensor log_probabilities(const NodeContext& node, const poplar::Tensor& logits) {
+    poplar::Tensor copy = popops::cast(node.device, logits, poplar::FLOAT, node.program, node.debug());
+    popnn::logSoftmaxInPlace(node.device, copy, node.program, node.debug());
+    return copy;
+}
+
+/// Formulas of the targets, and their operands: the given ones, then the labels and shares of the partners. Operand
+/// number `class_number`, counted from 1, holds the numbers of the classes.
+class Targets {
+public:
+    Targets(const std::vector<Partner>& partners, std::size_t classes, double smoothing, unsigned class_number,
+            std::vector<poplar::Tensor> operands)
+        : classes_(classes), smoothing_(smoothing), class_number_(class_number), operands_(std::move(operands)) {
+        for (const Partner& partner : partners) {
+            places_.push_back({place_of(partner.labels), partner.shares.valid() ? place_of(partner.shares) : 0});
+        }
+    }
+
+    const std::vector<poplar::Tensor>& operands() const { return operands_; }
+
+    /// The target of each class.
+    pe::Any target() const {
+        return sum([&](const Places& partner) { return smoothed(partner); });
+    }
+
+    /// The sum over all classes of the targets.
+    pe::Any target_sum() const {
+        return sum([](const Places& /*partner*/) { return pe::Any(pe::Const(1.0F)); });
+    }
+
+private:
+    struct Places {
+        unsigned label;
+        unsigned share;  // 0: none
+    };
+
+    unsigned place_of(const poplar::Tensor& rows) {
+        operands_.push_back(column(rows));
+        return static_cast<unsigned>(operands_.size());
+    }
+
+    pe::Any smoothed(const Places& partner) const {
+        const double others = smoothing_ > 0 ? smoothing_ / static_cast<double>(classes_ - 1) : 0;
+        return pe::Select(pe::Const(static_cast<float>(1 - smoothing_)), pe::Const(static_cast<float>(others)),
+                          pe::Equal(pe::PlaceHolder(class_number_), pe::PlaceHolder(partner.label)));
+    }
+
+    /// Each partner whose label is a class adds its value times its share.
+    template <typename Value> pe::Any sum(Value value) const {
+        pe::Any all = pe::Const(0.0F);
+        for (std::size_t i = 0; i < places_.size(); ++i) {
+            pe::Any term = value(places_[i]);
+            if (places_[i].share != 0) term = term * pe::PlaceHolder(places_[i].share);
+            const pe::Any counted =
+                pe::Select(term, pe::Const(0.0F), in_range(pe::PlaceHolder(places_[i].label), classes_));
+            all = i == 0 ? counted : pe::Any(all + counted);
+        }
+        return all;
+    }
+
+    std::size_t classes_;
+    double smoothing_;
+    unsigned class_number_;
+    std::vector<poplar::Tensor> operands_;
+    std::vector<Places> places_;
+};
+
+}  // namespace
+
+poplar::Tensor total(const NodeContext& node, const poplar::Tensor& tensor) {
+    return popops::reduce(node.device, tensor.flatten(), poplar::FLOAT, {0}, popops::Operation::ADD, node.program,
+                          node.debug());
+}
+
+poplar::Tensor own_logits(const NodeContext& node, const poplar::Tensor& logits, const poplar::Tensor& labels) {
+    const poplar::Tensor chosen =
+        popops::map(node.device, pe::Select(pe::_1, pe::Const(0.0F), pe::Equal(pe::_2, pe::_3)),
+                    {logits, numbers_up_to(node, logits.dim(1)), column(labels)}, node.program, node.debug());
+    return popops::reduce(node.device, chosen, {1}, popops::Operation::ADD, node.program, node.debug());
+}
+
+poplar::Tensor ranks_of_labels(const NodeContext& node, const poplar::Tensor& logits, const poplar::Tensor& labels,
+                               const poplar::Tensor& own) {
+    // The label itself is behind, unless its logit is NaN.
+    const auto behind = (pe::_1 < pe::_2) || ((pe::_1 == pe::_2) && (pe::_3 >= pe::_4));
+    const poplar::Tensor before = popops::map(node.device, pe::Select(pe::Const(0), pe::Const(1), behind),
+                                              {logits, column(own), numbers_up_to(node, logits.dim(1)), column(labels)},
+                                              node.program, node.debug());
+    return popops::reduce(node.device, before, {1}, popops::Operation::ADD, node.program, node.debug());
+}
+
+poplar::Tensor count_correct(const NodeContext& node, const poplar::Tensor& logits, const poplar::Tensor& labels,
+                             std::size_t k) {
+    const poplar::Tensor ranks = ranks_of_labels(node, logits, labels, own_logits(node, logits, labels));
+    const auto correct = in_range(pe::_2, logits.dim(1)) && (pe::_1 < pe::Const(static_cast<int>(k)));
+    return total(node, popops::map(node.device, pe::Select(pe::Const(1.0F), pe::Const(0.0F), correct), {ranks, labels},
+                                   node.program, node.debug()));
+}
+
+poplar::Tensor cross_entropy(const NodeContext& node, const poplar::Tensor& logits, const poplar::Tensor& labels,
+                             const std::vector<Partner>& partners, double smoothing) {
+    const std::size_t classes = logits.dim(1);
+    const Targets targets(partners, classes, smoothing, 2,
+                          {log_probabilities(node, logits), numbers_up_to(node, classes), column(labels)});
+    const pe::Any target = targets.target();
+    // A probability of 0 whose target is 0 adds 0, not 0 times infinity.
+    const auto counts = in_range(pe::_3, classes) && (target != pe::Const(0.0F));
+    return total(node, popops::map(node.device, pe::Select(pe::Neg(target * pe::_1), pe::Const(0.0F), counts),
+                                   targets.operands(), node.program, node.debug()));
+}
+
+poplar::Tensor cross_entropy_grad(const NodeContext& node, const poplar::Tensor& logits, const poplar::Tensor& labels,
+                                  const std::vector<Partner>& partners, double smoothing, const poplar::Tensor& dloss) {
+    const std::size_t classes = logits.dim(1);
+    const Targets targets(partners, classes, smoothing, 2,
+                          {log_probabilities(node, logits), numbers_up_to(node, classes), column(labels), dloss});
+    const auto difference = targets.target_sum() * pe::Exp(pe::_1) - targets.target();
+    const auto gradient = pe::Select(pe::_4 * difference, pe::Const(0.0F), in_range(pe::_3, classes));
+    return popops::map(node.device, pe::Cast(gradient, logits.elementType()), targets.operands(), node.program,
+                       node.debug());
+}
+
+}  // namespace cnntrain::ipu

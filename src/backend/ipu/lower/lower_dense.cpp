@@ -1,0 +1,106 @@
+// Matrix products by poplin: the fully connected layer, its gradients, and products for every index of leading axes.
+#include <vector>
+
+#include <poplin/MatMul.hpp>
+#include <popops/ElementWise.hpp>
+#include <popops/Reduce.hpp>
+
+#include "backend/ipu/lower/axes.h"
+#include "backend/ipu/lower/node_context.h"
+#include "backend/ipu/lower/types.h"
+
+namespace cnntrain::ipu {
+
+using graph::DenseAttrs;
+using graph::OpKind;
+
+namespace {
+
+poplar::OptionFlags options(const char* pass) {
+    return {{"fullyConnectedPass", pass}};
+}
+
+/// The [I,O] that the stored weight [I,O], [O,I] or [1,1,I,O] stands for.
+poplar::Tensor weight_of(const DenseAttrs& attrs, const poplar::Tensor& stored) {
+    const poplar::Tensor matrix = stored.rank() == 4 ? stored.squeeze({0, 1}) : stored;
+    return attrs.transposed ? matrix.transpose() : matrix;
+}
+
+void lower_dense(const NodeContext& node) {
+    const auto& attrs = node.attrs<DenseAttrs>();
+    const poplar::Tensor y =
+        poplin::matMul(node.device, rows(node.input(0)), weight_of(attrs, node.input(1)), node.program,
+                       node.output_type(), node.debug(), options("TRAINING_FWD"), &node.plans);
+    if (attrs.bias) {
+        const poplar::Tensor bias = node.cast(node.input(2), y.elementType()).expand({0});
+        popops::addInPlace(node.device, y, bias, node.program, node.debug());
+    }
+    node.set_output(0, y.reshape(extents(node.output_desc().shape)));
+}
+
+void lower_dense_input_grad(const NodeContext& node) {
+    const poplar::Tensor weight = weight_of(node.attrs<DenseAttrs>(), node.input(1));
+    const poplar::Tensor dx = poplin::matMul(node.device, rows(node.input(0)), weight.transpose(), node.program,
+                                             node.output_type(), node.debug(), options("TRAINING_BWD"), &node.plans);
+    node.set_output(0, dx.reshape(extents(node.output_desc().shape)));
+}
+
+void lower_dense_weight_grad(const NodeContext& node) {
+    const bool transposed = node.attrs<DenseAttrs>().transposed;
+    const poplar::Tensor x = rows(node.input(0));
+    const poplar::Tensor dy = rows(node.input(1));
+    const poplar::Tensor dw =
+        poplin::matMul(node.device, (transposed ? dy : x).transpose(), transposed ? x : dy, node.program,
+                       node.output_type(), node.debug(), options("TRAINING_WU"), &node.plans);
+    node.set_output(0, dw.reshape(extents(node.output_desc().shape)));
+}
+
+void lower_bias_grad(const NodeContext& node) {
+    node.set_output(0, popops::reduce(node.device, rows(node.input(0)), node.output_type(), {0}, popops::Operation::ADD,
+                                      node.program, node.debug()));
+}
+
+poplar::Tensor transposed_last(const poplar::Tensor& matrices, bool transpose) {
+    return transpose ? matrices.dimShuffle({0, 2, 1}) : matrices;
+}
+
+void lower_batched_matmul(const NodeContext& node) {
+    const auto& attrs = node.attrs<graph::MatmulAttrs>();
+    const auto grouped = [](const poplar::Tensor& t) {
+        const std::size_t rank = t.rank();
+        return t.reshape({t.numElements() / (t.dim(rank - 2) * t.dim(rank - 1)), t.dim(rank - 2), t.dim(rank - 1)});
+    };
+    const poplar::Tensor y =
+        poplin::matMulGrouped(node.device, transposed_last(grouped(node.input(0)), attrs.transpose_a),
+                              transposed_last(grouped(node.input(1)), attrs.transpose_b), node.program,
+                              node.output_type(), node.debug(), {}, &node.plans);
+    node.set_output(0, y.reshape(extents(node.output_desc().shape)));
+}
+
+poplar::Tensor allocate_dense(const AllocationContext& context, std::size_t index) {
+    const auto& attrs = context.node.as<DenseAttrs>();
+    const TensorDesc& stored = context.graph.desc(context.node.inputs[1]);
+    if (index != 1 || stored.shape.size() != 2) return {};
+    const TensorDesc& x = context.graph.desc(context.node.inputs[0]);
+    const std::vector<std::size_t> shape = extents(stored.shape);
+    const std::size_t inputs = shape[attrs.transposed ? 1 : 0];
+    const std::size_t outputs = shape[attrs.transposed ? 0 : 1];
+    const poplar::Tensor weight = poplin::createMatMulInputRHS(
+        context.device, device_type(stored.dtype), {static_cast<std::size_t>(x.elements()) / inputs, inputs},
+        {inputs, outputs}, poplar::DebugContext(context.graph.value(context.node.inputs[1]).name),
+        options("TRAINING_FWD"), &context.plans);
+    return attrs.transposed ? weight.transpose() : weight;
+}
+
+}  // namespace
+
+std::span<const LoweringEntry> dense_lowerings() {
+    static constexpr LoweringEntry kEntries[] = {
+        {OpKind::dense, lower_dense, allocate_dense},         {OpKind::dense_input_grad, lower_dense_input_grad},
+        {OpKind::dense_weight_grad, lower_dense_weight_grad}, {OpKind::bias_grad, lower_bias_grad},
+        {OpKind::batched_matmul, lower_batched_matmul},
+    };
+    return kEntries;
+}
+
+}  // namespace cnntrain::ipu

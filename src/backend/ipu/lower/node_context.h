@@ -1,0 +1,109 @@
+// What the lowering of a node works with, and the tables of lowerings by kind of node.
+//
+// The tensor of a value has the shape of the value's descriptor. Where PopLibs wants another order of axes, a lowering
+// takes views (dimShuffle), which cost nothing; the order in memory follows from the function that made the tensor.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <poplar/Graph.hpp>
+#include <poplar/Program.hpp>
+#include <poplin/Convolution.hpp>
+
+#include "cnntrain/graph/graph.h"
+
+namespace cnntrain::ipu {
+
+/// The tensors of a graph's values on the IPUs.
+class DeviceValues {
+public:
+    explicit DeviceValues(const graph::Graph& graph)
+        : graph_(graph), tensors_(static_cast<std::size_t>(graph.value_count())) {}
+
+    bool has(graph::ValueId value) const { return tensors_.at(index(value)).valid(); }
+    /// Error(internal) before set().
+    const poplar::Tensor& of(graph::ValueId value) const;
+    /// Error(internal) unless the tensor has the descriptor of the value.
+    void set(graph::ValueId value, const poplar::Tensor& tensor);
+    /// Lets the update read the sum over the micro-batches in the place of the value.
+    void replace(graph::ValueId value, const poplar::Tensor& tensor) { tensors_.at(index(value)) = tensor; }
+
+private:
+    static std::size_t index(graph::ValueId value) { return static_cast<std::size_t>(value.index); }
+
+    const graph::Graph& graph_;
+    std::vector<poplar::Tensor> tensors_;
+};
+
+/// Key words of the samples of a micro-batch, by site of dropout or drop-connect: the host streams them in.
+using SiteKeys = std::map<std::uint64_t, poplar::Tensor>;  // UNSIGNED_INT [N][2]
+
+/// A lowering reads the node's operands, sets its results and adds to the program.
+class NodeContext {
+public:
+    const graph::Graph& graph;
+    const graph::Node& node;
+    poplar::Graph& device;               // tiles of the node's stage
+    poplar::program::Sequence& program;  // of the node's phase and stage
+    DeviceValues& values;
+    poplin::PlanningCache& plans;
+    const SiteKeys& keys;
+
+    template <typename A> const A& attrs() const { return node.as<A>(); }
+    std::size_t inputs() const { return node.inputs.size(); }
+    const poplar::Tensor& input(std::size_t i) const { return values.of(node.inputs.at(i)); }
+    const TensorDesc& input_desc(std::size_t i) const { return graph.desc(node.inputs.at(i)); }
+    const TensorDesc& output_desc(std::size_t i = 0) const { return graph.desc(node.outputs.at(i)); }
+    poplar::Type output_type(std::size_t i = 0) const;
+    void set_output(std::size_t i, const poplar::Tensor& tensor) const { values.set(node.outputs.at(i), tensor); }
+    poplar::DebugContext debug() const { return poplar::DebugContext(node.name); }
+
+    /// The tensor itself if it has this type.
+    poplar::Tensor cast(const poplar::Tensor& tensor, const poplar::Type& type) const;
+};
+
+using LowerFunction = void (*)(const NodeContext&);
+
+/// What a lowering needs to make an operand in the layout that PopLibs plans for it.
+struct AllocationContext {
+    const graph::Graph& graph;
+    const graph::Node& node;
+    poplar::Graph& device;
+    poplin::PlanningCache& plans;
+};
+/// A new tensor with the descriptor of the node's input `index`, or an invalid one if any layout will do.
+using AllocateFunction = poplar::Tensor (*)(const AllocationContext&, std::size_t index);
+
+struct LoweringEntry {
+    graph::OpKind kind;
+    LowerFunction lower;
+    AllocateFunction allocate = nullptr;
+};
+
+/// The entry of an op kind, or null if this backend has none.
+const LoweringEntry* lowering_of(graph::OpKind kind);
+
+// The tables that lowering_of() searches, one per family file.
+std::span<const LoweringEntry> attention_lowerings();
+std::span<const LoweringEntry> conv_lowerings();
+std::span<const LoweringEntry> dense_lowerings();
+std::span<const LoweringEntry> fold_lowerings();
+std::span<const LoweringEntry> gate_lowerings();
+std::span<const LoweringEntry> layer_norm_lowerings();
+std::span<const LoweringEntry> loss_lowerings();
+std::span<const LoweringEntry> mixing_lowerings();
+std::span<const LoweringEntry> norm_lowerings();
+std::span<const LoweringEntry> pointwise_lowerings();
+std::span<const LoweringEntry> pool_lowerings();
+std::span<const LoweringEntry> proxy_norm_lowerings();
+std::span<const LoweringEntry> random_lowerings();
+std::span<const LoweringEntry> token_lowerings();
+std::span<const LoweringEntry> update_lowerings();
+std::span<const LoweringEntry> view_lowerings();
+
+}  // namespace cnntrain::ipu

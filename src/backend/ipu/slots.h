@@ -1,0 +1,133 @@
+// From graph nodes to programs by slot: the forward or backward phase of a pipeline stage, or its update.
+//
+// A slot sees its own tensor of each value. A value that another slot has made is carried to it: by the same tensor if
+// nothing overwrites that before it is read, else by a copy on the reader's IPU, or by a ring of copies if the pipeline
+// has several micro-batches between the two slots.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <poplar/Graph.hpp>
+#include <poplar/Program.hpp>
+#include <poplin/Convolution.hpp>
+
+#include "backend/ipu/lower/node_context.h"
+#include "cnntrain/graph/facts.h"
+#include "cnntrain/schedule/update_plan.h"
+
+namespace cnntrain::ipu {
+
+/// A place of dropout or drop-connect, and the samples of a micro-batch there.
+struct RandomSite {
+    std::uint64_t site = 0;
+    std::size_t samples = 0;
+};
+
+/// Data of each micro-batch that the host sends to a slot.
+struct HostStream {
+    std::string handle;
+    std::optional<graph::ValueId> input = {};
+    RandomSite site = {};  // without an input: whose key words they are, UNSIGNED_INT[2] for each sample
+};
+
+/// A scalar output that is summed over micro-batches.
+struct SumOutput {
+    std::string name;
+    bool in_forward = true;  // known without the backward phase
+    poplar::Tensor sum;      // FLOAT[]
+};
+
+/// A value that the update reads as a sum over the micro-batches of an update.
+struct Accumulator {
+    graph::ValueId value;
+    std::string handle;  // of host reads and writes
+    poplar::Tensor sum;  // over the micro-batches of one replica
+};
+
+struct Slot {
+    Slot(const graph::Graph& graph, graph::Phase slot_phase, std::int32_t slot_stage, unsigned slot_ipu)
+        : phase(slot_phase), stage(slot_stage), ipu(slot_ipu), values(graph) {}
+
+    graph::Phase phase;
+    std::int32_t stage;
+    unsigned ipu;
+    DeviceValues values;
+    SiteKeys keys = {};
+    poplar::program::Sequence take = {};  // from the host and from rings
+    poplar::program::Sequence compute = {};
+    poplar::program::Sequence give = {};  // to rings and other IPUs, after the tick
+    poplar::Tensor count = {};            // UNSIGNED_INT[1]: micro-batches so far; invalid if no ring needs it
+};
+
+class Slots {
+public:
+    /// Lowers all nodes. The device has the IPUs of the plan.
+    Slots(const graph::Graph& graph, poplar::Graph& device, const schedule::UpdatePlan& plan);
+
+    /// F 0 .. F K-1, B K-1 .. B 0.
+    const std::deque<Slot>& all() const { return slots_; }
+    /// Computes what follows from the variables alone.
+    const poplar::program::Sequence& prepare() const { return prepare_; }
+    /// Sums accumulators over the replicas and changes the variables.
+    const poplar::program::Sequence& update() const { return update_; }
+    /// Before the first micro-batch of an update or an evaluation.
+    poplar::program::Sequence start_counting();
+
+    const std::vector<HostStream>& streams() const { return streams_; }
+    /// FLOAT: the graph's scalars in order of creation, on the first IPU; invalid if there are none.
+    const poplar::Tensor& scalars() const { return scalars_.front(); }
+    /// Brings them to the other IPUs.
+    poplar::program::Sequence distribute_scalars() const;
+    const std::vector<SumOutput>& sums() const { return sums_; }
+    const std::vector<Accumulator>& accumulators() const { return accumulators_; }
+
+private:
+    using Sequence = poplar::program::Sequence;
+
+    unsigned ipu_of(std::int32_t stage) const { return static_cast<unsigned>(plan_.devices.at(stage)); }
+    Slot& slot_of(const graph::Node& node);
+    std::size_t number_of(const Slot& slot) const;
+    poplar::Tensor linear(unsigned ipu, const poplar::Type& type, const std::vector<std::size_t>& shape,
+                          const std::string& name);
+    poplar::Tensor allocated(unsigned ipu, graph::ValueId value);
+    void make_scalars();
+    void make_variables();
+    unsigned ipu_of_variable(graph::ValueId variable) const;
+    bool follows_weights(const graph::Node& node) const;
+    void lower_prepare();
+    void lower_phase(graph::Phase phase);
+    void lower(const graph::Node& node, Slot& slot, Sequence& program);
+
+    void bring(graph::ValueId value, Slot& reader);
+    void take_input(graph::ValueId input, Slot& reader);
+    void take_keys(const graph::Node& node, Slot& slot);
+    void carry(graph::ValueId value, Slot& maker, Slot& reader);
+    void carry_in_ring(graph::ValueId value, Slot& maker, Slot& reader, std::int64_t places);
+    void count(Slot& slot);
+    void finish_counts();
+
+    void make_accumulators();
+    void make_sums();
+    void lower_update();
+    void make_output_reads(bool of_update);
+
+    const graph::Graph& graph_;
+    graph::Facts facts_;
+    poplar::Graph& device_;
+    std::vector<poplar::Graph> ipus_;  // the tiles of each
+    schedule::UpdatePlan plan_;
+    poplin::PlanningCache plans_;
+    std::vector<poplar::Tensor> scalars_;  // by IPU
+    std::deque<Slot> slots_;               // addresses stay
+    std::deque<Slot> updates_;             // by stage; programs are in update_
+    Sequence prepare_, update_;
+    std::vector<HostStream> streams_;
+    std::vector<SumOutput> sums_;
+    std::vector<Accumulator> accumulators_;
+};
+
+}  // namespace cnntrain::ipu
