@@ -24,7 +24,7 @@ public:
                  .library = "Poplar's API on an emulator of IPUs",
                  .half_type = DType::f16,
                  .fastest = {DType::f16, "IPUs compute in IEEE half"},
-                 .passes = {{}, kDeadCode, kDeadCode}};
+                 .rewrites = {{}, kDeadCode, kDeadCode}};
     }
 
     const BackendInfo& info() const override { return info_; }
