@@ -55,13 +55,9 @@ struct Run {
     FileSystem& files() const { return *host.files; }
 };
 
-struct RunData {
-    std::unique_ptr<Samples> training;
-    std::unique_ptr<Samples> validation;  // null: no validation
-    schedule::RunPlan plan;
+struct RunData : OpenedData {
     schedule::BatchPlan batch;
     schedule::Placement placement;
-    DataOrigin origin;
     std::optional<graph::Graph> graph;  // of the training
 };
 
@@ -69,30 +65,10 @@ bool wants_checkpoints(const CheckpointSettings& settings) {
     return settings.ckpts_per_epoch > 0 || settings.epochs_per_ckpt > 0;
 }
 
-RunData open_data(const Task& task, const backend::Backend& backend, const config::Settings& settings) {
-    RunData data;
-    data.training = task.open(data::Split::train);
-    data.plan = task.plan(data.training->count());
-    data.batch = batch_plan(settings);
-    data.placement = placement(settings, backend);
-    // Opened before training, so that missing files are reported at once rather than after training.
-    const bool validates = data.plan.validate && !settings.device.dataset_benchmark;
-    if (validates) data.validation = task.open(data::Split::validation);
-    DataOrigin origin{data.training->origin(), {}};
-    if (data.validation) origin.validation = data.validation->origin();
-    data.origin = origin_of(to_text(origin));  // as a checkpoint gives it back
+RunData data_and_graph(const Task& task, const backend::Backend& backend, const config::Settings& settings) {
+    RunData data{open_data(task, settings), batch_plan(settings), placement(settings, backend), {}};
     data.graph.emplace(task.training_graph(data.training->fields(data.placement.samples)));
     return data;
-}
-
-/// Throws Error(usage) if the resumed run has already passed the planned end.
-void refuse_shorter_run(const RunStart& start, const schedule::RunPlan& plan) {
-    if (!start.resume || start.resume->checkpoint.iteration <= plan.iterations) return;
-    throw Error(ErrorKind::usage, start.resume->found.path + ": the run has done " +
-                                      std::to_string(start.resume->checkpoint.iteration) +
-                                      " iterations, more than the " + std::to_string(plan.iterations) +
-                                      " that are asked for; ask for at least as many, or begin a new run with " +
-                                      init_flag(start.arguments) + " " + start.resume->found.path);
 }
 
 /// Finds the file with the initial weights of a new run, so that a missing file is reported before a run folder is
@@ -483,7 +459,7 @@ int train(const Task& task, const backend::Backend& backend, RunStart start, con
     const Stopwatch since_start;
     const config::Settings& settings = start.arguments.settings;
     const RunData data =
-        done_by_all(*host.communicator, "data of the run", [&] { return open_data(task, backend, settings); });
+        done_by_all(*host.communicator, "data of the run", [&] { return data_and_graph(task, backend, settings); });
     agree_on_data(data.origin, task.description().arithmetic, host);
     done_by_all(*host.communicator, "checkpoint to go on from", [&] {
         check_data(start, data.origin, task, is_first(host));
