@@ -73,8 +73,10 @@ epoch. A warning is printed if the number of threads or the processor's arithmet
 Rows after the checkpoint and weight_avg_* files are removed.
 
 A checkpoint records what the data were: files, sizes, samples and cheap checksums. A run is not
-continued on others unless --accept-other-data is given; data may be moved. A run that was killed
-before its first checkpoint is begun anew by its own line, in the same folder.
+continued on others unless --accept-other-data is given; data may be moved. restore --dry-run makes
+the same comparison. A run that was killed before its first checkpoint, or that saves none
+(--ckpts-per-epoch 0), is begun anew by its own line, in the same folder. The rows of a finished run
+without checkpoints are replaced with --overwrite only.
 
 SIGTERM, Ctrl-C and SIGHUP stop a run after the current micro-batch. The last complete update is
 saved and the exit code is 143. The complete micro-batches of the update that was stopped are kept

@@ -23,7 +23,8 @@ checkpoint::Found latest_checkpoint(const FileSystem& files, const std::string& 
     }
     const auto latest = checkpoint::latest(files, folder);
     if (latest) return *latest;
-    const bool has_results = !results_in(files, folder).empty() && !holds_begun_run(files, folder);
+    const bool has_results =
+        !results_in(files, folder).empty() && !holds_begun_run(files, folder) && !holds_killed_run(files, folder);
     throw Error(ErrorKind::not_found, flag + " " + folder +
                                           ": no ckpt-<iteration>.safetensors in it to resume from; a run that has "
                                           "saved none is begun anew by its own line with --logs-path " +

@@ -89,7 +89,7 @@ RunFolder own_folder(const Task& task, RunStart& start, const Host& host) {
     }
     const bool writes = !settings.logging.no_logs || wants_checkpoints(settings.checkpoint);
     if (!writes) return new_run_folder(task, settings.logging, *host.files);
-    return begin_run_folder(task, settings.logging, host.command_line, *host.files);
+    return begin_run_folder(task, start.arguments, host.command_line, *host.files);
 }
 
 /// On rank 0, the run's folder. Other ranks write nothing, or into folders of their own if --log-all-instances or
@@ -104,9 +104,10 @@ RunFolder run_folder(const Task& task, RunStart& start, const Host& host) {
     const config::Settings& settings = start.arguments.settings;
     const bool logs = settings.logging.all_instances && !settings.logging.no_logs;
     if (start.resume || !(logs || settings.checkpoint.all_instances)) return {name, "", checkpoints};
-    LoggingSettings logging = settings.logging;
-    if (logging.logs_path) *logging.logs_path += "-instance" + std::to_string(all.rank());
-    folder = begin_run_folder(task, logging, host.command_line, *host.files);
+    config::ParseResult own = start.arguments;
+    std::optional<std::string>& logs_path = own.settings.logging.logs_path;
+    if (logs_path) *logs_path += "-instance" + std::to_string(all.rank());
+    folder = begin_run_folder(task, own, host.command_line, *host.files);
     if (!logs) folder.logs.clear();
     return folder;
 }
@@ -128,6 +129,7 @@ std::string introduce_training(Run& run, const RunData& data, const std::optiona
     std::optional<std::int64_t> validation_samples;
     if (data.validation) validation_samples = data.validation->count();
     introduction.derived = derived_arguments(run.arguments, description, introduction.facts, validation_samples);
+    introduction.derived[kPlannedUpdatesKey] = data.plan.iterations;
     const CheckpointTotal checkpoints = checkpoint_total(*data.graph, run.settings().checkpoint, data.plan);
     introduction.summary =
         summary_block(run.arguments, description, introduction.facts, &data.plan, checkpoint_text(checkpoints));
