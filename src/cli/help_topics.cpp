@@ -277,8 +277,9 @@ Resuming       The same restore command, also with another number of processes t
                process (--replicas).
 Checks         At each checkpoint, the weights of all processes are compared by checksum.
 
-In validation under poprun and in `pretrain --evaluate`, processes divide the samples and count
-each once. In validation and inference under plain mpirun, processes measure independently.
+In validation and in `pretrain --evaluate`, processes divide the samples and count each once. Under
+plain mpirun, processes of validation and inference with --generated-data or --synthetic-data
+measure independently. Other commands, and inference on real data, refuse several processes.
 
 Open MPI 4.1's mpirun sometimes crashes or hangs after a rank has died; the ranks have ended by
 then. If the link between hosts is cut, mpirun waits for TCP's timeout; these options shorten it:
