@@ -382,7 +382,9 @@ Restrictions
 
 constexpr std::string_view kDryRun = R"(
 --dry-run behind the options of a run (train, pretrain, validation, inference, restore) prints what
-the run would do. It computes no sample and writes nothing. Data need not be there.
+the run would do. It computes no sample and writes nothing. The data of a new run need not be there.
+A resumed training needs its checkpoint and data, which are compared as the run does, with the same
+errors and warnings.
 
   cnntrain train --dataset imagenet --data-dir DIR --model-size 50 --keep-ckpts 5 --dry-run
 
@@ -395,10 +397,10 @@ Disk      Number and size of checkpoints, and what is kept of them (--keep-ckpts
 Memory    The most memory that one process holds at a time: weights and states, activations and
           gradients, batches ahead, copies for a checkpoint, the program itself. Measured runs took
           between 0.9 and 1.1 of it.
-Time      Samples per second, duration of one update and of all updates, from the operations of each
-          step and the speeds measured now. It is an estimate: measured runs took between 0.67 and
-          1.5 of it. Other programs on the machine slow down both the measurement and the run.
-          Validation, waiting for data and exchange between processes come on top.
+Time      Images or sequences per second, duration of one update and of all updates, from the
+          operations of each step and the speeds measured now. It is an estimate: measured runs took
+          between 0.67 and 1.5 of it. Other programs on the machine slow down both the measurement
+          and the run. Validation, waiting for data and exchange between processes come on top.
 Refused   The reason for which the run would end before its first update.
 
 CNNTRAIN_DRY_RUN_ESTIMATE=off in the environment leaves out memory and time.
