@@ -1,6 +1,7 @@
 #include "cnntrain/checkpoint/average.h"
 
 #include <memory>
+#include <utility>
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/path.h"
@@ -87,7 +88,9 @@ void blend(const HostTensor& tensor, double keep, double weight, std::vector<dou
 }
 
 HostTensor average_of(const Files& files, const std::string& name, const AverageSettings& settings) {
-    HostTensor result(files.front()->desc(name));
+    TensorDesc desc = files.front()->desc(name);
+    if (settings.in_f32 && size_bytes(desc.dtype) < sizeof(float)) desc.dtype = DType::f32;
+    HostTensor result(std::move(desc));
     std::vector<double> values(static_cast<std::size_t>(result.elements()));
     for (std::size_t i = 0; i < files.size(); ++i) {
         const bool exponential = settings.mode == Averaging::exponential;

@@ -65,6 +65,7 @@ int average_command(const Invocation& invocation) {
                        {"--decay", "0.99", "exponential, oldest checkpoint first: V = decay x V + (1 - decay) x next"},
                        {"-N", "", "use the last N checkpoints only; without it, all"},
                        {"--overwrite", "", "replace a file that is no average", {}, true},
+                       kCheckpointDtypeFlag,
                        {"--discard-last", "0", "number of newest checkpoints to leave out, before -N is applied"},
                        {kTrustFlag,
                         "",
@@ -81,7 +82,7 @@ int average_command(const Invocation& invocation) {
     const std::string target = target_path(flags.text("--filename"));
     const checkpoint::AverageSettings settings{checkpoint::averaging_named(flags.text("--mode")),
                                                flags.number("--decay", 0, 1),
-                                               checkpoint::edited_if(flags.given(kTrustFlag))};
+                                               checkpoint::edited_if(flags.given(kTrustFlag)), flags.wants_f32()};
     const auto discarded = static_cast<std::size_t>(flags.integer("--discard-last", 0));
 
     std::vector<std::string> paths = checkpoints_of(folder);

@@ -49,7 +49,7 @@ Flags flags_of(const Invocation& invocation) {
         {{"--from", "",
           "needed: a run's checkpoint, or model.safetensors of transformers (detected by the tensors' names)"},
          {"--to", "", "needed: file to write, or folder (with / at its end) for a model.safetensors"},
-         {"--checkpoint-dtype", "", "f32: write all weights as float32; without it, each in its own type"},
+         kCheckpointDtypeFlag,
          {"--vocab-size", "0",
           "from transformers: number of rows of the word embedding to keep, from the first; 0: all"},
          {"--joined-qkv",
@@ -258,8 +258,7 @@ int convert_command(const Invocation& invocation) {
     refuse_script_actions(invocation.arguments);
     const Flags flags = flags_of(invocation);
     if (flags.print_help_if_wanted(kMore)) return 0;
-    if (flags.given("--checkpoint-dtype") && flags.text("--checkpoint-dtype") != "f32")
-        throw Error(ErrorKind::usage, "--checkpoint-dtype must be f32, not '" + flags.text("--checkpoint-dtype") + "'");
+    const bool wants_f32 = flags.wants_f32();
     const Found found = checkpoint::find_checkpoint(posix_files(), "--from", flags.text("--from"));
     const std::string target = target_file(flags.text("--to"));
     checkpoint::refuse_run_checkpoint(posix_files(), "--to", target);
@@ -270,7 +269,7 @@ int convert_command(const Invocation& invocation) {
     HuggingFaceFolder folder(folder_of(target), overwrite);
     Converted result = importing ? imported(flags, std::move(source), found.path)
                                  : exported(flags, std::move(source), found.path, folder);
-    if (flags.given("--checkpoint-dtype")) in_f32(result.checkpoint);
+    if (wants_f32) in_f32(result.checkpoint);
     folder.check(found.path);
     if (!folder_of(target).empty()) posix_files().make_directories(folder_of(target));
     checkpoint::save(posix_files(), target, result.checkpoint);

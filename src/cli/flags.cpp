@@ -94,6 +94,13 @@ double Flags::number(std::string_view name, double least, double most) const {
     return *value;
 }
 
+bool Flags::wants_f32() const {
+    const std::string& type = text(kCheckpointDtypeFlag.name);
+    if (type == "f32" || type == kCheckpointDtypeFlag.fallback) return type == "f32";
+    refuse(command_ + ": " + std::string(kCheckpointDtypeFlag.name) + " must be " +
+           std::string(kCheckpointDtypeFlag.fallback) + " or f32, not '" + type + "'");
+}
+
 int Flags::threads() const {
     const std::int64_t wanted = integer("--threads", 0, most_threads());
     return wanted == 0 ? available_processors() : static_cast<int>(wanted);

@@ -20,6 +20,11 @@ struct Flag {
     bool is_switch = false;       // the flag takes no value
 };
 
+/// The row of commands that write checkpoints; read by Flags::wants_f32().
+inline constexpr Flag kCheckpointDtypeFlag = {
+    "--checkpoint-dtype", "stored",
+    "stored: each variable in its own type; f32: 16-bit variables as float32, for programs without bfloat16"};
+
 class Flags {
 public:
     /// True if `word`, read where a flag may stand, belongs to another command. `follows`: so did the previous word.
@@ -45,6 +50,8 @@ public:
     double number(std::string_view name, double least, double most) const;
     /// The value of --threads; 0 means one thread per processor.
     int threads() const;
+    /// True for --checkpoint-dtype f32. Error(usage) unless the value is stored or f32.
+    bool wants_f32() const;
     /// A number of output files, at least 1.
     int files(std::string_view name) const { return static_cast<int>(integer(name, 1, 1'000'000)); }
 

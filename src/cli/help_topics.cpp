@@ -73,8 +73,10 @@ epoch. A warning is printed if the number of threads or the processor's arithmet
 Rows after the checkpoint and weight_avg_* files are removed.
 
 A checkpoint records what the data were: files, sizes, samples and cheap checksums. A run is not
-continued on others unless --accept-other-data is given; data may be moved. A run that was killed
-before its first checkpoint is begun anew by its own line, in the same folder.
+continued on others unless --accept-other-data is given; data may be moved. restore --dry-run makes
+the same comparison. A run that was killed before its first checkpoint, or that saves none
+(--ckpts-per-epoch 0), is begun anew by its own line, in the same folder. The rows of a finished run
+without checkpoints are replaced with --overwrite only.
 
 SIGTERM, Ctrl-C and SIGHUP stop a run after the current micro-batch. The last complete update is
 saved and the exit code is 143. The complete micro-batches of the update that was stopped are kept
@@ -275,8 +277,9 @@ Resuming       The same restore command, also with another number of processes t
                process (--replicas).
 Checks         At each checkpoint, the weights of all processes are compared by checksum.
 
-In validation under poprun and in `pretrain --evaluate`, processes divide the samples and count
-each once. In validation and inference under plain mpirun, processes measure independently.
+In validation and in `pretrain --evaluate`, processes divide the samples and count each once. Under
+plain mpirun, processes of validation and inference with --generated-data or --synthetic-data
+measure independently. Other commands, and inference on real data, refuse several processes.
 
 Open MPI 4.1's mpirun sometimes crashes or hangs after a rank has died; the ranks have ended by
 then. If the link between hosts is cut, mpirun waits for TCP's timeout; these options shorten it:
@@ -379,7 +382,9 @@ Restrictions
 
 constexpr std::string_view kDryRun = R"(
 --dry-run behind the options of a run (train, pretrain, validation, inference, restore) prints what
-the run would do. It computes no sample and writes nothing. Data need not be there.
+the run would do. It computes no sample and writes nothing. The data of a new run need not be there.
+A resumed training needs its checkpoint and data, which are compared as the run does, with the same
+errors and warnings.
 
   cnntrain train --dataset imagenet --data-dir DIR --model-size 50 --keep-ckpts 5 --dry-run
 
@@ -392,10 +397,10 @@ Disk      Number and size of checkpoints, and what is kept of them (--keep-ckpts
 Memory    The most memory that one process holds at a time: weights and states, activations and
           gradients, batches ahead, copies for a checkpoint, the program itself. Measured runs took
           between 0.9 and 1.1 of it.
-Time      Samples per second, duration of one update and of all updates, from the operations of each
-          step and the speeds measured now. It is an estimate: measured runs took between 0.67 and
-          1.5 of it. Other programs on the machine slow down both the measurement and the run.
-          Validation, waiting for data and exchange between processes come on top.
+Time      Images or sequences per second, duration of one update and of all updates, from the
+          operations of each step and the speeds measured now. It is an estimate: measured runs took
+          between 0.67 and 1.5 of it. Other programs on the machine slow down both the measurement
+          and the run. Validation, waiting for data and exchange between processes come on top.
 Refused   The reason for which the run would end before its first update.
 
 CNNTRAIN_DRY_RUN_ESTIMATE=off in the environment leaves out memory and time.

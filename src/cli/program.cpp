@@ -15,6 +15,7 @@
 
 #include "cli/commands.h"
 #include "cli/help.h"
+#include "cli/run_options.h"
 #include "cnntrain/base/cores.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/log.h"
@@ -143,6 +144,16 @@ void take_core_share(config::Command command) {
     log::info(take_share({*world->local_rank, *world->local_size, bound}));
 }
 
+/// Throws Error(usage) if a launcher started several processes of a command that has nothing to share between them.
+void refuse_useless_processes(config::Command command, const Invocation& invocation) {
+    const bool shares = tasks::serves(command) || command == config::Command::restore;  // run_options.cpp decides
+    if (shares || command == config::Command::plan) return;                             // plan measures the network
+    const auto asks_help = [](const std::string& word) { return word == "--help" || word == "-h"; };
+    if (std::ranges::any_of(invocation.arguments, asks_help)) return;
+    const auto world = comm::read_launched(comm::process_environment()).world;
+    if (world && world->size > 1) refuse_processes(*world, invocation);
+}
+
 bool is_command(std::string_view word) {
     return config::is_script(word) || !config::why_not_here(word).empty() ||
            std::ranges::find(config::commands(), word, &config::CommandInfo::name) != config::commands().end();
@@ -186,6 +197,7 @@ int dispatch(const std::string& program, const std::vector<std::string>& typed) 
     if (!is_available(command)) {
         throw Error(ErrorKind::unsupported, "not available yet: cnntrain " + std::string(config::name(command)));
     }
+    refuse_useless_processes(command, invocation);
     take_core_share(command);
     const CommandEntry* const found = entry(command);
     return found != nullptr ? found->run(invocation) : task_command(command, invocation);

@@ -2,10 +2,12 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <exception>
 #include <iostream>
 #include <memory>
 #include <optional>
+#include <string_view>
 
 #include "cli/signals.h"
 #include "cnntrain/base/cores.h"
@@ -13,7 +15,6 @@
 #include "cnntrain/base/log.h"
 #include "cnntrain/base/memory.h"
 #include "cnntrain/comm/communicator.h"
-#include "cnntrain/comm/launcher.h"
 #include "cnntrain/metrics/progress.h"
 #include "cnntrain/tasks/tasks.h"
 #include "cnntrain/train/stages.h"
@@ -22,19 +23,48 @@ namespace cnntrain::cli {
 
 namespace {
 
-/// Processes started together train together. In validation they work together only under poprun; plain mpirun
-/// processes each validate independently, as does every process in inference.
-config::Launch launch_of(config::Command command, const comm::Launched& launched) {
+/// `together`: the processes that a launcher started share the work.
+config::Launch launch_of(const comm::Launched& launched, bool together) {
     config::Launch launch;
-    using config::Command;
-    const bool alone = command == Command::inference || (command == Command::validation && !launched.popdist);
-    if (alone) return launch;
+    if (!together) return launch;
     if (launched.world) {
         launch.processes = launched.world->size;
         launch.index = launched.world->rank;
     }
     if (launched.popdist) launch.replicas = launched.popdist->local_replicas;
     return launch;
+}
+
+bool is_on(const config::ParseResult& arguments, std::string_view key) {
+    return std::ranges::any_of(arguments.options, [&](const config::ResolvedOption& option) {
+        return config::key(*option.option) == key && option.value == config::Value(true);
+    });
+}
+
+/// True if a run measures speed on data that are no one's: processes of plain mpirun measure beside each other, as
+/// benchmarks of the original programs do.
+bool only_measures(const config::ParseResult& arguments) {
+    return is_on(arguments, "generated_data") || is_on(arguments, "synthetic_data") ||
+           arguments.settings.device.dataset_benchmark;
+}
+
+/// Parses the line for its processes. Those that train together share each update. Those that validate share the
+/// samples, except under plain mpirun if they only measure. Inference has no shared work: several processes may only
+/// measure, otherwise Error(usage).
+config::ParseResult parsed(config::Command command, const Invocation& invocation, const comm::Launched& launched) {
+    using config::Command;
+    config::Environment environment = config::process_environment();
+    const auto parse = [&](bool together) {
+        environment.launch = launch_of(launched, together);
+        return tasks::parse_command_line(command, invocation.arguments, environment);
+    };
+    const bool several = launched.world && launched.world->size > 1;
+    const bool shares_validation = command == Command::validation && launched.popdist;
+    if (command != Command::inference && (command != Command::validation || shares_validation)) return parse(true);
+    config::ParseResult arguments = parse(false);
+    if (!several || arguments.wants_help || arguments.wants_print_config || only_measures(arguments)) return arguments;
+    if (command == Command::validation) return parse(true);
+    refuse_processes(*launched.world, invocation);
 }
 
 // A launcher may kill all processes when one exits with an error, so each error is printed before any process can exit
@@ -78,6 +108,12 @@ bool prints(const config::ParseResult& arguments, bool by_poprun) {
 
 }  // namespace
 
+void refuse_processes(const comm::World& world, const Invocation& invocation) {
+    throw Error(ErrorKind::usage, std::string(comm::name(world.launcher)) + " started " + std::to_string(world.size) +
+                                      " processes, and each would do the whole work of " + called(invocation) +
+                                      "; start one process without the launcher: " + invocation.command_line);
+}
+
 train::Host process_host(const Invocation& invocation) {
     train::Host host;
     host.command_line = invocation.command_line;
@@ -100,9 +136,7 @@ int parse_and_run(config::Command command, const Invocation& invocation,
                   const std::function<int(const config::ParseResult&, const train::Host&)>& run,
                   const std::function<config::ParseResult(const config::ParseResult&)>& complete) {
     const comm::Launched launched = comm::read_launched(comm::process_environment());
-    config::Environment environment = config::process_environment();
-    environment.launch = launch_of(command, launched);
-    config::ParseResult arguments = tasks::parse_command_line(command, invocation.arguments, environment);
+    config::ParseResult arguments = parsed(command, invocation, launched);
     if (arguments.wants_help) {
         std::cout << tasks::help_text(arguments, called(invocation));
         return 0;

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "cli/commands.h"
+#include "cnntrain/comm/launcher.h"
 #include "cnntrain/config/parse.h"
 #include "cnntrain/train/runs.h"
 
@@ -16,6 +17,9 @@ train::Host process_host(const Invocation& invocation);
 /// Error(unsupported) if the machine has too little memory for threads and libraries. Called before OpenMP and other
 /// libraries are used, because some of them end the process when allocation fails.
 void require_run_memory(const config::Settings& settings, config::Command command);
+
+/// For commands whose work several processes cannot share: Error(usage) with the line that works.
+[[noreturn]] void refuse_processes(const comm::World& world, const Invocation& invocation);
 
 /// Parses, handles --help and --print-config, prints notices, refuses unavailable options, and then calls `run`.
 /// `complete` may replace the parsed arguments, as `restore` does.

@@ -53,6 +53,17 @@ TEST(Average, MeanOfEveryVariableInItsOwnType) {
     EXPECT_EQ(result.tensors.at("all/w/Momentum").dtype(), DType::bf16);
 }
 
+TEST(Average, SixteenBitVariablesMayBecomeF32) {
+    MemoryFiles files;
+    write(files, 1, 1, 1);
+    write(files, 2, 2, 1.0078125F);  // the next bfloat16
+    average(files, {path_of(1), path_of(2)}, {.in_f32 = true}, "out.safetensors");
+    const Checkpoint result = load(files, "out.safetensors");
+    EXPECT_EQ(result.tensors.at("all/w/Momentum").dtype(), DType::f32);
+    EXPECT_EQ(result.tensors.at("all/w/Momentum").at(0), 1.00390625);
+    EXPECT_EQ(result.tensors.at("all/w").dtype(), DType::f32);
+}
+
 TEST(Average, ExponentialBeginsWithTheFirst) {
     MemoryFiles files;
     write(files, 1, 8, 0);

@@ -83,6 +83,15 @@ TEST_F(Checkpoints, MeanOfAllOfTheLastAndWithoutTheLast) {
     EXPECT_THAT(run(average("--mode mean -N 9")).text, HasSubstr("Checkpoints used: 4\n"));
 }
 
+TEST_F(Checkpoints, AnAverageTakesTheDtypeOfCheckpoints) {
+    ASSERT_EQ(run(average("--mode mean --checkpoint-dtype f32")).exit_code, 0);
+    for (const auto& [name, tensor] : load("average").tensors)
+        EXPECT_EQ(tensor.dtype(), DType::f32) << name;
+    const Outcome refused = run(average("--mode mean --checkpoint-dtype f64"));
+    EXPECT_EQ(refused.exit_code, 2);
+    EXPECT_THAT(refused.text, HasSubstr("--checkpoint-dtype must be stored or f32, not 'f64'"));
+}
+
 TEST_F(Checkpoints, ExponentialFollowsItsDecay) {
     const Outcome outcome = run(average("--mode exponential --decay 0.75 -N 3"));
     EXPECT_EQ(outcome.exit_code, 0) << outcome.text;

@@ -138,6 +138,39 @@ TEST_F(Processes, TellAnErrorOfAllOfThemOnceAndOneOfTheirOwnAlways) {
     EXPECT_THAT(last.text, HasSubstr(error));
 }
 
+TEST_F(Processes, OfAPlainMpirunLineShareAValidation) {
+    ASSERT_EQ(alone(training("trained") + "--iterations 2 --epochs 0 --no-validation").exit_code, 0);
+    const std::string line =
+        "validation --data-dir data --restore-path trained/ckpt-2 --micro-batch-size 8 --precision 32.32 --model-size "
+        "8 --threads 1 --input-threads 1 --logs-path ";
+    ASSERT_EQ(alone(line + "val1").exit_code, 0);
+    const Outcome outcome = together(2, line + "val2");
+    ASSERT_EQ(outcome.exit_code, 0) << outcome.text;
+    EXPECT_EQ(count_of("Validation top-1 accuracy", outcome.text), 1U) << outcome.text;
+    const auto accuracy = [](const std::string& name) {  // name, iteration, epoch and val_acc
+        const std::string text = file(name, "validation.csv");
+        std::size_t end = text.find('\n');
+        for (int column = 0; column < 4; ++column)
+            end = text.find(',', end + 1);
+        return text.substr(0, end);
+    };
+    EXPECT_EQ(accuracy("val1"), accuracy("val2"));
+}
+
+TEST_F(Processes, ThatWouldEachDoTheWholeWorkAreRefused) {
+    ASSERT_EQ(alone(training("whole") + "--iterations 2 --epochs 0 --no-validation").exit_code, 0);
+    for (const std::string line :
+         {"inference --data-dir data --model-size 8 --restore-path whole/ckpt-2",
+          "average --restore-path whole --mode mean --filename mean", "dataset cifar --train 8 --output-dir other"}) {
+        const Outcome outcome = together(2, line);
+        EXPECT_EQ(outcome.exit_code, exit_code(ErrorKind::usage)) << outcome.text;
+        EXPECT_THAT(outcome.text, AllOf(HasSubstr("Open MPI started 2 processes"),
+                                        HasSubstr("start one process without the launcher: "), HasSubstr(line)));
+    }
+    EXPECT_FALSE(exists(posix_files(), *folder_ / "mean.safetensors"));
+    EXPECT_EQ(together(2, "average --help").exit_code, 0);
+}
+
 TEST_F(Processes, OfAPlainMpirunLineEvaluateBesideEachOther) {
     const Outcome outcome =
         together(2,

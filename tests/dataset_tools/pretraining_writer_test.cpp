@@ -284,6 +284,23 @@ TEST_F(PretrainingWriter, WrongSettings) {
     data::write_file(out("blank"), "\n \n\n");
     refused(ErrorKind::data, "there is no text in", [&](Settings& how) { how.input_files = out("blank"); });
     EXPECT_FALSE(fs::exists(out()));
+    EXPECT_FALSE(fs::exists(out() + ".conversion.jsonl"));
+}
+
+TEST_F(PretrainingWriter, SomebodysJournalIsRefused) {
+    const std::string journal = out() + ".conversion.jsonl";
+    PretrainingWriterSettings how = settings();
+    for (const char* others : {"my own list\n", ""}) {
+        data::write_file(journal, others);
+        EXPECT_THAT(message_of(ErrorKind::usage, [&] { write_pretraining_records(how); }),
+                    AllOf(HasSubstr("the journal " + journal), HasSubstr("--overwrite")));
+        EXPECT_EQ(data::read_file(journal), others);
+        EXPECT_FALSE(fs::exists(out()));
+    }
+    how.overwrite = true;
+    EXPECT_EQ(write_pretraining_records(how).files_written, 1);
+    how.overwrite = false;
+    EXPECT_EQ(write_pretraining_records(how).files_kept, 1);
 }
 
 }  // namespace

@@ -249,6 +249,19 @@ TEST_F(ShardWriter, AnotherPlansFilesAreRefused) {
     EXPECT_EQ(contents(out), before);
 }
 
+TEST_F(ShardWriter, SomebodysJournalIsRefused) {
+    const std::string out = folder_ / "out";
+    posix_files().make_directories(out);
+    data::write_file(journal_path(out), "my own list\n");
+    EXPECT_THAT(message_of(ErrorKind::usage, [&] { write_shards(plan_in(out), job_of()); }),
+                AllOf(HasSubstr(journal_path(out)), HasSubstr("--overwrite")));
+    EXPECT_EQ(data::read_file(journal_path(out)), "my own list\n");
+    ShardJob job = job_of();
+    job.overwrite = true;
+    write_shards(plan_in(out), job);
+    expect_complete(out);
+}
+
 TEST_F(ShardWriter, OverwriteLeavesNothingOfAnotherPlan) {
     const std::string out = folder_ / "out";
     ShardPlan other = plan_in(out, "8");

@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "cnntrain/base/error.h"
+#include "cnntrain/base/folder_lock.h"
 #include "cnntrain/checkpoint/checkpoint.h"
 #include "cnntrain/checkpoint/folder.h"
 #include "cnntrain/dataset_tools/writers.h"
@@ -32,6 +33,27 @@ const std::string kBatches = " --micro-batch-size 4 --gradient-accumulation-coun
 /// What a run that goes on says against its data; "" when it takes them.
 std::string refusal(const std::function<void()>& goes_on) {
     return test::refusal_of(ErrorKind::data, goes_on);
+}
+
+Outcome run_line(FileSystem& files, config::Command command, const std::string& line,
+                 const std::function<bool()>& stop = {}) {
+    std::ostringstream console;
+    Host host;
+    host.command_line = "cnntrain test";
+    host.files = &files;
+    host.console = &console;
+    host.stop_requested = stop;
+    const config::ParseResult arguments = parse(line, command);
+    const int code =
+        command == config::Command::restore ? tasks::run_restored(arguments, host) : tasks::run(arguments, host);
+    return {code, console.str()};
+}
+
+/// `restore --dry-run` of a run on disk. It compares the data as `restore` does.
+std::string dry_restore(const std::string& run, const std::string& options = "") {
+    const config::ParseResult line =
+        parse("--dry-run --threads 1 --restore-path " + run + " " + options, config::Command::restore);
+    return tasks::dry_run_text(tasks::restored_arguments(line, posix_files()));
 }
 
 /// A run of 160 images that was stopped after 8 updates; then the last of its files loses half of its 32 images.
@@ -81,6 +103,24 @@ TEST_F(SmallerCifar, IsTakenWhereThatIsAskedForAndThenTheRunsData) {
     EXPECT_THAT(read_text(files_, "run/arguments.json"), Not(HasSubstr("accept_other_data")));
     EXPECT_EQ(restore(files_).exit_code, 0);
     EXPECT_TRUE(exists(files_, "run/ckpt-36.safetensors"));
+}
+
+TEST_F(SmallerCifar, IsRefusedByADryRun) {
+    const std::string run = folder_ / "run";
+    posix_files().make_directories(run);
+    for (const std::string& name : files_.list("run")) {
+        if (name == kFolderLockName) continue;
+        write_text(posix_files(), run + "/" + name, read_text(files_, "run/" + name));
+    }
+    const std::string refused = refusal([&] { restore(files_); });
+    EXPECT_EQ("run/" + refusal([&] { dry_restore(run); }).substr(run.size() + 1), refused);
+    CaptureStderr();
+    EXPECT_THAT(dry_restore(run, "--accept-other-data"), HasSubstr("36 iterations, 2 epochs of 18 iterations"));
+    EXPECT_THAT(GetCapturedStderr(),
+                AllOf(HasSubstr("the run goes on with other data. " + kWhat), HasSubstr(kChanges)));
+    EXPECT_THAT(test::message_of(ErrorKind::usage, [&] { dry_restore(run, "--accept-other-data --epochs 0.1"); }),
+                HasSubstr("the run has done "));
+    EXPECT_FALSE(exists(posix_files(), run + "/" + std::string(kFolderLockName)));
 }
 
 TEST_F(SmallerCifar, IsRefusedOnceByRanksTogether) {
@@ -159,20 +199,6 @@ TEST(OtherData, AClassFolderThatHasLostAPhoto) {
 
 // ---- texts ----
 
-Outcome run_line(FileSystem& files, config::Command command, const std::string& line,
-                 const std::function<bool()>& stop = {}) {
-    std::ostringstream console;
-    Host host;
-    host.command_line = "cnntrain test";
-    host.files = &files;
-    host.console = &console;
-    host.stop_requested = stop;
-    const config::ParseResult arguments = parse(line, command);
-    const int code =
-        command == config::Command::restore ? tasks::run_restored(arguments, host) : tasks::run(arguments, host);
-    return {code, console.str()};
-}
-
 TEST(OtherData, ARecordFileOfAPretrainingThatIsGone) {
     const test::TemporaryFolder folder;
     for (std::uint32_t file = 0; file < 3; ++file) {
@@ -181,20 +207,23 @@ TEST(OtherData, ARecordFileOfAPretrainingThatIsGone) {
             records.push_back(data::four_token_record(true, 8 * file + i).bytes());
         data::write_records(folder / (std::to_string(file) + ".tfrecord"), records);
     }
-    MemoryFiles files;
-    run_line(files, config::Command::pretrain,
+    const std::string run = folder / "run";
+    run_line(posix_files(), config::Command::pretrain,
              "--vocab-size 110 --hidden-size 64 --num-attention-heads 1 --num-hidden-layers 1 --intermediate-size 64 "
              "--max-position-embeddings 9 --seq-length 4 --max-predictions-per-seq 2 --static-mask --precision 32 "
              "--seed 5 --threads 1 --micro-batch-size 2 --gradient-accumulation-count 1 --num-train-steps 6 "
-             "--logs-path run --train-file " +
-                 (folder / "*.tfrecord"),
+             "--train-file " +
+                 (folder / "*.tfrecord") + " --logs-path " + run,
              stop_after(4));
+    EXPECT_EQ(refusal([&] { dry_restore(run); }), "");
     fs::remove(folder / "1.tfrecord");
-    const std::string line = "--restore-path run --threads 1 ";
-    EXPECT_THAT(refusal([&] { run_line(files, config::Command::restore, line); }),
-                AllOf(HasSubstr("expected 24 samples, found 16; 1.tfrecord is missing (8 samples in "),
-                      HasSubstr("steps), in another order")));
-    EXPECT_EQ(run_line(files, config::Command::restore, line + "--accept-other-data").exit_code, 0);
+    const std::string line = "--threads 1 --restore-path " + run;
+    const std::string refused = refusal([&] { run_line(posix_files(), config::Command::restore, line); });
+    EXPECT_THAT(refused, AllOf(HasSubstr("expected 24 samples, found 16; 1.tfrecord is missing (8 samples in "),
+                               HasSubstr("steps), in another order")));
+    EXPECT_EQ(refusal([&] { dry_restore(run); }), refused);
+    EXPECT_EQ(refusal([&] { dry_restore(run, "--accept-other-data"); }), "");
+    EXPECT_EQ(run_line(posix_files(), config::Command::restore, line + " --accept-other-data").exit_code, 0);
 }
 
 TEST(OtherData, ChangedTextsAndWords) {

@@ -129,14 +129,13 @@ TEST_F(InferenceTest, AModelOfOtherCircumstancesIsMadeAnew) {
     EXPECT_TRUE(rebuilt(measure("--restore-path run/ckpt-2 --logs-path changed")));
 }
 
-TEST_F(InferenceTest, ADamagedOrForeignFileIsNotTrusted) {
+TEST_F(InferenceTest, ADamagedFileIsNotTrusted) {
     measure("--restore-path run/ckpt-2");
     const std::string good = read_text(files_, kModel);
     std::string flipped = good;
     flipped[good.size() - 5] = static_cast<char>(flipped[good.size() - 5] ^ 1);
     int run = 0;
-    for (const std::string& bad : {good.substr(0, good.size() / 2), flipped, std::string("a text"), std::string(),
-                                   read_text(*trained_, kCheckpoint)}) {
+    for (const std::string& bad : {good.substr(0, good.size() / 2), flipped}) {
         write_text(files_, kModel, bad);
         ::testing::internal::CaptureStderr();
         const Outcome outcome = measure("--restore-path run/ckpt-2 --logs-path d" + std::to_string(run++));
@@ -144,6 +143,17 @@ TEST_F(InferenceTest, ADamagedOrForeignFileIsNotTrusted) {
         EXPECT_TRUE(rebuilt(outcome)) << bad.size();
         EXPECT_EQ(read_text(files_, kModel), good);
     }
+}
+
+TEST_F(InferenceTest, SomebodysFileIsReplacedOnRequestOnly) {
+    for (const std::string& others : {std::string("a text"), std::string(), read_text(*trained_, kCheckpoint)}) {
+        write_text(files_, kModel, others);
+        EXPECT_THAT(message_of(ErrorKind::usage, [&] { measure("--restore-path run/ckpt-2"); }),
+                    AllOf(HasSubstr(std::string("the compiled model ") + kModel), HasSubstr("--force-recompile")));
+        EXPECT_EQ(read_text(files_, kModel), others);
+        EXPECT_FALSE(exists(files_, "out/log.txt"));
+    }
+    EXPECT_TRUE(rebuilt(measure("--restore-path run/ckpt-2 --force-recompile")));
 }
 
 TEST_F(InferenceTest, TemporaryModelsLeaveNothingBehind) {

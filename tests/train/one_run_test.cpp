@@ -92,6 +92,29 @@ TEST(OneRun, ThatEndedBeforeItsFirstCheckpointIsBegunAnewByItsOwnLine) {
     EXPECT_EQ(accuracy_rows(files), accuracy_rows(whole));
 }
 
+TEST(OneRun, ThatWasKilledWithRowsAndSavesNoCheckpointsIsBegunAnewByItsOwnLine) {
+    const std::string line = "--no-validation --ckpts-per-epoch 0 ";
+    MemoryFiles whole;
+    train(whole, line);
+    MemoryFiles files;
+    train(files, line);
+    const std::string table = read_text(files, "run/training.csv");
+    const std::size_t last_row = table.rfind('\n', table.size() - 2) + 1;
+    write_text(files, "run/training.csv", table.substr(0, last_row + 4));  // half of the last row, as a kill leaves it
+    EXPECT_THAT(restore_error(files), EndsWith("is begun anew by its own line with --logs-path run"));
+    EXPECT_THAT(message_of(ErrorKind::usage, [&] { train(files, line + "--model-size 14"); }),
+                HasSubstr("remove its files with --overwrite"));
+    ::testing::internal::CaptureStderr();
+    EXPECT_EQ(train(files, line).exit_code, 0);
+    EXPECT_THAT(::testing::internal::GetCapturedStderr(), HasSubstr("has saved no checkpoint; it is begun anew"));
+    EXPECT_EQ(loss_rows(files), loss_rows(whole));
+
+    write_text(files, "run/training.csv", table.substr(0, last_row));
+    write_text(files, "run/validation.csv", "name,iteration\nckpt-40,40\n");
+    EXPECT_THAT(message_of(ErrorKind::usage, [&] { train(files, line); }), HasSubstr("--overwrite"))
+        << "a run that has validated has had checkpoints";
+}
+
 TEST(OneRun, WithRowsOrOfOthersIsNotBegunAnew) {
     MemoryFiles files;
     train(files, "--ckpts-per-epoch 0");

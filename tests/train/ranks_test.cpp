@@ -1,9 +1,11 @@
 // Several processes that train together, as threads: what they compute, what they write, and how they end.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <optional>
 #include <sstream>
 #include <thread>
@@ -381,6 +383,12 @@ TEST(Ranks, ThatShareStatisticsGoOnAsTheMessageSays) {
     train_together(begun, run);
     std::vector<Process> alone(1);
     alone[0].files = std::move(begun[0].files);
+    unsetenv("OMPI_ALLOW_RUN_AS_ROOT");
+    const std::string mpirun = geteuid() == 0 ? "mpirun --allow-run-as-root" : "mpirun";
+    restore_together(alone);
+    EXPECT_THAT(alone[0].message, HasSubstr("continue with " + mpirun + " -np 2 --bind-to none cnntrain restore "));
+    setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 1);
+    setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 1);
     restore_together(alone);
     EXPECT_EQ(alone[0].error, ErrorKind::usage);
     EXPECT_THAT(alone[0].message,

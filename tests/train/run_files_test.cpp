@@ -34,6 +34,33 @@ MemoryFiles run_with_guests() {
     return files;
 }
 
+TEST(RunFiles, RecordedOptionsAreThoseOfAnotherDrawOfTheSeed) {
+    MemoryFiles files;
+    write_text(files, "run/arguments.json", R"({"epochs": 2.0, "seed": 7, "seed_specified": false})");
+    EXPECT_TRUE(records_options(files, "run", R"({"epochs": 2.0, "seed": 8})", true));
+    EXPECT_FALSE(records_options(files, "run", R"({"epochs": 2.0, "seed": 8})", false));
+    EXPECT_FALSE(records_options(files, "run", R"({"epochs": 3.0, "seed": 7})", true));
+    write_text(files, "run/arguments.json", R"({"epochs": 2.0, "seed": 7, "seed_specified": true})");
+    EXPECT_FALSE(records_options(files, "run", R"({"epochs": 2.0, "seed": 8})", true));
+    EXPECT_FALSE(records_options(files, "elsewhere", "{}", true));
+}
+
+TEST(RunFiles, AKilledRunHasRowsBeforeItsPlannedEndAndNothingElse) {
+    const auto killed = [](const std::string& planned, const std::string& rows, const std::string& other = "") {
+        MemoryFiles files;
+        write_text(files, "run/arguments.json", R"({"checkpoint_path": "run/ckpt", "model": "resnet")" + planned + "}");
+        write_text(files, "run/training.csv", "epoch,iteration,loss\n" + rows);
+        if (!other.empty()) write_text(files, "run/" + other, "");
+        return holds_killed_run(files, "run");
+    };
+    const std::string planned = R"(, "planned_iterations": 20)";
+    EXPECT_TRUE(killed(planned, "0.5,10,2.3\n"));
+    EXPECT_TRUE(killed(planned, "0.5,10,2.3\n1,20,2."));
+    EXPECT_FALSE(killed(planned, "0.5,10,2.3\n1,20,2.1\n")) << "finished";
+    EXPECT_FALSE(killed("", "0.5,10,2.3\n")) << "an earlier version does not record its end";
+    EXPECT_FALSE(killed(planned, "0.5,10,2.3\n", "ckpt-0.safetensors"));
+}
+
 TEST(Results, AreWhatANewRunWouldMixItsOwnWith) {
     MemoryFiles files;
     EXPECT_THAT(results_in(files, "run"), IsEmpty());

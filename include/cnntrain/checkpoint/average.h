@@ -1,5 +1,5 @@
 // Averages of checkpoints: of every variable, optimiser slots included, in float64 and stored in the variable's own
-// type.
+// type or in float32.
 #pragma once
 
 #include <string>
@@ -21,6 +21,7 @@ struct AverageSettings {
     Averaging mode = Averaging::mean;
     double decay = 0.99;  // exponential: V = W_1, then V = decay * V + (1 - decay) * W_i
     Edited edited = Edited::refused;
+    bool in_f32 = false;  // store 16-bit variables as float32
 };
 
 /// Writes the average of these checkpoint files, in their order, to `target`; it takes the iteration and epoch of the

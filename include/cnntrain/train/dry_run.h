@@ -13,10 +13,11 @@ inline constexpr const char* kEstimateVariable = "CNNTRAIN_DRY_RUN_ESTIMATE";
 
 /// The resolved run, one line per topic: model, data, batches, length, schedule, precision, files, and for a training
 /// its memory, time and checkpoints. The graph is compiled without memory for its values, and matrix products are timed
-/// for a fifth of a second. Neither data nor checkpoints need to exist: the number of images comes from the data files
-/// if their folder exists, otherwise from the published set.
+/// for a fifth of a second. Data of a new run need not exist: the number of images comes from the data files if
+/// their folder exists, otherwise from the published set. A resumed training needs its checkpoint and its data, which
+/// are compared as the run does.
 /// Throws Error(usage) for settings that the run itself would refuse before it opens data, Error(data) for a folder
-/// without the data.
+/// without the data or for other data than the resumed run's.
 std::string dry_run_text(const TaskRow& row, const config::ParseResult& arguments);
 
 }  // namespace cnntrain::train

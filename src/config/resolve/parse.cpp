@@ -1,5 +1,7 @@
 #include "cnntrain/config/parse.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <filesystem>
 
@@ -128,6 +130,17 @@ void refuse_uneven_shares(const Shares& recorded, std::int64_t replicas, const L
                                       (counts.empty() ? "fewer --replicas" : "one of " + counts + " processes"));
 }
 
+/// Open MPI starts nothing for root without this option or both of these variables.
+std::string mpirun_for_this_user() {
+    const Variables variables = process_variables();
+    const auto is_one = [&](const char* name) {
+        const auto found = variables.find(name);
+        return found != variables.end() && found->second == "1";
+    };
+    const bool allowed = is_one("OMPI_ALLOW_RUN_AS_ROOT") && is_one("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM");
+    return ::geteuid() == 0 && !allowed ? "mpirun --allow-run-as-root" : "mpirun";
+}
+
 /// Error(usage) if the run shares batch-norm statistics over replicas that this number of processes cannot form.
 void refuse_split_norms(const TaskOptions& task, const Layers& layers, const Shares& recorded, std::int64_t replicas,
                         const ParseResult& restore_line) {
@@ -140,7 +153,8 @@ void refuse_split_norms(const TaskOptions& task, const Layers& layers, const Sha
     const std::int64_t span = integer_in(layers.arguments, *span_row);
     if (schedule::norm_span_fits(span, replicas, launch.processes)) return;
     const std::string line = "cnntrain restore --restore-path " + *restore_line.settings.main.restore_path;
-    std::string advice = "mpirun -np " + std::to_string(recorded.processes) + " --bind-to none " + line;
+    std::string advice =
+        mpirun_for_this_user() + " -np " + std::to_string(recorded.processes) + " --bind-to none " + line;
     const std::int64_t all = recorded.replicas * recorded.processes;
     const std::int64_t each = all / launch.processes;
     const bool fit_here =

@@ -155,8 +155,9 @@ std::vector<Option> shared_run_options() {
          .bind = to<&Settings::main, &train::MainSettings::accept_other_data>()},
         {.flag = "--dry-run",
          .help =
-             "Print the resolved run: model, data, batches, length, files, and estimates of its memory, disk and time; "
-             "train and write nothing.",
+             "Print the resolved run: model, data, batches, length, files, and estimates of a training's images or "
+             "sequences per second, duration, memory and disk (CNNTRAIN_DRY_RUN_ESTIMATE=off: disk only); train and "
+             "write nothing.",
          .commands = kTVE | kR,
          .action = true},
         {.flag = "--print-config",

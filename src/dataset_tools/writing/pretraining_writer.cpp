@@ -60,6 +60,7 @@ private:
     void check_places() const;
     Fingerprint fingerprint() const;
     void keep_finished();
+    void record(const FinishedFile& file);
     void refuse(const std::string& file, const std::optional<Journal>& journal) const;
     bool stop_requested() const { return events_.stop_requested && events_.stop_requested(); }
     void tell(PretrainingStage stage, std::int64_t done, std::int64_t kept, std::int64_t total) const {
@@ -80,7 +81,9 @@ private:
     std::vector<std::string> outputs_;
     std::string vocabulary_text_;
     std::unique_ptr<FileLock> lock_;
+    Fingerprint fingerprint_;                       // of the start
     std::map<std::string, FinishedFile> finished_;  // by output
+    bool writes_journal_ = false;                   // this job has begun its journal
     std::int64_t done_records_ = 0;                 // including records of kept files
     std::int64_t kept_records_ = 0;
     PretrainingWriterResult result_;
@@ -114,7 +117,7 @@ void Conversion::check_places() const {
     std::vector<Output> outputs;
     for (const std::string& path : outputs_)
         outputs.push_back({{"--output-file", path}, true});
-    outputs.push_back({{"the journal", journal()}, true});
+    outputs.push_back({{"the journal", journal()}, settings_.overwrite, "--overwrite", is_journal});
     check_outputs(files_, outputs, inputs);
 }
 
@@ -153,12 +156,11 @@ Fingerprint Conversion::fingerprint() const {
 }
 
 void Conversion::refuse(const std::string& file, const std::optional<Journal>& found) const {
-    const Fingerprint now = fingerprint();
     std::string why = "it is not in " + journal();
     if (!found) {
         why = "there is no " + journal();
-    } else if (found->fingerprint != now) {
-        why = differences(now, found->fingerprint);
+    } else if (found->fingerprint != fingerprint_) {
+        why = differences(fingerprint_, found->fingerprint);
     }
     throw Error(ErrorKind::usage, "output file " + file + " is there already, and of another conversion (" + why +
                                       "); choose another name, or give --overwrite to replace it");
@@ -167,15 +169,13 @@ void Conversion::refuse(const std::string& file, const std::optional<Journal>& f
 /// Keeps the finished files of an earlier job with the same fingerprint.
 void Conversion::keep_finished() {
     const std::optional<Journal> found = read_journal(files_, journal());
-    const Fingerprint now = fingerprint();
-    const bool same = found && found->fingerprint == now;
-    std::vector<FinishedFile> entries;
+    fingerprint_ = fingerprint();
+    const bool same = found && found->fingerprint == fingerprint_;
     for (const std::string& file : outputs_) {
         if (!exists(files_, file)) continue;
         const auto entry = same ? found->finished.find(file) : std::map<std::string, FinishedFile>::const_iterator();
         if (same && entry != found->finished.end() && files_.open(file)->size_bytes() == entry->second.bytes) {
             finished_.insert(*entry);
-            entries.push_back(entry->second);
             kept_records_ += entry->second.records;
         } else if (!settings_.overwrite) {
             refuse(file, found);
@@ -183,7 +183,20 @@ void Conversion::keep_finished() {
     }
     result_.files_kept = std::ssize(finished_);
     done_records_ = kept_records_;
-    write_journal(files_, journal(), now, entries);
+}
+
+/// The first file of this job begins the journal anew: a job that finishes no file leaves the journal as it was.
+void Conversion::record(const FinishedFile& file) {
+    if (writes_journal_) {
+        append_to_journal(files_, journal(), file);
+    } else {
+        std::vector<FinishedFile> entries = {file};
+        for (const auto& [name, entry] : finished_)
+            entries.push_back(entry);
+        write_journal(files_, journal(), fingerprint_, entries);
+        writes_journal_ = true;
+    }
+    finished_.emplace(file.name, file);
 }
 
 PretrainingWriterResult Conversion::run() {
@@ -280,8 +293,7 @@ void Conversion::write_file(std::size_t file, const InstancePlan& plan,
                                tbb::make_filter<std::size_t, Block>(tbb::filter_mode::parallel, make) &
                                tbb::make_filter<Block, void>(tbb::filter_mode::serial_in_order, write));
     output->commit();
-    append_to_journal(files_, journal(), entry);
-    finished_.emplace(entry.name, entry);
+    record(entry);
 }
 
 void Conversion::fail_storing(const Error& error) const {

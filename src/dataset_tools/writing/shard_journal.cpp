@@ -1,7 +1,9 @@
 #include "dataset_tools/writing/shard_journal.h"
 
 #include <algorithm>
+#include <memory>
 #include <nlohmann/json.hpp>
+#include <span>
 #include <sstream>
 #include <string_view>
 
@@ -14,6 +16,7 @@ namespace {
 using nlohmann::json;
 
 constexpr std::string_view kJournal = "conversion.jsonl";
+constexpr const char* kPlan = "plan";
 
 /// File names may be invalid UTF-8; the journal must be valid.
 std::string text_of(const json& value) {
@@ -25,7 +28,7 @@ std::string line_of(const Fingerprint& fingerprint) {
     for (const auto& [name, value] : fingerprint) {
         entries.push_back({name, value});
     }
-    return text_of({{"plan", entries}});
+    return text_of({{kPlan, entries}});
 }
 
 std::string line_of(const FinishedFile& file) {
@@ -55,7 +58,7 @@ void read_line(const json& line, Journal& journal) {
         journal.finished[file.name] = file;
         return;
     }
-    for (const json& entry : line.at("plan")) {
+    for (const json& entry : line.at(kPlan)) {
         journal.fingerprint.emplace_back(entry.at(0), entry.at(1));
     }
 }
@@ -87,6 +90,15 @@ std::optional<Journal> read_journal(const FileSystem& files, const std::string& 
         }
     }
     return journal;
+}
+
+bool is_journal(const FileSystem& files, const std::string& path) {
+    const std::string begin = "{\"" + std::string(kPlan) + "\":[[";  // as line_of() writes it
+    const std::unique_ptr<InputFile> file = files.open(path);
+    if (file->size_bytes() < begin.size()) return false;
+    std::string found(begin.size(), '\0');
+    file->read_at(0, std::as_writable_bytes(std::span(found)));
+    return found == begin;
 }
 
 void write_journal(FileSystem& files, const std::string& path, const Fingerprint& fingerprint,

@@ -32,6 +32,9 @@ std::string journal_path(const std::string& folder);
 /// ignored, and their files are written again.
 std::optional<Journal> read_journal(const FileSystem& files, const std::string& path);
 
+/// True for a file that write_journal() wrote.
+bool is_journal(const FileSystem& files, const std::string& path);
+
 /// Replaces the journal atomically.
 void write_journal(FileSystem& files, const std::string& path, const Fingerprint& fingerprint,
                    const std::vector<FinishedFile>& finished);

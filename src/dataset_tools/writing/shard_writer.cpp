@@ -15,6 +15,7 @@
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/folder_lock.h"
+#include "cnntrain/base/outputs.h"
 #include "cnntrain/data/tfrecord.h"
 #include "data/records/shard_name.h"
 #include "dataset_tools/writing/shard_journal.h"
@@ -115,6 +116,7 @@ void Run::prepare() {
         planned.insert(file.name);
         total_ += static_cast<std::int64_t>(file.sources->size());
     }
+    check_outputs(files_, {{{"the journal", journal_path(plan_.folder)}, job_.overwrite, "--overwrite", is_journal}});
     const std::optional<Journal> journal = read_journal(files_, journal_path(plan_.folder));
     const bool same = journal && journal->fingerprint == plan_.fingerprint;
     std::vector<std::string> others;

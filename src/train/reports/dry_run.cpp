@@ -26,6 +26,7 @@
 #include "train/reports/describe.h"
 #include "train/reports/run_estimate.h"
 #include "train/runs/compiled_model.h"
+#include "train/runs/resume.h"
 #include "train/runs/weights.h"
 
 namespace cnntrain::train {
@@ -265,6 +266,7 @@ private:
 std::string dry_run_text(const TaskRow& row, const config::ParseResult& arguments) {
     const auto backend = make_backend(arguments.settings.run.backend);
     const std::unique_ptr<Task> task = row.make(arguments, *backend, 0);
+    check_resumption(*task, arguments, posix_files());
     return Description(*task, arguments, *backend).whole();
 }
 

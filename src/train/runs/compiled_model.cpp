@@ -1,6 +1,7 @@
 #include "train/runs/compiled_model.h"
 
 #include <algorithm>
+#include <memory>
 #include <span>
 #include <utility>
 #include <vector>
@@ -17,6 +18,7 @@ namespace cnntrain::train {
 namespace {
 
 constexpr std::string_view kKeyPrefix = "key.";  // of keys in the file's metadata
+constexpr const char* kProgram = "program";
 constexpr const char* kCheckpoint = "checkpoint";
 constexpr const char* kCheckpointPath = "checkpoint_path";
 
@@ -94,7 +96,7 @@ std::map<std::string, std::string> compiled_model_key(const TaskDescription& tas
                                                       const WeightSource& source, const FileSystem& files,
                                                       std::uint64_t seed) {
     std::map<std::string, std::string> key = {
-        {"program", CNNTRAIN_VERSION},
+        {kProgram, CNNTRAIN_VERSION},
         {"backend", std::string(backend)},
         {"micro batch", std::to_string(settings.training.micro_batch_size)},
         {"precision", std::string(config::name(settings.device.precision))},
@@ -124,6 +126,14 @@ std::optional<checkpoint::Checkpoint> read_compiled_model(const FileSystem& file
     }
     log::warning(why + "; it is made anew");
     return std::nullopt;
+}
+
+bool is_compiled_model(const FileSystem& files, const std::string& path) {
+    constexpr std::uint64_t kMetadataBytes = 64 << 10;  // the header begins with it
+    const std::unique_ptr<InputFile> file = files.open(path);
+    std::string begin(std::min(kMetadataBytes, file->size_bytes()), '\0');
+    file->read_at(0, std::as_writable_bytes(std::span(begin)));
+    return begin.find("\"" + std::string(kKeyPrefix) + kProgram + "\"") != std::string::npos;
 }
 
 bool write_compiled_model(FileSystem& files, const std::string& path, const std::map<std::string, std::string>& key,

@@ -48,6 +48,9 @@ std::map<std::string, std::string> compiled_model_key(const TaskDescription& tas
 std::optional<checkpoint::Checkpoint> read_compiled_model(const FileSystem& files, const std::string& path,
                                                           const std::map<std::string, std::string>& key);
 
+/// True for a file that write_compiled_model() wrote, also if it is damaged now.
+bool is_compiled_model(const FileSystem& files, const std::string& path);
+
 /// Writes the file completely or not at all. If the folder is not writable, warns and returns false.
 bool write_compiled_model(FileSystem& files, const std::string& path, const std::map<std::string, std::string>& key,
                           checkpoint::Checkpoint model);

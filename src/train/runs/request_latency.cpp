@@ -18,6 +18,7 @@
 #include "cnntrain/backend/backend.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/log.h"
+#include "cnntrain/base/outputs.h"
 #include "cnntrain/checkpoint/folder.h"
 #include "cnntrain/metrics/observer.h"
 #include "cnntrain/train/backends.h"
@@ -291,6 +292,11 @@ int measure_requests(const TaskRow& task_row, const config::ParseResult& argumen
     const bool temporary = settings.main.temporary_executable;
     const std::string path = compiled_model_name(task, settings, source.name, temporary ? random_tag() : "");
     if (!source.there && !exists(files, path)) checkpoint::find_checkpoints(files, source.path);  // throws
+    if (!only_input) {
+        check_outputs(
+            files,
+            {{{"the compiled model", path}, settings.main.force_recompile, "--force-recompile", is_compiled_model}});
+    }
 
     const RunFolder folder = results_folder(task, settings, host.command_line, files);
     metrics::Observers observers = report_evaluation(task, *backend, arguments, folder, data->count(), host);

@@ -23,7 +23,8 @@ checkpoint::Found latest_checkpoint(const FileSystem& files, const std::string& 
     }
     const auto latest = checkpoint::latest(files, folder);
     if (latest) return *latest;
-    const bool has_results = !results_in(files, folder).empty() && !holds_begun_run(files, folder);
+    const bool has_results =
+        !results_in(files, folder).empty() && !holds_begun_run(files, folder) && !holds_killed_run(files, folder);
     throw Error(ErrorKind::not_found, flag + " " + folder +
                                           ": no ckpt-<iteration>.safetensors in it to resume from; a run that has "
                                           "saved none is begun anew by its own line with --logs-path " +
@@ -132,6 +133,19 @@ std::uint64_t seed_of(const RunStart& start) {
     return static_cast<std::uint64_t>(*start.arguments.settings.device.seed);
 }
 
+OpenedData open_data(const Task& task, const config::Settings& settings) {
+    OpenedData data;
+    data.training = task.open(data::Split::train);
+    data.plan = task.plan(data.training->count());
+    // Opened before training, so that missing files are reported at once rather than after training.
+    const bool validates = data.plan.validate && !settings.device.dataset_benchmark;
+    if (validates) data.validation = task.open(data::Split::validation);
+    DataOrigin origin{data.training->origin(), {}};
+    if (data.validation) origin.validation = data.validation->origin();
+    data.origin = origin_of(to_text(origin));  // as a checkpoint gives it back
+    return data;
+}
+
 std::map<std::string, std::string> run_metadata(const config::ParseResult& arguments,
                                                 const backend::Arithmetic& arithmetic, const DataOrigin& origin,
                                                 const std::vector<std::string>& class_names) {
@@ -176,6 +190,24 @@ void check_data(const RunStart& start, const DataOrigin& found, const Task& task
                         ". Give it the data that it had, or go on with these by --accept-other-data: " + changes);
     }
     if (told) log::warning(path + ": the run goes on with other data. " + other + ". Now " + changes);
+}
+
+void refuse_shorter_run(const RunStart& start, const schedule::RunPlan& plan) {
+    if (!start.resume || start.resume->checkpoint.iteration <= plan.iterations) return;
+    throw Error(ErrorKind::usage, start.resume->found.path + ": the run has done " +
+                                      std::to_string(start.resume->checkpoint.iteration) +
+                                      " iterations, more than the " + std::to_string(plan.iterations) +
+                                      " that are asked for; ask for at least as many, or begin a new run with " +
+                                      init_flag(start.arguments) + " " + start.resume->found.path);
+}
+
+void check_resumption(const Task& task, const config::ParseResult& arguments, const FileSystem& files) {
+    const config::Settings& settings = arguments.settings;
+    if (!settings.main.trains || !settings.main.restore_path) return;
+    const RunStart start = start_at_latest(arguments, *settings.main.restore_path, {}, files);
+    const OpenedData data = open_data(task, settings);
+    check_data(start, data.origin, task, arguments.launch.index == 0);
+    refuse_shorter_run(start, data.plan);
 }
 
 void warn_of_other_numbers(const ResumePoint& resume, const config::ParseResult& arguments) {

@@ -58,6 +58,15 @@ RunStart restored_run_start(const TaskRow& task, const config::ParseResult& rest
 
 std::uint64_t seed_of(const RunStart& start);
 
+/// The opened data of a training.
+struct OpenedData {
+    std::unique_ptr<Samples> training;
+    std::unique_ptr<Samples> validation;  // null: no validation
+    schedule::RunPlan plan;
+    DataOrigin origin;
+};
+OpenedData open_data(const Task& task, const config::Settings& settings);
+
 /// The metadata common to all checkpoints of a run.
 std::map<std::string, std::string> run_metadata(const config::ParseResult& arguments,
                                                 const backend::Arithmetic& arithmetic, const DataOrigin& origin,
@@ -69,6 +78,13 @@ std::string metadata(const checkpoint::Checkpoint& checkpoint, const char* key);
 /// Does nothing where a run begins anew. Error(data) when the checkpoint is one of a run on other data, unless they are
 /// accepted: then a warning says what becomes of the run. It and other notices are `told` by one process.
 void check_data(const RunStart& start, const DataOrigin& found, const Task& task, bool told);
+
+/// Throws Error(usage) if the resumed run has already passed the planned end.
+void refuse_shorter_run(const RunStart& start, const schedule::RunPlan& plan);
+
+/// For a dry run. With --restore-path, reads the latest checkpoint and opens the data, then throws and warns as the run
+/// would. Locks and writes nothing.
+void check_resumption(const Task& task, const config::ParseResult& arguments, const FileSystem& files);
 
 /// Warns if the checkpoint was written with options that change numerical results, or with another number of threads.
 void warn_of_other_numbers(const ResumePoint& resume, const config::ParseResult& arguments);

@@ -17,6 +17,7 @@ namespace {
 using nlohmann::json;
 
 constexpr const char* kArgumentsBeside = "arguments_restore.json";
+constexpr const char* kSeedWasGivenKey = "seed_specified";
 constexpr std::string_view kTrainingTable = "training.csv";
 constexpr std::string_view kValidationTable = "validation.csv";
 constexpr std::string_view kResultTables[] = {kTrainingTable, kValidationTable, "predictions.csv"};
@@ -119,6 +120,13 @@ std::int64_t iteration_of_row(std::string_view row) {
     return iteration;
 }
 
+/// Of the last complete row; -1 if there is none.
+std::int64_t last_iteration(std::string_view table) {
+    const std::string_view whole = table.substr(0, table.rfind('\n') + 1);
+    if (!has_rows(whole)) return -1;
+    return iteration_of_row(whole.substr(whole.rfind('\n', whole.size() - 2) + 1));
+}
+
 /// Rewrites the file with those complete rows for which `keep` returns true.
 void filter_rows(FileSystem& files, const std::string& path, const std::function<bool(std::string_view)>& keep) {
     if (!exists(files, path)) return;
@@ -155,6 +163,34 @@ bool holds_begun_run(const FileSystem& files, const std::string& folder) {
         return std::ranges::find(kResultTables, name) != std::end(kResultTables) &&
                !has_rows(read_text(files, path_in(folder, name)));
     });
+}
+
+bool holds_killed_run(const FileSystem& files, const std::string& folder) {
+    const std::string arguments = path_in(folder, kArgumentsFile);
+    if (!is_arguments_of_a_run(files, arguments)) return false;
+    const json document = json::parse(read_text(files, arguments));
+    const auto planned = document.find(kPlannedUpdatesKey);
+    if (planned == document.end() || !planned->is_number_integer()) return false;  // written by an earlier version
+    const std::vector<std::string> names = results_in(files, folder);
+    if (std::ranges::find(names, kTrainingTable) == names.end()) return false;
+    return std::ranges::all_of(names, [&](const std::string& name) {
+        const bool is_table = std::ranges::find(kResultTables, name) != std::end(kResultTables);
+        if (!is_table) return false;
+        const std::string table = read_text(files, path_in(folder, name));
+        if (name != kTrainingTable) return !has_rows(table);
+        return last_iteration(table) < planned->get<std::int64_t>();
+    });
+}
+
+bool records_options(const FileSystem& files, const std::string& folder, const std::string& options, bool draws_seed) {
+    const std::string path = path_in(folder, kArgumentsFile);
+    if (!exists(files, path)) return false;
+    const std::string recorded = read_text(files, path);
+    json compared = json::parse(options);
+    const json document = json::parse(recorded, nullptr, false);
+    const bool drew_seed = document.is_object() && document.value(kSeedWasGivenKey, json()) == json(false);
+    if (draws_seed && drew_seed) compared.erase("seed");
+    return same_options(recorded, compared.dump());
 }
 
 void remove_tables(FileSystem& files, const std::string& folder) {

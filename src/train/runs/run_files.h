@@ -18,6 +18,17 @@ std::vector<std::string> results_in(const FileSystem& files, const std::string& 
 /// so nothing is lost if it starts again.
 bool holds_begun_run(const FileSystem& files, const std::string& folder);
 
+/// Key of arguments.json: the planned number of weight updates.
+inline constexpr const char* kPlannedUpdatesKey = "planned_iterations";
+
+/// True if a training has left rows but no checkpoint, and its last row lies before its planned end. It was killed, and
+/// nothing of it can be continued. False for a finished run.
+bool holds_killed_run(const FileSystem& files, const std::string& folder);
+
+/// True if arguments.json records these options (arguments_json() of a command line). A drawn seed is not compared if
+/// this line draws one, too.
+bool records_options(const FileSystem& files, const std::string& folder, const std::string& options, bool draws_seed);
+
 /// Removes the table headers of a run that left no rows.
 void remove_tables(FileSystem& files, const std::string& folder);
 

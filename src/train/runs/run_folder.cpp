@@ -10,6 +10,7 @@
 #include "cnntrain/base/log.h"
 #include "cnntrain/base/path.h"
 #include "cnntrain/checkpoint/folder.h"
+#include "train/reports/describe.h"
 #include "train/runs/run_files.h"
 
 namespace cnntrain::train {
@@ -38,9 +39,16 @@ void hold(RunFolder& folder, const std::string& command_line, FileSystem& files)
     folder.lock = lock_folder(files, folder.checkpoints, command_line);
 }
 
-void refuse_used_folder(const RunFolder& folder, const FileSystem& files) {
+/// True if the folder holds rows of a killed run with the same options.
+bool holds_own_killed_run(const FileSystem& files, const std::string& folder, const config::ParseResult& arguments) {
+    return holds_killed_run(files, folder) &&
+           records_options(files, folder, config::arguments_json(arguments, {}), !seed_was_given(arguments));
+}
+
+void refuse_used_folder(const RunFolder& folder, const config::ParseResult& arguments, const FileSystem& files) {
     const std::vector<std::string> results = results_in(files, folder.checkpoints);
     if (results.empty() || holds_begun_run(files, folder.checkpoints)) return;
+    if (holds_own_killed_run(files, folder.checkpoints, arguments)) return;
     std::string there = results.front();
     if (results.size() > 1) there += " and " + std::to_string(results.size() - 1) + " more of its results";
     const auto latest = checkpoint::latest(files, folder.checkpoints);
@@ -100,20 +108,23 @@ RunFolder resumed_run_folder(const LoggingSettings& logging, const std::string& 
     return {std::string(last_part(path)), logging.no_logs ? "" : path, path};
 }
 
-RunFolder begin_run_folder(const Task& task, const LoggingSettings& logging, const std::string& command_line,
+RunFolder begin_run_folder(const Task& task, const config::ParseResult& arguments, const std::string& command_line,
                            FileSystem& files) {
+    const LoggingSettings& logging = arguments.settings.logging;
     RunFolder folder = new_run_folder(task, logging, files);
     // A lock file shows that a run may be alive. Without one, refuse before locking, to create no lock file in vain.
     const bool locked_before = exists(files, in_folder(folder.checkpoints, kFolderLockName));
-    if (!logging.overwrite && !locked_before) refuse_used_folder(folder, files);
+    if (!logging.overwrite && !locked_before) refuse_used_folder(folder, arguments, files);
     folder.is_new = files.kind(folder.checkpoints) == FileKind::absent;
     hold(folder, command_line, files);
     if (logging.overwrite) remove_run(files, folder.checkpoints);
-    refuse_used_folder(folder, files);
-    if (holds_begun_run(files, folder.checkpoints)) {
+    refuse_used_folder(folder, arguments, files);
+    const bool was_begun = holds_begun_run(files, folder.checkpoints);
+    const bool was_killed = !was_begun && holds_own_killed_run(files, folder.checkpoints, arguments);
+    if (was_begun || was_killed)
         log::info(folder.checkpoints + ": the run that was begun here has saved no checkpoint; it is begun anew");
-        remove_tables(files, folder.checkpoints);
-    }
+    if (was_begun) remove_tables(files, folder.checkpoints);
+    if (was_killed) remove_run(files, folder.checkpoints);
     return folder;
 }
 

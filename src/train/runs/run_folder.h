@@ -5,6 +5,7 @@
 #include <string>
 
 #include "cnntrain/base/io.h"
+#include "cnntrain/config/parse.h"
 #include "cnntrain/config/settings.h"
 #include "cnntrain/train/task.h"
 
@@ -40,9 +41,10 @@ RunFolder new_run_folder(const Task& task, const LoggingSettings& logging, const
 /// The folder of a resumed run.
 RunFolder resumed_run_folder(const LoggingSettings& logging, const std::string& folder);
 
-/// For a new training run: locked, and without results of another run, which --overwrite removes. Throws Error(usage)
-/// if there are such results, naming them, or if another process writes there.
-RunFolder begin_run_folder(const Task& task, const LoggingSettings& logging, const std::string& command_line,
+/// For a new training run: locked, and without results of another run, which --overwrite removes. A run with the same
+/// options that was killed without a checkpoint is replaced. Throws Error(usage) if there are other results, naming
+/// them, or if another process writes there.
+RunFolder begin_run_folder(const Task& task, const config::ParseResult& arguments, const std::string& command_line,
                            FileSystem& files);
 
 /// For `validation` and `inference`, locked: they add to existing results. A folder of a training run accepts results

@@ -55,13 +55,9 @@ struct Run {
     FileSystem& files() const { return *host.files; }
 };
 
-struct RunData {
-    std::unique_ptr<Samples> training;
-    std::unique_ptr<Samples> validation;  // null: no validation
-    schedule::RunPlan plan;
+struct RunData : OpenedData {
     schedule::BatchPlan batch;
     schedule::Placement placement;
-    DataOrigin origin;
     std::optional<graph::Graph> graph;  // of the training
 };
 
@@ -69,30 +65,10 @@ bool wants_checkpoints(const CheckpointSettings& settings) {
     return settings.ckpts_per_epoch > 0 || settings.epochs_per_ckpt > 0;
 }
 
-RunData open_data(const Task& task, const backend::Backend& backend, const config::Settings& settings) {
-    RunData data;
-    data.training = task.open(data::Split::train);
-    data.plan = task.plan(data.training->count());
-    data.batch = batch_plan(settings);
-    data.placement = placement(settings, backend);
-    // Opened before training, so that missing files are reported at once rather than after training.
-    const bool validates = data.plan.validate && !settings.device.dataset_benchmark;
-    if (validates) data.validation = task.open(data::Split::validation);
-    DataOrigin origin{data.training->origin(), {}};
-    if (data.validation) origin.validation = data.validation->origin();
-    data.origin = origin_of(to_text(origin));  // as a checkpoint gives it back
+RunData data_and_graph(const Task& task, const backend::Backend& backend, const config::Settings& settings) {
+    RunData data{open_data(task, settings), batch_plan(settings), placement(settings, backend), {}};
     data.graph.emplace(task.training_graph(data.training->fields(data.placement.samples)));
     return data;
-}
-
-/// Throws Error(usage) if the resumed run has already passed the planned end.
-void refuse_shorter_run(const RunStart& start, const schedule::RunPlan& plan) {
-    if (!start.resume || start.resume->checkpoint.iteration <= plan.iterations) return;
-    throw Error(ErrorKind::usage, start.resume->found.path + ": the run has done " +
-                                      std::to_string(start.resume->checkpoint.iteration) +
-                                      " iterations, more than the " + std::to_string(plan.iterations) +
-                                      " that are asked for; ask for at least as many, or begin a new run with " +
-                                      init_flag(start.arguments) + " " + start.resume->found.path);
 }
 
 /// Finds the file with the initial weights of a new run, so that a missing file is reported before a run folder is
@@ -113,7 +89,7 @@ RunFolder own_folder(const Task& task, RunStart& start, const Host& host) {
     }
     const bool writes = !settings.logging.no_logs || wants_checkpoints(settings.checkpoint);
     if (!writes) return new_run_folder(task, settings.logging, *host.files);
-    return begin_run_folder(task, settings.logging, host.command_line, *host.files);
+    return begin_run_folder(task, start.arguments, host.command_line, *host.files);
 }
 
 /// On rank 0, the run's folder. Other ranks write nothing, or into folders of their own if --log-all-instances or
@@ -128,9 +104,10 @@ RunFolder run_folder(const Task& task, RunStart& start, const Host& host) {
     const config::Settings& settings = start.arguments.settings;
     const bool logs = settings.logging.all_instances && !settings.logging.no_logs;
     if (start.resume || !(logs || settings.checkpoint.all_instances)) return {name, "", checkpoints};
-    LoggingSettings logging = settings.logging;
-    if (logging.logs_path) *logging.logs_path += "-instance" + std::to_string(all.rank());
-    folder = begin_run_folder(task, logging, host.command_line, *host.files);
+    config::ParseResult own = start.arguments;
+    std::optional<std::string>& logs_path = own.settings.logging.logs_path;
+    if (logs_path) *logs_path += "-instance" + std::to_string(all.rank());
+    folder = begin_run_folder(task, own, host.command_line, *host.files);
     if (!logs) folder.logs.clear();
     return folder;
 }
@@ -152,6 +129,7 @@ std::string introduce_training(Run& run, const RunData& data, const std::optiona
     std::optional<std::int64_t> validation_samples;
     if (data.validation) validation_samples = data.validation->count();
     introduction.derived = derived_arguments(run.arguments, description, introduction.facts, validation_samples);
+    introduction.derived[kPlannedUpdatesKey] = data.plan.iterations;
     const CheckpointTotal checkpoints = checkpoint_total(*data.graph, run.settings().checkpoint, data.plan);
     introduction.summary =
         summary_block(run.arguments, description, introduction.facts, &data.plan, checkpoint_text(checkpoints));
@@ -483,7 +461,7 @@ int train(const Task& task, const backend::Backend& backend, RunStart start, con
     const Stopwatch since_start;
     const config::Settings& settings = start.arguments.settings;
     const RunData data =
-        done_by_all(*host.communicator, "data of the run", [&] { return open_data(task, backend, settings); });
+        done_by_all(*host.communicator, "data of the run", [&] { return data_and_graph(task, backend, settings); });
     agree_on_data(data.origin, task.description().arithmetic, host);
     done_by_all(*host.communicator, "checkpoint to go on from", [&] {
         check_data(start, data.origin, task, is_first(host));
