@@ -82,6 +82,11 @@ RunData open_data(const Task& task, const backend::Backend& backend, const confi
     if (data.validation) origin.validation = data.validation->origin();
     data.origin = origin_of(to_text(origin));  // as a checkpoint gives it back
     data.graph.emplace(task.training_graph(data.training->fields(data.placement.samples)));
+    check_columns(*data.graph, task.columns().training);
+    if (validates) {
+        const std::int64_t samples = settings.training.micro_batch_size;
+        check_columns(task.evaluation_graph(data.validation->fields(samples)), task.columns().validation);
+    }
     return data;
 }
 
