@@ -1,5 +1,7 @@
 #include "tasks/task_table.h"
 
+#include "cnntrain/base/error.h"
+#include "cnntrain/base/listed.h"
 #include "tasks/image_classification/row.h"
 #include "tasks/pretraining/row.h"
 #include "tasks/text_classification/row.h"
@@ -13,6 +15,17 @@ const std::vector<train::TaskRow>& task_table() {
         text_classification_row(),
     };
     return table;
+}
+
+void check_rows(const config::TaskOptions& task) {
+    std::vector<std::string> missing;
+    for (const char* flag : {"--help", "--restore-path", "--init-path", "--seed", "--epochs", "--iterations",
+                             "--micro-batch-size", "--gradient-accumulation-count", "--replicas"}) {
+        if (task.options().with_shared(flag) == nullptr) missing.emplace_back(flag);
+    }
+    if (missing.empty()) return;
+    throw Error(ErrorKind::internal, "the options of task " + std::string(task.name) + " lack " + listed(missing) +
+                                         ", which every run reads; take them with shared()");
 }
 
 std::vector<std::string_view> task_names() {

@@ -138,6 +138,7 @@ const TaskRow& row_of(const config::ParseResult& arguments) {
 config::ParseResult parse_command_line(Command command, const std::vector<std::string>& arguments,
                                        const config::Environment& environment, const FileSystem& files) {
     const Choice choice = chosen(command, arguments, files);
+    check_rows(choice.row.options);
     return config::parse_command_line(choice.row.options, choice.command, arguments, environment);
 }
 

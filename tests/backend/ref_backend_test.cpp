@@ -196,15 +196,36 @@ TEST(Settle, UpdatesCountUnlessStoppedOrNotFinite) {
     EXPECT_FALSE(backend::settle(result, false));
 }
 
+TEST(RefBackend, ConvertsLoadedTensorsToTheTypeOfTheVariable) {
+    const Linear linear;
+    const auto executable = compile(linear.graph);
+    executable->load("b", HostTensor::of<float>({2}, {1.0F / 3, 0.5F}));
+    const HostTensor stored = executable->store("b");
+    EXPECT_EQ(stored.desc().dtype, DType::bf16);
+    EXPECT_EQ(stored.at(0), HostTensor::of<float>({1}, {1.0F / 3}).cast(DType::bf16).at(0));
+    EXPECT_EQ(stored.at(1), 0.5);
+}
+
+TEST(RefBackend, RefusesToTrainInSeveralProcesses) {
+    const Linear linear;
+    const auto communicators = comm::make_thread_communicators(2, {});
+    CompileRequest request;
+    request.graph = &linear.graph;
+    request.fields = batch_of(0, 0, 0, 0).fields();
+    request.peers.communicator = communicators.front().get();
+    EXPECT_THAT(message_of(ErrorKind::unsupported, [&] { make_ref_backend()->compile(request); }),
+                HasSubstr("the ref backend trains in a single process, not in 2; use --backend cpu"));
+}
+
 TEST(RefBackend, RefusesWrongNamesAndShapes) {
     const Linear linear;
     const auto executable = compile(linear.graph);
     EXPECT_THAT(executable->variable_names(), ElementsAre("w", "b"));
-    EXPECT_THAT(message_of(ErrorKind::internal,
+    EXPECT_THAT(message_of(ErrorKind::data,
                            [&] {
                                executable->load("w", HostTensor({DType::f32, {2, 1}}));
                            }),
-                HasSubstr("w is f32[1, 2], it cannot be loaded from f32[2, 1]"));
+                HasSubstr("w: expected shape [1, 2], got [2, 1]"));
     EXPECT_THAT(message_of(ErrorKind::internal, [&] { static_cast<void>(executable->store("v")); }),
                 HasSubstr("no parameter or state is named 'v'"));
     EXPECT_THAT(message_of(ErrorKind::internal, [&] { static_cast<void>(executable->output("logit")); }),

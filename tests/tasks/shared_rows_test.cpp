@@ -38,6 +38,29 @@ TEST(SharedRows, AFlagOfSeveralTasksIsDeclaredOnce) {
     }
 }
 
+/// Two flags, too, which could otherwise be read as the two ends of one text.
+TEST(SharedRows, AreTakenByTheirFlags) {
+    const std::vector<Option> rows = shared({"--seed", "--epochs"});
+    ASSERT_EQ(rows.size(), 2U);
+    EXPECT_EQ(rows[0].flag, "--seed");
+    EXPECT_EQ(rows[1].flag, "--epochs");
+}
+
+const OptionSet& few_options() {
+    static const OptionSet options({{"Main", shared({"--help", "--restore-path", "--init-path", "--epochs",
+                                                     "--iterations", "--micro-batch-size", "--replicas"})}});
+    return options;
+}
+
+TEST(SharedRows, ATaskHasThoseThatEveryRunReads) {
+    for (const train::TaskRow& row : tasks::task_table())
+        tasks::check_rows(row.options);
+    const TaskOptions few = {
+        .name = "few", .commands = {Command::train}, .options = few_options, .examples = nullptr, .settings = nullptr};
+    EXPECT_THAT(test::message_of(ErrorKind::internal, [&] { tasks::check_rows(few); }),
+                ::testing::HasSubstr("the options of task few lack --seed and --gradient-accumulation-count"));
+}
+
 TEST(SharedRows, ARefinementChangesWhatItSaysAndNothingElse) {
     const Option row = shared("--lanes");
     const Option refined = refine(row, {.flag = "--groups-of-cores", .fallback = std::int64_t{3}});

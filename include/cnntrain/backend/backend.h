@@ -58,7 +58,7 @@ struct CompileRequest {
     schedule::UpdatePlan plan = {};
     CpuSettings cpu = {};
     RuntimeSettings runtime = {};
-    Peers peers = {};  // for training
+    Peers peers = {};  // for training; compile() of a backend that ignores them refuses more than one rank
 };
 
 /// A parameter or state without its data.
@@ -183,8 +183,8 @@ public:
 
     virtual const CompileReport& report() const = 0;
 
-    /// Sets parameters and states by name. Error(internal) if a name is not among report().variables, Error(data) for
-    /// another shape.
+    /// Sets parameters and states by name, converted to their element types. Error(internal) if a name is not among
+    /// report().variables, Error(data) for another shape.
     virtual void load(const NamedTensors& tensors) = 0;
     virtual NamedTensors store(std::span<const std::string> names) const = 0;
 

@@ -15,7 +15,7 @@ struct RefSettings {
     bool rounds = false;
 };
 
-/// "ref". RuntimeSettings::stochastic_rounding has no effect.
+/// "ref". It trains in a single process. RuntimeSettings::stochastic_rounding has no effect.
 std::unique_ptr<Backend> make_ref_backend(const RefSettings& settings = {});
 
 /// Evaluates one node; `values` is indexed by ValueId and must hold the node's inputs. Mutating nodes overwrite their

@@ -1,6 +1,7 @@
 // The option rows that tasks share. A task takes the groups or rows that apply to it and changes them with refine().
 #pragma once
 
+#include <initializer_list>
 #include <string_view>
 #include <vector>
 
@@ -18,7 +19,7 @@ std::vector<Option> shared_logging_options();
 
 /// One of these rows. Error(internal) if none has this flag.
 Option shared(std::string_view flag);
-std::vector<Option> shared(const std::vector<std::string_view>& flags);
+std::vector<Option> shared(std::initializer_list<std::string_view> flags);
 
 /// For a task with a single command: that command accepts all of `rows`, and they all have an effect in it.
 std::vector<Option> for_one_command(std::vector<Option> rows);

@@ -59,21 +59,21 @@ struct MlperfBenchmark {
 
 /// A task's description of itself.
 struct TaskDescription {
-    std::string model;                             // used in file names: "resnet50"
-    std::string title = {};                        // shown to users: "resnet 50"
-    std::string details;                           // printed after the title: "batch norm"
-    std::string update = "iteration";              // name of a weight update in messages
-    std::map<std::string, std::string> identity;   // what identifies a compiled model: "model" -> "resnet-50"
-    std::map<std::string, std::string> work = {};  // what else changes a function's cost: "norm" -> "batch"
-    bool dated_log = false;                        // lines begin with metrics::dated_prefix()
-    std::string events_folder = {};                // of TensorBoard's files, below the run's; empty: the run's
-    std::string summary_head;                      // first and last lines of a run's summary
-    std::string summary_training;                  // the summary's text about training
-    std::string summary_tail;
-    backend::Arithmetic arithmetic;                  // data types of this part of the run
-    std::size_t io_bits = 0;                         // bits per number in samples sent to the device; 0: not reported
-    std::map<std::string, config::Value> arguments;  // keys in arguments.json beyond the options
-    std::optional<MlperfBenchmark> mlperf;           // empty: MLPerf has no such benchmark
+    std::string model;                                 // used in file names: "resnet50"
+    std::string title = {};                            // shown to users: "resnet 50"
+    std::string details = {};                          // printed after the title: "batch norm"
+    std::string update = "iteration";                  // name of a weight update in messages
+    std::map<std::string, std::string> identity = {};  // what identifies a compiled model: "model" -> "resnet-50"
+    std::map<std::string, std::string> work = {};      // what else changes a function's cost: "norm" -> "batch"
+    bool dated_log = false;                            // lines begin with metrics::dated_prefix()
+    std::string events_folder = {};                    // of TensorBoard's files, below the run's; empty: the run's
+    std::string summary_head = {};                     // first and last lines of a run's summary
+    std::string summary_training = {};                 // the summary's text about training
+    std::string summary_tail = {};
+    backend::Arithmetic arithmetic;  // data types of this part of the run
+    std::size_t io_bits = 0;         // bits per number in samples sent to the device; 0: not reported
+    std::map<std::string, config::Value> arguments = {};  // keys in arguments.json beyond the options
+    std::optional<MlperfBenchmark> mlperf = {};           // empty: MLPerf has no such benchmark
 };
 
 /// How far the checkpoint with which a training begins may differ from the network: parts of it by the first words of
@@ -82,6 +82,10 @@ struct FirstWeights {
     std::vector<std::string> may_lack;  // missing or of other shapes: drawn anew
     std::vector<std::string> may_have;  // beyond the network: not read
 };
+
+/// Error(internal) unless all outputs that the columns read are scalar outputs of the graph, whose sums a backend
+/// reports.
+void check_columns(const graph::Graph& graph, const std::vector<metrics::Column>& columns);
 
 /// A line of a dry run.
 struct Topic {

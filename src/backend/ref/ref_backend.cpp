@@ -176,12 +176,13 @@ void RefExecutable::load(const NamedTensors& tensors) {
 
 void RefExecutable::load_one(const std::string& name, const HostTensor& tensor) {
     RefTensor& value = at(variable(name));
-    if (tensor.desc() != value.desc) {
-        throw Error(ErrorKind::internal,
-                    name + " is " + to_string(value.desc) + ", it cannot be loaded from " + to_string(tensor.desc()));
+    if (tensor.shape() != value.desc.shape) {
+        throw Error(ErrorKind::data,
+                    name + ": expected shape " + to_string(value.desc.shape) + ", got " + to_string(tensor.shape()));
     }
+    const HostTensor converted = tensor.cast(value.desc.dtype);
     for (std::size_t i = 0; i < value.values.size(); ++i)
-        value.values[i] = tensor.at(static_cast<std::int64_t>(i));
+        value.values[i] = converted.at(static_cast<std::int64_t>(i));
 }
 
 NamedTensors RefExecutable::store(std::span<const std::string> names) const {
@@ -502,6 +503,11 @@ public:
 
     std::unique_ptr<Executable> compile(const CompileRequest& request) const override {
         check_request(*this, request);
+        if (request.peers.communicator != nullptr && request.peers.communicator->size() > 1) {
+            throw Error(ErrorKind::unsupported, "the ref backend trains in a single process, not in " +
+                                                    std::to_string(request.peers.communicator->size()) +
+                                                    "; use --backend cpu");
+        }
         return std::make_unique<RefExecutable>(request, placement(request.plan, request.cpu), rounds_);
     }
 

@@ -1,5 +1,6 @@
 #include "cnntrain/config/names.h"
 
+#include "cnntrain/base/enumerators.h"
 #include "cnntrain/base/error.h"
 
 namespace cnntrain::config {
@@ -13,10 +14,16 @@ template <typename E> std::string_view spelling(E value) {
     return all[index];
 }
 
+template <typename E, std::size_t count>
+std::vector<std::string_view> in_order(const std::string_view (&spellings)[count]) {
+    static_assert(count == enumerator_count<E>(), "one spelling for each enumerator, in their order");
+    return {spellings, spellings + count};
+}
+
 }  // namespace
 
 template <> const std::vector<std::string_view>& names<backend::BackendKind>() {
-    static const std::vector<std::string_view> all = {"cpu", "ref", "ipu"};
+    static const auto all = in_order<backend::BackendKind>({"cpu", "ref", "ipu"});
     return all;
 }
 
@@ -41,8 +48,8 @@ template <> const std::vector<std::string_view>& names<graph::UpdateRule>() {
 }
 
 template <> const std::vector<std::string_view>& names<optim::LrSchedule>() {
-    static const std::vector<std::string_view> all = {"stepped", "cosine", "exponential", "polynomial_decay_lr",
-                                                      "gradual_warmup_then_dec"};
+    static const auto all = in_order<optim::LrSchedule>(
+        {"stepped", "cosine", "exponential", "polynomial_decay_lr", "gradual_warmup_then_dec"});
     return all;
 }
 
@@ -52,17 +59,17 @@ template <> const std::vector<std::string_view>& names<optim::StepSchedule>() {
 }
 
 template <> const std::vector<std::string_view>& names<nn::Precision>() {
-    static const std::vector<std::string_view> all = {"16.16", "16.32", "32.32"};
+    static const auto all = in_order<nn::Precision>({"16.16", "16.32", "32.32"});
     return all;
 }
 
 template <> const std::vector<std::string_view>& names<nn::ComputeType>() {
-    static const std::vector<std::string_view> all = {"auto", "bf16", "f32"};
+    static const auto all = in_order<nn::ComputeType>({"auto", "bf16", "f32"});
     return all;
 }
 
 template <> const std::vector<std::string_view>& names<backend::StochasticRounding>() {
-    static const std::vector<std::string_view> all = {"ON", "ON_prng_stable", "RI_prng_stable", "OFF"};
+    static const auto all = in_order<backend::StochasticRounding>({"ON", "ON_prng_stable", "RI_prng_stable", "OFF"});
     return all;
 }
 

@@ -56,7 +56,7 @@ Option shared(std::string_view flag) {
     return row;
 }
 
-std::vector<Option> shared(const std::vector<std::string_view>& flags) {
+std::vector<Option> shared(std::initializer_list<std::string_view> flags) {
     std::vector<Option> rows;
     for (const std::string_view flag : flags)
         rows.push_back(shared(flag));

@@ -10,8 +10,7 @@
 
 namespace cnntrain::tasks {
 
-/// Adds the positions of tokens if the data set has none. The training split is shuffled and endless; the validation
-/// split is read in order, once per stream. `seed`: of the order.
+/// train::dataset_samples() with the positions of tokens, which are added if the data set has none.
 std::unique_ptr<train::Samples> bert_samples(std::shared_ptr<const data::Dataset> dataset, data::Split split,
                                              std::uint64_t seed);
 

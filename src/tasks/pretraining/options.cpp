@@ -4,7 +4,9 @@
 namespace cnntrain::tasks {
 
 const OptionSet& pretraining_options() {
-    static const auto rows = [](const std::vector<std::string_view>& flags) { return for_one_command(shared(flags)); };
+    static const auto rows = [](std::initializer_list<std::string_view> flags) {
+        return for_one_command(shared(flags));
+    };
     static const OptionSet options({
         {"Main", rows({"--help", "--config", "--wandb-id"})},
         {kThisProgram, rows({"--backend", "--threads", "--thread-independent", "--input-threads", "--stop-on-nan",
