@@ -69,7 +69,7 @@ RunData data_and_graph(const Task& task, const backend::Backend& backend, const 
     RunData data{open_data(task, settings), batch_plan(settings), placement(settings, backend), {}};
     data.graph.emplace(task.training_graph(data.training->fields(data.placement.samples)));
     check_columns(*data.graph, task.columns().training);
-    if (validates) {
+    if (data.validation) {
         const std::int64_t samples = settings.training.micro_batch_size;
         check_columns(task.evaluation_graph(data.validation->fields(samples)), task.columns().validation);
     }
