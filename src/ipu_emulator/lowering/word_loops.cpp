@@ -1,7 +1,6 @@
 // The loops of formulas, one for each operation and kind of type.
 #include <bit>
 #include <cmath>
-#include <limits>
 #include <map>
 #include <type_traits>
 
@@ -184,15 +183,6 @@ WordLoop bool_binary(BinaryOpType op) {
         {EQUAL, loop2<bool>([](bool a, bool b) { return a == b; })},
     };
     return find(kLoops, op);
-}
-
-/// Towards zero; at the ends of the range beyond it; NaN gives 0.
-template <class T> T to_integer(float x) {
-    if (std::isnan(x)) return 0;
-    const auto wide = static_cast<std::int64_t>(std::fmax(-0x1p40f, std::fmin(0x1p40f, x)));
-    if (wide < std::int64_t{std::numeric_limits<T>::min()}) return std::numeric_limits<T>::min();
-    if (wide > std::int64_t{std::numeric_limits<T>::max()}) return std::numeric_limits<T>::max();
-    return static_cast<T>(wide);
 }
 
 }  // namespace
