@@ -22,6 +22,7 @@ thread_local Scratch thread_scratch;
 constexpr std::size_t kBlocks = 32;
 std::array<std::atomic<std::size_t>, kBlocks> needs{};
 std::atomic<bool> scratch_grew{false};
+std::atomic<unsigned long> spread_to{0};  // host_pool_changes() of the pool whose threads have it
 
 /// Calls body(begin, n, offset) for pieces of at most kPiece of the elements [begin, begin + count), `offset` from the
 /// first one.
@@ -34,6 +35,45 @@ template <class Body> void in_pieces(std::size_t begin, std::size_t count, Body 
 template <class T, class Value> constexpr bool same_bits() {
     return std::is_same_v<T, Value> ||
            (std::is_integral_v<T> && std::is_integral_v<Value> && sizeof(T) == sizeof(Value));
+}
+
+// Out of line, lest every load and store begins with a frame for the pieces of all types.
+
+template <class T, class Value>
+[[gnu::noinline]] void load_pieces(const Operand& operand, std::size_t begin, std::size_t count, Value* to) {
+    in_pieces(begin, count, [&](std::size_t first, std::size_t n, std::size_t offset) {
+        T piece[kPiece];
+        operand.load_bytes(first, n, piece);
+        if constexpr (std::is_same_v<T, Half> && std::is_same_v<Value, float>) {
+            to_floats(&piece->bits, to + offset, n);
+        } else {
+            std::transform(piece, piece + n, to + offset, converted<Value, T>);
+        }
+    });
+}
+
+template <class T, class Value>
+[[gnu::noinline]] void store_pieces(const Operand& operand, std::size_t begin, std::size_t count, const Value* from) {
+    in_pieces(begin, count, [&](std::size_t first, std::size_t n, std::size_t offset) {
+        T piece[kPiece];
+        std::transform(from + offset, from + offset + n, piece, converted<T, Value>);
+        operand.store_bytes(first, n, piece);
+    });
+}
+
+template <class Value> [[gnu::noinline]] void store_halves(OpRun& run, const Regions& regions, std::size_t begin,
+                                                           std::size_t count, const Value* from) {
+    in_pieces(begin, count, [&](std::size_t first, std::size_t n, std::size_t offset) {
+        std::uint16_t piece[kPiece];
+        if constexpr (std::is_same_v<Value, float>) {
+            run.round(regions, first, n, from + offset, piece);
+        } else {
+            float floats[kPiece];
+            std::transform(from + offset, from + offset + n, floats, converted<float, Value>);
+            run.round(regions, first, n, floats, piece);
+        }
+        regions.scatter(run.bases(), first, n, piece);
+    });
 }
 
 }  // namespace
@@ -60,7 +100,10 @@ void LocalScratch::note(std::size_t block, std::size_t size) {
 }
 
 void LocalScratch::spread() {
-    if (!scratch_grew.exchange(false)) return;
+    // A new thread that took no part yet has noted nothing.
+    const unsigned long pool = host_pool_changes();
+    if (!scratch_grew.exchange(false) && spread_to.exchange(pool) == pool) return;
+    spread_to = pool;
     host_threads().each([] {
         for (std::size_t i = 0; i < kBlocks; ++i)
             thread_scratch.reserve(i, needs[i]);
@@ -91,18 +134,7 @@ template <class Value> void Operand::load_as(std::size_t begin, std::size_t coun
         if constexpr (same_bits<T, Value>()) {
             load_bytes(begin, count, to);
         } else {
-            constexpr bool kToFloats = std::is_same_v<T, Half> && std::is_same_v<Value, float>;
-            const auto* memory = kToFloats ? reinterpret_cast<const std::uint16_t*>(contiguous()) : nullptr;
-            if (memory != nullptr) return to_floats(memory + begin, reinterpret_cast<float*>(to), count);
-            in_pieces(begin, count, [&](std::size_t first, std::size_t n, std::size_t offset) {
-                T piece[kPiece];
-                load_bytes(first, n, piece);
-                if constexpr (kToFloats) {
-                    to_floats(&piece->bits, to + offset, n);
-                } else {
-                    std::transform(piece, piece + n, to + offset, converted<Value, T>);
-                }
-            });
+            load_pieces<T>(*this, begin, count, to);
         }
     });
 }
@@ -112,25 +144,17 @@ template <class Value> void Operand::store_as(std::size_t begin, std::size_t cou
         using T = decltype(element);
         if constexpr (same_bits<T, Value>()) {
             store_bytes(begin, count, from);
+        } else if constexpr (std::is_same_v<T, Half>) {
+            store_halves(*run_, *regions_, begin, count, from);
         } else {
-            in_pieces(begin, count, [&](std::size_t first, std::size_t n, std::size_t offset) {
-                T piece[kPiece];
-                if constexpr (std::is_same_v<T, Half> && std::is_same_v<Value, float>) {
-                    run_->round(*regions_, first, n, from + offset, &piece->bits);
-                } else if constexpr (std::is_same_v<T, Half>) {
-                    float floats[kPiece];
-                    std::transform(from + offset, from + offset + n, floats, converted<float, Value>);
-                    run_->round(*regions_, first, n, floats, &piece->bits);
-                } else {
-                    std::transform(from + offset, from + offset + n, piece, converted<T, Value>);
-                }
-                store_bytes(first, n, piece);
-            });
+            store_pieces<T>(*this, begin, count, from);
         }
     });
 }
 
 void Operand::load(std::size_t begin, std::size_t count, float* to) const {
+    const std::byte* memory = type() == poplar::HALF ? contiguous() : nullptr;
+    if (memory != nullptr) return to_floats(reinterpret_cast<const std::uint16_t*>(memory) + begin, to, count);
     load_as(begin, count, to);
 }
 
