@@ -395,7 +395,7 @@ inline void members(Graph& graph, Sequence& prog, const Device& device, Engine& 
     static_cast<void>(conv.getOutputFieldShape().size() + pool.getOutputFieldShape().size());
 }
 
-// Programs cannot reach what the emulator keeps in its objects, nor make objects from it.
+// Programs reach neither the data that the emulator keeps in its objects, nor the constructors that take it.
 template <class T> constexpr bool kShowsData = requires(T& t) {
     t.data_;
 };

@@ -234,7 +234,7 @@ using namespace ipu_emulator;
 
 #define NORM_TAIL const poplar::DebugContext &debug, const poplar::OptionFlags &options
 
-// What every norm has under names of its own. GROUPS: the groups of `acts`, whose statistics `inverse` is one of.
+// The functions of one norm, whose names begin with NAME. GROUPS: the number of groups, from `acts` and `inverse`.
 #define NORM_FUNCTIONS(NAME, GROUPS)                                                                                 \
     Tensor NAME##Whiten(poplar::Graph& graph, const Tensor& acts, const Tensor& mean, const Tensor& inverse,         \
                         Sequence& prog, NORM_TAIL) {                                                                 \
