@@ -28,8 +28,6 @@
 #include <new>
 
 #include "ipu_emulator/machine_support.h"
-#include "ipu_emulator/model/machine.h"
-#include "ipu_emulator/numerics/threads.h"
 
 namespace {
 
@@ -87,10 +85,6 @@ namespace {
 using namespace ipu_emulator::test;
 using namespace poplar::program;
 using namespace popops::expr;
-using poplar::FLOAT;
-using poplar::HALF;
-using poplar::Tensor;
-using poplar::UNSIGNED_INT;
 
 /// Every kind of program and one operation of each library function's kind.
 void build_everything(Bench& bench) {
@@ -111,7 +105,7 @@ void build_everything(Bench& bench) {
     p.add(Copy(x.reverse(2), x));
     const Tensor z = poplin::convolution(g, x, w, params, false, p, {}, half);
     const auto [mean, inverse] = popnn::bn::batchNormStatistics(g, z, 1e-3f, p, false);
-    const Tensor gamma = bench.input(HALF, {24}, std::vector<float>(24, 1.0f));
+    const Tensor gamma = bench.input(HALF, {24}, Values(24, 1.0f));
     const auto [y, whitened] = popnn::bn::batchNormalise(g, z, gamma, gamma, mean, inverse, p);
     popnn::nonLinearityInPlace(g, popnn::NonLinearityType::GELU, y, p);
     const popnn::pooling::PoolParams pool(popnn::PoolingType::MAX, {2, 2}, {2, 2}, {1, 1}, {0, 0}, {0, 0}, 24, 2, HALF);
@@ -141,14 +135,13 @@ void build_everything(Bench& bench) {
 }
 
 TEST(Allocation, NoneInTheSecondRun) {
-    const bool checks = ipu_emulator::checks_reads();
-    ipu_emulator::check_reads(false);
+    const CheckedReads unchecked(false);
     for (const unsigned threads : {1u, 3u}) {
-        ipu_emulator::set_host_threads(threads);
+        const HostThreads host(threads);
         Bench bench(2);
         build_everything(bench);
         std::vector<std::uint16_t> data(2 * 2 * 16 * 36, ipu_emulator::ieee_half(0.5f));
-        std::vector<float> result(2);
+        Values result(2);
         bench.engine().connectStream("in", data.data(), data.data() + data.size());
         bench.engine().connectStream("out", result.data(), result.data() + 2);
         bench.engine().load(bench.device);
@@ -157,8 +150,6 @@ TEST(Allocation, NoneInTheSecondRun) {
         bench.engine().run();
         EXPECT_EQ(allocations - before, 0) << threads << " threads";
     }
-    ipu_emulator::set_host_threads(0);
-    ipu_emulator::check_reads(checks);
 }
 
 }  // namespace

@@ -6,133 +6,117 @@
 #include <popops/ElementWise.hpp>
 
 #include "ipu_emulator/machine_support.h"
-#include "ipu_emulator/model/machine.h"
 
 namespace {
 
 using namespace ipu_emulator::test;
 using namespace popops::expr;
-using poplar::FLOAT;
-using poplar::Tensor;
-using poplar::UNSIGNED_INT;
-using poplar::program::Copy;
-using Values = std::vector<float>;
 
-class CheckedReads : public testing::Test {
-protected:
-    CheckedReads() { ipu_emulator::check_reads(true); }
-    ~CheckedReads() override { ipu_emulator::check_reads(before_); }
-
-    Tensor row(unsigned number) { return bench.input(UNSIGNED_INT, {1}, {static_cast<float>(number)}); }
-    /// Reads `t` and says whether that was found.
-    bool found(const Tensor& t) {
-        popops::map(bench.graph, _1 + 1.0f, {t}, bench.prog);
-        return run_finds_it();
-    }
-    bool run_finds_it() {
-        try {
-            bench.run();
-        } catch (const poplar::application_runtime_error& error) {
-            EXPECT_NE(std::string(error.what()).find("written"), std::string::npos) << error.what();
-            return true;
-        }
-        return false;
-    }
-
+/// Whether a run finds that a program reads what nothing has written. `add` adds to the program.
+bool finds(const std::function<void(Bench&)>& add) {
+    const CheckedReads checked;
     Bench bench;
+    add(bench);
+    try {
+        bench.run();
+    } catch (const poplar::application_runtime_error& error) {
+        EXPECT_NE(std::string(error.what()).find("written"), std::string::npos) << error.what();
+        return true;
+    }
+    return false;
+}
 
-private:
-    bool before_ = ipu_emulator::checks_reads();
-};
+void read(Bench& b, const Tensor& t) {
+    popops::map(b.graph, _1 + 1.0f, {t}, b.prog);
+}
+
+Tensor row(Bench& b, unsigned number) {
+    return b.input(UNSIGNED_INT, {1}, {static_cast<float>(number)});
+}
 
 /// [4][2], of which row 2 is written.
-Tensor with_row_two(Bench& bench) {
-    const Tensor t = bench.variable(FLOAT, {4, 2});
-    bench.prog.add(Copy(bench.input(FLOAT, {2}, {1, 2}), t[2]));
+Tensor with_row_two(Bench& b) {
+    const Tensor t = b.variable(FLOAT, {4, 2});
+    b.prog.add(Copy(b.input(FLOAT, {2}, {1, 2}), t[2]));
     return t;
 }
 
-TEST_F(CheckedReads, ADynamicSliceIsAsWrittenAsItsRows) {
-    const Tensor slice = popops::dynamicSlice(bench.graph, with_row_two(bench), row(1), {0}, {1}, bench.prog);
-    EXPECT_TRUE(found(slice));
+TEST(CheckedReads, SlicesAreAsWrittenAsTheirRows) {
+    for (const auto& [number, unwritten] : {std::pair(1u, true), std::pair(2u, false)}) {
+        const auto dynamic = [&](Bench& b) {
+            read(b, popops::dynamicSlice(b.graph, with_row_two(b), row(b, number), {0}, {1}, b.prog));
+        };
+        EXPECT_EQ(finds(dynamic), unwritten) << number;
+    }
+    for (const auto& [slice, unwritten] : {std::pair(0u, false), std::pair(1u, true)}) {
+        const auto multi = [&](Bench& b) {
+            const Tensor offsets = b.input(UNSIGNED_INT, {2, 1}, {2, 3});
+            read(b, popops::multiSlice(b.graph, with_row_two(b), offsets, {0}, {1}, b.prog, {}, {})[slice]);
+        };
+        EXPECT_EQ(finds(multi), unwritten) << slice;
+    }
 }
 
-TEST_F(CheckedReads, ADynamicSliceOfAWrittenRowMayBeRead) {
-    const Tensor slice = popops::dynamicSlice(bench.graph, with_row_two(bench), row(2), {0}, {1}, bench.prog);
-    EXPECT_FALSE(found(slice));
+TEST(CheckedReads, UpdatesWriteTheirRowsOnly) {
+    for (const auto& [number, unwritten] : {std::pair(0u, true), std::pair(2u, false)}) {
+        const auto dynamic = [&](Bench& b) {
+            const Tensor t = b.variable(FLOAT, {4, 2});
+            popops::dynamicUpdate(b.graph, t, b.input(FLOAT, {1, 2}, {1, 2}), row(b, 2), {0}, {1}, b.prog);
+            read(b, t[number]);
+        };
+        EXPECT_EQ(finds(dynamic), unwritten) << number;
+        const auto multi = [&](Bench& b) {
+            const Tensor t = b.variable(FLOAT, {4, 2});
+            const Tensor slice = b.input(FLOAT, {1, 1, 2}, {1, 2});
+            popops::multiUpdate(b.graph, t, slice, row(b, 2).expand({1}), {0}, {1}, b.prog, {}, {});
+            read(b, t[number]);
+        };
+        EXPECT_EQ(finds(multi), unwritten) << number;
+    }
 }
 
-TEST_F(CheckedReads, AMultiSliceIsAsWrittenAsItsRows) {
-    const Tensor offsets = bench.input(UNSIGNED_INT, {2, 1}, {2, 3});
-    const Tensor slices =
-        popops::multiSlice(bench.graph, with_row_two(bench), offsets, {0}, {1}, bench.prog, popops::SlicePlan(), {});
-    EXPECT_FALSE(found(slices[0]));
+TEST(CheckedReads, ADynamicUpdateByWhatIsUnwrittenWritesNothing) {
+    EXPECT_TRUE(finds([](Bench& b) {
+        const Tensor t = b.input(FLOAT, {4, 2}, Values(8, 0.0f));
+        popops::dynamicUpdate(b.graph, t, b.variable(FLOAT, {1, 2}), row(b, 2), {0}, {1}, b.prog);
+        read(b, t[2]);
+    }));
 }
 
-TEST_F(CheckedReads, AMultiSliceOfAnUnwrittenRow) {
-    const Tensor offsets = bench.input(UNSIGNED_INT, {2, 1}, {2, 3});
-    const Tensor slices =
-        popops::multiSlice(bench.graph, with_row_two(bench), offsets, {0}, {1}, bench.prog, popops::SlicePlan(), {});
-    EXPECT_TRUE(found(slices[1]));
+TEST(CheckedReads, AMultiUpdateAddReadsItsRows) {
+    for (const auto& [number, unwritten] : {std::pair(1u, true), std::pair(2u, false)}) {
+        const auto add = [&](Bench& b) {
+            const Tensor slice = b.input(FLOAT, {1, 1, 2}, {1, 2});
+            popops::multiUpdateAdd(b.graph, with_row_two(b), slice, row(b, number).expand({1}), b.input(FLOAT, {}, {1}),
+                                   {0}, {1}, b.prog, {}, {});
+        };
+        EXPECT_EQ(finds(add), unwritten) << number;
+    }
 }
 
-TEST_F(CheckedReads, ADynamicUpdateWritesItsRowsOnly) {
-    const Tensor t = bench.variable(FLOAT, {4, 2});
-    popops::dynamicUpdate(bench.graph, t, bench.input(FLOAT, {1, 2}, {1, 2}), row(2), {0}, {1}, bench.prog);
-    popops::map(bench.graph, _1 + 1.0f, {t[2]}, bench.prog);
-    EXPECT_TRUE(found(t[0]));
-}
-
-TEST_F(CheckedReads, ADynamicUpdateByWhatIsUnwrittenWritesNothing) {
-    const Tensor t = bench.input(FLOAT, {4, 2}, Values(8, 0.0f));
-    popops::dynamicUpdate(bench.graph, t, bench.variable(FLOAT, {1, 2}), row(2), {0}, {1}, bench.prog);
-    EXPECT_TRUE(found(t[2]));
-}
-
-TEST_F(CheckedReads, AMultiUpdateWritesItsRowsOnly) {
-    const Tensor t = bench.variable(FLOAT, {4, 2});
-    popops::multiUpdate(bench.graph, t, bench.input(FLOAT, {1, 1, 2}, {1, 2}), row(2).expand({1}), {0}, {1}, bench.prog,
-                        popops::SlicePlan(), {});
-    popops::map(bench.graph, _1 + 1.0f, {t[2]}, bench.prog);
-    EXPECT_TRUE(found(t[0]));
-}
-
-TEST_F(CheckedReads, AMultiUpdateAddReadsItsRows) {
-    const Tensor t = with_row_two(bench);
-    const Tensor scale = bench.input(FLOAT, {}, {1});
-    const Tensor slice = bench.input(FLOAT, {1, 1, 2}, {1, 2});
-    popops::multiUpdateAdd(bench.graph, t, slice, row(2).expand({1}), scale, {0}, {1}, bench.prog, popops::SlicePlan(),
-                           {});
-    EXPECT_FALSE(run_finds_it());
-}
-
-TEST_F(CheckedReads, AMultiUpdateAddToAnUnwrittenRow) {
-    const Tensor t = with_row_two(bench);
-    const Tensor scale = bench.input(FLOAT, {}, {1});
-    const Tensor slice = bench.input(FLOAT, {1, 1, 2}, {1, 2});
-    popops::multiUpdateAdd(bench.graph, t, slice, row(1).expand({1}), scale, {0}, {1}, bench.prog, popops::SlicePlan(),
-                           {});
-    EXPECT_TRUE(run_finds_it());
-}
-
-TEST_F(CheckedReads, HostReads) {
+TEST(CheckedReads, HostReads) {
+    const CheckedReads checked;
+    Bench bench;
     bench.watch("t", with_row_two(bench));
     bench.run();
     EXPECT_THROW(bench.values("t"), poplar::application_runtime_error);
 }
 
-TEST_F(CheckedReads, OffsetsOfRemoteRows) {
-    const auto buffer = bench.graph.addRemoteBuffer("rows", FLOAT, 2, 4);
-    bench.prog.add(Copy(bench.input(FLOAT, {2}, {1, 2}), buffer, bench.variable(UNSIGNED_INT, {1})));
-    EXPECT_TRUE(run_finds_it());
+TEST(CheckedReads, OffsetsOfRemoteRows) {
+    EXPECT_TRUE(finds([](Bench& b) {
+        const auto buffer = b.graph.addRemoteBuffer("rows", FLOAT, 2, 4);
+        b.prog.add(Copy(b.input(FLOAT, {2}, {1, 2}), buffer, b.variable(UNSIGNED_INT, {1})));
+    }));
 }
 
-TEST_F(CheckedReads, RemoteRowsThatNothingHasWritten) {
+TEST(CheckedReads, RemoteRowsThatNothingHasWritten) {
+    const CheckedReads checked;
+    Bench bench;
     const auto buffer = bench.graph.addRemoteBuffer("rows", FLOAT, 2, 4);
     const Tensor t = bench.variable(FLOAT, {2, 2});
-    bench.prog.add(Copy(bench.input(FLOAT, {2}, {1, 2}), buffer, row(2)));
+    bench.prog.add(Copy(bench.input(FLOAT, {2}, {1, 2}), buffer, row(bench, 2)));
     bench.prog.add(Copy(buffer, t, bench.input(UNSIGNED_INT, {2}, {2, 3})));
-    popops::map(bench.graph, _1 + 1.0f, {t[0]}, bench.prog);
+    read(bench, t[0]);
     bench.engine().load(bench.device);
     EXPECT_NO_THROW(bench.engine().run());
     float memory[2] = {};
@@ -142,11 +126,13 @@ TEST_F(CheckedReads, RemoteRowsThatNothingHasWritten) {
     EXPECT_NO_THROW(bench.engine().copyFromRemoteBuffer("rows", memory, 3));
 }
 
-TEST_F(CheckedReads, TensorsFromUnwrittenRemoteRows) {
-    const auto buffer = bench.graph.addRemoteBuffer("rows", FLOAT, 2, 4);
-    const Tensor t = bench.input(FLOAT, {2}, {1, 2});
-    bench.prog.add(Copy(buffer, t));
-    EXPECT_TRUE(found(t));
+TEST(CheckedReads, TensorsFromUnwrittenRemoteRows) {
+    EXPECT_TRUE(finds([](Bench& b) {
+        const auto buffer = b.graph.addRemoteBuffer("rows", FLOAT, 2, 4);
+        const Tensor t = b.input(FLOAT, {2}, {1, 2});
+        b.prog.add(Copy(buffer, t));
+        read(b, t);
+    }));
 }
 
 }  // namespace

@@ -13,9 +13,22 @@
 #include <poplar/IPUModel.hpp>
 #include <poplar/Program.hpp>
 
+#include "ipu_emulator/model/machine.h"
 #include "ipu_emulator/numerics/half.h"
+#include "ipu_emulator/numerics/threads.h"
 
 namespace ipu_emulator::test {
+
+using poplar::BOOL;
+using poplar::FLOAT;
+using poplar::HALF;
+using poplar::INT;
+using poplar::Tensor;
+using poplar::UNSIGNED_INT;
+using poplar::program::Copy;
+using poplar::program::Sequence;
+using Shape = std::vector<std::size_t>;
+using Values = std::vector<float>;
 
 inline poplar::Device small_device(unsigned ipus = 1, unsigned tiles = 8) {
     poplar::IPUModel model;
@@ -32,17 +45,23 @@ public:
           graph(device, poplar::replication_factor(replicas)),
           replicas_(replicas) {}
 
-    poplar::Tensor variable(poplar::Type type, const std::vector<std::size_t>& shape) {
+    Tensor variable(poplar::Type type, const Shape& shape) {
         return graph.addVariable(type, shape, poplar::VariableMappingMethod::LINEAR, "variable");
     }
     /// A variable with these values at the start, on all replicas.
-    poplar::Tensor input(poplar::Type type, const std::vector<std::size_t>& shape, const std::vector<float>& values) {
-        const poplar::Tensor t = variable(type, shape);
+    Tensor input(poplar::Type type, const Shape& shape, const Values& values) {
+        const Tensor t = variable(type, shape);
         graph.setInitialValue(t, poplar::ArrayRef<float>(values));
         return t;
     }
+    /// The number of the replica, UNSIGNED_INT.
+    Tensor replica_index() {
+        const Tensor index = graph.addReplicationIndexConstant();
+        graph.setTileMapping(index, 0);
+        return index;
+    }
     /// Asks for a tensor's values after the run.
-    void watch(const std::string& name, const poplar::Tensor& t) {
+    void watch(const std::string& name, const Tensor& t) {
         graph.createHostRead(name, t);
         watched_.push_back({name, t});
     }
@@ -54,7 +73,7 @@ public:
         engine(options).load(device);
         engine().run();
     }
-    std::vector<float> values(const std::string& name, unsigned replica = 0) {
+    Values values(const std::string& name, unsigned replica = 0) {
         for (const Watched& watched : watched_) {
             if (watched.name != name) continue;
             const std::size_t n = watched.tensor.numElements();
@@ -62,7 +81,7 @@ public:
             std::vector<std::byte> bytes(n * size * replicas_);
             engine().readTensor(name, bytes.data(), bytes.data() + bytes.size());
             const std::byte* own = bytes.data() + replica * n * size;
-            std::vector<float> result(n);
+            Values result(n);
             for (std::size_t i = 0; i < n; ++i)
                 result[i] = value(watched.tensor.elementType(), own + i * size);
             return result;
@@ -70,7 +89,7 @@ public:
         throw std::logic_error("nobody watches " + name);
     }
     /// The values of a tensor after the program has run once.
-    std::vector<float> result(const poplar::Tensor& t, const poplar::OptionFlags& options = {}) {
+    Values result(const Tensor& t, const poplar::OptionFlags& options = {}) {
         watch("result", t);
         run(options);
         return values("result");
@@ -78,30 +97,29 @@ public:
 
     poplar::Device device;
     poplar::Graph graph;
-    poplar::program::Sequence prog;
+    Sequence prog;
 
 private:
     struct Watched {
         std::string name;
-        poplar::Tensor tensor;
+        Tensor tensor;
     };
 
     static float value(poplar::Type type, const std::byte* at) {
-        if (type == poplar::HALF) {
+        if (type == HALF) {
             std::uint16_t bits = 0;
             std::memcpy(&bits, at, sizeof bits);
             return half_value(bits);
         }
-        if (type == poplar::FLOAT) {
+        if (type == FLOAT) {
             float number = 0;
             std::memcpy(&number, at, sizeof number);
             return number;
         }
-        if (type == poplar::BOOL) return static_cast<float>(*at);
+        if (type == BOOL) return static_cast<float>(*at);
         std::int32_t number = 0;
         std::memcpy(&number, at, sizeof number);
-        return type == poplar::INT ? static_cast<float>(number)
-                                   : static_cast<float>(static_cast<std::uint32_t>(number));
+        return type == INT ? static_cast<float>(number) : static_cast<float>(static_cast<std::uint32_t>(number));
     }
 
     unsigned replicas_;
@@ -109,17 +127,35 @@ private:
     std::vector<Watched> watched_;
 };
 
-inline std::vector<float> random_values(std::size_t count, unsigned seed, float low = -1, float high = 1) {
+/// A number of host threads while it lives.
+struct HostThreads {
+    explicit HostThreads(unsigned threads) { set_host_threads(threads); }
+    ~HostThreads() { set_host_threads(0); }
+};
+
+/// Checks reads, or does not, while it lives; then as the build does.
+struct CheckedReads {
+    explicit CheckedReads(bool check = true) { check_reads(check); }
+    ~CheckedReads() { check_reads(before); }
+    bool before = checks_reads();
+};
+
+inline Values random_values(std::size_t count, unsigned seed, float low = -1, float high = 1) {
     std::mt19937 generator(seed);
-    std::vector<float> values(count);
+    Values values(count);
     for (float& value : values)
         value = low + (high - low) * static_cast<float>(generator() >> 8) * 0x1p-24f;
     return values;
 }
 
-inline std::vector<float> as_halves(std::vector<float> values) {
+/// The nearest half.
+inline float as_half(float value) {
+    return half_value(ieee_half(value));
+}
+
+inline Values as_halves(Values values) {
     for (float& value : values)
-        value = half_value(ieee_half(value));
+        value = as_half(value);
     return values;
 }
 

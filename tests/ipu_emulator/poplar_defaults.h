@@ -44,31 +44,24 @@ inline void poplin_defaults(Graph& graph, Sequence& prog, Tensor& t, const popli
 
 inline void popnn_defaults(Graph& graph, Sequence& prog, Tensor& t, const popnn::pooling::PoolParams& params) {
     const poplin::DistributedNormReduceCallback reduce;
+#define NORM_CALLS(NAME)                                  \
+    popnn::NAME##Whiten(graph, t, t, t, prog);            \
+    popnn::NAME##alise(graph, t, t, t, t, t, prog);       \
+    popnn::NAME##ParamGradients(graph, t, t, t, t, prog); \
+    popnn::NAME##ParamGradients(graph, t, t, prog);       \
+    popnn::NAME##Gradients(graph, t, t, t, t, t, prog);   \
+    popnn::NAME##Gradients(graph, t, t, t, t, prog);
+    NORM_CALLS(bn::batchNorm)
+    NORM_CALLS(gn::groupNorm)
+    NORM_CALLS(ln::layerNorm)
+#undef NORM_CALLS
     popnn::bn::batchNormStatistics(graph, t, 1e-5f, prog, false);
     popnn::bn::distributedBatchNormStatistics(graph, t, 1e-5f, prog, false, reduce, 8);
-    popnn::bn::batchNormWhiten(graph, t, t, t, prog);
-    popnn::bn::batchNormalise(graph, t, t, t, t, t, prog);
     popnn::bn::batchNormalise(graph, t, t, t, prog);
-    popnn::bn::batchNormParamGradients(graph, t, t, t, t, prog);
-    popnn::bn::batchNormParamGradients(graph, t, t, prog);
-    popnn::bn::batchNormGradients(graph, t, t, t, t, t, prog);
-    popnn::bn::batchNormGradients(graph, t, t, t, t, prog);
     popnn::bn::distributedBatchNormGradients(graph, t, t, t, t, prog, reduce, 8);
     popnn::bn::distributedBatchNormGradients(graph, t, t, t, t, t, prog, reduce, 8);
     popnn::gn::groupNormStatistics(graph, t, 1e-5f, prog, 2, false);
-    popnn::gn::groupNormWhiten(graph, t, t, t, prog);
-    popnn::gn::groupNormalise(graph, t, t, t, t, t, prog);
-    popnn::gn::groupNormParamGradients(graph, t, t, t, t, prog);
-    popnn::gn::groupNormParamGradients(graph, t, t, prog);
-    popnn::gn::groupNormGradients(graph, t, t, t, t, t, prog);
-    popnn::gn::groupNormGradients(graph, t, t, t, t, prog);
     popnn::ln::layerNormStatistics(graph, t, 1e-5f, prog, false);
-    popnn::ln::layerNormWhiten(graph, t, t, t, prog);
-    popnn::ln::layerNormalise(graph, t, t, t, t, t, prog);
-    popnn::ln::layerNormParamGradients(graph, t, t, t, t, prog);
-    popnn::ln::layerNormParamGradients(graph, t, t, prog);
-    popnn::ln::layerNormGradients(graph, t, t, t, t, t, prog);
-    popnn::ln::layerNormGradients(graph, t, t, t, t, prog);
     const auto relu = popnn::NonLinearityType::RELU;
     float scaling = 1;
     popnn::nonLinearityInPlace(graph, relu, t, prog);

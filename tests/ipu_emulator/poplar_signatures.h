@@ -51,146 +51,103 @@
 #include <poputil/TileMapping.hpp>
 #include <poputil/exceptions.hpp>
 
+namespace ipu_emulator {
+struct Access;
+struct GraphData;
+}  // namespace ipu_emulator
+
 namespace poplar_signatures {
 
 using namespace poplar;
 using poplar::program::Sequence;
 using TensorPair = std::pair<Tensor, Tensor>;
 
+using Shape = std::vector<std::size_t>;
+
+#define OPTIONS const DebugContext&, const OptionFlags&
+#define PLANNED OPTIONS, poplin::PlanningCache*
 #define SIGNATURE(FUNCTION, ...) \
     static_assert(std::is_same_v<decltype(static_cast<__VA_ARGS__>(&FUNCTION)), __VA_ARGS__>, #FUNCTION)
 
 // poplin
-SIGNATURE(poplin::createWeights, Tensor (*)(Graph&, const poplin::ConvParams&, const DebugContext&, const OptionFlags&,
-                                            poplin::PlanningCache*));
-SIGNATURE(poplin::createInput, Tensor (*)(Graph&, const poplin::ConvParams&, const DebugContext&, const OptionFlags&,
-                                          poplin::PlanningCache*));
-SIGNATURE(poplin::createConvOutput, Tensor (*)(Graph&, const poplin::ConvParams&, const DebugContext&,
-                                               const OptionFlags&, poplin::PlanningCache*));
+SIGNATURE(poplin::createWeights, Tensor (*)(Graph&, const poplin::ConvParams&, PLANNED));
+SIGNATURE(poplin::createInput, Tensor (*)(Graph&, const poplin::ConvParams&, PLANNED));
+SIGNATURE(poplin::createConvOutput, Tensor (*)(Graph&, const poplin::ConvParams&, PLANNED));
 SIGNATURE(poplin::createBiases, Tensor (*)(Graph&, const Tensor&, const DebugContext&));
-SIGNATURE(poplin::convolution, Tensor (*)(Graph&, const Tensor&, const Tensor&, const poplin::ConvParams&, bool,
-                                          Sequence&, const DebugContext&, const OptionFlags&, poplin::PlanningCache*));
+SIGNATURE(poplin::convolution,
+          Tensor (*)(Graph&, const Tensor&, const Tensor&, const poplin::ConvParams&, bool, Sequence&, PLANNED));
 SIGNATURE(poplin::calculateWeightDeltas,
-          Tensor (*)(Graph&, const Tensor&, const Tensor&, const poplin::ConvParams&, Sequence&, const DebugContext&,
-                     const OptionFlags&, poplin::PlanningCache*));
+          Tensor (*)(Graph&, const Tensor&, const Tensor&, const poplin::ConvParams&, Sequence&, PLANNED));
+SIGNATURE(poplin::convolutionWeightUpdate, void (*)(Graph&, const Tensor&, const Tensor&, const Tensor&,
+                                                    poplin::ConvParams, const Tensor&, Sequence&, PLANNED));
 SIGNATURE(poplin::convolutionWeightUpdate,
-          void (*)(Graph&, const Tensor&, const Tensor&, const Tensor&, poplin::ConvParams, const Tensor&, Sequence&,
-                   const DebugContext&, const OptionFlags&, poplin::PlanningCache*));
-SIGNATURE(poplin::convolutionWeightUpdate,
-          void (*)(Graph&, const Tensor&, const Tensor&, const Tensor&, poplin::ConvParams, float, Sequence&,
-                   const DebugContext&, const OptionFlags&, poplin::PlanningCache*));
+          void (*)(Graph&, const Tensor&, const Tensor&, const Tensor&, poplin::ConvParams, float, Sequence&, PLANNED));
 SIGNATURE(poplin::getGradientParams, poplin::ConvParams (*)(const poplin::ConvParams&));
 SIGNATURE(poplin::preplan, void (*)(const std::set<poplin::ConvPlanParams>&, const std::set<poplin::MatMulPlanParams>&,
                                     poplin::PlanningCache&));
-SIGNATURE(poplin::matMul, Tensor (*)(Graph&, const Tensor&, const Tensor&, Sequence&, const Type&, const DebugContext&,
-                                     const OptionFlags&, poplin::PlanningCache*));
-SIGNATURE(poplin::matMul, Tensor (*)(Graph&, const Tensor&, const Tensor&, Sequence&, const DebugContext&,
-                                     const OptionFlags&, poplin::PlanningCache*));
-SIGNATURE(poplin::matMulGrouped, Tensor (*)(Graph&, const Tensor&, const Tensor&, Sequence&, const Type&,
-                                            const DebugContext&, const OptionFlags&, poplin::PlanningCache*));
-SIGNATURE(poplin::matMulAcc, void (*)(Graph&, const Tensor&, float, const Tensor&, const Tensor&, Sequence&,
-                                      const DebugContext&, const OptionFlags&, poplin::PlanningCache*));
-SIGNATURE(poplin::matMulAcc, void (*)(Graph&, const Tensor&, const Tensor&, const Tensor&, const Tensor&, Sequence&,
-                                      const DebugContext&, const OptionFlags&, poplin::PlanningCache*));
-SIGNATURE(poplin::matMulGroupedAcc, void (*)(Graph&, const Tensor&, float, const Tensor&, const Tensor&, Sequence&,
-                                             const DebugContext&, const OptionFlags&, poplin::PlanningCache*));
+SIGNATURE(poplin::matMul, Tensor (*)(Graph&, const Tensor&, const Tensor&, Sequence&, const Type&, PLANNED));
+SIGNATURE(poplin::matMul, Tensor (*)(Graph&, const Tensor&, const Tensor&, Sequence&, PLANNED));
+SIGNATURE(poplin::matMulGrouped, Tensor (*)(Graph&, const Tensor&, const Tensor&, Sequence&, const Type&, PLANNED));
+SIGNATURE(poplin::matMulAcc, void (*)(Graph&, const Tensor&, float, const Tensor&, const Tensor&, Sequence&, PLANNED));
+SIGNATURE(poplin::matMulAcc,
+          void (*)(Graph&, const Tensor&, const Tensor&, const Tensor&, const Tensor&, Sequence&, PLANNED));
 SIGNATURE(poplin::matMulGroupedAcc,
-          void (*)(Graph&, const Tensor&, const Tensor&, const Tensor&, const Tensor&, Sequence&, const DebugContext&,
-                   const OptionFlags&, poplin::PlanningCache*));
-SIGNATURE(poplin::createMatMulInputLHS,
-          Tensor (*)(Graph&, const Type&, const Type&, const std::vector<std::size_t>&, const std::vector<std::size_t>&,
-                     const DebugContext&, const OptionFlags&, poplin::PlanningCache*));
-SIGNATURE(poplin::createMatMulInputLHS,
-          Tensor (*)(Graph&, const Type&, const std::vector<std::size_t>&, const std::vector<std::size_t>&,
-                     const DebugContext&, const OptionFlags&, poplin::PlanningCache*));
-SIGNATURE(poplin::createMatMulInputRHS,
-          Tensor (*)(Graph&, const Type&, const Type&, const std::vector<std::size_t>&, const std::vector<std::size_t>&,
-                     const DebugContext&, const OptionFlags&, poplin::PlanningCache*));
-SIGNATURE(poplin::createMatMulInputRHS,
-          Tensor (*)(Graph&, const Type&, const std::vector<std::size_t>&, const std::vector<std::size_t>&,
-                     const DebugContext&, const OptionFlags&, poplin::PlanningCache*));
-SIGNATURE(poplin::createMatMulOutput,
-          Tensor (*)(Graph&, const Type&, const Type&, const std::vector<std::size_t>&, const std::vector<std::size_t>&,
-                     const DebugContext&, const OptionFlags&, poplin::PlanningCache*));
-SIGNATURE(poplin::createMatMulOutput,
-          Tensor (*)(Graph&, const Type&, const std::vector<std::size_t>&, const std::vector<std::size_t>&,
-                     const DebugContext&, const OptionFlags&, poplin::PlanningCache*));
-SIGNATURE(poplin::createMatMulGroupedOutput,
-          Tensor (*)(Graph&, const Type&, const Type&, const std::vector<std::size_t>&, const std::vector<std::size_t>&,
-                     const DebugContext&, const OptionFlags&, poplin::PlanningCache*));
-SIGNATURE(poplin::createMatMulGroupedInputLHS,
-          Tensor (*)(Graph&, const Type&, const Type&, const std::vector<std::size_t>&, const std::vector<std::size_t>&,
-                     const DebugContext&, const OptionFlags&, poplin::PlanningCache*));
-SIGNATURE(poplin::createMatMulGroupedInputRHS,
-          Tensor (*)(Graph&, const Type&, const Type&, const std::vector<std::size_t>&, const std::vector<std::size_t>&,
-                     const DebugContext&, const OptionFlags&, poplin::PlanningCache*));
+          void (*)(Graph&, const Tensor&, float, const Tensor&, const Tensor&, Sequence&, PLANNED));
+SIGNATURE(poplin::matMulGroupedAcc,
+          void (*)(Graph&, const Tensor&, const Tensor&, const Tensor&, const Tensor&, Sequence&, PLANNED));
+#define MATRIX_SIGNATURE(NAME) \
+    SIGNATURE(poplin::NAME, Tensor (*)(Graph&, const Type&, const Type&, const Shape&, const Shape&, PLANNED));
+#define MATRIX_SIGNATURES(NAME) \
+    MATRIX_SIGNATURE(NAME)      \
+    SIGNATURE(poplin::NAME, Tensor (*)(Graph&, const Type&, const Shape&, const Shape&, PLANNED));
+MATRIX_SIGNATURES(createMatMulInputLHS)
+MATRIX_SIGNATURES(createMatMulInputRHS)
+MATRIX_SIGNATURES(createMatMulOutput)
+MATRIX_SIGNATURE(createMatMulGroupedInputLHS)
+MATRIX_SIGNATURE(createMatMulGroupedInputRHS)
+MATRIX_SIGNATURE(createMatMulGroupedOutput)
+#undef MATRIX_SIGNATURES
+#undef MATRIX_SIGNATURE
 SIGNATURE(poplin::createNormGamma, Tensor (*)(Graph&, const Tensor&, const Type&, const DebugContext&));
 SIGNATURE(poplin::createNormGamma, Tensor (*)(Graph&, const Tensor&, const DebugContext&));
 SIGNATURE(poplin::createNormBeta, Tensor (*)(Graph&, const Tensor&, const Type&, const DebugContext&));
 SIGNATURE(poplin::createNormBeta, Tensor (*)(Graph&, const Tensor&, const DebugContext&));
 SIGNATURE(poplin::createNormParams, TensorPair (*)(Graph&, const Tensor&, const DebugContext&));
 // popnn
-SIGNATURE(popnn::bn::batchNormStatistics, TensorPair (*)(Graph&, Tensor, float, Sequence&, bool, bool, const Type&,
-                                                         const DebugContext&, const OptionFlags&));
-SIGNATURE(popnn::bn::batchNormWhiten, Tensor (*)(Graph&, const Tensor&, const Tensor&, const Tensor&, Sequence&,
-                                                 const DebugContext&, const OptionFlags&));
-SIGNATURE(popnn::bn::batchNormalise, TensorPair (*)(Graph&, const Tensor&, const Tensor&, const Tensor&, const Tensor&,
-                                                    const Tensor&, Sequence&, const DebugContext&, const OptionFlags&));
-SIGNATURE(popnn::bn::batchNormParamGradients,
-          TensorPair (*)(Graph&, const Tensor&, const Tensor&, const Tensor&, const Tensor&, Sequence&, const Type&,
-                         const DebugContext&, const OptionFlags&));
-SIGNATURE(popnn::bn::batchNormParamGradients, TensorPair (*)(Graph&, const Tensor&, const Tensor&, Sequence&,
-                                                             const Type&, const DebugContext&, const OptionFlags&));
-SIGNATURE(popnn::bn::batchNormGradients,
-          Tensor (*)(Graph&, const Tensor&, const Tensor&, const Tensor&, const Tensor&, const Tensor&, Sequence&,
-                     const Type&, const DebugContext&, const OptionFlags&));
-SIGNATURE(popnn::bn::batchNormGradients, Tensor (*)(Graph&, const Tensor&, const Tensor&, const Tensor&, const Tensor&,
-                                                    Sequence&, const Type&, const DebugContext&, const OptionFlags&));
-SIGNATURE(popnn::gn::groupNormStatistics, TensorPair (*)(Graph&, Tensor, float, Sequence&, unsigned, bool, bool,
-                                                         const Type&, const DebugContext&, const OptionFlags&));
-SIGNATURE(popnn::gn::groupNormWhiten, Tensor (*)(Graph&, const Tensor&, const Tensor&, const Tensor&, Sequence&,
-                                                 const DebugContext&, const OptionFlags&));
-SIGNATURE(popnn::gn::groupNormalise, TensorPair (*)(Graph&, const Tensor&, const Tensor&, const Tensor&, const Tensor&,
-                                                    const Tensor&, Sequence&, const DebugContext&, const OptionFlags&));
-SIGNATURE(popnn::gn::groupNormParamGradients,
-          TensorPair (*)(Graph&, const Tensor&, const Tensor&, const Tensor&, const Tensor&, Sequence&, const Type&,
-                         const DebugContext&, const OptionFlags&));
-SIGNATURE(popnn::gn::groupNormParamGradients, TensorPair (*)(Graph&, const Tensor&, const Tensor&, Sequence&,
-                                                             const Type&, const DebugContext&, const OptionFlags&));
-SIGNATURE(popnn::gn::groupNormGradients,
-          Tensor (*)(Graph&, const Tensor&, const Tensor&, const Tensor&, const Tensor&, const Tensor&, Sequence&,
-                     const Type&, const DebugContext&, const OptionFlags&));
-SIGNATURE(popnn::gn::groupNormGradients, Tensor (*)(Graph&, const Tensor&, const Tensor&, const Tensor&, const Tensor&,
-                                                    Sequence&, const Type&, const DebugContext&, const OptionFlags&));
-SIGNATURE(popnn::ln::layerNormStatistics, TensorPair (*)(Graph&, Tensor, float, Sequence&, bool, bool, const Type&,
-                                                         const DebugContext&, const OptionFlags&));
-SIGNATURE(popnn::ln::layerNormWhiten, Tensor (*)(Graph&, const Tensor&, const Tensor&, const Tensor&, Sequence&,
-                                                 const DebugContext&, const OptionFlags&));
-SIGNATURE(popnn::ln::layerNormalise, TensorPair (*)(Graph&, const Tensor&, const Tensor&, const Tensor&, const Tensor&,
-                                                    const Tensor&, Sequence&, const DebugContext&, const OptionFlags&));
-SIGNATURE(popnn::ln::layerNormParamGradients,
-          TensorPair (*)(Graph&, const Tensor&, const Tensor&, const Tensor&, const Tensor&, Sequence&, const Type&,
-                         const DebugContext&, const OptionFlags&));
-SIGNATURE(popnn::ln::layerNormParamGradients, TensorPair (*)(Graph&, const Tensor&, const Tensor&, Sequence&,
-                                                             const Type&, const DebugContext&, const OptionFlags&));
-SIGNATURE(popnn::ln::layerNormGradients,
-          Tensor (*)(Graph&, const Tensor&, const Tensor&, const Tensor&, const Tensor&, const Tensor&, Sequence&,
-                     const Type&, const DebugContext&, const OptionFlags&));
-SIGNATURE(popnn::ln::layerNormGradients, Tensor (*)(Graph&, const Tensor&, const Tensor&, const Tensor&, const Tensor&,
-                                                    Sequence&, const Type&, const DebugContext&, const OptionFlags&));
-SIGNATURE(popnn::bn::batchNormalise, Tensor (*)(Graph&, const Tensor&, const Tensor&, const Tensor&, Sequence&,
-                                                const DebugContext&, const OptionFlags&));
+SIGNATURE(popnn::bn::batchNormStatistics,
+          TensorPair (*)(Graph&, Tensor, float, Sequence&, bool, bool, const Type&, OPTIONS));
+#define NORM_SIGNATURES(NAME)                                                                                        \
+    SIGNATURE(popnn::NAME##Whiten,                                                                                   \
+              Tensor (*)(Graph&, const Tensor&, const Tensor&, const Tensor&, Sequence&, OPTIONS));                  \
+    SIGNATURE(popnn::NAME##alise, TensorPair (*)(Graph&, const Tensor&, const Tensor&, const Tensor&, const Tensor&, \
+                                                 const Tensor&, Sequence&, OPTIONS));                                \
+    SIGNATURE(popnn::NAME##ParamGradients, TensorPair (*)(Graph&, const Tensor&, const Tensor&, const Tensor&,       \
+                                                          const Tensor&, Sequence&, const Type&, OPTIONS));          \
+    SIGNATURE(popnn::NAME##ParamGradients,                                                                           \
+              TensorPair (*)(Graph&, const Tensor&, const Tensor&, Sequence&, const Type&, OPTIONS));                \
+    SIGNATURE(popnn::NAME##Gradients, Tensor (*)(Graph&, const Tensor&, const Tensor&, const Tensor&, const Tensor&, \
+                                                 const Tensor&, Sequence&, const Type&, OPTIONS));                   \
+    SIGNATURE(popnn::NAME##Gradients, Tensor (*)(Graph&, const Tensor&, const Tensor&, const Tensor&, const Tensor&, \
+                                                 Sequence&, const Type&, OPTIONS));
+NORM_SIGNATURES(bn::batchNorm)
+NORM_SIGNATURES(gn::groupNorm)
+NORM_SIGNATURES(ln::layerNorm)
+#undef NORM_SIGNATURES
+SIGNATURE(popnn::gn::groupNormStatistics,
+          TensorPair (*)(Graph&, Tensor, float, Sequence&, unsigned, bool, bool, const Type&, OPTIONS));
+SIGNATURE(popnn::ln::layerNormStatistics,
+          TensorPair (*)(Graph&, Tensor, float, Sequence&, bool, bool, const Type&, OPTIONS));
+SIGNATURE(popnn::bn::batchNormalise,
+          Tensor (*)(Graph&, const Tensor&, const Tensor&, const Tensor&, Sequence&, OPTIONS));
 SIGNATURE(popnn::bn::distributedBatchNormStatistics,
           TensorPair (*)(Graph&, Tensor, float, Sequence&, bool, poplin::DistributedNormReduceCallback, unsigned, bool,
-                         const Type&, const DebugContext&, const OptionFlags&));
+                         const Type&, OPTIONS));
 SIGNATURE(popnn::bn::distributedBatchNormGradients,
           Tensor (*)(Graph&, const Tensor&, const Tensor&, const Tensor&, const Tensor&, Sequence&,
-                     poplin::DistributedNormReduceCallback, unsigned, const Type&, const DebugContext&,
-                     const OptionFlags&));
+                     poplin::DistributedNormReduceCallback, unsigned, const Type&, OPTIONS));
 SIGNATURE(popnn::bn::distributedBatchNormGradients,
           Tensor (*)(Graph&, const Tensor&, const Tensor&, const Tensor&, const Tensor&, const Tensor&, Sequence&,
-                     poplin::DistributedNormReduceCallback, unsigned, const Type&, const DebugContext&,
-                     const OptionFlags&));
+                     poplin::DistributedNormReduceCallback, unsigned, const Type&, OPTIONS));
 SIGNATURE(popnn::nonLinearityInPlace,
           void (*)(Graph&, popnn::NonLinearityType, const Tensor&, Sequence&, const DebugContext&));
 SIGNATURE(popnn::nonLinearity,
@@ -204,27 +161,23 @@ SIGNATURE(popnn::nonLinearityInputGradient,
 SIGNATURE(popnn::logSoftmaxInPlace, void (*)(Graph&, const Tensor&, Sequence&, const DebugContext&));
 SIGNATURE(popnn::logSoftmax, Tensor (*)(Graph&, const Tensor&, Sequence&, const DebugContext&));
 SIGNATURE(popnn::topK, Tensor (*)(Graph&, const Tensor&, Tensor&, unsigned, bool, Sequence&, const DebugContext&));
-SIGNATURE(popnn::pooling::pool, Tensor (*)(Graph&, const popnn::pooling::PoolParams&, const Tensor&, Sequence&,
-                                           const DebugContext&, const OptionFlags&));
+SIGNATURE(popnn::pooling::pool,
+          Tensor (*)(Graph&, const popnn::pooling::PoolParams&, const Tensor&, Sequence&, OPTIONS));
+SIGNATURE(popnn::pooling::poolInputGradient, Tensor (*)(Graph&, const popnn::pooling::PoolParams&, const Tensor&,
+                                                        const Tensor&, const Tensor&, bool, Sequence&, OPTIONS));
 SIGNATURE(popnn::pooling::poolInputGradient,
-          Tensor (*)(Graph&, const popnn::pooling::PoolParams&, const Tensor&, const Tensor&, const Tensor&, bool,
-                     Sequence&, const DebugContext&, const OptionFlags&));
-SIGNATURE(popnn::pooling::poolInputGradient,
-          Tensor (*)(Graph&, const popnn::pooling::PoolParams&, unsigned, const Tensor&, Sequence&, const DebugContext&,
-                     const OptionFlags&));
+          Tensor (*)(Graph&, const popnn::pooling::PoolParams&, unsigned, const Tensor&, Sequence&, OPTIONS));
 // popops
-SIGNATURE(popops::map, Tensor (*)(Graph&, const popops::expr::Expr&, const std::vector<Tensor>&, Sequence&,
-                                  const DebugContext&, const OptionFlags&));
-SIGNATURE(popops::mapInPlace, void (*)(Graph&, const popops::expr::Expr&, const std::vector<Tensor>&, Sequence&,
-                                       const DebugContext&, const OptionFlags&));
-SIGNATURE(popops::mapWithOutput, void (*)(Graph&, const popops::expr::Expr&, const std::vector<Tensor>&, const Tensor&,
-                                          Sequence&, const DebugContext&, const OptionFlags&));
-SIGNATURE(popops::map, Tensor (*)(Graph&, popops::expr::UnaryOpType, const Tensor&, Sequence&, const DebugContext&,
-                                  const OptionFlags&));
-SIGNATURE(popops::map, Tensor (*)(Graph&, popops::expr::BinaryOpType, const Tensor&, const Tensor&, Sequence&,
-                                  const DebugContext&, const OptionFlags&));
+SIGNATURE(popops::map, Tensor (*)(Graph&, const popops::expr::Expr&, const std::vector<Tensor>&, Sequence&, OPTIONS));
+SIGNATURE(popops::mapInPlace,
+          void (*)(Graph&, const popops::expr::Expr&, const std::vector<Tensor>&, Sequence&, OPTIONS));
+SIGNATURE(popops::mapWithOutput,
+          void (*)(Graph&, const popops::expr::Expr&, const std::vector<Tensor>&, const Tensor&, Sequence&, OPTIONS));
+SIGNATURE(popops::map, Tensor (*)(Graph&, popops::expr::UnaryOpType, const Tensor&, Sequence&, OPTIONS));
+SIGNATURE(popops::map,
+          Tensor (*)(Graph&, popops::expr::BinaryOpType, const Tensor&, const Tensor&, Sequence&, OPTIONS));
 SIGNATURE(popops::map, Tensor (*)(Graph&, popops::expr::TernaryOpType, const Tensor&, const Tensor&, const Tensor&,
-                                  Sequence&, const DebugContext&, const OptionFlags&));
+                                  Sequence&, OPTIONS));
 /// Every operation on tensors, in all forms: a new result, in the place of the first operand, into a given tensor.
 // clang-format does not settle on these lists.
 // clang-format off
@@ -239,47 +192,39 @@ SIGNATURE(popops::map, Tensor (*)(Graph&, popops::expr::TernaryOpType, const Ten
     X(shiftLeft) X(shiftRight) X(shiftRightSignExtend) X(sub) X(varianceToInvStdDev)
 // clang-format on
 
-#define OPERATION_TAIL Sequence&, const DebugContext&, const OptionFlags&
-#define UNARY_SIGNATURES(NAME)                                                         \
-    SIGNATURE(popops::NAME, Tensor (*)(Graph&, const Tensor&, OPERATION_TAIL));        \
-    SIGNATURE(popops::NAME##InPlace, void (*)(Graph&, const Tensor&, OPERATION_TAIL)); \
-    SIGNATURE(popops::NAME##WithOutput, void (*)(Graph&, const Tensor&, const Tensor&, OPERATION_TAIL));
-#define BINARY_SIGNATURES(NAME)                                                                       \
-    SIGNATURE(popops::NAME, Tensor (*)(Graph&, const Tensor&, const Tensor&, OPERATION_TAIL));        \
-    SIGNATURE(popops::NAME, Tensor (*)(Graph&, const Tensor&, float, OPERATION_TAIL));                \
-    SIGNATURE(popops::NAME, Tensor (*)(Graph&, float, const Tensor&, OPERATION_TAIL));                \
-    SIGNATURE(popops::NAME##InPlace, void (*)(Graph&, const Tensor&, const Tensor&, OPERATION_TAIL)); \
-    SIGNATURE(popops::NAME##InPlace, void (*)(Graph&, const Tensor&, float, OPERATION_TAIL));         \
-    SIGNATURE(popops::NAME##WithOutput,                                                               \
-              void (*)(Graph&, const Tensor&, const Tensor&, const Tensor&, OPERATION_TAIL));         \
-    SIGNATURE(popops::NAME##WithOutput, void (*)(Graph&, const Tensor&, float, const Tensor&, OPERATION_TAIL));
+#define UNARY_SIGNATURES(NAME)                                                             \
+    SIGNATURE(popops::NAME, Tensor (*)(Graph&, const Tensor&, Sequence&, OPTIONS));        \
+    SIGNATURE(popops::NAME##InPlace, void (*)(Graph&, const Tensor&, Sequence&, OPTIONS)); \
+    SIGNATURE(popops::NAME##WithOutput, void (*)(Graph&, const Tensor&, const Tensor&, Sequence&, OPTIONS));
+#define BINARY_SIGNATURES(NAME)                                                                           \
+    SIGNATURE(popops::NAME, Tensor (*)(Graph&, const Tensor&, const Tensor&, Sequence&, OPTIONS));        \
+    SIGNATURE(popops::NAME, Tensor (*)(Graph&, const Tensor&, float, Sequence&, OPTIONS));                \
+    SIGNATURE(popops::NAME, Tensor (*)(Graph&, float, const Tensor&, Sequence&, OPTIONS));                \
+    SIGNATURE(popops::NAME##InPlace, void (*)(Graph&, const Tensor&, const Tensor&, Sequence&, OPTIONS)); \
+    SIGNATURE(popops::NAME##InPlace, void (*)(Graph&, const Tensor&, float, Sequence&, OPTIONS));         \
+    SIGNATURE(popops::NAME##WithOutput,                                                                   \
+              void (*)(Graph&, const Tensor&, const Tensor&, const Tensor&, Sequence&, OPTIONS));         \
+    SIGNATURE(popops::NAME##WithOutput, void (*)(Graph&, const Tensor&, float, const Tensor&, Sequence&, OPTIONS));
 UNARY_OPERATIONS(UNARY_SIGNATURES)
 BINARY_OPERATIONS(BINARY_SIGNATURES)
-SIGNATURE(popops::selectInPlace, void (*)(Graph&, const Tensor&, const Tensor&, const Tensor&, OPERATION_TAIL));
-SIGNATURE(popops::clampInPlace, void (*)(Graph&, const Tensor&, const Tensor&, const Tensor&, OPERATION_TAIL));
+SIGNATURE(popops::selectInPlace, void (*)(Graph&, const Tensor&, const Tensor&, const Tensor&, Sequence&, OPTIONS));
+SIGNATURE(popops::clampInPlace, void (*)(Graph&, const Tensor&, const Tensor&, const Tensor&, Sequence&, OPTIONS));
 #undef BINARY_SIGNATURES
 #undef UNARY_SIGNATURES
-#undef OPERATION_TAIL
-SIGNATURE(popops::select, Tensor (*)(Graph&, const Tensor&, const Tensor&, const Tensor&, Sequence&,
-                                     const DebugContext&, const OptionFlags&));
-SIGNATURE(popops::clamp, Tensor (*)(Graph&, const Tensor&, const Tensor&, const Tensor&, Sequence&, const DebugContext&,
-                                    const OptionFlags&));
+SIGNATURE(popops::select, Tensor (*)(Graph&, const Tensor&, const Tensor&, const Tensor&, Sequence&, OPTIONS));
+SIGNATURE(popops::clamp, Tensor (*)(Graph&, const Tensor&, const Tensor&, const Tensor&, Sequence&, OPTIONS));
 SIGNATURE(popops::cast, Tensor (*)(Graph&, const Tensor&, const Type&, Sequence&, const DebugContext&));
 SIGNATURE(popops::cast, Program (*)(Graph&, const Tensor&, const Tensor&, const DebugContext&));
-SIGNATURE(popops::reduce, Tensor (*)(Graph&, const Tensor&, const Type&, const std::vector<std::size_t>&,
-                                     popops::ReduceParams, Sequence&, const DebugContext&, const OptionFlags&));
-SIGNATURE(popops::reduce, Tensor (*)(Graph&, const Tensor&, const std::vector<std::size_t>&, popops::ReduceParams,
-                                     Sequence&, const DebugContext&, const OptionFlags&));
-SIGNATURE(popops::reduceWithOutput, void (*)(Graph&, const Tensor&, const Tensor&, const std::vector<std::size_t>&,
-                                             popops::ReduceParams, Sequence&, const DebugContext&, const OptionFlags&));
+SIGNATURE(popops::reduce,
+          Tensor (*)(Graph&, const Tensor&, const Type&, const Shape&, popops::ReduceParams, Sequence&, OPTIONS));
+SIGNATURE(popops::reduce, Tensor (*)(Graph&, const Tensor&, const Shape&, popops::ReduceParams, Sequence&, OPTIONS));
+SIGNATURE(popops::reduceWithOutput,
+          void (*)(Graph&, const Tensor&, const Tensor&, const Shape&, popops::ReduceParams, Sequence&, OPTIONS));
+SIGNATURE(popops::scaledAddTo, void (*)(Graph&, const Tensor&, const Tensor&, float, Sequence&, OPTIONS));
+SIGNATURE(popops::scaledAddTo, void (*)(Graph&, const Tensor&, const Tensor&, const Tensor&, Sequence&, OPTIONS));
 SIGNATURE(popops::scaledAddTo,
-          void (*)(Graph&, const Tensor&, const Tensor&, float, Sequence&, const DebugContext&, const OptionFlags&));
-SIGNATURE(popops::scaledAddTo, void (*)(Graph&, const Tensor&, const Tensor&, const Tensor&, Sequence&,
-                                        const DebugContext&, const OptionFlags&));
-SIGNATURE(popops::scaledAddTo, void (*)(Graph&, const Tensor&, const Tensor&, const Tensor&, const Tensor&, Sequence&,
-                                        const DebugContext&, const OptionFlags&));
-SIGNATURE(popops::scaledAddTo, void (*)(Graph&, const Tensor&, float, const Tensor&, float, Sequence&,
-                                        const DebugContext&, const OptionFlags&));
+          void (*)(Graph&, const Tensor&, const Tensor&, const Tensor&, const Tensor&, Sequence&, OPTIONS));
+SIGNATURE(popops::scaledAddTo, void (*)(Graph&, const Tensor&, float, const Tensor&, float, Sequence&, OPTIONS));
 SIGNATURE(popops::zero, void (*)(Graph&, const Tensor&, Sequence&, const DebugContext&));
 SIGNATURE(popops::fill<float>, void (*)(Graph&, const Tensor&, Sequence&, float, const DebugContext&));
 SIGNATURE(popops::fill<int>, void (*)(Graph&, const Tensor&, Sequence&, int, const DebugContext&));
@@ -294,37 +239,30 @@ SIGNATURE(popops::hasNaNOrInf, Tensor (*)(Graph&, const Tensor&, Sequence&, cons
 SIGNATURE(popops::countedForLoop,
           Sequence (*)(Graph&, const Tensor&, int, const Tensor&, int, const Program&, const DebugContext&));
 SIGNATURE(popops::countedForLoop, Sequence (*)(Graph&, int, const Tensor&, int, const Program&, const DebugContext&));
-SIGNATURE(popops::embedding::plan, popops::SlicePlan (*)(const Graph&, const Type&, std::size_t, std::size_t,
-                                                         const std::vector<std::size_t>&, const OptionFlags&));
+SIGNATURE(popops::embedding::plan,
+          popops::SlicePlan (*)(const Graph&, const Type&, std::size_t, std::size_t, const Shape&, const OptionFlags&));
 SIGNATURE(popops::createSliceableTensor,
-          Tensor (*)(Graph&, const Type&, const std::vector<std::size_t>&, const std::vector<std::size_t>&,
-                     const std::vector<std::size_t>&, std::size_t, const DebugContext&));
-SIGNATURE(popops::createSliceableTensor, Tensor (*)(Graph&, const Type&, const std::vector<std::size_t>&,
-                                                    const std::vector<std::size_t>&, const std::vector<std::size_t>&,
+          Tensor (*)(Graph&, const Type&, const Shape&, const Shape&, const Shape&, std::size_t, const DebugContext&));
+SIGNATURE(popops::createSliceableTensor, Tensor (*)(Graph&, const Type&, const Shape&, const Shape&, const Shape&,
                                                     const popops::SlicePlan&, const OptionFlags&, const DebugContext&));
-SIGNATURE(popops::createSliceTensor, Tensor (*)(Graph&, const Tensor&, const std::vector<std::size_t>&,
-                                                const std::vector<std::size_t>&, std::size_t, const DebugContext&));
 SIGNATURE(popops::createSliceTensor,
-          Tensor (*)(Graph&, const Type&, const std::vector<std::size_t>&, const std::vector<std::size_t>&,
-                     const std::vector<std::size_t>&, std::size_t, const popops::SlicePlan&, const OptionFlags&,
-                     const DebugContext&));
-SIGNATURE(popops::createIndicesTensor, Tensor (*)(Graph&, const std::vector<std::size_t>&, std::size_t,
-                                                  const popops::SlicePlan&, const OptionFlags&, const DebugContext&));
+          Tensor (*)(Graph&, const Tensor&, const Shape&, const Shape&, std::size_t, const DebugContext&));
+SIGNATURE(popops::createSliceTensor,
+          Tensor (*)(Graph&, const Type&, const Shape&, const Shape&, const Shape&, std::size_t,
+                     const popops::SlicePlan&, const OptionFlags&, const DebugContext&));
+SIGNATURE(popops::createIndicesTensor, Tensor (*)(Graph&, const Shape&, std::size_t, const popops::SlicePlan&,
+                                                  const OptionFlags&, const DebugContext&));
 SIGNATURE(popops::dynamicSlice,
-          Tensor (*)(Graph&, const Tensor&, const Tensor&, const std::vector<std::size_t>&,
-                     const std::vector<std::size_t>&, Sequence&, const DebugContext&, const OptionFlags&));
-SIGNATURE(popops::dynamicUpdate,
-          void (*)(Graph&, const Tensor&, const Tensor&, const Tensor&, const std::vector<std::size_t>&,
-                   const std::vector<std::size_t>&, Sequence&, const DebugContext&, const OptionFlags&));
-SIGNATURE(popops::multiSlice, Tensor (*)(Graph&, const Tensor&, const Tensor&, const std::vector<std::size_t>&,
-                                         const std::vector<std::size_t>&, Sequence&, const popops::SlicePlan&,
-                                         const OptionFlags&, const DebugContext&));
-SIGNATURE(popops::multiUpdate, void (*)(Graph&, const Tensor&, const Tensor&, const Tensor&,
-                                        const std::vector<std::size_t>&, const std::vector<std::size_t>&, Sequence&,
-                                        const popops::SlicePlan&, const OptionFlags&, const DebugContext&));
-SIGNATURE(popops::multiUpdateAdd, void (*)(Graph&, const Tensor&, const Tensor&, const Tensor&, const Tensor&,
-                                           const std::vector<std::size_t>&, const std::vector<std::size_t>&, Sequence&,
-                                           const popops::SlicePlan&, const OptionFlags&, const DebugContext&));
+          Tensor (*)(Graph&, const Tensor&, const Tensor&, const Shape&, const Shape&, Sequence&, OPTIONS));
+SIGNATURE(popops::dynamicUpdate, void (*)(Graph&, const Tensor&, const Tensor&, const Tensor&, const Shape&,
+                                          const Shape&, Sequence&, OPTIONS));
+SIGNATURE(popops::multiSlice, Tensor (*)(Graph&, const Tensor&, const Tensor&, const Shape&, const Shape&, Sequence&,
+                                         const popops::SlicePlan&, const OptionFlags&, const DebugContext&));
+SIGNATURE(popops::multiUpdate, void (*)(Graph&, const Tensor&, const Tensor&, const Tensor&, const Shape&, const Shape&,
+                                        Sequence&, const popops::SlicePlan&, const OptionFlags&, const DebugContext&));
+SIGNATURE(popops::multiUpdateAdd,
+          void (*)(Graph&, const Tensor&, const Tensor&, const Tensor&, const Tensor&, const Shape&, const Shape&,
+                   Sequence&, const popops::SlicePlan&, const OptionFlags&, const DebugContext&));
 // poprand
 SIGNATURE(poprand::uniform, Tensor (*)(Graph&, const Tensor*, std::uint32_t, const Tensor&, const Type&, double, double,
                                        Sequence&, const DebugContext&));
@@ -348,18 +286,16 @@ SIGNATURE(poputil::createIpuCopy,
 SIGNATURE(poputil::createBroadcastOperand,
           Tensor (*)(Graph&, const Tensor&, const Type&, unsigned, bool, const DebugContext&));
 // gcl
-SIGNATURE(gcl::allReduceCrossReplica, Tensor (*)(Graph&, const Tensor&, gcl::CollectiveOperator, Sequence&,
-                                                 const gcl::CommGroup&, const DebugContext&, const OptionFlags&));
-SIGNATURE(gcl::allReduceCrossReplica, Tensor (*)(Graph&, const Tensor&, gcl::CollectiveOperator, Sequence&,
-                                                 const DebugContext&, const OptionFlags&));
-SIGNATURE(gcl::allReduceInPlaceCrossReplica, void (*)(Graph&, const Tensor&, gcl::CollectiveOperator, Sequence&,
-                                                      const gcl::CommGroup&, const DebugContext&, const OptionFlags&));
+SIGNATURE(gcl::allReduceCrossReplica,
+          Tensor (*)(Graph&, const Tensor&, gcl::CollectiveOperator, Sequence&, const gcl::CommGroup&, OPTIONS));
+SIGNATURE(gcl::allReduceCrossReplica, Tensor (*)(Graph&, const Tensor&, gcl::CollectiveOperator, Sequence&, OPTIONS));
 SIGNATURE(gcl::allReduceInPlaceCrossReplica,
-          void (*)(Graph&, const Tensor&, gcl::CollectiveOperator, Sequence&, const DebugContext&, const OptionFlags&));
-SIGNATURE(gcl::reduceScatterCrossReplica, Tensor (*)(Graph&, const Tensor&, gcl::CollectiveOperator, Sequence&,
-                                                     const gcl::CommGroup&, const DebugContext&, const OptionFlags&));
-SIGNATURE(gcl::allGatherCrossReplica,
-          Tensor (*)(Graph&, const Tensor&, Sequence&, const gcl::CommGroup&, const DebugContext&, const OptionFlags&));
+          void (*)(Graph&, const Tensor&, gcl::CollectiveOperator, Sequence&, const gcl::CommGroup&, OPTIONS));
+SIGNATURE(gcl::allReduceInPlaceCrossReplica,
+          void (*)(Graph&, const Tensor&, gcl::CollectiveOperator, Sequence&, OPTIONS));
+SIGNATURE(gcl::reduceScatterCrossReplica,
+          Tensor (*)(Graph&, const Tensor&, gcl::CollectiveOperator, Sequence&, const gcl::CommGroup&, OPTIONS));
+SIGNATURE(gcl::allGatherCrossReplica, Tensor (*)(Graph&, const Tensor&, Sequence&, const gcl::CommGroup&, OPTIONS));
 // poplar, free functions
 SIGNATURE(poplar::concat, Tensor (*)(const Tensor&, const Tensor&, unsigned));
 SIGNATURE(poplar::concat, Tensor (*)(ArrayRef<Tensor>, unsigned));
@@ -381,6 +317,8 @@ SIGNATURE(popops::addCodelets, void (*)(Graph&));
 SIGNATURE(poprand::addCodelets, void (*)(Graph&));
 
 #undef SIGNATURE
+#undef PLANNED
+#undef OPTIONS
 
 /// Members and constructors, with the arguments that programs give them. Never run.
 inline void members(Graph& graph, Sequence& prog, const Device& device, Engine& engine) {
@@ -456,6 +394,48 @@ inline void members(Graph& graph, Sequence& prog, const Device& device, Engine& 
                                   poplin::ConvParams::InputTransform(2), poplin::ConvParams::OutputTransform(2));
     static_cast<void>(conv.getOutputFieldShape().size() + pool.getOutputFieldShape().size());
 }
+
+// Programs reach neither the data that the emulator keeps in its objects, nor the constructors that take it.
+template <class T> constexpr bool kShowsData = requires(T& t) {
+    t.data_;
+};
+template <class T> constexpr bool kShowsNode = requires(T& t) {
+    t.node_;
+};
+template <class T> constexpr bool kShowsIndex = requires(T& t) {
+    t.index_;
+};
+template <class T> constexpr bool kShowsGraph = requires(T& t) {
+    t.graph_;
+};
+template <class T> constexpr bool kShowsOthers = requires(T& t) {
+    t.keys_;
+}
+|| requires(T& t) {
+    t.machine_;
+}
+|| requires(T& t) {
+    t.id_;
+}
+|| requires(T& t) {
+    t.tiles_;
+};
+template <class T> constexpr bool kComplete = requires {
+    sizeof(T);
+};
+struct Open {
+    int data_, node_, index_, graph_, id_;
+};
+static_assert(kShowsData<Open> && kShowsNode<Open> && kShowsIndex<Open> && kShowsGraph<Open> && kShowsOthers<Open> &&
+              kComplete<Open> && !kComplete<ipu_emulator::Access> && !kComplete<ipu_emulator::GraphData>);
+static_assert(!kShowsData<Tensor> && !kShowsData<Graph> && !kShowsOthers<Graph> && !kShowsOthers<Type> &&
+              !kShowsOthers<Engine> && !kShowsOthers<poplin::PlanningCache>);
+static_assert(!kShowsNode<Program> && !kShowsNode<Sequence> && !kShowsNode<program::Copy> &&
+              !kShowsNode<popops::expr::Expr> && !kShowsNode<popops::expr::Any>);
+static_assert(!kShowsIndex<DataStream> && !kShowsGraph<DataStream> && !kShowsIndex<RemoteBuffer> &&
+              !kShowsGraph<RemoteBuffer> && !kShowsIndex<Function> && !kShowsGraph<Function>);
+static_assert(!std::is_constructible_v<Target, TargetType, unsigned, unsigned> &&
+              !std::is_constructible_v<Device, Target, unsigned>);
 
 static_assert(std::is_base_of_v<poplar_error, invalid_option> &&
               std::is_base_of_v<poplar_error, stream_connection_error> &&

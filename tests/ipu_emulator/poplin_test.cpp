@@ -17,16 +17,11 @@
 
 #include "ipu_emulator/gradient_support.h"
 #include "ipu_emulator/machine_support.h"
-#include "ipu_emulator/numerics/threads.h"
 
 namespace {
 
 using namespace ipu_emulator::test;
-using poplar::FLOAT;
-using poplar::HALF;
-using poplar::Tensor;
 using poplin::ConvParams;
-using Values = std::vector<float>;
 
 struct ConvCase {
     const char* name;
@@ -60,11 +55,11 @@ ConvParams params_of(const ConvCase& c, poplar::Type type) {
     return params;
 }
 
-std::size_t product(const std::vector<std::size_t>& shape) {
+std::size_t product(const Shape& shape) {
     return std::accumulate(shape.begin(), shape.end(), std::size_t{1}, std::multiplies<>());
 }
 
-std::vector<std::size_t> joined(std::vector<std::size_t> a, const std::vector<std::size_t>& b) {
+std::vector<std::size_t> joined(std::vector<std::size_t> a, const Shape& b) {
     a.insert(a.end(), b.begin(), b.end());
     return a;
 }
@@ -97,7 +92,7 @@ Values forward(const ConvCase& c, const Values& x, const Values& w, poplar::Type
 /// Products as `visit(output, input, weight)` by their flat numbers, in the order in which a unit adds them: channels
 /// by 16, then kernel positions. `end_of_group(output)` follows each group.
 template <class Visit, class End> void for_each_product(const ConvCase& c, Visit visit, End end_of_group) {
-    const auto plane = [](std::vector<std::size_t> v) { return v.size() == 2 ? v : std::vector<std::size_t>{1, v[0]}; };
+    const auto plane = [](std::vector<std::size_t> v) { return v.size() == 2 ? v : Shape{1, v[0]}; };
     const auto pair = [](std::vector<unsigned> v, unsigned fill) {
         return v.size() == 2 ? v : std::vector<unsigned>{fill, v[0]};
     };
@@ -153,7 +148,7 @@ TEST_P(Convolution, HalfPartialsEqualAnExplicitLoopBitForBit) {
     Values expected(product(shapes.out), 0.0f);
     for_each_product(
         c, [&](std::size_t o, std::size_t i, std::size_t k) { expected[o] = x[i] * w[k] + expected[o]; },
-        [&](std::size_t o) { expected[o] = ipu_emulator::half_value(ipu_emulator::ieee_half(expected[o])); });
+        [&](std::size_t o) { expected[o] = as_half(expected[o]); });
     EXPECT_EQ(forward(c, x, w, HALF, {{"partialsType", "half"}}), expected);
 }
 
@@ -185,11 +180,11 @@ Values weight_gradient(const ConvCase& c, const Values& x, const Values& deltas)
         float sum = 0;
         std::size_t group = 0;
         for (const auto& [position, term] : list) {
-            if (position / 16 != group) sum = ipu_emulator::half_value(ipu_emulator::ieee_half(sum));
+            if (position / 16 != group) sum = as_half(sum);
             group = position / 16;
             sum = x[term.first] * deltas[term.second] + sum;
         }
-        result[k] = ipu_emulator::half_value(ipu_emulator::ieee_half(sum));
+        result[k] = as_half(sum);
     }
     return result;
 }
@@ -239,13 +234,14 @@ TEST_P(Convolution, GradientsEqualFiniteDifferences) {
 TEST(Convolution, StochasticPartialsAreUnbiasedAndDoNotDependOnThreads) {
     const ConvCase c{"", 8, 64, 32, 1, {8, 8}, {1, 1}, {1, 1}, {0, 0}, {0, 0}, {1, 1}};
     const Values x(8 * 64 * 64, 1.0f);
-    const Values w(64 * 32, ipu_emulator::half_value(ipu_emulator::ieee_half(1.0f / 3)));
+    const Values w(64 * 32, as_half(1.0f / 3));
     const poplar::OptionFlags half{{"partialsType", "half"}};
-    ipu_emulator::set_host_threads(1);
-    const Values one = forward(c, x, w, HALF, half, true);
-    ipu_emulator::set_host_threads(4);
-    EXPECT_EQ(one, forward(c, x, w, HALF, half, true));
-    ipu_emulator::set_host_threads(0);
+    const auto on_threads = [&](unsigned threads) {
+        const HostThreads host(threads);
+        return forward(c, x, w, HALF, half, true);
+    };
+    const Values one = on_threads(1);
+    EXPECT_EQ(one, on_threads(4));
     const double exact = 64.0 * static_cast<double>(w[0]);
     const double mean = std::accumulate(one.begin(), one.end(), 0.0) / static_cast<double>(one.size());
     EXPECT_NEAR(mean, exact, 0.001);
@@ -311,7 +307,7 @@ TEST(Convolution, CreatedOutputsFitResults) {
     Bench bench;
     const ConvParams params(HALF, FLOAT, 2, {5, 4}, {3, 3}, 3, 8, 2);
     const Tensor out = poplin::createConvOutput(bench.graph, params, "out");
-    EXPECT_EQ(out.shape(), (std::vector<std::size_t>{2, 16, 3, 2}));
+    EXPECT_EQ(out.shape(), (Shape{2, 16, 3, 2}));
     EXPECT_EQ(out.elementType(), FLOAT);
     EXPECT_NO_THROW(bench.graph.getTileMapping(out));
 }
@@ -321,19 +317,19 @@ TEST(Convolution, WeightUpdatesAreOfFloats) {
     const ConvParams params(HALF, 1, {4, 4}, {3, 3}, 2, 3, 1);
     const Tensor in = bench.variable(HALF, {1, 2, 4, 4});
     const Tensor deltas = bench.variable(HALF, {1, 3, 2, 2});
-    EXPECT_THROW(poplin::convolutionWeightUpdate(bench.graph, deltas, bench.variable(poplar::INT, {1, 3, 2, 3, 3}), in,
-                                                 params, 1.0f, bench.prog),
+    EXPECT_THROW(poplin::convolutionWeightUpdate(bench.graph, deltas, bench.variable(INT, {1, 3, 2, 3, 3}), in, params,
+                                                 1.0f, bench.prog),
                  poputil::poplibs_error);
 }
 
 TEST(MatMul, CreatedOutputsFitResults) {
     Bench bench;
     const Tensor out = poplin::createMatMulOutput(bench.graph, HALF, FLOAT, {2, 3}, {3, 4}, "out");
-    EXPECT_EQ(out.shape(), (std::vector<std::size_t>{2, 4}));
+    EXPECT_EQ(out.shape(), (Shape{2, 4}));
     EXPECT_EQ(out.elementType(), FLOAT);
     EXPECT_EQ(poplin::createMatMulOutput(bench.graph, HALF, {2, 3}, {3, 4}, "out").elementType(), HALF);
     EXPECT_EQ(poplin::createMatMulGroupedOutput(bench.graph, HALF, HALF, {5, 2, 3}, {5, 3, 4}, "out").shape(),
-              (std::vector<std::size_t>{5, 2, 4}));
+              (Shape{5, 2, 4}));
     EXPECT_THROW(poplin::createMatMulOutput(bench.graph, HALF, {2, 3}, {2, 4}, "out"), poputil::poplibs_error);
 }
 
@@ -357,8 +353,7 @@ Values multiplied(const Values& a, const Values& b, std::size_t m, std::size_t k
             for (std::size_t l = 0; l < k; ++l) {
                 float& sum = c[i * n + j];
                 sum = a[i * k + l] * b[l * n + j] + sum;
-                if (half_partials && (l % 16 == 15 || l + 1 == k))
-                    sum = ipu_emulator::half_value(ipu_emulator::ieee_half(sum));
+                if (half_partials && (l % 16 == 15 || l + 1 == k)) sum = as_half(sum);
             }
         }
     }

@@ -23,14 +23,9 @@
 namespace {
 
 using namespace ipu_emulator::test;
-using poplar::FLOAT;
-using poplar::HALF;
-using poplar::Tensor;
-using poplar::UNSIGNED_INT;
 using popnn::NonLinearityType;
 using popnn::PoolingType;
 using popnn::pooling::PoolParams;
-using Values = std::vector<float>;
 
 constexpr float kEps = 1e-3f;
 
@@ -323,7 +318,7 @@ TEST(Pooling, TensorsHaveTheTypeOfTheParameters) {
 TEST(Pooling, ValuesOfWindows) {
     Bench bench;
     const PoolParams params(PoolingType::MAX, {1, 4}, {1, 2}, {1, 2}, {0, 1}, {0, 1}, 1, 1, FLOAT);
-    EXPECT_EQ(params.getOutputFieldShape(), (std::vector<std::size_t>{1, 3}));
+    EXPECT_EQ(params.getOutputFieldShape(), (Shape{1, 3}));
     const Tensor in = bench.input(FLOAT, {1, 1, 1, 4}, {-1, -2, -3, -4});
     bench.watch("max", popnn::pooling::pool(bench.graph, params, in, bench.prog));
     PoolParams average = params;

@@ -1,8 +1,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <poplar/CSRFunctions.hpp>
-#include <poplar/RandomSeed.hpp>
 #include <poplar/exceptions.hpp>
 #include <popops/Cast.hpp>
 #include <popops/DynamicSlice.hpp>
@@ -18,24 +16,14 @@
 #include <poputil/exceptions.hpp>
 
 #include <cmath>
-#include <limits>
 #include <numeric>
 
 #include "ipu_emulator/machine_support.h"
-#include "ipu_emulator/numerics/threads.h"
 
 namespace {
 
 using namespace ipu_emulator::test;
 using namespace popops::expr;
-using poplar::BOOL;
-using poplar::FLOAT;
-using poplar::HALF;
-using poplar::INT;
-using poplar::Tensor;
-using poplar::UNSIGNED_INT;
-using poplar::program::Sequence;
-using Values = std::vector<float>;
 
 TEST(Map, FormulasOverFloatsBroadcast) {
     Bench bench;
@@ -52,9 +40,9 @@ TEST(Map, HalvesAreRoundedOnce) {
     const Tensor a = bench.input(HALF, {1000}, x);
     const Tensor b = bench.input(HALF, {1000}, y);
     const Values result = bench.result(popops::map(bench.graph, _1 * _2 + Const(0.3f), {a, b}, bench.prog));
-    const float constant = ipu_emulator::half_value(ipu_emulator::ieee_half(0.3f));
+    const float constant = as_half(0.3f);
     for (std::size_t i = 0; i < x.size(); ++i)
-        ASSERT_EQ(result[i], ipu_emulator::half_value(ipu_emulator::ieee_half(x[i] * y[i] + constant))) << i;
+        ASSERT_EQ(result[i], as_half(x[i] * y[i] + constant)) << i;
 }
 
 TEST(Map, IntegersWrapAndShift) {
@@ -138,11 +126,10 @@ TEST(Map, ASecondRunGivesNewValuesOfTheSameProgram) {
 }
 
 /// Sum, maximum, product over `dims` of a [3][4][5] view, against loops.
-void expect_reduction(const std::vector<std::size_t>& dims, bool transposed) {
+void expect_reduction(const Shape& dims, bool transposed) {
     Bench bench;
     const Values x = random_values(60, 3);
-    Tensor t =
-        bench.input(FLOAT, transposed ? std::vector<std::size_t>{5, 4, 3} : std::vector<std::size_t>{3, 4, 5}, x);
+    Tensor t = bench.input(FLOAT, transposed ? Shape{5, 4, 3} : Shape{3, 4, 5}, x);
     if (transposed) t = t.transpose();
     bench.watch("sum", popops::reduce(bench.graph, t, dims, {popops::Operation::ADD}, bench.prog));
     bench.watch("max", popops::reduce(bench.graph, t, dims, {popops::Operation::MAX}, bench.prog));
@@ -284,7 +271,7 @@ TEST(ScaledAdd, ShiftedOperandsAreReadBeforeTheResultIsWritten) {
     constexpr std::size_t kCount = 30000;  // several tasks
     Values numbers(kCount);
     std::iota(numbers.begin(), numbers.end(), 0.0f);
-    ipu_emulator::set_host_threads(4);
+    const HostThreads host(4);
     Bench bench;
     const Tensor sums = bench.input(FLOAT, {kCount}, numbers);
     popops::scaledAddTo(bench.graph, sums.slice(1, kCount), sums.slice(0, kCount - 1), 1.0f, bench.prog);
@@ -292,7 +279,6 @@ TEST(ScaledAdd, ShiftedOperandsAreReadBeforeTheResultIsWritten) {
     bench.prog.add(popops::cast(bench.graph, shifted.slice(0, kCount - 1), shifted.slice(1, kCount)));
     bench.watch("shifted", shifted);
     const Values result = bench.result(sums);
-    ipu_emulator::set_host_threads(0);
     Values expected = numbers;
     for (std::size_t i = 1; i < kCount; ++i)
         expected[i] += numbers[i - 1];
@@ -401,7 +387,7 @@ TEST(Slices, EmbeddingsAndTheirUpdates) {
     const Tensor offsets = popops::createIndicesTensor(bench.graph, {0}, 4, plan, {});
     bench.graph.setInitialValue(offsets, poplar::ArrayRef<unsigned>({2u, 0u, 2u, 9u}));
     const Tensor slices = popops::multiSlice(bench.graph, t, offsets, {0}, {1}, bench.prog, plan, {});
-    EXPECT_EQ(slices.shape(), (std::vector<std::size_t>{4, 1, 2}));
+    EXPECT_EQ(slices.shape(), (Shape{4, 1, 2}));
     bench.watch("slices", slices);
     const Tensor scale = bench.input(FLOAT, {}, {2});
     const Tensor ones = bench.input(FLOAT, {4, 1, 2}, Values(8, 1));
@@ -423,122 +409,6 @@ TEST(Loop, LimitsAreTensors) {
     popops::addInPlace(bench.graph, sum, count, body);
     bench.prog.add(popops::countedForLoop(bench.graph, count, 1, limit, 2, body));
     EXPECT_EQ(bench.result(sum), Values{1 + 3 + 5});
-}
-
-/// Values that round to half stochastically, on 8 tiles, in one or several runs.
-Values stochastic_values(unsigned threads, bool restored, unsigned replica = 0) {
-    ipu_emulator::set_host_threads(threads);
-    Bench bench(2);
-    const Tensor x = bench.input(FLOAT, {3000}, random_values(3000, 5));
-    const Tensor sums = bench.input(HALF, {3000}, Values(3000, 0.0f));
-    poplar::setStochasticRounding(bench.graph, bench.prog, true);
-    const Tensor seeds = poplar::getHwSeeds(bench.graph, bench.prog);
-    popops::scaledAddTo(bench.graph, sums, x, 1.0f, bench.prog);
-    if (restored) poplar::setHwSeeds(bench.graph, seeds, bench.prog);
-    const Tensor second = bench.input(HALF, {3000}, Values(3000, 0.0f));
-    popops::scaledAddTo(bench.graph, second, x, 1.0f, bench.prog);
-    bench.watch("first", sums);
-    bench.watch("second", second);
-    bench.run();
-    Values result = bench.values("first", replica);
-    const Values more = bench.values("second", replica);
-    result.insert(result.end(), more.begin(), more.end());
-    ipu_emulator::set_host_threads(0);
-    return result;
-}
-
-TEST(HardwareSeeds, RoundingDoesNotDependOnHostThreads) {
-    // One replica, whose elements are shared out to the threads.
-    const auto rounded = [](unsigned threads) {
-        ipu_emulator::set_host_threads(threads);
-        Bench bench;
-        poplar::setStochasticRounding(bench.graph, bench.prog, true);
-        const Tensor x = bench.input(FLOAT, {100000}, random_values(100000, 5));
-        const Values result = bench.result(popops::cast(bench.graph, x, HALF, bench.prog));
-        ipu_emulator::set_host_threads(0);
-        return result;
-    };
-    const Values once = rounded(1);
-    EXPECT_NE(once, as_halves(random_values(100000, 5))) << "it is stochastic";
-    EXPECT_EQ(once, rounded(4));
-    EXPECT_EQ(once, rounded(3));
-    EXPECT_EQ(stochastic_values(1, false), stochastic_values(4, false)) << "replicas side by side";
-}
-
-TEST(HardwareSeeds, RestoredSeedsReplayTheRounding) {
-    const Values replayed = stochastic_values(2, true);
-    EXPECT_TRUE(std::equal(replayed.begin(), replayed.begin() + 3000, replayed.begin() + 3000));
-    const Values other = stochastic_values(2, false);
-    EXPECT_FALSE(std::equal(other.begin(), other.begin() + 3000, other.begin() + 3000));
-    EXPECT_NE(stochastic_values(1, false, 0), stochastic_values(1, false, 1)) << "replicas round on their own";
-}
-
-TEST(HardwareSeeds, OnlyTilesThatDrawAdvance) {
-    Bench bench;
-    poplar::setStochasticRounding(bench.graph, bench.prog, true);
-    const Tensor before = poplar::getHwSeeds(bench.graph, bench.prog);
-    EXPECT_EQ(before.shape(), (std::vector<std::size_t>{8, 6, 4}));
-    const Tensor t = bench.graph.addVariable(HALF, {16});
-    bench.graph.setTileMapping(t, 3);
-    popops::fill(bench.graph, t, bench.prog, 0.1f);
-    const Tensor after = poplar::getHwSeeds(bench.graph, bench.prog);
-    bench.watch("same", popops::reduce(bench.graph, popops::eq(bench.graph, before, after, bench.prog), {1, 2},
-                                       {popops::Operation::LOGICAL_AND}, bench.prog));
-    bench.run();
-    EXPECT_EQ(bench.values("same"), (Values{1, 1, 1, 0, 1, 1, 1, 1}));
-}
-
-TEST(FloatingPoint, TrapsAndOverflow) {
-    for (const bool traps : {false, true}) {
-        Bench bench;
-        poplar::setFloatingPointBehaviour(bench.graph, bench.prog, {traps, traps, traps, false, true});
-        const Tensor t = bench.input(FLOAT, {1}, {70000});
-        const Tensor half = popops::cast(bench.graph, t, HALF, bench.prog);
-        if (traps) {
-            EXPECT_THROW(bench.run(), poplar::application_runtime_error);
-        } else {
-            EXPECT_TRUE(std::isnan(bench.result(half)[0]));
-        }
-    }
-    Bench division;
-    popops::mapInPlace(division.graph, 1.0f / _1, {division.input(FLOAT, {3}, {1, 0, 2})}, division.prog);
-    EXPECT_NO_THROW(division.run());
-    Bench trapping;
-    popops::mapInPlace(trapping.graph, 1.0f / _1, {trapping.input(FLOAT, {3}, {1, 0, 2})}, trapping.prog);
-    EXPECT_THROW(trapping.run({{"debug.floatPointOpException", "true"}}), poplar::application_runtime_error);
-    Bench saturating;
-    const Tensor big = saturating.input(FLOAT, {1}, {-1e9f});
-    EXPECT_EQ(saturating.result(popops::cast(saturating.graph, big, HALF, saturating.prog)), Values{-65504});
-}
-
-/// Whether a formula of `value` traps.
-bool traps(const popops::expr::Expr& formula, float value) {
-    Bench bench;
-    poplar::setFloatingPointBehaviour(bench.graph, bench.prog, {true, true, true, false, true});
-    popops::map(bench.graph, formula, {bench.input(FLOAT, {16}, Values(16, value))}, bench.prog);
-    try {
-        bench.run();
-    } catch (const poplar::application_runtime_error&) {
-        return true;
-    }
-    return false;
-}
-
-TEST(FloatingPoint, HarmlessOperationsDoNotTrap) {
-    for (const float x : {-1000.0f, -100.0f, 100.0f}) {
-        EXPECT_FALSE(traps(Sigmoid(_1), x)) << x;
-        EXPECT_FALSE(traps(_1 * Sigmoid(_1), x)) << x;
-    }
-    const float nan = std::numeric_limits<float>::quiet_NaN();
-    EXPECT_FALSE(traps(IsInf(_1), nan));
-    EXPECT_FALSE(traps(IsNaN(_1), nan));
-    EXPECT_FALSE(traps(IsFinite(_1), nan));
-    EXPECT_TRUE(traps(Sqrt(_1), -1));
-    EXPECT_TRUE(traps(Square(_1), 1e30f));
-    Bench bench;
-    poplar::setFloatingPointBehaviour(bench.graph, bench.prog, {true, true, true, false, true});
-    const Tensor t = bench.input(FLOAT, {16}, Values(16, nan));
-    EXPECT_EQ(bench.result(popops::hasNaNOrInf(bench.graph, t, bench.prog)), Values{1});
 }
 
 TEST(Map, SigmoidOfLargeValues) {

@@ -9,20 +9,12 @@
 
 #include "ipu_emulator/machine_support.h"
 #include "ipu_emulator/model/host_op.h"
-#include "ipu_emulator/model/machine.h"
-#include "ipu_emulator/numerics/threads.h"
 
 namespace {
 
 using namespace poplar::program;
-using ipu_emulator::test::Bench;
+using namespace ipu_emulator::test;
 using ipu_emulator::test::small_device;
-using poplar::BOOL;
-using poplar::FLOAT;
-using poplar::HALF;
-using poplar::INT;
-using poplar::Tensor;
-using poplar::UNSIGNED_INT;
 
 /// t += by, for programs that count.
 poplar::Program add(const Tensor& t, int by) {
@@ -39,7 +31,7 @@ TEST(Program, SequenceRepeatAndCall) {
     const Tensor t = bench.input(INT, {3}, {1, 2, 3});
     const poplar::Function add_five = bench.graph.addFunction(add(t, 5));
     bench.prog = Sequence({Repeat(3, Sequence({add(t, 1), Call(add_five)})), add(t, 100)});
-    EXPECT_EQ(bench.result(t), (std::vector<float>{119, 120, 121}));
+    EXPECT_EQ(bench.result(t), (Values{119, 120, 121}));
 }
 
 TEST(Program, CopyReadsItsSourceWholeBeforeItWrites) {
@@ -47,16 +39,16 @@ TEST(Program, CopyReadsItsSourceWholeBeforeItWrites) {
     const Tensor t = bench.input(INT, {6}, {0, 1, 2, 3, 4, 5});
     bench.prog.add(Copy(t.slice(0, 5), t.slice(1, 6)));
     bench.prog.add(Copy(t.reverse(0), t));
-    EXPECT_EQ(bench.result(t), (std::vector<float>{4, 3, 2, 1, 0, 0}));
+    EXPECT_EQ(bench.result(t), (Values{4, 3, 2, 1, 0, 0}));
 }
 
 TEST(Program, CopyMovesViewsOfAllSizes) {
-    for (const poplar::Type type : {poplar::BOOL, HALF, FLOAT}) {
+    for (const poplar::Type type : {BOOL, HALF, FLOAT}) {
         Bench bench;
         const Tensor source = bench.input(type, {2, 3}, {0, 1, 0, 1, 1, 0});
         const Tensor target = bench.variable(type, {3, 2});
         bench.prog.add(Copy(source.transpose(), target));
-        EXPECT_EQ(bench.result(target), (std::vector<float>{0, 1, 1, 1, 0, 0}));
+        EXPECT_EQ(bench.result(target), (Values{0, 1, 1, 1, 0, 0}));
     }
 }
 
@@ -65,7 +57,7 @@ TEST(Program, RepeatWhileTrueRunsTheConditionFirst) {
     const Tensor rest = bench.input(INT, {}, {4});
     const Tensor count = bench.input(INT, {}, {0});
     bench.prog.add(RepeatWhileTrue(add(rest, -1), rest, add(count, 1)));
-    EXPECT_EQ(bench.result(count), (std::vector<float>{3}));
+    EXPECT_EQ(bench.result(count), (Values{3}));
 }
 
 TEST(Program, SwitchTakesTheCaseOrTheDefault) {
@@ -74,14 +66,13 @@ TEST(Program, SwitchTakesTheCaseOrTheDefault) {
         const Tensor number = bench.input(INT, {}, {control});
         const Tensor t = bench.input(INT, {1}, {0});
         bench.prog.add(Switch(number, {{0, add(t, 10)}, {7, add(t, 20)}}, add(t, 30)));
-        EXPECT_EQ(bench.result(t), (std::vector<float>{expected}));
+        EXPECT_EQ(bench.result(t), (Values{expected}));
     }
 }
 
 TEST(Program, ReplicasMayTakeDifferentBranches) {
     Bench bench(4);
-    const Tensor index = bench.graph.addReplicationIndexConstant();
-    bench.graph.setTileMapping(index, 0);
+    const Tensor index = bench.replica_index();
     const Tensor t = bench.input(INT, {1}, {0});
     const Tensor rest = bench.variable(UNSIGNED_INT, {});
     bench.prog.add(If(index, add(t, 1), add(t, 50)));
@@ -89,15 +80,14 @@ TEST(Program, ReplicasMayTakeDifferentBranches) {
     bench.prog.add(RepeatWhileTrue(add(t, 100), rest, add(rest.reinterpret(INT), -1)));
     bench.watch("t", t);
     bench.run();
-    EXPECT_EQ(bench.values("t", 0), (std::vector<float>{150}));
-    EXPECT_EQ(bench.values("t", 1), (std::vector<float>{201}));
-    EXPECT_EQ(bench.values("t", 3), (std::vector<float>{401}));
+    EXPECT_EQ(bench.values("t", 0), (Values{150}));
+    EXPECT_EQ(bench.values("t", 1), (Values{201}));
+    EXPECT_EQ(bench.values("t", 3), (Values{401}));
 }
 
 TEST(Program, ReplicasThatDisagreeCannotMeet) {
     Bench bench(2);
-    const Tensor index = bench.graph.addReplicationIndexConstant();
-    bench.graph.setTileMapping(index, 0);
+    const Tensor index = bench.replica_index();
     const Tensor t = bench.input(INT, {1}, {0});
     const auto stream = bench.graph.addDeviceToHostFIFO("out", INT, 1);
     bench.prog.add(If(index, Copy(t, stream), Sequence()));
@@ -234,7 +224,7 @@ TEST(Engine, DoesNotSeeWhatIsAddedAfterIt) {
     bench.graph.addRemoteBuffer("late buffer", FLOAT, 1);
     bench.graph.setInitialValue(t, 50);
     bench.run();
-    EXPECT_EQ(bench.values("t"), (std::vector<float>{2, 3, 4, 5}));
+    EXPECT_EQ(bench.values("t"), (Values{2, 3, 4, 5}));
     float value = 0;
     EXPECT_THROW(bench.engine().connectStream("late", &value), poplar::stream_connection_error);
     EXPECT_THROW(bench.engine().copyToRemoteBuffer(&value, "late buffer", 0), poplar::stream_connection_error);
@@ -275,13 +265,6 @@ TEST(WrongUse, OtherGraphsAndDevices) {
     EXPECT_THROW(other.engine().readTensor("none", &value, &value + 1), poplar::tensor_io_state_error);
 }
 
-/// Restores the setting of the build.
-struct CheckedReads {
-    CheckedReads() { ipu_emulator::check_reads(true); }
-    ~CheckedReads() { ipu_emulator::check_reads(before); }
-    bool before = ipu_emulator::checks_reads();
-};
-
 TEST(WrongUse, ReadsOfWhatNothingHasWritten) {
     const CheckedReads checked;
     {
@@ -293,7 +276,7 @@ TEST(WrongUse, ReadsOfWhatNothingHasWritten) {
         bench.prog.add(add(u.slice(0, 1), 1));
         bench.watch("u", u.slice(0, 1));
         bench.run();
-        EXPECT_EQ(bench.values("u"), (std::vector<float>{4}));
+        EXPECT_EQ(bench.values("u"), (Values{4}));
     }
     {
         Bench bench;
@@ -350,8 +333,8 @@ TEST(Graph, ClonesKeepAliasesIfAsked) {
     bench.prog.add(Copy(bench.input(FLOAT, {2}, {7, 8}), copy.slice(0, 2)));
     bench.prog.add(Copy(bench.input(FLOAT, {2}, {5, 6}), aliased.slice(1, 2, 1).flatten()));
     bench.watch("mixed", copy);
-    EXPECT_EQ(bench.result(aliased), (std::vector<float>{5, 5, 5, 6, 6, 6}));
-    EXPECT_EQ(bench.values("mixed"), (std::vector<float>{7, 8, 7}));
+    EXPECT_EQ(bench.result(aliased), (Values{5, 5, 5, 6, 6, 6}));
+    EXPECT_EQ(bench.values("mixed"), (Values{7, 8, 7}));
 }
 
 TEST(Graph, VirtualGraphsAreRangesOfTiles) {
@@ -385,17 +368,17 @@ TEST(Engine, HostReadsAndWritesMoveReplicas) {
     bench.graph.createHostWrite("w", t.transpose());
     bench.watch("t", t);
     bench.engine().load(bench.device);
-    const std::vector<float> one{1, 2, 3, 4};
+    const Values one{1, 2, 3, 4};
     bench.engine().writeTensor("w", one.data(), one.data() + 4);
-    EXPECT_EQ(bench.values("t", 1), (std::vector<float>{1, 3, 2, 4}));
-    const std::vector<float> both{1, 2, 3, 4, 5, 6, 7, 8};
+    EXPECT_EQ(bench.values("t", 1), (Values{1, 3, 2, 4}));
+    const Values both{1, 2, 3, 4, 5, 6, 7, 8};
     bench.engine().writeTensor("w", both.data(), both.data() + 8);
-    EXPECT_EQ(bench.values("t", 1), (std::vector<float>{5, 7, 6, 8}));
+    EXPECT_EQ(bench.values("t", 1), (Values{5, 7, 6, 8}));
     EXPECT_THROW(bench.engine().writeTensor("w", both.data(), both.data() + 5), poplar::tensor_io_state_error);
 }
 
 TEST(Engine, ExceptionsOfThreadsReachTheCaller) {
-    ipu_emulator::set_host_threads(3);
+    const HostThreads host(3);
     Bench bench(4);
     const Tensor t = bench.input(INT, {1}, {0});
     bench.prog.add(
@@ -403,7 +386,6 @@ TEST(Engine, ExceptionsOfThreadsReachTheCaller) {
                                    if (run.replica() == 2) throw std::domain_error("replica 2");
                                }}));
     EXPECT_THROW(bench.run(), std::domain_error);
-    ipu_emulator::set_host_threads(0);
 }
 
 }  // namespace

@@ -16,7 +16,6 @@
 #include <numeric>
 
 #include "ipu_emulator/machine_support.h"
-#include "ipu_emulator/numerics/threads.h"
 
 namespace {
 
@@ -24,19 +23,11 @@ using namespace ipu_emulator::test;
 using gcl::CollectiveOperator;
 using gcl::CommGroup;
 using gcl::CommGroupType;
-using poplar::FLOAT;
-using poplar::HALF;
-using poplar::INT;
-using poplar::Tensor;
-using poplar::UNSIGNED_INT;
 using poplar::program::If;
-using poplar::program::Sequence;
-using Values = std::vector<float>;
 
 /// A float scalar: the replica's number, from 0.
 Tensor replica_number(Bench& bench) {
-    const Tensor index = bench.graph.addReplicationIndexConstant();
-    bench.graph.setTileMapping(index, 0);
+    const Tensor index = bench.replica_index();
     return popops::cast(bench.graph, index, FLOAT, bench.prog);
 }
 
@@ -86,6 +77,7 @@ TEST(Collectives, GroupsOfReplicas) {
             EXPECT_EQ(bench.values(name, replica)[0], expected[replica]) << name;
     }
     EXPECT_THROW(sum({CommGroupType::CONSECUTIVE, 3}), poputil::poplibs_error);
+    EXPECT_THROW(sum({CommGroupType::CONSECUTIVE, 2, 2}), poputil::poplibs_error) << "a stride";
 }
 
 TEST(Collectives, ReduceScatterAndAllGatherAreAnAllReduce) {
@@ -94,10 +86,10 @@ TEST(Collectives, ReduceScatterAndAllGatherAreAnAllReduce) {
     const Tensor data = per_replica(bench, values);
     const Tensor share =
         gcl::reduceScatterCrossReplica(bench.graph, data, CollectiveOperator::ADD, bench.prog, CommGroup());
-    EXPECT_EQ(share.shape(), (std::vector<std::size_t>{2}));
+    EXPECT_EQ(share.shape(), (Shape{2}));
     bench.watch("share", share);
     const Tensor all = gcl::allGatherCrossReplica(bench.graph, share, bench.prog, CommGroup());
-    EXPECT_EQ(all.shape(), (std::vector<std::size_t>{4, 2}));
+    EXPECT_EQ(all.shape(), (Shape{4, 2}));
     bench.watch("all", all);
     bench.run();
     EXPECT_EQ(bench.values("share", 1), (Values{30, 40}));
@@ -122,8 +114,7 @@ TEST(Collectives, HalvesAreRoundedAfterEachAddition) {
 
 TEST(Collectives, UnsignedIntegersAreOrderedAsSuch) {
     Bench bench(2);
-    const Tensor index = bench.graph.addReplicationIndexConstant();
-    bench.graph.setTileMapping(index, 0);
+    const Tensor index = bench.replica_index();
     const Tensor data = popops::map(bench.graph, popops::expr::_1 * 3000000000u + 5u, {index}, bench.prog);
     for (const auto& [name, op] : std::vector<std::pair<std::string, CollectiveOperator>>{
              {"max", CollectiveOperator::MAX}, {"min", CollectiveOperator::MIN}, {"mean", CollectiveOperator::MEAN}})
@@ -151,8 +142,7 @@ TEST(Collectives, ReplicasAgreeOnStochasticSums) {
 
 TEST(Collectives, ReplicasThatDisagreeAreAnError) {
     Bench bench(2);
-    const Tensor index = bench.graph.addReplicationIndexConstant();
-    bench.graph.setTileMapping(index, 0);
+    const Tensor index = bench.replica_index();
     const Tensor data = bench.input(FLOAT, {1}, {1});
     Sequence sum;
     gcl::allReduceInPlaceCrossReplica(bench.graph, data, CollectiveOperator::ADD, sum);
@@ -160,16 +150,14 @@ TEST(Collectives, ReplicasThatDisagreeAreAnError) {
     EXPECT_THROW(bench.run(), poplar::application_runtime_error);
 }
 
-Values drawn(std::uint32_t modifier, float seed, const std::vector<std::size_t>& shape, unsigned tile,
-             unsigned threads = 2) {
-    ipu_emulator::set_host_threads(threads);
+Values drawn(std::uint32_t modifier, float seed, const Shape& shape, unsigned tile, unsigned threads = 2) {
+    const HostThreads host(threads);
     Bench bench;
     const Tensor reference = bench.graph.addVariable(FLOAT, shape);
     bench.graph.setTileMapping(reference, tile);
     const Tensor seeds = bench.input(UNSIGNED_INT, {2}, {seed, 7});
     const Values result =
         bench.result(poprand::uniform(bench.graph, &seeds, modifier, reference, FLOAT, -1, 3, bench.prog));
-    ipu_emulator::set_host_threads(0);
     return result;
 }
 

@@ -1,36 +1,36 @@
-// What draws random bits, from which state, and whose state advances.
+// What draws random bits, from which state, and whose state advances; what traps.
 #include <gtest/gtest.h>
 
 #include <poplar/CSRFunctions.hpp>
 #include <poplar/RandomSeed.hpp>
+#include <poplar/exceptions.hpp>
 #include <poplin/ConvUtil.hpp>
 #include <poplin/Convolution.hpp>
 #include <poplin/MatMul.hpp>
 #include <popnn/BatchNorm.hpp>
 #include <popops/Cast.hpp>
 #include <popops/ElementWise.hpp>
+#include <popops/Fill.hpp>
+#include <popops/NaN.hpp>
 #include <popops/Reduce.hpp>
+#include <popops/ScaledAdd.hpp>
 #include <poprand/RandomGen.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <latch>
+#include <limits>
 #include <numeric>
 
 #include "ipu_emulator/machine_support.h"
 #include "ipu_emulator/model/host_op.h"
 #include "ipu_emulator/model/op_run.h"
-#include "ipu_emulator/numerics/threads.h"
 
 namespace {
 
 using namespace ipu_emulator::test;
 using namespace popops::expr;
-using poplar::FLOAT;
-using poplar::HALF;
-using poplar::Tensor;
-using poplar::UNSIGNED_INT;
-using Values = std::vector<float>;
 
 /// Whether the state of the hardware's generators is the same after `work`, under stochastic rounding.
 bool leaves_the_state(Bench& bench, const std::function<void()>& work) {
@@ -127,7 +127,7 @@ TEST(HardwareSeeds, PartialsThatAreNotRoundedStochasticallyLeaveThem) {
 
 /// 1000 values on each of `threads` host threads, which all round at the same time, on one replica.
 Values rounded_by(unsigned threads) {
-    ipu_emulator::set_host_threads(threads);
+    const HostThreads host(threads);
     Bench bench;
     poplar::setStochasticRounding(bench.graph, bench.prog, true);
     const Tensor halves = bench.variable(HALF, {4000});
@@ -139,9 +139,7 @@ Values rounded_by(unsigned threads) {
                                                   run.write().store(i * 1000, 1000, values.data());
                                               });
                                           }}));
-    const Values result = bench.result(halves);
-    ipu_emulator::set_host_threads(0);
-    return result;
+    return bench.result(halves);
 }
 
 TEST(HardwareSeeds, RoundingDoesNotDependOnTheThreadThatRounds) {
@@ -216,7 +214,7 @@ TEST(FloatingPoint, BehaviourIsModifiedAndRestored) {
     const Tensor big = bench.input(FLOAT, {1}, {1e9f});
     const Tensor before = poplar::getAndModifyFloatingPointBehaviour(
         bench.graph, bench.prog, {false, false, false, false, true}, {false, false, false, true, false});
-    EXPECT_EQ(before.shape(), (std::vector<std::size_t>{8}));
+    EXPECT_EQ(before.shape(), (Shape{8}));
     bench.watch("saturated", popops::cast(bench.graph, big, HALF, bench.prog));
     bench.watch("stochastic", popops::cast(bench.graph, x, HALF, bench.prog));
     poplar::setFloatingPointBehaviour(bench.graph, bench.prog, before);
@@ -227,6 +225,119 @@ TEST(FloatingPoint, BehaviourIsModifiedAndRestored) {
     EXPECT_NEAR(mean_of(bench.values("stochastic")), 1 + 0x1p-11, 0x1p-11 * 0.2);
     EXPECT_NE(bench.values("nan"), bench.values("nan"));
     EXPECT_EQ(bench.values("nearest"), Values(1000, 1.0f));
+}
+
+/// Values that round to half stochastically, on 8 tiles, in one or several runs.
+Values stochastic_values(unsigned threads, bool restored, unsigned replica = 0) {
+    const HostThreads host(threads);
+    Bench bench(2);
+    const Tensor x = bench.input(FLOAT, {3000}, random_values(3000, 5));
+    const Tensor sums = bench.input(HALF, {3000}, Values(3000, 0.0f));
+    poplar::setStochasticRounding(bench.graph, bench.prog, true);
+    const Tensor seeds = poplar::getHwSeeds(bench.graph, bench.prog);
+    popops::scaledAddTo(bench.graph, sums, x, 1.0f, bench.prog);
+    if (restored) poplar::setHwSeeds(bench.graph, seeds, bench.prog);
+    const Tensor second = bench.input(HALF, {3000}, Values(3000, 0.0f));
+    popops::scaledAddTo(bench.graph, second, x, 1.0f, bench.prog);
+    bench.watch("first", sums);
+    bench.watch("second", second);
+    bench.run();
+    Values result = bench.values("first", replica);
+    const Values more = bench.values("second", replica);
+    result.insert(result.end(), more.begin(), more.end());
+    return result;
+}
+
+TEST(HardwareSeeds, RoundingDoesNotDependOnHostThreads) {
+    // One replica, whose elements are shared out to the threads.
+    const auto rounded = [](unsigned threads) {
+        const HostThreads host(threads);
+        Bench bench;
+        poplar::setStochasticRounding(bench.graph, bench.prog, true);
+        const Tensor x = bench.input(FLOAT, {100000}, random_values(100000, 5));
+        return bench.result(popops::cast(bench.graph, x, HALF, bench.prog));
+    };
+    const Values once = rounded(1);
+    EXPECT_NE(once, as_halves(random_values(100000, 5))) << "it is stochastic";
+    EXPECT_EQ(once, rounded(4));
+    EXPECT_EQ(once, rounded(3));
+    EXPECT_EQ(stochastic_values(1, false), stochastic_values(4, false)) << "replicas side by side";
+}
+
+TEST(HardwareSeeds, RestoredSeedsReplayTheRounding) {
+    const Values replayed = stochastic_values(2, true);
+    EXPECT_TRUE(std::equal(replayed.begin(), replayed.begin() + 3000, replayed.begin() + 3000));
+    const Values other = stochastic_values(2, false);
+    EXPECT_FALSE(std::equal(other.begin(), other.begin() + 3000, other.begin() + 3000));
+    EXPECT_NE(stochastic_values(1, false, 0), stochastic_values(1, false, 1)) << "replicas round on their own";
+}
+
+TEST(HardwareSeeds, OnlyTilesThatDrawAdvance) {
+    Bench bench;
+    poplar::setStochasticRounding(bench.graph, bench.prog, true);
+    const Tensor before = poplar::getHwSeeds(bench.graph, bench.prog);
+    EXPECT_EQ(before.shape(), (Shape{8, 6, 4}));
+    const Tensor t = bench.graph.addVariable(HALF, {16});
+    bench.graph.setTileMapping(t, 3);
+    popops::fill(bench.graph, t, bench.prog, 0.1f);
+    const Tensor after = poplar::getHwSeeds(bench.graph, bench.prog);
+    bench.watch("same", popops::reduce(bench.graph, popops::eq(bench.graph, before, after, bench.prog), {1, 2},
+                                       {popops::Operation::LOGICAL_AND}, bench.prog));
+    bench.run();
+    EXPECT_EQ(bench.values("same"), (Values{1, 1, 1, 0, 1, 1, 1, 1}));
+}
+
+TEST(FloatingPoint, TrapsAndOverflow) {
+    for (const bool traps : {false, true}) {
+        Bench bench;
+        poplar::setFloatingPointBehaviour(bench.graph, bench.prog, {traps, traps, traps, false, true});
+        const Tensor t = bench.input(FLOAT, {1}, {70000});
+        const Tensor half = popops::cast(bench.graph, t, HALF, bench.prog);
+        if (traps) {
+            EXPECT_THROW(bench.run(), poplar::application_runtime_error);
+        } else {
+            EXPECT_TRUE(std::isnan(bench.result(half)[0]));
+        }
+    }
+    Bench division;
+    popops::mapInPlace(division.graph, 1.0f / _1, {division.input(FLOAT, {3}, {1, 0, 2})}, division.prog);
+    EXPECT_NO_THROW(division.run());
+    Bench trapping;
+    popops::mapInPlace(trapping.graph, 1.0f / _1, {trapping.input(FLOAT, {3}, {1, 0, 2})}, trapping.prog);
+    EXPECT_THROW(trapping.run({{"debug.floatPointOpException", "true"}}), poplar::application_runtime_error);
+    Bench saturating;
+    const Tensor big = saturating.input(FLOAT, {1}, {-1e9f});
+    EXPECT_EQ(saturating.result(popops::cast(saturating.graph, big, HALF, saturating.prog)), Values{-65504});
+}
+
+/// Whether a formula of `value` traps.
+bool traps(const popops::expr::Expr& formula, float value) {
+    Bench bench;
+    poplar::setFloatingPointBehaviour(bench.graph, bench.prog, {true, true, true, false, true});
+    popops::map(bench.graph, formula, {bench.input(FLOAT, {16}, Values(16, value))}, bench.prog);
+    try {
+        bench.run();
+    } catch (const poplar::application_runtime_error&) {
+        return true;
+    }
+    return false;
+}
+
+TEST(FloatingPoint, HarmlessOperationsDoNotTrap) {
+    for (const float x : {-1000.0f, -100.0f, 100.0f}) {
+        EXPECT_FALSE(traps(Sigmoid(_1), x)) << x;
+        EXPECT_FALSE(traps(_1 * Sigmoid(_1), x)) << x;
+    }
+    const float nan = std::numeric_limits<float>::quiet_NaN();
+    EXPECT_FALSE(traps(IsInf(_1), nan));
+    EXPECT_FALSE(traps(IsNaN(_1), nan));
+    EXPECT_FALSE(traps(IsFinite(_1), nan));
+    EXPECT_TRUE(traps(Sqrt(_1), -1));
+    EXPECT_TRUE(traps(Square(_1), 1e30f));
+    Bench bench;
+    poplar::setFloatingPointBehaviour(bench.graph, bench.prog, {true, true, true, false, true});
+    const Tensor t = bench.input(FLOAT, {16}, Values(16, nan));
+    EXPECT_EQ(bench.result(popops::hasNaNOrInf(bench.graph, t, bench.prog)), Values{1});
 }
 
 }  // namespace

@@ -7,12 +7,8 @@
 namespace {
 
 using namespace poplar::program;
-using ipu_emulator::test::Bench;
-using poplar::FLOAT;
-using poplar::INT;
+using namespace ipu_emulator::test;
 using poplar::ReplicatedStreamMode;
-using poplar::Tensor;
-using poplar::UNSIGNED_INT;
 
 /// Writes down what it is asked, and delivers 0, 1, 2, ...
 struct Recorder : poplar::StreamCallback {
@@ -43,8 +39,7 @@ struct Recorder : poplar::StreamCallback {
 };
 
 /// The calls of three transfers in a run, and the values that came.
-std::pair<std::string, std::vector<float>> three_transfers(bool prefetch, unsigned depth, bool ahead,
-                                                           unsigned runs = 1) {
+std::pair<std::string, Values> three_transfers(bool prefetch, unsigned depth, bool ahead, unsigned runs = 1) {
     Bench bench;
     const auto stream = bench.graph.addHostToDeviceFIFO("in", INT, 1, ReplicatedStreamMode::REPLICATE,
                                                         {{"bufferingDepth", std::to_string(depth)}});
@@ -64,24 +59,24 @@ std::pair<std::string, std::vector<float>> three_transfers(bool prefetch, unsign
 TEST(Streams, CallbacksWithoutPrefetch) {
     const auto [calls, values] = three_transfers(false, 2, true);
     EXPECT_EQ(calls, "fcfcfc");
-    EXPECT_EQ(values, (std::vector<float>{0, 1, 2}));
+    EXPECT_EQ(values, (Values{0, 1, 2}));
 }
 
 TEST(Streams, CallbacksWithPrefetchAheadOfUse) {
     const auto [calls, values] = three_transfers(true, 2, true);
     EXPECT_EQ(calls, "pcppcpcpi") << "two buffers are filled ahead, and dropped at the end of the run";
-    EXPECT_EQ(values, (std::vector<float>{0, 1, 2}));
+    EXPECT_EQ(values, (Values{0, 1, 2}));
 }
 
 TEST(Streams, DroppedDataIsDeliveredInTheNextRun) {
     const auto [calls, values] = three_transfers(true, 3, true, 2);
-    EXPECT_EQ(values, (std::vector<float>{3, 4, 5})) << calls;
+    EXPECT_EQ(values, (Values{3, 4, 5})) << calls;
 }
 
 TEST(Streams, FetchWhereNothingIsAhead) {
     const auto [calls, values] = three_transfers(true, 2, false);
     EXPECT_EQ(calls, "nfcnnfcnnfcn");
-    EXPECT_EQ(values, (std::vector<float>{0, 1, 2}));
+    EXPECT_EQ(values, (Values{0, 1, 2}));
 }
 
 TEST(Streams, MemoryIsReadFromTheStartAgain) {
@@ -90,12 +85,12 @@ TEST(Streams, MemoryIsReadFromTheStartAgain) {
     const auto out = bench.graph.addDeviceToHostFIFO("out", FLOAT, 2);
     const Tensor t = bench.variable(FLOAT, {2});
     bench.prog.add(Repeat(3, Sequence({Copy(in, t), Copy(t.reverse(0), out)})));
-    std::vector<float> data{1, 2, 3, 4};
-    std::vector<float> result(6);
+    Values data{1, 2, 3, 4};
+    Values result(6);
     bench.engine().connectStream("in", data.data(), data.data() + 4);
     bench.engine().connectStream("out", result.data(), result.data() + 6);
     bench.run();
-    EXPECT_EQ(result, (std::vector<float>{2, 1, 4, 3, 2, 1}));
+    EXPECT_EQ(result, (Values{2, 1, 4, 3, 2, 1}));
 }
 
 TEST(Streams, ReplicasTakeTurnsOrShare) {
@@ -122,8 +117,7 @@ TEST(Streams, ReplicasTakeTurnsOrShare) {
 TEST(Streams, EachReplicaHasItsCallback) {
     Bench bench(2);
     const auto out = bench.graph.addDeviceToHostFIFO("out", UNSIGNED_INT, 1);
-    const Tensor index = bench.graph.addReplicationIndexConstant();
-    bench.graph.setTileMapping(index, 0);
+    const Tensor index = bench.replica_index();
     bench.prog.add(Copy(index, out));
     std::vector<unsigned> got(2, 9);
     for (unsigned i = 0; i < 2; ++i) {
@@ -219,14 +213,14 @@ TEST(RemoteBuffers, OffsetsNameRows) {
     bench.engine().load(bench.device);
     for (unsigned replica = 0; replica < 2; ++replica) {
         for (unsigned row = 0; row < 4; ++row) {
-            std::vector<float> values{row + 10.0f * replica, 0.5f};
+            Values values{row + 10.0f * replica, 0.5f};
             bench.engine().copyToRemoteBuffer(values.data(), "rows", row, replica);
         }
     }
     bench.engine().run();
-    EXPECT_EQ(bench.values("rows", 0), (std::vector<float>{3, 0.5, 1, 0.5})) << "each replica has rows of its own";
-    EXPECT_EQ(bench.values("rows", 1), (std::vector<float>{13, 0.5, 11, 0.5}));
-    std::vector<float> back(2);
+    EXPECT_EQ(bench.values("rows", 0), (Values{3, 0.5, 1, 0.5})) << "each replica has rows of its own";
+    EXPECT_EQ(bench.values("rows", 1), (Values{13, 0.5, 11, 0.5}));
+    Values back(2);
     bench.engine().copyFromRemoteBuffer("rows", back.data(), 1, 0);
     EXPECT_EQ(back[0], 3);
     bench.engine().copyFromRemoteBuffer("rows", back.data(), 1, 1);

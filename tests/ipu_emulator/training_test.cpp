@@ -24,22 +24,14 @@
 #include <numeric>
 
 #include "ipu_emulator/machine_support.h"
-#include "ipu_emulator/numerics/threads.h"
 
 namespace {
 
 using namespace ipu_emulator::test;
 using namespace popops::expr;
-using poplar::FLOAT;
-using poplar::HALF;
-using poplar::Tensor;
-using poplar::UNSIGNED_INT;
 using poplar::program::Call;
-using poplar::program::Copy;
 using poplar::program::Repeat;
-using poplar::program::Sequence;
 using poplin::ConvParams;
-using Values = std::vector<float>;
 
 constexpr std::size_t kMicroBatch = 4;  // of all replicas together
 constexpr std::size_t kBatch = 8;
@@ -233,7 +225,7 @@ private:
 
 void Network::build() {
     auto& graph = bench_.graph;
-    const auto variable = [](poplar::Graph& g, poplar::Type type, const std::vector<std::size_t>& shape) {
+    const auto variable = [](poplar::Graph& g, poplar::Type type, const Shape& shape) {
         return g.addVariable(type, shape, poplar::VariableMappingMethod::LINEAR);
     };
     const ConvWeights w1 = conv_weights(first_, params(8, 3, 1));
@@ -331,9 +323,8 @@ TEST(Training, HalfWithStochasticRoundingFollowsFloat) {
     for (std::size_t i = 0; i < exact.size(); ++i)
         EXPECT_NEAR(half[i], exact[i], 0.02f * exact[i]) << "update " << i;
     EXPECT_NE(half, exact);
-    ipu_emulator::set_host_threads(3);
+    const HostThreads host(3);
     EXPECT_EQ(half, Network({HALF, 1, false}).losses()) << "host threads change nothing";
-    ipu_emulator::set_host_threads(0);
 }
 
 }  // namespace

@@ -16,14 +16,14 @@
 namespace {
 
 using ipu_emulator::Access;
-using ipu_emulator::test::Bench;
+using namespace ipu_emulator::test;
 
 /// Elements as numbers, in row-major order.
 struct Naive {
     std::vector<std::size_t> shape;
     std::vector<std::size_t> elements;
 
-    std::size_t at(const std::vector<std::size_t>& index) const {
+    std::size_t at(const Shape& index) const {
         std::size_t flat = 0;
         for (std::size_t i = 0; i < shape.size(); ++i)
             flat = flat * shape[i] + index[i];
@@ -48,7 +48,7 @@ struct Naive {
     }
 };
 
-std::vector<std::size_t> numbers_of(const poplar::Tensor& t, const std::vector<std::size_t>& first_number) {
+std::vector<std::size_t> numbers_of(const Tensor& t, const Shape& first_number) {
     std::vector<std::size_t> result;
     for (const ipu_emulator::Run& run : Access::data(t).view.runs()) {
         for (std::size_t i = 0; i < run.count; ++i)
@@ -89,7 +89,7 @@ public:
         }
     }
 
-    poplar::Tensor tensor;
+    Tensor tensor;
     Naive naive;
 
 private:
@@ -103,8 +103,8 @@ private:
         return shape;
     }
 
-    std::pair<poplar::Tensor, Naive> fresh(const std::vector<std::size_t>& shape) {
-        const poplar::Tensor t = bench_.variable(poplar::FLOAT, shape);
+    std::pair<Tensor, Naive> fresh(const Shape& shape) {
+        const Tensor t = bench_.variable(FLOAT, shape);
         const std::size_t first = first_number_.empty() ? 0 : first_number_.back() + 1000000;
         first_number_.push_back(first);
         Naive n{shape, std::vector<std::size_t>(t.numElements())};
@@ -227,7 +227,7 @@ TEST(View, TenThousandRandomChainsEqualANaiveTensor) {
             Chain chain(bench, random, first_number);
             for (unsigned i = 0; i < 1 + random() % 8; ++i)
                 chain.step();
-            const poplar::Tensor& t = chain.tensor;
+            const Tensor& t = chain.tensor;
             ASSERT_EQ(t.shape(), chain.naive.shape);
             ASSERT_EQ(numbers_of(t, first_number), chain.naive.elements);
             const std::set<std::size_t> distinct(chain.naive.elements.begin(), chain.naive.elements.end());
@@ -245,8 +245,8 @@ TEST(View, TenThousandRandomChainsEqualANaiveTensor) {
 
 TEST(View, GatherAndScatterBeginAnywhere) {
     Bench bench;
-    const poplar::Tensor whole = bench.variable(poplar::INT, {4, 5, 6});
-    const poplar::Tensor t = poplar::concat(whole.dimShuffle({2, 0, 1}).flatten(), whole.reverse(1).flatten());
+    const Tensor whole = bench.variable(INT, {4, 5, 6});
+    const Tensor t = poplar::concat(whole.dimShuffle({2, 0, 1}).flatten(), whole.reverse(1).flatten());
     const ipu_emulator::Regions regions(Access::data(bench.graph), Access::data(whole.dimShuffle({2, 0, 1})));
     const ipu_emulator::Regions both(Access::data(bench.graph), Access::data(t));
     std::vector<std::int32_t> memory(120);
@@ -272,17 +272,17 @@ TEST(View, GatherAndScatterBeginAnywhere) {
 
 TEST(View, OtherViewsAreMadeOfThese) {
     Bench bench;
-    const poplar::Tensor t = bench.variable(poplar::FLOAT, {2, 3, 4});
-    EXPECT_EQ(t.transpose().shape(), (std::vector<std::size_t>{4, 3, 2}));
-    EXPECT_EQ(t.dimRoll(2).shape(), (std::vector<std::size_t>{4, 2, 3}));
-    EXPECT_EQ(t.dimRoll(0, 2).shape(), (std::vector<std::size_t>{3, 4, 2}));
-    EXPECT_EQ(t.dimShufflePartial({0, 2}, {1, 0}).shape(), (std::vector<std::size_t>{4, 2, 3}));
-    EXPECT_EQ(t.expand({0, 2}).shape(), (std::vector<std::size_t>{1, 2, 3, 1, 4})) << "before dimensions 0 and 2";
+    const Tensor t = bench.variable(FLOAT, {2, 3, 4});
+    EXPECT_EQ(t.transpose().shape(), (Shape{4, 3, 2}));
+    EXPECT_EQ(t.dimRoll(2).shape(), (Shape{4, 2, 3}));
+    EXPECT_EQ(t.dimRoll(0, 2).shape(), (Shape{3, 4, 2}));
+    EXPECT_EQ(t.dimShufflePartial({0, 2}, {1, 0}).shape(), (Shape{4, 2, 3}));
+    EXPECT_EQ(t.expand({0, 2}).shape(), (Shape{1, 2, 3, 1, 4})) << "before dimensions 0 and 2";
     EXPECT_EQ(t.expand({0, 2}).squeeze({0, 3}).shape(), t.shape());
-    EXPECT_EQ(t.flatten(1, 3).shape(), (std::vector<std::size_t>{2, 12}));
-    EXPECT_EQ(t.reshapePartial(1, 2, {1, 3}).shape(), (std::vector<std::size_t>{2, 1, 3, 4}));
-    EXPECT_EQ(t.slice({0, 1, 1}, {2, 2, 4}).shape(), (std::vector<std::size_t>{2, 1, 3}));
-    EXPECT_EQ(t.reinterpret(poplar::INT).elementType(), poplar::INT);
+    EXPECT_EQ(t.flatten(1, 3).shape(), (Shape{2, 12}));
+    EXPECT_EQ(t.reshapePartial(1, 2, {1, 3}).shape(), (Shape{2, 1, 3, 4}));
+    EXPECT_EQ(t.slice({0, 1, 1}, {2, 2, 4}).shape(), (Shape{2, 1, 3}));
+    EXPECT_EQ(t.reinterpret(INT).elementType(), INT);
     EXPECT_TRUE(t.isContiguous());
     EXPECT_FALSE(t.transpose().isContiguous());
     EXPECT_TRUE(t.slice(1, 2).isContiguous());
@@ -291,7 +291,7 @@ TEST(View, OtherViewsAreMadeOfThese) {
 
 TEST(View, WrongArgumentsAreIndexErrors) {
     Bench bench;
-    const poplar::Tensor t = bench.variable(poplar::FLOAT, {2, 3});
+    const Tensor t = bench.variable(FLOAT, {2, 3});
     EXPECT_THROW(t.slice(1, 4, 1), poplar::index_error);
     EXPECT_THROW(t.slice(2, 1, 1), poplar::index_error);
     EXPECT_THROW(t.dim(2), poplar::index_error);
@@ -299,9 +299,9 @@ TEST(View, WrongArgumentsAreIndexErrors) {
     EXPECT_THROW(t.dimShuffle({0, 0}), poplar::index_error);
     EXPECT_THROW(t.squeeze({0}), poplar::index_error);
     EXPECT_THROW(t[2], poplar::index_error);
-    EXPECT_THROW(t.reinterpret(poplar::HALF), poplar::type_error);
-    EXPECT_THROW(poplar::concat(t, bench.variable(poplar::HALF, {2, 3})), poplar::type_error);
-    EXPECT_THROW(poplar::concat(t, bench.variable(poplar::FLOAT, {2, 4})), poplar::index_error);
+    EXPECT_THROW(t.reinterpret(HALF), poplar::type_error);
+    EXPECT_THROW(poplar::concat(t, bench.variable(HALF, {2, 3})), poplar::type_error);
+    EXPECT_THROW(poplar::concat(t, bench.variable(FLOAT, {2, 4})), poplar::index_error);
     EXPECT_THROW(poplar::Tensor().shape(), poplar::tensor_creation_error);
 }
 

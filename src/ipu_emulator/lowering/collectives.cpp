@@ -1,10 +1,10 @@
 #include <gcl/Collectives.hpp>
 
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <type_traits>
 
+#include "ipu_emulator/lowering/combine.h"
 #include "ipu_emulator/lowering/support.h"
 
 namespace ipu_emulator {
@@ -26,6 +26,9 @@ struct Groups {
 
 Groups groups_of(const poplar::Graph& graph, const CommGroup& group, const std::string& name) {
     const unsigned replicas = graph.getReplicationFactor();
+    require(group.stride == 1, name,
+            "expected groups with a stride of 1, got " + std::to_string(group.stride) +
+                "; groups of the type ORTHOGONAL take every n-th replica");
     if (group.type == CommGroupType::ALL) return {replicas, 1};
     const unsigned size = group.replicaGroupSize == 0 ? replicas : group.replicaGroupSize;
     require(replicas % size == 0, name,
@@ -33,50 +36,14 @@ Groups groups_of(const poplar::Graph& graph, const CommGroup& group, const std::
     return {size, group.type == CommGroupType::CONSECUTIVE ? 1 : replicas / size};
 }
 
-float combined(CollectiveOperator op, float a, float b) {
-    switch (op) {
-        case CollectiveOperator::MUL:
-            return a * b;
-        case CollectiveOperator::MIN:
-            return std::min(a, b);
-        case CollectiveOperator::MAX:
-            return std::max(a, b);
-        case CollectiveOperator::LOGICAL_AND:
-            return a != 0 && b != 0 ? 1.0f : 0.0f;
-        case CollectiveOperator::LOGICAL_OR:
-            return a != 0 || b != 0 ? 1.0f : 0.0f;
-        case CollectiveOperator::SQUARE_ADD:
-            return a + b * b;
-        case CollectiveOperator::LOCAL:
-            return a;
-        default:
-            return a + b;
-    }
-}
-
-/// Integers: sums and products wrap around.
-template <class Integer> Integer combined(CollectiveOperator op, Integer a, Integer b) {
-    const auto x = static_cast<std::uint32_t>(a);
-    const auto y = static_cast<std::uint32_t>(b);
-    switch (op) {
-        case CollectiveOperator::MUL:
-            return static_cast<Integer>(x * y);
-        case CollectiveOperator::MIN:
-            return std::min(a, b);
-        case CollectiveOperator::MAX:
-            return std::max(a, b);
-        case CollectiveOperator::LOGICAL_AND:
-            return a != 0 && b != 0 ? 1 : 0;
-        case CollectiveOperator::LOGICAL_OR:
-            return a != 0 || b != 0 ? 1 : 0;
-        case CollectiveOperator::SQUARE_ADD:
-            return static_cast<Integer>(x + y * y);
-        case CollectiveOperator::LOCAL:
-            return a;
-        default:
-            return static_cast<Integer>(x + y);
-    }
-}
+/// How two replicas' elements are combined, by the collective's operator.
+constexpr popops::Operation kOperations[] = {
+    popops::Operation::ADD,
+    popops::Operation::ADD,  // MEAN: divided afterwards
+    popops::Operation::MUL,         popops::Operation::MIN,        popops::Operation::MAX,
+    popops::Operation::LOGICAL_AND, popops::Operation::LOGICAL_OR, popops::Operation::SQUARE_ADD,
+    popops::Operation::ADD,  // LOCAL: never combined
+};
 
 /// Rounds partial results to the data's type, with the random bits of `owner`, so that a group's replicas agree.
 void round_partial(OpRun& owner, float* values, std::size_t begin, std::size_t count, unsigned step) {
@@ -126,11 +93,11 @@ template <class Value> void combine_members(std::span<OpRun> runs, const Groups&
     Value other[kChunk];
     runs[first].read(0).load(begin, count, total);
     for (std::size_t k = 0; squares && k < count; ++k)
-        total[k] = combined(CollectiveOperator::MUL, total[k], total[k]);
+        total[k] = times(total[k], total[k]);
     for (unsigned i = 1; i < groups.size && op != CollectiveOperator::LOCAL; ++i) {
         runs[groups.member(replica, i)].read(0).load(begin, count, other);
-        for (std::size_t k = 0; k < count; ++k)
-            total[k] = combined(op, total[k], other[k]);
+        with_combination<Value>(kOperations[static_cast<std::size_t>(op)],
+                                [&](auto combine) { std::transform(total, total + count, other, total, combine); });
         round_partial(runs[first], total, begin, count, i);
     }
     if (op == CollectiveOperator::LOCAL) runs[replica].read(0).load(begin, count, total);
@@ -190,15 +157,11 @@ void run_all_gather(std::span<OpRun> runs, const Groups& groups) {
     }
 }
 
-void check_collective_options(const std::string& name, const poplar::OptionFlags& options) {
-    check_options(name, options, {});
-}
-
 void add_all_reduce(poplar::Graph& graph, const Tensor& data, const Tensor& out, CollectiveOperator op,
                     poplar::program::Sequence& prog, const CommGroup& group, const poplar::DebugContext& debug,
                     const poplar::OptionFlags& options) {
     const std::string name = op_name(debug, "allReduce");
-    check_collective_options(name, options);
+    check_options(name, options, {});
     const Groups groups = groups_of(graph, group, name);
     check_data(name, data);
     add_op(prog, {.name = name, .reads = {data}, .writes = {out}, .run_together = [=](std::span<OpRun> runs) {
@@ -244,7 +207,7 @@ Tensor reduceScatterCrossReplica(poplar::Graph& graph, const Tensor& data, Colle
                                  const CommGroup& group, const poplar::DebugContext& debugContext,
                                  const poplar::OptionFlags& options) {
     const std::string name = op_name(debugContext, "reduceScatter");
-    check_collective_options(name, options);
+    check_options(name, options, {});
     require(data.rank() == 1, name, "expected a flat tensor, got " + data.shapeToString());
     const Groups groups = groups_of(graph, group, name);
     const std::size_t share = (data.numElements() + groups.size - 1) / groups.size;
@@ -260,7 +223,7 @@ Tensor reduceScatterCrossReplica(poplar::Graph& graph, const Tensor& data, Colle
 Tensor allGatherCrossReplica(poplar::Graph& graph, const Tensor& data, Sequence& prog, const CommGroup& group,
                              const poplar::DebugContext& debugContext, const poplar::OptionFlags& options) {
     const std::string name = op_name(debugContext, "allGather");
-    check_collective_options(name, options);
+    check_options(name, options, {});
     const Groups groups = groups_of(graph, group, name);
     std::vector<std::size_t> shape = data.shape();
     shape.insert(shape.begin(), groups.size);

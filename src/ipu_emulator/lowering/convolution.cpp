@@ -186,24 +186,6 @@ void run_forward(OpRun& run, const ConvShape& s, const PartialPolicy& policy) {
     });
 }
 
-/// Gradients [positions][channels] as panels [groups][panels][positions][kPanel].
-const float* pack_gradients(OpRun& run, const ConvShape& s) {
-    const float* gradients = load_all(run, run.read(0));
-    const std::size_t panels = (s.out + kPanel - 1) / kPanel;
-    auto* packed = run.scratch<float>(s.groups * panels * s.positions() * kPanel);
-    run.parallel(s.groups * panels, [&](std::size_t task) {
-        const std::size_t first = task % panels * kPanel;
-        const std::size_t columns = std::min(kPanel, s.out - first);
-        const float* from = gradients + task / panels * s.out + first;
-        float* to = packed + task * s.positions() * kPanel;
-        for (std::size_t p = 0; p < s.positions(); ++p, from += s.all_out(), to += kPanel) {
-            std::copy_n(from, columns, to);
-            std::fill(to + columns, to + kPanel, 0.0f);
-        }
-    });
-    return packed;
-}
-
 /// The inputs that kernel position (ky, kx) multiplies at `count` outputs from `first` on.
 void point_at_positions(const ConvShape& s, const float* input, std::size_t ky, std::size_t kx, std::size_t first,
                         std::size_t count, const float* zeros, const float** to) {
@@ -222,16 +204,9 @@ void point_at_positions(const ConvShape& s, const float* input, std::size_t ky, 
     }
 }
 
-/// How the gradient gets into the weights.
-struct WeightResult {
-    bool update = false;  // weights += number * tensor * gradient
-    float number = 1;
-    bool scaled = false;  // by read(2)
-};
-
 /// Gradients of the weights of channels [first, first + count) at one kernel position of one group.
 void weight_block(OpRun& run, const ConvShape& s, const PartialPolicy& policy, const float* input,
-                  const float* gradients, const float* zeros, const WeightResult& how, std::size_t slot,
+                  const float* gradients, const float* zeros, const ProductResult& how, std::size_t slot,
                   std::size_t first, std::size_t count) {
     LocalScratch local;
     const std::size_t group = slot / s.kernel();
@@ -265,20 +240,18 @@ void weight_block(OpRun& run, const ConvShape& s, const PartialPolicy& policy, c
     }
     if (overflowed) run.report(kOverflowed);
     float* result = local.take<float>(count * s.out);
-    float* old = local.take<float>(how.update ? count * s.out : 0);
     for (std::size_t r = 0; r < count; ++r)
         std::copy_n(sums + r * width, s.out, result + r * s.out);
-    if (how.update) {
-        const float scale = how.number * (how.scaled ? run.read(3).scalar() : 1.0f);
-        run.read(2).load(first_element, count * s.out, old);
-        for (std::size_t i = 0; i < count * s.out; ++i)
-            result[i] = old[i] + scale * result[i];
-    }
-    run.write().store(first_element, count * s.out, result);
+    store_product(run, how, first_element, count * s.out, result);
 }
 
-void run_weight_gradient(OpRun& run, const ConvShape& s, const PartialPolicy& policy, const WeightResult& how) {
-    const float* gradients = pack_gradients(run, s);
+void run_weight_gradient(OpRun& run, const ConvShape& s, const PartialPolicy& policy, const ProductResult& how) {
+    const float* gradients = pack_columns(run, {.from = load_all(run, run.read(0)),
+                                                .groups = s.groups,
+                                                .depth = s.positions(),
+                                                .columns = s.out,
+                                                .group_stride = s.out,
+                                                .row_stride = s.all_out()});
     const float* input = load_all(run, run.read(1));
     const float* zeros = zeroed(run, s.in + kRows);
     const std::size_t blocks = (s.in + kBlockChannels - 1) / kBlockChannels;
@@ -308,14 +281,9 @@ void add_update(const Tensor& zDeltas, const Tensor& weights, const Tensor& acti
                 ", expected half or float " + shape_text(weight_shape(params)));
     note_plan(cache, params, options, "update");
     const Tensor ordered = kernel_order(weights);
-    op.reads.push_back(ordered);
-    for (const Tensor& t : scale) {
-        require(t.numElements() == 1 && is_float(t.elementType()), name, "the scale is a scalar of half or float");
-        op.reads.push_back(t);
-    }
+    const ProductResult how = make_update(op, ordered, scale, number);
     op.writes = {ordered};
-    op.run = [s = conv_shape(params, name), policy = conv_policy(options, params.inputType),
-              how = WeightResult{true, number, !scale.empty()}](OpRun& run) {
+    op.run = [s = conv_shape(params, name), policy = conv_policy(options, params.inputType), how](OpRun& run) {
         run_weight_gradient(run, s, policy, how);
     };
     add_op(prog, std::move(op));

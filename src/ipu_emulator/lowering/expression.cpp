@@ -102,6 +102,7 @@ std::size_t Formula::add(const ExprNode& node, const std::vector<poplar::Type>& 
 }
 
 std::size_t Formula::cast(std::size_t operand, poplar::Type type) {
+    if (nodes_[operand].type == type && !nodes_[operand].adapts) return operand;
     const WordLoop loop = cast_loop(nodes_[operand].type, type);
     require(loop != nullptr, "popops::expr::Cast",
             "cannot convert " + nodes_[operand].type.toString() + " to " + type.toString());

@@ -166,69 +166,54 @@ poplar::Program cast(poplar::Graph&, const Tensor& src, const Tensor& dst, const
 
 namespace {
 
-/// A constant, or the value of a scalar tensor.
+/// A number, or a scalar tensor.
 struct Scale {
     float number = 1;
     std::vector<Tensor> tensor = {};
 };
 
-/// A = a A + b B in float. A scale that is a tensor multiplies its number.
-void add_scaled(const Tensor& A, const Scale& a, const Tensor& B, const Scale& b, Sequence& prog,
+/// A = a A + b B in float, rounded once.
+void add_scaled(poplar::Graph& graph, const Tensor& A, const Scale& a, const Tensor& B, const Scale& b, Sequence& prog,
                 const poplar::DebugContext& debugContext, const poplar::OptionFlags& options) {
     const std::string name = op_name(debugContext, "scaledAddTo");
     check_options("popops::scaledAddTo", options, {});
     require(B.shape() == A.shape(), name, "the shapes " + A.shapeToString() + " and " + B.shapeToString() + " differ");
     require(is_float(A.elementType()) && is_float(B.elementType()), name, "expected tensors of half or float");
-    HostOp op{.name = name, .reads = {A, B}, .writes = {A}};
-    for (const Scale* scale : {&a, &b}) {
-        for (const Tensor& t : scale->tensor) {
-            require(t.numElements() == 1 && is_float(t.elementType()), name, "a scale is a scalar of half or float");
-            op.reads.push_back(t);
-        }
-    }
-    const std::size_t b_operand = 2 + a.tensor.size();
-    const bool has_a = !a.tensor.empty();
-    const bool has_b = !b.tensor.empty();
-    op.run = [=, a_number = a.number, b_number = b.number](OpRun& run) {
-        const float scale_a = a_number * (has_a ? run.read(2).scalar() : 1.0f);
-        const float scale_b = b_number * (has_b ? run.read(b_operand).scalar() : 1.0f);
-        run.in_pieces(run.write().count(), kPiece, [&](std::size_t begin, std::size_t count) {
-            LocalScratch local;
-            auto* sum = local.take<float>(kChunk);
-            auto* added = local.take<float>(kChunk);
-            for (const std::size_t end = begin + count; begin < end; begin += kChunk) {
-                const std::size_t n = std::min(kChunk, end - begin);
-                run.read(0).load(begin, n, sum);
-                run.read(1).load(begin, n, added);
-                for (std::size_t i = 0; i < n; ++i)
-                    sum[i] = scale_a * sum[i] + scale_b * added[i];
-                run.write().store(begin, n, sum);
-            }
-        });
+    std::vector<Tensor> operands{A, B};
+    const auto in_float = [](unsigned operand) { return expr::Cast(expr::PlaceHolder(operand), poplar::FLOAT); };
+    const auto scaled = [&](const Scale& scale, unsigned operand) -> expr::Any {
+        if (scale.tensor.empty() && scale.number == 1.0f) return in_float(operand);
+        if (scale.tensor.empty()) return in_float(operand) * scale.number;
+        const Tensor& t = scale.tensor.front();
+        require(t.numElements() == 1 && is_float(t.elementType()), name, "a scale is a scalar of half or float");
+        operands.push_back(t.reshape({}));
+        return in_float(operand) * in_float(static_cast<unsigned>(operands.size()));
     };
-    add_op(prog, std::move(op));
+    const expr::Any scaled_a = scaled(a, 1);
+    const expr::Any scaled_b = scaled(b, 2);
+    add_map(graph, make_formula(expr::Cast(scaled_a + scaled_b, A.elementType()), operands), operands, A, prog, name);
 }
 
 }  // namespace
 
-void scaledAddTo(poplar::Graph&, const Tensor& A, const Tensor& B, float scaleB, Sequence& prog,
+void scaledAddTo(poplar::Graph& graph, const Tensor& A, const Tensor& B, float scaleB, Sequence& prog,
                  const poplar::DebugContext& debugContext, const poplar::OptionFlags& options) {
-    add_scaled(A, {}, B, {scaleB}, prog, debugContext, options);
+    add_scaled(graph, A, {}, B, {scaleB}, prog, debugContext, options);
 }
 
-void scaledAddTo(poplar::Graph&, const Tensor& A, const Tensor& B, const Tensor& scaleB, Sequence& prog,
+void scaledAddTo(poplar::Graph& graph, const Tensor& A, const Tensor& B, const Tensor& scaleB, Sequence& prog,
                  const poplar::DebugContext& debugContext, const poplar::OptionFlags& options) {
-    add_scaled(A, {}, B, {1, {scaleB}}, prog, debugContext, options);
+    add_scaled(graph, A, {}, B, {.tensor = {scaleB}}, prog, debugContext, options);
 }
 
-void scaledAddTo(poplar::Graph&, const Tensor& A, const Tensor& scaleA, const Tensor& B, const Tensor& scaleB,
+void scaledAddTo(poplar::Graph& graph, const Tensor& A, const Tensor& scaleA, const Tensor& B, const Tensor& scaleB,
                  Sequence& prog, const poplar::DebugContext& debugContext, const poplar::OptionFlags& options) {
-    add_scaled(A, {1, {scaleA}}, B, {1, {scaleB}}, prog, debugContext, options);
+    add_scaled(graph, A, {.tensor = {scaleA}}, B, {.tensor = {scaleB}}, prog, debugContext, options);
 }
 
-void scaledAddTo(poplar::Graph&, const Tensor& A, float scaleA, const Tensor& B, float scaleB, Sequence& prog,
+void scaledAddTo(poplar::Graph& graph, const Tensor& A, float scaleA, const Tensor& B, float scaleB, Sequence& prog,
                  const poplar::DebugContext& debugContext, const poplar::OptionFlags& options) {
-    add_scaled(A, {scaleA}, B, {scaleB}, prog, debugContext, options);
+    add_scaled(graph, A, {scaleA}, B, {scaleB}, prog, debugContext, options);
 }
 
 namespace {

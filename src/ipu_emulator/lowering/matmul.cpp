@@ -1,6 +1,7 @@
 #include <poplin/MatMul.hpp>
 
 #include <algorithm>
+#include <optional>
 
 #include "ipu_emulator/lowering/products.h"
 
@@ -27,30 +28,6 @@ struct ProductShape {
     std::size_t panels() const { return (columns + kPanel - 1) / kPanel; }
 };
 
-/// C = A B, or C += number * tensor * A B.
-struct ProductResult {
-    bool update = false;
-    float number = 1;
-    bool scaled = false;  // by read(3)
-};
-
-/// [groups][depth][columns] as panels [groups][panels][depth][kPanel].
-const float* pack_columns(OpRun& run, const ProductShape& s) {
-    const float* from = load_all(run, run.read(1));
-    auto* packed = run.scratch<float>(s.groups * s.panels() * s.depth * kPanel);
-    run.parallel(s.groups * s.panels(), [&](std::size_t task) {
-        const std::size_t first = task % s.panels() * kPanel;
-        const std::size_t columns = std::min(kPanel, s.columns - first);
-        const float* own = from + task / s.panels() * s.depth * s.columns + first;
-        float* to = packed + task * s.depth * kPanel;
-        for (std::size_t k = 0; k < s.depth; ++k, own += s.columns, to += kPanel) {
-            std::copy_n(own, columns, to);
-            std::fill(to + columns, to + kPanel, 0.0f);
-        }
-    });
-    return packed;
-}
-
 void product_block(OpRun& run, const ProductShape& s, const PartialPolicy& policy, const ProductResult& how,
                    const float* packed, std::size_t group, std::size_t first, std::size_t rows) {
     LocalScratch local;
@@ -75,19 +52,16 @@ void product_block(OpRun& run, const ProductShape& s, const PartialPolicy& polic
         run.report(kOverflowed);
     for (std::size_t r = 1; width != s.columns && r < rows; ++r)
         std::copy_n(sums + r * width, s.columns, sums + r * s.columns);
-    const std::size_t count = rows * s.columns;
-    if (how.update) {
-        const float scale = how.number * (how.scaled ? run.read(3).scalar() : 1.0f);
-        float* old = local.take<float>(count);
-        run.read(2).load(first_element, count, old);
-        for (std::size_t i = 0; i < count; ++i)
-            sums[i] = old[i] + scale * sums[i];
-    }
-    run.write().store(first_element, count, sums);
+    store_product(run, how, first_element, rows * s.columns, sums);
 }
 
 void run_product(OpRun& run, const ProductShape& s, const PartialPolicy& policy, const ProductResult& how) {
-    const float* packed = pack_columns(run, s);
+    const float* packed = pack_columns(run, {.from = load_all(run, run.read(1)),
+                                             .groups = s.groups,
+                                             .depth = s.depth,
+                                             .columns = s.columns,
+                                             .group_stride = s.depth * s.columns,
+                                             .row_stride = s.columns});
     const std::size_t blocks = (s.rows + kBlockRows - 1) / kBlockRows;
     run.parallel(s.groups * blocks, [&](std::size_t task) {
         const std::size_t first = task % blocks * kBlockRows;
@@ -95,10 +69,10 @@ void run_product(OpRun& run, const ProductShape& s, const PartialPolicy& policy,
     });
 }
 
-/// A and B have a dimension of groups.
-void add_product(const Tensor& A, const Tensor& B, const Tensor& C, const std::vector<Tensor>& scale, ProductResult how,
-                 poplar::program::Sequence& prog, const std::string& name, const poplar::OptionFlags& options,
-                 poplin::PlanningCache* cache) {
+/// A and B have a dimension of groups. With a number, the product times number and scale is added to C.
+void add_product(const Tensor& A, const Tensor& B, const Tensor& C, const std::vector<Tensor>& scale,
+                 std::optional<float> number, poplar::program::Sequence& prog, const std::string& name,
+                 const poplar::OptionFlags& options, poplin::PlanningCache* cache) {
     const PartialPolicy policy = matmul_policy(options, A.elementType());
     require(A.rank() == 3 && B.rank() == 3 && A.dim(0) == B.dim(0) && A.dim(2) == B.dim(1), name,
             "the shapes " + A.shapeToString() + " and " + B.shapeToString() + " do not fit");
@@ -114,12 +88,7 @@ void add_product(const Tensor& A, const Tensor& B, const Tensor& C, const std::v
               .reads = {apart_from(C, A, prog, name), apart_from(C, B, prog, name)},
               .writes = {C},
               .draws = draws_of(policy)};
-    if (how.update) op.reads.push_back(C);
-    for (const Tensor& t : scale) {
-        require(t.numElements() == 1 && is_float(t.elementType()), name, "the scale is a scalar of half or float");
-        op.reads.push_back(t);
-    }
-    how.scaled = !scale.empty();
+    const ProductResult how = number.has_value() ? make_update(op, C, scale, *number) : ProductResult();
     op.run = [=](OpRun& run) { run_product(run, s, policy, how); };
     add_op(prog, std::move(op));
 }
@@ -172,7 +141,7 @@ Tensor matMulGrouped(poplar::Graph& graph, const Tensor& A, const Tensor& B, Seq
     require(A.rank() == 3 && B.rank() == 3, name,
             "expected groups of matrices, got " + A.shapeToString() + " and " + B.shapeToString());
     const Tensor out = new_tensor(graph, outputType, {A.dim(0), A.dim(1), B.dim(2)}, name);
-    add_product(A, B, out, {}, {}, prog, name, options, cache);
+    add_product(A, B, out, {}, std::nullopt, prog, name, options, cache);
     return out;
 }
 
@@ -193,13 +162,13 @@ void matMulAcc(poplar::Graph& graph, const Tensor& C, const Tensor& k, const Ten
 void matMulGroupedAcc(poplar::Graph&, const Tensor& C, float k, const Tensor& A, const Tensor& B, Sequence& prog,
                       const poplar::DebugContext& debugContext, const poplar::OptionFlags& options,
                       PlanningCache* cache) {
-    add_product(A, B, C, {}, {true, k}, prog, op_name(debugContext, "matMulAcc"), options, cache);
+    add_product(A, B, C, {}, k, prog, op_name(debugContext, "matMulAcc"), options, cache);
 }
 
 void matMulGroupedAcc(poplar::Graph&, const Tensor& C, const Tensor& k, const Tensor& A, const Tensor& B,
                       Sequence& prog, const poplar::DebugContext& debugContext, const poplar::OptionFlags& options,
                       PlanningCache* cache) {
-    add_product(A, B, C, {k}, {true}, prog, op_name(debugContext, "matMulAcc"), options, cache);
+    add_product(A, B, C, {k}, 1.0f, prog, op_name(debugContext, "matMulAcc"), options, cache);
 }
 
 #define CREATE_MATRIX(NAME, TYPE, SHAPE)                                                                              \

@@ -234,6 +234,43 @@ using namespace ipu_emulator;
 
 #define NORM_TAIL const poplar::DebugContext &debug, const poplar::OptionFlags &options
 
+// The functions of one norm, whose names begin with NAME. GROUPS: the number of groups, from `acts` and `inverse`.
+#define NORM_FUNCTIONS(NAME, GROUPS)                                                                                 \
+    Tensor NAME##Whiten(poplar::Graph& graph, const Tensor& acts, const Tensor& mean, const Tensor& inverse,         \
+                        Sequence& prog, NORM_TAIL) {                                                                 \
+        const NormView view(acts, (GROUPS), options, #NAME "Whiten");                                                \
+        return whiten({graph, prog, debug}, view, acts, mean, inverse);                                              \
+    }                                                                                                                \
+    Pair NAME##alise(poplar::Graph& graph, const Tensor& acts, const Tensor& gamma, const Tensor& beta,              \
+                     const Tensor& mean, const Tensor& inverse, Sequence& prog, NORM_TAIL) {                         \
+        const NormView view(acts, (GROUPS), options, #NAME "alise");                                                 \
+        const Tensor whitened = whiten({graph, prog, debug}, view, acts, mean, inverse);                             \
+        return {scaled({graph, prog, debug}, view, whitened, gamma, beta), whitened};                                \
+    }                                                                                                                \
+    Pair NAME##ParamGradients(poplar::Graph& graph, const Tensor& acts, const Tensor& gradsIn, const Tensor& mean,   \
+                              const Tensor& inverse, Sequence& prog, const poplar::Type& partials, NORM_TAIL) {      \
+        const Tensor whitened = NAME##Whiten(graph, acts, mean, inverse, prog, debug, options);                      \
+        return NAME##ParamGradients(graph, whitened, gradsIn, prog, partials, debug, options);                       \
+    }                                                                                                                \
+    Pair NAME##ParamGradients(poplar::Graph& graph, const Tensor& whitened, const Tensor& gradsIn, Sequence& prog,   \
+                              const poplar::Type& partials, NORM_TAIL) {                                             \
+        check_partials(partials, #NAME "ParamGradients");                                                            \
+        check_options(#NAME "ParamGradients", options, {"groupNormStridedChannelGrouping"});                         \
+        return parameter_gradients({graph, prog, debug}, whitened, gradsIn);                                         \
+    }                                                                                                                \
+    Tensor NAME##Gradients(poplar::Graph& graph, const Tensor& acts, const Tensor& gradsIn, const Tensor& mean,      \
+                           const Tensor& inverse, const Tensor& gamma, Sequence& prog, const poplar::Type& partials, \
+                           NORM_TAIL) {                                                                              \
+        const Tensor whitened = NAME##Whiten(graph, acts, mean, inverse, prog, debug, options);                      \
+        return NAME##Gradients(graph, whitened, gradsIn, inverse, gamma, prog, partials, debug, options);            \
+    }                                                                                                                \
+    Tensor NAME##Gradients(poplar::Graph& graph, const Tensor& acts, const Tensor& gradsIn, const Tensor& inverse,   \
+                           const Tensor& gamma, Sequence& prog, const poplar::Type& partials, NORM_TAIL) {           \
+        check_partials(partials, #NAME "Gradients");                                                                 \
+        const NormView view(acts, (GROUPS), options, #NAME "Gradients");                                             \
+        return input_gradient({graph, prog, debug}, view, acts, gradsIn, inverse, gamma);                            \
+    }
+
 namespace popnn::bn {
 
 Pair batchNormStatistics(poplar::Graph& graph, const Tensor acts, float eps, Sequence& prog, bool unbiased, bool stable,
@@ -243,45 +280,7 @@ Pair batchNormStatistics(poplar::Graph& graph, const Tensor acts, float eps, Seq
     return statistics({graph, prog, debug}, view, acts, eps, unbiased, stable);
 }
 
-Tensor batchNormWhiten(poplar::Graph& graph, const Tensor& acts, const Tensor& mean, const Tensor& inverse,
-                       Sequence& prog, NORM_TAIL) {
-    const NormView view(acts, 0, options, "batchNormWhiten");
-    return whiten({graph, prog, debug}, view, acts, mean, inverse);
-}
-
-Pair batchNormalise(poplar::Graph& graph, const Tensor& acts, const Tensor& gamma, const Tensor& beta,
-                    const Tensor& mean, const Tensor& inverse, Sequence& prog, NORM_TAIL) {
-    const NormView view(acts, 0, options, "batchNormalise");
-    const Tensor whitened = whiten({graph, prog, debug}, view, acts, mean, inverse);
-    return {scaled({graph, prog, debug}, view, whitened, gamma, beta), whitened};
-}
-
-Pair batchNormParamGradients(poplar::Graph& graph, const Tensor& acts, const Tensor& gradsIn, const Tensor& mean,
-                             const Tensor& inverse, Sequence& prog, const poplar::Type& partials, NORM_TAIL) {
-    const Tensor whitened = batchNormWhiten(graph, acts, mean, inverse, prog, debug, options);
-    return batchNormParamGradients(graph, whitened, gradsIn, prog, partials, debug, options);
-}
-
-Pair batchNormParamGradients(poplar::Graph& graph, const Tensor& whitened, const Tensor& gradsIn, Sequence& prog,
-                             const poplar::Type& partials, NORM_TAIL) {
-    check_partials(partials, "batchNormParamGradients");
-    check_options("batchNormParamGradients", options, {"groupNormStridedChannelGrouping"});
-    return parameter_gradients({graph, prog, debug}, whitened, gradsIn);
-}
-
-Tensor batchNormGradients(poplar::Graph& graph, const Tensor& acts, const Tensor& gradsIn, const Tensor& mean,
-                          const Tensor& inverse, const Tensor& gamma, Sequence& prog, const poplar::Type& partials,
-                          NORM_TAIL) {
-    const Tensor whitened = batchNormWhiten(graph, acts, mean, inverse, prog, debug, options);
-    return batchNormGradients(graph, whitened, gradsIn, inverse, gamma, prog, partials, debug, options);
-}
-
-Tensor batchNormGradients(poplar::Graph& graph, const Tensor& acts, const Tensor& gradsIn, const Tensor& inverse,
-                          const Tensor& gamma, Sequence& prog, const poplar::Type& partials, NORM_TAIL) {
-    check_partials(partials, "batchNormGradients");
-    const NormView view(acts, 0, options, "batchNormGradients");
-    return input_gradient({graph, prog, debug}, view, acts, gradsIn, inverse, gamma);
-}
+NORM_FUNCTIONS(batchNorm, 0)
 
 Tensor batchNormalise(poplar::Graph& graph, const Tensor& acts, const Tensor& multiplicand, const Tensor& addend,
                       Sequence& prog, NORM_TAIL) {
@@ -328,45 +327,7 @@ Pair groupNormStatistics(poplar::Graph& graph, const Tensor acts, float eps, Seq
     return statistics({graph, prog, debug}, view, acts, eps, unbiased, stable);
 }
 
-Tensor groupNormWhiten(poplar::Graph& graph, const Tensor& acts, const Tensor& mean, const Tensor& inverse,
-                       Sequence& prog, NORM_TAIL) {
-    const NormView view(acts, groups_of(acts, mean), options, "groupNormWhiten");
-    return whiten({graph, prog, debug}, view, acts, mean, inverse);
-}
-
-Pair groupNormalise(poplar::Graph& graph, const Tensor& acts, const Tensor& gamma, const Tensor& beta,
-                    const Tensor& mean, const Tensor& inverse, Sequence& prog, NORM_TAIL) {
-    const NormView view(acts, groups_of(acts, mean), options, "groupNormalise");
-    const Tensor whitened = whiten({graph, prog, debug}, view, acts, mean, inverse);
-    return {scaled({graph, prog, debug}, view, whitened, gamma, beta), whitened};
-}
-
-Pair groupNormParamGradients(poplar::Graph& graph, const Tensor& acts, const Tensor& gradsIn, const Tensor& mean,
-                             const Tensor& inverse, Sequence& prog, const poplar::Type& partials, NORM_TAIL) {
-    const Tensor whitened = groupNormWhiten(graph, acts, mean, inverse, prog, debug, options);
-    return groupNormParamGradients(graph, whitened, gradsIn, prog, partials, debug, options);
-}
-
-Pair groupNormParamGradients(poplar::Graph& graph, const Tensor& whitened, const Tensor& gradsIn, Sequence& prog,
-                             const poplar::Type& partials, NORM_TAIL) {
-    check_partials(partials, "groupNormParamGradients");
-    check_options("groupNormParamGradients", options, {"groupNormStridedChannelGrouping"});
-    return parameter_gradients({graph, prog, debug}, whitened, gradsIn);
-}
-
-Tensor groupNormGradients(poplar::Graph& graph, const Tensor& acts, const Tensor& gradsIn, const Tensor& mean,
-                          const Tensor& inverse, const Tensor& gamma, Sequence& prog, const poplar::Type& partials,
-                          NORM_TAIL) {
-    const Tensor whitened = groupNormWhiten(graph, acts, mean, inverse, prog, debug, options);
-    return groupNormGradients(graph, whitened, gradsIn, inverse, gamma, prog, partials, debug, options);
-}
-
-Tensor groupNormGradients(poplar::Graph& graph, const Tensor& acts, const Tensor& gradsIn, const Tensor& inverse,
-                          const Tensor& gamma, Sequence& prog, const poplar::Type& partials, NORM_TAIL) {
-    check_partials(partials, "groupNormGradients");
-    const NormView view(acts, groups_of(acts, inverse), options, "groupNormGradients");
-    return input_gradient({graph, prog, debug}, view, acts, gradsIn, inverse, gamma);
-}
+NORM_FUNCTIONS(groupNorm, groups_of(acts, inverse))
 
 }  // namespace popnn::gn
 
@@ -379,46 +340,9 @@ Pair layerNormStatistics(poplar::Graph& graph, const Tensor acts, float eps, Seq
     return statistics({graph, prog, debug}, view, acts, eps, unbiased, stable);
 }
 
-Tensor layerNormWhiten(poplar::Graph& graph, const Tensor& acts, const Tensor& mean, const Tensor& inverse,
-                       Sequence& prog, NORM_TAIL) {
-    const NormView view(acts, 1, options, "layerNormWhiten");
-    return whiten({graph, prog, debug}, view, acts, mean, inverse);
-}
-
-Pair layerNormalise(poplar::Graph& graph, const Tensor& acts, const Tensor& gamma, const Tensor& beta,
-                    const Tensor& mean, const Tensor& inverse, Sequence& prog, NORM_TAIL) {
-    const NormView view(acts, 1, options, "layerNormalise");
-    const Tensor whitened = whiten({graph, prog, debug}, view, acts, mean, inverse);
-    return {scaled({graph, prog, debug}, view, whitened, gamma, beta), whitened};
-}
-
-Pair layerNormParamGradients(poplar::Graph& graph, const Tensor& acts, const Tensor& gradsIn, const Tensor& mean,
-                             const Tensor& inverse, Sequence& prog, const poplar::Type& partials, NORM_TAIL) {
-    const Tensor whitened = layerNormWhiten(graph, acts, mean, inverse, prog, debug, options);
-    return layerNormParamGradients(graph, whitened, gradsIn, prog, partials, debug, options);
-}
-
-Pair layerNormParamGradients(poplar::Graph& graph, const Tensor& whitened, const Tensor& gradsIn, Sequence& prog,
-                             const poplar::Type& partials, NORM_TAIL) {
-    check_partials(partials, "layerNormParamGradients");
-    check_options("layerNormParamGradients", options, {"groupNormStridedChannelGrouping"});
-    return parameter_gradients({graph, prog, debug}, whitened, gradsIn);
-}
-
-Tensor layerNormGradients(poplar::Graph& graph, const Tensor& acts, const Tensor& gradsIn, const Tensor& mean,
-                          const Tensor& inverse, const Tensor& gamma, Sequence& prog, const poplar::Type& partials,
-                          NORM_TAIL) {
-    const Tensor whitened = layerNormWhiten(graph, acts, mean, inverse, prog, debug, options);
-    return layerNormGradients(graph, whitened, gradsIn, inverse, gamma, prog, partials, debug, options);
-}
-
-Tensor layerNormGradients(poplar::Graph& graph, const Tensor& acts, const Tensor& gradsIn, const Tensor& inverse,
-                          const Tensor& gamma, Sequence& prog, const poplar::Type& partials, NORM_TAIL) {
-    check_partials(partials, "layerNormGradients");
-    const NormView view(acts, 1, options, "layerNormGradients");
-    return input_gradient({graph, prog, debug}, view, acts, gradsIn, inverse, gamma);
-}
+NORM_FUNCTIONS(layerNorm, 1)
 
 }  // namespace popnn::ln
 
+#undef NORM_FUNCTIONS
 #undef NORM_TAIL

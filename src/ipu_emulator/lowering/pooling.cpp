@@ -66,14 +66,6 @@ PoolShape pool_shape(const PoolParams& params, const std::string& name) {
     return shape;
 }
 
-/// All elements as floats in a memory of their own.
-float* loaded(OpRun& run, std::size_t operand) {
-    float* values = run.scratch<float>(run.read(operand).count());
-    run.in_pieces(run.read(operand).count(), 16384,
-                  [&](std::size_t begin, std::size_t count) { run.read(operand).load(begin, count, values + begin); });
-    return values;
-}
-
 /// Calls visit(input row) for the inputs of an output, rows of channels.
 template <class Visit> void for_window(const PoolShape& s, std::size_t output, Visit visit) {
     const Window& x = s.x[output % s.x.size()];
@@ -92,7 +84,7 @@ std::size_t window_size(const PoolShape& s, std::size_t output) {
 }
 
 void run_pool(OpRun& run, const PoolShape& s) {
-    const float* in = loaded(run, 0);
+    const float* in = load_all(run, run.read(0));
     run.parallel(s.outputs(), [&](std::size_t output) {
         LocalScratch local;
         float* total = local.take<float>(s.channels);
@@ -145,10 +137,10 @@ void add_window(const PoolShape& s, const PoolGradient& g, std::size_t output, f
 
 /// Operands: the pooled gradient, and for maxima the input and the result.
 void run_pool_gradient(OpRun& run, const PoolShape& s, bool scaled) {
-    PoolGradient g{.gradient = loaded(run, 0), .scaled = scaled};
+    PoolGradient g{.gradient = load_all(run, run.read(0)), .scaled = scaled};
     if (s.type == PoolingType::MAX) {
-        g.in = loaded(run, 1);
-        g.pooled = loaded(run, 2);
+        g.in = load_all(run, run.read(1));
+        g.pooled = load_all(run, run.read(2));
     }
     float* result = run.scratch<float>(run.write().count());
     const std::size_t outputs = s.y.size() * s.x.size();

@@ -9,8 +9,6 @@
 namespace ipu_emulator {
 namespace {
 
-constexpr std::size_t kPiece = 16384;
-
 PartialPolicy policy(const poplar::OptionFlags& options, poplar::Type input) {
     number_option(options, "availableMemoryProportion", 0.6);
     choice_option(options, "partialsType.interTile", {"float", "half"});
@@ -92,13 +90,42 @@ ProductRounding product_rounding(OpRun& run, const PartialPolicy& policy, std::s
     return rounding;
 }
 
-const float* load_all(OpRun& run, const Operand& operand) {
-    if (operand.type() == poplar::FLOAT && operand.contiguous() != nullptr)
-        return reinterpret_cast<const float*>(operand.contiguous());
-    auto* values = run.scratch<float>(operand.count());
-    run.in_pieces(operand.count(), kPiece,
-                  [&](std::size_t begin, std::size_t count) { operand.load(begin, count, values + begin); });
-    return values;
+const float* pack_columns(OpRun& run, const Columns& c) {
+    const std::size_t panels = (c.columns + kPanel - 1) / kPanel;
+    auto* packed = run.scratch<float>(c.groups * panels * c.depth * kPanel);
+    run.parallel(c.groups * panels, [&](std::size_t task) {
+        const std::size_t first = task % panels * kPanel;
+        const std::size_t columns = std::min(kPanel, c.columns - first);
+        const float* from = c.from + task / panels * c.group_stride + first;
+        float* to = packed + task * c.depth * kPanel;
+        for (std::size_t k = 0; k < c.depth; ++k, from += c.row_stride, to += kPanel) {
+            std::copy_n(from, columns, to);
+            std::fill(to + columns, to + kPanel, 0.0f);
+        }
+    });
+    return packed;
+}
+
+ProductResult make_update(HostOp& op, const poplar::Tensor& result, const std::vector<poplar::Tensor>& scale,
+                          float number) {
+    op.reads.push_back(result);
+    for (const poplar::Tensor& t : scale) {
+        require(t.numElements() == 1 && is_float(t.elementType()), op.name, "the scale is a scalar of half or float");
+        op.reads.push_back(t);
+    }
+    return {true, number, !scale.empty()};
+}
+
+void store_product(OpRun& run, const ProductResult& how, std::size_t first, std::size_t count, float* values) {
+    if (how.update) {
+        LocalScratch local;
+        const float scale = how.number * (how.scaled ? run.read(3).scalar() : 1.0f);
+        float* old = local.take<float>(count);
+        run.read(2).load(first, count, old);
+        for (std::size_t i = 0; i < count; ++i)
+            values[i] = old[i] + scale * values[i];
+    }
+    run.write().store(first, count, values);
 }
 
 float* zeroed(OpRun& run, std::size_t count) {

@@ -82,8 +82,32 @@ template <class Place> bool multiply_rows(const PackedColumns& right, const floa
     return overflowed;
 }
 
-/// All elements of an operand as floats, loaded by all threads.
-const float* load_all(OpRun& run, const Operand& operand);
+/// Right operands of all groups: element (group, k, column) at group group_stride + k row_stride + column of `from`.
+struct Columns {
+    const float* from;
+    std::size_t groups;
+    std::size_t depth;
+    std::size_t columns;
+    std::size_t group_stride;
+    std::size_t row_stride;
+};
+
+/// As panels [groups][panels][depth][kPanel], filled up with zeros.
+const float* pack_columns(OpRun& run, const Columns& columns);
+
+/// How a product gets into the result: result = product, or result += number * tensor * product.
+struct ProductResult {
+    bool update = false;
+    float number = 1;
+    bool scaled = false;  // by read(3)
+};
+
+/// Makes an operation of two operands an update of `result`, which it reads, as it does the scale, at most one tensor.
+ProductResult make_update(HostOp& op, const poplar::Tensor& result, const std::vector<poplar::Tensor>& scale,
+                          float number);
+/// Elements [first, first + count) of the product.
+void store_product(OpRun& run, const ProductResult& how, std::size_t first, std::size_t count, float* values);
+
 /// `count` zeros.
 float* zeroed(OpRun& run, std::size_t count);
 

@@ -30,6 +30,7 @@ struct SliceRows {
     std::vector<std::size_t> extents;  // of the tensor
     std::vector<std::size_t> sizes;    // of the slice
     std::size_t row = 1;               // elements
+    std::vector<std::size_t> shape;    // of the slice, its dimensions as the tensor has them
 
     std::size_t count() const {
         return std::accumulate(sizes.begin(), sizes.end(), std::size_t{1}, std::multiplies<>());
@@ -54,12 +55,13 @@ SliceRows slice_rows(const std::string& name, const poplar::Tensor& t, const pop
     require(dims.size() == sizes.size() && offset.numElements() == dims.size(), name,
             "expected an offset and a size for each of the dimensions");
     require(offset.elementType() == poplar::UNSIGNED_INT, name, "offsets are unsigned integers");
-    SliceRows rows{.extents = {}, .sizes = sizes};
+    SliceRows rows{.extents = {}, .sizes = sizes, .shape = t.shape()};
     std::size_t sliced = 1;
     for (std::size_t i = 0; i < dims.size(); ++i) {
         require(dims[i] < t.rank() && sizes[i] <= t.dim(static_cast<unsigned>(dims[i])), name,
                 "the slice is larger than the tensor " + t.shapeToString());
         rows.extents.push_back(t.dim(static_cast<unsigned>(dims[i])));
+        rows.shape[dims[i]] = sizes[i];
         sliced *= rows.extents.back();
     }
     rows.row = sliced == 0 ? 0 : t.numElements() / sliced;
@@ -230,27 +232,36 @@ Tensor createIndicesTensor(poplar::Graph& graph, const std::vector<std::size_t>&
     return new_tensor(graph, poplar::UNSIGNED_INT, {numIndices, dims.size()}, op_name(debugContext, "indices"));
 }
 
+namespace {
+
+/// Moves a slice out of the tensor, or with `update` into it. The other operand is the slice.
+void add_dynamic(const std::string& name, const SliceRows& rows, const Tensor& offset, const Tensor& from,
+                 const Tensor& to, const std::vector<std::size_t>& dims, bool update, Sequence& prog) {
+    add_op(prog, {.name = name,
+                  .reads = {offset.flatten()},
+                  .partial_reads = {sliced_first(from, dims)},
+                  .writes = {sliced_first(to, dims)},
+                  .marks_writes = true,
+                  .run = [rows, update](OpRun& run) {
+                      run.parallel(rows.count(), [&](std::size_t i) {
+                          const std::size_t in_slice = i * rows.row;
+                          const std::size_t in_tensor = rows.source(i, run.read(0)) * rows.row;
+                          move(run.read(1), update ? in_slice : in_tensor, run.write(), update ? in_tensor : in_slice,
+                               rows.row);
+                      });
+                  }});
+}
+
+}  // namespace
+
 Tensor dynamicSlice(poplar::Graph& graph, const Tensor& t, const Tensor& offset, const std::vector<std::size_t>& dims,
                     const std::vector<std::size_t>& sizes, Sequence& prog, const poplar::DebugContext& debugContext,
                     const poplar::OptionFlags& options) {
     const std::string name = op_name(debugContext, "dynamicSlice");
     check_slice_options(options);
     const SliceRows rows = slice_rows(name, t, offset, dims, sizes);
-    std::vector<std::size_t> shape = t.shape();
-    for (std::size_t i = 0; i < dims.size(); ++i)
-        shape[dims[i]] = sizes[i];
-    const Tensor out = new_tensor(graph, t.elementType(), shape, name);
-    add_op(prog, {.name = name,
-                  .reads = {offset.flatten()},
-                  .partial_reads = {sliced_first(t, dims)},
-                  .writes = {sliced_first(out, dims)},
-                  .marks_writes = true,
-                  .run = [rows](OpRun& run) {
-                      run.parallel(rows.count(), [&](std::size_t i) {
-                          move(run.read(1), rows.source(i, run.read(0)) * rows.row, run.write(), i * rows.row,
-                               rows.row);
-                      });
-                  }});
+    const Tensor out = new_tensor(graph, t.elementType(), rows.shape, name);
+    add_dynamic(name, rows, offset, t, out, dims, false, prog);
     return out;
 }
 
@@ -260,23 +271,9 @@ void dynamicUpdate(poplar::Graph&, const Tensor& t, const Tensor& s, const Tenso
     const std::string name = op_name(debugContext, "dynamicUpdate");
     check_slice_options(options);
     const SliceRows rows = slice_rows(name, t, offset, dims, sizes);
-    std::vector<std::size_t> shape = t.shape();
-    for (std::size_t i = 0; i < dims.size(); ++i)
-        shape[dims[i]] = sizes[i];
-    require(s.shape() == shape && s.elementType() == t.elementType(), name,
-            "expected a slice " + shape_text(shape) + " of the tensor's type, got " + s.shapeToString());
-    const Tensor source = apart_from(t, s, prog, name);
-    add_op(prog, {.name = name,
-                  .reads = {offset.flatten()},
-                  .partial_reads = {sliced_first(source, dims)},
-                  .writes = {sliced_first(t, dims)},
-                  .marks_writes = true,
-                  .run = [rows](OpRun& run) {
-                      run.parallel(rows.count(), [&](std::size_t i) {
-                          move(run.read(1), i * rows.row, run.write(), rows.source(i, run.read(0)) * rows.row,
-                               rows.row);
-                      });
-                  }});
+    require(s.shape() == rows.shape && s.elementType() == t.elementType(), name,
+            "expected a slice " + shape_text(rows.shape) + " of the tensor's type, got " + s.shapeToString());
+    add_dynamic(name, rows, offset, apart_from(t, s, prog, name), t, dims, true, prog);
 }
 
 Tensor multiSlice(poplar::Graph& graph, const Tensor& t, const Tensor& offsets, const std::vector<std::size_t>& dims,

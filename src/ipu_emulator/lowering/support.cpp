@@ -54,6 +54,15 @@ poplar::Tensor new_activations(poplar::Graph& graph, poplar::Type type, const st
     return channels_second(new_tensor(graph, type, last, name));
 }
 
+const float* load_all(OpRun& run, const Operand& operand) {
+    if (operand.type() == poplar::FLOAT && operand.contiguous() != nullptr)
+        return reinterpret_cast<const float*>(operand.contiguous());
+    auto* values = run.scratch<float>(operand.count());
+    run.in_pieces(operand.count(), 16 * kChunk,
+                  [&](std::size_t begin, std::size_t count) { operand.load(begin, count, values + begin); });
+    return values;
+}
+
 }  // namespace ipu_emulator
 
 // The emulator has no codelets.

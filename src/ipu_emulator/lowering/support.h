@@ -36,4 +36,7 @@ poplar::Tensor channels_second(const poplar::Tensor& t);
 poplar::Tensor new_activations(poplar::Graph& graph, poplar::Type type, const std::vector<std::size_t>& shape,
                                const std::string& name);
 
+/// All elements of an operand as floats, loaded by all threads.
+const float* load_all(OpRun& run, const Operand& operand);
+
 }  // namespace ipu_emulator

@@ -1,7 +1,7 @@
 // The loops of formulas, one for each operation and kind of type.
 #include <bit>
 #include <cmath>
-#include <limits>
+#include <map>
 #include <type_traits>
 
 #include "ipu_emulator/lowering/expression.h"
@@ -44,6 +44,14 @@ template <class T, class F> WordLoop loop2(F) {
     };
 }
 
+template <class Op> using Loops = std::map<Op, WordLoop>;
+
+/// Null if the operation has none.
+template <class Op> WordLoop find(const Loops<Op>& loops, Op op) {
+    const auto at = loops.find(op);
+    return at != loops.end() ? at->second : nullptr;
+}
+
 /// exp() of nothing above 0: it never overflows.
 constexpr auto sigmoid = [](float x) {
     const float e = std::exp(-std::fabs(x));
@@ -52,205 +60,129 @@ constexpr auto sigmoid = [](float x) {
 
 WordLoop float_unary(UnaryOpType op) {
     using T = float;
-    switch (op) {
-        case UnaryOpType::ABSOLUTE:
-            return loop1<T>([](T x) { return std::fabs(x); });
-        case UnaryOpType::ASIN:
-            return loop1<T>([](T x) { return std::asin(x); });
-        case UnaryOpType::CBRT:
-            return loop1<T>([](T x) { return std::cbrt(x); });
-        case UnaryOpType::CEIL:
-            return loop1<T>([](T x) { return std::ceil(x); });
-        case UnaryOpType::COS:
-            return loop1<T>([](T x) { return std::cos(x); });
-        case UnaryOpType::ERF:
-            return loop1<T>([](T x) { return std::erf(x); });
-        case UnaryOpType::EXPONENT:
-            return loop1<T>([](T x) { return std::exp(x); });
-        case UnaryOpType::EXPONENT2:
-            return loop1<T>([](T x) { return std::exp2(x); });
-        case UnaryOpType::EXPONENT_MINUS_ONE:
-            return loop1<T>([](T x) { return std::expm1(x); });
-        case UnaryOpType::FLOOR:
-            return loop1<T>([](T x) { return std::floor(x); });
-        case UnaryOpType::GELU_ERF:
-            return loop1<T>([](T x) { return 0.5f * x * (1.0f + std::erf(x * 0.70710678f)); });
-        case UnaryOpType::INVERSE:
-            return loop1<T>([](T x) { return 1.0f / x; });
-        case UnaryOpType::IS_FINITE:
-            return loop1<T>([](T x) { return magnitude_bits(x) < kInfinityBits; });
-        case UnaryOpType::IS_INF:
-            return loop1<T>([](T x) { return magnitude_bits(x) == kInfinityBits; });
-        case UnaryOpType::IS_NAN:
-            return loop1<T>([](T x) { return magnitude_bits(x) > kInfinityBits; });
-        case UnaryOpType::LOGARITHM:
-            return loop1<T>([](T x) { return std::log(x); });
-        case UnaryOpType::LOGARITHM_ONE_PLUS:
-            return loop1<T>([](T x) { return std::log1p(x); });
-        case UnaryOpType::NEGATE:
-            return loop1<T>([](T x) { return -x; });
-        case UnaryOpType::NEARBY_INT:
-            return loop1<T>([](T x) { return std::nearbyint(x); });
-        case UnaryOpType::RELU:
-            return loop1<T>([](T x) { return x < 0.0f ? 0.0f : x; });
-        case UnaryOpType::ROUND:
-            return loop1<T>([](T x) { return std::round(x); });
-        case UnaryOpType::RSQRT:
-            return loop1<T>([](T x) { return 1.0f / std::sqrt(x); });
-        case UnaryOpType::SIGMOID:
-            return loop1<T>(sigmoid);
-        case UnaryOpType::SIGNUM:
-            return loop1<T>([](T x) { return static_cast<T>((x > 0.0f) - (x < 0.0f)); });
-        case UnaryOpType::SIN:
-            return loop1<T>([](T x) { return std::sin(x); });
-        case UnaryOpType::SQRT:
-            return loop1<T>([](T x) { return std::sqrt(x); });
-        case UnaryOpType::SQUARE:
-            return loop1<T>([](T x) { return x * x; });
-        case UnaryOpType::TAN:
-            return loop1<T>([](T x) { return std::tan(x); });
-        case UnaryOpType::TANH:
-            return loop1<T>([](T x) { return std::tanh(x); });
-        case UnaryOpType::TRUNC:
-            return loop1<T>([](T x) { return std::trunc(x); });
-        default:
-            return nullptr;
-    }
+    using enum UnaryOpType;
+    static const Loops<UnaryOpType> kLoops{
+        {ABSOLUTE, loop1<T>([](T x) { return std::fabs(x); })},
+        {ASIN, loop1<T>([](T x) { return std::asin(x); })},
+        {CBRT, loop1<T>([](T x) { return std::cbrt(x); })},
+        {CEIL, loop1<T>([](T x) { return std::ceil(x); })},
+        {COS, loop1<T>([](T x) { return std::cos(x); })},
+        {ERF, loop1<T>([](T x) { return std::erf(x); })},
+        {EXPONENT, loop1<T>([](T x) { return std::exp(x); })},
+        {EXPONENT2, loop1<T>([](T x) { return std::exp2(x); })},
+        {EXPONENT_MINUS_ONE, loop1<T>([](T x) { return std::expm1(x); })},
+        {FLOOR, loop1<T>([](T x) { return std::floor(x); })},
+        {GELU_ERF, loop1<T>([](T x) { return 0.5f * x * (1.0f + std::erf(x * 0.70710678f)); })},
+        {INVERSE, loop1<T>([](T x) { return 1.0f / x; })},
+        {IS_FINITE, loop1<T>([](T x) { return magnitude_bits(x) < kInfinityBits; })},
+        {IS_INF, loop1<T>([](T x) { return magnitude_bits(x) == kInfinityBits; })},
+        {IS_NAN, loop1<T>([](T x) { return magnitude_bits(x) > kInfinityBits; })},
+        {LOGARITHM, loop1<T>([](T x) { return std::log(x); })},
+        {LOGARITHM_ONE_PLUS, loop1<T>([](T x) { return std::log1p(x); })},
+        {NEGATE, loop1<T>([](T x) { return -x; })},
+        {NEARBY_INT, loop1<T>([](T x) { return std::nearbyint(x); })},
+        {RELU, loop1<T>([](T x) { return x < 0.0f ? 0.0f : x; })},
+        {ROUND, loop1<T>([](T x) { return std::round(x); })},
+        {RSQRT, loop1<T>([](T x) { return 1.0f / std::sqrt(x); })},
+        {SIGMOID, loop1<T>(sigmoid)},
+        {SIGNUM, loop1<T>([](T x) { return static_cast<T>((x > 0.0f) - (x < 0.0f)); })},
+        {SIN, loop1<T>([](T x) { return std::sin(x); })},
+        {SQRT, loop1<T>([](T x) { return std::sqrt(x); })},
+        {SQUARE, loop1<T>([](T x) { return x * x; })},
+        {TAN, loop1<T>([](T x) { return std::tan(x); })},
+        {TANH, loop1<T>([](T x) { return std::tanh(x); })},
+        {TRUNC, loop1<T>([](T x) { return std::trunc(x); })},
+    };
+    return find(kLoops, op);
 }
 
 template <class T> WordLoop integer_unary(UnaryOpType op) {
-    switch (op) {
-        case UnaryOpType::ABSOLUTE:
-            return loop1<T>([](T x) { return x < T{} ? static_cast<T>(0u - static_cast<std::uint32_t>(x)) : x; });
-        case UnaryOpType::BITWISE_NOT:
-            return loop1<T>([](T x) { return static_cast<T>(~x); });
-        case UnaryOpType::COUNT_LEADING_ZEROS:
-            return loop1<T>([](T x) { return static_cast<T>(std::countl_zero(static_cast<std::uint32_t>(x))); });
-        case UnaryOpType::NEGATE:
-            return loop1<T>([](T x) { return static_cast<T>(0u - static_cast<std::uint32_t>(x)); });
-        case UnaryOpType::POPCOUNT:
-            return loop1<T>([](T x) { return static_cast<T>(std::popcount(static_cast<std::uint32_t>(x))); });
-        case UnaryOpType::RELU:
-            return loop1<T>([](T x) { return x < T{} ? T{} : x; });
-        case UnaryOpType::SIGNUM:
-            return loop1<T>([](T x) { return static_cast<T>((x > T{}) - (x < T{})); });
-        case UnaryOpType::SQUARE:
-            return loop1<T>(
-                [](T x) { return static_cast<T>(static_cast<std::uint32_t>(x) * static_cast<std::uint32_t>(x)); });
-        default:
-            return nullptr;
-    }
+    using enum UnaryOpType;
+    static const Loops<UnaryOpType> kLoops{
+        {ABSOLUTE, loop1<T>([](T x) { return x < T{} ? static_cast<T>(0u - static_cast<std::uint32_t>(x)) : x; })},
+        {BITWISE_NOT, loop1<T>([](T x) { return static_cast<T>(~x); })},
+        {COUNT_LEADING_ZEROS,
+         loop1<T>([](T x) { return static_cast<T>(std::countl_zero(static_cast<std::uint32_t>(x))); })},
+        {NEGATE, loop1<T>([](T x) { return static_cast<T>(0u - static_cast<std::uint32_t>(x)); })},
+        {POPCOUNT, loop1<T>([](T x) { return static_cast<T>(std::popcount(static_cast<std::uint32_t>(x))); })},
+        {RELU, loop1<T>([](T x) { return x < T{} ? T{} : x; })},
+        {SIGNUM, loop1<T>([](T x) { return static_cast<T>((x > T{}) - (x < T{})); })},
+        {SQUARE,
+         loop1<T>([](T x) { return static_cast<T>(static_cast<std::uint32_t>(x) * static_cast<std::uint32_t>(x)); })},
+    };
+    return find(kLoops, op);
 }
 
 template <class T> WordLoop comparison(BinaryOpType op) {
-    switch (op) {
-        case BinaryOpType::EQUAL:
-            return loop2<T>([](T a, T b) { return a == b; });
-        case BinaryOpType::NOT_EQUAL:
-            return loop2<T>([](T a, T b) { return a != b; });
-        case BinaryOpType::GREATER_THAN:
-            return loop2<T>([](T a, T b) { return a > b; });
-        case BinaryOpType::GREATER_THAN_EQUAL:
-            return loop2<T>([](T a, T b) { return a >= b; });
-        case BinaryOpType::LESS_THAN:
-            return loop2<T>([](T a, T b) { return a < b; });
-        case BinaryOpType::LESS_THAN_EQUAL:
-            return loop2<T>([](T a, T b) { return a <= b; });
-        case BinaryOpType::MAXIMUM:
-            return loop2<T>([](T a, T b) { return a < b ? b : a; });
-        case BinaryOpType::MINIMUM:
-            return loop2<T>([](T a, T b) { return b < a ? b : a; });
-        default:
-            return nullptr;
-    }
+    using enum BinaryOpType;
+    static const Loops<BinaryOpType> kLoops{
+        {EQUAL, loop2<T>([](T a, T b) { return a == b; })},
+        {NOT_EQUAL, loop2<T>([](T a, T b) { return a != b; })},
+        {GREATER_THAN, loop2<T>([](T a, T b) { return a > b; })},
+        {GREATER_THAN_EQUAL, loop2<T>([](T a, T b) { return a >= b; })},
+        {LESS_THAN, loop2<T>([](T a, T b) { return a < b; })},
+        {LESS_THAN_EQUAL, loop2<T>([](T a, T b) { return a <= b; })},
+        {MAXIMUM, loop2<T>([](T a, T b) { return a < b ? b : a; })},
+        {MINIMUM, loop2<T>([](T a, T b) { return b < a ? b : a; })},
+    };
+    return find(kLoops, op);
 }
 
 WordLoop float_binary(BinaryOpType op) {
     using T = float;
-    switch (op) {
-        case BinaryOpType::ADD:
-            return loop2<T>([](T a, T b) { return a + b; });
-        case BinaryOpType::SUBTRACT:
-            return loop2<T>([](T a, T b) { return a - b; });
-        case BinaryOpType::MULTIPLY:
-            return loop2<T>([](T a, T b) { return a * b; });
-        case BinaryOpType::DIVIDE:
-            return loop2<T>([](T a, T b) { return a / b; });
-        case BinaryOpType::ATAN2:
-            return loop2<T>([](T a, T b) { return std::atan2(a, b); });
-        case BinaryOpType::POWER:
-            return loop2<T>([](T a, T b) { return std::pow(a, b); });
-        case BinaryOpType::REMAINDER:
-            return loop2<T>([](T a, T b) { return std::fmod(a, b); });
-        case BinaryOpType::VARIANCE_TO_INV_STD_DEV:
-            return loop2<T>([](T a, T b) { return 1.0f / std::sqrt(a + b); });
-        case BinaryOpType::INV_STD_DEV_TO_VARIANCE:
-            return loop2<T>([](T a, T b) { return 1.0f / (a * a) - b; });
-        default:
-            return comparison<T>(op);
-    }
+    using enum BinaryOpType;
+    static const Loops<BinaryOpType> kLoops{
+        {ADD, loop2<T>([](T a, T b) { return a + b; })},
+        {SUBTRACT, loop2<T>([](T a, T b) { return a - b; })},
+        {MULTIPLY, loop2<T>([](T a, T b) { return a * b; })},
+        {DIVIDE, loop2<T>([](T a, T b) { return a / b; })},
+        {ATAN2, loop2<T>([](T a, T b) { return std::atan2(a, b); })},
+        {POWER, loop2<T>([](T a, T b) { return std::pow(a, b); })},
+        {REMAINDER, loop2<T>([](T a, T b) { return std::fmod(a, b); })},
+        {VARIANCE_TO_INV_STD_DEV, loop2<T>([](T a, T b) { return 1.0f / std::sqrt(a + b); })},
+        {INV_STD_DEV_TO_VARIANCE, loop2<T>([](T a, T b) { return 1.0f / (a * a) - b; })},
+    };
+    const WordLoop loop = find(kLoops, op);
+    return loop != nullptr ? loop : comparison<T>(op);
 }
 
 /// Arithmetic wraps around, as the device's does; shifts by 32 or more give 0 (or the sign).
 template <class T> WordLoop integer_binary(BinaryOpType op) {
     using U = std::uint32_t;
     using S = std::int32_t;
-    switch (op) {
-        case BinaryOpType::ADD:
-            return loop2<U>([](U a, U b) { return a + b; });
-        case BinaryOpType::SUBTRACT:
-            return loop2<U>([](U a, U b) { return a - b; });
-        case BinaryOpType::MULTIPLY:
-            return loop2<U>([](U a, U b) { return a * b; });
-        case BinaryOpType::DIVIDE:
-            return loop2<T>([](T a, T b) { return static_cast<T>(b == T{} ? std::int64_t{0} : std::int64_t{a} / b); });
-        case BinaryOpType::REMAINDER:
-            return loop2<T>([](T a, T b) { return static_cast<T>(b == T{} ? std::int64_t{0} : std::int64_t{a} % b); });
-        case BinaryOpType::BITWISE_AND:
-            return loop2<U>([](U a, U b) { return a & b; });
-        case BinaryOpType::BITWISE_OR:
-            return loop2<U>([](U a, U b) { return a | b; });
-        case BinaryOpType::BITWISE_XOR:
-            return loop2<U>([](U a, U b) { return a ^ b; });
-        case BinaryOpType::BITWISE_XNOR:
-            return loop2<U>([](U a, U b) { return ~(a ^ b); });
-        case BinaryOpType::SHIFT_LEFT:
-            return loop2<U>([](U a, U b) { return b < 32 ? a << b : 0u; });
-        case BinaryOpType::SHIFT_RIGHT:
-            return loop2<U>([](U a, U b) { return b < 32 ? a >> b : 0u; });
-        case BinaryOpType::SHIFT_RIGHT_SIGN_EXTEND:
-            return loop2<S>([](S a, S b) { return a >> (static_cast<U>(b) < 32 ? b : 31); });
-        default:
-            return comparison<T>(op);
-    }
+    using enum BinaryOpType;
+    static const Loops<BinaryOpType> kLoops{
+        {ADD, loop2<U>([](U a, U b) { return a + b; })},
+        {SUBTRACT, loop2<U>([](U a, U b) { return a - b; })},
+        {MULTIPLY, loop2<U>([](U a, U b) { return a * b; })},
+        {DIVIDE, loop2<T>([](T a, T b) { return static_cast<T>(b == T{} ? std::int64_t{0} : std::int64_t{a} / b); })},
+        {REMAINDER,
+         loop2<T>([](T a, T b) { return static_cast<T>(b == T{} ? std::int64_t{0} : std::int64_t{a} % b); })},
+        {BITWISE_AND, loop2<U>([](U a, U b) { return a & b; })},
+        {BITWISE_OR, loop2<U>([](U a, U b) { return a | b; })},
+        {BITWISE_XOR, loop2<U>([](U a, U b) { return a ^ b; })},
+        {BITWISE_XNOR, loop2<U>([](U a, U b) { return ~(a ^ b); })},
+        {SHIFT_LEFT, loop2<U>([](U a, U b) { return b < 32 ? a << b : 0u; })},
+        {SHIFT_RIGHT, loop2<U>([](U a, U b) { return b < 32 ? a >> b : 0u; })},
+        {SHIFT_RIGHT_SIGN_EXTEND, loop2<S>([](S a, S b) { return a >> (static_cast<U>(b) < 32 ? b : 31); })},
+    };
+    const WordLoop loop = find(kLoops, op);
+    return loop != nullptr ? loop : comparison<T>(op);
 }
 
 WordLoop bool_binary(BinaryOpType op) {
-    switch (op) {
-        case BinaryOpType::LOGICAL_AND:
-        case BinaryOpType::BITWISE_AND:
-            return loop2<bool>([](bool a, bool b) { return a && b; });
-        case BinaryOpType::LOGICAL_OR:
-        case BinaryOpType::BITWISE_OR:
-            return loop2<bool>([](bool a, bool b) { return a || b; });
-        case BinaryOpType::BITWISE_XOR:
-        case BinaryOpType::NOT_EQUAL:
-            return loop2<bool>([](bool a, bool b) { return a != b; });
-        case BinaryOpType::BITWISE_XNOR:
-        case BinaryOpType::EQUAL:
-            return loop2<bool>([](bool a, bool b) { return a == b; });
-        default:
-            return nullptr;
-    }
-}
-
-/// Towards zero; at the ends of the range beyond it; NaN gives 0.
-template <class T> T to_integer(float x) {
-    if (std::isnan(x)) return 0;
-    const auto wide = static_cast<std::int64_t>(std::fmax(-0x1p40f, std::fmin(0x1p40f, x)));
-    if (wide < std::int64_t{std::numeric_limits<T>::min()}) return std::numeric_limits<T>::min();
-    if (wide > std::int64_t{std::numeric_limits<T>::max()}) return std::numeric_limits<T>::max();
-    return static_cast<T>(wide);
+    using enum BinaryOpType;
+    static const Loops<BinaryOpType> kLoops{
+        {LOGICAL_AND, loop2<bool>([](bool a, bool b) { return a && b; })},
+        {BITWISE_AND, loop2<bool>([](bool a, bool b) { return a && b; })},
+        {LOGICAL_OR, loop2<bool>([](bool a, bool b) { return a || b; })},
+        {BITWISE_OR, loop2<bool>([](bool a, bool b) { return a || b; })},
+        {BITWISE_XOR, loop2<bool>([](bool a, bool b) { return a != b; })},
+        {NOT_EQUAL, loop2<bool>([](bool a, bool b) { return a != b; })},
+        {BITWISE_XNOR, loop2<bool>([](bool a, bool b) { return a == b; })},
+        {EQUAL, loop2<bool>([](bool a, bool b) { return a == b; })},
+    };
+    return find(kLoops, op);
 }
 
 }  // namespace

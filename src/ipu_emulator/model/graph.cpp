@@ -143,12 +143,10 @@ void GraphData::map(const View& view, const std::vector<TileSpan>& spans) {
 }  // namespace ipu_emulator
 
 namespace poplar {
-namespace {
 
-using ipu_emulator::Content;
-using ipu_emulator::GraphData;
-using ipu_emulator::TileSpan;
-using ipu_emulator::View;
+using namespace ipu_emulator;
+
+namespace {
 
 std::shared_ptr<GraphData> new_data(const Target& target, unsigned replicas) {
     if (replicas == 0 || target.getNumIPUs() % replicas != 0) {
@@ -170,13 +168,13 @@ std::vector<unsigned> all_tiles(unsigned count) {
 
 Tensor new_variable(GraphData& graph, Type type, ArrayRef<std::size_t> shape, const std::string& name,
                     Content content = Content::variable) {
-    ipu_emulator::Variable variable;
+    Variable variable;
     variable.name = name;
     variable.type = type;
-    variable.elements = ipu_emulator::element_count(shape);
+    variable.elements = element_count(shape);
     variable.content = content;
     const std::uint32_t id = graph.add(std::move(variable));
-    return ipu_emulator::make_tensor(graph, type, View(id, {shape.data(), shape.size()}));
+    return make_tensor(graph, type, View(id, {shape.data(), shape.size()}));
 }
 
 }  // namespace
@@ -240,7 +238,7 @@ Tensor Graph::addVariable(const Type& type, ArrayRef<std::size_t> shape, const D
 Tensor Graph::addVariable(const Type& type, ArrayRef<std::size_t> shape, VariableMappingMethod mappingMethod,
                           const DebugContext& debugContext) {
     const Tensor t = addVariable(type, shape, debugContext);
-    if (mappingMethod == VariableMappingMethod::LINEAR) ipu_emulator::map_linearly(*this, t);
+    if (mappingMethod == VariableMappingMethod::LINEAR) map_linearly(*this, t);
     return t;
 }
 
@@ -252,7 +250,7 @@ Tensor Graph::addConstantBytes(Type type, ArrayRef<std::size_t> shape, Type give
         throw tensor_creation_error("Graph::addConstant: " + std::to_string(count) + " values for a tensor " +
                                     t.shapeToString());
     }
-    data_->variables.back().values = ipu_emulator::converted(given, values, count, type, elements);
+    data_->variables.back().values = converted(given, values, count, type, elements);
     return t;
 }
 
@@ -267,7 +265,7 @@ Tensor Graph::addConstantHalf(const Type& type, ArrayRef<std::size_t> shape, con
 
 Tensor Graph::addConstantHalf(const Type& type, ArrayRef<std::size_t> shape, std::uint16_t value,
                               const DebugContext& debugContext) {
-    const std::vector<std::uint16_t> values(ipu_emulator::element_count(shape), value);
+    const std::vector<std::uint16_t> values(element_count(shape), value);
     return addConstantHalf(type, shape, values.data(), debugContext);
 }
 
@@ -282,7 +280,7 @@ View with_aliases(const View& view, std::uint32_t variable, std::size_t elements
                   const std::vector<std::pair<std::uint32_t, std::size_t>>& sorted) {
     const View all(variable, std::vector<std::size_t>{elements});
     std::vector<View> parts;
-    for (const ipu_emulator::Run& run : view.runs()) {
+    for (const Run& run : view.runs()) {
         for (std::size_t i = 0; i < run.count;) {
             const auto place = [&](std::size_t n) {
                 const auto at = std::ranges::lower_bound(sorted, std::pair(run.variable, run.at(n)));
@@ -301,21 +299,21 @@ View with_aliases(const View& view, std::uint32_t variable, std::size_t elements
 }
 
 Tensor clone_with_aliases(GraphData& graph, const Type& type, const Tensor& t, const std::string& name) {
-    const View& view = ipu_emulator::view_of(t);
+    const View& view = view_of(t);
     std::vector<std::pair<std::uint32_t, std::size_t>> elements;
-    for (const ipu_emulator::Run& run : view.runs()) {
+    for (const Run& run : view.runs()) {
         for (std::size_t i = 0; i < (run.stride == 0 ? 1 : run.count); ++i)
             elements.emplace_back(run.variable, run.at(i));
     }
     std::ranges::sort(elements);
     elements.erase(std::unique(elements.begin(), elements.end()), elements.end());
-    ipu_emulator::Variable variable;
+    Variable variable;
     variable.name = name;
     variable.type = type;
     variable.elements = elements.size();
     const std::uint32_t id = graph.add(std::move(variable));
-    const Tensor result = ipu_emulator::make_tensor(graph, type, with_aliases(view, id, elements.size(), elements));
-    graph.map(ipu_emulator::view_of(result), graph.spans(view));
+    const Tensor result = make_tensor(graph, type, with_aliases(view, id, elements.size(), elements));
+    graph.map(view_of(result), graph.spans(view));
     return result;
 }
 
@@ -325,8 +323,8 @@ Tensor Graph::clone(const Type& type, const Tensor& t, const DebugContext& debug
     const bool keeps_aliases = method == TensorCloneMethod::PRESERVE_ORDER_AND_ALIASES ||
                                method == TensorCloneMethod::GATHER_AND_PRESERVE_TILE_ORDER_AND_ALIASES;
     if (keeps_aliases && t.containsAliases()) return clone_with_aliases(*data_, type, t, debugContext.getPathName());
-    const Tensor result = ipu_emulator::like(*this, type, t, debugContext.getPathName());
-    data_->map(ipu_emulator::view_of(result), data_->spans(ipu_emulator::view_of(t)));
+    const Tensor result = like(*this, type, t, debugContext.getPathName());
+    data_->map(view_of(result), data_->spans(view_of(t)));
     return result;
 }
 
@@ -362,13 +360,13 @@ void Graph::setTileMapping(const Tensor& t, const TileToTensorMapping& mapping) 
                                        std::to_string(spans[i].tile));
         }
     }
-    data_->map(ipu_emulator::view_of(t), spans);
+    data_->map(view_of(t), spans);
 }
 
 Graph::TileToTensorMapping Graph::getTileMapping(const Tensor& t, bool requireComplete, bool allowExternal) const {
     TileToTensorMapping mapping(tiles_.size());
     std::size_t mapped = 0;
-    for (const TileSpan& span : data_->spans(ipu_emulator::view_of(t))) {
+    for (const TileSpan& span : data_->spans(view_of(t))) {
         mapped += span.end - span.begin;
         const auto tile = std::ranges::find(tiles_, span.tile);
         if (tile != tiles_.end()) {
@@ -390,13 +388,12 @@ void Graph::setInitialBytes(const Tensor& t, Type given, const void* values, std
         throw tensor_creation_error("Graph::setInitialValue: " + std::to_string(count) + " values for a tensor " +
                                     t.shapeToString());
     }
-    ipu_emulator::check_writeable(t, "Graph::setInitialValue");
-    const std::vector<std::byte> bytes =
-        ipu_emulator::converted(given, values, count, t.elementType(), t.numElements());
-    const std::size_t size = ipu_emulator::type_size(t.elementType());
+    check_writeable(t, "Graph::setInitialValue");
+    const std::vector<std::byte> bytes = converted(given, values, count, t.elementType(), t.numElements());
+    const std::size_t size = type_size(t.elementType());
     std::size_t flat = 0;
-    for (const ipu_emulator::Run& run : ipu_emulator::view_of(t).runs()) {
-        ipu_emulator::Variable& variable = data_->variables[run.variable];
+    for (const Run& run : view_of(t).runs()) {
+        Variable& variable = data_->variables[run.variable];
         variable.values.resize(variable.elements * size);
         variable.initialised.resize(variable.elements);
         for (std::size_t i = 0; i < run.count; ++i, ++flat) {
@@ -416,7 +413,7 @@ void check_new_tensor(const std::map<std::string, Tensor>& known, const std::str
 }  // namespace
 
 void Graph::createHostWrite(StringRef handle, const Tensor& t, bool) {
-    ipu_emulator::check_writeable(t, "Graph::createHostWrite(" + handle.cloneAsString() + ")");
+    check_writeable(t, "Graph::createHostWrite(" + handle.cloneAsString() + ")");
     check_new_tensor(data_->host_writes, handle.cloneAsString());
     data_->host_writes[handle.cloneAsString()] = t;
 }
@@ -439,8 +436,8 @@ void check_new_handle(const GraphData& graph, const std::string& handle) {
 
 DataStream Graph::addHostToDeviceFIFO(StringRef handle, const Type& elementType, std::size_t numElements,
                                       ReplicatedStreamMode mode, const OptionFlags& options) {
-    ipu_emulator::check_options("Graph::addHostToDeviceFIFO", options, {"bufferingDepth"});
-    const double depth = ipu_emulator::number_option(options, "bufferingDepth", 1);
+    check_options("Graph::addHostToDeviceFIFO", options, {"bufferingDepth"});
+    const double depth = number_option(options, "bufferingDepth", 1);
     if (depth < 1) throw invalid_option("Graph::addHostToDeviceFIFO: bufferingDepth expects 1 or more");
     check_new_handle(*data_, handle.cloneAsString());
     const DataStream stream(data_.get(), data_->streams.size(), handle.cloneAsString(), elementType, numElements,
@@ -451,7 +448,7 @@ DataStream Graph::addHostToDeviceFIFO(StringRef handle, const Type& elementType,
 
 DataStream Graph::addDeviceToHostFIFO(StringRef handle, const Type& elementType, std::size_t numElements,
                                       const OptionFlags& options) {
-    ipu_emulator::check_options("Graph::addDeviceToHostFIFO", options, {"bufferingDepth"});
+    check_options("Graph::addDeviceToHostFIFO", options, {"bufferingDepth"});
     check_new_handle(*data_, handle.cloneAsString());
     const DataStream stream(data_.get(), data_->streams.size(), handle.cloneAsString(), elementType, numElements,
                             data_->replicas, ReplicatedStreamMode::REPLICATE);
@@ -469,7 +466,7 @@ RemoteBuffer Graph::addRemoteBuffer(StringRef handle, const Type& elementType, s
 }
 
 Function Graph::addFunction(const Program& program) {
-    data_->functions.push_back(ipu_emulator::used(program));
+    data_->functions.push_back(used(program));
     return Function(data_->functions.size() - 1, data_.get());
 }
 

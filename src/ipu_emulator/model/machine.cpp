@@ -39,8 +39,8 @@ Machine::Machine(std::shared_ptr<const GraphData> graph, std::span<const poplar:
     : origin_(std::move(graph)), graph_(*origin_), kept_(programs.begin(), programs.end()) {
     const poplar::OptionFlags options = with_environment(given);
     check_engine_options(options);
-    const bool traps = bool_option(options, "debug.floatPointOpException", false);
-    initial_control_ = {.trap_invalid = traps, .trap_division = traps, .trap_overflow = traps};
+    if (bool_option(options, "debug.floatPointOpException", false))
+        initial_control_.traps = kInvalid | kDivision | kOverflowed;
     initial_control_.nan_on_overflow = bool_option(options, "debug.nanOverflowMode", false);
     initial_control_.stochastic = bool_option(options, "prng.enableStochasticRounding", false);
     initial_seed_ = count_option(options, "prng.seed", 0);

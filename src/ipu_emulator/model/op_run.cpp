@@ -4,17 +4,15 @@
 #include <array>
 #include <atomic>
 #include <cfenv>
-#include <cmath>
-#include <limits>
+#include <type_traits>
 
 #include <poplar/exceptions.hpp>
 
+#include "ipu_emulator/model/elements.h"
 #include "ipu_emulator/numerics/random.h"
 
 namespace ipu_emulator {
 namespace {
-
-using Id = TypeId;
 
 constexpr std::size_t kPiece = 256;  // elements that pass through the stack
 
@@ -24,87 +22,58 @@ thread_local Scratch thread_scratch;
 constexpr std::size_t kBlocks = 32;
 std::array<std::atomic<std::size_t>, kBlocks> needs{};
 std::atomic<bool> scratch_grew{false};
+std::atomic<unsigned long> spread_to{0};  // host_pool_changes() of the pool whose threads have it
 
-/// Floats to a 32-bit integer: towards zero, at the ends of the range beyond it, NaN to 0.
-std::int32_t to_signed(float value) {
-    if (std::isnan(value)) return 0;
-    if (value >= 0x1p31f) return std::numeric_limits<std::int32_t>::max();
-    if (value <= -0x1p31f) return std::numeric_limits<std::int32_t>::min();
-    return static_cast<std::int32_t>(value);
+/// Calls body(begin, n, offset) for pieces of at most kPiece of the elements [begin, begin + count), `offset` from the
+/// first one.
+template <class Body> void in_pieces(std::size_t begin, std::size_t count, Body body) {
+    for (std::size_t offset = 0; offset < count; offset += kPiece)
+        body(begin + offset, std::min(kPiece, count - offset), offset);
 }
 
-std::uint32_t to_unsigned(float value) {
-    if (!(value > 0.0f)) return 0;
-    if (value >= 0x1p32f) return std::numeric_limits<std::uint32_t>::max();
-    return static_cast<std::uint32_t>(value);
+/// Whether elements of T are loaded and stored as values of the type Value with their bits.
+template <class T, class Value> constexpr bool same_bits() {
+    return std::is_same_v<T, Value> ||
+           (std::is_integral_v<T> && std::is_integral_v<Value> && sizeof(T) == sizeof(Value));
 }
 
-/// The same for 64 bits.
-std::int64_t to_signed_long(float value) {
-    if (std::isnan(value)) return 0;
-    if (value >= 0x1p63f) return std::numeric_limits<std::int64_t>::max();
-    if (value <= -0x1p63f) return std::numeric_limits<std::int64_t>::min();
-    return static_cast<std::int64_t>(value);
-}
+// Out of line, lest every load and store begins with a frame for the pieces of all types.
 
-std::uint64_t to_unsigned_long(float value) {
-    if (!(value > 0.0f)) return 0;
-    if (value >= 0x1p64f) return std::numeric_limits<std::uint64_t>::max();
-    return static_cast<std::uint64_t>(value);
-}
-
-/// Gathers in pieces, each converted by convert(elements of the type T, count).
-template <class T, class Convert>
-void load_pieces(const Operand& operand, std::size_t begin, std::size_t count, Convert convert) {
-    T piece[kPiece];
-    while (count != 0) {
-        const std::size_t n = std::min(count, kPiece);
-        operand.load_bytes(begin, n, piece);
-        convert(static_cast<const T*>(piece), n);
-        begin += n;
-        count -= n;
-    }
-}
-
-template <class T, class Value> void load_as(const Operand& operand, std::size_t begin, std::size_t count, Value* to) {
-    load_pieces<T>(operand, begin, count, [&](const T* piece, std::size_t n) {
-        for (std::size_t i = 0; i < n; ++i)
-            *to++ = static_cast<Value>(piece[i]);  // NOLINT(bugprone-signed-char-misuse): signed as the type is
+template <class T, class Value>
+[[gnu::noinline]] void load_pieces(const Operand& operand, std::size_t begin, std::size_t count, Value* to) {
+    in_pieces(begin, count, [&](std::size_t first, std::size_t n, std::size_t offset) {
+        T piece[kPiece];
+        operand.load_bytes(first, n, piece);
+        if constexpr (std::is_same_v<T, Half> && std::is_same_v<Value, float>) {
+            to_floats(&piece->bits, to + offset, n);
+        } else {
+            std::transform(piece, piece + n, to + offset, converted<Value, T>);
+        }
     });
 }
 
-/// A byte of BOOL: whatever is not 0 is true.
-template <class Value> Value truth(std::uint8_t byte) {
-    return byte != 0 ? Value{1} : Value{0};
+template <class T, class Value>
+[[gnu::noinline]] void store_pieces(const Operand& operand, std::size_t begin, std::size_t count, const Value* from) {
+    in_pieces(begin, count, [&](std::size_t first, std::size_t n, std::size_t offset) {
+        T piece[kPiece];
+        std::transform(from + offset, from + offset + n, piece, converted<T, Value>);
+        operand.store_bytes(first, n, piece);
+    });
 }
 
-template <class T, class Value, class Convert>
-void store_as(const Operand& operand, std::size_t begin, std::size_t count, const Value* from, Convert convert) {
-    T piece[kPiece];
-    while (count != 0) {
-        const std::size_t n = std::min(count, kPiece);
-        for (std::size_t i = 0; i < n; ++i)
-            piece[i] = convert(from[i]);
-        operand.store_bytes(begin, n, piece);
-        from += n;
-        begin += n;
-        count -= n;
-    }
-}
-
-/// 64-bit integers by way of another type.
-template <class Value>
-void store_through(const Operand& operand, std::size_t begin, std::size_t count, const std::int64_t* from) {
-    Value piece[kPiece];
-    while (count != 0) {
-        const std::size_t n = std::min(count, kPiece);
-        for (std::size_t i = 0; i < n; ++i)
-            piece[i] = static_cast<Value>(from[i]);
-        operand.store(begin, n, piece);
-        from += n;
-        begin += n;
-        count -= n;
-    }
+template <class Value> [[gnu::noinline]] void store_halves(OpRun& run, const Regions& regions, std::size_t begin,
+                                                           std::size_t count, const Value* from) {
+    in_pieces(begin, count, [&](std::size_t first, std::size_t n, std::size_t offset) {
+        std::uint16_t piece[kPiece];
+        if constexpr (std::is_same_v<Value, float>) {
+            run.round(regions, first, n, from + offset, piece);
+        } else {
+            float floats[kPiece];
+            std::transform(from + offset, from + offset + n, floats, converted<float, Value>);
+            run.round(regions, first, n, floats, piece);
+        }
+        regions.scatter(run.bases(), first, n, piece);
+    });
 }
 
 }  // namespace
@@ -131,7 +100,10 @@ void LocalScratch::note(std::size_t block, std::size_t size) {
 }
 
 void LocalScratch::spread() {
-    if (!scratch_grew.exchange(false)) return;
+    // A new thread that took no part yet has noted nothing.
+    const unsigned long pool = host_pool_changes();
+    if (!scratch_grew.exchange(false) && spread_to.exchange(pool) == pool) return;
+    spread_to = pool;
     host_threads().each([] {
         for (std::size_t i = 0; i < kBlocks; ++i)
             thread_scratch.reserve(i, needs[i]);
@@ -156,178 +128,54 @@ std::byte* Operand::contiguous() const {
     return regions_->contiguous(run_->bases());
 }
 
+template <class Value> void Operand::load_as(std::size_t begin, std::size_t count, Value* to) const {
+    with_element(Access::id(type()), [&](auto element) {
+        using T = decltype(element);
+        if constexpr (same_bits<T, Value>()) {
+            load_bytes(begin, count, to);
+        } else {
+            load_pieces<T>(*this, begin, count, to);
+        }
+    });
+}
+
+template <class Value> void Operand::store_as(std::size_t begin, std::size_t count, const Value* from) const {
+    with_element(Access::id(type()), [&](auto element) {
+        using T = decltype(element);
+        if constexpr (same_bits<T, Value>()) {
+            store_bytes(begin, count, from);
+        } else if constexpr (std::is_same_v<T, Half>) {
+            store_halves(*run_, *regions_, begin, count, from);
+        } else {
+            store_pieces<T>(*this, begin, count, from);
+        }
+    });
+}
+
 void Operand::load(std::size_t begin, std::size_t count, float* to) const {
-    switch (Access::id(type())) {
-        case Id::single:
-            return load_bytes(begin, count, to);
-        case Id::half:
-            if (const std::byte* memory = contiguous()) {
-                return to_floats(reinterpret_cast<const std::uint16_t*>(memory) + begin, to, count);
-            }
-            return load_pieces<std::uint16_t>(*this, begin, count, [&](const std::uint16_t* piece, std::size_t n) {
-                to_floats(piece, to, n);
-                to += n;
-            });
-        case Id::integer:
-            return load_as<std::int32_t>(*this, begin, count, to);
-        case Id::unsigned_integer:
-            return load_as<std::uint32_t>(*this, begin, count, to);
-        case Id::boolean:
-            return load_pieces<std::uint8_t>(*this, begin, count, [&](const std::uint8_t* piece, std::size_t n) {
-                to = std::transform(piece, piece + n, to, truth<float>);
-            });
-        case Id::unsigned_char:
-            return load_as<std::uint8_t>(*this, begin, count, to);
-        case Id::character:
-        case Id::signed_char:
-            return load_as<std::int8_t>(*this, begin, count, to);
-        case Id::short_integer:
-            return load_as<std::int16_t>(*this, begin, count, to);
-        case Id::unsigned_short:
-            return load_as<std::uint16_t>(*this, begin, count, to);
-        case Id::long_long:
-            return load_as<std::int64_t>(*this, begin, count, to);
-        case Id::unsigned_long_long:
-            return load_as<std::uint64_t>(*this, begin, count, to);
-    }
+    const std::byte* memory = type() == poplar::HALF ? contiguous() : nullptr;
+    if (memory != nullptr) return to_floats(reinterpret_cast<const std::uint16_t*>(memory) + begin, to, count);
+    load_as(begin, count, to);
 }
 
 void Operand::load(std::size_t begin, std::size_t count, std::int32_t* to) const {
-    switch (Access::id(type())) {
-        case Id::integer:
-        case Id::unsigned_integer:
-            return load_bytes(begin, count, to);
-        case Id::single:
-            return load_pieces<float>(*this, begin, count, [&](const float* piece, std::size_t n) {
-                to = std::transform(piece, piece + n, to, to_signed);
-            });
-        case Id::half:
-            return load_pieces<std::uint16_t>(*this, begin, count, [&](const std::uint16_t* piece, std::size_t n) {
-                to = std::transform(piece, piece + n, to,
-                                    [](std::uint16_t half) { return to_signed(half_value(half)); });
-            });
-        case Id::boolean:
-            return load_pieces<std::uint8_t>(*this, begin, count, [&](const std::uint8_t* piece, std::size_t n) {
-                to = std::transform(piece, piece + n, to, truth<std::int32_t>);
-            });
-        case Id::unsigned_char:
-            return load_as<std::uint8_t>(*this, begin, count, to);
-        case Id::character:
-        case Id::signed_char:
-            return load_as<std::int8_t>(*this, begin, count, to);
-        case Id::short_integer:
-            return load_as<std::int16_t>(*this, begin, count, to);
-        case Id::unsigned_short:
-            return load_as<std::uint16_t>(*this, begin, count, to);
-        case Id::long_long:
-            return load_as<std::int64_t>(*this, begin, count, to);
-        case Id::unsigned_long_long:
-            return load_as<std::uint64_t>(*this, begin, count, to);
-    }
-}
-
-void Operand::store(std::size_t begin, std::size_t count, const float* from) const {
-    const auto integer = [](float value) { return to_signed(value); };
-    switch (Access::id(type())) {
-        case Id::single:
-            return store_bytes(begin, count, from);
-        case Id::half:
-            break;
-        case Id::integer:
-            return store_as<std::int32_t>(*this, begin, count, from, integer);
-        case Id::unsigned_integer:
-            return store_as<std::uint32_t>(*this, begin, count, from, to_unsigned);
-        case Id::boolean:
-            return store_as<std::uint8_t>(*this, begin, count, from, [](float v) { return v != 0.0f ? 1 : 0; });
-        case Id::unsigned_char:
-            return store_as<std::uint8_t>(*this, begin, count, from, integer);
-        case Id::character:
-        case Id::signed_char:
-            return store_as<std::int8_t>(*this, begin, count, from, integer);
-        case Id::short_integer:
-            return store_as<std::int16_t>(*this, begin, count, from, integer);
-        case Id::unsigned_short:
-            return store_as<std::uint16_t>(*this, begin, count, from, integer);
-        case Id::long_long:
-            return store_as<std::int64_t>(*this, begin, count, from, to_signed_long);
-        case Id::unsigned_long_long:
-            return store_as<std::uint64_t>(*this, begin, count, from, to_unsigned_long);
-    }
-    std::uint16_t piece[kPiece];
-    while (count != 0) {
-        const std::size_t n = std::min(count, kPiece);
-        run_->round(*regions_, begin, n, from, piece);
-        store_bytes(begin, n, piece);
-        begin += n;
-        from += n;
-        count -= n;
-    }
-}
-
-void Operand::store(std::size_t begin, std::size_t count, const std::int32_t* from) const {
-    switch (Access::id(type())) {
-        case Id::integer:
-        case Id::unsigned_integer:
-            return store_bytes(begin, count, from);
-        case Id::boolean:
-            return store_as<std::uint8_t>(*this, begin, count, from, [](std::int32_t v) { return v != 0 ? 1 : 0; });
-        case Id::character:
-        case Id::signed_char:
-        case Id::unsigned_char:
-            return store_as<std::uint8_t>(*this, begin, count, from,
-                                          [](std::int32_t v) { return static_cast<std::uint8_t>(v); });
-        case Id::short_integer:
-        case Id::unsigned_short:
-            return store_as<std::uint16_t>(*this, begin, count, from,
-                                           [](std::int32_t v) { return static_cast<std::uint16_t>(v); });
-        case Id::long_long:
-        case Id::unsigned_long_long:
-            return store_as<std::int64_t>(*this, begin, count, from,
-                                          [](std::int32_t v) { return static_cast<std::int64_t>(v); });
-        case Id::single:
-        case Id::half:
-            break;
-    }
-    float piece[kPiece];
-    while (count != 0) {
-        const std::size_t n = std::min(count, kPiece);
-        std::copy_n(from, n, piece);
-        store(begin, n, piece);
-        from += n;
-        begin += n;
-        count -= n;
-    }
+    load_as(begin, count, to);
 }
 
 void Operand::load(std::size_t begin, std::size_t count, std::int64_t* to) const {
-    const Id id = Access::id(type());
-    if (id == Id::long_long || id == Id::unsigned_long_long) return load_bytes(begin, count, to);
-    std::int32_t piece[kPiece];
-    const bool is_unsigned = id == Id::unsigned_integer;
-    while (count != 0) {
-        const std::size_t n = std::min(count, kPiece);
-        load(begin, n, piece);
-        for (std::size_t i = 0; i < n; ++i)
-            *to++ = is_unsigned ? std::int64_t{static_cast<std::uint32_t>(piece[i])} : std::int64_t{piece[i]};
-        begin += n;
-        count -= n;
-    }
+    load_as(begin, count, to);
+}
+
+void Operand::store(std::size_t begin, std::size_t count, const float* from) const {
+    store_as(begin, count, from);
+}
+
+void Operand::store(std::size_t begin, std::size_t count, const std::int32_t* from) const {
+    store_as(begin, count, from);
 }
 
 void Operand::store(std::size_t begin, std::size_t count, const std::int64_t* from) const {
-    switch (Access::id(type())) {
-        case Id::long_long:
-        case Id::unsigned_long_long:
-            return store_bytes(begin, count, from);
-        case Id::boolean:
-            return store_as<std::uint8_t>(*this, begin, count, from, [](std::int64_t v) { return v != 0 ? 1 : 0; });
-        case Id::single:
-        case Id::half:
-            break;
-        default:
-            return store_through<std::int32_t>(*this, begin, count, from);
-    }
-    store_through<float>(*this, begin, count, from);
+    store_as(begin, count, from);
 }
 
 float Operand::scalar() const {
@@ -408,17 +256,15 @@ void OpRun::round(const Regions& regions, std::size_t begin, std::size_t count, 
 }
 
 unsigned OpRun::trapped() const {
-    const unsigned watched = (control_.trap_invalid ? kInvalid : 0u) | (control_.trap_division ? kDivision : 0u) |
-                             (control_.trap_overflow ? kOverflowed : 0u);
-    return mishaps_.load() & watched;
+    return mishaps_.load() & control_.traps;
 }
 
 void OpRun::watch() const {
-    if (control_.trap_invalid || control_.trap_division || control_.trap_overflow) std::feclearexcept(FE_ALL_EXCEPT);
+    if (control_.traps != 0) std::feclearexcept(FE_ALL_EXCEPT);
 }
 
 void OpRun::note() {
-    if (!control_.trap_invalid && !control_.trap_division && !control_.trap_overflow) return;
+    if (control_.traps == 0) return;
     const int raised = std::fetestexcept(FE_INVALID | FE_DIVBYZERO | FE_OVERFLOW);
     report(((raised & FE_INVALID) != 0 ? kInvalid : 0u) | ((raised & FE_DIVBYZERO) != 0 ? kDivision : 0u) |
            ((raised & FE_OVERFLOW) != 0 ? kOverflowed : 0u));

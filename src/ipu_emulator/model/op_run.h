@@ -16,19 +16,19 @@ namespace ipu_emulator {
 /// Elements that loops convert at once: they stay in the first cache.
 constexpr std::size_t kChunk = 1024;
 
-/// Control bits of a tile.
+/// What went wrong in an operation, whether or not it traps.
+enum Mishap : unsigned { kInvalid = 1, kDivision = 2, kOverflowed = 4 };
+
+/// How a tile computes. Programs see it as a word of bits.
 struct Control {
-    bool trap_invalid = false;
-    bool trap_division = false;
-    bool trap_overflow = false;
+    unsigned traps = 0;  // mishaps that stop the program
     bool stochastic = false;
     bool nan_on_overflow = false;
 
     Overflow overflow() const { return nan_on_overflow ? Overflow::nan : Overflow::saturate; }
+    std::uint32_t word() const { return traps | (stochastic ? 8u : 0u) | (nan_on_overflow ? 16u : 0u); }
+    static Control of(std::uint32_t word) { return {word & 7u, (word & 8u) != 0, (word & 16u) != 0}; }
 };
-
-/// What went wrong in an operation, whether or not it traps.
-enum Mishap : unsigned { kInvalid = 1, kDivision = 2, kOverflowed = 4 };
 
 /// Memory that keeps its size from run to run: take() in the same order takes the same blocks.
 class Scratch {
@@ -115,6 +115,9 @@ public:
     void copy_marks(std::size_t begin, std::size_t count, const Operand& from, std::size_t source) const;
 
 private:
+    template <class Value> void load_as(std::size_t begin, std::size_t count, Value* to) const;
+    template <class Value> void store_as(std::size_t begin, std::size_t count, const Value* from) const;
+
     const Regions* regions_;
     OpRun* run_;
 };

@@ -1,6 +1,7 @@
 #include <poplar/Program.hpp>
 
 #include <algorithm>
+#include <type_traits>
 
 #include <poplar/exceptions.hpp>
 
@@ -71,10 +72,11 @@ void add_op(poplar::program::Sequence& prog, HostOp op) {
 }  // namespace ipu_emulator
 
 namespace poplar {
+
+using namespace ipu_emulator;
+
 namespace {
 
-using ipu_emulator::Access;
-using ipu_emulator::ProgramNode;
 using Kind = ProgramNode::Kind;
 
 std::shared_ptr<ProgramNode> new_node(Kind kind, const DebugContext& debugContext) {
@@ -108,7 +110,7 @@ void check_transfer(const std::string& what, const Tensor& t, Type type, std::si
 }
 
 /// Streams, buffers and offsets belong to the graph of the tensor that is copied.
-void check_graph(const std::string& what, const Tensor& t, const ipu_emulator::GraphData* graph) {
+void check_graph(const std::string& what, const Tensor& t, const GraphData* graph) {
     if (Access::data(t).graph == graph) return;
     throw control_program_error(what + ": it belongs to another graph than the tensor " + t.shapeToString());
 }
@@ -156,13 +158,13 @@ void Sequence::add(const Program& p) {
         throw control_program_error("Sequence::add: the sequence \"" + node_->name +
                                     "\" is part of another program already; complete it before that");
     }
-    node_->parts.push_back(ipu_emulator::used(p));
+    node_->parts.push_back(used(p));
 }
 
 Repeat::Repeat(unsigned count, const Program& prog, const DebugContext& debugContext) {
     node_ = new_node(Kind::repeat, debugContext);
     node_->count = count;
-    node_->parts = {ipu_emulator::used(prog)};
+    node_->parts = {used(prog)};
 }
 
 RepeatWhileTrue::RepeatWhileTrue(const Program& cond, const Tensor& predicate, const Program& body,
@@ -170,14 +172,14 @@ RepeatWhileTrue::RepeatWhileTrue(const Program& cond, const Tensor& predicate, c
     check_scalar("RepeatWhileTrue" + in_name(debugContext), predicate, {BOOL, INT, UNSIGNED_INT});
     node_ = new_node(Kind::while_true, debugContext);
     node_->tensors = {predicate};
-    node_->parts = {ipu_emulator::used(cond), ipu_emulator::used(body)};
+    node_->parts = {used(cond), used(body)};
 }
 
 If::If(const Tensor& predicate, const Program& trueBody, const Program& falseBody, const DebugContext& debugContext) {
     check_scalar("If" + in_name(debugContext), predicate, {BOOL, INT, UNSIGNED_INT});
     node_ = new_node(Kind::branch, debugContext);
     node_->tensors = {predicate};
-    node_->parts = {ipu_emulator::used(trueBody), ipu_emulator::used(falseBody)};
+    node_->parts = {used(trueBody), used(falseBody)};
 }
 
 Switch::Switch(const Tensor& control, const std::vector<std::pair<std::int32_t, Program>>& cases,
@@ -185,7 +187,7 @@ Switch::Switch(const Tensor& control, const std::vector<std::pair<std::int32_t, 
     check_scalar("Switch" + in_name(debugContext), control, {INT, UNSIGNED_INT});
     node_ = new_node(Kind::choice, debugContext);
     node_->tensors = {control};
-    node_->parts = {ipu_emulator::used(defaultCaseBody)};
+    node_->parts = {used(defaultCaseBody)};
     for (const auto& [value, body] : cases)
         add(value, body);
 }
@@ -205,7 +207,7 @@ Switch& Switch::add(std::int32_t value, const Program& body) {
     if (std::ranges::count(node_->cases, value) != 0)
         throw control_program_error("Switch::add: there is a case " + std::to_string(value) + " already");
     node_->cases.push_back(value);
-    node_->parts.push_back(ipu_emulator::used(body));
+    node_->parts.push_back(used(body));
     return *this;
 }
 
@@ -223,78 +225,66 @@ Copy::Copy(const Tensor& src, const Tensor& dst, bool, const DebugContext& debug
                                     " differ");
     }
     check_graph(what + ", source", dst, Access::data(src).graph);
-    ipu_emulator::check_writeable(dst, what);
+    check_writeable(dst, what);
     node_ = new_node(Kind::copy, debugContext);
     node_->tensors = {src, dst};
 }
 
-Copy::Copy(const DataStream& stream, const Tensor& dst, bool, const DebugContext& debugContext) {
-    const std::string what = "Copy from the stream \"" + stream.handle() + "\"";
-    check_graph(what, dst, Access::graph(stream));
-    check_transfer(what, dst, stream.elementType(), stream.numElements());
-    ipu_emulator::check_writeable(dst, what);
-    if (!Access::data(dst).graph->streams[Access::index(stream)].to_device)
-        throw control_program_error(what + ": it goes from the device to the host");
-    node_ = new_node(Kind::from_stream, debugContext);
-    node_->index = Access::index(stream);
-    node_->tensors = {dst};
-}
-
-Copy::Copy(const Tensor& src, const DataStream& stream, bool, const DebugContext& debugContext) {
-    const std::string what = "Copy to the stream \"" + stream.handle() + "\"";
-    check_graph(what, src, Access::graph(stream));
-    check_transfer(what, src, stream.elementType(), stream.numElements());
-    if (Access::data(src).graph->streams[Access::index(stream)].to_device)
-        throw control_program_error(what + ": it goes from the host to the device");
-    node_ = new_node(Kind::to_stream, debugContext);
-    node_->index = Access::index(stream);
-    node_->tensors = {src};
-}
-
-Copy::Copy(const RemoteBuffer& buffer, const Tensor& dst, const DebugContext& debugContext) {
-    const std::string what = "Copy from the remote buffer \"" + buffer.handle() + "\"";
-    check_graph(what, dst, Access::graph(buffer));
-    check_transfer(what, dst, buffer.elementType(), buffer.numElements());
-    ipu_emulator::check_writeable(dst, what);
-    node_ = new_node(Kind::from_buffer, debugContext);
-    node_->index = Access::index(buffer);
-    node_->tensors = {dst};
-}
-
 namespace {
 
-void check_offsets(const std::string& what, const RemoteBuffer& buffer, const Tensor& t, const Tensor& offset) {
-    check_graph(what, t, Access::graph(buffer));
-    check_graph(what, offset, Access::graph(buffer));
-    check_transfer(what + ", offsets", offset, UNSIGNED_INT, offset.numElements());
-    check_transfer(what, t, buffer.elementType(), buffer.numElements() * offset.numElements());
+/// A copy between `t` and a stream or a remote buffer, or those rows of it that `offsets` names.
+template <class Host> std::shared_ptr<ProgramNode> new_transfer(bool to_device, const Host& host, const Tensor& t,
+                                                                const Tensor* offsets,
+                                                                const DebugContext& debugContext) {
+    constexpr bool kStream = std::is_same_v<Host, DataStream>;
+    const std::string what = std::string("Copy ") + (to_device ? "from" : "to") + " the " +
+                             (kStream ? "stream" : "remote buffer") + " \"" + host.handle() + "\"";
+    check_graph(what, t, Access::graph(host));
+    constexpr Kind kFrom = kStream ? Kind::from_stream : Kind::from_buffer;
+    constexpr Kind kTo = kStream ? Kind::to_stream : Kind::to_buffer;
+    auto node = new_node(to_device ? kFrom : kTo, debugContext);
+    node->index = Access::index(host);
+    node->tensors = {t};
+    std::size_t rows = 1;
+    if (offsets != nullptr) {
+        check_graph(what, *offsets, Access::graph(host));
+        rows = offsets->numElements();
+        check_transfer(what + ", offsets", *offsets, UNSIGNED_INT, rows);
+        node->tensors.push_back(*offsets);
+    }
+    check_transfer(what, t, host.elementType(), host.numElements() * rows);
+    if (to_device) check_writeable(t, what);
+    if (kStream && Access::graph(host)->streams[node->index].to_device != to_device) {
+        throw control_program_error(
+            what + (to_device ? ": it goes from the device to the host" : ": it goes from the host to the device"));
+    }
+    return node;
 }
 
 }  // namespace
 
+Copy::Copy(const DataStream& stream, const Tensor& dst, bool, const DebugContext& debugContext) {
+    node_ = new_transfer(true, stream, dst, nullptr, debugContext);
+}
+
+Copy::Copy(const Tensor& src, const DataStream& stream, bool, const DebugContext& debugContext) {
+    node_ = new_transfer(false, stream, src, nullptr, debugContext);
+}
+
+Copy::Copy(const RemoteBuffer& buffer, const Tensor& dst, const DebugContext& debugContext) {
+    node_ = new_transfer(true, buffer, dst, nullptr, debugContext);
+}
+
 Copy::Copy(const RemoteBuffer& buffer, const Tensor& dst, const Tensor& offset, const DebugContext& debugContext) {
-    const std::string what = "Copy from the remote buffer \"" + buffer.handle() + "\"";
-    check_offsets(what, buffer, dst, offset);
-    ipu_emulator::check_writeable(dst, what);
-    node_ = new_node(Kind::from_buffer, debugContext);
-    node_->index = Access::index(buffer);
-    node_->tensors = {dst, offset};
+    node_ = new_transfer(true, buffer, dst, &offset, debugContext);
 }
 
 Copy::Copy(const Tensor& src, const RemoteBuffer& buffer, const DebugContext& debugContext) {
-    const std::string what = "Copy to the remote buffer \"" + buffer.handle() + "\"";
-    check_graph(what, src, Access::graph(buffer));
-    check_transfer(what, src, buffer.elementType(), buffer.numElements());
-    node_ = new_node(Kind::to_buffer, debugContext);
-    node_->index = Access::index(buffer);
-    node_->tensors = {src};
+    node_ = new_transfer(false, buffer, src, nullptr, debugContext);
 }
 
 Copy::Copy(const Tensor& src, const RemoteBuffer& buffer, const Tensor& offset, const DebugContext& debugContext) {
-    check_offsets("Copy to the remote buffer \"" + buffer.handle() + "\"", buffer, src, offset);
-    node_ = new_node(Kind::to_buffer, debugContext);
-    node_->index = Access::index(buffer);
-    node_->tensors = {src, offset};
+    node_ = new_transfer(false, buffer, src, &offset, debugContext);
 }
 
 WriteUndef::WriteUndef(const Tensor& t, const DebugContext& debugContext) {

@@ -7,10 +7,6 @@
 namespace ipu_emulator {
 namespace {
 
-std::size_t moved(std::size_t offset, std::size_t steps, std::ptrdiff_t stride) {
-    return static_cast<std::size_t>(static_cast<std::ptrdiff_t>(offset) + static_cast<std::ptrdiff_t>(steps) * stride);
-}
-
 template <class T> void gather_run(const T* base, std::size_t offset, std::ptrdiff_t stride, std::size_t count, T* to) {
     if (stride == 1) {
         std::memcpy(to, base + offset, count * sizeof(T));
@@ -34,7 +30,7 @@ void scatter_run(T* base, std::size_t offset, std::ptrdiff_t stride, std::size_t
     }
 }
 
-/// Calls f with a pointer type of `size` bytes.
+/// Calls f with a word of `size` bytes.
 template <class F> void with_size(std::size_t size, F f) {
     switch (size) {
         case 1:

@@ -1,5 +1,3 @@
-#include <bit>
-
 #include <poplar/Device.hpp>
 #include <poplar/DeviceManager.hpp>
 #include <poplar/IPUModel.hpp>
@@ -10,34 +8,10 @@
 #include "ipu_emulator/model/options.h"
 #include "ipu_emulator/numerics/half.h"
 
-namespace ipu_emulator {
-
-std::size_t type_size(poplar::Type type) {
-    using Id = TypeId;
-    switch (Access::id(type)) {
-        case Id::boolean:
-        case Id::character:
-        case Id::signed_char:
-        case Id::unsigned_char:
-            return 1;
-        case Id::short_integer:
-        case Id::unsigned_short:
-        case Id::half:
-            return 2;
-        case Id::integer:
-        case Id::unsigned_integer:
-        case Id::single:
-            return 4;
-        case Id::long_long:
-        case Id::unsigned_long_long:
-            return 8;
-    }
-    return 0;
-}
-
-}  // namespace ipu_emulator
-
 namespace poplar {
+
+using namespace ipu_emulator;
+
 namespace {
 
 constexpr unsigned kTilesPerIpu = 1472;
@@ -66,8 +40,7 @@ Target Target::createIPUTarget(unsigned numIPUs, StringRef systemType, const Opt
 Target Target::createIPUTarget(unsigned numIPUs, unsigned tilesPerIPU, StringRef systemType,
                                const OptionFlags& options) {
     check_architecture(systemType.cloneAsString());
-    ipu_emulator::check_options("Target::createIPUTarget", options,
-                                {"gatewayMode", "ipuLinkTopology", "syncConfiguration"});
+    check_options("Target::createIPUTarget", options, {"gatewayMode", "ipuLinkTopology", "syncConfiguration"});
     return Target(TargetType::IPU, numIPUs, tilesPerIPU);
 }
 
@@ -76,17 +49,17 @@ unsigned Target::getVectorWidth(const Type& type) const {
 }
 
 unsigned Target::getTypeSize(const Type& type) const {
-    return static_cast<unsigned>(ipu_emulator::type_size(type));
+    return static_cast<unsigned>(type_size(type));
 }
 
 void copyFloatToDeviceHalf(const Target&, const float* src, void* dst, std::size_t count) {
     auto* halves = static_cast<std::uint16_t*>(dst);
     for (std::size_t i = 0; i < count; ++i)
-        halves[i] = ipu_emulator::ieee_half(src[i]);
+        halves[i] = ieee_half(src[i]);
 }
 
 void copyDeviceHalfToFloat(const Target&, const void* src, float* dst, std::size_t count) {
-    ipu_emulator::to_floats(static_cast<const std::uint16_t*>(src), dst, count);
+    to_floats(static_cast<const std::uint16_t*>(src), dst, count);
 }
 
 std::size_t DeviceManager::getNumDevices() const {
@@ -102,7 +75,7 @@ std::vector<Device> DeviceManager::getDevices() const {
 
 std::vector<Device> DeviceManager::getDevices(TargetType type, unsigned requiredNumIPUs,
                                               const OptionFlags& options) const {
-    ipu_emulator::check_options("DeviceManager::getDevices", options, {});
+    check_options("DeviceManager::getDevices", options, {});
     std::vector<Device> devices;
     if (type != TargetType::IPU) return devices;
     for (unsigned id = 0; id < kDeviceSizes; ++id)
@@ -111,7 +84,7 @@ std::vector<Device> DeviceManager::getDevices(TargetType type, unsigned required
 }
 
 Device DeviceManager::getDevice(unsigned deviceManagerId, const OptionFlags& options) const {
-    ipu_emulator::check_options("DeviceManager::getDevice", options, {});
+    check_options("DeviceManager::getDevice", options, {});
     if (deviceManagerId >= kDeviceSizes) {
         throw index_error("DeviceManager::getDevice: there are devices 0 to " + std::to_string(kDeviceSizes - 1) +
                           ", not " + std::to_string(deviceManagerId));
@@ -121,7 +94,7 @@ Device DeviceManager::getDevice(unsigned deviceManagerId, const OptionFlags& opt
 
 Device IPUModel::createDevice(const OptionFlags& options, bool, unsigned deviceManagerId) const {
     check_architecture(IPUVersion);
-    ipu_emulator::check_options("IPUModel::createDevice", options, {});
+    check_options("IPUModel::createDevice", options, {});
     return Device(Target(TargetType::IPU_MODEL, numIPUs, tilesPerIPU), deviceManagerId);
 }
 

@@ -42,13 +42,13 @@ void check_writeable(const poplar::Tensor& t, const std::string& what) {
 }  // namespace ipu_emulator
 
 namespace poplar {
+
+using namespace ipu_emulator;
+
 namespace {
 
-using ipu_emulator::Access;
-using ipu_emulator::View;
-
 Tensor with_view(const Tensor& t, View view) {
-    return ipu_emulator::make_tensor(*Access::data(t).graph, Access::data(t).type, std::move(view));
+    return make_tensor(*Access::data(t).graph, Access::data(t).type, std::move(view));
 }
 
 const View& view(const Tensor& t) {
@@ -105,7 +105,7 @@ std::size_t Tensor::numElements() const {
 }
 
 std::string Tensor::shapeToString() const {
-    return ipu_emulator::shape_text(view(*this).shape());
+    return shape_text(view(*this).shape());
 }
 
 bool Tensor::isContiguous() const {
@@ -119,10 +119,9 @@ bool Tensor::containsAliases() const {
 bool Tensor::containsConstant() const {
     const auto& variables = Access::data(*this).graph->variables;
     if (view(*this).elements() == 0) return false;
-    if (view(*this).strided()) return variables[view(*this).variable()].content != ipu_emulator::Content::variable;
-    return std::ranges::any_of(view(*this).runs(), [&](const ipu_emulator::Run& run) {
-        return variables[run.variable].content != ipu_emulator::Content::variable;
-    });
+    if (view(*this).strided()) return variables[view(*this).variable()].content != Content::variable;
+    return std::ranges::any_of(view(*this).runs(),
+                               [&](const Run& run) { return variables[run.variable].content != Content::variable; });
 }
 
 bool Tensor::isParallelWriteable() const {
@@ -132,7 +131,7 @@ bool Tensor::isParallelWriteable() const {
 std::vector<Interval> Tensor::getContiguousRegions() const {
     std::vector<Interval> regions;
     std::size_t begin = 0;
-    for (const ipu_emulator::Run& run : view(*this).runs()) {
+    for (const Run& run : view(*this).runs()) {
         const std::size_t step = run.stride == 1 ? run.count : 1;
         for (std::size_t i = 0; i < run.count; i += step, begin += step)
             regions.emplace_back(begin, begin + step);
@@ -188,8 +187,8 @@ Tensor Tensor::flatten(unsigned dimBegin, unsigned dimEnd) const {
 }
 
 Tensor Tensor::reshape(ArrayRef<std::size_t> shape) const {
-    if (ipu_emulator::element_count(shape) != numElements())
-        wrong("reshape", *this, "the shape " + ipu_emulator::shape_text(shape) + " does not have the elements");
+    if (element_count(shape) != numElements())
+        wrong("reshape", *this, "the shape " + shape_text(shape) + " does not have the elements");
     return with_view(*this, view(*this).reshape({shape.data(), shape.size()}));
 }
 
@@ -280,11 +279,11 @@ Tensor Tensor::subSample(unsigned stride, unsigned dimension) const {
 }
 
 Tensor Tensor::reinterpret(const Type& type) const {
-    if (ipu_emulator::type_size(type) != ipu_emulator::type_size(elementType())) {
+    if (type_size(type) != type_size(elementType())) {
         throw type_error("Tensor::reinterpret: " + type.toString() + " and " + elementType().toString() +
                          " differ in size");
     }
-    return ipu_emulator::make_tensor(*Access::data(*this).graph, type, view(*this));
+    return make_tensor(*Access::data(*this).graph, type, view(*this));
 }
 
 Tensor concat(ArrayRef<Tensor> tensors, unsigned dimension) {

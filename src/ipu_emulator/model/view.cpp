@@ -21,10 +21,6 @@ std::size_t product(std::span<const Loop> loops) {
     return count;
 }
 
-std::size_t moved(std::size_t offset, std::size_t steps, std::ptrdiff_t stride) {
-    return static_cast<std::size_t>(static_cast<std::ptrdiff_t>(offset) + static_cast<std::ptrdiff_t>(steps) * stride);
-}
-
 /// Appends a loop inside of the others, merged with the last one if they are one walk.
 void append_loop(std::vector<Loop>& loops, Loop loop) {
     if (loop.extent == 1) return;
@@ -117,33 +113,18 @@ std::size_t View::elements() const {
     return product(shape_);
 }
 
-std::size_t View::outer(std::size_t dim) const {
-    return product(std::span(shape_).first(dim));
-}
-
-std::size_t View::inner(std::size_t dim) const {
-    return product(std::span(shape_).subspan(dim + 1));
-}
-
 View View::slice(std::size_t begin, std::size_t end, std::size_t dim) const {
     std::vector<std::size_t> shape = shape_;
     shape[dim] = end - begin;
     if (product(shape) == 0) return View(variable_, shape);
-    if (strided_) {
-        if (auto part = slice_loops(dims_[dim], offset_, begin, end)) {
-            View result = *this;
-            result.shape_ = std::move(shape);
-            result.offset_ = part->offset;
-            result.dims_[dim] = std::move(part->loops);
-            return result;
-        }
-        return as_runs().slice(begin, end, dim);
-    }
-    const std::size_t block = inner(dim);
-    std::vector<Piece> pieces;
-    for (std::size_t i = 0; i < outer(dim); ++i)
-        pieces.push_back({(i * shape_[dim] + begin) * block, (end - begin) * block});
-    return take(std::move(shape), pieces);
+    if (!strided_) return taken(places().slice(begin, end, dim));
+    auto part = slice_loops(dims_[dim], offset_, begin, end);
+    if (!part) return as_runs().slice(begin, end, dim);
+    View result = *this;
+    result.shape_ = std::move(shape);
+    result.offset_ = part->offset;
+    result.dims_[dim] = std::move(part->loops);
+    return result;
 }
 
 View View::reshape(std::span<const std::size_t> shape) const {
@@ -179,97 +160,50 @@ View View::shuffle(std::span<const unsigned> permutation) const {
     for (const unsigned dim : permutation)
         shape.push_back(shape_[dim]);
     if (product(shape) == 0) return View(variable_, shape);
-    if (strided_) {
-        View result = *this;
-        result.shape_ = std::move(shape);
-        for (std::size_t i = 0; i < permutation.size(); ++i)
-            result.dims_[i] = dims_[permutation[i]];
-        return result;
-    }
-    std::size_t moving = permutation.size();  // dimensions behind it stay where they are
-    while (moving > 0 && permutation[moving - 1] == moving - 1)
-        --moving;
-    const std::size_t block = product(std::span(shape_).subspan(moving));
-    std::vector<std::size_t> step(moving);
-    for (std::size_t i = 0; i < moving; ++i)
-        step[i] = inner(permutation[i]);
-    std::vector<Piece> pieces;
-    std::vector<std::size_t> index(moving, 0);
-    const std::size_t count = elements() / block;
-    for (std::size_t n = 0; n < count; ++n) {
-        std::size_t begin = 0;
-        for (std::size_t i = 0; i < moving; ++i)
-            begin += index[i] * step[i];
-        pieces.push_back({begin, block});
-        for (std::size_t i = moving; i-- > 0;) {
-            if (++index[i] < shape[i]) break;
-            index[i] = 0;
-        }
-    }
-    return take(std::move(shape), pieces);
+    if (!strided_) return taken(places().shuffle(permutation));
+    View result = *this;
+    result.shape_ = std::move(shape);
+    for (std::size_t i = 0; i < permutation.size(); ++i)
+        result.dims_[i] = dims_[permutation[i]];
+    return result;
 }
 
 View View::broadcast(std::size_t times, std::size_t dim) const {
     std::vector<std::size_t> shape = shape_;
     shape[dim] *= times;
     if (product(shape) == 0) return View(variable_, shape);
-    if (strided_) {
-        View result = *this;
-        result.shape_ = std::move(shape);
-        result.dims_[dim].clear();
-        append_loop(result.dims_[dim], {times, 0});
-        for (const Loop& loop : dims_[dim])
-            append_loop(result.dims_[dim], loop);
-        return result;
-    }
-    const std::size_t block = shape_[dim] * inner(dim);
-    std::vector<Piece> pieces;
-    for (std::size_t i = 0; i < outer(dim); ++i) {
-        for (std::size_t n = 0; n < times; ++n)
-            pieces.push_back({i * block, block});
-    }
-    return take(std::move(shape), pieces);
+    if (!strided_) return taken(places().broadcast(times, dim));
+    View result = *this;
+    result.shape_ = std::move(shape);
+    result.dims_[dim].clear();
+    append_loop(result.dims_[dim], {times, 0});
+    for (const Loop& loop : dims_[dim])
+        append_loop(result.dims_[dim], loop);
+    return result;
 }
 
 View View::reverse(std::size_t dim) const {
     if (elements() == 0) return *this;
-    if (strided_) {
-        View result = *this;
-        for (Loop& loop : result.dims_[dim]) {
-            result.offset_ = moved(result.offset_, loop.extent - 1, loop.stride);
-            loop.stride = -loop.stride;
-        }
-        return result;
+    if (!strided_) return taken(places().reverse(dim));
+    View result = *this;
+    for (Loop& loop : result.dims_[dim]) {
+        result.offset_ = moved(result.offset_, loop.extent - 1, loop.stride);
+        loop.stride = -loop.stride;
     }
-    const std::size_t block = inner(dim);
-    std::vector<Piece> pieces;
-    for (std::size_t i = 0; i < outer(dim); ++i) {
-        for (std::size_t n = shape_[dim]; n-- > 0;)
-            pieces.push_back({(i * shape_[dim] + n) * block, block});
-    }
-    return take(shape_, pieces);
+    return result;
 }
 
 View View::subsample(std::size_t step, std::size_t dim) const {
     std::vector<std::size_t> shape = shape_;
     shape[dim] = (shape[dim] + step - 1) / step;
     if (product(shape) == 0) return View(variable_, shape);
-    if (strided_) {
-        if (auto loops = subsample_loops(dims_[dim], step)) {
-            View result = *this;
-            result.shape_ = std::move(shape);
-            result.dims_[dim] = std::move(*loops);
-            return result;
-        }
-        return as_runs().subsample(step, dim);
-    }
-    const std::size_t block = inner(dim);
-    std::vector<Piece> pieces;
-    for (std::size_t i = 0; i < outer(dim); ++i) {
-        for (std::size_t n = 0; n < shape_[dim]; n += step)
-            pieces.push_back({(i * shape_[dim] + n) * block, block});
-    }
-    return take(std::move(shape), pieces);
+    if (!strided_) return taken(places().subsample(step, dim));
+    auto loops = subsample_loops(dims_[dim], step);
+    if (!loops) return as_runs().subsample(step, dim);
+    View result = *this;
+    result.shape_ = std::move(shape);
+    result.dims_[dim] = std::move(*loops);
+    return result;
 }
 
 View View::concat(std::span<const View> views, std::size_t dim) {
@@ -283,20 +217,20 @@ View View::concat(std::span<const View> views, std::size_t dim) {
     std::vector<View> parts;
     for (const View& view : views)
         if (view.elements() != 0) parts.push_back(view.as_runs());
-    const std::size_t outer = result.outer(dim);
+    const std::size_t outer = product(std::span(result.shape_).first(dim));
+    for (View& part : parts)
+        part.shape_ = {outer, part.elements() / outer};
     for (std::size_t i = 0; i < outer; ++i) {
         for (const View& part : parts) {
-            const std::size_t block = part.elements() / outer;
-            const Piece piece{i * block, block};
-            const View taken = outer == 1 ? part : part.take({block}, {&piece, 1});
-            for (const Run& run : taken.runs_)
+            const View block = outer == 1 ? part : part.slice(i, i + 1, 0);
+            for (const Run& run : block.runs_)
                 append_run(result.runs_, run);
         }
     }
     return result;
 }
 
-View View::take(std::vector<std::size_t> shape, std::span<const Piece> pieces) const {
+View View::taken(const View& places) const {
     std::vector<std::size_t> starts;
     std::size_t start = 0;
     for (const Run& run : runs_) {
@@ -305,20 +239,21 @@ View View::take(std::vector<std::size_t> shape, std::span<const Piece> pieces) c
     }
     View result;
     result.strided_ = false;
-    result.shape_ = std::move(shape);
-    for (const Piece& piece : pieces) {
-        std::size_t begin = piece.begin;
-        const std::size_t end = begin + piece.count;
-        if (begin == end) continue;
+    result.shape_ = places.shape_;
+    const auto append = [&](std::size_t begin, std::size_t end) {
         auto i = static_cast<std::size_t>(std::upper_bound(starts.begin(), starts.end(), begin) - starts.begin() - 1);
-        while (begin < end) {
+        for (; begin < end; ++i) {
             const Run& run = runs_[i];
             const std::size_t from = begin - starts[i];
             const std::size_t count = std::min(run.count - from, end - begin);
             append_run(result.runs_, {run.variable, run.at(from), run.stride, count});
             begin += count;
-            ++i;
         }
+    };
+    for (const Run& place : places.runs()) {
+        const std::size_t step = place.stride == 1 ? place.count : 1;
+        for (std::size_t i = 0; i < place.count; i += step)
+            append(place.at(i), place.at(i) + step);
     }
     return result;
 }

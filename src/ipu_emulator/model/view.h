@@ -8,6 +8,11 @@
 
 namespace ipu_emulator {
 
+/// The offset `steps` strides further on.
+inline std::size_t moved(std::size_t offset, std::size_t steps, std::ptrdiff_t stride) {
+    return static_cast<std::size_t>(static_cast<std::ptrdiff_t>(offset) + static_cast<std::ptrdiff_t>(steps) * stride);
+}
+
 /// `extent` elements, `stride` apart.
 struct Loop {
     std::size_t extent = 1;
@@ -23,9 +28,7 @@ struct Run {
     std::ptrdiff_t stride = 1;
     std::size_t count = 0;
 
-    std::size_t at(std::size_t i) const {
-        return static_cast<std::size_t>(static_cast<std::ptrdiff_t>(offset) + static_cast<std::ptrdiff_t>(i) * stride);
-    }
+    std::size_t at(std::size_t i) const { return moved(offset, i, stride); }
     friend bool operator==(const Run&, const Run&) = default;
 };
 
@@ -71,15 +74,11 @@ public:
     friend bool operator==(const View&, const View&) = default;
 
 private:
-    struct Piece {
-        std::size_t begin;
-        std::size_t count;
-    };
-    /// Runs of elements [begin, begin + count) of this view's flat order, one piece after the other.
-    View take(std::vector<std::size_t> shape, std::span<const Piece> pieces) const;
+    /// The places of elements in row-major order, as a strided view of the same shape.
+    View places() const { return View(0, shape_); }
+    /// Of runs: the elements at these places.
+    View taken(const View& places) const;
     View as_runs() const;
-    std::size_t outer(std::size_t dim) const;
-    std::size_t inner(std::size_t dim) const;
 
     std::vector<std::size_t> shape_;
     bool strided_ = true;

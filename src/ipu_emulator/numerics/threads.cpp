@@ -117,6 +117,8 @@ void ThreadPool::share(std::size_t count, bool once, Call call, void* context) {
 
 namespace {
 
+std::atomic<unsigned long> pool_changes{0};
+
 std::unique_ptr<ThreadPool>& shared_pool() {
     static std::unique_ptr<ThreadPool> pool =
         std::make_unique<ThreadPool>(std::max(1u, std::thread::hardware_concurrency()));
@@ -132,6 +134,11 @@ ThreadPool& host_threads() {
 void set_host_threads(unsigned threads) {
     shared_pool() =
         std::make_unique<ThreadPool>(threads != 0 ? threads : std::max(1u, std::thread::hardware_concurrency()));
+    ++pool_changes;
+}
+
+unsigned long host_pool_changes() {
+    return pool_changes;
 }
 
 }  // namespace ipu_emulator

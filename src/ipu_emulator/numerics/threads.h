@@ -43,5 +43,7 @@ private:
 ThreadPool& host_threads();
 /// For tests and programs with a core budget; 0: one thread per core. No engine may be running.
 void set_host_threads(unsigned threads);
+/// How often the pool was replaced: its threads are then new ones.
+unsigned long host_pool_changes();
 
 }  // namespace ipu_emulator

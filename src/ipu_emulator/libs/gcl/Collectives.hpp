@@ -10,7 +10,7 @@ enum class CollectiveOperator { ADD, MEAN, MUL, MIN, MAX, LOGICAL_AND, LOGICAL_O
 enum class CommGroupType { ALL, CONSECUTIVE, ORTHOGONAL };
 
 /// Replicas that work together. CONSECUTIVE: groups of replicaGroupSize that follow each other. ORTHOGONAL: a group
-/// takes every (replicas / replicaGroupSize)-th one.
+/// takes every (replicas / replicaGroupSize)-th one. Strides other than 1 are refused: poputil::poplibs_error.
 struct CommGroup {
     CommGroup() = default;
     CommGroup(CommGroupType type_, unsigned groupSize, unsigned replicaStride = 1)

@@ -3,6 +3,7 @@
 #include <compare>
 #include <cstddef>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include <poplar/Type.hpp>
@@ -23,10 +24,22 @@ struct ConvParams {
 
         InputTransform() = default;
         /// None.
-        explicit InputTransform(std::size_t size);
+        explicit InputTransform(std::size_t size)
+            : truncationLower(size),
+              truncationUpper(size),
+              dilation(size, 1),
+              paddingLower(size),
+              paddingUpper(size),
+              flip(size) {}
         InputTransform(std::vector<unsigned> truncationLower_, std::vector<unsigned> truncationUpper_,
                        std::vector<unsigned> dilation_, std::vector<unsigned> paddingLower_,
-                       std::vector<unsigned> paddingUpper_, std::vector<bool> flip_);
+                       std::vector<unsigned> paddingUpper_, std::vector<bool> flip_)
+            : truncationLower(std::move(truncationLower_)),
+              truncationUpper(std::move(truncationUpper_)),
+              dilation(std::move(dilation_)),
+              paddingLower(std::move(paddingLower_)),
+              paddingUpper(std::move(paddingUpper_)),
+              flip(std::move(flip_)) {}
         friend auto operator<=>(const InputTransform&, const InputTransform&) = default;
     };
     struct OutputTransform {
@@ -38,27 +51,53 @@ struct ConvParams {
 
         OutputTransform() = default;
         /// None.
-        explicit OutputTransform(std::size_t size);
+        explicit OutputTransform(std::size_t size)
+            : truncationLower(size), truncationUpper(size), stride(size, 1), paddingLower(size), paddingUpper(size) {}
         OutputTransform(std::vector<unsigned> truncationLower_, std::vector<unsigned> truncationUpper_,
                         std::vector<unsigned> stride_, std::vector<unsigned> paddingLower_,
-                        std::vector<unsigned> paddingUpper_);
+                        std::vector<unsigned> paddingUpper_)
+            : truncationLower(std::move(truncationLower_)),
+              truncationUpper(std::move(truncationUpper_)),
+              stride(std::move(stride_)),
+              paddingLower(std::move(paddingLower_)),
+              paddingUpper(std::move(paddingUpper_)) {}
         friend auto operator<=>(const OutputTransform&, const OutputTransform&) = default;
     };
 
-    ConvParams(poplar::Type dataType, std::size_t batchSize, std::vector<std::size_t> inputFieldShape,
-               std::vector<std::size_t> kernelShape, std::size_t inputChannelsPerGroup,
-               std::size_t outputChannelsPerGroup, std::size_t numConvGroups);
-    ConvParams(poplar::Type inputType, poplar::Type outputType, std::size_t batchSize,
-               std::vector<std::size_t> inputFieldShape, std::vector<std::size_t> kernelShape,
-               std::size_t inputChannelsPerGroup, std::size_t outputChannelsPerGroup, std::size_t numConvGroups);
-    ConvParams(poplar::Type dataType, std::size_t batchSize, std::vector<std::size_t> inputFieldShape,
-               std::vector<std::size_t> kernelShape, std::size_t inputChannelsPerGroup,
-               std::size_t outputChannelsPerGroup, std::size_t numConvGroups, InputTransform inputTransform,
-               InputTransform kernelTransform, OutputTransform outputTransform);
-    ConvParams(poplar::Type inputType, poplar::Type outputType, std::size_t batchSize,
-               std::vector<std::size_t> inputFieldShape, std::vector<std::size_t> kernelShape,
-               std::size_t inputChannelsPerGroup, std::size_t outputChannelsPerGroup, std::size_t numConvGroups,
-               InputTransform inputTransform, InputTransform kernelTransform, OutputTransform outputTransform);
+    ConvParams(poplar::Type dataType, std::size_t batchSize_, std::vector<std::size_t> inputFieldShape_,
+               std::vector<std::size_t> kernelShape_, std::size_t inputChannelsPerGroup_,
+               std::size_t outputChannelsPerGroup_, std::size_t numConvGroups_)
+        : ConvParams(dataType, dataType, batchSize_, std::move(inputFieldShape_), std::move(kernelShape_),
+                     inputChannelsPerGroup_, outputChannelsPerGroup_, numConvGroups_) {}
+    ConvParams(poplar::Type inputType_, poplar::Type outputType_, std::size_t batchSize_,
+               std::vector<std::size_t> inputFieldShape_, std::vector<std::size_t> kernelShape_,
+               std::size_t inputChannelsPerGroup_, std::size_t outputChannelsPerGroup_, std::size_t numConvGroups_)
+        : ConvParams(inputType_, outputType_, batchSize_, inputFieldShape_, std::move(kernelShape_),
+                     inputChannelsPerGroup_, outputChannelsPerGroup_, numConvGroups_,
+                     InputTransform(inputFieldShape_.size()), InputTransform(inputFieldShape_.size()),
+                     OutputTransform(inputFieldShape_.size())) {}
+    ConvParams(poplar::Type dataType, std::size_t batchSize_, std::vector<std::size_t> inputFieldShape_,
+               std::vector<std::size_t> kernelShape_, std::size_t inputChannelsPerGroup_,
+               std::size_t outputChannelsPerGroup_, std::size_t numConvGroups_, InputTransform inputTransform_,
+               InputTransform kernelTransform_, OutputTransform outputTransform_)
+        : ConvParams(dataType, dataType, batchSize_, std::move(inputFieldShape_), std::move(kernelShape_),
+                     inputChannelsPerGroup_, outputChannelsPerGroup_, numConvGroups_, std::move(inputTransform_),
+                     std::move(kernelTransform_), std::move(outputTransform_)) {}
+    ConvParams(poplar::Type inputType_, poplar::Type outputType_, std::size_t batchSize_,
+               std::vector<std::size_t> inputFieldShape_, std::vector<std::size_t> kernelShape_,
+               std::size_t inputChannelsPerGroup_, std::size_t outputChannelsPerGroup_, std::size_t numConvGroups_,
+               InputTransform inputTransform_, InputTransform kernelTransform_, OutputTransform outputTransform_)
+        : inputType(inputType_),
+          outputType(outputType_),
+          batchSize(batchSize_),
+          inputFieldShape(std::move(inputFieldShape_)),
+          kernelShape(std::move(kernelShape_)),
+          inputChannelsPerGroup(inputChannelsPerGroup_),
+          outputChannelsPerGroup(outputChannelsPerGroup_),
+          numConvGroups(numConvGroups_),
+          inputTransform(std::move(inputTransform_)),
+          kernelTransform(std::move(kernelTransform_)),
+          outputTransform(std::move(outputTransform_)) {}
 
     std::size_t getNumFieldDims() const { return inputFieldShape.size(); }
     std::vector<std::size_t> getOutputFieldShape() const;
