@@ -184,12 +184,12 @@ TEST(Poprun, AValidationIsPrintedOnceAndByAllOnRequest) {
 
 TEST(Poprun, InstancesTakeTheirCores) {
     const auto lines = [](const std::string& options) {
-        return script("poprun " + sized(2, 2) + options + CNNTRAIN_PROGRAM " dataset inspect /no/such/folder").text;
+        return script("poprun " + sized(2, 2) + options + CNNTRAIN_PROGRAM " train --dataset no-such").text;
     };
     EXPECT_THAT(lines(""), AnyOf(HasSubstr("[info] instance 0 of 2: core"), HasSubstr("[info] instance 1 of 2: core")));
     EXPECT_THAT(lines("--numa-aware no "),
                 ContainsRegex("\\[info\\] instance [01] of 2: all cores, threads for [0-9]+ of them"));
-    EXPECT_THAT(script("poprun " CNNTRAIN_PROGRAM " dataset inspect /no/such/folder").text,
+    EXPECT_THAT(script("poprun " CNNTRAIN_PROGRAM " train --dataset no-such").text,
                 Not(HasSubstr("instance 0 of 1")));
 }
 
