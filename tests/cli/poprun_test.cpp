@@ -189,8 +189,7 @@ TEST(Poprun, InstancesTakeTheirCores) {
     EXPECT_THAT(lines(""), AnyOf(HasSubstr("[info] instance 0 of 2: core"), HasSubstr("[info] instance 1 of 2: core")));
     EXPECT_THAT(lines("--numa-aware no "),
                 ContainsRegex("\\[info\\] instance [01] of 2: all cores, threads for [0-9]+ of them"));
-    EXPECT_THAT(script("poprun " CNNTRAIN_PROGRAM " train --dataset no-such").text,
-                Not(HasSubstr("instance 0 of 1")));
+    EXPECT_THAT(script("poprun " CNNTRAIN_PROGRAM " train --dataset no-such").text, Not(HasSubstr("instance 0 of 1")));
 }
 
 /// Lines of shell that wait for something, at most 20 seconds.
