@@ -80,9 +80,11 @@ private:
     static constexpr std::int64_t kMostIpus = 64;  // of one host
 
     static void check_plan(const schedule::UpdatePlan& plan) {
-        if (plan.norm_span > 1) {
-            throw Error(ErrorKind::unsupported,
-                        "--BN-span is not available yet with --backend ipu; leave it out, or use --backend cpu");
+        if (plan.replicas % plan.norm_span != 0) {
+            throw Error(ErrorKind::usage, "--BN-span " + std::to_string(plan.norm_span) +
+                                              " does not divide the number of replicas, " +
+                                              std::to_string(plan.replicas) +
+                                              ": with --backend ipu, replicas of one process share statistics");
         }
         std::vector<std::int32_t> devices = plan.devices;
         std::ranges::sort(devices);

@@ -50,7 +50,11 @@ poplar::Tensor ring_of(poplar::Graph& device, const poplar::Tensor& tensor, std:
 }  // namespace
 
 Slots::Slots(const Graph& graph, poplar::Graph& device, const schedule::UpdatePlan& plan)
-    : graph_(graph), facts_(graph), device_(device), plan_(plan) {
+    : graph_(graph),
+      facts_(graph),
+      device_(device),
+      plan_(plan),
+      replicas_{static_cast<unsigned>(plan.replicas), static_cast<unsigned>(plan.norm_span)} {
     const unsigned count = static_cast<unsigned>(std::ranges::max(plan.devices)) + 1;
     const unsigned tiles = device.getTarget().getTilesPerIPU();
     for (unsigned ipu = 0; ipu < count; ++ipu)
@@ -186,7 +190,7 @@ void Slots::lower_phase(Phase phase) {
 void Slots::lower(const Node& node, Slot& slot, Sequence& program) {
     const LoweringEntry* entry = lowering_of(node.kind);
     CNNTRAIN_CHECK(entry != nullptr, "no lowering of " + node.name);
-    entry->lower({graph_, node, ipus_.at(slot.ipu), program, slot.values, plans_, slot.keys});
+    entry->lower({graph_, node, ipus_.at(slot.ipu), program, slot.values, plans_, slot.keys, replicas_});
 }
 
 /// Makes a value of another slot, or of the host, visible in this one.

@@ -120,6 +120,7 @@ private:
     poplar::Graph& device_;
     std::vector<poplar::Graph> ipus_;  // the tiles of each
     schedule::UpdatePlan plan_;
+    Replicas replicas_;
     poplin::PlanningCache plans_;
     std::vector<poplar::Tensor> scalars_;  // by IPU
     std::deque<Slot> slots_;               // addresses stay

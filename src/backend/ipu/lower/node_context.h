@@ -43,6 +43,12 @@ private:
 /// Key words of the samples of a micro-batch, by site of dropout or drop-connect: the host streams them in.
 using SiteKeys = std::map<std::uint64_t, poplar::Tensor>;  // UNSIGNED_INT [N][2]
 
+/// How the replicas of the device work together.
+struct Replicas {
+    unsigned count = 1;
+    unsigned norm_span = 1;  // consecutive replicas that share batch-norm statistics; divides the count
+};
+
 /// A lowering reads the node's operands, sets its results and adds to the program.
 class NodeContext {
 public:
@@ -53,6 +59,7 @@ public:
     DeviceValues& values;
     poplin::PlanningCache& plans;
     const SiteKeys& keys;
+    const Replicas& replicas;
 
     template <typename A> const A& attrs() const { return node.as<A>(); }
     std::size_t inputs() const { return node.inputs.size(); }
