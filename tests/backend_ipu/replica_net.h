@@ -57,6 +57,8 @@ struct ReplicaNet {
     std::int64_t norm_span = 1;
     bool shards_optimiser = false;
     graph::UpdateAttrs update = {.rule = graph::UpdateRule::momentum, .weight_decay = 0.01, .momentum = 0.9};
+    bool clips = false;       // gradients, by their norm
+    bool has_master = false;  // a parameter in half
 };
 
 /// Two convolutions with batch norm, pooling, and a dense layer of ten inputs; built for micro-batches of so many
@@ -67,7 +69,9 @@ public:
         ValueId x = input("images", {samples, NumberedSamples::kSize, NumberedSamples::kSize, 3});
         x = activation(norm(conv(x, 4, "conv1"), "norm1"), "relu1");
         x = activation(norm(conv(x, 10, "conv2"), "norm2"), "relu2");
-        const ValueId loss = cross_entropy(dense(average_pool(x), NumberedSamples::kClasses, "fc"));
+        x = average_pool(x);
+        if (net.has_master) x = half_dense(x, "half");
+        const ValueId loss = cross_entropy(dense(x, NumberedSamples::kClasses, "fc"));
         add_updates(differentiate(loss));
     }
 
@@ -91,19 +95,43 @@ private:
         graph::UpdateAttrs attrs = net_.update;
         attrs.gradient_scale = 1 / (executions() * static_cast<double>(samples_));
         const auto [rate, step, scaling] = begin_update();
-        for (const ValueId parameter : parameters()) {
-            const std::string name = graph.value(parameter).name;
-            std::vector<ValueId> inputs = {parameter, gradients.of.at(parameter), rate, step, scaling};
-            for (std::size_t k = 0; k < graph::facts_of(attrs.rule).slots; ++k)
-                inputs.push_back(
-                    graph.add_slot(parameter, name + "/slot" + std::to_string(k), graph.desc(parameter), {}));
-            graph.add(graph::OpKind::update, attrs, inputs, name + "/update");
+        std::vector<ValueId> scalars = {rate, step, scaling};
+        if (net_.clips) {
+            std::vector<ValueId> all = {scaling};
+            for (const ValueId parameter : parameters())
+                all.push_back(gradients.of.at(parameter));
+            scalars.push_back(graph.add_one(graph::OpKind::gradient_factor,
+                                            graph::GradientFactorAttrs{attrs.gradient_scale, 0.5}, all, "factor"));
         }
+        for (const ValueId parameter : parameters())
+            add_update(parameter, gradients.of.at(parameter), scalars, attrs);
         for (const auto& [name, statistic] : statistics_) {
             const ValueId moving = graph.add_moving_average(name, graph.desc(statistic), {});
             graph.add(graph::OpKind::moving_average_update, graph::MovingAverageAttrs{0.5, 1 / executions()},
                       {moving, statistic}, name + "/update");
         }
+    }
+
+    void add_update(ValueId parameter, ValueId gradient, const std::vector<ValueId>& scalars,
+                    const graph::UpdateAttrs& attrs) {
+        const std::string name = graph.value(parameter).name;
+        TensorDesc desc = graph.desc(parameter);
+        const bool has_master = desc.dtype != DType::f32;
+        desc.dtype = DType::f32;
+        const ValueId target = has_master ? graph.add_slot(parameter, name + "/master", desc, {}) : parameter;
+        std::vector<ValueId> inputs = {target, gradient};
+        inputs.insert(inputs.end(), scalars.begin(), scalars.end());
+        for (std::size_t k = 0; k < graph::facts_of(attrs.rule).slots; ++k)
+            inputs.push_back(graph.add_slot(parameter, name + "/slot" + std::to_string(k), desc, {}));
+        graph.add(net_.clips ? graph::OpKind::scaled_update : graph::OpKind::update, attrs, inputs, name + "/update");
+        if (has_master) graph.add(graph::OpKind::round_copy, graph::NoAttrs{}, {parameter, target}, name + "/round");
+    }
+
+    /// A dense layer with weights in half and a master of them.
+    ValueId half_dense(ValueId x, const std::string& name) {
+        const ValueId weight = graph.add_parameter(name + "/weight", {DType::f16, {graph.desc(x).shape.back(), 5}}, {});
+        return graph.add_one(graph::OpKind::dense, graph::DenseAttrs{},
+                             {x, cast(weight, DType::f32, name + "/wide"), parameter(name + "/bias", {5})}, name);
     }
 
     ReplicaNet net_;
@@ -165,14 +193,19 @@ inline void expect_near(const ReplicaResult& one, const ReplicaResult& other, do
     EXPECT_LE(gradients, tolerance) << "gradient of " << gradient;
 }
 
-/// Three weight updates.
-inline ReplicaResult train(const backend::Backend& backend, const ReplicaNet& net, const graph::Graph& graph,
-                           data::BatchSource& source) {
+inline std::unique_ptr<backend::Executable> compiled(const backend::Backend& backend, const ReplicaNet& net,
+                                                     const graph::Graph& graph, const data::BatchSource& source) {
     backend::CompileRequest request = request_of(net);
     request.graph = &graph;
     request.fields = source.fields();
     request.cpu.threads = 1;
-    const auto executable = backend.compile(request);
+    return backend.compile(request);
+}
+
+/// Three weight updates.
+inline ReplicaResult train(const backend::Backend& backend, const ReplicaNet& net, const graph::Graph& graph,
+                           data::BatchSource& source) {
+    const auto executable = compiled(backend, net, graph, source);
     load_first_weights(*executable);
     ReplicaResult result;
     for (std::int64_t i = 0; i < 3; ++i)

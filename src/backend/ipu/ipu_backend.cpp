@@ -68,7 +68,7 @@ public:
             poplar::IPUModel model;
             model.numIPUs = static_cast<unsigned>(ipus);
             model.tilesPerIPU = settings_.tiles_per_ipu;
-            return std::make_unique<ipu::IpuExecutable>(request, model.createDevice());
+            return std::make_unique<ipu::IpuExecutable>(request, model.createDevice(), state_settings(request));
         } catch (const poplar::poplar_error& error) {
             throw Error(ErrorKind::unsupported, std::string("Poplar refuses the program: ") + error.what());
         } catch (const poputil::poplibs_error& error) {
@@ -78,6 +78,10 @@ public:
 
 private:
     static constexpr std::int64_t kMostIpus = 64;  // of one host
+
+    ipu::StateSettings state_settings(const CompileRequest& request) const {
+        return {request.peers.shard_optimiser, settings_.offload_variables, settings_.min_remote_tensor_bytes};
+    }
 
     static void check_plan(const schedule::UpdatePlan& plan) {
         if (plan.replicas % plan.norm_span != 0) {
