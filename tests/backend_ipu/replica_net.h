@@ -203,19 +203,21 @@ inline std::unique_ptr<backend::Executable> compiled(const backend::Backend& bac
 }
 
 /// Three weight updates.
-inline ReplicaResult train(const backend::Backend& backend, const ReplicaNet& net, const graph::Graph& graph,
-                           data::BatchSource& source) {
-    const auto executable = compiled(backend, net, graph, source);
-    load_first_weights(*executable);
+inline ReplicaResult train(backend::Executable& executable, const graph::Graph& graph, data::BatchSource& source) {
+    load_first_weights(executable);
     ReplicaResult result;
     for (std::int64_t i = 0; i < 3; ++i)
-        result.losses.push_back(executable->train_step(source, {0.1, i}).sums.at("loss"));
-    result.variables = executable->store(executable->variable_names());
+        result.losses.push_back(executable.train_step(source, {0.1, i}).sums.at("loss"));
+    result.variables = executable.store(executable.variable_names());
     for (const graph::ValueId parameter : graph.values_with_role(graph::Role::parameter)) {
         const std::string& name = graph.value(parameter).name;
-        result.gradients.emplace(name, executable->inspection().gradient(name));
+        result.gradients.emplace(name, executable.inspection().gradient(name));
     }
     return result;
+}
+inline ReplicaResult train(const backend::Backend& backend, const ReplicaNet& net, const graph::Graph& graph,
+                           data::BatchSource& source) {
+    return train(*compiled(backend, net, graph, source), graph, source);
 }
 
 }  // namespace cnntrain::test

@@ -1,7 +1,8 @@
 #include "backend/ipu/optimiser_state.h"
 
 #include <algorithm>
-#include <variant>
+#include <initializer_list>
+#include <vector>
 
 #include <gcl/Collectives.hpp>
 

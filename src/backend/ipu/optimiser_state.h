@@ -1,7 +1,8 @@
 // Where the states of optimisers lie: whole on each replica or in shards, on the tiles or in remote buffers.
 //
 // The shard of replica r of R is elements r * ceil(n / R) and on of the flat tensor, ceil(n / R) of them, with zeros
-// beyond the end. A node with sharded states changes the replica's shard of its parameter; the shards are gathered then.
+// beyond the end. A node with sharded states changes the replica's shard of its parameter; all shards are then
+// gathered.
 #pragma once
 
 #include <cstddef>

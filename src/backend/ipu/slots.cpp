@@ -71,6 +71,7 @@ Slots::Slots(const Graph& graph, poplar::Graph& device, const schedule::UpdatePl
 
     make_scalars();
     make_variables();
+    find_sums_over_stages();
     lower_prepare();
     lower_phase(Phase::forward);
     lower_phase(Phase::backward);
@@ -181,7 +182,7 @@ void Slots::lower_prepare() {
 void Slots::lower_phase(Phase phase) {
     for (std::int32_t i = 0; i < graph_.node_count(); ++i) {
         const Node& node = graph_.node(NodeId{i});
-        if (node.phase != phase || follows_weights(node)) continue;
+        if (node.phase != phase || follows_weights(node) || left_to_accumulators_.contains(i)) continue;
         Slot& slot = slot_of(node);
         for (const ValueId input : node.inputs) {
             if (!slot.values.has(input)) bring(input, slot);
@@ -279,18 +280,62 @@ poplar::program::Sequence Slots::start_counting() {
     return program;
 }
 
+/// Takes the value's sum apart, through casts. False where something else reads a part of it.
+bool Slots::find_summands(ValueId value, std::vector<ValueId>& summands, std::vector<std::int32_t>& nodes) const {
+    const NodeId producer = graph_.value(value).producer;
+    if (!producer.valid() || facts_.follows_weights(value)) return false;
+    const Node& node = graph_.node(producer);
+    if (node.kind != graph::OpKind::add && node.kind != graph::OpKind::cast) {
+        summands.push_back(value);
+        return true;
+    }
+    const auto& outputs = graph_.outputs();
+    if (std::ranges::find(outputs, value, &graph::Output::value) != outputs.end()) return false;
+    nodes.push_back(producer.index);
+    return std::ranges::all_of(node.inputs, [&](ValueId input) {
+        return graph_.value(input).users.size() == 1 && find_summands(input, summands, nodes);
+    });
+}
+
+/// Of the stages of one IPU.
+void Slots::find_sums_over_stages() {
+    for (std::int32_t i = 0; i < graph_.value_count(); ++i) {
+        const ValueId value{i};
+        if (!facts_.crosses_into_update(value)) continue;
+        const bool only_by_update = std::ranges::all_of(
+            graph_.value(value).users, [&](NodeId user) { return graph_.node(user).phase == Phase::update; });
+        std::vector<ValueId> summands;
+        std::vector<std::int32_t> nodes;
+        if (!only_by_update || !find_summands(value, summands, nodes)) continue;
+        std::set<unsigned> ipus = {slot_of(graph_.node(graph_.value(value).producer)).ipu};
+        std::set<std::size_t> slots;
+        for (const ValueId summand : summands) {
+            const Slot& maker = slot_of(graph_.node(graph_.value(summand).producer));
+            ipus.insert(maker.ipu);
+            slots.insert(number_of(maker));
+        }
+        if (slots.size() == 1 || ipus.size() > 1) continue;
+        summands_.emplace(i, summands);
+        left_to_accumulators_.insert(nodes.begin(), nodes.end());
+    }
+}
+
 void Slots::make_accumulators() {
     for (std::int32_t i = 0; i < graph_.value_count(); ++i) {
         const ValueId value{i};
         if (!facts_.crosses_into_update(value)) continue;
         Slot& maker = slot_of(graph_.node(graph_.value(value).producer));
-        const poplar::Tensor& made = maker.values.of(value);
         const std::string name = handle::accumulator(accumulators_.size());
         // A value may be a view in which elements occur twice; its sum may not.
-        const poplar::Tensor sum = linear(maker.ipu, made.elementType(), made.shape(), name);
+        const TensorDesc& desc = graph_.desc(value);
+        const poplar::Tensor sum = linear(maker.ipu, device_type(desc.dtype), extents(desc.shape), name);
         device_.createHostWrite(name, sum);
         device_.createHostRead(name, sum);
-        popops::scaledAddTo(ipus_.at(maker.ipu), sum, made, 1.0F, maker.compute, {name});
+        const auto apart = summands_.find(i);
+        for (const ValueId summand : apart == summands_.end() ? std::vector{value} : apart->second) {
+            Slot& slot = slot_of(graph_.node(graph_.value(summand).producer));
+            popops::scaledAddTo(ipus_.at(slot.ipu), sum, slot.values.of(summand), 1.0F, slot.compute, {name});
+        }
         accumulators_.push_back({value, name, sum});
     }
 }

@@ -7,7 +7,9 @@
 
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -113,6 +115,9 @@ private:
     void count(Slot& slot);
     void finish_counts();
 
+    void find_sums_over_stages();
+    bool find_summands(graph::ValueId value, std::vector<graph::ValueId>& summands,
+                       std::vector<std::int32_t>& nodes) const;
     void make_accumulators();
     void make_sums();
     void reduce_accumulators();
@@ -132,6 +137,10 @@ private:
     std::deque<Slot> slots_;               // addresses stay
     std::deque<Slot> updates_;             // by stage; programs are in update_
     DeviceValues shards_;                  // of the last node on shards, in the update
+    /// By value that the update reads: its summands, which the slots that make them add to its accumulator. That is
+    /// less to carry than the gradient of a variable of several stages.
+    std::map<std::int32_t, std::vector<graph::ValueId>> summands_;
+    std::set<std::int32_t> left_to_accumulators_;  // nodes of such sums
     Sequence prepare_, update_;
     std::vector<HostStream> streams_;
     std::vector<SumOutput> sums_;
