@@ -48,7 +48,7 @@ struct Peers {
     comm::Communicator* communicator = nullptr;  // null: a single process. Used in compile() and train() only
     comm::ReduceOptions reduce = {};
     /// Each rank keeps and updates a part of every parameter's slots and sends the new parameters to the others.
-    /// store() of slots is then collective.
+    /// store() of slots is then collective. On IPUs, replicas do so instead of ranks.
     bool shard_optimiser = false;
 };
 

@@ -25,12 +25,12 @@ poplar::FloatingPointBehaviour behaviour(bool stochastic_rounding) {
 }  // namespace
 
 DeviceGraph::DeviceGraph(const graph::Graph& graph, const poplar::Target& target, const schedule::UpdatePlan& plan,
-                         bool stochastic_rounding)
+                         const StateSettings& state, bool stochastic_rounding)
     : device_(target, poplar::replication_factor(static_cast<unsigned>(plan.replicas))),
       pipeline_{plan.stages(), plan.schedule},
       micro_batches_(plan.accumulation),
       stochastic_rounding_(stochastic_rounding),
-      slots_(graph, device_, plan),
+      slots_(graph, device_, plan, state),
       command_(words(handle::kCommand, sizeof(Command) / sizeof(std::uint32_t))),
       go_(words(handle::kGo, 1)) {
     for (const Slot& slot : slots_.all()) {

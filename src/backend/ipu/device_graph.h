@@ -33,7 +33,7 @@ class DeviceGraph {
 public:
     /// The graph lives as long as this. The target has the IPUs of all replicas.
     DeviceGraph(const graph::Graph& graph, const poplar::Target& target, const schedule::UpdatePlan& plan,
-                bool stochastic_rounding);
+                const StateSettings& state, bool stochastic_rounding);
 
     const poplar::Graph& device() const { return device_; }
     /// By Programs.

@@ -48,12 +48,12 @@ float scalar_of(const std::string& name, const backend::StepScalars& scalars) {
 
 }  // namespace
 
-IpuExecutable::IpuExecutable(const backend::CompileRequest& request, poplar::Device device)
+IpuExecutable::IpuExecutable(const backend::CompileRequest& request, poplar::Device device, const StateSettings& state)
     : graph_(*request.graph),
       plan_(request.plan),
       runtime_(request.runtime),
       device_(std::move(device)),
-      device_graph_(graph_, device_.getTarget(), plan_, request.runtime.stochastic_rounding),
+      device_graph_(graph_, device_.getTarget(), plan_, state, request.runtime.stochastic_rounding),
       engine_(device_graph_.device(), device_graph_.programs(), engine_options()),
       infeed_(infeed_settings(request)),
       evaluation_sums_(device_graph_.slots().sums().size()) {
@@ -232,6 +232,40 @@ void IpuExecutable::write(const std::string& handle, const HostTensor& tensor) {
     engine_.writeTensor(handle, tensor.bytes().data(), tensor.bytes().data() + tensor.bytes().size());
 }
 
+TensorDesc IpuExecutable::shard_desc(ValueId variable) const {
+    const TensorDesc& desc = graph_.desc(variable);
+    if (!device_graph_.slots().storage(variable).sharded) return desc;
+    return {desc.dtype, {(desc.elements() + plan_.replicas - 1) / plan_.replicas}};
+}
+
+HostTensor IpuExecutable::read_variable(ValueId variable) const {
+    const Storage storage = device_graph_.slots().storage(variable);
+    const TensorDesc kept = shard_desc(variable);
+    const std::size_t replicas = storage.sharded ? static_cast<std::size_t>(plan_.replicas) : 1;
+    HostTensor all = storage.remote ? HostTensor({kept.dtype, {static_cast<std::int64_t>(replicas), kept.elements()}})
+                                    : read_all(storage.handle, kept);
+    for (std::size_t r = 0; storage.remote && r < replicas; ++r) {
+        engine_.copyFromRemoteBuffer(storage.handle, all.bytes().data() + r * kept.bytes(), 0,
+                                     static_cast<unsigned>(r));
+    }
+    HostTensor tensor(graph_.desc(variable));
+    std::ranges::copy(all.bytes().first(tensor.bytes().size()), tensor.bytes().begin());
+    return tensor;
+}
+
+void IpuExecutable::write_variable(ValueId variable, const HostTensor& tensor) {
+    const Storage storage = device_graph_.slots().storage(variable);
+    if (!storage.sharded && !storage.remote) return write(storage.handle, tensor);
+    const TensorDesc kept = shard_desc(variable);
+    HostTensor all({kept.dtype, {plan_.replicas, kept.elements()}});
+    for (std::size_t r = 0; r < (storage.sharded ? 1 : static_cast<std::size_t>(plan_.replicas)); ++r)
+        std::ranges::copy(tensor.bytes(), all.bytes().subspan(r * kept.bytes()).begin());
+    if (!storage.remote) return write(storage.handle, all);
+    for (std::size_t r = 0; r < static_cast<std::size_t>(plan_.replicas); ++r) {
+        engine_.copyToRemoteBuffer(all.bytes().data() + r * kept.bytes(), storage.handle, 0, static_cast<unsigned>(r));
+    }
+}
+
 void IpuExecutable::load(const NamedTensors& tensors) {
     for (const auto& [name, tensor] : tensors) {
         const std::optional<ValueId> id = graph_.find(name);
@@ -240,7 +274,7 @@ void IpuExecutable::load(const NamedTensors& tensors) {
             throw Error(ErrorKind::internal, name + " is " + to_string(graph_.desc(*id)) +
                                                  ", it cannot be loaded from " + to_string(tensor.desc()));
         }
-        write(handle::variable(name), tensor);
+        write_variable(*id, tensor);
     }
 }
 
@@ -249,7 +283,7 @@ NamedTensors IpuExecutable::store(std::span<const std::string> names) const {
     for (const std::string& name : names) {
         const std::optional<ValueId> id = graph_.find(name);
         if (!id || !graph_.is_variable(*id)) unknown_name("parameter or state", name, variable_names());
-        tensors.emplace(name, read(handle::variable(name), graph_.desc(*id)));
+        tensors.emplace(name, read_variable(*id));
     }
     return tensors;
 }
@@ -304,7 +338,7 @@ std::optional<std::string> IpuExecutable::first_non_finite() const {
     };
     for (const ValueId id : graph_.variables()) {
         const std::string& name = graph_.value(id).name;
-        if (auto found = bad(name, read(handle::variable(name), graph_.desc(id)))) return found;
+        if (auto found = bad(name, read_variable(id))) return found;
     }
     for (std::size_t k = 0; k < device_graph_.slots().accumulators().size(); ++k) {
         const std::string& name = graph_.value(device_graph_.slots().accumulators()[k].value).name;

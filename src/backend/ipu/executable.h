@@ -19,7 +19,7 @@ namespace cnntrain::ipu {
 class IpuExecutable : public backend::Executable, private backend::Inspection {
 public:
     /// The request has passed check_request().
-    IpuExecutable(const backend::CompileRequest& request, poplar::Device device);
+    IpuExecutable(const backend::CompileRequest& request, poplar::Device device, const StateSettings& state);
 
     const backend::CompileReport& report() const override { return report_; }
     void load(const backend::NamedTensors& tensors) override;
@@ -50,6 +50,10 @@ private:
     HostTensor read(const std::string& handle, const TensorDesc& desc) const;
     /// One tensor for all replicas, or one for each.
     void write(const std::string& handle, const HostTensor& tensor);
+    HostTensor read_variable(graph::ValueId variable) const;
+    void write_variable(graph::ValueId variable, const HostTensor& tensor);
+    /// The shard of a variable as each replica keeps it.
+    TensorDesc shard_desc(graph::ValueId variable) const;
     TensorDesc accumulator_desc(std::size_t k) const;
     /// Over all replicas.
     HostTensor accumulator(std::size_t k) const;

@@ -64,7 +64,7 @@ public:
         const std::int64_t ipus = (std::ranges::max(request.plan.devices) + 1) * request.plan.replicas;
         try {
             poplar::Device device = ipu::attach_device(static_cast<unsigned>(ipus), settings_.tiles_per_ipu);
-            return std::make_unique<ipu::IpuExecutable>(request, std::move(device));
+            return std::make_unique<ipu::IpuExecutable>(request, std::move(device), state_settings(request));
         } catch (const poplar::poplar_error& error) {
             throw Error(ErrorKind::unsupported, std::string("Poplar refuses the program: ") + error.what());
         } catch (const poputil::poplibs_error& error) {
@@ -73,10 +73,16 @@ public:
     }
 
 private:
+    ipu::StateSettings state_settings(const CompileRequest& request) const {
+        return {request.peers.shard_optimiser, settings_.offload_variables, settings_.min_remote_tensor_bytes};
+    }
+
     static void check_plan(const schedule::UpdatePlan& plan) {
-        if (plan.norm_span > 1) {
-            throw Error(ErrorKind::unsupported,
-                        "--BN-span is not available yet with --backend ipu; leave it out, or use --backend cpu");
+        if (plan.replicas % plan.norm_span != 0) {
+            throw Error(ErrorKind::usage, "--BN-span " + std::to_string(plan.norm_span) +
+                                              " does not divide the number of replicas, " +
+                                              std::to_string(plan.replicas) +
+                                              ": with --backend ipu, replicas of one process share statistics");
         }
         std::vector<std::int32_t> devices = plan.devices;
         std::ranges::sort(devices);

@@ -49,8 +49,14 @@ poplar::Tensor ring_of(poplar::Graph& device, const poplar::Tensor& tensor, std:
 
 }  // namespace
 
-Slots::Slots(const Graph& graph, poplar::Graph& device, const schedule::UpdatePlan& plan)
-    : graph_(graph), facts_(graph), device_(device), plan_(plan) {
+Slots::Slots(const Graph& graph, poplar::Graph& device, const schedule::UpdatePlan& plan, const StateSettings& state)
+    : graph_(graph),
+      facts_(graph),
+      device_(device),
+      plan_(plan),
+      state_(graph_, facts_, static_cast<unsigned>(plan.replicas), state),
+      replicas_{static_cast<unsigned>(plan.replicas), static_cast<unsigned>(plan.norm_span), state_.sharded_values()},
+      shards_(graph) {
     const unsigned count = static_cast<unsigned>(std::ranges::max(plan.devices)) + 1;
     const unsigned tiles = device.getTarget().getTilesPerIPU();
     for (unsigned ipu = 0; ipu < count; ++ipu)
@@ -141,13 +147,15 @@ unsigned Slots::ipu_of_variable(ValueId variable) const {
 
 void Slots::make_variables() {
     for (const ValueId variable : graph_.variables()) {
-        const std::string name = handle::variable(graph_.value(variable).name);
-        const poplar::Tensor tensor = allocated(ipu_of_variable(variable), variable);
-        device_.createHostWrite(name, tensor);
-        device_.createHostRead(name, tensor);
+        const graph::Value& value = graph_.value(variable);
+        const unsigned ipu = ipu_of_variable(variable);
+        const poplar::Tensor tensor = state_.sharded(variable) ? linear(ipu, device_type(value.desc.dtype),
+                                                                        {state_.shard_elements(variable)}, value.name)
+                                                               : allocated(ipu, variable);
+        state_.connect(device_, variable, tensor);
         for (std::deque<Slot>* all : {&slots_, &updates_}) {
             for (Slot& slot : *all)
-                slot.values.set(variable, tensor);
+                slot.values.replace(variable, tensor);
         }
     }
 }
@@ -162,7 +170,7 @@ void Slots::lower_prepare() {
         const Node& node = graph_.node(NodeId{i});
         if (!follows_weights(node)) continue;
         Slot& maker = slot_of(node);
-        lower(node, maker, prepare_);
+        lower(node, maker, maker.values, prepare_);
         for (const ValueId output : node.outputs) {
             for (Slot& slot : slots_)
                 slot.values.set(output, maker.values.of(output));
@@ -179,14 +187,14 @@ void Slots::lower_phase(Phase phase) {
             if (!slot.values.has(input)) bring(input, slot);
         }
         take_keys(node, slot);
-        lower(node, slot, slot.compute);
+        lower(node, slot, slot.values, slot.compute);
     }
 }
 
-void Slots::lower(const Node& node, Slot& slot, Sequence& program) {
+void Slots::lower(const Node& node, const Slot& slot, DeviceValues& values, Sequence& program) {
     const LoweringEntry* entry = lowering_of(node.kind);
     CNNTRAIN_CHECK(entry != nullptr, "no lowering of " + node.name);
-    entry->lower({graph_, node, ipus_.at(slot.ipu), program, slot.values, plans_, slot.keys});
+    entry->lower({graph_, node, ipus_.at(slot.ipu), program, values, plans_, slot.keys, replicas_});
 }
 
 /// Makes a value of another slot, or of the host, visible in this one.
@@ -299,15 +307,25 @@ void Slots::make_sums() {
     }
 }
 
-void Slots::lower_update() {
+void Slots::reduce_accumulators() {
     for (const Accumulator& accumulator : accumulators_) {
         const Slot& maker = slot_of(graph_.node(graph_.value(accumulator.value).producer));
-        const poplar::Tensor sum =
-            plan_.replicas == 1 ? accumulator.sum
-                                : gcl::allReduceCrossReplica(ipus_.at(maker.ipu), accumulator.sum,
-                                                             gcl::CollectiveOperator::ADD, update_, {"all-reduce"});
-        updates_.at(static_cast<std::size_t>(maker.stage)).values.set(accumulator.value, sum);
+        poplar::Graph& device = ipus_.at(maker.ipu);
+        DeviceValues& values = updates_.at(static_cast<std::size_t>(maker.stage)).values;
+        if (state_.sharded(accumulator.value)) {
+            values.replace(accumulator.value, shard_of_sum(device, accumulator.sum, update_, {"reduce-scatter"}));
+        } else if (plan_.replicas > 1) {
+            values.set(accumulator.value,
+                       gcl::allReduceCrossReplica(device, accumulator.sum, gcl::CollectiveOperator::ADD, update_,
+                                                  {"all-reduce"}));
+        } else {
+            values.set(accumulator.value, accumulator.sum);
+        }
     }
+}
+
+void Slots::lower_update() {
+    reduce_accumulators();
     for (std::int32_t i = 0; i < graph_.node_count(); ++i) {
         const Node& node = graph_.node(NodeId{i});
         if (node.phase != Phase::update) continue;
@@ -321,10 +339,28 @@ void Slots::lower_update() {
                 maker.ipu == slot.ipu ? made
                                       : linear(slot.ipu, made.elementType(), made.shape(), graph_.value(input).name);
             if (maker.ipu != slot.ipu) update_.add(Copy(made, copy));
-            slot.values.set(input, copy);
+            slot.values.replace(input, copy);
         }
-        lower(node, slot, update_);
+        update_.add(state_.loads(NodeId{i}));
+        if (state_.sharded(NodeId{i})) {
+            lower_on_shard(node, slot);
+        } else {
+            lower(node, slot, slot.values, update_);
+        }
+        update_.add(state_.stores(NodeId{i}));
     }
+}
+
+/// Gradient and states are shards already; only the target may be whole.
+void Slots::lower_on_shard(const Node& node, const Slot& slot) {
+    poplar::Graph& device = ipus_.at(slot.ipu);
+    const ValueId target = node.inputs.at(update_input::target);
+    const bool whole = !state_.sharded(target);
+    for (const ValueId input : node.inputs)
+        shards_.replace(input, slot.values.of(input));
+    if (whole) shards_.replace(target, own_shard(device, slot.values.of(target), update_, {node.name}));
+    lower(node, slot, shards_, update_);
+    if (whole) gather_shards(device, shards_.of(target), slot.values.of(target), update_, {node.name});
 }
 
 void Slots::make_output_reads(bool of_update) {

@@ -16,6 +16,7 @@
 #include <poplin/Convolution.hpp>
 
 #include "backend/ipu/lower/node_context.h"
+#include "backend/ipu/optimiser_state.h"
 #include "cnntrain/graph/facts.h"
 #include "cnntrain/schedule/update_plan.h"
 
@@ -66,7 +67,8 @@ struct Slot {
 class Slots {
 public:
     /// Lowers all nodes. The device has the IPUs of the plan.
-    Slots(const graph::Graph& graph, poplar::Graph& device, const schedule::UpdatePlan& plan);
+    Slots(const graph::Graph& graph, poplar::Graph& device, const schedule::UpdatePlan& plan,
+          const StateSettings& state);
 
     /// F 0 .. F K-1, B K-1 .. B 0.
     const std::deque<Slot>& all() const { return slots_; }
@@ -84,6 +86,7 @@ public:
     poplar::program::Sequence distribute_scalars() const;
     const std::vector<SumOutput>& sums() const { return sums_; }
     const std::vector<Accumulator>& accumulators() const { return accumulators_; }
+    Storage storage(graph::ValueId variable) const { return state_.storage(variable); }
 
 private:
     using Sequence = poplar::program::Sequence;
@@ -100,7 +103,7 @@ private:
     bool follows_weights(const graph::Node& node) const;
     void lower_prepare();
     void lower_phase(graph::Phase phase);
-    void lower(const graph::Node& node, Slot& slot, Sequence& program);
+    void lower(const graph::Node& node, const Slot& slot, DeviceValues& values, Sequence& program);
 
     void bring(graph::ValueId value, Slot& reader);
     void take_input(graph::ValueId input, Slot& reader);
@@ -112,7 +115,9 @@ private:
 
     void make_accumulators();
     void make_sums();
+    void reduce_accumulators();
     void lower_update();
+    void lower_on_shard(const graph::Node& node, const Slot& slot);
     void make_output_reads(bool of_update);
 
     const graph::Graph& graph_;
@@ -120,10 +125,13 @@ private:
     poplar::Graph& device_;
     std::vector<poplar::Graph> ipus_;  // the tiles of each
     schedule::UpdatePlan plan_;
+    OptimiserState state_;
+    Replicas replicas_;
     poplin::PlanningCache plans_;
     std::vector<poplar::Tensor> scalars_;  // by IPU
     std::deque<Slot> slots_;               // addresses stay
     std::deque<Slot> updates_;             // by stage; programs are in update_
+    DeviceValues shards_;                  // of the last node on shards, in the update
     Sequence prepare_, update_;
     std::vector<HostStream> streams_;
     std::vector<SumOutput> sums_;

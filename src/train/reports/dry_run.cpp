@@ -144,10 +144,11 @@ private:
     std::string replicas(const schedule::BatchPlan& batch) const {
         std::string what = std::to_string(batch.replicas) + " in this process, with one set of weights";
         if (batch.norm_span == 1) return what;
-        const std::string shared = what + "; " + std::to_string(batch.norm_span) + " share batch-norm statistics, ";
-        const std::int64_t processes = batch.norm_samples() / placement_.samples;
-        if (processes > 1) return shared + "in " + std::to_string(processes) + " processes";
-        return shared + "in micro-batches of " + std::to_string(placement_.samples);
+        const std::string shared = what + "; " + std::to_string(batch.norm_span) + " share batch-norm statistics";
+        const std::int64_t processes = batch.norm_span / batch.replicas;
+        if (processes > 1) return shared + ", in " + std::to_string(processes) + " processes";
+        if (placement_.samples == batch.micro_batch) return shared;
+        return shared + ", in micro-batches of " + std::to_string(placement_.samples);
     }
 
     std::string lanes(const schedule::Placement& update) const {

@@ -5,6 +5,7 @@
 #include <numeric>
 #include <vector>
 
+#include <gcl/Collectives.hpp>
 #include <poplar/CSRFunctions.hpp>
 #include <popops/Cast.hpp>
 #include <popops/ElementWise.hpp>
@@ -24,14 +25,6 @@ using Tensors = std::vector<poplar::Tensor>;
 namespace {
 
 namespace pe = popops::expr;
-
-// Inputs of update; scaled_update has kFactor too, and the slots follow.
-constexpr std::size_t kTarget = 0;
-constexpr std::size_t kGradient = 1;
-constexpr std::size_t kLearningRate = 2;
-constexpr std::size_t kStep = 3;
-constexpr std::size_t kLossScaling = 4;
-constexpr std::size_t kFactor = 5;
 
 Any wide(const pe::Expr& value) {
     return pe::Cast(value, poplar::FLOAT);
@@ -57,6 +50,11 @@ poplar::Tensor squares(const NodeContext& node, const poplar::Tensor& x, const s
                           node.debug());
 }
 
+/// The sum over all replicas of what each has of its shards.
+poplar::Tensor over_replicas(const NodeContext& node, const poplar::Tensor& sum) {
+    return gcl::allReduceCrossReplica(node.device, sum, gcl::CollectiveOperator::ADD, node.program, node.debug());
+}
+
 std::vector<std::size_t> all_dimensions(const poplar::Tensor& x) {
     std::vector<std::size_t> dims(x.rank());
     std::iota(dims.begin(), dims.end(), std::size_t{0});
@@ -70,9 +68,9 @@ public:
     Update(const NodeContext& node, std::size_t first_slot)
         : node_(node),
           attrs_(node.attrs<UpdateAttrs>()),
-          target_(in_blocks(node.input(kTarget))),
-          gradient_(in_blocks(node.input(kGradient))),
-          scale_(gradient_scale(first_slot > kFactor)),
+          target_(in_blocks(node.input(update_input::target))),
+          gradient_(in_blocks(node.input(update_input::gradient))),
+          scale_(gradient_scale(first_slot > update_input::factor)),
           rate_(rate()) {
         for (std::size_t i = first_slot; i < node.inputs(); ++i)
             slots_.push_back(in_blocks(node.input(i)));
@@ -176,7 +174,11 @@ private:
 
     /// The norm of each block, in a shape that multiplies blocks.
     poplar::Tensor norms(const poplar::Tensor& x) const {
-        if (attrs_.column_blocks == 1) return computed(node_, pe::Sqrt(pe::_1), {squares(node_, x, all_dimensions(x))});
+        if (attrs_.column_blocks == 1) {
+            const poplar::Tensor sum = squares(node_, x, all_dimensions(x));
+            const bool sharded = node_.is_sharded(update_input::gradient);
+            return computed(node_, pe::Sqrt(pe::_1), {sharded ? over_replicas(node_, sum) : sum});
+        }
         return computed(node_, pe::Sqrt(pe::_1), {squares(node_, x, {0, 2}).expand({0, 1})});
     }
 
@@ -194,8 +196,9 @@ private:
 
     poplar::Tensor gradient_scale(bool has_factor) const {
         const Any scale = number(attrs_.gradient_scale) / pe::_1;
-        if (!has_factor) return computed(node_, scale, {node_.input(kLossScaling)});
-        return computed(node_, scale * pe::_2, {node_.input(kLossScaling), node_.input(kFactor)});
+        if (!has_factor) return computed(node_, scale, {node_.input(update_input::loss_scaling)});
+        return computed(node_, scale * pe::_2,
+                        {node_.input(update_input::loss_scaling), node_.input(update_input::factor)});
     }
 
     /// 1 - decay^n. By the exponential minus 1: the power is close to 1.
@@ -209,13 +212,13 @@ private:
             const Any next = pe::_2 + number(1);
             rate = rate * pe::Sqrt(one_minus_power(attrs_.decay, next)) / one_minus_power(attrs_.momentum, next);
         }
-        return computed(node_, rate, {node_.input(kLearningRate), node_.input(kStep)});
+        return computed(node_, rate, {node_.input(update_input::learning_rate), node_.input(update_input::step)});
     }
 
     poplar::Tensor correction(double decay) const {
         const Any value = attrs_.corrects_bias ? Any(number(1) / one_minus_power(decay, pe::_1))
                                                : Any(pe::_1 * number(0) + number(1));
-        return computed(node_, value, {node_.input(kStep)});
+        return computed(node_, value, {node_.input(update_input::step)});
     }
 
     const NodeContext& node_;
@@ -226,18 +229,21 @@ private:
 };
 
 void lower_update(const NodeContext& node) {
-    Update(node, kFactor).run();
+    Update(node, update_input::factor).run();
 }
 
 void lower_scaled_update(const NodeContext& node) {
-    Update(node, kFactor + 1).run();
+    Update(node, update_input::factor + 1).run();
 }
 
 void lower_gradient_factor(const NodeContext& node) {
     const auto& attrs = node.attrs<graph::GradientFactorAttrs>();
-    Tensors sums;
-    for (std::size_t i = 1; i < node.inputs(); ++i)
-        sums.push_back(squares(node, node.input(i), all_dimensions(node.input(i))).expand({0}));
+    Tensors sums, of_shards;
+    for (std::size_t i = 1; i < node.inputs(); ++i) {
+        Tensors& of_its_kind = node.is_sharded(i) ? of_shards : sums;
+        of_its_kind.push_back(squares(node, node.input(i), all_dimensions(node.input(i))).expand({0}));
+    }
+    if (!of_shards.empty()) sums.push_back(over_replicas(node, poplar::concat(of_shards)));
     const poplar::Tensor sum = popops::reduce(node.device, poplar::concat(sums), poplar::FLOAT, {0},
                                               popops::Operation::ADD, node.program, node.debug());
     const Any norm = number(attrs.gradient_scale) * pe::Sqrt(pe::_1) / pe::_2;

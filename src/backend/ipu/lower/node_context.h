@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -30,7 +31,7 @@ public:
     const poplar::Tensor& of(graph::ValueId value) const;
     /// Error(internal) unless the tensor has the descriptor of the value.
     void set(graph::ValueId value, const poplar::Tensor& tensor);
-    /// Lets the update read the sum over the micro-batches in the place of the value.
+    /// Lets a node of the update have a shard in the place of the value.
     void replace(graph::ValueId value, const poplar::Tensor& tensor) { tensors_.at(index(value)) = tensor; }
 
 private:
@@ -43,6 +44,24 @@ private:
 /// Key words of the samples of a micro-batch, by site of dropout or drop-connect: the host streams them in.
 using SiteKeys = std::map<std::uint64_t, poplar::Tensor>;  // UNSIGNED_INT [N][2]
 
+/// How the replicas of the device work together.
+struct Replicas {
+    unsigned count = 1;
+    unsigned norm_span = 1;  // consecutive replicas that share batch-norm statistics; divides the count
+    /// Indices of values of which the update has only the replica's shard: flat, with zeros beyond the tensor's end.
+    std::set<std::int32_t> sharded = {};
+};
+
+// Inputs of update; scaled_update has `factor` too, and the slots follow.
+namespace update_input {
+inline constexpr std::size_t target = 0;
+inline constexpr std::size_t gradient = 1;
+inline constexpr std::size_t learning_rate = 2;
+inline constexpr std::size_t step = 3;
+inline constexpr std::size_t loss_scaling = 4;
+inline constexpr std::size_t factor = 5;
+}  // namespace update_input
+
 /// A lowering reads the node's operands, sets its results and adds to the program.
 class NodeContext {
 public:
@@ -53,10 +72,13 @@ public:
     DeviceValues& values;
     poplin::PlanningCache& plans;
     const SiteKeys& keys;
+    const Replicas& replicas;
 
     template <typename A> const A& attrs() const { return node.as<A>(); }
     std::size_t inputs() const { return node.inputs.size(); }
     const poplar::Tensor& input(std::size_t i) const { return values.of(node.inputs.at(i)); }
+    /// Of a node of the update: whether the input is this replica's shard.
+    bool is_sharded(std::size_t i) const { return replicas.sharded.contains(node.inputs.at(i).index); }
     const TensorDesc& input_desc(std::size_t i) const { return graph.desc(node.inputs.at(i)); }
     const TensorDesc& output_desc(std::size_t i = 0) const { return graph.desc(node.outputs.at(i)); }
     poplar::Type output_type(std::size_t i = 0) const;

@@ -3,6 +3,7 @@
 #include <utility>
 #include <vector>
 
+#include <gcl/Collectives.hpp>
 #include <popnn/BatchNorm.hpp>
 #include <popnn/GroupNorm.hpp>
 #include <popnn/LayerNorm.hpp>
@@ -20,6 +21,18 @@ namespace {
 const poplar::OptionFlags& group_options() {
     static const poplar::OptionFlags options = {{"groupNormStridedChannelGrouping", "false"}};
     return options;
+}
+
+/// poplin::DistributedNormReduceCallback over consecutive replicas.
+std::vector<poplar::Tensor> sums_over_replicas(poplar::Graph& device, const std::vector<poplar::Tensor>& inputs,
+                                               poplar::program::Sequence& program, unsigned span,
+                                               const poplar::DebugContext& debug, const poplar::OptionFlags& options) {
+    std::vector<poplar::Tensor> sums;
+    for (const poplar::Tensor& input : inputs) {
+        sums.push_back(gcl::allReduceCrossReplica(device, input, gcl::CollectiveOperator::ADD, program,
+                                                  {gcl::CommGroupType::CONSECUTIVE, span}, debug, options));
+    }
+    return sums;
 }
 
 pe::Cast as_float(const pe::Expr& operand) {
@@ -60,8 +73,9 @@ Norm::Moments Norm::moments(const poplar::Tensor& x) const {
     std::pair<poplar::Tensor, poplar::Tensor> result;
     switch (kind_) {
         case NormKind::batch:
-            result = popnn::bn::batchNormStatistics(node_.device, acts, epsilon_, node_.program, kUnbiased, kStable,
-                                                    poplar::FLOAT, node_.debug());
+            result = popnn::bn::distributedBatchNormStatistics(node_.device, acts, epsilon_, node_.program, kUnbiased,
+                                                               sums_over_replicas, shared_samples(), kStable,
+                                                               poplar::FLOAT, node_.debug());
             break;
         case NormKind::group:
             result = popnn::gn::groupNormStatistics(node_.device, acts, epsilon_, node_.program,
@@ -116,9 +130,9 @@ poplar::Tensor Norm::input_gradient(const poplar::Tensor& whitened, const poplar
     const poplar::Tensor scale = node_.cast(gamma, type_);
     switch (kind_) {
         case NormKind::batch:
-            return channels_last(popnn::bn::batchNormGradients(node_.device, activations(whitened), activations(dy),
-                                                               inverse, scale, node_.program, poplar::FLOAT,
-                                                               node_.debug()));
+            return channels_last(popnn::bn::distributedBatchNormGradients(
+                node_.device, activations(whitened), activations(dy), inverse, scale, node_.program, sums_over_replicas,
+                shared_samples(), poplar::FLOAT, node_.debug()));
         case NormKind::group:
             return channels_last(popnn::gn::groupNormGradients(node_.device, activations(whitened), activations(dy),
                                                                inverse, scale, node_.program, poplar::FLOAT,

@@ -12,7 +12,7 @@
 namespace cnntrain::ipu {
 
 enum class NormKind : std::uint8_t {
-    batch,  // x[N,H,W,C], statistics [C]
+    batch,  // x[N,H,W,C], statistics [C] over the micro-batches of Replicas::norm_span replicas
     group,  // x[N,H,W,C], statistics [N,G], each of C/G channels that follow each other
     layer,  // x[R,C], statistics [R]
 };
@@ -54,6 +54,8 @@ private:
     poplar::Tensor parameter(const poplar::Tensor& t) const;
     /// x[N,H,W,C] as popnn's activations [N][C][H][W]; x[R,C] as it is.
     poplar::Tensor activations(const poplar::Tensor& x) const;
+    /// Samples that share batch statistics.
+    unsigned shared_samples() const { return static_cast<unsigned>(shape_[0]) * node_.replicas.norm_span; }
 
     const NodeContext& node_;
     NormKind kind_;
