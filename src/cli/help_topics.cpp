@@ -202,6 +202,7 @@ A 16-bit precision computes in bfloat16 where that is faster (AMX; AVX512-BF16 o
 and in float32 elsewhere. The choice depends on the processor; it is printed and recorded;
 --compute-type bf16 or f32 overrides it. 16.32 computed in float32 equals 32.32 bit for bit. In
 16.16 computed in float32, convolutions read float32 copies of the weights, made once per update.
+With --backend ipu, the 16-bit type is IEEE half, in which all runs of 16 bits compute.
 )";
 
 constexpr std::string_view kReproducibility = R"(
@@ -354,9 +355,13 @@ Refused sizes
   whole numbers                    a range for each option; the error for a wrong value states it
 
 Not available
-  the IPU backend, --profile, `cnntrain report`, `cnntrain profile`, GroupBERT,
-  question answering with BERT
+  --profile, `cnntrain report`, `cnntrain profile`, GroupBERT, question answering with BERT
   TensorFlow's checkpoint files, arithmetic-coded JPEG files (damage in them cannot be detected)
+
+IPUs
+  --backend ipu runs programs of Poplar's API in one process. An emulator on the host executes them
+  unless the program was built against a Poplar SDK; no IPU has run them. Its times say nothing
+  about an IPU. Single operations are not timed.
 
 Without effect on CPUs
   Options that only steer IPUs are accepted, recorded in arguments.json and named in one notice.
@@ -417,8 +422,8 @@ Results or behaviour differ from the original programs in these points:
                    opening data included.
   Synthetic data   Loss and accuracy are those of the random images, not 0; pretrain prints 0, as
                    its original does.
-  16 bits          16 means bfloat16, not IEEE half. Partial sums are float32, so every summary
-                   says Half partials: False.
+  16 bits          16 means bfloat16 on CPUs (IEEE half with --backend ipu). Partial sums are
+                   float32, so every summary says Half partials: False.
   Optimisers       RMSprop's mean square starts at 1, as in TensorFlow 1. LARS applies
                    --weight-decay in addition to its own. AdamW and LAMB apply weight decay
                    separately from the gradient.

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cmath>
 #include <cstring>
+#include <utility>
 
 #include <poplar/exceptions.hpp>
 #include <poputil/exceptions.hpp>
@@ -47,17 +48,17 @@ float scalar_of(const std::string& name, const backend::StepScalars& scalars) {
 
 }  // namespace
 
-IpuExecutable::IpuExecutable(const backend::CompileRequest& request, const poplar::Device& device,
-                             const StateSettings& state)
+IpuExecutable::IpuExecutable(const backend::CompileRequest& request, poplar::Device device, const StateSettings& state)
     : graph_(*request.graph),
       plan_(request.plan),
       runtime_(request.runtime),
-      device_graph_(graph_, device.getTarget(), plan_, state, request.runtime.stochastic_rounding),
+      device_(std::move(device)),
+      device_graph_(graph_, device_.getTarget(), plan_, state, request.runtime.stochastic_rounding),
       engine_(device_graph_.device(), device_graph_.programs(), engine_options()),
       infeed_(infeed_settings(request)),
       evaluation_sums_(device_graph_.slots().sums().size()) {
     connect();
-    engine_.load(device);
+    engine_.load(device_);
     make_report();
 }
 

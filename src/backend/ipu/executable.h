@@ -19,7 +19,7 @@ namespace cnntrain::ipu {
 class IpuExecutable : public backend::Executable, private backend::Inspection {
 public:
     /// The request has passed check_request().
-    IpuExecutable(const backend::CompileRequest& request, const poplar::Device& device, const StateSettings& state);
+    IpuExecutable(const backend::CompileRequest& request, poplar::Device device, const StateSettings& state);
 
     const backend::CompileReport& report() const override { return report_; }
     void load(const backend::NamedTensors& tensors) override;
@@ -63,6 +63,7 @@ private:
     graph::Graph graph_;
     schedule::UpdatePlan plan_;
     backend::RuntimeSettings runtime_;
+    poplar::Device device_;  // attached as long as it lives
     DeviceGraph device_graph_;
     mutable poplar::Engine engine_;  // reading a tensor changes nothing that can be seen
     Infeed infeed_;

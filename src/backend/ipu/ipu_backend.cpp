@@ -1,12 +1,14 @@
 #include "cnntrain/backend/ipu.h"
 
 #include <algorithm>
+#include <array>
+#include <utility>
 #include <vector>
 
-#include <poplar/IPUModel.hpp>
 #include <poplar/exceptions.hpp>
 #include <poputil/exceptions.hpp>
 
+#include "backend/ipu/device.h"
 #include "backend/ipu/executable.h"
 #include "backend/ipu/lower/types.h"
 #include "cnntrain/base/error.h"
@@ -21,7 +23,7 @@ public:
     explicit IpuBackend(const IpuSettings& settings) : settings_(settings) {
         static constexpr std::array kDeadCode{graph::kRemoveDeadNodes};
         info_ = {.name = "ipu",
-                 .library = "Poplar's API on an emulator of IPUs",
+                 .library = ipu::executed_by(),
                  .half_type = DType::f16,
                  .fastest = {DType::f16, "IPUs compute in IEEE half"},
                  .rewrites = {{}, kDeadCode, kDeadCode}};
@@ -60,15 +62,9 @@ public:
                             std::to_string(request.plan.replicas * request.peers.communicator->size()));
         }
         const std::int64_t ipus = (std::ranges::max(request.plan.devices) + 1) * request.plan.replicas;
-        if (ipus > kMostIpus) {
-            throw Error(ErrorKind::unsupported, std::to_string(ipus) + " IPUs are needed, there are " +
-                                                    std::to_string(kMostIpus) + ": use fewer --replicas or stages");
-        }
         try {
-            poplar::IPUModel model;
-            model.numIPUs = static_cast<unsigned>(ipus);
-            model.tilesPerIPU = settings_.tiles_per_ipu;
-            return std::make_unique<ipu::IpuExecutable>(request, model.createDevice(), state_settings(request));
+            poplar::Device device = ipu::attach_device(static_cast<unsigned>(ipus), settings_.tiles_per_ipu);
+            return std::make_unique<ipu::IpuExecutable>(request, std::move(device), state_settings(request));
         } catch (const poplar::poplar_error& error) {
             throw Error(ErrorKind::unsupported, std::string("Poplar refuses the program: ") + error.what());
         } catch (const poputil::poplibs_error& error) {
@@ -77,8 +73,6 @@ public:
     }
 
 private:
-    static constexpr std::int64_t kMostIpus = 64;  // of one host
-
     ipu::StateSettings state_settings(const CompileRequest& request) const {
         return {request.peers.shard_optimiser, settings_.offload_variables, settings_.min_remote_tensor_bytes};
     }

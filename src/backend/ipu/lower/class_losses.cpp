@@ -75,9 +75,8 @@ private:
         for (std::size_t i = 0; i < places_.size(); ++i) {
             pe::Any term = value(places_[i]);
             if (places_[i].share != 0) term = term * pe::PlaceHolder(places_[i].share);
-            const pe::Any counted =
-                pe::Select(term, pe::Const(0.0F), in_range(pe::PlaceHolder(places_[i].label), classes_));
-            all = i == 0 ? counted : pe::Any(all + counted);
+            const pe::Select counted(term, pe::Const(0.0F), in_range(pe::PlaceHolder(places_[i].label), classes_));
+            all = i == 0 ? pe::Any(counted) : pe::Any(all + counted);
         }
         return all;
     }

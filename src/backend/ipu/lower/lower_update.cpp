@@ -148,8 +148,9 @@ private:
 
     /// g of the placeholders of target, gradient and scale.
     Any g(const pe::Expr& target, const pe::Expr& gradient, const pe::Expr& scale) const {
-        const Any scaled = scale * wide(gradient);
-        return attrs_.weight_decay == 0 ? scaled : Any(scaled + number(attrs_.weight_decay) * wide(target));
+        const pe::Mul scaled = scale * wide(gradient);
+        if (attrs_.weight_decay == 0) return scaled;
+        return scaled + number(attrs_.weight_decay) * wide(target);
     }
     /// The mean that placeholder 1 holds, with a further value.
     static Any mean(double decay, const pe::Expr& value) {
