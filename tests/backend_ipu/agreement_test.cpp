@@ -45,7 +45,7 @@ TEST(IpuAgreesWithRef, OnResNet8) {
 
 TEST(IpuAgreesWithRef, OnResNeXt11) {
     expect_agreement_of(
-        "--dataset imagenet --image-size 32 --model resnext --model-size 11 --convolution-groups 8 "
+        "--dataset cifar-10 --model resnext --model-size 11 --convolution-groups 8 "
         "--micro-batch-size 2");
 }
 

@@ -13,7 +13,7 @@ namespace {
 constexpr std::uint64_t kSeed = 5;
 
 const std::string kNet =
-    "--vocab-size 50 --hidden-size 64 --num-attention-heads 2 --num-hidden-layers 2 --intermediate-size 64 "
+    "--vocab-size 50 --hidden-size 128 --num-attention-heads 2 --num-hidden-layers 2 --intermediate-size 64 "
     "--max-position-embeddings 16 --use-qkv-split --no-use-cls-layer --seq-length 16 --max-predictions-per-seq 3 "
     "--static-mask --generated-data --threads 1 --num-train-steps 5 --optimizer lamb --epsilon 1e-6 "
     "--base-learning-rate 0.01 --warmup 0 --hidden-dropout-prob 0.1 --attention-probs-dropout-prob 0.1 ";
