@@ -121,6 +121,7 @@ CompiledNet::CompiledNet(const Line& line) {
     backend::CompileRequest request = training_request(graph_, settings, fields, 1);
     request.plan.norm_span = std::max(request.plan.norm_span, line.norm_span);
     request.peers = line.peers;
+    if (line.change) line.change(request);
     run(*backend, request, network_settings(settings).classes);
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <ostream>
@@ -24,6 +25,8 @@ struct Line {
     std::string options;
     backend::Peers peers = {};
     std::int64_t norm_span = 1;  // replicas that share statistics, where --BN-span cannot know of the peers
+    /// Changes what is compiled; may be empty.
+    std::function<void(backend::CompileRequest&)> change = {};
 };
 
 /// How a weight update is divided.

@@ -271,8 +271,8 @@ void IpuExecutable::load(const NamedTensors& tensors) {
         const std::optional<ValueId> id = graph_.find(name);
         if (!id || !graph_.is_variable(*id)) unknown_name("parameter or state", name, variable_names());
         if (tensor.desc() != graph_.desc(*id)) {
-            throw Error(ErrorKind::internal, name + " is " + to_string(graph_.desc(*id)) +
-                                                 ", it cannot be loaded from " + to_string(tensor.desc()));
+            throw Error(ErrorKind::data, name + " is " + to_string(graph_.desc(*id)) + ", it cannot be loaded from " +
+                                             to_string(tensor.desc()));
         }
         write_variable(*id, tensor);
     }

@@ -1,0 +1,64 @@
+// Five weight updates in 32.32 are those of the reference backend.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "backend_ipu/bert_net.h"
+#include "train/runs/weights.h"
+#include "train/staged.h"
+
+namespace cnntrain::train::testing {
+namespace {
+
+constexpr int kUpdates = 5;
+
+struct Result {
+    std::vector<double> losses;
+    std::map<std::string, HostTensor> variables;
+};
+
+template <typename Net> Result result_of(Net&& net) {
+    Result result;
+    for (int i = 0; i < kUpdates; ++i)
+        result.losses.push_back(net.train());
+    result.variables = stored_variables(net.executable());
+    return result;
+}
+
+void expect_agreement(const Result& ipu, const Result& ref) {
+    for (std::size_t i = 0; i < ref.losses.size(); ++i)
+        EXPECT_NEAR(ipu.losses[i], ref.losses[i], 1e-5 * std::abs(ref.losses[i])) << "update " << i;
+    EXPECT_NE(ref.losses.front(), ref.losses.back());
+    EXPECT_LT(distance(ref.variables, ipu.variables), 1e-4);
+}
+
+void expect_agreement_of(const std::string& options) {
+    const std::string line = options + " --precision 32.32 --threads 1 --backend ";
+    expect_agreement(result_of(CompiledNet(Line{line + "ipu"})), result_of(CompiledNet(Line{line + "ref"})));
+}
+
+TEST(IpuAgreesWithRef, OnResNet8) {
+    expect_agreement_of("--dataset cifar-10 --model-size 8 --micro-batch-size 2 --gradient-accumulation-count 2");
+}
+
+TEST(IpuAgreesWithRef, OnResNeXt11) {
+    expect_agreement_of(
+        "--dataset cifar-10 --model resnext --model-size 11 --convolution-groups 8 "
+        "--micro-batch-size 2");
+}
+
+TEST(IpuAgreesWithRef, OnEfficientNetB0WithDropConnect) {
+    expect_agreement_of(
+        "--dataset imagenet --image-size 64 --model efficientnet --model-size B0 --micro-batch-size 2 "
+        "--block-survival-prob 0.8");
+}
+
+TEST(IpuAgreesWithRef, OnTinyBertWithDropoutAndLamb) {
+    const std::string line = "--precision 32 --micro-batch-size 2 --gradient-accumulation-count 2 --backend ";
+    expect_agreement(result_of(BertNet(line + "ipu")), result_of(BertNet(line + "ref")));
+}
+
+}  // namespace
+}  // namespace cnntrain::train::testing

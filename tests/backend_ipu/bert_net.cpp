@@ -1,0 +1,41 @@
+#include "backend_ipu/bert_net.h"
+
+#include "cnntrain/tasks/tasks.h"
+#include "cnntrain/train/backends.h"
+#include "cnntrain/train/compile_request.h"
+#include "train/fixtures.h"
+#include "train/runs/weights.h"
+
+namespace cnntrain::train::testing {
+
+namespace {
+
+constexpr std::uint64_t kSeed = 5;
+
+const std::string kNet =
+    "--vocab-size 50 --hidden-size 128 --num-attention-heads 2 --num-hidden-layers 2 --intermediate-size 64 "
+    "--max-position-embeddings 16 --use-qkv-split --no-use-cls-layer --seq-length 16 --max-predictions-per-seq 3 "
+    "--static-mask --generated-data --threads 1 --num-train-steps 5 --optimizer lamb --epsilon 1e-6 "
+    "--base-learning-rate 0.01 --warmup 0 --hidden-dropout-prob 0.1 --attention-probs-dropout-prob 0.1 ";
+
+}  // namespace
+
+BertNet::BertNet(const std::string& options) : arguments_(parse(kNet + options, config::Command::pretrain)) {
+    backend_ = make_backend(arguments_.settings.run.backend);
+    task_ = tasks::row_of(arguments_).make(arguments_, *backend_, kSeed);
+    samples_ = task_->open(data::Split::train);
+    const std::int64_t size = placement(arguments_.settings, *backend_).samples;
+    const std::vector<data::Field> fields = samples_->fields(size);
+    graph_ = task_->training_graph(fields);
+    executable_ = backend_->compile(training_request(graph_, arguments_.settings, fields, kSeed));
+    initialise(*executable_, graph_, kSeed);
+    data::LoaderSettings loader;
+    loader.micro_batch = size;
+    stream_ = samples_->stream(loader);
+}
+
+double BertNet::train() {
+    return executable_->train_step(*stream_, {0.01, steps_++}).sums.at("loss");
+}
+
+}  // namespace cnntrain::train::testing

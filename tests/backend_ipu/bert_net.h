@@ -1,0 +1,35 @@
+// A tiny BERT with dropout and LAMB on generated sequences, compiled as a pretraining compiles it.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "cnntrain/backend/backend.h"
+#include "cnntrain/config/parse.h"
+#include "cnntrain/data/loader.h"
+#include "cnntrain/graph/graph.h"
+#include "cnntrain/ops/op_table.h"
+#include "cnntrain/train/task.h"
+
+namespace cnntrain::train::testing {
+
+class BertNet {
+public:
+    /// `options`: of pretrain, on top of the network's.
+    explicit BertNet(const std::string& options);
+
+    backend::Executable& executable() { return *executable_; }
+    double train();
+
+private:
+    std::unique_ptr<backend::Backend> backend_;
+    config::ParseResult arguments_;
+    std::unique_ptr<Task> task_;
+    std::unique_ptr<Samples> samples_;
+    graph::Graph graph_{ops::op_table()};
+    std::unique_ptr<backend::Executable> executable_;
+    std::unique_ptr<data::Stream> stream_;
+    std::int64_t steps_ = 0;
+};
+
+}  // namespace cnntrain::train::testing
