@@ -3,16 +3,17 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 
 #include "cnntrain/backend/backend.h"
 
 namespace cnntrain::backend {
 
-struct IpuSettings {
-    unsigned tiles_per_ipu = 1472;  // of emulated IPUs; real ones have their own number
+struct IpuModelSettings {
+    std::optional<unsigned> tiles_per_ipu = {};  // compiles for a model of IPUs with so many tiles, not for a device
 };
 
 /// "ipu". The 16-bit type is IEEE half. Null in a build with -DCNNTRAIN_IPU=OFF.
-std::unique_ptr<Backend> make_ipu_backend(const IpuSettings& settings = {});
+std::unique_ptr<Backend> make_ipu_backend(const IpuModelSettings& settings = {});
 
 }  // namespace cnntrain::backend

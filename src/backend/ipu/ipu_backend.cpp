@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include <poplar/DeviceManager.hpp>
 #include <poplar/IPUModel.hpp>
 #include <poplar/exceptions.hpp>
 #include <poputil/exceptions.hpp>
@@ -18,13 +19,15 @@ namespace {
 
 class IpuBackend : public Backend {
 public:
-    explicit IpuBackend(const IpuSettings& settings) : settings_(settings) {
+    explicit IpuBackend(const IpuModelSettings& model) : model_(model) {
         static constexpr std::array kDeadCode{graph::kRemoveDeadNodes};
         info_ = {.name = "ipu",
                  .library = "Poplar's API on an emulator of IPUs",
                  .half_type = DType::f16,
                  .fastest = {DType::f16, "IPUs compute in IEEE half"},
-                 .passes = {{}, kDeadCode, kDeadCode}};
+                 .passes = {{}, kDeadCode, kDeadCode},
+                 .update_types = {.gradients = std::nullopt, .slots = std::nullopt, .f32_means = true},
+                 .emulated = true};
     }
 
     const BackendInfo& info() const override { return info_; }
@@ -65,10 +68,8 @@ public:
                                                     std::to_string(kMostIpus) + ": use fewer --replicas or stages");
         }
         try {
-            poplar::IPUModel model;
-            model.numIPUs = static_cast<unsigned>(ipus);
-            model.tilesPerIPU = settings_.tiles_per_ipu;
-            return std::make_unique<ipu::IpuExecutable>(request, model.createDevice());
+            return std::make_unique<ipu::IpuExecutable>(request,
+                                                        device(static_cast<unsigned>(ipus), request.ipu.device));
         } catch (const poplar::poplar_error& error) {
             throw Error(ErrorKind::unsupported, std::string("Poplar refuses the program: ") + error.what());
         } catch (const poputil::poplibs_error& error) {
@@ -78,6 +79,43 @@ public:
 
 private:
     static constexpr std::int64_t kMostIpus = 64;  // of one host
+
+    /// Of the list of devices; or a model, if the list has none with this number of IPUs.
+    poplar::Device device(unsigned ipus, std::optional<unsigned> number) const {
+        const poplar::DeviceManager manager = poplar::DeviceManager::createDeviceManager();
+        if (number) return chosen_device(manager, ipus, *number);
+        if (!model_.tiles_per_ipu) {
+            for (const poplar::Device& candidate : manager.getDevices(poplar::TargetType::IPU, ipus)) {
+                if (candidate.attach()) return candidate;
+            }
+        }
+        poplar::IPUModel model;
+        model.numIPUs = ipus;
+        model.tilesPerIPU = model_.tiles_per_ipu.value_or(model.tilesPerIPU);
+        return model.createDevice();
+    }
+
+    static poplar::Device chosen_device(const poplar::DeviceManager& manager, unsigned ipus, unsigned number) {
+        std::string fitting;
+        for (const poplar::Device& candidate : manager.getDevices()) {
+            const unsigned size = candidate.getTarget().getNumIPUs();
+            if (size == ipus) fitting += (fitting.empty() ? "" : ", ") + std::to_string(candidate.getId());
+            if (candidate.getId() != number) continue;
+            if (size != ipus) {
+                throw Error(ErrorKind::usage, "--select-ipu " + std::to_string(number) + " is a device of " +
+                                                  std::to_string(size) + " IPUs, the run needs " +
+                                                  std::to_string(ipus) + ": choose a device of this size, or AUTO");
+            }
+            if (!candidate.attach()) {
+                throw Error(ErrorKind::usage, "--select-ipu " + std::to_string(number) +
+                                                  ": another program uses this device; choose another one, or AUTO");
+            }
+            return candidate;
+        }
+        throw Error(ErrorKind::usage, "--select-ipu " + std::to_string(number) +
+                                          ": there is no such device; those of " + std::to_string(ipus) + " IPUs are " +
+                                          (fitting.empty() ? "none" : fitting));
+    }
 
     static void check_plan(const schedule::UpdatePlan& plan) {
         if (plan.norm_span > 1) {
@@ -97,14 +135,14 @@ private:
     }
 
 private:
-    IpuSettings settings_;
+    IpuModelSettings model_;
     BackendInfo info_;
 };
 
 }  // namespace
 
-std::unique_ptr<Backend> make_ipu_backend(const IpuSettings& settings) {
-    return std::make_unique<IpuBackend>(settings);
+std::unique_ptr<Backend> make_ipu_backend(const IpuModelSettings& model) {
+    return std::make_unique<IpuBackend>(model);
 }
 
 }  // namespace cnntrain::backend

@@ -38,6 +38,17 @@ std::optional<RandomSite> random_site(const Graph& graph, const Node& node) {
     return std::nullopt;
 }
 
+std::optional<double> memory_proportion(const backend::IpuSettings& settings, std::size_t ipus, const Slot& slot) {
+    const std::vector<double>& all = settings.available_memory_proportion;
+    if (all.empty()) return std::nullopt;
+    if (all.size() == 1) return all[0];
+    if (all.size() == ipus) return all[slot.ipu];
+    if (all.size() == 2 * ipus) return all[2 * slot.ipu + (slot.phase == Phase::backward ? 1 : 0)];
+    throw Error(ErrorKind::usage, "--available-memory-proportion has " + std::to_string(all.size()) +
+                                      " values, the network is on " + std::to_string(ipus) +
+                                      " IPUs: give one value, one for each IPU, or two for each");
+}
+
 /// A ring of `places` tensors like this one.
 poplar::Tensor ring_of(poplar::Graph& device, const poplar::Tensor& tensor, std::int64_t places,
                        const std::string& name) {
@@ -49,8 +60,14 @@ poplar::Tensor ring_of(poplar::Graph& device, const poplar::Tensor& tensor, std:
 
 }  // namespace
 
-Slots::Slots(const Graph& graph, poplar::Graph& device, const schedule::UpdatePlan& plan)
-    : graph_(graph), facts_(graph), device_(device), plan_(plan) {
+poplar::OptionFlags stream_options(const backend::IpuSettings& settings) {
+    if (!settings.prefetch_depth) return {};
+    return {{"bufferingDepth", std::to_string(*settings.prefetch_depth)}};
+}
+
+Slots::Slots(const Graph& graph, poplar::Graph& device, const schedule::UpdatePlan& plan,
+             const backend::IpuSettings& settings)
+    : graph_(graph), facts_(graph), device_(device), plan_(plan), settings_(settings) {
     const unsigned count = static_cast<unsigned>(std::ranges::max(plan.devices)) + 1;
     const unsigned tiles = device.getTarget().getTilesPerIPU();
     for (unsigned ipu = 0; ipu < count; ++ipu)
@@ -62,6 +79,10 @@ Slots::Slots(const Graph& graph, poplar::Graph& device, const schedule::UpdatePl
         slots_.emplace_back(graph, Phase::backward, stage, ipu_of(stage));
     for (std::int32_t stage = 0; stage < stages; ++stage)
         updates_.emplace_back(graph, Phase::update, stage, ipu_of(stage));
+    for (std::deque<Slot>* all : {&slots_, &updates_}) {
+        for (Slot& slot : *all)
+            slot.options = lowering_options(slot);
+    }
 
     make_scalars();
     make_variables();
@@ -74,6 +95,20 @@ Slots::Slots(const Graph& graph, poplar::Graph& device, const schedule::UpdatePl
     lower_update();
     make_output_reads(/*of_update=*/true);
     finish_counts();
+}
+
+LoweringOptions Slots::lowering_options(const Slot& slot) const {
+    LoweringOptions options;
+    options.stable_norm = settings_.stable_norm;
+    options.table_slices = static_cast<std::size_t>(settings_.matmul_serialize_factor);
+    for (poplar::OptionFlags* products : {&options.convolutions, &options.products}) {
+        if (settings_.half_partials) products->set("partialsType", "half");
+        if (const auto share = memory_proportion(settings_, ipus_.size(), slot))
+            products->set("availableMemoryProportion", std::to_string(*share));
+    }
+    if (settings_.conv_dithering) options.convolutions.set("enableConvDithering", "true");
+    if (settings_.gather_conv_output) options.convolutions.set("gatherConvOutput", "true");
+    return options;
 }
 
 Slot& Slots::slot_of(const Node& node) {
@@ -105,7 +140,8 @@ poplar::Tensor Slots::allocated(unsigned ipu, ValueId id) {
         const LoweringEntry* entry = lowering_of(node.kind);
         if (entry == nullptr || entry->allocate == nullptr) continue;
         const auto index = static_cast<std::size_t>(std::ranges::find(node.inputs, id) - node.inputs.begin());
-        const poplar::Tensor tensor = entry->allocate({graph_, node, ipus_.at(ipu), plans_}, index);
+        const poplar::Tensor tensor =
+            entry->allocate({graph_, node, ipus_.at(ipu), plans_, slot_of(node).options}, index);
         if (tensor.valid()) return tensor;
     }
     return linear(ipu, type, extents(value.desc.shape), value.name);
@@ -186,7 +222,7 @@ void Slots::lower_phase(Phase phase) {
 void Slots::lower(const Node& node, Slot& slot, Sequence& program) {
     const LoweringEntry* entry = lowering_of(node.kind);
     CNNTRAIN_CHECK(entry != nullptr, "no lowering of " + node.name);
-    entry->lower({graph_, node, ipus_.at(slot.ipu), program, slot.values, plans_, slot.keys});
+    entry->lower({graph_, node, ipus_.at(slot.ipu), program, slot.values, plans_, slot.keys, slot.options});
 }
 
 /// Makes a value of another slot, or of the host, visible in this one.
@@ -203,10 +239,16 @@ void Slots::bring(ValueId value, Slot& reader) {
 void Slots::take_input(ValueId input, Slot& reader) {
     const std::string& name = graph_.value(input).name;
     const poplar::Tensor tensor = allocated(reader.ipu, input);
-    streams_.push_back({handle::input(name, number_of(reader)), input, {}});
-    reader.take.add(
-        Copy(device_.addHostToDeviceFIFO(streams_.back().handle, tensor.elementType(), tensor.numElements()), tensor));
+    streams_.push_back({handle::input(name, number_of(reader)), input, settings_.inputs_stay, {}});
     reader.values.set(input, tensor);
+    if (settings_.inputs_stay) {
+        device_.createHostWrite(streams_.back().handle, tensor);
+        return;
+    }
+    reader.take.add(
+        Copy(device_.addHostToDeviceFIFO(streams_.back().handle, tensor.elementType(), tensor.numElements(),
+                                         poplar::ReplicatedStreamMode::REPLICATE, stream_options(settings_)),
+             tensor));
 }
 
 void Slots::take_keys(const Node& node, Slot& slot) {
@@ -215,8 +257,10 @@ void Slots::take_keys(const Node& node, Slot& slot) {
     const std::string name = handle::keys(site->site, number_of(slot));
     const poplar::Tensor keys = linear(slot.ipu, poplar::UNSIGNED_INT, {site->samples, 2}, name);
     slot.keys.emplace(site->site, keys);
-    streams_.push_back({name, {}, *site});
-    slot.take.add(Copy(device_.addHostToDeviceFIFO(name, poplar::UNSIGNED_INT, keys.numElements()), keys));
+    streams_.push_back({name, {}, false, *site});
+    slot.take.add(Copy(device_.addHostToDeviceFIFO(name, poplar::UNSIGNED_INT, keys.numElements(),
+                                                   poplar::ReplicatedStreamMode::REPLICATE, stream_options(settings_)),
+                       keys));
 }
 
 void Slots::carry(ValueId value, Slot& maker, Slot& reader) {
@@ -299,14 +343,51 @@ void Slots::make_sums() {
     }
 }
 
-void Slots::lower_update() {
+/// Sums over the replicas. Those that follow each other on an IPU and have one type share all-reduces, of at most
+/// settings_.all_reduce_bytes.
+void Slots::reduce_accumulators() {
+    std::vector<const Accumulator*> together;
+    std::vector<poplar::Tensor> data;
+    std::size_t bytes = 0;
+    const auto maker = [&](const Accumulator& accumulator) -> const Slot& {
+        return slot_of(graph_.node(graph_.value(accumulator.value).producer));
+    };
+    const auto reduce = [&] {
+        if (together.empty()) return;
+        const poplar::Tensor sums = gcl::allReduceCrossReplica(ipus_.at(maker(*together[0]).ipu), poplar::concat(data),
+                                                               gcl::CollectiveOperator::ADD, update_, {"all-reduce"});
+        std::size_t begin = 0;
+        for (const Accumulator* accumulator : together) {
+            const std::size_t end = begin + accumulator->sum.numElements();
+            updates_.at(static_cast<std::size_t>(maker(*accumulator).stage))
+                .values.set(accumulator->value, sums.slice(begin, end).reshape(accumulator->sum.shape()));
+            begin = end;
+        }
+        together.clear();
+        data.clear();
+        bytes = 0;
+    };
     for (const Accumulator& accumulator : accumulators_) {
-        const Slot& maker = slot_of(graph_.node(graph_.value(accumulator.value).producer));
-        const poplar::Tensor sum =
-            plan_.replicas == 1 ? accumulator.sum
-                                : gcl::allReduceCrossReplica(ipus_.at(maker.ipu), accumulator.sum,
-                                                             gcl::CollectiveOperator::ADD, update_, {"all-reduce"});
-        updates_.at(static_cast<std::size_t>(maker.stage)).values.set(accumulator.value, sum);
+        const std::size_t more = graph_.desc(accumulator.value).bytes();
+        const bool fits = !together.empty() && bytes + more <= settings_.all_reduce_bytes &&
+                          maker(*together[0]).ipu == maker(accumulator).ipu &&
+                          data[0].elementType() == accumulator.sum.elementType();
+        if (!fits) reduce();
+        together.push_back(&accumulator);
+        data.push_back(accumulator.sum.flatten());
+        bytes += more;
+    }
+    reduce();
+}
+
+void Slots::lower_update() {
+    if (plan_.replicas > 1) {
+        reduce_accumulators();
+    } else {
+        for (const Accumulator& accumulator : accumulators_) {
+            const Slot& maker = slot_of(graph_.node(graph_.value(accumulator.value).producer));
+            updates_.at(static_cast<std::size_t>(maker.stage)).values.set(accumulator.value, accumulator.sum);
+        }
     }
     for (std::int32_t i = 0; i < graph_.node_count(); ++i) {
         const Node& node = graph_.node(NodeId{i});

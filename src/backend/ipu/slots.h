@@ -16,6 +16,7 @@
 #include <poplin/Convolution.hpp>
 
 #include "backend/ipu/lower/node_context.h"
+#include "cnntrain/backend/settings.h"
 #include "cnntrain/graph/facts.h"
 #include "cnntrain/schedule/update_plan.h"
 
@@ -31,6 +32,7 @@ struct RandomSite {
 struct HostStream {
     std::string handle;
     std::optional<graph::ValueId> input = {};
+    bool stays = false;    // written once, by the host's handle, and not by a stream
     RandomSite site = {};  // without an input: whose key words they are, UNSIGNED_INT[2] for each sample
 };
 
@@ -48,6 +50,9 @@ struct Accumulator {
     poplar::Tensor sum;  // over the micro-batches of one replica
 };
 
+/// Of streams that bring data of micro-batches.
+poplar::OptionFlags stream_options(const backend::IpuSettings& settings);
+
 struct Slot {
     Slot(const graph::Graph& graph, graph::Phase slot_phase, std::int32_t slot_stage, unsigned slot_ipu)
         : phase(slot_phase), stage(slot_stage), ipu(slot_ipu), values(graph) {}
@@ -56,6 +61,7 @@ struct Slot {
     std::int32_t stage;
     unsigned ipu;
     DeviceValues values;
+    LoweringOptions options = {};
     SiteKeys keys = {};
     poplar::program::Sequence take = {};  // from the host and from rings
     poplar::program::Sequence compute = {};
@@ -66,7 +72,8 @@ struct Slot {
 class Slots {
 public:
     /// Lowers all nodes. The device has the IPUs of the plan.
-    Slots(const graph::Graph& graph, poplar::Graph& device, const schedule::UpdatePlan& plan);
+    Slots(const graph::Graph& graph, poplar::Graph& device, const schedule::UpdatePlan& plan,
+          const backend::IpuSettings& settings);
 
     /// F 0 .. F K-1, B K-1 .. B 0.
     const std::deque<Slot>& all() const { return slots_; }
@@ -88,6 +95,7 @@ public:
 private:
     using Sequence = poplar::program::Sequence;
 
+    LoweringOptions lowering_options(const Slot& slot) const;
     unsigned ipu_of(std::int32_t stage) const { return static_cast<unsigned>(plan_.devices.at(stage)); }
     Slot& slot_of(const graph::Node& node);
     std::size_t number_of(const Slot& slot) const;
@@ -112,6 +120,7 @@ private:
 
     void make_accumulators();
     void make_sums();
+    void reduce_accumulators();
     void lower_update();
     void make_output_reads(bool of_update);
 
@@ -120,6 +129,7 @@ private:
     poplar::Graph& device_;
     std::vector<poplar::Graph> ipus_;  // the tiles of each
     schedule::UpdatePlan plan_;
+    backend::IpuSettings settings_;
     poplin::PlanningCache plans_;
     std::vector<poplar::Tensor> scalars_;  // by IPU
     std::deque<Slot> slots_;               // addresses stay
