@@ -1,13 +1,14 @@
-// Targets, log probabilities and ranks of labels in formulas of popops, of which popnn has no smoothed or mixed ones.
+// Formulas of popops: popnn has no cross entropy with smoothed or mixed labels.
 #include "backend/ipu/lower/class_losses.h"
 
-#include <numeric>
+#include <utility>
 
 #include <popnn/LogSoftmax.hpp>
 #include <popops/Cast.hpp>
 #include <popops/ElementWise.hpp>
 #include <popops/Reduce.hpp>
-#include <poputil/TileMapping.hpp>
+
+#include "backend/ipu/lower/numbers.h"
 
 namespace cnntrain::ipu {
 
@@ -22,17 +23,18 @@ poplar::Tensor column(const poplar::Tensor& rows) {
 
 /// log(softmax) of the logits, FLOAT [N][C].
 poplar::Tensor log_probabilities(const NodeContext& node, const poplar::Tensor& logits) {
-    const poplar::Tensor copy = popops::cast(node.device, logits, poplar::FLOAT, node.program, node.debug());
+    poplar::Tensor copy = popops::cast(node.device, logits, poplar::FLOAT, node.program, node.debug());
     popnn::logSoftmaxInPlace(node.device, copy, node.program, node.debug());
     return copy;
 }
 
-/// A formula of the partners' targets, and the tensors that it reads behind those of `operands`.
+/// Formulas of the targets, and their operands: the given ones, then the labels and shares of the partners. Operand
+/// number `class_number`, counted from 1, holds the numbers of the classes.
 class Targets {
 public:
-    Targets(const std::vector<Partner>& partners, std::size_t classes, double smoothing, std::size_t class_place,
+    Targets(const std::vector<Partner>& partners, std::size_t classes, double smoothing, unsigned class_number,
             std::vector<poplar::Tensor> operands)
-        : classes_(classes), smoothing_(smoothing), class_number_(class_place), operands_(std::move(operands)) {
+        : classes_(classes), smoothing_(smoothing), class_number_(class_number), operands_(std::move(operands)) {
         for (const Partner& partner : partners) {
             places_.push_back({place_of(partner.labels), partner.shares.valid() ? place_of(partner.shares) : 0});
         }
@@ -40,7 +42,7 @@ public:
 
     const std::vector<poplar::Tensor>& operands() const { return operands_; }
 
-    /// Of the class that the class number's operand names.
+    /// The target of each class.
     pe::Any target() const {
         return sum([&](const Places& partner) { return smoothed(partner); });
     }
@@ -67,7 +69,7 @@ private:
                           pe::Equal(pe::PlaceHolder(class_number_), pe::PlaceHolder(partner.label)));
     }
 
-    /// Over the partners whose label is a class, of their value times their share.
+    /// Each partner whose label is a class adds its value times its share.
     template <typename Value> pe::Any sum(Value value) const {
         pe::Any all = pe::Const(0.0F);
         for (std::size_t i = 0; i < places_.size(); ++i) {
@@ -88,19 +90,6 @@ private:
 };
 
 }  // namespace
-
-poplar::Tensor numbers_up_to(const NodeContext& node, std::size_t count) {
-    std::vector<int> numbers(count);
-    std::iota(numbers.begin(), numbers.end(), 0);
-    const int* values = numbers.data();
-    const poplar::Tensor constant = node.device.addConstant(poplar::INT, {1, count}, values, node.debug());
-    poputil::mapTensorLinearly(node.device, constant);
-    return constant;
-}
-
-pe::Any in_range(const pe::Expr& number, std::size_t count) {
-    return (number >= pe::Const(0)) && (number < pe::Const(static_cast<int>(count)));
-}
 
 poplar::Tensor total(const NodeContext& node, const poplar::Tensor& tensor) {
     return popops::reduce(node.device, tensor.flatten(), poplar::FLOAT, {0}, popops::Operation::ADD, node.program,

@@ -5,17 +5,9 @@
 #include <cstdint>
 #include <vector>
 
-#include <popops/Expr.hpp>
-
 #include "backend/ipu/lower/node_context.h"
 
 namespace cnntrain::ipu {
-
-/// The constant INT [1][count]: 0, 1, 2, ...
-poplar::Tensor numbers_up_to(const NodeContext& node, std::size_t count);
-
-/// BOOL: whether an INT number, of a class or a row, is in 0..count-1.
-popops::expr::Any in_range(const popops::expr::Expr& number, std::size_t count);
 
 /// The sum of the tensor's elements, FLOAT [].
 poplar::Tensor total(const NodeContext& node, const poplar::Tensor& tensor);

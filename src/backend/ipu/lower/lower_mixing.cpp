@@ -3,6 +3,7 @@
 
 #include "backend/ipu/lower/class_losses.h"
 #include "backend/ipu/lower/node_context.h"
+#include "backend/ipu/lower/numbers.h"
 
 namespace cnntrain::ipu {
 
@@ -13,7 +14,7 @@ namespace pe = popops::expr;
 
 namespace {
 
-/// Sample n is the partner of sample n at the distance: (n - distance) mod N.
+/// Element n of the result is the partner of sample n: element (n - distance) mod N of samples [N,...].
 poplar::Tensor partners_at(std::int64_t distance, const poplar::Tensor& samples) {
     const std::size_t count = samples.dim(0);
     const std::size_t shift = static_cast<std::size_t>(distance) % count;
@@ -28,7 +29,7 @@ poplar::Tensor mixed_up(const NodeContext& node, const poplar::Tensor& x, const 
                        node.program, node.debug());
 }
 
-/// The partner's pixels where the box i32[4] is, the own ones elsewhere.
+/// The partner's pixels inside the box i32[4], the own ones outside.
 poplar::Tensor cut_and_mixed(const NodeContext& node, const poplar::Tensor& x, const poplar::Tensor& box,
                              std::int64_t distance) {
     const poplar::Tensor rows = numbers_up_to(node, x.dim(1)).reshape({1, x.dim(1), 1, 1});
@@ -47,7 +48,7 @@ void lower_mix_images(const NodeContext& node) {
     node.set_output(0, y);
 }
 
-/// From labels i32[N] and shares f32[N,P].
+/// Reads labels i32[N] and shares f32[N,P].
 std::vector<Partner> partners(const NodeContext& node) {
     std::vector<Partner> all;
     for (const std::int64_t distance : node.attrs<MixedTargetsAttrs>().distances) {

@@ -116,7 +116,8 @@ public:
                        row(proxy_row::proxy_beta), quantiles_});
         after_ = activated(node, attrs_.activation, before_);
         mean_ = map(pe::_1 * kShare, {sum(after_)});
-        deviation_ = map(pe::_1 - pe::_2, {after_, mean_});
+        // Twice: gradients multiply the rounding error of the mean by up to epsilon^-1.5.
+        deviation_ = centred(centred(after_));
         const poplar::Tensor squares = sum(map(pe::Square(pe::_1), {deviation_}));
         inverse_deviation_ = map(pe::Rsqrt(pe::_1 * kShare + static_cast<float>(attrs_.epsilon)), {squares});
     }
@@ -145,6 +146,9 @@ private:
         return popops::map(node_.device, formula, operands, node_.program, node_.debug());
     }
     poplar::Tensor sum(const poplar::Tensor& samples) const { return channel_sums(node_, samples); }
+    poplar::Tensor centred(const poplar::Tensor& samples) const {
+        return map(pe::_1 - pe::_2 * kShare, {samples, sum(samples)});
+    }
 
     const NodeContext& node_;
     const ProxyNormAttrs& attrs_;

@@ -8,6 +8,7 @@
 #include "backend/ipu/lower/class_losses.h"
 #include "backend/ipu/lower/exponentials.h"
 #include "backend/ipu/lower/node_context.h"
+#include "backend/ipu/lower/numbers.h"
 #include "backend/ipu/lower/types.h"
 
 namespace cnntrain::ipu {
@@ -34,7 +35,7 @@ poplar::Tensor offsets(const poplar::Tensor& numbers) {
 poplar::Tensor rows_of(const NodeContext& node, const poplar::Tensor& table, const poplar::Tensor& numbers) {
     const SlicePlan plan =
         slice_plan(node.device, table.elementType(), table.dim(0), table.dim(1), numbers.numElements());
-    const poplar::Tensor rows =
+    poplar::Tensor rows =
         popops::multiSlice(node.device, table, offsets(numbers), {0}, {1}, node.program, plan, {}, node.debug())
             .squeeze({1});
     popops::mapInPlace(node.device, pe::Select(pe::_1, pe::Const(0.0F), in_range(pe::_2, table.dim(0))),
@@ -48,7 +49,7 @@ poplar::Tensor sum_of_rows(const NodeContext& node, std::size_t rows, const popl
                            const poplar::Tensor& dy, const poplar::Tensor& others = {}) {
     const std::size_t features = dy.dim(1);
     const SlicePlan plan = slice_plan(node.device, poplar::FLOAT, rows, features, numbers.numElements());
-    const poplar::Tensor sum =
+    poplar::Tensor sum =
         popops::createSliceableTensor(node.device, poplar::FLOAT, {rows, features}, {0}, {1}, plan, {}, node.debug());
     if (others.valid()) {
         node.program.add(poplar::program::Copy(others, sum));
