@@ -351,7 +351,7 @@ Refused sizes
   whole numbers                    a range for each option; the error for a wrong value states it
 
 Not available
-  the IPU backend, --profile, `cnntrain report`, `cnntrain profile`, GroupBERT,
+  IPUs (--backend ipu runs an emulator of them), --profile, `cnntrain report`, `cnntrain profile`, GroupBERT,
   question answering with BERT
   TensorFlow's checkpoint files, arithmetic-coded JPEG files (damage in them cannot be detected)
 

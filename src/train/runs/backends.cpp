@@ -23,11 +23,16 @@ std::unique_ptr<backend::Backend> available_backend(backend::BackendKind kind) {
 std::unique_ptr<backend::Backend> make_backend(backend::BackendKind kind) {
     std::unique_ptr<backend::Backend> backend = available_backend(kind);
     if (backend == nullptr) {
-        throw Error(ErrorKind::unsupported,
-                    "this program was built without --backend " + std::string(config::name(kind)) +
-                        " (-DCNNTRAIN_IPU=OFF); use --backend cpu");
+        throw Error(ErrorKind::unsupported, "this program was built without --backend " +
+                                                std::string(config::name(kind)) +
+                                                " (-DCNNTRAIN_IPU=OFF); use --backend cpu");
     }
     return backend;
+}
+
+bool is_emulated(const RunSettings& settings) {
+    const std::unique_ptr<backend::Backend> backend = available_backend(settings.backend);
+    return backend != nullptr && backend->info().emulated;
 }
 
 CoreBudget core_budget(const RunSettings& settings) {
@@ -41,6 +46,7 @@ int compute_threads(const RunSettings& settings) {
 
 backend::Arithmetic arithmetic(const nn::PrecisionSettings& settings, const backend::Backend& backend) {
     if (settings.precision == nn::Precision::p32_32) return {DType::f32, "--precision 32.32"};
+    if (backend.half_type() != DType::bf16) return backend.fastest_arithmetic();
     switch (settings.compute_type) {
         case nn::ComputeType::automatic:
             return backend.fastest_arithmetic();
