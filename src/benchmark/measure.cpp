@@ -269,6 +269,10 @@ Measured measure(const Metric& metric, const Output& output, double scale) {
     }
     for (const Match& match : found) {
         const std::optional<double> value = number(match.text);
+        if (!value && match.text.ends_with("emulated")) {
+            result.failure = metric.name + ": '" + match.text + "' is the rate of an emulator; no IPU ran";
+            return result;
+        }
         if (!value) {
             result.failure = metric.name + ": " + metric.regexp + " matched '" + match.text + "', which is no number";
             return result;

@@ -9,6 +9,22 @@
 
 namespace cnntrain::metrics {
 
+namespace {
+
+constexpr std::string_view kEmulated = " emulated";
+
+std::string with_emulated_rates(std::string_view given) {
+    constexpr std::string_view kRate = " samples/sec";
+    std::string text(given);
+    for (std::size_t at = text.find(kRate); at != std::string::npos; at = text.find(kRate, at)) {
+        text.insert(at, kEmulated);
+        at += kEmulated.size() + kRate.size();
+    }
+    return text;
+}
+
+}  // namespace
+
 std::string dated_prefix() {
     const auto now = std::chrono::system_clock::now();
     const std::time_t seconds = std::chrono::system_clock::to_time_t(now);
@@ -21,7 +37,8 @@ std::string dated_prefix() {
     return time.data() + formatted(".%06lld: I ", static_cast<long long>(milliseconds));
 }
 
-void TextReport::put(std::string_view text) {
+void TextReport::put(std::string_view given) {
+    const std::string text = rates_are_emulated_ ? with_emulated_rates(given) : std::string(given);
     if (prefix_ == nullptr) return write(text);
     const std::string prefix = prefix_();
     std::string lines;
@@ -48,7 +65,10 @@ void Console::checkpoint_saved(const SavedCheckpoint& checkpoint) {
     TextReport::checkpoint_saved(checkpoint);
 }
 
-void Console::progress(const Progress& progress) {
+void Console::progress(const Progress& given) {
+    Progress progress = given;
+    const std::string unit = std::string(kEmulated.substr(1)) + " " + std::string(given.rate_unit);
+    if (rates_are_emulated()) progress.rate_unit = unit;
     if (progress_.has_terminal()) return progress_.show(progress);
     if (minutes_.is_due(progress)) put(progress_text(progress));
 }

@@ -120,11 +120,12 @@ struct UpdateScalars {
     ValueId gradient_factor{};  // invalid: no factor
 };
 
-/// Moments stay in f32: a smaller type would round an update's change away. They are smaller only if the weights are.
+/// Moments stay in f32: a smaller type would round an update's change away. They are smaller only if the weights are,
+/// and if f32_means is off.
 DType slot_type(const UpdateSettings& settings, DType target) {
-    if (!settings.slots) return target;
     const bool keeps_moments = settings.rule == UpdateRule::adamw || settings.rule == UpdateRule::lamb;
-    return keeps_moments && size_bytes(*settings.slots) < size_bytes(DType::f32) ? DType::f32 : *settings.slots;
+    const bool in_f32 = settings.f32_means || (settings.slots && size_bytes(*settings.slots) < size_bytes(DType::f32));
+    return keeps_moments && in_f32 ? DType::f32 : settings.slots.value_or(target);
 }
 
 /// `target`: the parameter, or its master.
@@ -204,11 +205,13 @@ ValueId add_gradient_factor(Graph& graph, const graph::Gradients& gradients, con
     return graph.add_one(OpKind::gradient_factor, attrs, std::move(all), "gradient_factor");
 }
 
-/// Casts the gradients to the type that updates read; sums over micro-batches have this type, too.
-graph::Gradients in_update_type(Graph& graph, graph::Gradients gradients, DType type) {
+/// Casts the gradients to the type that updates read; sums over micro-batches have this type, too. Empty: each gradient
+/// gets the type of its variable.
+graph::Gradients in_update_type(Graph& graph, graph::Gradients gradients, std::optional<DType> chosen) {
     graph.set_phase(graph::Phase::backward);
     for (const ValueId parameter : graph.values_with_role(graph::Role::parameter)) {
         const auto gradient = gradients.of.find(parameter);
+        const DType type = chosen.value_or(graph.desc(parameter).dtype);
         if (gradient == gradients.of.end() || graph.desc(gradient->second).dtype == type) continue;
         graph.set_stage(graph.node(graph.value(gradient->second).producer).stage);
         gradient->second = graph.add_one(OpKind::cast, graph::CastAttrs{type}, {gradient->second},

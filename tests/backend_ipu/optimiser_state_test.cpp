@@ -28,15 +28,16 @@ std::string name_of(UpdateRule rule) {
     return std::string(graph::facts_of(rule).name);
 }
 
-std::unique_ptr<backend::Backend> ipus(bool offloads, std::int64_t least_bytes = 0) {
-    return backend::make_ipu_backend(
-        {.tiles_per_ipu = kTiles, .offload_variables = offloads, .min_remote_tensor_bytes = least_bytes});
+ReplicaNet with_states(ReplicaNet net, bool offloads, std::int64_t least_bytes = 0) {
+    net.ipu.offload_variables = offloads;
+    net.ipu.min_remote_tensor_bytes = least_bytes;
+    return net;
 }
 
-ReplicaResult trained(const ReplicaNet& net, const backend::Backend& backend) {
+ReplicaResult trained(const ReplicaNet& net) {
     const ReplicaGraph net_graph(net, net.micro_batch);
     NumberedSamples source(net.micro_batch);
-    return train(backend, net, net_graph.graph, source);
+    return train(*small_ipus(), net, net_graph.graph, source);
 }
 
 void expect_same_bits(const ReplicaResult& one, const ReplicaResult& other) {
@@ -55,10 +56,10 @@ TEST_P(OptimiserState, ShardsHaveTheUpdatesOfWholeTensors) {
     for (const std::int64_t replicas : {2, 4}) {
         for (const bool clips : {false, true}) {
             ReplicaNet net{.replicas = replicas, .update = attrs_of(GetParam()), .clips = clips, .has_master = true};
-            const ReplicaResult whole = trained(net, *ipus(false));
+            const ReplicaResult whole = trained(with_states(net, false));
             net.shards_optimiser = true;
-            expect_near(trained(net, *ipus(false)), whole, 1e-6);
-            expect_same_bits(trained(net, *ipus(true)), trained(net, *ipus(false)));
+            expect_near(trained(with_states(net, false)), whole, 1e-6);
+            expect_same_bits(trained(with_states(net, true)), trained(with_states(net, false)));
         }
     }
 }
@@ -66,9 +67,9 @@ TEST_P(OptimiserState, ShardsHaveTheUpdatesOfWholeTensors) {
 TEST_P(OptimiserState, InRemoteBuffersHasTheSameBits) {
     for (const std::int64_t replicas : {1, 2}) {
         const ReplicaNet net{.replicas = replicas, .update = attrs_of(GetParam()), .has_master = true};
-        const ReplicaResult on_tiles = trained(net, *ipus(false));
-        expect_same_bits(trained(net, *ipus(true)), on_tiles);
-        expect_same_bits(trained(net, *ipus(true, 100)), on_tiles);
+        const ReplicaResult on_tiles = trained(with_states(net, false));
+        expect_same_bits(trained(with_states(net, true)), on_tiles);
+        expect_same_bits(trained(with_states(net, true, 100)), on_tiles);
     }
 }
 
@@ -80,16 +81,16 @@ INSTANTIATE_TEST_SUITE_P(Rules, OptimiserState,
 /// A run stores all variables after an update; another executable, with its states elsewhere, goes on with them.
 TEST(OptimiserStateStored, IsLoadedAndStoredWhole) {
     ReplicaNet net{.replicas = 4, .update = attrs_of(UpdateRule::lamb), .has_master = true};
-    const ReplicaResult undisturbed = trained(net, *ipus(false));
+    const ReplicaResult undisturbed = trained(with_states(net, false));
     for (const bool first_shards : {false, true}) {
         const ReplicaGraph net_graph(net, net.micro_batch);
         NumberedSamples source(net.micro_batch);
         net.shards_optimiser = first_shards;
-        const auto first = compiled(*ipus(true), net, net_graph.graph, source);
+        const auto first = compiled(*small_ipus(), with_states(net, true), net_graph.graph, source);
         load_first_weights(*first);
         first->train_step(source, {0.1, 0});
         net.shards_optimiser = !first_shards;
-        const auto second = compiled(*ipus(!first_shards), net, net_graph.graph, source);
+        const auto second = compiled(*small_ipus(), with_states(net, !first_shards), net_graph.graph, source);
         second->load(first->store(first->variable_names()));
         const auto [distance, name] =
             largest_distance(second->store(second->variable_names()), first->store(first->variable_names()));

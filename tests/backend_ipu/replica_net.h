@@ -56,6 +56,7 @@ struct ReplicaNet {
     std::int64_t replicas = 1;
     std::int64_t norm_span = 1;
     bool shards_optimiser = false;
+    backend::IpuSettings ipu = {};
     graph::UpdateAttrs update = {.rule = graph::UpdateRule::momentum, .weight_decay = 0.01, .momentum = 0.9};
     bool clips = false;       // gradients, by their norm
     bool has_master = false;  // a parameter in half
@@ -148,6 +149,7 @@ inline backend::CompileRequest request_of(const ReplicaNet& net) {
                     .norm_span = net.norm_span,
                     .updates_per_call = 3};
     request.peers.shard_optimiser = net.shards_optimiser;
+    request.ipu = net.ipu;
     return request;
 }
 

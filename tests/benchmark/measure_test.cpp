@@ -64,6 +64,13 @@ TEST(Measure, WhatIsNoNumberFails) {
     EXPECT_THAT(nan.failure, HasSubstr("nan"));
 }
 
+TEST(Measure, TheRateOfAnEmulatorIsRefused) {
+    const Measured rate =
+        measure({"throughput", kRate, 0, Reduction::mean}, {"throughput:   3.25 emulated samples/sec, a\n", ""}, 1);
+    EXPECT_FALSE(rate.value);
+    EXPECT_THAT(rate.failure, HasSubstr("'3.25 emulated' is the rate of an emulator; no IPU ran"));
+}
+
 TEST(Measure, NoMatchShowsTheNearestLine) {
     const Metric metric{"throughput", kRate, 0, Reduction::mean};
     const Measured near = measure(metric, {"step 1\nthroughput: 3 samples/sec\nstep 2\n", ""}, 1);

@@ -189,6 +189,30 @@ TEST_F(Program, ARunThatSavesNothingLeavesNoFolder) {
     EXPECT_EQ(shell(folders).text, before);
 }
 
+TEST_F(Program, ARunOnTheEmulatorSaysSoFirstAndInItsRates) {
+    const std::string ipu = train_line("emulated") + " --backend ipu --precision 16.16";
+    const Outcome outcome = run(ipu);
+    if (outcome.text.find("was built without --backend ipu") != std::string::npos) GTEST_SKIP();
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.text;
+    EXPECT_THAT(outcome.text, StartsWith("An emulator runs, no IPU: "));
+    EXPECT_THAT(outcome.text, ContainsRegex("throughput: +[0-9.]+ emulated samples/sec"));
+    EXPECT_THAT(outcome.text, Not(ContainsRegex("[0-9] samples/sec")));
+    EXPECT_THAT(outcome.text, HasSubstr(" IPUs: 1, emulated: 1 replica of 1 IPU, 1 stage each\n"));
+    const Outcome dry = run(ipu + " --replicas 2 --dry-run");
+    EXPECT_EQ(dry.exit_code, 0) << dry.text;
+    EXPECT_THAT(dry.text, HasSubstr("Emulator:         An emulator runs, no IPU: "));
+    EXPECT_THAT(dry.text, HasSubstr("2, emulated: 2 replicas of 1 IPU, 1 stage each\n"));
+    EXPECT_THAT(dry.text, HasSubstr("with equal weights on the IPUs of each\n"));
+}
+
+TEST_F(Program, ATrapOfTheEmulatorEndsTheRunAsDiverged) {
+    const Outcome outcome =
+        run(train_line("trap") + " --backend ipu --fp-exceptions --loss-scaling 1e38 --precision 16.16 --no-logs");
+    if (outcome.text.find("was built without --backend ipu") != std::string::npos) GTEST_SKIP();
+    EXPECT_EQ(outcome.exit_code, exit_code(ErrorKind::diverged)) << outcome.text;
+    EXPECT_THAT(outcome.text, AllOf(HasSubstr("floating-point exception"), HasSubstr("--fp-exceptions")));
+}
+
 TEST_F(Program, PrintsTheConfiguration) {
     const Outcome outcome = run(train_line("unused") + " --print-config");
     EXPECT_EQ(outcome.exit_code, 0);
@@ -201,7 +225,7 @@ TEST_F(Program, ADryRunTellsAlsoWhatCannotBeDoneYet) {
 }
 
 TEST_F(Program, RefusesWhatItCannotDoByName) {
-    expect_error(train_line("x") + " --backend ipu", ErrorKind::unsupported, {"not available yet", "ipu"});
+    expect_error(train_line("x") + " --distributed", ErrorKind::unsupported, {"not available yet", "--distributed"});
 }
 
 TEST_F(Program, RefusesBadOptions) {

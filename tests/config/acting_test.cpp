@@ -240,6 +240,25 @@ TEST(Acting, OptionsOfAnotherBackendAreNamedInOneNotice) {
     EXPECT_THAT(notices(line, Command::train), ::testing::IsEmpty());
 }
 
+TEST(Acting, OptionsWithoutCounterpartInTheApiOfIpusSayWhy) {
+    const std::string line = "--dataset imagenet --generated-data --backend ipu ";
+    EXPECT_THAT(notices(line + "--num-io-tiles 32", Command::train),
+                Contains("--num-io-tiles changes nothing: all tiles compute, and take their inputs themselves"));
+    EXPECT_THAT(notices(line + "--gcl-method auto --gcl-max-broadcast-size 1", Command::train),
+                Contains("--gcl-method and --gcl-max-broadcast-size change nothing: GCL's functions take no such "
+                         "option"));
+    EXPECT_THAT(notices(line + "--identical-replica-seeding --max-cross-replica-buffer-size 8", Command::train),
+                Contains("--max-cross-replica-buffer-size and --identical-replica-seeding change nothing: they need "
+                         "several --replicas"));
+    EXPECT_THAT(notices(line + "--replicas 2 --identical-replica-seeding --max-cross-replica-buffer-size 8 "
+                               "--enable-half-partials --available-memory-proportion 0.2 --fp-exceptions "
+                               "--saturate-on-overflow --stable-norm --enable-conv-dithering --gather-conv-output "
+                               "--internal-exchange-optimisation-target memory --select-ipu 1 --prefetch-depth 2 "
+                               "--stochastic-rounding RI_prng_stable",
+                        Command::train),
+                ::testing::IsEmpty());
+}
+
 TEST(Acting, LengthsInIterations) {
     const std::string files = "--dataset imagenet --data-dir d --iterations 3 ";
     EXPECT_THAT(notices(files, Command::validation),

@@ -59,7 +59,8 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"--dataset imagenet --data-dir x --cutmix-lambda 1.5", "--cutmix-lambda must lie between 0 and 1"},
         Case{kCifar + "--optimiser LARS --momentum -0.5", "must not be negative"},
         Case{kCifar + "--profile --profile-compilation", "--profile and --profile-compilation"},
-        Case{kCifar + "--select-ipu 1 2 3", "one or two numbers, got 3"},
+        Case{kCifar + "--select-ipu 1 2 3", "AUTO or the number of a device, or two of these"},
+        Case{kCifar + "--select-ipu first", "--select-ipu takes AUTO or the number of a device"},
         Case{kImageNet + "--optimiser RMSprop --abs-learning-rate 1", "needs --rmsprop-decay"},
         Case{kCifar + "--optimiser RMSprop --rmsprop-base-decay-exp -4", "give RMSprop the decay -1"},
         Case{kCifar + "--optimiser AdamW --beta2 1", "--beta1 and --beta2 must be below 1"},
@@ -95,7 +96,6 @@ TEST(RulesTogether, LegalNeighboursPass) {
 
 TEST(Unavailable, IsNamedAndRefusedApartFromParsing) {
     const std::vector<std::pair<std::string, std::string>> lines = {
-        {"--backend ipu", "--backend ipu"},
         {"--distributed --replicas 2", "--distributed"},
         {"--profile", "--profile (profiling)"},
         {"--distributed", "--distributed"},

@@ -51,6 +51,23 @@ TEST_F(ReportTest, LinesGoToConsoleAndFile) {
     EXPECT_EQ(read_text(files_, "/run/log.txt"), "one\ntwo\nthree\n");
 }
 
+TEST_F(ReportTest, RatesOfAnEmulatedDeviceSaySo) {
+    Observers observers;
+    auto console = std::make_unique<Console>(console_, 80);
+    auto log = std::make_unique<LogFile>(files_, "/run");
+    console->mark_rates_as_emulated();
+    log->mark_rates_as_emulated();
+    observers.add(std::move(console));
+    observers.add(std::move(log));
+    observers.line("throughput:   3.25 samples/sec, throughput: 4 samples/sec; 5 samples");
+    const std::string marked =
+        "throughput:   3.25 emulated samples/sec, throughput: 4 emulated samples/sec; 5 samples\n";
+    EXPECT_EQ(console_.str(), marked);
+    EXPECT_EQ(read_text(files_, "/run/log.txt"), marked);
+    observers.progress({.done = 1, .total = 4, .rate = 25, .unit = "iterations", .rate_unit = "images"});
+    EXPECT_THAT(console_.str(), ::testing::HasSubstr("25.0 emulated images/s"));
+}
+
 TEST_F(ReportTest, LinesMayHaveAPrefix) {
     Observers observers;
     observers.add(std::make_unique<Console>(console_, 0, [] { return std::string("now: "); }));

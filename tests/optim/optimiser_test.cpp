@@ -106,6 +106,34 @@ TEST(AppendUpdate, MomentumAddsASlotLikeEachParameter) {
     EXPECT_EQ(value.initialiser, graph::Initialiser{});
 }
 
+TEST(AppendUpdate, GradientsHaveTheChosenTypeOrThatOfTheirVariable) {
+    const auto gradient_type = [](std::optional<DType> chosen, const std::string& variable) {
+        SmallModel model;
+        UpdateSettings settings = momentum();
+        settings.gradients = chosen;
+        model.append(settings);
+        return model.graph.desc(model.update_of(variable)->inputs.at(1)).dtype;
+    };
+    EXPECT_EQ(gradient_type(DType::f32, "all/dense/weight"), DType::f32);
+    EXPECT_EQ(gradient_type(std::nullopt, "all/dense/weight"), DType::bf16);
+    EXPECT_EQ(gradient_type(std::nullopt, "all/dense/bias"), DType::f32);
+}
+
+TEST(AppendUpdate, MeansOfLambCanBeF32BesideSmallerWeights) {
+    const auto slot_type = [](bool f32_means, graph::UpdateRule rule) {
+        SmallModel model;
+        UpdateSettings settings = momentum();
+        settings.rule = rule;
+        settings.f32_means = f32_means;
+        model.append(settings);
+        return model.graph.desc(model.update_of("all/dense/weight")->inputs.at(5)).dtype;
+    };
+    EXPECT_EQ(slot_type(true, graph::UpdateRule::lamb), DType::f32);
+    EXPECT_EQ(slot_type(true, graph::UpdateRule::adamw), DType::f32);
+    EXPECT_EQ(slot_type(false, graph::UpdateRule::lamb), DType::bf16);
+    EXPECT_EQ(slot_type(true, graph::UpdateRule::momentum), DType::bf16);
+}
+
 TEST(AppendUpdate, ScalesAreThoseOfTheSpecification) {
     SmallModel model;
     model.append(momentum());

@@ -14,6 +14,7 @@
 #include <string_view>
 #include <vector>
 
+#include "cnntrain/backend/settings.h"
 #include "cnntrain/base/tensor.h"
 #include "cnntrain/comm/buckets.h"
 #include "cnntrain/comm/communicator.h"
@@ -57,6 +58,7 @@ struct CompileRequest {
     std::vector<data::Field> fields = {};  // of the sources of its inputs
     schedule::UpdatePlan plan = {};
     CpuSettings cpu = {};
+    IpuSettings ipu = {};
     RuntimeSettings runtime = {};
     Peers peers = {};  // for training; compile() of a backend that ignores them refuses more than one rank
 };
@@ -225,10 +227,11 @@ struct Arithmetic {
 };
 
 /// Element types of a weight update other than the weights' own. A type below f32 chosen here does not apply to the
-/// means of AdamW and LAMB.
+/// means of AdamW and LAMB, in which the change of an update would be rounded away.
 struct UpdateTypes {
-    DType gradients = DType::f32;     // of parameters, as read by the update
-    std::optional<DType> slots = {};  // empty: each has the type of its variable
+    std::optional<DType> gradients = DType::f32;  // of parameters, as read by the update; empty: their own types
+    std::optional<DType> slots = {};              // empty: each has the type of its variable
+    bool f32_means = false;                       // those of AdamW and LAMB are f32, whatever the type of slots
 };
 
 /// Properties that do not depend on a graph.
@@ -239,6 +242,7 @@ struct BackendInfo {
     Arithmetic fastest = {};            // for a 16-bit precision: half_type or f32, depending on the processor
     graph::RewriteLists rewrites = {};  // optimisations of graphs, and changes without which they cannot run
     UpdateTypes update_types = {};
+    bool emulated = false;  // the device is emulated: its times say nothing about the device
 };
 
 /// Measured on this machine.

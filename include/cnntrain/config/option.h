@@ -93,8 +93,10 @@ struct Option {
     std::uint32_t acts_on_in = kAll;        // applies in these commands only
     std::string_view acts_on_reason = {};   // why it has no effect on other data; empty: the task gives the reason
     std::vector<Need> needs = {};           // at least one of these must hold, if any are listed
-    bool needs_processes = false;           // has an effect only with more than one process
+    bool needs_processes = false;           // has an effect only with more than one process,
+    bool replicas_suffice_on_ipu = false;   // or, with --backend ipu, with more than one replica
     std::string_view idle = {};             // why the option never has an effect; empty if it can have one
+    std::string_view idle_on_ipu = {};      // the same for --backend ipu
     bool numerics = false;                  // changes numerical results
     bool off_switch = false;                // a boolean documented by its --no- form
     bool action = false;                    // for this call only (printing, trusting a file); not in arguments.json

@@ -67,6 +67,11 @@ private:
     std::unique_ptr<OwnSettings> (*copy_)(const OwnSettings&) = nullptr;
 };
 
+/// Words of --select-ipu for any device with enough IPUs: AUTO, and -1 in arguments.json of the original programs.
+constexpr bool is_any_ipu(std::string_view word) {
+    return word == "AUTO" || word == "-1";
+}
+
 struct Settings {
     train::RunSettings run;
     train::MainSettings main;
@@ -77,6 +82,7 @@ struct Settings {
     train::DeviceSettings device;
     train::LoggingSettings logging;
     comm::CommSettings comm;
+    backend::IpuSettings ipu;
     TaskSettings task;
 };
 

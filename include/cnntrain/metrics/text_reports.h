@@ -23,6 +23,9 @@ public:
     /// `prefix` null: none.
     explicit TextReport(LinePrefix prefix = nullptr) : prefix_(prefix) {}
 
+    /// From now on, rates are those of an emulated device: "samples/sec" becomes "emulated samples/sec".
+    void mark_rates_as_emulated() { rates_are_emulated_ = true; }
+
     void line(std::string_view text) override { put(text); }
     void row(const Record& row) override;
     void checkpoint_saved(const SavedCheckpoint& checkpoint) override;
@@ -30,12 +33,14 @@ public:
 protected:
     /// Writes it with prefixes.
     void put(std::string_view text);
+    bool rates_are_emulated() const { return rates_are_emulated_; }
 
 private:
     /// A line, or several.
     virtual void write(std::string_view text) = 0;
 
     LinePrefix prefix_;
+    bool rates_are_emulated_ = false;
 };
 
 /// Also shows progress on a terminal; the progress line is removed before every other line and at the end. Without a

@@ -37,11 +37,12 @@ bool unscales_gradient(graph::UpdateRule rule);
 struct UpdateSettings : OptimiserSettings {
     std::int64_t micro_batches = 1;  // per weight update, over all replicas and processes
     double moving_average_decay = 0.97;
-    double mean_square_decay = 0.9;  // rmsprop_decay() of the run's global batch
-    DType gradients = DType::f32;    // type of the gradients that updates read
+    double mean_square_decay = 0.9;               // rmsprop_decay() of the run's global batch
+    std::optional<DType> gradients = DType::f32;  // type of gradients in updates; empty: that of their variable
     /// Type of the optimiser's slots; empty: the type of their variable. A type below f32 does not apply to the means
     /// of AdamW and LAMB, which are f32 then.
     std::optional<DType> slots = {};
+    bool f32_means = false;  // those of AdamW and LAMB, whatever the type of slots
 };
 
 /// Parameters to train, for Objective::targets: all, or those whose name contains one of the filter's strings.

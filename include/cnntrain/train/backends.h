@@ -15,6 +15,9 @@ std::unique_ptr<backend::Backend> available_backend(backend::BackendKind kind);
 /// Error(unsupported) if the program was built without the backend.
 std::unique_ptr<backend::Backend> make_backend(backend::BackendKind kind);
 
+/// True if the backend's device is emulated (BackendInfo).
+bool is_emulated(const RunSettings& settings);
+
 /// Cores for --threads and --input-threads on this machine.
 CoreBudget core_budget(const RunSettings& settings);
 /// Number of compute threads on this machine.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "cnntrain/backend/backend.h"
@@ -17,6 +18,12 @@ namespace cnntrain::train {
 schedule::UpdatePlan update_plan(const config::Settings& settings);
 /// Settings of a training run that only the CPU backend uses.
 backend::CpuSettings cpu_settings(const config::Settings& settings);
+/// Settings of a training run that only the IPU backend uses.
+backend::IpuSettings ipu_settings(const config::Settings& settings);
+/// IPUs of each replica of a plan.
+std::int64_t ipus_of_replica(const schedule::UpdatePlan& plan);
+/// For example "4, emulated: 2 replicas of 2 IPUs, 2 stages each".
+std::string ipus_text(const schedule::UpdatePlan& plan);
 /// How the backend executes the weight updates of a training run. Throws Error(usage) for settings it cannot follow,
 /// such as lanes without work.
 schedule::Placement placement(const config::Settings& settings, const backend::Backend& backend);

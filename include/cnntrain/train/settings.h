@@ -59,6 +59,8 @@ struct ValidationSettings {
 struct DeviceSettings : nn::PrecisionSettings {
     backend::StochasticRounding stochastic_rounding = backend::StochasticRounding::on;  // not used in validation
     std::optional<std::int64_t> seed;
+    /// IPUs: AUTO or the number of a device, or one of these for training and one for validation.
+    std::vector<std::string> select_ipu = {"AUTO"};
     bool compile_only = false;
     bool dataset_benchmark = false;  // measure the input pipeline only
     bool latency = false;            // validation: measure the time from a batch's creation to its result

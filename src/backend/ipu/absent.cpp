@@ -3,7 +3,7 @@
 
 namespace cnntrain::backend {
 
-std::unique_ptr<Backend> make_ipu_backend(const IpuSettings& /*settings*/) {
+std::unique_ptr<Backend> make_ipu_backend(const IpuModelSettings& /*settings*/) {
     return nullptr;
 }
 

@@ -2,6 +2,7 @@
 // is linked. device_sdk.cpp and device_emulated.cpp both define it; the build takes one of them.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include <poplar/Device.hpp>
@@ -11,8 +12,10 @@ namespace cnntrain::ipu {
 /// For logs: "an emulator of IPUs", "Poplar SDK 3.2.0".
 std::string executed_by();
 
-/// A device with `ipus` IPUs that nobody else uses. `tiles_per_ipu` is the size of emulated IPUs; real ones have their
-/// own. Error(unsupported) if there is no such device, or all are in use.
-poplar::Device attach_device(unsigned ipus, unsigned tiles_per_ipu);
+bool is_emulated();
+
+/// A device with `ipus` IPUs that nobody else uses. `tiles_per_ipu` is the size of emulated IPUs, empty: that of real
+/// ones, which have their own. Error(unsupported) if there is no such device, or all are in use.
+poplar::Device attach_device(unsigned ipus, std::optional<unsigned> tiles_per_ipu);
 
 }  // namespace cnntrain::ipu

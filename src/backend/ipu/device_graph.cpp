@@ -1,6 +1,5 @@
 #include "backend/ipu/device_graph.h"
 
-#include <poplar/CSRFunctions.hpp>
 #include <popops/ElementWise.hpp>
 #include <popops/Loop.hpp>
 #include <popops/Zero.hpp>
@@ -16,21 +15,14 @@ using poplar::program::If;
 using poplar::program::Repeat;
 namespace pe = popops::expr;
 
-namespace {
-
-poplar::FloatingPointBehaviour behaviour(bool stochastic_rounding) {
-    return {/*inv=*/false, /*div0=*/false, /*oflo=*/false, /*esr=*/stochastic_rounding, /*nanoo=*/true};
-}
-
-}  // namespace
-
 DeviceGraph::DeviceGraph(const graph::Graph& graph, const poplar::Target& target, const schedule::UpdatePlan& plan,
-                         const StateSettings& state, bool stochastic_rounding)
+                         const StateSettings& state, bool stochastic_rounding, const backend::IpuSettings& settings)
     : device_(target, poplar::replication_factor(static_cast<unsigned>(plan.replicas))),
       pipeline_{plan.stages(), plan.schedule},
       micro_batches_(plan.accumulation),
       stochastic_rounding_(stochastic_rounding),
-      slots_(graph, device_, plan, state),
+      settings_(settings),
+      slots_(graph, device_, plan, state, settings),
       command_(words(handle::kCommand, sizeof(Command) / sizeof(std::uint32_t))),
       go_(words(handle::kGo, 1)) {
     for (const Slot& slot : slots_.all()) {
@@ -41,7 +33,7 @@ DeviceGraph::DeviceGraph(const graph::Graph& graph, const poplar::Target& target
         replica_ = device_.addReplicationIndexConstant();
         device_.setTileMapping(replica_, 0);
     }
-    take_go_ = from_host(handle::kGo, go_);
+    take_go_ = from_host(handle::kGo, go_, stream_options(settings));
     make_sums_stream();
     make_training();
     make_evaluation();
@@ -54,10 +46,17 @@ poplar::Tensor DeviceGraph::words(const char* name, std::size_t count) {
 }
 
 /// The same for all replicas.
-DeviceGraph::Sequence DeviceGraph::from_host(const char* name, const poplar::Tensor& to) {
-    return {Copy(
-        device_.addHostToDeviceFIFO(name, to.elementType(), to.numElements(), poplar::ReplicatedStreamMode::BROADCAST),
-        to)};
+DeviceGraph::Sequence DeviceGraph::from_host(const char* name, const poplar::Tensor& to,
+                                             const poplar::OptionFlags& options) {
+    return {Copy(device_.addHostToDeviceFIFO(name, to.elementType(), to.numElements(),
+                                             poplar::ReplicatedStreamMode::BROADCAST, options),
+                 to)};
+}
+
+poplar::FloatingPointBehaviour DeviceGraph::behaviour(bool stochastic_rounding) const {
+    const bool traps = settings_.fp_exceptions;
+    return {/*inv=*/traps, /*div0=*/traps, /*oflo=*/traps, /*esr=*/stochastic_rounding,
+            /*nanoo=*/!settings_.saturate_on_overflow};
 }
 
 DeviceGraph::Sequence DeviceGraph::cleared(const std::vector<poplar::Tensor>& tensors) {
@@ -90,9 +89,9 @@ DeviceGraph::Sequence DeviceGraph::if_it_goes_on(const Sequence& micro_batch) {
 /// Seeds follow from the command and the number of the micro-batch, so that a continued run has the same numbers.
 DeviceGraph::Sequence DeviceGraph::begin_micro_batch() {
     Sequence program;
-    if (stochastic_rounding_) {
+    if (rounds_passes()) {
         poplar::Tensor seed = command_.slice(2, 4);
-        if (replica_.valid()) {
+        if (replica_.valid() && !settings_.identical_replica_seeding) {
             const poplar::Tensor own =
                 popops::map(device_, pe::_1 + pe::_2 * pe::Const(0x9e3779b9U), {seed[0], replica_}, program, {"seed"});
             seed = poplar::concat(own.expand({0}), command_.slice(3, 4));
@@ -149,11 +148,18 @@ DeviceGraph::Sequence DeviceGraph::pipelined() {
     return program;
 }
 
-void DeviceGraph::make_training() {
-    Sequence changes;
-    if (stochastic_rounding_) poprand::setSeed(device_, command_.slice(2, 4), 0, changes, {"seed"});
-    changes.add(slots_.update());
+/// The same on all replicas, whose variables stay equal.
+DeviceGraph::Sequence DeviceGraph::update() {
+    if (!stochastic_rounding_) return slots_.update();
+    Sequence program;
+    poprand::setSeed(device_, command_.slice(2, 4), 0, program, {"seed"});
+    if (!rounds_passes()) poplar::setStochasticRounding(device_, program, true, {"round updates"});
+    program.add(slots_.update());
+    if (!rounds_passes()) poplar::setStochasticRounding(device_, program, false, {"round updates"});
+    return program;
+}
 
+void DeviceGraph::make_training() {
     Sequence micro_batches;
     if (stops_within_updates()) {
         Sequence micro_batch = begin_micro_batch();
@@ -167,22 +173,22 @@ void DeviceGraph::make_training() {
     for (const Accumulator& accumulator : slots_.accumulators())
         accumulators.push_back(accumulator.sum);
     const poplar::Tensor verdict = words(handle::kVerdict, 1);
-    Sequence update = from_host(handle::kCommand, command_);
+    Sequence one = from_host(handle::kCommand, command_);
     if (slots_.scalars().valid()) {
-        update.add(from_host(handle::kScalars, slots_.scalars()));
-        update.add(slots_.distribute_scalars());
+        one.add(from_host(handle::kScalars, slots_.scalars()));
+        one.add(slots_.distribute_scalars());
     }
-    update.add(If(command_[1], cleared(accumulators), Sequence()));
-    update.add(slots_.start_counting());
-    update.add(slots_.prepare());
-    update.add(with_sums(micro_batches));
-    update.add(from_host(handle::kVerdict, verdict));
-    update.add(If(verdict[0], changes, Sequence()));
+    one.add(If(command_[1], cleared(accumulators), Sequence()));
+    one.add(slots_.start_counting());
+    one.add(slots_.prepare());
+    one.add(with_sums(micro_batches));
+    one.add(from_host(handle::kVerdict, verdict));
+    one.add(If(verdict[0], update(), Sequence()));
 
     const poplar::Tensor updates = words(handle::kUpdates, 1);
-    poplar::setFloatingPointBehaviour(device_, train_, behaviour(stochastic_rounding_));
+    poplar::setFloatingPointBehaviour(device_, train_, behaviour(rounds_passes()));
     train_.add(from_host(handle::kUpdates, updates));
-    train_.add(popops::countedForLoop(device_, 0, updates[0], 1, update));
+    train_.add(popops::countedForLoop(device_, 0, updates[0], 1, one));
 }
 
 void DeviceGraph::make_evaluation() {

@@ -9,6 +9,7 @@
 #include <optional>
 #include <vector>
 
+#include <poplar/CSRFunctions.hpp>
 #include <poplar/Graph.hpp>
 #include <poplar/Program.hpp>
 
@@ -33,7 +34,7 @@ class DeviceGraph {
 public:
     /// The graph lives as long as this. The target has the IPUs of all replicas.
     DeviceGraph(const graph::Graph& graph, const poplar::Target& target, const schedule::UpdatePlan& plan,
-                const StateSettings& state, bool stochastic_rounding);
+                const StateSettings& state, bool stochastic_rounding, const backend::IpuSettings& settings);
 
     const poplar::Graph& device() const { return device_; }
     /// By Programs.
@@ -46,7 +47,10 @@ private:
     using Sequence = poplar::program::Sequence;
 
     poplar::Tensor words(const char* name, std::size_t count);
-    Sequence from_host(const char* name, const poplar::Tensor& to);
+    Sequence from_host(const char* name, const poplar::Tensor& to, const poplar::OptionFlags& options = {});
+    poplar::FloatingPointBehaviour behaviour(bool stochastic_rounding) const;
+    bool rounds_passes() const { return stochastic_rounding_ && !settings_.rounds_updates_only; }
+    Sequence update();
     Sequence cleared(const std::vector<poplar::Tensor>& tensors);
     void make_sums_stream();
     Sequence if_it_goes_on(const Sequence& micro_batch);
@@ -64,6 +68,7 @@ private:
     schedule::Pipeline pipeline_;
     std::int64_t micro_batches_;  // of an update and replica
     bool stochastic_rounding_;
+    backend::IpuSettings settings_;
     Slots slots_;
     std::vector<poplar::Function> takes_, computations_;  // by slot
     poplar::Tensor command_, go_, replica_;               // replica_: invalid for a single one

@@ -11,7 +11,11 @@ std::string executed_by() {
     return CNNTRAIN_POPLAR_SDK_NAME;
 }
 
-poplar::Device attach_device(unsigned ipus, unsigned /*tiles_per_ipu*/) {
+bool is_emulated() {
+    return false;
+}
+
+poplar::Device attach_device(unsigned ipus, std::optional<unsigned> /*tiles_per_ipu*/) {
     const poplar::DeviceManager manager = poplar::DeviceManager::createDeviceManager();
     std::vector<poplar::Device> devices = manager.getDevices(poplar::TargetType::IPU, ipus);
     for (poplar::Device& device : devices) {

@@ -29,8 +29,12 @@ namespace {
 
 constexpr const char* kNoProfile = "--backend ipu does not time single operations; use --backend cpu";
 
-poplar::OptionFlags engine_options() {
-    return {{"exchange.enablePrefetch", "true"}};
+poplar::OptionFlags engine_options(const backend::IpuSettings& settings) {
+    poplar::OptionFlags options = {{"exchange.enablePrefetch", "true"}};
+    if (!settings.exchange_target.empty())
+        options.set("opt.internalExchangeOptimisationTarget", settings.exchange_target);
+    if (settings.sync_replicas_independently) options.set("target.syncReplicasIndependently", "true");
+    return options;
 }
 
 [[noreturn]] void unknown_name(const char* what, const std::string& name, const std::vector<std::string>& names) {
@@ -53,8 +57,9 @@ IpuExecutable::IpuExecutable(const backend::CompileRequest& request, poplar::Dev
       plan_(request.plan),
       runtime_(request.runtime),
       device_(std::move(device)),
-      device_graph_(graph_, device_.getTarget(), plan_, state, request.runtime.stochastic_rounding),
-      engine_(device_graph_.device(), device_graph_.programs(), engine_options()),
+      fp_exceptions_(request.ipu.fp_exceptions),
+      device_graph_(graph_, device_.getTarget(), plan_, state, request.runtime.stochastic_rounding, request.ipu),
+      engine_(device_graph_.device(), device_graph_.programs(), engine_options(request.ipu)),
       infeed_(infeed_settings(request)),
       evaluation_sums_(device_graph_.slots().sums().size()) {
     connect();
@@ -111,7 +116,7 @@ void IpuExecutable::connect() {
     const std::vector<HostStream>& streams = device_graph_.slots().streams();
     engine_.connectStreamToCallback(handle::kGo, infeed_.go());
     for (std::size_t k = 0; k < streams.size(); ++k) {
-        for (std::int64_t r = 0; r < plan_.replicas; ++r)
+        for (std::int64_t r = 0; r < plan_.replicas && !streams[k].stays; ++r)
             engine_.connectStreamToCallback(streams[k].handle, static_cast<unsigned>(r), infeed_.stream(k, r));
     }
     engine_.connectStreamToCallback(handle::kUpdates, [this, give](void* buffer) { give(buffer, updates_); });
@@ -137,11 +142,27 @@ void IpuExecutable::connect() {
     });
 }
 
+/// Before the first program of this executable.
+void IpuExecutable::write_staying() {
+    if (std::exchange(has_staying_, true)) return;
+    const std::vector<HostStream>& streams = device_graph_.slots().streams();
+    for (std::size_t k = 0; k < streams.size(); ++k) {
+        if (!streams[k].stays) continue;
+        const std::vector<std::byte> bytes = infeed_.staying(k);
+        engine_.writeTensor(streams[k].handle, bytes.data(), bytes.data() + bytes.size());
+    }
+}
+
 void IpuExecutable::run(Programs program) {
     try {
         engine_.run(static_cast<unsigned>(program));
     } catch (const poplar::application_runtime_error& error) {
-        throw Error(ErrorKind::diverged, std::string("the IPU stopped the program: ") + error.what());
+        std::string text = std::string("the IPU stopped the program: ") + error.what();
+        if (fp_exceptions_)
+            text +=
+                "; use a smaller learning rate or --loss-scaling, or leave out --fp-exceptions to go on with what "
+                "follows from it";
+        throw Error(ErrorKind::diverged, text);
     } catch (const poplar::poplar_error& error) {
         throw Error(ErrorKind::internal, std::string("Poplar: ") + error.what());
     }
@@ -162,6 +183,7 @@ void IpuExecutable::train(data::BatchSource& source, std::span<const backend::St
                                             .stop_requested = runtime_.stop_requested},
                       updates, continued, device_graph_.slots().sums(), source, infeed_);
     const std::unique_ptr<TrainingRun, decltype(leave)> run_of_call(&*training_, leave);
+    write_staying();
     while (training_->updates_left() > 0) {
         const std::size_t left = training_->updates_left();
         updates_ = updates_of_run(left);
@@ -198,6 +220,7 @@ void IpuExecutable::rethrow_failure() const {
 StepResult IpuExecutable::evaluate(data::BatchSource& source, std::int64_t batches) {
     infeed_.begin(source, 0, [this] { return !backend::stops_before(infeed_.taken(), runtime_.stop_requested); });
     infeed_.expect(batches);
+    if (batches > 0) write_staying();
     batches_ = static_cast<std::uint32_t>(batches);
     std::ranges::fill(evaluation_sums_, 0);
     run(Programs::evaluate);

@@ -40,6 +40,7 @@ private:
     void make_report();
     std::string partial_form() const;
     void connect();
+    void write_staying();
     void run(Programs program);
     void rethrow_failure() const;
     std::uint32_t updates_of_run(std::size_t left) const;
@@ -64,10 +65,12 @@ private:
     schedule::UpdatePlan plan_;
     backend::RuntimeSettings runtime_;
     poplar::Device device_;  // attached as long as it lives
+    bool fp_exceptions_;
     DeviceGraph device_graph_;
     mutable poplar::Engine engine_;  // reading a tensor changes nothing that can be seen
     Infeed infeed_;
     std::optional<TrainingRun> training_;  // while Programs::train runs
+    bool has_staying_ = false;             // the inputs that stay are on the device
     std::uint32_t updates_ = 0;            // of a run of Programs::train
     double seconds_of_update_ = 0;         // 0: not known yet
     std::uint32_t batches_ = 0;            // of a run of Programs::evaluate

@@ -41,6 +41,7 @@ private:
 Infeed::Infeed(Settings settings)
     : settings_(std::move(settings)),
       reads_batches_(std::ranges::any_of(settings_.streams, [](const auto& s) { return s.input.has_value(); })),
+      copies_fields_(std::ranges::any_of(settings_.streams, [](const auto& s) { return s.input && !s.stays; })),
       positions_(1 + settings_.streams.size() * static_cast<std::size_t>(settings_.replicas)) {}
 
 void Infeed::begin(data::BatchSource& source, std::int64_t first_batch, std::function<bool()> goes_on) {
@@ -51,6 +52,7 @@ void Infeed::begin(data::BatchSource& source, std::int64_t first_batch, std::fun
     expected_ = 0;
     ended_ = false;
     batches_.clear();
+    looked_at_.clear();
     dropped_ = 0;
     taken_ = 0;
     samples_ = 0;
@@ -72,14 +74,44 @@ bool Infeed::may_fill_ahead(std::size_t k) const {
 }
 
 Infeed::HostBatch Infeed::next_batch() {
+    if (looked_at_.empty()) return read_batch(copies_fields_);
+    HostBatch first = std::move(looked_at_.front());
+    looked_at_.pop_front();
+    return first;
+}
+
+Infeed::HostBatch Infeed::read_batch(bool with_fields) {
     const auto start = std::chrono::steady_clock::now();
     const data::Batch batch = source_->next();
     wait_seconds_ += seconds_since(start);
-    samples_ += batch.valid_count;
-    HostBatch copy{{}, batch.first_sample};
-    for (const std::span<const std::byte> field : batch.fields)
-        copy.fields.emplace_back(field.begin(), field.end());
+    HostBatch copy{{}, batch.first_sample, batch.valid_count};
+    for (std::size_t f = 0; with_fields && f < batch.fields.size(); ++f)
+        copy.fields.emplace_back(batch.fields[f].begin(), batch.fields[f].end());
     return copy;
+}
+
+std::vector<std::byte> Infeed::staying(std::size_t stream) {
+    while (std::ssize(looked_at_) < settings_.replicas)
+        looked_at_.push_back(read_batch(/*with_fields=*/true));
+    std::vector<std::byte> all;
+    for (const HostBatch& batch : looked_at_) {
+        const std::span<const std::byte> bytes = bytes_of(stream, batch);
+        all.insert(all.end(), bytes.begin(), bytes.end());
+    }
+    return all;
+}
+
+void Infeed::take_expected() {
+    while (taken_ < expected_ && take()) {
+    }
+    drop_completed();
+}
+
+std::span<const std::byte> Infeed::bytes_of(std::size_t stream, const HostBatch& batch) const {
+    const std::vector<std::byte>& bytes = batch.fields.at(settings_.fields[stream]);
+    CNNTRAIN_CHECK(bytes.size() == settings_.bytes[stream],
+                   "a batch of another size: " + settings_.streams[stream].handle);
+    return bytes;
 }
 
 /// The next batch of each replica. False at the end.
@@ -90,7 +122,8 @@ bool Infeed::take() {
     try {
         for (std::int64_t replica = 0; replica < settings_.replicas; ++replica) {
             batches_.push_back(reads_batches_ ? next_batch()
-                                              : HostBatch{{}, first_batch_ + taken_ * settings_.replicas + replica});
+                                              : HostBatch{{}, first_batch_ + taken_ * settings_.replicas + replica, 0});
+            samples_ += batches_.back().samples;
         }
         ++taken_;
         return true;
@@ -110,7 +143,7 @@ void Infeed::fill(std::size_t k, void* buffer) {
         std::memcpy(buffer, &goes, sizeof goes);
         return;
     }
-    const std::size_t stream = (k - 1) / static_cast<std::size_t>(settings_.replicas);
+    const std::size_t stream = stream_of(k);
     const std::int64_t replica = static_cast<std::int64_t>(k - 1) % settings_.replicas;
     const HostStream& about = settings_.streams[stream];
     if (number >= taken_ && (settings_.takes_go || !take())) {
@@ -123,8 +156,7 @@ void Infeed::fill(std::size_t k, void* buffer) {
         fill_keys(about.site, batch.first_sample, static_cast<std::uint32_t*>(buffer));
         return;
     }
-    const std::vector<std::byte>& bytes = batch.fields.at(settings_.fields[stream]);
-    CNNTRAIN_CHECK(bytes.size() == settings_.bytes[stream], "a batch of another size: " + about.handle);
+    const std::span<const std::byte> bytes = bytes_of(stream, batch);
     std::memcpy(buffer, bytes.data(), bytes.size());
 }
 
@@ -139,8 +171,10 @@ void Infeed::fill_keys(const RandomSite& site, std::int64_t first_sample, std::u
 
 void Infeed::drop_completed() {
     std::int64_t completed = taken_;
-    for (std::size_t k = settings_.takes_go ? kGoStream : kGoStream + 1; k < positions_.size(); ++k)
-        completed = std::min(completed, positions_[k].completed);
+    if (settings_.takes_go) completed = std::min(completed, positions_[kGoStream].completed);
+    for (std::size_t k = kGoStream + 1; k < positions_.size(); ++k) {
+        if (!settings_.streams[stream_of(k)].stays) completed = std::min(completed, positions_[k].completed);
+    }
     for (; dropped_ < completed * settings_.replicas && !batches_.empty(); ++dropped_)
         batches_.pop_front();
 }

@@ -7,6 +7,7 @@
 #include <exception>
 #include <functional>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include <poplar/StreamCallback.hpp>
@@ -36,6 +37,10 @@ public:
     /// without inputs, whose source is never read.
     void begin(data::BatchSource& source, std::int64_t first_batch, std::function<bool()> goes_on);
     void expect(std::int64_t micro_batches) { expected_ += micro_batches; }
+    /// The data of an input that stays (HostStream::stays), of the first micro-batch of each replica in turn.
+    std::vector<std::byte> staying(std::size_t stream);
+    /// Takes the announced batches that no stream has asked for.
+    void take_expected();
 
     /// Callbacks refer to this object.
     std::unique_ptr<poplar::StreamCallback> go();
@@ -56,19 +61,25 @@ private:
     };
     /// A copy, so that the source's memory is free at once.
     struct HostBatch {
-        std::vector<std::vector<std::byte>> fields;
+        std::vector<std::vector<std::byte>> fields;  // empty if all inputs stay
         std::int64_t first_sample = 0;
+        std::int64_t samples = 0;
     };
 
+    /// Of positions_[k].
+    std::size_t stream_of(std::size_t k) const { return (k - 1) / static_cast<std::size_t>(settings_.replicas); }
     bool may_fill_ahead(std::size_t k) const;
     bool take();
     HostBatch next_batch();
+    HostBatch read_batch(bool with_fields);
+    std::span<const std::byte> bytes_of(std::size_t stream, const HostBatch& batch) const;
     void fill(std::size_t k, void* buffer);
     void fill_keys(const RandomSite& site, std::int64_t first_sample, std::uint32_t* words) const;
     void drop_completed();
 
     Settings settings_;
     bool reads_batches_;
+    bool copies_fields_;
     std::vector<Position> positions_;  // of go, then of each stream by replica
     data::BatchSource* source_ = nullptr;
     std::int64_t first_batch_ = 0;
@@ -76,7 +87,8 @@ private:
     std::int64_t expected_ = 0;
     bool ended_ = false;
     std::deque<HostBatch> batches_;
-    std::int64_t dropped_ = 0;  // batches before the first of batches_
+    std::deque<HostBatch> looked_at_;  // by staying(), and not taken yet
+    std::int64_t dropped_ = 0;         // batches before the first of batches_
     std::int64_t taken_ = 0;
     std::int64_t samples_ = 0;
     double wait_seconds_ = 0;

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include <poplar/DeviceManager.hpp>
 #include <poplar/exceptions.hpp>
 #include <poputil/exceptions.hpp>
 
@@ -20,13 +21,15 @@ namespace {
 
 class IpuBackend : public Backend {
 public:
-    explicit IpuBackend(const IpuSettings& settings) : settings_(settings) {
+    explicit IpuBackend(const IpuModelSettings& model) : model_(model) {
         static constexpr std::array kDeadCode{graph::kRemoveDeadNodes};
         info_ = {.name = "ipu",
                  .library = ipu::executed_by(),
                  .half_type = DType::f16,
                  .fastest = {DType::f16, "IPUs compute in IEEE half"},
-                 .rewrites = {{}, kDeadCode, kDeadCode}};
+                 .rewrites = {{}, kDeadCode, kDeadCode},
+                 .update_types = {.gradients = std::nullopt, .slots = std::nullopt, .f32_means = true},
+                 .emulated = ipu::is_emulated()};
     }
 
     const BackendInfo& info() const override { return info_; }
@@ -63,8 +66,8 @@ public:
         }
         const std::int64_t ipus = (std::ranges::max(request.plan.devices) + 1) * request.plan.replicas;
         try {
-            poplar::Device device = ipu::attach_device(static_cast<unsigned>(ipus), settings_.tiles_per_ipu);
-            return std::make_unique<ipu::IpuExecutable>(request, std::move(device), state_settings(request));
+            return std::make_unique<ipu::IpuExecutable>(
+                request, device(static_cast<unsigned>(ipus), request.ipu.device), state_settings(request));
         } catch (const poplar::poplar_error& error) {
             throw Error(ErrorKind::unsupported, std::string("Poplar refuses the program: ") + error.what());
         } catch (const poputil::poplibs_error& error) {
@@ -73,8 +76,36 @@ public:
     }
 
 private:
-    ipu::StateSettings state_settings(const CompileRequest& request) const {
-        return {request.peers.shard_optimiser, settings_.offload_variables, settings_.min_remote_tensor_bytes};
+    static ipu::StateSettings state_settings(const CompileRequest& request) {
+        return {request.peers.shard_optimiser, request.ipu.offload_variables, request.ipu.min_remote_tensor_bytes};
+    }
+
+    poplar::Device device(unsigned ipus, std::optional<unsigned> number) const {
+        if (number) return chosen_device(poplar::DeviceManager::createDeviceManager(), ipus, *number);
+        return ipu::attach_device(ipus, model_.tiles_per_ipu);
+    }
+
+    static poplar::Device chosen_device(const poplar::DeviceManager& manager, unsigned ipus, unsigned number) {
+        std::string fitting;
+        std::vector<poplar::Device> devices = manager.getDevices();
+        for (poplar::Device& candidate : devices) {
+            const unsigned size = candidate.getTarget().getNumIPUs();
+            if (size == ipus) fitting += (fitting.empty() ? "" : ", ") + std::to_string(candidate.getId());
+            if (candidate.getId() != number) continue;
+            if (size != ipus) {
+                throw Error(ErrorKind::usage, "--select-ipu " + std::to_string(number) + " is a device of " +
+                                                  std::to_string(size) + " IPUs, the run needs " +
+                                                  std::to_string(ipus) + ": choose a device of this size, or AUTO");
+            }
+            if (!candidate.attach()) {
+                throw Error(ErrorKind::usage, "--select-ipu " + std::to_string(number) +
+                                                  ": another program uses this device; choose another one, or AUTO");
+            }
+            return std::move(candidate);
+        }
+        throw Error(ErrorKind::usage, "--select-ipu " + std::to_string(number) +
+                                          ": there is no such device; those of " + std::to_string(ipus) + " IPUs are " +
+                                          (fitting.empty() ? "none" : fitting));
     }
 
     static void check_plan(const schedule::UpdatePlan& plan) {
@@ -97,14 +128,14 @@ private:
     }
 
 private:
-    IpuSettings settings_;
+    IpuModelSettings model_;
     BackendInfo info_;
 };
 
 }  // namespace
 
-std::unique_ptr<Backend> make_ipu_backend(const IpuSettings& settings) {
-    return std::make_unique<IpuBackend>(settings);
+std::unique_ptr<Backend> make_ipu_backend(const IpuModelSettings& model) {
+    return std::make_unique<IpuBackend>(model);
 }
 
 }  // namespace cnntrain::backend

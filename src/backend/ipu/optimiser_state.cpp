@@ -50,7 +50,8 @@ OptimiserState::OptimiserState(const Graph& graph, const graph::Facts& facts, un
 }
 
 /// Shards the node if it has a state and all its tensors can be divided anywhere. Trust ratios of column blocks are
-/// those of whole rows, and the gradient of a proxy is computed from the whole sum.
+/// those of whole rows, and the gradient of a proxy is computed from the whole sum. The zeros behind the last shard are
+/// 0 / 0 in the quotients of AdamW and LAMB without an epsilon.
 void OptimiserState::shard(NodeId id) {
     const Node& node = graph_.node(id);
     if (!is_update(node)) return;
@@ -62,7 +63,9 @@ void OptimiserState::shard(NodeId id) {
     }
     const bool divides = node.as<graph::UpdateAttrs>().column_blocks == 1 && facts_.crosses_into_update(gradient) &&
                          update_reads_by(graph_, gradient, {node.kind, OpKind::gradient_factor});
-    if (states.empty() || !divides) return;
+    const auto& attrs = node.as<graph::UpdateAttrs>();
+    const bool divides_by_states = attrs.rule == graph::UpdateRule::adamw || attrs.rule == graph::UpdateRule::lamb;
+    if (states.empty() || !divides || (divides_by_states && attrs.epsilon == 0)) return;
     const bool has_master = graph_.value(target).role == Role::slot;
     if (has_master && !update_reads_by(graph_, target, {node.kind, OpKind::round_copy})) return;
     sharded_nodes_.insert(id.index);

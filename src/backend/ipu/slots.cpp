@@ -38,6 +38,17 @@ std::optional<RandomSite> random_site(const Graph& graph, const Node& node) {
     return std::nullopt;
 }
 
+std::optional<double> memory_proportion(const backend::IpuSettings& settings, std::size_t ipus, const Slot& slot) {
+    const std::vector<double>& all = settings.available_memory_proportion;
+    if (all.empty()) return std::nullopt;
+    if (all.size() == 1) return all[0];
+    if (all.size() == ipus) return all[slot.ipu];
+    if (all.size() == 2 * ipus) return all[2 * slot.ipu + (slot.phase == Phase::backward ? 1 : 0)];
+    throw Error(ErrorKind::usage, "--available-memory-proportion has " + std::to_string(all.size()) +
+                                      " values, the network is on " + std::to_string(ipus) +
+                                      " IPUs: give one value, one for each IPU, or two for each");
+}
+
 /// A ring of `places` tensors like this one.
 poplar::Tensor ring_of(poplar::Graph& device, const poplar::Tensor& tensor, std::int64_t places,
                        const std::string& name) {
@@ -49,11 +60,18 @@ poplar::Tensor ring_of(poplar::Graph& device, const poplar::Tensor& tensor, std:
 
 }  // namespace
 
-Slots::Slots(const Graph& graph, poplar::Graph& device, const schedule::UpdatePlan& plan, const StateSettings& state)
+poplar::OptionFlags stream_options(const backend::IpuSettings& settings) {
+    if (!settings.prefetch_depth) return {};
+    return {{"bufferingDepth", std::to_string(*settings.prefetch_depth)}};
+}
+
+Slots::Slots(const Graph& graph, poplar::Graph& device, const schedule::UpdatePlan& plan, const StateSettings& state,
+             const backend::IpuSettings& settings)
     : graph_(graph),
       facts_(graph),
       device_(device),
       plan_(plan),
+      settings_(settings),
       state_(graph_, facts_, static_cast<unsigned>(plan.replicas), state),
       replicas_{static_cast<unsigned>(plan.replicas), static_cast<unsigned>(plan.norm_span), state_.sharded_values()},
       shards_(graph) {
@@ -68,6 +86,10 @@ Slots::Slots(const Graph& graph, poplar::Graph& device, const schedule::UpdatePl
         slots_.emplace_back(graph, Phase::backward, stage, ipu_of(stage));
     for (std::int32_t stage = 0; stage < stages; ++stage)
         updates_.emplace_back(graph, Phase::update, stage, ipu_of(stage));
+    for (std::deque<Slot>* all : {&slots_, &updates_}) {
+        for (Slot& slot : *all)
+            slot.options = lowering_options(slot);
+    }
 
     make_scalars();
     make_variables();
@@ -81,6 +103,20 @@ Slots::Slots(const Graph& graph, poplar::Graph& device, const schedule::UpdatePl
     lower_update();
     make_output_reads(/*of_update=*/true);
     finish_counts();
+}
+
+LoweringOptions Slots::lowering_options(const Slot& slot) const {
+    LoweringOptions options;
+    options.stable_norm = settings_.stable_norm;
+    options.table_slices = static_cast<std::size_t>(settings_.matmul_serialize_factor);
+    for (poplar::OptionFlags* products : {&options.convolutions, &options.products}) {
+        if (settings_.half_partials) products->set("partialsType", "half");
+        if (const auto share = memory_proportion(settings_, ipus_.size(), slot))
+            products->set("availableMemoryProportion", std::to_string(*share));
+    }
+    if (settings_.conv_dithering) options.convolutions.set("enableConvDithering", "true");
+    if (settings_.gather_conv_output) options.convolutions.set("gatherConvOutput", "true");
+    return options;
 }
 
 Slot& Slots::slot_of(const Node& node) {
@@ -112,7 +148,8 @@ poplar::Tensor Slots::allocated(unsigned ipu, ValueId id) {
         const LoweringEntry* entry = lowering_of(node.kind);
         if (entry == nullptr || entry->allocate == nullptr) continue;
         const auto index = static_cast<std::size_t>(std::ranges::find(node.inputs, id) - node.inputs.begin());
-        const poplar::Tensor tensor = entry->allocate({graph_, node, ipus_.at(ipu), plans_}, index);
+        const poplar::Tensor tensor =
+            entry->allocate({graph_, node, ipus_.at(ipu), plans_, slot_of(node).options}, index);
         if (tensor.valid()) return tensor;
     }
     return linear(ipu, type, extents(value.desc.shape), value.name);
@@ -195,7 +232,7 @@ void Slots::lower_phase(Phase phase) {
 void Slots::lower(const Node& node, const Slot& slot, DeviceValues& values, Sequence& program) {
     const LoweringEntry* entry = lowering_of(node.kind);
     CNNTRAIN_CHECK(entry != nullptr, "no lowering of " + node.name);
-    entry->lower({graph_, node, ipus_.at(slot.ipu), program, values, plans_, slot.keys, replicas_});
+    entry->lower({graph_, node, ipus_.at(slot.ipu), program, values, plans_, slot.keys, replicas_, slot.options});
 }
 
 /// Makes a value of another slot, or of the host, visible in this one.
@@ -212,10 +249,16 @@ void Slots::bring(ValueId value, Slot& reader) {
 void Slots::take_input(ValueId input, Slot& reader) {
     const std::string& name = graph_.value(input).name;
     const poplar::Tensor tensor = allocated(reader.ipu, input);
-    streams_.push_back({handle::input(name, number_of(reader)), input, {}});
-    reader.take.add(
-        Copy(device_.addHostToDeviceFIFO(streams_.back().handle, tensor.elementType(), tensor.numElements()), tensor));
+    streams_.push_back({handle::input(name, number_of(reader)), input, settings_.inputs_stay, {}});
     reader.values.set(input, tensor);
+    if (settings_.inputs_stay) {
+        device_.createHostWrite(streams_.back().handle, tensor);
+        return;
+    }
+    reader.take.add(
+        Copy(device_.addHostToDeviceFIFO(streams_.back().handle, tensor.elementType(), tensor.numElements(),
+                                         poplar::ReplicatedStreamMode::REPLICATE, stream_options(settings_)),
+             tensor));
 }
 
 void Slots::take_keys(const Node& node, Slot& slot) {
@@ -224,8 +267,10 @@ void Slots::take_keys(const Node& node, Slot& slot) {
     const std::string name = handle::keys(site->site, number_of(slot));
     const poplar::Tensor keys = linear(slot.ipu, poplar::UNSIGNED_INT, {site->samples, 2}, name);
     slot.keys.emplace(site->site, keys);
-    streams_.push_back({name, {}, *site});
-    slot.take.add(Copy(device_.addHostToDeviceFIFO(name, poplar::UNSIGNED_INT, keys.numElements()), keys));
+    streams_.push_back({name, {}, false, *site});
+    slot.take.add(Copy(device_.addHostToDeviceFIFO(name, poplar::UNSIGNED_INT, keys.numElements(),
+                                                   poplar::ReplicatedStreamMode::REPLICATE, stream_options(settings_)),
+                       keys));
 }
 
 void Slots::carry(ValueId value, Slot& maker, Slot& reader) {
@@ -352,21 +397,57 @@ void Slots::make_sums() {
     }
 }
 
-void Slots::reduce_accumulators() {
-    for (const Accumulator& accumulator : accumulators_) {
-        const Slot& maker = slot_of(graph_.node(graph_.value(accumulator.value).producer));
-        poplar::Graph& device = ipus_.at(maker.ipu);
-        DeviceValues& values = updates_.at(static_cast<std::size_t>(maker.stage)).values;
-        if (state_.sharded(accumulator.value)) {
-            values.replace(accumulator.value, shard_of_sum(device, accumulator.sum, update_, {"reduce-scatter"}));
-        } else if (plan_.replicas > 1) {
-            values.set(accumulator.value,
-                       gcl::allReduceCrossReplica(device, accumulator.sum, gcl::CollectiveOperator::ADD, update_,
-                                                  {"all-reduce"}));
-        } else {
-            values.set(accumulator.value, accumulator.sum);
-        }
+/// Accumulators whose sums over replicas are made by one all-reduce: of one IPU and type.
+struct Slots::Together {
+    unsigned ipu = 0;
+    std::vector<const Accumulator*> accumulators = {};
+    std::vector<poplar::Tensor> flat = {};
+    std::size_t bytes = 0;
+};
+
+void Slots::reduce_together(Together& together) {
+    if (together.flat.empty()) return;
+    const poplar::Tensor sums = gcl::allReduceCrossReplica(ipus_.at(together.ipu), poplar::concat(together.flat),
+                                                           gcl::CollectiveOperator::ADD, update_, {"all-reduce"});
+    std::size_t begin = 0;
+    for (const Accumulator* accumulator : together.accumulators) {
+        const std::size_t end = begin + accumulator->sum.numElements();
+        update_slot(*accumulator)
+            .values.set(accumulator->value, sums.slice(begin, end).reshape(accumulator->sum.shape()));
+        begin = end;
     }
+    together = {};
+}
+
+Slot& Slots::update_slot(const Accumulator& accumulator) {
+    const Slot& maker = slot_of(graph_.node(graph_.value(accumulator.value).producer));
+    return updates_.at(static_cast<std::size_t>(maker.stage));
+}
+
+/// Gives the update its sums over the replicas. Neighbours share all-reduces of at most settings_.all_reduce_bytes.
+void Slots::reduce_accumulators() {
+    Together together;
+    for (const Accumulator& accumulator : accumulators_) {
+        Slot& slot = update_slot(accumulator);
+        if (state_.sharded(accumulator.value)) {
+            slot.values.replace(accumulator.value,
+                                shard_of_sum(ipus_.at(slot.ipu), accumulator.sum, update_, {"reduce-scatter"}));
+            continue;
+        }
+        if (plan_.replicas == 1) {
+            slot.values.set(accumulator.value, accumulator.sum);
+            continue;
+        }
+        const std::size_t bytes = graph_.desc(accumulator.value).bytes();
+        const bool fits = !together.flat.empty() && together.bytes + bytes <= settings_.all_reduce_bytes &&
+                          together.ipu == slot.ipu && together.flat[0].elementType() == accumulator.sum.elementType();
+        if (!fits) reduce_together(together);
+        together.ipu = slot.ipu;
+        together.accumulators.push_back(&accumulator);
+        together.flat.push_back(accumulator.sum.flatten());
+        together.bytes += bytes;
+    }
+    reduce_together(together);
 }
 
 void Slots::lower_update() {

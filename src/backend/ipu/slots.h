@@ -19,6 +19,7 @@
 
 #include "backend/ipu/lower/node_context.h"
 #include "backend/ipu/optimiser_state.h"
+#include "cnntrain/backend/settings.h"
 #include "cnntrain/graph/facts.h"
 #include "cnntrain/schedule/update_plan.h"
 
@@ -34,6 +35,7 @@ struct RandomSite {
 struct HostStream {
     std::string handle;
     std::optional<graph::ValueId> input = {};
+    bool stays = false;    // written once, by the host's handle, and not by a stream
     RandomSite site = {};  // without an input: whose key words they are, UNSIGNED_INT[2] for each sample
 };
 
@@ -51,6 +53,9 @@ struct Accumulator {
     poplar::Tensor sum;  // over the micro-batches of one replica
 };
 
+/// Of streams that bring data of micro-batches.
+poplar::OptionFlags stream_options(const backend::IpuSettings& settings);
+
 struct Slot {
     Slot(const graph::Graph& graph, graph::Phase slot_phase, std::int32_t slot_stage, unsigned slot_ipu)
         : phase(slot_phase), stage(slot_stage), ipu(slot_ipu), values(graph) {}
@@ -59,6 +64,7 @@ struct Slot {
     std::int32_t stage;
     unsigned ipu;
     DeviceValues values;
+    LoweringOptions options = {};
     SiteKeys keys = {};
     poplar::program::Sequence take = {};  // from the host and from rings
     poplar::program::Sequence compute = {};
@@ -70,7 +76,7 @@ class Slots {
 public:
     /// Lowers all nodes. The device has the IPUs of the plan.
     Slots(const graph::Graph& graph, poplar::Graph& device, const schedule::UpdatePlan& plan,
-          const StateSettings& state);
+          const StateSettings& state, const backend::IpuSettings& settings);
 
     /// F 0 .. F K-1, B K-1 .. B 0.
     const std::deque<Slot>& all() const { return slots_; }
@@ -93,6 +99,7 @@ public:
 private:
     using Sequence = poplar::program::Sequence;
 
+    LoweringOptions lowering_options(const Slot& slot) const;
     unsigned ipu_of(std::int32_t stage) const { return static_cast<unsigned>(plan_.devices.at(stage)); }
     Slot& slot_of(const graph::Node& node);
     std::size_t number_of(const Slot& slot) const;
@@ -120,6 +127,9 @@ private:
                        std::vector<std::int32_t>& nodes) const;
     void make_accumulators();
     void make_sums();
+    struct Together;
+    void reduce_together(Together& together);
+    Slot& update_slot(const Accumulator& accumulator);
     void reduce_accumulators();
     void lower_update();
     void lower_on_shard(const graph::Node& node, const Slot& slot);
@@ -130,6 +140,7 @@ private:
     poplar::Graph& device_;
     std::vector<poplar::Graph> ipus_;  // the tiles of each
     schedule::UpdatePlan plan_;
+    backend::IpuSettings settings_;
     OptimiserState state_;
     Replicas replicas_;
     poplin::PlanningCache plans_;

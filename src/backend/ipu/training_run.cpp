@@ -51,6 +51,7 @@ void TrainingRun::take_sums(std::span<const float> sums) {
 
 bool TrainingRun::verdict() {
     if (ended_) return false;
+    if (!settings_.stops_within_updates) infeed_.take_expected();
     std::int64_t complete = first_ + infeed_.taken() - taken_;
     if (!settings_.stops_within_updates) complete = infeed_.failure() ? 0 : settings_.micro_batches;
     result_.samples += infeed_.samples() - samples_;

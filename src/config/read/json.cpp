@@ -184,9 +184,11 @@ std::string numerics_fingerprint(const ParseResult& result) {
     const auto add = [&](const std::string& name, const std::string& value) {
         hash = hash_text(name + "=" + value + "\n", hash);
     };
+    const std::uint32_t backend = bit(result.settings.run.backend);
     std::int64_t micro_batches = result.launch.processes;
     for (const ResolvedOption& entry : result.options) {
-        if (!entry.option->numerics) continue;
+        const bool of_other_backend = entry.option->acts_on_backends == kIpu && backend != kIpu;
+        if (!entry.option->numerics || of_other_backend) continue;
         const std::string name = key(*entry.option);
         const bool multiplies = name == "gradient_accumulation_count" || name == "replicas";
         if (multiplies) {

@@ -2,6 +2,7 @@
 // get a notice about each option that has none.
 #include <algorithm>
 #include <map>
+#include <optional>
 
 #include "cnntrain/base/listed.h"
 #include "config/resolve/resolve.h"
@@ -9,6 +10,12 @@
 namespace cnntrain::config {
 
 namespace {
+
+/// Empty for tasks without the option.
+std::optional<backend::BackendKind> backend_of(const OptionValues& values) {
+    if (!values.has("backend")) return std::nullopt;
+    return named<backend::BackendKind>(values.text("backend"));
+}
 
 std::string commands_reason(std::uint32_t commands) {
     std::vector<std::string> names;
@@ -41,12 +48,17 @@ std::string needs_reason(const std::vector<Need>& needs, const OptionValues& val
 std::string idle_reason(const Option& option, const Resolution& run) {
     const OptionValues& values = run.values;
     if (!option.idle.empty()) return std::string(option.idle);
+    const bool on_ipu = backend_of(values) == backend::BackendKind::ipu;
+    if (on_ipu && !option.idle_on_ipu.empty()) return std::string(option.idle_on_ipu);
     if ((option.acts_in & bit(run.command)) == 0) return commands_reason(option.acts_in);
     const bool asks_data = (option.acts_on_in & bit(run.command)) != 0 && run.task.data_reason != nullptr;
     if (std::string reason = asks_data ? run.task.data_reason(option, values) : ""; !reason.empty()) return reason;
     const auto met = [&](const Need& need) { return is_met(need, values); };
-    if (option.needs_processes && values.launch().processes == 1)
+    if (option.replicas_suffice_on_ipu && on_ipu) {
+        if (values.integer("replicas") == 1) return "it needs several --replicas";
+    } else if (option.needs_processes && values.launch().processes == 1) {
         return "it needs several processes (mpirun, srun or cnntrain poprun)";
+    }
     if (!option.needs.empty() && std::ranges::none_of(option.needs, met)) return needs_reason(option.needs, values);
     return "";
 }
@@ -89,7 +101,7 @@ std::string backend_names(std::uint32_t backends) {
 }
 
 void notice_idle_options(Resolution& run) {
-    const auto backend = named<backend::BackendKind>(run.values.text("backend"));
+    const auto backend = backend_of(run.values);
     const std::uint32_t this_backend = backend ? bit(*backend) : kAll;
     IdleFlags idle;
     std::map<std::uint32_t, std::string> for_others;  // flags by the set of backends that they steer

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "cnntrain/base/cores.h"
+#include "cnntrain/base/listed.h"
 #include "config/resolve/resolve.h"
 
 namespace cnntrain::config {
@@ -131,8 +132,14 @@ Violation one_profile(const OptionValues& values) {
 }
 
 Violation selected_ipus(const OptionValues& values) {
-    if (values.texts("select_ipu").size() <= 2) return {};
-    return "--select-ipu takes one or two numbers, got " + std::to_string(values.texts("select_ipu").size());
+    const std::vector<std::string> words = values.texts("select_ipu");
+    const auto fits = [](const std::string& word) {
+        const bool number = !word.empty() && std::ranges::all_of(word, [](char c) { return c >= '0' && c <= '9'; });
+        return is_any_ipu(word) || (number && word.size() <= 6);
+    };
+    if (!words.empty() && words.size() <= 2 && std::ranges::all_of(words, fits)) return {};
+    return "--select-ipu takes AUTO or the number of a device, or two of these for training and validation, got '" +
+           listed(words) + "'";
 }
 
 Violation rmsprop_decay(const OptionValues& values) {

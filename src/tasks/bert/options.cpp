@@ -196,9 +196,11 @@ std::vector<Option> bert_layer_options() {
         {.flag = "--matmul-serialize-factor",
          .type = Type::integer,
          .fallback = std::int64_t{1},
-         .help = "Number of slices in which the table of words is read; must divide --vocab-size.",
+         .help = "Slices of the products with the table of words that predict words, one after the other; must divide "
+                 "--vocab-size.",
          .range = kBertWidth,
-         .acts_on_backends = kIpu},
+         .acts_on_backends = kIpu,
+         .bind = to<&Settings::ipu, &backend::IpuSettings::matmul_serialize_factor>()},
     };
 }
 
@@ -334,14 +336,14 @@ std::vector<Option> bert_optimiser_details() {
 
 std::vector<Option> bert_numerics_options() {
     return {
-        refine(
-            shared("--precision"),
-            {.fallback = "16",
-             .help = "16 (the same as 16.32): computation in 16 bits (see --compute-type), weights and updates in 32 "
-                     "bits. 32 (32.32): everything in 32 bits. 16.16: 16-bit weights, too, as on IPUs, with "
-                     "--stochastic-rounding.",
-             .choices = std::vector<std::string_view>{"16", "32", "16.16", "16.32", "32.32"},
-             .bind = Binding{set_precision}}),
+        refine(shared("--precision"),
+               {.fallback = "16",
+                .help =
+                    "16 (the same as 16.32; with --backend ipu as 16.16): computation in 16 bits (see --compute-type), "
+                    "weights and updates in 32 bits. 32 (32.32): everything in 32 bits. 16.16: 16-bit weights, too, "
+                    "with --stochastic-rounding.",
+                .choices = std::vector<std::string_view>{"16", "32", "16.16", "16.32", "32.32"},
+                .bind = Binding{set_precision}}),
         refine(
             shared("--compute-type"),
             {.help =

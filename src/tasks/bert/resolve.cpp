@@ -82,6 +82,11 @@ void set_bert_rate(optim::StepRateSettings& rate, const OptionValues& values) {
         rate.values = numbers_by_step(values.text("lr_schedule_by_step"), "--lr-schedule-by-step");
 }
 
+void set_bert_precision(Settings& settings, const OptionValues& values) {
+    const bool on_ipu = settings.run.backend == backend::BackendKind::ipu;
+    if (on_ipu && values.text("precision") == "16") settings.device.precision = nn::Precision::p16_16;
+}
+
 std::int64_t bert_replicas(const OptionValues& values) {
     return checked_product(values.integer("replicas"), values.launch().processes, "the number of replicas");
 }

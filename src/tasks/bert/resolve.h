@@ -16,6 +16,8 @@ const std::vector<Rule>& bert_rate_rules();
 
 /// Set members that depend on several options.
 void set_bert_rate(optim::StepRateSettings& rate, const OptionValues& values);
+/// With --backend ipu, --precision 16 means 16-bit weights.
+void set_bert_precision(Settings& settings, const OptionValues& values);
 void set_bert_optimiser(optim::OptimiserSettings& optimiser, const OptionValues& values);
 
 /// Number of words in data files. A table of 30400 rows leaves out the last words of the published vocabulary.

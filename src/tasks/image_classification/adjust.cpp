@@ -262,6 +262,7 @@ void complete_image_settings(Settings& settings, const Resolution& run) {
     own.model.groups = grouped ? values.integer("groups") : 1;
     if (values.flag("generated_data")) own.data.kind = data::DataKind::generated;
     if (values.flag("synthetic_data")) own.data.kind = data::DataKind::synthetic;
+    settings.ipu.inputs_stay = own.data.kind == data::DataKind::synthetic;
     if (own.data.kind != data::DataKind::real) own.data.data_dir.clear();
     const bool counts_classes = data::dataset_info(own.data.dataset).classes == 0;
     const bool evaluates = run.command == Command::validation || run.command == Command::inference;

@@ -165,6 +165,7 @@ std::vector<Option> efficientnet_options() {
          .help = "Keep the proxy norm's activations instead of recomputing them.",
          .exists_with = kEfficientNet,
          .acts_on_backends = kIpu,
+         .idle_on_ipu = "--enable-recomputation decides about all activations",
          .off_switch = true},
         {.flag = "--width-coefficient",
          .type = Type::number,

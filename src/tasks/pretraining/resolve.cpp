@@ -352,6 +352,8 @@ void complete_pretraining(Settings& settings, const Resolution& run) {
     settings.training.pipeline_splits = splits_of(own.model.stages);
     set_bert_rate(own.learning_rate, run.values);
     set_bert_optimiser(settings.optimiser, run.values);
+    set_bert_precision(settings, run.values);
+    settings.ipu.inputs_stay = own.synthetic;
     set_text(settings);
     settings.validation.enabled = false;
     if (settings.main.trains) {

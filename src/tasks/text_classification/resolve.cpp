@@ -73,6 +73,7 @@ void complete_text_settings(Settings& settings, const Resolution& run) {
     TextSettings& own = settings.task.as<TextSettings>();
     set_bert_rate(own.learning_rate, run.values);
     set_bert_optimiser(settings.optimiser, run.values);
+    set_bert_precision(settings, run.values);
     own.text.vocabulary_size = bert_words_in_files(own.model.vocabulary);
     own.text.type_vocabulary = own.model.segment_types;
 }

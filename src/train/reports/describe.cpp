@@ -12,6 +12,7 @@
 
 #include "cnntrain/nn/model.h"
 #include "cnntrain/optim/optimiser.h"
+#include "cnntrain/train/compile_request.h"
 #include "cnntrain/train/stages.h"
 
 namespace cnntrain::train {
@@ -33,8 +34,10 @@ void write_device(std::ostream& out, const Settings& settings, const backend::Ar
     const bool rounding_off = settings.device.stochastic_rounding == backend::StochasticRounding::off;
     out << "Device\n Precision: " << config::name(settings.device.precision) << (rounding_off ? "_noSR" : "") << '\n';
     out << " Arithmetic: " << name(arithmetic.type) << " (" << arithmetic.reason << ")\n";
-    out << " Half partials: " << python(false) << '\n';
+    const bool on_ipus = settings.run.backend == backend::BackendKind::ipu;
+    out << " Half partials: " << python(on_ipus && settings.ipu.half_partials) << '\n';
     out << " Backend: " << config::name(settings.run.backend) << '\n';
+    if (on_ipus && settings.main.trains) out << " IPUs: " << ipus_text(update_plan(settings)) << '\n';
     out << " " << facts.hostname << '\n';
     out << " " << facts.datetime << '\n';
 }

@@ -20,6 +20,7 @@
 #include "cnntrain/schedule/run_plan.h"
 #include "cnntrain/train/backends.h"
 #include "cnntrain/train/compile_request.h"
+#include "cnntrain/train/machine.h"
 #include "cnntrain/train/stages.h"
 #include "cnntrain/train/texts.h"
 #include "cnntrain/train/weight_update.h"
@@ -52,6 +53,7 @@ public:
     std::string whole() {
         const config::Command command = arguments_.command;
         line("Dry run", std::string(config::name(command)) + "; no sample is computed, nothing is written");
+        if (backend_.info().emulated) line("Emulator", std::string(kEmulatorNotice));
         if (settings_.main.config) line("Configuration", *settings_.main.config);
         for (const Topic& topic : task_.dry_run_topics(command))
             line(topic.name, topic.text);
@@ -79,7 +81,8 @@ private:
                           " (accumulated) x " + std::to_string(batch.replicas) + " (replicas)" +
                           (batch.processes > 1 ? " x " + std::to_string(batch.processes) + " (processes)" : "") +
                           " = " + std::to_string(plan.global_batch));
-        if (training.pipeline) line("Pipeline", pipeline(training, placement_));
+        if (on_ipus()) line("IPUs", ipus_text(update_plan(settings_)));
+        if (training.pipeline) line("Pipeline", pipeline(placement_));
         if (batch.replicas > 1 || batch.norm_span > 1) line("Replicas", replicas(batch));
         if (placement_.lanes > 1) line("Lanes", lanes(placement_));
         line("Length", std::to_string(plan.iterations) + " iterations, " + short_text(plan.epochs) + " epochs of " +
@@ -127,10 +130,15 @@ private:
         return some_of(first, checkpoint_count_, plan.iterations - task_.checkpoint_lag());
     }
 
-    static std::string pipeline(const TrainingSettings& training, const schedule::Placement& update) {
+    bool on_ipus() const { return settings_.run.backend == backend::BackendKind::ipu; }
+
+    std::string pipeline(const schedule::Placement& update) const {
+        const TrainingSettings& training = settings_.training;
         const schedule::Pipeline stages = update.pipeline();
+        const std::int64_t devices = on_ipus() ? ipus_of_replica(update_plan(settings_)) : training.shards;
+        const std::string device = on_ipus() ? "IPU" : "device";
         std::string what = std::to_string(stages.stages) + " stages on " +
-                           (training.shards == 1 ? "one device" : std::to_string(training.shards) + " devices") +
+                           (devices == 1 ? "one " + device : std::to_string(devices) + " " + device + "s") +
                            ", split before";
         for (const std::string& split : training.pipeline_splits)
             what += (split == training.pipeline_splits.front() ? " " : ", ") + split;
@@ -139,11 +147,13 @@ private:
             what += (stage == 0 ? "" : ", ") + std::to_string(schedule::stash_depth(stages, stage));
         constexpr schedule::StageTimes kUsual{.forward_ms = 1, .backward_ms = 2};
         const double bubble = schedule::bubble(stages, update.micro_batches / update.pipelines, kUsual);
-        return what + ", bubble " + formatted("%.1f", 100 * bubble) + " % with a lane for each stage";
+        return what + ", bubble " + formatted("%.1f", 100 * bubble) + " % with " + (on_ipus() ? "an IPU" : "a lane") +
+               " for each stage";
     }
 
     std::string replicas(const schedule::BatchPlan& batch) const {
-        std::string what = std::to_string(batch.replicas) + " in this process, with one set of weights";
+        std::string what = std::to_string(batch.replicas) + " in this process, with " +
+                           (on_ipus() ? "equal weights on the IPUs of each" : "one set of weights");
         if (batch.norm_span == 1) return what;
         const std::string shared = what + "; " + std::to_string(batch.norm_span) + " share batch-norm statistics";
         const std::int64_t processes = batch.norm_span / batch.replicas;

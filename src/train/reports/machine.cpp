@@ -21,6 +21,7 @@ std::vector<std::string> machine_lines(const backend::Backend& backend, const Ru
         "Backend: " + std::string(backend.name()) + ", " + backend.library(),
         "Fastest arithmetic of 16 bits: " + std::string(name(fastest.type)) + " (" + fastest.reason + ")",
     };
+    if (backend.info().emulated) lines.at(2) += "; no IPU";
     if (const std::string hidden = hidden_instructions(processor); !hidden.empty())
         lines.push_back("Faster: " + hidden);
     return lines;

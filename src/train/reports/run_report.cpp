@@ -8,6 +8,7 @@
 #include "cnntrain/metrics/tensorboard.h"
 #include "cnntrain/metrics/text_reports.h"
 #include "cnntrain/metrics/wandb.h"
+#include "cnntrain/train/backends.h"
 #include "cnntrain/train/machine.h"
 #include "train/reports/estimator_log.h"
 #include "train/reports/mlperf_log.h"
@@ -23,16 +24,25 @@ metrics::LinePrefix line_prefix(const Task& task) {
     return task.description().dated_log ? metrics::dated_prefix : nullptr;
 }
 
-std::unique_ptr<metrics::Console> console_of(const Task& task, const Host& host) {
-    return std::make_unique<metrics::Console>(*host.console, host.terminal_width, line_prefix(task));
+/// Rates of an emulated device say so. Those of the input are always this machine's.
+bool marks_rates(const config::Settings& settings) {
+    return is_emulated(settings.run) && !settings.device.dataset_benchmark;
+}
+
+std::unique_ptr<metrics::Console> console_of(const Task& task, const config::Settings& settings, const Host& host) {
+    auto console = std::make_unique<metrics::Console>(*host.console, host.terminal_width, line_prefix(task));
+    if (marks_rates(settings)) console->mark_rates_as_emulated();
+    return console;
 }
 
 /// Console, log.txt and the CSV files.
 void add_local_reports(metrics::Observers& observers, std::unique_ptr<metrics::Console> console, const Task& task,
-                       const RunFolder& folder, const Host& host) {
+                       const config::Settings& settings, const RunFolder& folder, const Host& host) {
     if (host.reports) observers.add(std::move(console));
     if (folder.logs.empty()) return;
-    observers.add(std::make_unique<metrics::LogFile>(*host.files, folder.logs, line_prefix(task)));
+    auto log = std::make_unique<metrics::LogFile>(*host.files, folder.logs, line_prefix(task));
+    if (marks_rates(settings)) log->mark_rates_as_emulated();
+    observers.add(std::move(log));
     observers.add(std::make_unique<metrics::CsvFiles>(*host.files, folder.logs));
 }
 
@@ -75,13 +85,13 @@ metrics::Observers report_estimator(const Task& task, const config::ParseResult&
                                     const Host& host) {
     const config::Settings& settings = arguments.settings;
     metrics::Observers observers;
-    auto console = console_of(task, host);
+    auto console = console_of(task, arguments.settings, host);
     if (host.estimator && settings.main.restore_path && is_first(host)) {
         observers.add(std::make_unique<EstimatorLog>(
             host.estimator->weight_decay, checkpoint::find_checkpoints(*host.files, *settings.main.restore_path),
             checkpoint::edited_if(settings.checkpoint.trust_edited), *host.files, *console));
     }
-    add_local_reports(observers, std::move(console), task, folder, host);
+    add_local_reports(observers, std::move(console), task, arguments.settings, folder, host);
     return observers;
 }
 
@@ -90,14 +100,14 @@ metrics::Observers report_estimator(const Task& task, const config::ParseResult&
 metrics::Observers report_training(const Task& task, const config::ParseResult& arguments, const RunFolder& folder,
                                    const Host& host) {
     metrics::Observers observers;
-    auto console = console_of(task, host);
+    auto console = console_of(task, arguments.settings, host);
     if (arguments.settings.logging.mlperf && !folder.logs.empty() && is_first(host)) {
         const std::optional<MlperfBenchmark> benchmark = task.description().mlperf;
         if (!benchmark) throw Error(ErrorKind::unsupported, "--mlperf-logging: MLPerf has no benchmark of this kind");
         // First in the list, so that the events a row causes are printed before the row.
         observers.add(std::make_unique<MlperfLog>(*benchmark, arguments, folder.logs, *host.files, *console));
     }
-    add_local_reports(observers, std::move(console), task, folder, host);
+    add_local_reports(observers, std::move(console), task, arguments.settings, folder, host);
     return observers;
 }
 
@@ -107,6 +117,7 @@ std::string introduce(metrics::Observers& observers, const config::ParseResult& 
     const RunFacts& facts = introduction.facts;
     introduction.derived[kSummary] = introduction.summary;
     std::string json = config::arguments_json(arguments, introduction.derived);
+    if (is_emulated(arguments.settings.run)) observers.line(std::string(kEmulatorNotice));
     observers.line("Command line: " + host.command_line);
     for (const std::string& line : introduction.machine)
         observers.line(line);

@@ -30,6 +30,11 @@ std::unique_ptr<backend::Backend> make_backend(backend::BackendKind kind) {
     return backend;
 }
 
+bool is_emulated(const RunSettings& settings) {
+    const std::unique_ptr<backend::Backend> backend = available_backend(settings.backend);
+    return backend != nullptr && backend->info().emulated;
+}
+
 CoreBudget core_budget(const RunSettings& settings) {
     return plan_cores(available_cores(), available_processors(), static_cast<int>(settings.threads),
                       static_cast<int>(settings.input_threads));
@@ -41,6 +46,7 @@ int compute_threads(const RunSettings& settings) {
 
 backend::Arithmetic arithmetic(const nn::PrecisionSettings& settings, const backend::Backend& backend) {
     if (settings.precision == nn::Precision::p32_32) return {DType::f32, "--precision 32.32"};
+    if (backend.half_type() != DType::bf16) return backend.fastest_arithmetic();
     switch (settings.compute_type) {
         case nn::ComputeType::automatic:
             return backend.fastest_arithmetic();

@@ -1,6 +1,9 @@
 #include "cnntrain/train/compile_request.h"
 
+#include <algorithm>
 #include <numeric>
+#include <optional>
+#include <string>
 #include <utility>
 
 #include "cnntrain/train/backends.h"
@@ -9,6 +12,14 @@
 namespace cnntrain::train {
 
 namespace {
+
+/// `use`: 0 for training, 1 for validation and inference.
+std::optional<unsigned> selected_device(const std::vector<std::string>& selection, std::size_t use) {
+    if (selection.empty()) return std::nullopt;
+    const std::string& word = selection[std::min(use, selection.size() - 1)];
+    if (config::is_any_ipu(word)) return std::nullopt;
+    return static_cast<unsigned>(std::stoul(word));
+}
 
 /// The device of each stage. If --shards equals the number of stages, each stage has its own device.
 std::vector<std::int32_t> devices_of_stages(const config::Settings& settings, std::int64_t stages) {
@@ -46,6 +57,27 @@ backend::CpuSettings cpu_settings(const config::Settings& settings) {
     return result;
 }
 
+backend::IpuSettings ipu_settings(const config::Settings& settings) {
+    backend::IpuSettings result = settings.ipu;
+    result.rounds_updates_only = settings.device.stochastic_rounding == backend::StochasticRounding::ri_prng_stable;
+    result.all_reduce_bytes = static_cast<std::size_t>(settings.comm.bucket_bytes);
+    result.prefetch_depth = settings.run.prefetch_depth;
+    result.device = selected_device(settings.device.select_ipu, 0);
+    return result;
+}
+
+std::int64_t ipus_of_replica(const schedule::UpdatePlan& plan) {
+    return std::int64_t{std::ranges::max(plan.devices)} + 1;
+}
+
+std::string ipus_text(const schedule::UpdatePlan& plan) {
+    const auto counted = [](std::int64_t count, const std::string& what) {
+        return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
+    };
+    return std::to_string(ipus_of_replica(plan) * plan.replicas) + ", emulated: " + counted(plan.replicas, "replica") +
+           " of " + counted(ipus_of_replica(plan), "IPU") + ", " + counted(plan.stages(), "stage") + " each";
+}
+
 schedule::Placement placement(const config::Settings& settings, const backend::Backend& backend) {
     return backend.placement(update_plan(settings), cpu_settings(settings));
 }
@@ -56,6 +88,10 @@ backend::CompileRequest compile_request(const graph::Graph& graph, const config:
     result.plan.micro_batch = settings.training.micro_batch_size;
     result.cpu = cpu_settings(settings);
     result.cpu.lanes = 1;
+    result.ipu = ipu_settings(settings);
+    result.ipu.device = selected_device(settings.device.select_ipu, 1);
+    // The graph is on one IPU and has no backward pass.
+    if (result.ipu.available_memory_proportion.size() > 1) result.ipu.available_memory_proportion.resize(1);
     result.runtime.stochastic_rounding = settings.device.stochastic_rounding != backend::StochasticRounding::off;
     result.runtime.seed = seed;
     result.runtime.check_finite = settings.run.stop_on_nan;
@@ -67,6 +103,7 @@ backend::CompileRequest training_request(const graph::Graph& graph, const config
     backend::CompileRequest result = compile_request(graph, settings, std::move(fields), seed);
     result.plan = update_plan(settings);
     result.cpu.lanes = settings.training.lanes;
+    result.ipu = ipu_settings(settings);
     return result;
 }
 

@@ -36,6 +36,7 @@ optim::UpdateSettings update_settings(const config::Settings& settings, const ba
     result.micro_batches = batch.global_batch() / placement(settings, backend).samples;
     result.gradients = backend.info().update_types.gradients;
     result.slots = backend.info().update_types.slots;
+    result.f32_means = backend.info().update_types.f32_means;
     result.moving_average_decay = moving_average_decay;
     result.mean_square_decay = optim::rmsprop_decay(settings.optimiser, batch.global_batch());
     return result;

@@ -64,8 +64,9 @@ public:
 
     /// The matrix products of all heads.
     poplar::Tensor product(const poplar::Tensor& a, const poplar::Tensor& b, const poplar::Type& type) const {
-        const poplar::Tensor y = poplin::matMulGrouped(node_.device, a.flatten(0, 2), b.flatten(0, 2), node_.program,
-                                                       type, node_.debug(), {}, &node_.plans);
+        const poplar::Tensor y =
+            poplin::matMulGrouped(node_.device, a.flatten(0, 2), b.flatten(0, 2), node_.program, type, node_.debug(),
+                                  node_.options.product("NONE"), &node_.plans);
         return y.reshapePartial(0, 1, {a.dim(0), a.dim(1)});
     }
 

@@ -54,18 +54,14 @@ poplin::ConvParams conv_params(const ConvAttrs& attrs, const TensorDesc& x, cons
             output};
 }
 
-poplar::OptionFlags options(const char* pass) {
-    return {{"pass", pass}};
-}
-
 void lower_conv2d(const NodeContext& node) {
     const auto& attrs = node.attrs<ConvAttrs>();
     const poplin::ConvParams params =
         conv_params(attrs, node.input_desc(0), node.input_desc(1).shape, node.output_desc().dtype);
     const poplar::Tensor kernel = as_poplin_kernel(node.input(1), size(attrs.groups));
-    poplar::Tensor y =
-        channels_last(poplin::convolution(node.device, channels_second(node.input(0)), kernel, params, false,
-                                          node.program, node.debug(), options("TRAINING_FWD"), &node.plans));
+    poplar::Tensor y = channels_last(poplin::convolution(node.device, channels_second(node.input(0)), kernel, params,
+                                                         false, node.program, node.debug(),
+                                                         node.options.convolution("TRAINING_FWD"), &node.plans));
     if (attrs.bias) {
         const poplar::Tensor bias = node.cast(node.input(2), y.elementType()).expand({0, 0, 0});
         popops::addInPlace(node.device, y, bias, node.program, node.debug());
@@ -80,18 +76,18 @@ void lower_conv2d_input_grad(const NodeContext& node) {
     const poplin::ConvParams params =
         poplin::getGradientParams(conv_params(attrs, dx, node.input_desc(1).shape, dx.dtype));
     const poplar::Tensor kernel = as_poplin_kernel(node.input(1), size(attrs.groups));
-    node.set_output(
-        0, channels_last(poplin::convolution(node.device, channels_second(node.input(0)), kernel, params, true,
-                                             node.program, node.debug(), options("TRAINING_BWD"), &node.plans)));
+    node.set_output(0, channels_last(poplin::convolution(node.device, channels_second(node.input(0)), kernel, params,
+                                                         true, node.program, node.debug(),
+                                                         node.options.convolution("TRAINING_BWD"), &node.plans)));
 }
 
 void lower_conv2d_weight_grad(const NodeContext& node) {
     const auto& attrs = node.attrs<ConvAttrs>();
     const TensorDesc& dw = node.output_desc();
     const poplin::ConvParams params = conv_params(attrs, node.input_desc(0), dw.shape, node.input_desc(0).dtype);
-    const poplar::Tensor gradient =
-        poplin::calculateWeightDeltas(node.device, channels_second(node.input(1)), channels_second(node.input(0)),
-                                      params, node.program, node.debug(), options("TRAINING_WU"), &node.plans);
+    const poplar::Tensor gradient = poplin::calculateWeightDeltas(
+        node.device, channels_second(node.input(1)), channels_second(node.input(0)), params, node.program, node.debug(),
+        node.options.convolution("TRAINING_WU"), &node.plans);
     node.set_output(0, node.cast(as_graph_kernel(gradient), node.output_type()));
 }
 
@@ -103,11 +99,11 @@ poplar::Tensor allocate_conv2d(const AllocationContext& context, std::size_t ind
     const poplin::ConvParams params = conv_params(attrs, x, kernel, x.dtype);
     const poplar::DebugContext debug(context.graph.value(context.node.inputs[index]).name);
     if (index == 0) {
-        return channels_last(
-            poplin::createInput(context.device, params, debug, options("TRAINING_FWD"), &context.plans));
+        return channels_last(poplin::createInput(context.device, params, debug,
+                                                 context.options.convolution("TRAINING_FWD"), &context.plans));
     }
-    return as_graph_kernel(
-        poplin::createWeights(context.device, params, debug, options("TRAINING_FWD"), &context.plans));
+    return as_graph_kernel(poplin::createWeights(context.device, params, debug,
+                                                 context.options.convolution("TRAINING_FWD"), &context.plans));
 }
 
 }  // namespace

@@ -1,6 +1,8 @@
 // Matrix products by poplin: the fully connected layer, its gradients, and products for every index of leading axes.
+#include <string>
 #include <vector>
 
+#include <poplar/Interval.hpp>
 #include <poplin/MatMul.hpp>
 #include <popops/ElementWise.hpp>
 #include <popops/Reduce.hpp>
@@ -8,6 +10,7 @@
 #include "backend/ipu/lower/axes.h"
 #include "backend/ipu/lower/node_context.h"
 #include "backend/ipu/lower/types.h"
+#include "cnntrain/base/error.h"
 
 namespace cnntrain::ipu {
 
@@ -16,21 +19,39 @@ using graph::OpKind;
 
 namespace {
 
-poplar::OptionFlags options(const char* pass) {
-    return {{"fullyConnectedPass", pass}};
-}
-
 /// The [I,O] that the stored weight [I,O], [O,I] or [1,1,I,O] stands for.
 poplar::Tensor weight_of(const DenseAttrs& attrs, const poplar::Tensor& stored) {
     const poplar::Tensor matrix = stored.rank() == 4 ? stored.squeeze({0, 1}) : stored;
     return attrs.transposed ? matrix.transpose() : matrix;
 }
 
+/// Columns [begin, end) of the outputs that one product computes. Products with the table of words, which is a transposed
+/// weight, are divided into slices, one after the other, which need less memory for temporary data.
+std::vector<poplar::Interval> slices_of_outputs(const NodeContext& node, std::size_t outputs) {
+    const std::size_t slices = node.attrs<DenseAttrs>().transposed ? node.options.table_slices : 1;
+    if (outputs % slices != 0) {
+        throw Error(ErrorKind::usage, "--matmul-serialize-factor " + std::to_string(slices) + " does not divide the " +
+                                          std::to_string(outputs) +
+                                          " rows of the table of words (--vocab-size); use a divisor");
+    }
+    std::vector<poplar::Interval> all;
+    for (std::size_t k = 0; k < slices; ++k)
+        all.emplace_back(k * outputs / slices, (k + 1) * outputs / slices);
+    return all;
+}
+
+poplar::Tensor product(const NodeContext& node, const char* pass, const poplar::Tensor& a, const poplar::Tensor& b) {
+    return poplin::matMul(node.device, a, b, node.program, node.output_type(), node.debug(), node.options.product(pass),
+                          &node.plans);
+}
+
 void lower_dense(const NodeContext& node) {
     const auto& attrs = node.attrs<DenseAttrs>();
-    const poplar::Tensor y =
-        poplin::matMul(node.device, rows(node.input(0)), weight_of(attrs, node.input(1)), node.program,
-                       node.output_type(), node.debug(), options("TRAINING_FWD"), &node.plans);
+    const poplar::Tensor weight = weight_of(attrs, node.input(1));
+    std::vector<poplar::Tensor> slices;
+    for (const poplar::Interval& slice : slices_of_outputs(node, weight.dim(1)))
+        slices.push_back(product(node, "TRAINING_FWD", rows(node.input(0)), weight.slice(slice, 1)));
+    const poplar::Tensor y = poplar::concat(slices, 1);
     if (attrs.bias) {
         const poplar::Tensor bias = node.cast(node.input(2), y.elementType()).expand({0});
         popops::addInPlace(node.device, y, bias, node.program, node.debug());
@@ -40,8 +61,17 @@ void lower_dense(const NodeContext& node) {
 
 void lower_dense_input_grad(const NodeContext& node) {
     const poplar::Tensor weight = weight_of(node.attrs<DenseAttrs>(), node.input(1));
-    const poplar::Tensor dx = poplin::matMul(node.device, rows(node.input(0)), weight.transpose(), node.program,
-                                             node.output_type(), node.debug(), options("TRAINING_BWD"), &node.plans);
+    const poplar::Tensor dy = rows(node.input(0));
+    poplar::Tensor dx;
+    for (const poplar::Interval& slice : slices_of_outputs(node, weight.dim(1))) {
+        const poplar::Tensor summand =
+            product(node, "TRAINING_BWD", dy.slice(slice, 1), weight.slice(slice, 1).transpose());
+        if (dx.valid()) {
+            popops::addInPlace(node.device, dx, summand, node.program, node.debug());
+        } else {
+            dx = summand;
+        }
+    }
     node.set_output(0, dx.reshape(extents(node.output_desc().shape)));
 }
 
@@ -49,10 +79,13 @@ void lower_dense_weight_grad(const NodeContext& node) {
     const bool transposed = node.attrs<DenseAttrs>().transposed;
     const poplar::Tensor x = rows(node.input(0));
     const poplar::Tensor dy = rows(node.input(1));
-    const poplar::Tensor dw =
-        poplin::matMul(node.device, (transposed ? dy : x).transpose(), transposed ? x : dy, node.program,
-                       node.output_type(), node.debug(), options("TRAINING_WU"), &node.plans);
-    node.set_output(0, dw.reshape(extents(node.output_desc().shape)));
+    std::vector<poplar::Tensor> slices;
+    for (const poplar::Interval& slice : slices_of_outputs(node, dy.dim(1))) {
+        const poplar::Tensor part = dy.slice(slice, 1);
+        slices.push_back(transposed ? product(node, "TRAINING_WU", part.transpose(), x)
+                                    : product(node, "TRAINING_WU", x.transpose(), part));
+    }
+    node.set_output(0, poplar::concat(slices, transposed ? 0 : 1).reshape(extents(node.output_desc().shape)));
 }
 
 void lower_bias_grad(const NodeContext& node) {
@@ -73,7 +106,7 @@ void lower_batched_matmul(const NodeContext& node) {
     const poplar::Tensor y =
         poplin::matMulGrouped(node.device, transposed_last(grouped(node.input(0)), attrs.transpose_a),
                               transposed_last(grouped(node.input(1)), attrs.transpose_b), node.program,
-                              node.output_type(), node.debug(), {}, &node.plans);
+                              node.output_type(), node.debug(), node.options.product("NONE"), &node.plans);
     node.set_output(0, y.reshape(extents(node.output_desc().shape)));
 }
 
@@ -88,7 +121,7 @@ poplar::Tensor allocate_dense(const AllocationContext& context, std::size_t inde
     const poplar::Tensor weight = poplin::createMatMulInputRHS(
         context.device, device_type(stored.dtype), {static_cast<std::size_t>(x.elements()) / inputs, inputs},
         {inputs, outputs}, poplar::DebugContext(context.graph.value(context.node.inputs[1]).name),
-        options("TRAINING_FWD"), &context.plans);
+        context.options.product("TRAINING_FWD"), &context.plans);
     return attrs.transposed ? weight.transpose() : weight;
 }
 

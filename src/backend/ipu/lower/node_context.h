@@ -13,6 +13,7 @@
 #include <vector>
 
 #include <poplar/Graph.hpp>
+#include <poplar/OptionFlags.hpp>
 #include <poplar/Program.hpp>
 #include <poplin/Convolution.hpp>
 
@@ -39,6 +40,23 @@ private:
 
     const graph::Graph& graph_;
     std::vector<poplar::Tensor> tensors_;
+};
+
+/// The user's choices for the operations of a slot.
+struct LoweringOptions {
+    poplar::OptionFlags convolutions = {};  // of every pass
+    poplar::OptionFlags products = {};      // matrix products
+    std::size_t table_slices = 1;           // of products with the table of words
+    bool stable_norm = true;
+
+    poplar::OptionFlags convolution(const char* pass) const { return with(convolutions, "pass", pass); }
+    poplar::OptionFlags product(const char* pass) const { return with(products, "fullyConnectedPass", pass); }
+
+private:
+    static poplar::OptionFlags with(poplar::OptionFlags options, const char* name, const char* value) {
+        options.set(name, value);
+        return options;
+    }
 };
 
 /// Key words of the samples of a micro-batch, by site of dropout or drop-connect: the host streams them in.
@@ -73,6 +91,7 @@ public:
     poplin::PlanningCache& plans;
     const SiteKeys& keys;
     const Replicas& replicas;
+    const LoweringOptions& options;
 
     template <typename A> const A& attrs() const { return node.as<A>(); }
     std::size_t inputs() const { return node.inputs.size(); }
@@ -97,6 +116,7 @@ struct AllocationContext {
     const graph::Node& node;
     poplar::Graph& device;
     poplin::PlanningCache& plans;
+    const LoweringOptions& options;
 };
 /// A new tensor with the descriptor of the node's input `index`, or an invalid one if any layout will do.
 using AllocateFunction = poplar::Tensor (*)(const AllocationContext&, std::size_t index);

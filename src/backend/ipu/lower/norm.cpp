@@ -68,22 +68,22 @@ poplar::Tensor Norm::activations(const poplar::Tensor& x) const {
 
 Norm::Moments Norm::moments(const poplar::Tensor& x) const {
     constexpr bool kUnbiased = false;
-    constexpr bool kStable = true;
+    const bool stable = node_.options.stable_norm;
     const poplar::Tensor acts = activations(node_.cast(x, poplar::FLOAT));
     std::pair<poplar::Tensor, poplar::Tensor> result;
     switch (kind_) {
         case NormKind::batch:
             result = popnn::bn::distributedBatchNormStatistics(node_.device, acts, epsilon_, node_.program, kUnbiased,
-                                                               sums_over_replicas, shared_samples(), kStable,
+                                                               sums_over_replicas, shared_samples(), stable,
                                                                poplar::FLOAT, node_.debug());
             break;
         case NormKind::group:
             result = popnn::gn::groupNormStatistics(node_.device, acts, epsilon_, node_.program,
-                                                    static_cast<unsigned>(groups_), kUnbiased, kStable, poplar::FLOAT,
+                                                    static_cast<unsigned>(groups_), kUnbiased, stable, poplar::FLOAT,
                                                     node_.debug(), group_options());
             break;
         case NormKind::layer:
-            result = popnn::ln::layerNormStatistics(node_.device, acts, epsilon_, node_.program, kUnbiased, kStable,
+            result = popnn::ln::layerNormStatistics(node_.device, acts, epsilon_, node_.program, kUnbiased, stable,
                                                     poplar::FLOAT, node_.debug());
             break;
     }
