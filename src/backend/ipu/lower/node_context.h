@@ -30,7 +30,7 @@ public:
     const poplar::Tensor& of(graph::ValueId value) const;
     /// Error(internal) unless the tensor has the descriptor of the value.
     void set(graph::ValueId value, const poplar::Tensor& tensor);
-    /// Lets the update read the sum over the micro-batches in the place of the value.
+    /// Lets later readers use another tensor of the same contents, or of the sum over the micro-batches.
     void replace(graph::ValueId value, const poplar::Tensor& tensor) { tensors_.at(index(value)) = tensor; }
 
 private:
