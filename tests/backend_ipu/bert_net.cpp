@@ -1,5 +1,6 @@
 #include "backend_ipu/bert_net.h"
 
+#include "cnntrain/metrics/rows.h"
 #include "cnntrain/tasks/tasks.h"
 #include "cnntrain/train/backends.h"
 #include "cnntrain/train/compile_request.h"
@@ -35,7 +36,7 @@ BertNet::BertNet(const std::string& options) : arguments_(parse(kNet + options, 
 }
 
 double BertNet::train() {
-    return executable_->train_step(*stream_, {0.01, steps_++}).sums.at("loss");
+    return metrics::sum_of(executable_->train_step(*stream_, {0.01, steps_++}).sums, task_->loss());
 }
 
 }  // namespace cnntrain::train::testing

@@ -31,7 +31,15 @@ TEST(IpuRefuses, MoreIpusThanThereAre) {
 TEST(IpuRefuses, InterleavedStagesThatShareAnIpu) {
     EXPECT_THAT(
         message_of(ErrorKind::usage, [] { CompiledNet net(Line{kNet + kTwo + "--pipeline-schedule Interleaved"}); }),
-        AllOf(HasSubstr("needs an IPU for each stage"), HasSubstr("Grouped or Sequential, or --shards 2")));
+        AllOf(HasSubstr("needs an IPU for each stage"), HasSubstr("Grouped or Sequential, or 2 IPUs (--shards")));
+    EXPECT_THAT(message_of(ErrorKind::usage,
+                           [] {
+                               BertNet net(
+                                   "--backend ipu --precision 32 --micro-batch-size 1 --gradient-accumulation-count 12 "
+                                   "--pipeline-stages [[\"emb\",\"pos\"],[\"hid\",\"hid\"],[\"mlm\",\"nsp\"]] "
+                                   "--device-mapping 0 1 0 --pipeline-schedule Interleaved");
+                           }),
+                HasSubstr("needs an IPU for each stage"));
 }
 
 TEST(IpuRefuses, SeveralProcesses) {

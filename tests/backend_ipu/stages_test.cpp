@@ -89,7 +89,7 @@ INSTANTIATE_TEST_SUITE_P(All, IpuStages, ::testing::ValuesIn(cases()));
 // ---- Stages that share an IPU, which images' lines cannot ask for ----
 
 Result trained_bert(const std::string& options) {
-    BertNet net("--backend ipu --precision 32 --micro-batch-size 1 --gradient-accumulation-count 8 " + options);
+    BertNet net("--backend ipu --precision 32 --micro-batch-size 1 --gradient-accumulation-count 12 " + options);
     Result result;
     for (int i = 0; i < kUpdates; ++i)
         result.losses.push_back(net.train());

@@ -121,8 +121,8 @@ private:
         if (shared && plan.stages() > 1 && plan.schedule == schedule::PipelineSchedule::interleaved) {
             throw Error(ErrorKind::usage,
                         "an Interleaved pipeline needs an IPU for each stage: use --pipeline-schedule Grouped or "
-                        "Sequential, or --shards " +
-                            std::to_string(plan.stages()));
+                        "Sequential, or " +
+                            std::to_string(plan.stages()) + " IPUs (--shards, --device-mapping)");
         }
         schedule::check_micro_batches({plan.stages(), plan.schedule}, plan.accumulation);
     }

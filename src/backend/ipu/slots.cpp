@@ -279,17 +279,35 @@ void Slots::carry(ValueId value, Slot& maker, Slot& reader) {
     const auto last = static_cast<std::int32_t>(number_of(reader));
     const std::int64_t places = schedule::in_flight(pipeline, first, last, schedule::Workers::one);
     if (places > 1) return carry_in_ring(value, maker, reader, places);
-    const poplar::Tensor& made = maker.values.of(value);
-    if (maker.ipu == reader.ipu) return reader.values.set(value, made);
-    const poplar::Tensor copy = linear(reader.ipu, made.elementType(), made.shape(), graph_.value(value).name);
-    maker.give.add(Copy(made, copy));
-    reader.values.set(value, copy);
+    const poplar::Tensor made = lasting(value, maker);
+    poplar::Tensor brought = made;
+    if (maker.ipu != reader.ipu) {
+        brought = linear(reader.ipu, made.elementType(), made.shape(), graph_.value(value).name);
+        maker.give.add(Copy(made, brought));
+    }
+    reader.values.set(value, brought);
+    if (pipeline.schedule != schedule::PipelineSchedule::sequential) reader.borrowed.push_back(brought);
+}
+
+/// The tensor of a value, which only the maker overwrites. If it is a view of what another slot overwrites, the value
+/// gets a tensor of its own.
+poplar::Tensor Slots::lasting(ValueId value, Slot& maker) {
+    const poplar::Tensor made = maker.values.of(value);
+    const bool is_borrowed = std::ranges::any_of(maker.borrowed, [&](const poplar::Tensor& other) {
+        return other.elementType() == made.elementType() &&
+               poplar::concat(made.flatten(), other.flatten()).containsAliases();
+    });
+    if (!is_borrowed) return made;
+    const poplar::Tensor own = linear(maker.ipu, made.elementType(), made.shape(), graph_.value(value).name);
+    maker.compute.add(Copy(made, own));
+    maker.values.replace(value, own);
+    return own;
 }
 
 void Slots::carry_in_ring(ValueId value, Slot& maker, Slot& reader, std::int64_t places) {
     namespace pe = popops::expr;
     const std::string name = "ring of " + graph_.value(value).name;
-    const poplar::Tensor& made = maker.values.of(value);
+    const poplar::Tensor made = lasting(value, maker);
     const poplar::Tensor like = linear(reader.ipu, made.elementType(), made.shape(), name);
     const poplar::Tensor ring = ring_of(ipus_.at(reader.ipu), like, places, name);
     const auto place = [&](Slot& slot, Sequence& program) {

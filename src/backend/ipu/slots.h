@@ -66,7 +66,8 @@ struct Slot {
     DeviceValues values;
     LoweringOptions options = {};
     SiteKeys keys = {};
-    poplar::program::Sequence take = {};  // from the host and from rings
+    std::vector<poplar::Tensor> borrowed = {};  // that other slots overwrite after this one's tick
+    poplar::program::Sequence take = {};        // from the host and from rings
     poplar::program::Sequence compute = {};
     poplar::program::Sequence give = {};  // to rings and other IPUs, after the tick
     poplar::Tensor count = {};            // UNSIGNED_INT[1]: micro-batches so far; invalid if no ring needs it
@@ -118,6 +119,7 @@ private:
     void take_input(graph::ValueId input, Slot& reader);
     void take_keys(const graph::Node& node, Slot& slot);
     void carry(graph::ValueId value, Slot& maker, Slot& reader);
+    poplar::Tensor lasting(graph::ValueId value, Slot& maker);
     void carry_in_ring(graph::ValueId value, Slot& maker, Slot& reader, std::int64_t places);
     void count(Slot& slot);
     void finish_counts();

@@ -32,7 +32,7 @@ public:
     const poplar::Tensor& of(graph::ValueId value) const;
     /// Error(internal) unless the tensor has the descriptor of the value.
     void set(graph::ValueId value, const poplar::Tensor& tensor);
-    /// Lets a node of the update have a shard in the place of the value.
+    /// Lets later readers use another tensor: of the same contents, of their sum over micro-batches, or a shard of it.
     void replace(graph::ValueId value, const poplar::Tensor& tensor) { tensors_.at(index(value)) = tensor; }
 
 private:
