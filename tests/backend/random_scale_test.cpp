@@ -37,8 +37,10 @@ std::vector<double> masked_ones(const backend::Backend& backend, const Setting& 
     if (after_convolution) x = toy.conv(x, kShape[3], "conv", {.width = 1});
     const graph::RandomScaleAttrs attrs{.keep = 0.5, .per_sample = run.per_sample, .site = run.site};
     toy.graph.mark_output("y", toy.graph.add_one(OpKind::random_scale, attrs, {x}, "drop"));
-    const auto executable = backend.compile(
-        {&toy.graph, {}, {.accumulation = run.micro_batches}, {.threads = run.threads}, {.seed = run.seed}});
+    const auto executable = backend.compile({.graph = &toy.graph,
+                                             .plan = {.accumulation = run.micro_batches},
+                                             .cpu = {.threads = run.threads},
+                                             .runtime = {.seed = run.seed}});
     HostTensor ones({type, kShape});
     for (std::int64_t i = 0; i < ones.elements(); ++i)
         ones.set(i, 1);

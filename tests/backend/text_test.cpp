@@ -112,8 +112,10 @@ std::map<std::string, HostTensor> updated(const backend::Backend& backend, const
     Graph graph = TextNet(options).graph;
     if (with_rewrites) graph = graph::apply_rewrites(std::move(graph), backend.rewrites().backward);
     Sentences source(options.batch);
-    const auto executable =
-        backend.compile({&graph, source.fields(), {.accumulation = options.micro_batches}, {}, {.seed = 3}});
+    const auto executable = backend.compile({.graph = &graph,
+                                             .fields = source.fields(),
+                                             .plan = {.accumulation = options.micro_batches},
+                                             .runtime = {.seed = 3}});
     std::uint64_t index = 0;
     for (const std::string& name : executable->variable_names())
         executable->load(name, random_tensor(graph.desc(*graph.find(name)), index++, -0.6, 0.6));
