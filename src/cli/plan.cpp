@@ -102,6 +102,9 @@ config::ParseResult parsed_line(config::Command command, const std::vector<std::
     if (!line.settings.main.trains) {
         throw Error(ErrorKind::usage, "cnntrain plan is about training, and the line evaluates; leave out --evaluate");
     }
+    if (line.settings.run.backend == backend::BackendKind::ipu) {
+        throw Error(ErrorKind::unsupported, "cnntrain plan predicts times of CPUs, not of --backend ipu; leave it out");
+    }
     return line;
 }
 

@@ -21,8 +21,9 @@ const std::string kNet = "--backend ipu --dataset cifar-10 --model-size 8 --micr
 const std::string kTwo = "--pipeline --pipeline-splits stage2/unit1 --gradient-accumulation-count 4 ";
 
 TEST(IpuRefuses, MoreIpusThanThereAre) {
-    EXPECT_THAT(message_of(ErrorKind::unsupported, [] { CompiledNet net(Line{kNet + "--replicas 65"}); }),
-                AllOf(HasSubstr("65 IPUs are needed, there are 64"), HasSubstr("use fewer --replicas or stages")));
+    EXPECT_THAT(
+        message_of(ErrorKind::unsupported, [] { CompiledNet net(Line{kNet + "--replicas 65"}); }),
+        AllOf(HasSubstr("65 IPUs are needed, the emulator has 64"), HasSubstr("use fewer --replicas or stages")));
     EXPECT_THAT(
         message_of(ErrorKind::unsupported, [] { CompiledNet net(Line{kNet + kTwo + "--shards 2 --replicas 33"}); }),
         HasSubstr("66 IPUs are needed"));

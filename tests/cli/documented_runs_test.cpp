@@ -26,7 +26,7 @@ struct DocumentedRun {
 #define RESNET10 " --model-size 10 --image-size 64"
 #define RESNEXT14 " --model-size 14 --image-size 64"
 #define EFFICIENTNET " --model-size CIFAR --image-size 32"
-constexpr std::string_view kRate = "throughput: +[0-9.]+ samples/sec";
+constexpr std::string_view kRate = "throughput: +[0-9.]+ (emulated )?samples/sec";
 constexpr std::string_view kOneBatch = " --iterations 1 --repeat 2";
 constexpr std::string_view kTwoUpdates =
     " --generated-data --iterations 2 --log-freq 1 --no-validation --ckpts-per-epoch 0";
@@ -51,10 +51,10 @@ constexpr std::string_view kTwoUpdates =
 constexpr std::string_view kFourUpdates =
     "step:      0, (.|\n)*step:      3, epoch: .*mlm_loss: +1[01]\\.[0-9]+, nsp_loss: .* throughput: +[0-9.]+ "
     "samples/sec";
-constexpr std::string_view kFourStages = "Pipelined over 4 stages\n(.|\n)*throughput: +[0-9.]+ samples/sec";
-constexpr std::string_view kReplicas = "Training on 2 replicas \n(.|\n)*throughput: +[0-9.]+ samples/sec";
+constexpr std::string_view kFourStages = "Pipelined over 4 stages\n(.|\n)*throughput: +[0-9.]+ (emulated )?samples/sec";
+constexpr std::string_view kReplicas = "Training on 2 replicas \n(.|\n)*throughput: +[0-9.]+ (emulated )?samples/sec";
 constexpr std::string_view kStagesOfReplicas =
-    "Pipelined over 2 stages\n(.|\n)*Training on 2 replicas \n(.|\n)*throughput: +[0-9.]+ samples/sec";
+    "Pipelined over 2 stages\n(.|\n)*Training on 2 replicas \n(.|\n)*throughput: +[0-9.]+ (emulated )?samples/sec";
 
 // clang-format off
 constexpr DocumentedRun kRuns[] = {
@@ -72,7 +72,8 @@ constexpr DocumentedRun kRuns[] = {
      "--available-memory-proportion 0.15 --disable-variable-offloading --precision 16.32 --eight-bit-io", SMALL EIGHT,
      kFourStages, RESNET10 " --pipeline-splits b1/0/relu b2/0/relu b3/0/relu"},
     {"S0-03", "train.py --config mk2_resnet50_bn_64ipus --no-validation --epochs 10 --ckpts-per-epoch 0", SMALL
-     " --gradient-accumulation-count 8 --replicas 2", kReplicas, RESNET10 " --pipeline-splits b1/0/relu b2/0/relu b3/0/relu"},
+     " --gradient-accumulation-count 8 --replicas 2",
+     kReplicas, RESNET10 " --pipeline-splits b1/0/relu b2/0/relu b3/0/relu"},
     {"S0-04", "train.py --model resnext --model-size 101 --dataset imagenet --shards 2 --replicas 2 --batch-size 6 "
      "--pipeline --gradient-accumulation-count 64 --pipeline-splits b3/3/relu --epoch 2 --ckpts-per-epoch 0 "
      "--enable-recomputation --normalise-input --internal-exchange-optimisation-target balanced "
@@ -80,11 +81,14 @@ constexpr DocumentedRun kRuns[] = {
      "--momentum 0.9 --lr-schedule cosine --label-smoothing 0.1 --no-validation --disable-variable-offloading "
      "--eight-bit-io", SMALL TWICE_FOUR, kStagesOfReplicas, RESNEXT14 " --pipeline-splits b3/0/relu"},
     {"S0-06", EFFICIENTNET_B4, SMALL EIGHT, kFourStages, EFFICIENTNET " --pipeline-splits block2a block4a block6a"},
-    {"S0-08", "train.py --config mk2_efficientnet_b4_g1_64ipus --no-validation --epochs 10", SMALL EIGHT, kFourStages, EFFICIENTNET " --pipeline-splits block2a block4a block6a"},
-    {"S0-11", "train.py --config mk2_efficientnet_b4_g16_64ipus --no-validation --epochs 10", SMALL EIGHT, kFourStages, EFFICIENTNET " --pipeline-splits block2a block4a block6a"},
+    {"S0-08", "train.py --config mk2_efficientnet_b4_g1_64ipus --no-validation --epochs 10",
+     SMALL EIGHT, kFourStages, EFFICIENTNET " --pipeline-splits block2a block4a block6a"},
+    {"S0-11", "train.py --config mk2_efficientnet_b4_g16_64ipus --no-validation --epochs 10",
+     SMALL EIGHT, kFourStages, EFFICIENTNET " --pipeline-splits block2a block4a block6a"},
     {"S1-02", "train.py --dataset imagenet", kTwoUpdates, kRate, RESNET10},
     {"S1-11", "train.py --config resnet50_gn_16ipus --no-validation", SMALL TWICE_FOUR, kReplicas, RESNET10},
-    {"S1-20", "train.py --config resnext101_16ipus --no-validation", SMALL TWICE_FOUR, kStagesOfReplicas, RESNEXT14 " --pipeline-splits b3/0/relu"},
+    {"S1-20", "train.py --config resnext101_16ipus --no-validation",
+     SMALL TWICE_FOUR, kStagesOfReplicas, RESNEXT14 " --pipeline-splits b3/0/relu"},
     {"S1-24", "train.py --config efficientnet_b4_g16_16ipus --no-validation --identical-replica-seeding", SMALL
      TWICE_FOUR, kStagesOfReplicas, EFFICIENTNET " --pipeline-splits block4a"},
     {"S1-26", "train.py --config efficientnet_b4_g1_with_batch_norm_16ipus", SMALL TWICE_FOUR " --BN-span 2",
@@ -101,7 +105,8 @@ constexpr DocumentedRun kRuns[] = {
     {"tf1_resnet50_train_synth_1ipu", "train.py --config resnet50_mlperf_pod16 --replicas 1 --epochs 1 "
      "--no-validation --gradient-accumulation-count 144 --synthetic-data --logs-per-epoch 16 --BN-span 1",
      " --threads 1 --epochs 0.000007 --logs-per-epoch 400000 --epochs-per-ckpt 0 --ckpts-per-epoch 0 "
-     "--gradient-accumulation-count 2 --micro-batch-size 2", kRate, RESNET10 " --pipeline-splits b1/0/relu b2/0/relu b3/0/relu"},
+     "--gradient-accumulation-count 2 --micro-batch-size 2",
+     kRate, RESNET10 " --pipeline-splits b1/0/relu b2/0/relu b3/0/relu"},
     {"S2-01", "run_pretraining.py --config "
      "configs/pretrain_base_128.json\",\"$DATASETS_DIR/tf_wikipedia/tokenised_128_dup5/00.tfrecord --train-file "
      "$DATASETS_DIR/tf_wikipedia/tokenised_128_dup5/00.tfrecord --num-train-steps 4", SMALL_BERT, kFourUpdates},

@@ -137,7 +137,7 @@ Violation selected_ipus(const OptionValues& values) {
         const bool number = !word.empty() && std::ranges::all_of(word, [](char c) { return c >= '0' && c <= '9'; });
         return is_any_ipu(word) || (number && word.size() <= 6);
     };
-    if (!words.empty() && words.size() <= 2 && std::ranges::all_of(words, fits)) return {};
+    if (words.size() <= 2 && std::ranges::all_of(words, fits)) return {};
     return "--select-ipu takes AUTO or the number of a device, or two of these for training and validation, got '" +
            listed(words) + "'";
 }
