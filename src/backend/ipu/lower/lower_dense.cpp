@@ -25,7 +25,7 @@ poplar::Tensor weight_of(const DenseAttrs& attrs, const poplar::Tensor& stored) 
     return attrs.transposed ? matrix.transpose() : matrix;
 }
 
-/// Columns [begin, end) of the outputs that one product computes. Products with the table of words, which is a transposed
+/// Columns [begin, end) of the outputs that one product computes. Products with the table of words, a transposed
 /// weight, are divided into slices, one after the other, which need less memory for temporary data.
 std::vector<poplar::Interval> slices_of_outputs(const NodeContext& node, std::size_t outputs) {
     const std::size_t slices = node.attrs<DenseAttrs>().transposed ? node.options.table_slices : 1;
