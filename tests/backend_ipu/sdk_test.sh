@@ -1,5 +1,5 @@
 #!/bin/sh
-# The backend builds as for a Poplar SDK, which is made here: the emulator's headers and library under the SDK's names.
+# The backend builds as for a Poplar SDK. The test makes one: the emulator's headers and library by the SDK's names.
 # Its popops::expr::Any is as PopLibs has it: no Expr, but convertible to one, and not copyable.
 # usage: sdk_test.sh CMAKE SOURCE EMULATOR_LIBRARY [option of CMake ...]
 set -e

@@ -36,7 +36,7 @@ Gradients build_backward(Graph& graph, const Objective& objective);
 /// Backward then recomputes every forward value at most once and gives the same numbers.
 std::vector<ValueId> choose_recompute_points(const Graph& graph, const Objective& objective);
 
-/// The recompute points of a forward graph in several stages (rewritten already): the last stage's stashed values, which
+/// The recompute points of a rewritten forward graph in several stages: the last stage's stashed values, which
 /// are never recomputed. Every other stage then recomputes its values from its inputs, the values that earlier stages
 /// have sent.
 std::vector<ValueId> values_of_last_stage(const Graph& graph, const Objective& objective);
