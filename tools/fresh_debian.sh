@@ -12,16 +12,21 @@ fi
 
 system=${2:-$(mktemp -d)}
 leave() {
-    umount "$system/dev/shm" "$system/proc" 2> /dev/null || true
+    umount "$system/dev/shm" "$system/sys" "$system/proc" 2> /dev/null || true
     [ -n "$keep" ] || rm -rf --one-file-system "$system"
 }
 keep=$2
 trap leave EXIT INT TERM
 
+if [ -e "$system/cnntrain" ]; then
+    echo "$system has a system already: name another folder, or remove it" >&2
+    exit 1
+fi
 debootstrap --variant=minbase "$suite" "$system" "${DEBIAN_MIRROR:-http://deb.debian.org/debian}"
 cp /etc/resolv.conf "$system/etc/resolv.conf"
 cp -r /etc/apt/apt.conf.d/. "$system/etc/apt/apt.conf.d/"
 mount -t proc proc "$system/proc"
+mount -t sysfs -o ro sysfs "$system/sys"
 mkdir -p "$system/dev/shm"
 mount -t tmpfs tmpfs "$system/dev/shm"
 git clone --quiet "$source" "$system/cnntrain"

@@ -9,7 +9,8 @@ timeout=3
 missing="all-reduce of bucket 3: rank 1 did not take part within $timeout.0 s"
 case $how in
     killed) code=137 message='rank 1 with PID .* exited on signal 9' ;;           # mpirun ends the others at once
-    killed-alone) code=0 message=$missing flag=--enable-recovery how=killed ;;    # mpirun leaves the others alone
+    # mpirun leaves the others alone. Its code is 0 with Open MPI 4, that of the ranks with Open MPI 5.
+    killed-alone) code='[07]' message=$missing flag=--enable-recovery how=killed ;;
     stopped) code=7 message=$missing ;;
     returns) code=1 message='exiting improperly' ;;
     # mpirun's code is that of the rank that ends first: rank 1, or one that heard of its error.
@@ -51,7 +52,8 @@ for attempt in 1 2 3; do
 done
 cat "$output"
 failed=0
-grep -q "$message" "$output" || { echo "FAILED: no message '$message'"; failed=1; }
+# Open MPI 5 breaks lines.
+tr "\n" " " < "$output" | grep -q "$message" || { echo "FAILED: no message '$message'"; failed=1; }
 case $got in $code) ;; *) echo "FAILED: exit code $got, expected $code"; failed=1 ;; esac
 # A pause is found late by ranks that share their cores with others.
 [ $seconds -le $((timeout + 3 + 2 * pause)) ] || { echo "FAILED: $seconds s"; failed=1; }

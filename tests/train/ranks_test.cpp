@@ -96,7 +96,7 @@ TEST(TogetherWith, AccumulationInEachTheyRoundOtherwise) {
     std::vector<Process> processes(2);
     train_together(processes, kF32 + "--epochs 3 --gradient-accumulation-count 4");
     expect_no_errors(processes);
-    EXPECT_LT(largest_difference(alone, processes[0].files), 1e-6);
+    EXPECT_LT(largest_difference(alone, processes[0].files), 1e-5);
 }
 
 TEST(TogetherWith, StagesLanesAndReplicasTheNumbersStay) {
