@@ -50,7 +50,7 @@ constexpr std::string_view kTwoUpdates =
     "--micro-batch-size 1 --gradient-accumulation-count 10 --replicas 1 --num-train-steps 4 --no-wandb"
 constexpr std::string_view kFourUpdates =
     "step:      0, (.|\n)*step:      3, epoch: .*mlm_loss: +1[01]\\.[0-9]+, nsp_loss: .* throughput: +[0-9.]+ "
-    "samples/sec";
+    "(emulated )?samples/sec";
 constexpr std::string_view kFourStages = "Pipelined over 4 stages\n(.|\n)*throughput: +[0-9.]+ (emulated )?samples/sec";
 constexpr std::string_view kReplicas = "Training on 2 replicas \n(.|\n)*throughput: +[0-9.]+ (emulated )?samples/sec";
 constexpr std::string_view kStagesOfReplicas =
