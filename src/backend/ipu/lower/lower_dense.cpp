@@ -1,4 +1,5 @@
 // Matrix products by poplin: the fully connected layer, its gradients, and products for every index of leading axes.
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,7 @@
 #include "backend/ipu/lower/node_context.h"
 #include "backend/ipu/lower/types.h"
 #include "cnntrain/base/error.h"
+#include "cnntrain/graph/facts.h"
 
 namespace cnntrain::ipu {
 
@@ -25,19 +27,29 @@ poplar::Tensor weight_of(const DenseAttrs& attrs, const poplar::Tensor& stored) 
     return attrs.transposed ? matrix.transpose() : matrix;
 }
 
-/// Columns [begin, end) of the outputs that one product computes. Products with the table of words, a transposed
-/// weight, are divided into slices, one after the other, which need less memory for temporary data.
-std::vector<poplar::Interval> slices_of_outputs(const NodeContext& node, std::size_t outputs) {
-    const std::size_t slices = node.attrs<DenseAttrs>().transposed ? node.options.table_slices : 1;
+/// Columns [begin, end) of the outputs that one product computes: slices, one after the other, need less memory for
+/// temporary data.
+std::vector<poplar::Interval> slices_of_outputs(std::size_t slices, std::size_t outputs) {
+    std::vector<poplar::Interval> all;
+    for (std::size_t k = 0; k < slices; ++k)
+        all.emplace_back(k * outputs / slices, (k + 1) * outputs / slices);
+    return all;
+}
+
+/// Of a product with the weight that is the node's input 1: several if it is the table of words.
+std::vector<poplar::Interval> slices_of_weight(const NodeContext& node, std::size_t outputs) {
+    const graph::Value& weight = node.graph.value(graph::strip_casts(node.graph, node.node.inputs.at(1)));
+    const bool is_table = std::ranges::any_of(weight.users, [&](graph::NodeId user) {
+        const graph::Node& reader = node.graph.node(user);
+        return reader.kind == OpKind::embedding;
+    });
+    const std::size_t slices = is_table && node.attrs<DenseAttrs>().transposed ? node.options.table_slices : 1;
     if (outputs % slices != 0) {
         throw Error(ErrorKind::usage, "--matmul-serialize-factor " + std::to_string(slices) + " does not divide the " +
                                           std::to_string(outputs) +
                                           " rows of the table of words (--vocab-size); use a divisor");
     }
-    std::vector<poplar::Interval> all;
-    for (std::size_t k = 0; k < slices; ++k)
-        all.emplace_back(k * outputs / slices, (k + 1) * outputs / slices);
-    return all;
+    return slices_of_outputs(slices, outputs);
 }
 
 poplar::Tensor product(const NodeContext& node, const char* pass, const poplar::Tensor& a, const poplar::Tensor& b) {
@@ -49,7 +61,7 @@ void lower_dense(const NodeContext& node) {
     const auto& attrs = node.attrs<DenseAttrs>();
     const poplar::Tensor weight = weight_of(attrs, node.input(1));
     std::vector<poplar::Tensor> slices;
-    for (const poplar::Interval& slice : slices_of_outputs(node, weight.dim(1)))
+    for (const poplar::Interval& slice : slices_of_weight(node, weight.dim(1)))
         slices.push_back(product(node, "TRAINING_FWD", rows(node.input(0)), weight.slice(slice, 1)));
     const poplar::Tensor y = poplar::concat(slices, 1);
     if (attrs.bias) {
@@ -63,7 +75,7 @@ void lower_dense_input_grad(const NodeContext& node) {
     const poplar::Tensor weight = weight_of(node.attrs<DenseAttrs>(), node.input(1));
     const poplar::Tensor dy = rows(node.input(0));
     poplar::Tensor dx;
-    for (const poplar::Interval& slice : slices_of_outputs(node, weight.dim(1))) {
+    for (const poplar::Interval& slice : slices_of_weight(node, weight.dim(1))) {
         const poplar::Tensor summand =
             product(node, "TRAINING_BWD", dy.slice(slice, 1), weight.slice(slice, 1).transpose());
         if (dx.valid()) {
@@ -80,7 +92,9 @@ void lower_dense_weight_grad(const NodeContext& node) {
     const poplar::Tensor x = rows(node.input(0));
     const poplar::Tensor dy = rows(node.input(1));
     std::vector<poplar::Tensor> slices;
-    for (const poplar::Interval& slice : slices_of_outputs(node, dy.dim(1))) {
+    const std::size_t outputs = dy.dim(1);
+    const bool divides = transposed && outputs % node.options.table_slices == 0;
+    for (const poplar::Interval& slice : slices_of_outputs(divides ? node.options.table_slices : 1, outputs)) {
         const poplar::Tensor part = dy.slice(slice, 1);
         slices.push_back(transposed ? product(node, "TRAINING_WU", part.transpose(), x)
                                     : product(node, "TRAINING_WU", x.transpose(), part));
