@@ -288,11 +288,15 @@ TEST(IpuSettings, OnlyTheStableVarianceIsRightFarFromZero) {
 TEST(IpuSettings, ProductsWithTheTableOfWordsComeInSlices) {
     ToyGraph toy;
     const ValueId x = toy.input("x", {kBatch, 16});
+    const ValueId ids = toy.input("ids", {kBatch}, DType::i32);
     const ValueId table = toy.parameter("words", {12, 16});
+    toy.graph.mark_output("looked up",
+                          toy.graph.add_one(OpKind::embedding, graph::EmbeddingAttrs{}, {ids, table}, "looked up"));
     toy.graph.mark_output(
         "scores",
         toy.graph.add_one(OpKind::dense, graph::DenseAttrs{.bias = false, .transposed = true}, {x, table}, "scores"));
-    TensorSource source({{"x", random_tensor({DType::f32, {kBatch, 16}}, 3, -1, 1)}});
+    TensorSource source(
+        {{"x", random_tensor({DType::f32, {kBatch, 16}}, 3, -1, 1)}, {"ids", HostTensor({DType::i32, {kBatch}})}});
     const auto scores = [&](std::int64_t slices) {
         return evaluated(toy.graph, source, {.matmul_serialize_factor = slices}, {"scores"}).at("scores");
     };
