@@ -41,8 +41,8 @@ bool is_on(const config::ParseResult& arguments, std::string_view key) {
     });
 }
 
-/// True if a run measures speed on data that are no one's: processes of plain mpirun measure beside each other, as
-/// benchmarks of the original programs do.
+/// True if a run measures speed, on made-up data or of the input alone. Processes of plain mpirun then measure side by
+/// side, as benchmarks of the original programs do.
 bool only_measures(const config::ParseResult& arguments) {
     return is_on(arguments, "generated_data") || is_on(arguments, "synthetic_data") ||
            arguments.settings.device.dataset_benchmark;

@@ -23,7 +23,7 @@ backend::IpuSettings ipu_settings(const config::Settings& settings);
 /// IPUs of each replica of a plan.
 std::int64_t ipus_of_replica(const schedule::UpdatePlan& plan);
 /// For example "4, emulated: 2 replicas of 2 IPUs, 2 stages each".
-std::string ipus_text(const schedule::UpdatePlan& plan);
+std::string ipus_text(const schedule::UpdatePlan& plan, bool emulated);
 /// How the backend executes the weight updates of a training run. Throws Error(usage) for settings it cannot follow,
 /// such as lanes without work.
 schedule::Placement placement(const config::Settings& settings, const backend::Backend& backend);

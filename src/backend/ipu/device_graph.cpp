@@ -15,25 +15,25 @@ using poplar::program::If;
 using poplar::program::Repeat;
 namespace pe = popops::expr;
 
-DeviceGraph::DeviceGraph(const graph::Graph& graph, const poplar::Target& target, const schedule::UpdatePlan& plan,
-                         const StateSettings& state, bool stochastic_rounding, const backend::IpuSettings& settings)
-    : device_(target, poplar::replication_factor(static_cast<unsigned>(plan.replicas))),
-      pipeline_{plan.stages(), plan.schedule},
-      micro_batches_(plan.accumulation),
-      stochastic_rounding_(stochastic_rounding),
-      settings_(settings),
-      slots_(graph, device_, plan, state, settings),
+DeviceGraph::DeviceGraph(const graph::Graph& graph, const poplar::Target& target,
+                         const backend::CompileRequest& request)
+    : device_(target, poplar::replication_factor(static_cast<unsigned>(request.plan.replicas))),
+      pipeline_{request.plan.stages(), request.plan.schedule},
+      micro_batches_(request.plan.accumulation),
+      stochastic_rounding_(request.runtime.stochastic_rounding),
+      settings_(request.ipu),
+      slots_(graph, device_, request),
       command_(words(handle::kCommand, sizeof(Command) / sizeof(std::uint32_t))),
       go_(words(handle::kGo, 1)) {
     for (const Slot& slot : slots_.all()) {
         takes_.push_back(device_.addFunction(slot.take));
         computations_.push_back(device_.addFunction(slot.compute));
     }
-    if (plan.replicas > 1) {
+    if (request.plan.replicas > 1) {
         replica_ = device_.addReplicationIndexConstant();
         device_.setTileMapping(replica_, 0);
     }
-    take_go_ = from_host(handle::kGo, go_, stream_options(settings));
+    take_go_ = from_host(handle::kGo, go_, stream_options(settings_));
     make_sums_stream();
     make_training();
     make_evaluation();

@@ -32,9 +32,8 @@ struct Command {
 
 class DeviceGraph {
 public:
-    /// The graph lives as long as this. The target has the IPUs of all replicas.
-    DeviceGraph(const graph::Graph& graph, const poplar::Target& target, const schedule::UpdatePlan& plan,
-                const StateSettings& state, bool stochastic_rounding, const backend::IpuSettings& settings);
+    /// `graph`: that of the request, or a copy; it lives as long as this. The target has the IPUs of all replicas.
+    DeviceGraph(const graph::Graph& graph, const poplar::Target& target, const backend::CompileRequest& request);
 
     const poplar::Graph& device() const { return device_; }
     /// By Programs.

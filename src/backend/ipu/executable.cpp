@@ -52,13 +52,13 @@ float scalar_of(const std::string& name, const backend::StepScalars& scalars) {
 
 }  // namespace
 
-IpuExecutable::IpuExecutable(const backend::CompileRequest& request, poplar::Device device, const StateSettings& state)
+IpuExecutable::IpuExecutable(const backend::CompileRequest& request, poplar::Device device)
     : graph_(*request.graph),
       plan_(request.plan),
       runtime_(request.runtime),
       device_(std::move(device)),
       fp_exceptions_(request.ipu.fp_exceptions),
-      device_graph_(graph_, device_.getTarget(), plan_, state, request.runtime.stochastic_rounding, request.ipu),
+      device_graph_(graph_, device_.getTarget(), request),
       engine_(device_graph_.device(), device_graph_.programs(), engine_options(request.ipu)),
       infeed_(infeed_settings(request)),
       evaluation_sums_(device_graph_.slots().sums().size()) {
@@ -98,6 +98,7 @@ void IpuExecutable::make_report() {
     }
     report_.stash_bytes.assign(static_cast<std::size_t>(plan_.stages()), 0);
     report_.partial_form = partial_form();
+    report_.seconds = seconds_since(begun_);
 }
 
 std::string IpuExecutable::partial_form() const {

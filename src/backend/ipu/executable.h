@@ -1,6 +1,7 @@
 // Runs the programs of a DeviceGraph and speaks with them.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -19,7 +20,7 @@ namespace cnntrain::ipu {
 class IpuExecutable : public backend::Executable, private backend::Inspection {
 public:
     /// The request has passed check_request().
-    IpuExecutable(const backend::CompileRequest& request, poplar::Device device, const StateSettings& state);
+    IpuExecutable(const backend::CompileRequest& request, poplar::Device device);
 
     const backend::CompileReport& report() const override { return report_; }
     void load(const backend::NamedTensors& tensors) override;
@@ -61,6 +62,7 @@ private:
     void load_accumulators(const backend::PartialUpdate& partial);
     backend::NamedTensors accumulators() const;
 
+    std::chrono::steady_clock::time_point begun_ = std::chrono::steady_clock::now();
     graph::Graph graph_;
     schedule::UpdatePlan plan_;
     backend::RuntimeSettings runtime_;

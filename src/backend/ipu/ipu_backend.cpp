@@ -66,8 +66,8 @@ public:
         }
         const std::int64_t ipus = (std::ranges::max(request.plan.devices) + 1) * request.plan.replicas;
         try {
-            return std::make_unique<ipu::IpuExecutable>(
-                request, device(static_cast<unsigned>(ipus), request.ipu.device), state_settings(request));
+            return std::make_unique<ipu::IpuExecutable>(request,
+                                                        device(static_cast<unsigned>(ipus), request.ipu.device));
         } catch (const poplar::poplar_error& error) {
             throw Error(ErrorKind::unsupported, std::string("Poplar refuses the program: ") + error.what());
         } catch (const poputil::poplibs_error& error) {
@@ -76,10 +76,6 @@ public:
     }
 
 private:
-    static ipu::StateSettings state_settings(const CompileRequest& request) {
-        return {request.peers.shard_optimiser, request.ipu.offload_variables, request.ipu.min_remote_tensor_bytes};
-    }
-
     poplar::Device device(unsigned ipus, std::optional<unsigned> number) const {
         if (number) return chosen_device(poplar::DeviceManager::createDeviceManager(), ipus, *number);
         return ipu::attach_device(ipus, model_.tiles_per_ipu);
@@ -127,7 +123,6 @@ private:
         schedule::check_micro_batches({plan.stages(), plan.schedule}, plan.accumulation);
     }
 
-private:
     IpuModelSettings model_;
     BackendInfo info_;
 };

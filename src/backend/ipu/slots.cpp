@@ -65,21 +65,21 @@ poplar::OptionFlags stream_options(const backend::IpuSettings& settings) {
     return {{"bufferingDepth", std::to_string(*settings.prefetch_depth)}};
 }
 
-Slots::Slots(const Graph& graph, poplar::Graph& device, const schedule::UpdatePlan& plan, const StateSettings& state,
-             const backend::IpuSettings& settings)
+Slots::Slots(const Graph& graph, poplar::Graph& device, const backend::CompileRequest& request)
     : graph_(graph),
       facts_(graph),
       device_(device),
-      plan_(plan),
-      settings_(settings),
-      state_(graph_, facts_, static_cast<unsigned>(plan.replicas), state),
-      replicas_{static_cast<unsigned>(plan.replicas), static_cast<unsigned>(plan.norm_span), state_.sharded_values()},
+      plan_(request.plan),
+      settings_(request.ipu),
+      state_(graph_, facts_, static_cast<unsigned>(plan_.replicas),
+             {request.peers.shard_optimiser, settings_.offload_variables, settings_.min_remote_tensor_bytes}),
+      replicas_{static_cast<unsigned>(plan_.replicas), static_cast<unsigned>(plan_.norm_span), state_.sharded_values()},
       shards_(graph) {
-    const unsigned count = static_cast<unsigned>(std::ranges::max(plan.devices)) + 1;
+    const unsigned count = static_cast<unsigned>(std::ranges::max(plan_.devices)) + 1;
     const unsigned tiles = device.getTarget().getTilesPerIPU();
     for (unsigned ipu = 0; ipu < count; ++ipu)
         ipus_.push_back(device.createVirtualGraph(ipu * tiles, (ipu + 1) * tiles));
-    const std::int32_t stages = plan.stages();
+    const std::int32_t stages = plan_.stages();
     for (std::int32_t stage = 0; stage < stages; ++stage)
         slots_.emplace_back(graph, Phase::forward, stage, ipu_of(stage));
     for (std::int32_t stage = stages - 1; stage >= 0; --stage)

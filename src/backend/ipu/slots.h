@@ -19,7 +19,7 @@
 
 #include "backend/ipu/lower/node_context.h"
 #include "backend/ipu/optimiser_state.h"
-#include "cnntrain/backend/settings.h"
+#include "cnntrain/backend/backend.h"
 #include "cnntrain/graph/facts.h"
 #include "cnntrain/schedule/update_plan.h"
 
@@ -76,8 +76,7 @@ struct Slot {
 class Slots {
 public:
     /// Lowers all nodes. The device has the IPUs of the plan.
-    Slots(const graph::Graph& graph, poplar::Graph& device, const schedule::UpdatePlan& plan,
-          const StateSettings& state, const backend::IpuSettings& settings);
+    Slots(const graph::Graph& graph, poplar::Graph& device, const backend::CompileRequest& request);
 
     /// F 0 .. F K-1, B K-1 .. B 0.
     const std::deque<Slot>& all() const { return slots_; }

@@ -51,9 +51,11 @@ void TrainingRun::take_sums(std::span<const float> sums) {
 
 bool TrainingRun::verdict() {
     if (ended_) return false;
-    if (!settings_.stops_within_updates) infeed_.take_expected();
     std::int64_t complete = first_ + infeed_.taken() - taken_;
-    if (!settings_.stops_within_updates) complete = infeed_.failure() ? 0 : settings_.micro_batches;
+    if (!settings_.stops_within_updates) {
+        infeed_.take_expected();
+        complete = infeed_.failure() ? 0 : settings_.micro_batches;
+    }
     result_.samples += infeed_.samples() - samples_;
     result_.input_wait_seconds = infeed_.wait_seconds() - wait_seconds_;
     result_.stopped = complete < settings_.micro_batches;

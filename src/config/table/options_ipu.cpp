@@ -40,10 +40,10 @@ std::vector<Option> numerics_options() {
         {.flag = "--stochastic-rounding",
          .type = Type::choice,
          .fallback = "ON",
-         .help =
-             "Stochastic rounding to 16 bits in training; validation never uses it. CPUs round weights so, IPUs all "
-             "results. RI_prng_stable: IPUs round stochastically only in updates, in which all replicas are equal. "
-             "ON_prng_stable: the same as ON.",
+         .help = "Stochastic rounding to 16 bits in training; validation never uses it. CPUs round weights, IPUs all "
+                 "16-bit results. RI_prng_stable: IPUs round stochastically only in updates, in which all replicas are "
+                 "equal. "
+                 "ON_prng_stable: the same as ON.",
          .aliases = {{"--no-stochastic-rounding", "OFF"}},
          .choices = names<backend::StochasticRounding>(),
          .acts_in = kT,
@@ -191,7 +191,7 @@ std::vector<Option> hardware_options() {
          .idle_on_ipu = "the operations of the program are not merged"},
         {.flag = "--saturate-on-overflow",
          .fallback = false,
-         .help = "What is too large for half becomes its largest number instead of NaN.",
+         .help = "Overflows of half give its largest number instead of NaN.",
          .acts_on_backends = kIpu,
          .numerics = true,
          .bind = to<&Settings::ipu, &backend::IpuSettings::saturate_on_overflow>()},

@@ -233,7 +233,9 @@ std::string images_reason(const Option& option, const OptionValues& values) {
     const auto dataset = dataset_of(values);
     if (!dataset) return "";
     const bool made = values.flag("generated_data") || values.flag("synthetic_data");
-    if (option.flag == "--prefetch-depth" && values.text("backend") == "ipu") return "";  // also of streams to IPUs
+    // With --backend ipu it also sizes the buffers of streams, which synthetic inputs do not have.
+    const bool has_streams = values.text("backend") == "ipu" && !values.flag("synthetic_data");
+    if (option.flag == "--prefetch-depth" && has_streams) return "";
     if ((option.acts_on & bit(images_of(data::dataset_info(*dataset), made))) != 0) return "";
     if (!option.acts_on_reason.empty()) return std::string(option.acts_on_reason);
     if (made && (option.acts_on & ~kFiles) == 0) return "no images are read from files";

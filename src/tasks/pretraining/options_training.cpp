@@ -169,7 +169,7 @@ std::vector<Option> memory_options() {
          .help = "Order of recomputation and backward pass.",
          .choices = {"Auto", "RecomputeThenBackpropagate", "RecomputeAndBackpropagateInterleaved"},
          .acts_on_backends = kIpu,
-         .idle_on_ipu = "what is recomputed is recomputed where the backward pass needs it"},
+         .idle_on_ipu = "each result is recomputed where the backward pass needs it"},
     };
 }
 

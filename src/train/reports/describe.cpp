@@ -12,6 +12,7 @@
 
 #include "cnntrain/nn/model.h"
 #include "cnntrain/optim/optimiser.h"
+#include "cnntrain/train/backends.h"
 #include "cnntrain/train/compile_request.h"
 #include "cnntrain/train/stages.h"
 
@@ -37,7 +38,8 @@ void write_device(std::ostream& out, const Settings& settings, const backend::Ar
     const bool on_ipus = settings.run.backend == backend::BackendKind::ipu;
     out << " Half partials: " << python(on_ipus && settings.ipu.half_partials) << '\n';
     out << " Backend: " << config::name(settings.run.backend) << '\n';
-    if (on_ipus && settings.main.trains) out << " IPUs: " << ipus_text(update_plan(settings)) << '\n';
+    if (on_ipus && settings.main.trains)
+        out << " IPUs: " << ipus_text(update_plan(settings), is_emulated(settings.run)) << '\n';
     out << " " << facts.hostname << '\n';
     out << " " << facts.datetime << '\n';
 }

@@ -81,7 +81,7 @@ private:
                           " (accumulated) x " + std::to_string(batch.replicas) + " (replicas)" +
                           (batch.processes > 1 ? " x " + std::to_string(batch.processes) + " (processes)" : "") +
                           " = " + std::to_string(plan.global_batch));
-        if (on_ipus()) line("IPUs", ipus_text(update_plan(settings_)));
+        if (on_ipus()) line("IPUs", ipus_text(update_plan(settings_), backend_.info().emulated));
         if (training.pipeline) line("Pipeline", pipeline(placement_));
         if (batch.replicas > 1 || batch.norm_span > 1) line("Replicas", replicas(batch));
         if (placement_.lanes > 1) line("Lanes", lanes(placement_));

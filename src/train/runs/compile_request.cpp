@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "cnntrain/base/listed.h"
 #include "cnntrain/train/backends.h"
 #include "cnntrain/train/stages.h"
 
@@ -70,12 +71,10 @@ std::int64_t ipus_of_replica(const schedule::UpdatePlan& plan) {
     return std::int64_t{std::ranges::max(plan.devices)} + 1;
 }
 
-std::string ipus_text(const schedule::UpdatePlan& plan) {
-    const auto counted = [](std::int64_t count, const std::string& what) {
-        return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
-    };
-    return std::to_string(ipus_of_replica(plan) * plan.replicas) + ", emulated: " + counted(plan.replicas, "replica") +
-           " of " + counted(ipus_of_replica(plan), "IPU") + ", " + counted(plan.stages(), "stage") + " each";
+std::string ipus_text(const schedule::UpdatePlan& plan, bool emulated) {
+    return std::to_string(ipus_of_replica(plan) * plan.replicas) + (emulated ? ", emulated: " : ": ") +
+           counted(plan.replicas, "replica") + " of " + counted(ipus_of_replica(plan), "IPU") + ", " +
+           counted(plan.stages(), "stage") + " each";
 }
 
 schedule::Placement placement(const config::Settings& settings, const backend::Backend& backend) {

@@ -14,7 +14,7 @@ using graph::OpKind;
 
 namespace {
 
-/// What is normalised: x, or random_scale(x) + residual.
+/// The input of the normalisation: x, or random_scale(x) + residual.
 poplar::Tensor normalised_sum(const NodeContext& node) {
     const auto& attrs = node.attrs<LayerNormAttrs>();
     if (!attrs.residual) return node.input(0);

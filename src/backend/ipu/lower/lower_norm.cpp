@@ -37,7 +37,7 @@ void lower_batch_norm_inference(const NodeContext& node) {
     set_normalised(node, norm, norm.moments(node.input(3), node.input(4)));
 }
 
-/// What the activation's slope is taken at: after a residual the norm's result, else made again from the whitened x.
+/// The argument of the activation's slope: after a residual the norm's result, else recomputed from the whitened x.
 poplar::Tensor slope_operand(const NodeContext& node, const Norm& norm, const poplar::Tensor& whitened) {
     const auto& attrs = node.attrs<NormAttrs>();
     if (attrs.residual) return node.input(node.inputs() - 1);

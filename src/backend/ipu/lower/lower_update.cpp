@@ -1,5 +1,5 @@
 // Weight updates (graph/update_rule.h), moving averages, and copies of 32-bit masters. All arithmetic is in float;
-// what is stored is rounded once.
+// stored results are rounded once.
 #include <cmath>
 #include <limits>
 #include <numeric>
