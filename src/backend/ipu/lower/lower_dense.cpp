@@ -93,7 +93,7 @@ void lower_dense_weight_grad(const NodeContext& node) {
     const poplar::Tensor dy = rows(node.input(1));
     std::vector<poplar::Tensor> slices;
     const std::size_t outputs = dy.dim(1);
-    // The forward product has refused a table that the factor does not divide; other transposed weights stay whole then.
+    // The forward product has refused a table that the factor does not divide. Other weights then stay whole.
     const bool divides = transposed && outputs % node.options.table_slices == 0;
     for (const poplar::Interval& slice : slices_of_outputs(divides ? node.options.table_slices : 1, outputs)) {
         const poplar::Tensor part = dy.slice(slice, 1);
