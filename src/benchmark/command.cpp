@@ -148,11 +148,10 @@ void adapt_mpirun(Words& words, std::vector<std::string>& notices, const launch:
     for (const std::string& dropped : launch::drop_network_choices(words))
         notices.push_back("on one host networks are not chosen; left out: " + dropped);
     const int processes = std::max(count_after(words, "--np"), count_after(words, "-np"));
-    if (processes <= machine.cores || has("--oversubscribe")) return;
-    const Words more = launch::oversubscribe_words(machine.open_mpi.value_or(launch::OpenMpi{}));
-    words.insert(words.begin() + 1, more.begin(), more.end());
+    if (processes <= machine.cores || has(launch::kOversubscribe)) return;
+    words.insert(words.begin() + 1, launch::kOversubscribe);
     notices.push_back(std::to_string(processes) + " processes on " + std::to_string(machine.cores) +
-                      " cores: " + launch::quoted(more) + " added");
+                      " cores: " + launch::kOversubscribe + " added");
 }
 
 /// Replaces the scripts by this executable.

@@ -32,6 +32,8 @@ int plan_command(const Invocation& invocation);
 int resnet_main_command(const Invocation& invocation);  // resnet_recipe.h
 int resnet_eval_command(const Invocation& invocation);
 int poprun_command(const Invocation& invocation);
+/// Becomes this program, as an instance of poprun.
+int poprun_instance(const std::vector<std::string>& program);
 
 // The kinds of `cnntrain dataset <kind>`; dataset.cpp has the table. `called` is the name to show in help, `arguments`
 // are the words after it. Each function returns the exit code of the process and may throw Error.

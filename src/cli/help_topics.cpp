@@ -290,7 +290,9 @@ then. If the link between hosts is cut, mpirun waits for TCP's timeout; these op
 constexpr std::string_view kLaunching = R"(
 poprun takes the options of Graphcore's launcher and translates them to one mpirun command line,
 with one rank per instance. Scripts such as train.py, also after python3, are replaced by this
-program; any other program can be started too.
+program; any other program can be started too. Each rank starts as `cnntrain poprun-instance`, which
+sets the variables that depend on the rank and becomes the program: cnntrain has the same path on
+all hosts.
 
   cnntrain poprun -v --num-instances 2 --num-replicas 4 python3 train.py --data-dir DIR
   cnntrain poprun --host node[1-4] --host-subnet 10.1.2.0/24 --num-instances 8 --num-replicas 8 \

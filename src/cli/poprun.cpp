@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
 #include <iostream>
 
@@ -99,6 +101,14 @@ int poprun_command(const Invocation& invocation) {
     for (const std::string& notice : plan.notices)
         log::info(notice);
     return request.dry_run ? print_plan(plan) : start(request, plan);
+}
+
+int poprun_instance(const std::vector<std::string>& program) {
+    constexpr int kNotFound = 127;
+    constexpr int kNotStarted = 126;
+    const int number = launch::become_instance(program, comm::process_environment());
+    std::cerr << "error: poprun: " + program.front() + " cannot be started here: " + std::strerror(number) + '\n';
+    return number == ENOENT ? kNotFound : kNotStarted;
 }
 
 }  // namespace cnntrain::cli

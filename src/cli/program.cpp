@@ -25,6 +25,7 @@
 #include "cnntrain/base/size_text.h"
 #include "cnntrain/comm/launcher.h"
 #include "cnntrain/config/commands.h"
+#include "cnntrain/launch/poprun.h"
 #include "cnntrain/tasks/tasks.h"
 #include "cnntrain/train/backends.h"
 #include "cnntrain/train/machine.h"
@@ -183,6 +184,7 @@ int dispatch(const std::string& program, const std::vector<std::string>& typed) 
         return 0;
     }
     if (words.front() == "--version") return print_version({words.begin() + 1, words.end()});
+    if (words.front() == launch::kInstanceWord) return poprun_instance({words.begin() + 1, words.end()});
     require_kernel_instructions(this_processor());
     require_stack();
     Invocation invocation{{words.begin() + 1, words.end()}, program, words.front()};

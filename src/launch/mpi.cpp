@@ -28,12 +28,6 @@ RootLaunch root_launch(const Machine& machine, std::optional<bool> option) {
     return wanted ? RootLaunch::add_option : RootLaunch::refused;
 }
 
-std::vector<std::string> oversubscribe_words(const OpenMpi& open_mpi) {
-    constexpr int kNewOptions = 5;
-    if (open_mpi.major >= kNewOptions) return {"--map-by", ":OVERSUBSCRIBE"};
-    return {"--oversubscribe"};
-}
-
 std::vector<std::string> drop_network_choices(std::vector<std::string>& words) {
     std::vector<std::string> dropped;
     for (std::size_t i = 0; i + 2 < words.size();) {

@@ -97,8 +97,8 @@ void OutputFilter::take(Stream stream, std::string_view text) {
     if (lines.size() > kMostLines) lines.pop_front();
 }
 
-/// Recognises mpirun's report of a failed process: "Process name: [[7119,1],2]" if it exited with a code, "process rank
-/// 2 with PID" if a signal ended it.
+/// Recognises mpirun's report of a failed process: "Process name: [[7119,1],2]", by Open MPI 5 "Process name:
+/// [prterun-vm-4221@1,2]", if it exited with a code; "process rank 2 with PID" if a signal ended it.
 void OutputFilter::read_verdict(std::string_view text) {
     verdict_line_ += text;
     if (!verdict_line_.ends_with('\n')) return;
@@ -106,8 +106,10 @@ void OutputFilter::read_verdict(std::string_view text) {
     verdict_line_.clear();
     if (failed_) return;
     failed_ = number_behind(line, "process rank ");
-    const std::size_t name = line.find("Process name: [[");
-    if (name != std::string::npos) failed_ = number_behind(std::string_view(line).substr(name), "],");
+    const std::size_t name = line.find("Process name: [");
+    const std::size_t comma = line.rfind(',');
+    if (name != std::string::npos && comma != std::string::npos && comma > name)
+        failed_ = number_behind(std::string_view(line).substr(comma), ",");
 }
 
 std::map<int, std::string> OutputFilter::last_lines_of_failed() const {

@@ -13,8 +13,9 @@
 
 namespace cnntrain::launch {
 
-/// Reads mpirun's tagged output ("[1,0]<stdout>:text") as it arrives and forwards the output of the shown instance and
-/// of mpirun itself, with tags. Keeps the last lines of the other instances' standard error.
+/// Reads mpirun's tagged output ("[1,0]<stdout>:text", by Open MPI 5 with a blank before the text) as it arrives and
+/// forwards the output of the shown instance and of mpirun itself, with tags. Keeps the last lines of the other
+/// instances' standard error.
 class OutputFilter {
 public:
     using Sink = std::function<void(Stream, std::string_view)>;

@@ -102,6 +102,7 @@ public:
         place();
         plan_words();
         plan_program();
+        plan_variables();
         for (int i = 0; i < request_.instances; ++i)
             add_instance(i);
         fit_machine();
@@ -155,6 +156,8 @@ private:
     void plan_words() {
         plan_.global_args = request_.global_args;
         plan_.local_args = request_.local_args;
+        const auto binds = [](const std::string& word) { return word == "--bind-to" || word == "-bind-to"; };
+        plan_.binds = std::ranges::any_of(plan_.global_args, binds) || std::ranges::any_of(plan_.local_args, binds);
         if (plan_.here) {
             Words dropped = drop_network_choices(plan_.global_args);
             for (const std::string& more : drop_network_choices(plan_.local_args))
@@ -175,6 +178,7 @@ private:
     }
 
     void plan_program() {
+        plan_.starter = machine_.program;
         plan_.program = with_own_commands(request_.program, machine_.program);
         plan_.only_describes = only_describes(plan_.program, machine_.program);
         if (plan_.only_describes && request_.instances > 1)
@@ -194,20 +198,21 @@ private:
         instance.local_index = index - before;
         instance.replicas = request_.replicas / request_.instances;
         instance.first_replica = index * instance.replicas;
+        plan_.instances.push_back(instance);
+    }
+
+    void plan_variables() {
         const auto set = [&](const char* name, int value) {
-            instance.variables.emplace_back(name, std::to_string(value));
+            plan_.variables.emplace_back(name, std::to_string(value));
         };
         set("POPDIST_NUM_TOTAL_REPLICAS", request_.replicas);
-        set("POPDIST_NUM_LOCAL_REPLICAS", instance.replicas);
+        set(kLocalReplicas, request_.replicas / request_.instances);
         set("POPDIST_NUM_IPUS_PER_REPLICA", request_.ipus_per_replica);
         set("POPDIST_UNIFORM_REPLICAS_PER_INSTANCE", 1);
-        set("POPDIST_REPLICA_INDEX_OFFSET", instance.first_replica);
-        set("POPDIST_LOCAL_INSTANCE_INDEX", instance.local_index);
         if (!request_.executable_cache_path.empty())
-            instance.variables.emplace_back("POPDIST_EXECUTABLE_CACHE_PATH", request_.executable_cache_path);
-        instance.variables.insert(instance.variables.end(), request_.exports.begin(), request_.exports.end());
-        if (request_.placement == Placement::disabled) instance.variables.emplace_back(kPlacementVariable, "disabled");
-        plan_.instances.push_back(std::move(instance));
+            plan_.variables.emplace_back("POPDIST_EXECUTABLE_CACHE_PATH", request_.executable_cache_path);
+        plan_.variables.insert(plan_.variables.end(), request_.exports.begin(), request_.exports.end());
+        if (request_.placement == Placement::disabled) plan_.variables.emplace_back(kPlacementVariable, "disabled");
     }
 
     /// Checks the request against this machine's limits and adds the options that mpirun needs here.
@@ -253,24 +258,24 @@ Plan plan_launch(const PoprunRequest& request, const Machine& machine) {
 
 std::vector<std::string> mpirun_words(const Plan& plan) {
     CNNTRAIN_CHECK(plan.open_mpi.has_value(), "a plan with mpirun");
-    constexpr int kNewOptions = 5;
-    Words words = {"mpirun"};
+    Words words = {"mpirun", "--tag-output"};
     const auto add = [&](const Words& more) { words.insert(words.end(), more.begin(), more.end()); };
-    add(plan.open_mpi->major >= kNewOptions ? Words{"--output", "tag"} : Words{"--tag-output"});
-    add({"--bind-to", "none"});
+    if (!plan.binds) add({"--bind-to", "none"});
     if (plan.adds_root_option) add({"--allow-run-as-root"});
-    if (plan.oversubscribes) add(oversubscribe_words(*plan.open_mpi));
+    if (plan.oversubscribes) add({kOversubscribe});
     add(plan.global_args);
-    for (const Instance& instance : plan.instances) {
-        if (&instance != &plan.instances.front()) add({":"});
-        add({"-np", "1"});
-        const PlannedHost& host = plan.hosts[instance.host];
-        if (!plan.here) add({"--host", host.name + ":" + std::to_string(host.instances)});
-        for (const auto& [name, value] : instance.variables)
-            add({"-x", name + "=" + value});
-        add(plan.local_args);
-        add(plan.program);
+    add({"-np", std::to_string(plan.instances.size())});
+    if (!plan.here) {
+        Words slots;
+        for (const PlannedHost& host : plan.hosts)
+            slots.push_back(host.name + ":" + std::to_string(host.instances));
+        add({"--host", joined(slots, ",")});
     }
+    for (const auto& [name, value] : plan.variables)
+        add({"-x", name + "=" + value});
+    add(plan.local_args);
+    add({plan.starter, std::string(kInstanceWord)});
+    add(plan.program);
     return words;
 }
 

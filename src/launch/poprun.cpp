@@ -89,8 +89,10 @@ private:
         for (const Instance& instance : plan_.instances) {
             std::string text = "instance " + std::to_string(&instance - plan_.instances.data()) + " on " +
                                plan_.hosts[instance.host].name + ":";
-            for (const auto& [name, value] : instance.variables)
-                text += " " + name + "=" + value;
+            for (const Assignments& variables : {plan_.variables, own_variables(instance)}) {
+                for (const auto& [name, value] : variables)
+                    text += " " + name + "=" + value;
+            }
             notes_.debug(text);
         }
     }
@@ -121,8 +123,10 @@ private:
         ProcessRequest request;
         request.words = plan_.program;
         request.environment = plan_.environment;
-        for (const auto& [name, value] : plan_.instances.front().variables)
-            request.environment[name] = value;
+        for (const Assignments& variables : {plan_.variables, own_variables(plan_.instances.front())}) {
+            for (const auto& [name, value] : variables)
+                request.environment[name] = value;
+        }
         if (plan_.only_describes) set_ranks_of_first(request.environment);
         request.keeps_output = true;
         notes_.info("Running command: " + all_quoted(request.words));

@@ -18,7 +18,7 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 constexpr const char* kMpirun = "export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 && " CNNTRAIN_MPIEXEC
-                                " --oversubscribe --bind-to none -np 1 ";
+                                " --oversubscribe --bind-to none -np 2 ";
 
 /// The more of the second process's line, and what the error calls it.
 struct Disagreement {
@@ -88,7 +88,8 @@ protected:
     /// Rank 0 with `line()`, rank 1 in a folder of its own or with another line.
     Outcome two(const std::string& second, const std::string& where = ".") const {
         const std::string program = std::string(CNNTRAIN_PROGRAM) + " ";
-        return shell(in_folder() + kMpirun + program + line() + " : -np 1 -wdir " + where + " " + program + second);
+        return shell(in_folder() + kMpirun + "sh -c 'if [ $OMPI_COMM_WORLD_RANK = 1 ]; then cd " + where + " && exec " +
+                     program + second + "; else exec \"$@\"; fi' sh " + program + line());
     }
 
     test::TemporaryFolder folder_;

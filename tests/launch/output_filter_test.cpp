@@ -70,6 +70,17 @@ TEST(OutputFilter, KnowsWhomASignalHasEnded) {
     EXPECT_THAT(shown.filter.last_lines_of_failed(), ElementsAre(Pair(2, "two, and more\n")));
 }
 
+TEST(OutputFilter, ReadsWhatOpenMpi5Prints) {
+    Shown shown(0);
+    shown.filter.add(Stream::out, "[1,1]<stdout>: hidden\n[1,0]<stdout>: shown\n");
+    shown.filter.add(Stream::err, "[1,2]<stderr>: two\n[1,1]<stderr>: one\n");
+    shown.filter.add(Stream::err, "   Process name: [prterun-a-host,b-4221@1,2]\n   Exit code:    9\n");
+    shown.filter.finish();
+    EXPECT_EQ(shown.out, "[1,0]<stdout>: shown\n");
+    EXPECT_EQ(shown.err, "   Process name: [prterun-a-host,b-4221@1,2]\n   Exit code:    9\n");
+    EXPECT_THAT(shown.filter.last_lines_of_failed(), ElementsAre(Pair(2, " two\n")));
+}
+
 TEST(OutputFilter, ShowsAllHiddenErrorsWhenNobodySaysWhoFailed) {
     Shown shown(0);
     shown.filter.add(Stream::err, "[1,1]<stderr>:one\n[1,2]<stderr>:two\n[1,0]<stderr>:shown\n");

@@ -18,6 +18,7 @@ using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
+using ::testing::Pair;
 using ::testing::StartsWith;
 
 /// Sixteen cores, Open MPI 4, a user, /bin/sh as the program that is there.
@@ -53,27 +54,24 @@ std::string obstacle(const Plan& plan, int exit_code) {
     return plan.obstacles.front().message;
 }
 
-/// The variables of one instance of a mpirun line.
-std::string popdist(int total, int local, int ipus, int offset, int local_index) {
+/// The variables of all instances.
+std::string popdist(int total, int local, int ipus) {
     return "-x POPDIST_NUM_TOTAL_REPLICAS=" + std::to_string(total) +
            " -x POPDIST_NUM_LOCAL_REPLICAS=" + std::to_string(local) +
-           " -x POPDIST_NUM_IPUS_PER_REPLICA=" + std::to_string(ipus) +
-           " -x POPDIST_UNIFORM_REPLICAS_PER_INSTANCE=1 -x POPDIST_REPLICA_INDEX_OFFSET=" + std::to_string(offset) +
-           " -x POPDIST_LOCAL_INSTANCE_INDEX=" + std::to_string(local_index);
+           " -x POPDIST_NUM_IPUS_PER_REPLICA=" + std::to_string(ipus) + " -x POPDIST_UNIFORM_REPLICAS_PER_INSTANCE=1";
 }
 
-TEST(MpirunLine, HasOnePartPerInstance) {
+TEST(MpirunLine, IsOnePartForAllInstances) {
     EXPECT_EQ(mpirun("--num-instances 2 --num-replicas 4 --ipus-per-replica 2 sh -c 'echo hi'"),
-              "mpirun --tag-output --bind-to none -np 1 " + popdist(4, 2, 2, 0, 0) +
-                  " -x PATH sh -c 'echo hi' : -np 1 " + popdist(4, 2, 2, 2, 1) + " -x PATH sh -c 'echo hi'");
+              "mpirun --tag-output --bind-to none -np 2 " + popdist(4, 2, 2) +
+                  " -x PATH /bin/true poprun-instance sh -c 'echo hi'");
 }
 
-TEST(MpirunLine, TakesOtherNamesFromOpenMpi5) {
-    Machine newer = machine();
-    newer.open_mpi = OpenMpi{5};
-    newer.cores = 1;
-    EXPECT_THAT(mpirun("--num-instances 2 --num-replicas 2 sh", newer),
-                StartsWith("mpirun --output tag --bind-to none --map-by :OVERSUBSCRIBE -np 1 "));
+TEST(MpirunLine, BindsAsTheUserSays) {
+    // Open MPI 5 refuses a second --bind-to.
+    EXPECT_THAT(mpirun("--mpi-global-args '--bind-to core' sh"),
+                StartsWith("mpirun --tag-output --bind-to core -np 1 "));
+    EXPECT_THAT(mpirun("--mpi-local-args '-bind-to core' sh"), Not(HasSubstr("none")));
 }
 
 TEST(MpirunLine, CarriesTheUsersOptions) {
@@ -85,15 +83,15 @@ TEST(MpirunLine, CarriesTheUsersOptions) {
         "w\" -x "
         "UNSET' sh",
         with_variables);
-    EXPECT_EQ(line, "mpirun --tag-output --bind-to none --mca a b -np 1 " + popdist(1, 1, 1, 0, 0) +
-                        " -x MINE -x PATH -x 'T=v w' -x LD_LIBRARY_PATH sh");
+    EXPECT_EQ(line, "mpirun --tag-output --bind-to none --mca a b -np 1 " + popdist(1, 1, 1) +
+                        " -x MINE -x PATH -x 'T=v w' -x LD_LIBRARY_PATH /bin/true poprun-instance sh");
     EXPECT_THAT(plan("--mpi-local-args '-x UNSET' sh").remarks, ElementsAre("not set, so not exported: UNSET"));
 }
 
 TEST(MpirunLine, ExportsWhatTheLineSaysOfIpus) {
     EXPECT_THAT(mpirun("--vipu-server-host 10.0.0.1 --vipu-server-timeout 300 --executable-cache-path /c sh"),
                 HasSubstr("-x POPDIST_EXECUTABLE_CACHE_PATH=/c -x IPUOF_VIPU_API_HOST=10.0.0.1 -x "
-                          "IPUOF_VIPU_API_TIMEOUT=300 -x PATH sh"));
+                          "IPUOF_VIPU_API_TIMEOUT=300 -x PATH /bin/true poprun-instance sh"));
     EXPECT_THAT(plan("--vipu-server-host a --reset-partition no sh").notices,
                 ElementsAre("without effect on CPUs: --vipu-server-host, --reset-partition"));
 }
@@ -105,8 +103,8 @@ TEST(MpirunLine, TellsProcessesThatAreNotBound) {
 
 TEST(MpirunLine, StartsThisProgramForScripts) {
     EXPECT_THAT(mpirun("python3 /some/folder/train.py --epochs 1"),
-                EndsWith(" /bin/true /some/folder/train.py --epochs 1"));
-    EXPECT_THAT(mpirun("sh train.py"), EndsWith(" sh train.py"));
+                EndsWith(" /bin/true poprun-instance /bin/true /some/folder/train.py --epochs 1"));
+    EXPECT_THAT(mpirun("sh train.py"), EndsWith(" poprun-instance sh train.py"));
 }
 
 TEST(Hosts, GetBlocksOfInstances) {
@@ -119,8 +117,7 @@ TEST(Hosts, GetBlocksOfInstances) {
     EXPECT_THAT(places, ElementsAre("a0", "a1", "b0", "b1"));
     EXPECT_EQ(four.instances[3].first_replica, 6);
     EXPECT_THAT(mpirun("--host a,b --num-instances 4 --num-replicas 8 sh"),
-                AllOf(HasSubstr("-np 1 --host a:2 " + popdist(8, 2, 1, 2, 1)),
-                      HasSubstr("-np 1 --host b:2 " + popdist(8, 2, 1, 4, 0))));
+                HasSubstr("-np 4 --host a:2,b:2 " + popdist(8, 2, 1)));
 }
 
 TEST(Hosts, ThatAreAllThisOneAreLeftOut) {
@@ -219,6 +216,23 @@ TEST(Root, IsAllowedWhereThatIsMeant) {
 TEST(Programs, ThatAreNotThereAreAnObstacle) {
     EXPECT_THAT(obstacle(plan("no-such-program"), 127), HasSubstr("no-such-program"));
     EXPECT_THAT(mistake("sh -c : x : y"), HasSubstr("':'"));
+}
+
+TEST(InstanceOfARank, HasItsShareOfTheReplicas) {
+    Environment environment = {
+        {"POPDIST_NUM_LOCAL_REPLICAS", "2"}, {"OMPI_COMM_WORLD_RANK", "3"}, {"OMPI_COMM_WORLD_LOCAL_RANK", "1"}};
+    // Of four instances on two hosts, which the plan describes in the same way.
+    const Instance planned = plan("--host a,b --num-instances 4 --num-replicas 8 sh").instances[3];
+    EXPECT_EQ(own_variables(instance_of_rank(environment)), own_variables(planned));
+    EXPECT_THAT(own_variables(planned),
+                ElementsAre(Pair("POPDIST_REPLICA_INDEX_OFFSET", "6"), Pair("POPDIST_LOCAL_INSTANCE_INDEX", "1")));
+    environment["OMPI_COMM_WORLD_RANK"] = "x";
+    EXPECT_THAT(message_of(ErrorKind::usage, [&] { instance_of_rank(environment); }),
+                HasSubstr("OMPI_COMM_WORLD_RANK"));
+    environment.erase("OMPI_COMM_WORLD_RANK");
+    EXPECT_THAT(message_of(ErrorKind::usage, [&] { instance_of_rank(environment); }),
+                HasSubstr("OMPI_COMM_WORLD_RANK is not set"));
+    EXPECT_THAT(message_of(ErrorKind::usage, [&] { become_instance({}, environment); }), HasSubstr("a program"));
 }
 
 TEST(OpenMpiVersion, IsReadFromWhatMpirunPrints) {

@@ -45,8 +45,9 @@ enum class RootLaunch {
 /// `option`: the command line's --allow-run-as-root, if given. In containers, every user is usually root.
 RootLaunch root_launch(const Machine& machine, std::optional<bool> option);
 
-/// Options that make Open MPI (version 4 or later) accept more processes than cores.
-std::vector<std::string> oversubscribe_words(const OpenMpi& open_mpi);
+/// Makes Open MPI accept more processes than cores. Version 5 adds it to the --map-by of the line; it refuses a second
+/// --map-by.
+inline constexpr const char* kOversubscribe = "--oversubscribe";
 /// A larger number of ranks per core is assumed to be a mistake.
 inline constexpr int kMostRanksPerCore = 4;
 

@@ -11,6 +11,7 @@
 #include <iosfwd>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -19,6 +20,9 @@
 #include "cnntrain/launch/mpi.h"
 
 namespace cnntrain::launch {
+
+/// Environment variables with their values.
+using Assignments = std::vector<std::pair<std::string, std::string>>;
 
 /// How the cores of a host are divided among its instances. Each instance takes its share itself when it starts.
 enum class Placement : std::uint8_t {
@@ -42,8 +46,8 @@ struct PoprunRequest {
     std::optional<int> only_output_from;
     std::string executable_cache_path;
     std::string vipu_server_host;
-    std::vector<std::pair<std::string, std::string>> exports;  // environment variables for every instance
-    std::vector<std::string> without_effect;                   // options that only steer IPUs and their server
+    Assignments exports;                      // environment variables for every instance
+    std::vector<std::string> without_effect;  // options that only steer IPUs and their server
     std::vector<std::string> notices;
     Verbosity verbosity = Verbosity::notices;
     bool print_topology = false;
@@ -74,7 +78,6 @@ struct Instance {
     int local_index = 0;   // among the instances of its host
     int first_replica = 0;
     int replicas = 1;
-    std::vector<std::pair<std::string, std::string>> variables;
 };
 
 struct PlannedHost {
@@ -93,13 +96,16 @@ struct Plan {
     std::vector<PlannedHost> hosts;
     bool here = true;  // this machine is the only host
     std::vector<Instance> instances;
+    Assignments variables;  // of every instance; own_variables() are those of one
     int replicas = 1;
     int ilds = 1;
     std::optional<OpenMpi> open_mpi;  // empty: the only instance starts without Open MPI
     bool adds_root_option = false;
     bool oversubscribes = false;
+    bool binds = false;  // the user's options for mpirun say to what it binds
     std::vector<std::string> global_args;
-    std::vector<std::string> local_args;  // for each instance
+    std::vector<std::string> local_args;  // for the instances
+    std::string starter;                  // this program's path, which becomes each instance
     std::vector<std::string> program;
     bool only_describes = false;       // the program prints what it would do: only the first instance runs, here
     Environment environment;           // of mpirun, or of the only instance
@@ -112,8 +118,23 @@ struct Plan {
 /// Throws Error(usage) for inconsistent numbers and for placeholders that were not replaced.
 Plan plan_launch(const PoprunRequest& request, const Machine& machine);
 
-/// The command line for Open MPI: one part per instance, so that rank i is instance i. The plan must use Open MPI.
+/// The command line for Open MPI, in which rank i is instance i. Each rank starts as `<this program> poprun-instance
+/// <program>`, see become_instance(). The plan must use Open MPI.
 std::vector<std::string> mpirun_words(const Plan& plan);
+
+inline constexpr std::string_view kInstanceWord = "poprun-instance";
+inline constexpr const char* kLocalReplicas = "POPDIST_NUM_LOCAL_REPLICAS";
+
+/// The variables in which instances differ.
+Assignments own_variables(const Instance& instance);
+
+/// The instance of this rank, by the variables of Open MPI and of Plan::variables. Its host is not known. Throws
+/// Error(usage) if they are not set.
+Instance instance_of_rank(const Environment& environment);
+
+/// Sets the own variables of this rank's instance, and becomes the program. Returns errno if it cannot be started.
+/// Throws Error(usage) like instance_of_rank().
+int become_instance(std::vector<std::string> program, const Environment& environment);
 
 /// A box with rows for hosts, ILDs, instances and replicas.
 std::string topology_text(const Plan& plan);
