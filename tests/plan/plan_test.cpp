@@ -330,11 +330,11 @@ TEST(Plan, AnotherNumberOfStagesComesWithItsShards) {
 
 TEST(Plan, StagesThatRecomputeKeepTheirInputsAndTakeLonger) {
     const std::string text = planned(kThreeStages + "--precision 32.32 --enable-recomputation");
-    // Of stage 0, images as its convolutions read them, and what stage 1 computes from: f32[4, 32, 32, 16] in five
-    // places.
+    // Of stage 0, images in the layout that its convolutions read (with oneDNN 3.7 that is the one in which they
+    // arrive, and nothing is kept), and what stage 1 computes from: f32[4, 32, 32, 16] in five places.
     // Stage 2 keeps what it makes.
     EXPECT_THAT(text, AllOf(HasSubstr("stage inputs, from which results are recomputed"),
-                            ContainsRegex("\n0 +stage0 .* 49.2 kB x 5 +1.3 MB "),
+                            ContainsRegex("\n0 +stage0 .* (49.2 kB|0 bytes) x 5 +1.3 MB "),
                             ContainsRegex("\n2 +stage3/unit1 .* [1-9][0-9.]+ kB x 1 ")));
     const auto one_lane_ms = [](const std::string& plan) {
         std::smatch found;

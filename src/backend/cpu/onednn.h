@@ -24,7 +24,7 @@ Dims dims_of(const Desc& desc);
 Desc row_major(const TensorDesc& desc);
 /// An image [N,H,W,C]: row-major, with the axes N,C,H,W. For another rank, such as rows [N,C], the same as row_major().
 Desc image_desc(const TensorDesc& desc);
-/// Strides of a layout without blocks.
+/// Strides of a layout without blocks; of another one, those from block to block.
 Dims strides_of(const Desc& desc);
 /// Row-major HWIO kernel with `groups`; oneDNN dims [O,I,H,W], or [G,O/G,I,H,W] when groups > 1.
 Desc plain_kernel_desc(const TensorDesc& desc, std::int64_t groups);

@@ -2,8 +2,8 @@
 #include <algorithm>
 
 #include "backend/cpu/isa.h"
+#include "backend/cpu/lower/division.h"
 #include "backend/cpu/lower/node_context.h"
-#include "backend/cpu/run/lanes.h"
 #include "cnntrain/base/error.h"
 
 namespace cnntrain::cpu {
@@ -26,6 +26,11 @@ Desc open_activation(const TensorDesc& activation) {
 /// The layout of a result that the convolution may choose.
 Desc result_layout(const NodeContext& lower, const TensorDesc& activation) {
     return lower.layouts.channels_last() ? image_desc(activation) : open_activation(activation);
+}
+
+/// The dims and type of `whole` in the layout of a part of it.
+Desc laid_out_as(const Desc& part, const Desc& whole) {
+    return dims_of(part) == dims_of(whole) ? part : with_layout_of(whole, part).value();
 }
 
 /// The same problem with channels-last activations.
@@ -86,20 +91,27 @@ void lower_conv2d(const NodeContext& lower) {
     const GroupedKernel grouped(lower.graph.desc(inputs[1]), attrs);
     const Desc kernel = open_kernel(grouped.desc, y_desc.dtype, grouped.groups);
     const Placed x = lower.values.operand(inputs[0]);
-    const ConvProblem as_it_lies{x.desc, kernel, result_layout(lower, y_desc), attrs.stride, attrs.padding};
-    const ConvProblem last = channels_last(as_it_lies, lower.graph.desc(inputs[0]), y_desc);
+    const Division division(lower, y_desc.shape[0]);
+    const TensorDesc y_part = division.part_of(y_desc);
+    const ConvProblem as_it_lies{division.part_of(x.desc), kernel, result_layout(lower, y_part), attrs.stride,
+                                 attrs.padding};
+    const ConvProblem last = channels_last(as_it_lies, division.part_of(lower.graph.desc(inputs[0])), y_part);
     ConvProblem open = as_it_lies;
-    open.src = any_layout(x.desc);
+    open.src = any_layout(as_it_lies.src);
 
     const std::size_t residual_at = attrs.bias ? 3 : 2;
     const bool plain = !attrs.bias && !attrs.residual && attrs.activation == graph::Activation::none;
     const ConvEpilogue epilogue{attrs.bias, attrs.residual, attrs.activation};
-    const Primitive conv = fastest({as_it_lies, open, last}, [&](const ConvProblem& problem) {
-        return plain ? lower.onednn.conv_forward(problem) : lower.onednn.conv_inference(problem, epilogue);
+    const Primitive conv = division.plan([&] {
+        return fastest({as_it_lies, open, last}, [&](const ConvProblem& problem) {
+            return plain ? lower.onednn.conv_forward(problem) : lower.onednn.conv_inference(problem, epilogue);
+        });
     });
+    const Desc whole_x = laid_out_as(conv.src, x.desc);
+    const Desc whole_y = laid_out_as(conv.dst, image_desc(y_desc));
 
     std::vector<std::pair<int, Placed>> arguments = {
-        {DNNL_ARG_SRC, lower.values.operand_as(inputs[0], conv.src, kConvReason)},
+        {DNNL_ARG_SRC, lower.values.operand_as(inputs[0], whole_x, kConvReason)},
         {DNNL_ARG_WEIGHTS, lower.weights.prepared(inputs[1], conv.weights, grouped.merged)},
     };
     if (attrs.bias) arguments.emplace_back(DNNL_ARG_BIAS, lower.values.float_vector(inputs[2]));
@@ -107,19 +119,19 @@ void lower_conv2d(const NodeContext& lower) {
     if (attrs.residual) {
         // The primitive adds to what is in its output, so the residual goes there first.
         const ValueId residual = inputs[residual_at];
-        const Placed addend = lower.values.operand_as(residual, conv.dst, kConvReason);
-        if (residual != inputs[0] && lower.values.dies_here(residual, conv.dst)) {  // the input is read to the end
-            result = lower.values.define_over(y, conv.dst, residual);
+        const Placed addend = lower.values.operand_as(residual, whole_y, kConvReason);
+        if (residual != inputs[0] && lower.values.dies_here(residual, whole_y)) {  // the input is read to the end
+            result = lower.values.define_over(y, whole_y, residual);
         } else {
-            result = lower.values.define(y, conv.dst);
+            result = lower.values.define(y, whole_y);
             lower.steps.add_copy_primitive("copy", lower.onednn.reorder(addend.desc, result.desc), addend, result);
         }
     } else {
-        result = lower.values.define(y, conv.dst);
+        result = lower.values.define(y, whole_y);
     }
-    lower.values.prefer_activation(conv.dst);
+    lower.values.prefer_activation(whole_y);
     arguments.emplace_back(DNNL_ARG_DST, result);
-    lower.steps.add_primitive(conv, arguments, {DNNL_ARG_DST});
+    division.add(lower, conv, arguments, {{DNNL_ARG_SRC, conv.src}, {DNNL_ARG_DST, conv.dst}}, {DNNL_ARG_DST});
 }
 
 /// A 1x1 convolution with a stride reads every stride-th pixel only; oneDNN's gradients of it are slow.
@@ -138,16 +150,21 @@ void lower_projection_input_grad(const NodeContext& lower) {
     read_desc.shape[3] = dx_desc.shape[3];
     const Placed dy = lower.values.operand(inputs[0]);
     const Desc kernel = open_kernel(lower.graph.desc(inputs[1]), dx_desc.dtype, attrs.groups);
-    const ConvProblem as_it_lies{like_activation(dy.desc, read_desc), kernel, dy.desc, 1, {}};
-    const ConvProblem open{open_activation(read_desc), kernel, any_layout(dy.desc), 1, {}};
-    const Primitive conv =
-        fastest({as_it_lies, open}, [&](const ConvProblem& problem) { return lower.onednn.conv_input_grad(problem); });
-    const Placed gradient = lower.values.operand_as(inputs[0], conv.dst, kConvReason);
+    const Division division(lower, dx_desc.shape[0]);
+    const Desc dy_part = division.part_of(dy.desc);
+    const TensorDesc read_part = division.part_of(read_desc);
+    const ConvProblem as_it_lies{like_activation(dy_part, read_part), kernel, dy_part, 1, {}};
+    const ConvProblem open{open_activation(read_part), kernel, any_layout(dy_part), 1, {}};
+    const Primitive conv = division.plan([&] {
+        return fastest({as_it_lies, open},
+                       [&](const ConvProblem& problem) { return lower.onednn.conv_input_grad(problem); });
+    });
+    const Placed gradient = lower.values.operand_as(inputs[0], laid_out_as(conv.dst, dy.desc), kConvReason);
     const Placed weights = lower.weights.prepared(inputs[1], conv.weights);
-    const Placed read = lower.steps.temporary("read_pixels", conv.src, dx_desc.dtype);
-    lower.steps.add_primitive(conv,
-                              {{DNNL_ARG_DIFF_DST, gradient}, {DNNL_ARG_WEIGHTS, weights}, {DNNL_ARG_DIFF_SRC, read}},
-                              {DNNL_ARG_DIFF_SRC});
+    const Placed read =
+        lower.steps.temporary("read_pixels", laid_out_as(conv.src, image_desc(read_desc)), dx_desc.dtype);
+    division.add(lower, conv, {{DNNL_ARG_DIFF_DST, gradient}, {DNNL_ARG_WEIGHTS, weights}, {DNNL_ARG_DIFF_SRC, read}},
+                 {{DNNL_ARG_DIFF_DST, conv.dst}, {DNNL_ARG_DIFF_SRC, conv.src}}, {DNNL_ARG_DIFF_SRC});
     const Placed result = lower.values.define(dx, like_activation(conv.src, dx_desc));
     const Picture from{blocks_of(read), read_desc.shape[1], read_desc.shape[2]};
     const Picture to{blocks_of(result), dx_desc.shape[1], dx_desc.shape[2]};
@@ -167,18 +184,22 @@ void lower_conv2d_input_grad(const NodeContext& lower) {
     const Placed dy = lower.values.operand(inputs[0]);
     const GroupedKernel grouped(lower.graph.desc(inputs[1]), attrs);
     const Desc kernel = open_kernel(grouped.desc, dx_desc.dtype, grouped.groups);
-    const ConvProblem as_it_lies{result_layout(lower, dx_desc), kernel, dy.desc, attrs.stride, attrs.padding};
+    const Division division(lower, dx_desc.shape[0]);
+    const TensorDesc dx_part = division.part_of(dx_desc);
+    const ConvProblem as_it_lies{result_layout(lower, dx_part), kernel, division.part_of(dy.desc), attrs.stride,
+                                 attrs.padding};
     ConvProblem open = as_it_lies;
-    open.dst = any_layout(dy.desc);
-    const ConvProblem last = channels_last(as_it_lies, dx_desc, lower.graph.desc(inputs[0]));
-    const Primitive conv = fastest({as_it_lies, open, last},
-                                   [&](const ConvProblem& problem) { return lower.onednn.conv_input_grad(problem); });
-    const Placed result_source = lower.values.operand_as(inputs[0], conv.dst, kConvReason);
+    open.dst = any_layout(as_it_lies.dst);
+    const ConvProblem last = channels_last(as_it_lies, dx_part, division.part_of(lower.graph.desc(inputs[0])));
+    const Primitive conv = division.plan([&] {
+        return fastest({as_it_lies, open, last},
+                       [&](const ConvProblem& problem) { return lower.onednn.conv_input_grad(problem); });
+    });
+    const Placed gradient = lower.values.operand_as(inputs[0], laid_out_as(conv.dst, dy.desc), kConvReason);
     const Placed weights = lower.weights.prepared(inputs[1], conv.weights, grouped.merged);
-    const Placed result = lower.values.define(dx, conv.src);
-    lower.steps.add_primitive(
-        conv, {{DNNL_ARG_DIFF_DST, result_source}, {DNNL_ARG_WEIGHTS, weights}, {DNNL_ARG_DIFF_SRC, result}},
-        {DNNL_ARG_DIFF_SRC});
+    const Placed result = lower.values.define(dx, laid_out_as(conv.src, image_desc(dx_desc)));
+    division.add(lower, conv, {{DNNL_ARG_DIFF_DST, gradient}, {DNNL_ARG_WEIGHTS, weights}, {DNNL_ARG_DIFF_SRC, result}},
+                 {{DNNL_ARG_DIFF_DST, conv.dst}, {DNNL_ARG_DIFF_SRC, conv.src}}, {DNNL_ARG_DIFF_SRC});
 }
 
 bool is_channels_last(const Placed& tensor) {
@@ -283,61 +304,35 @@ bool is_matrix_product(const NodeContext& lower, const ConvAttrs& attrs, const S
            is_channels_last(dy);
 }
 
-/// Divides the sum over a batch independently of the number of threads: into parts of equally many samples, which
-/// threads take one after another and whose sums are added in order.
-struct BatchParts {
-    explicit BatchParts(std::int64_t samples) : count(std::min(samples, kMost)) {
-        while (samples % count != 0)
-            --count;
-    }
-
-    TensorDesc part_of(TensorDesc batch) const {
-        batch.shape[0] /= count;
-        return batch;
-    }
-    Placed part_of(Placed batch, const Desc& desc, std::int64_t part) const {
-        batch.offset += static_cast<std::size_t>(part) * desc.get_size();
-        batch.desc = desc;
-        return batch;
-    }
-
-    static constexpr std::int64_t kMost = 16;
-    std::int64_t count;
-};
-
-/// Computes the weight gradient of each part of the batch by a single-threaded primitive, then their sum.
+/// Computes the weight gradient of each part of the batch, then their sum in this order.
 void lower_weight_grad_by_parts(const NodeContext& lower, const GroupedKernel& grouped) {
     const auto& attrs = lower.node.as<ConvAttrs>();
     const auto& inputs = lower.node.inputs;
     const TensorDesc& x_desc = lower.graph.desc(inputs[0]);
     const TensorDesc& dy_desc = lower.graph.desc(inputs[1]);
     const ValueId dw = lower.node.outputs[0];
-    const BatchParts parts(x_desc.shape[0]);
-    const TensorDesc x_part = parts.part_of(x_desc);
-    const TensorDesc dy_part = parts.part_of(dy_desc);
+    const Division division(lower, x_desc.shape[0]);
+    const TensorDesc x_part = division.part_of(x_desc);
+    const TensorDesc dy_part = division.part_of(dy_desc);
     const ConvProblem as_it_lies{like_activation(lower.values.operand(inputs[0]).desc, x_part),
                                  open_kernel(grouped.desc, DType::f32, grouped.groups),
                                  like_activation(lower.values.operand(inputs[1]).desc, dy_part), attrs.stride,
                                  attrs.padding};
     ConvProblem open = as_it_lies;
     open.src = open_activation(x_part);
-    const Primitive conv = [&] {
-        const Threads one(1);
+    const Primitive conv = division.plan([&] {
         return fastest({as_it_lies, open, channels_last(as_it_lies, x_part, dy_part)},
                        [&](const ConvProblem& problem) { return lower.onednn.conv_weight_grad(problem); });
-    }();
+    });
     const Placed source = lower.values.operand_as(inputs[0], like_activation(conv.src, x_desc), kConvReason);
     const Placed gradient = lower.values.operand_as(inputs[1], like_activation(conv.dst, dy_desc), kConvReason);
     const auto count = static_cast<std::int64_t>(conv.weights.get_size() / sizeof(float));
-    const Placed sums = lower.steps.temporary_floats("parts", parts.count * count);
-    std::vector<Arguments> calls;
-    for (std::int64_t part = 0; part < parts.count; ++part) {
-        calls.push_back({{DNNL_ARG_SRC, parts.part_of(source, conv.src, part)},
-                         {DNNL_ARG_DIFF_DST, parts.part_of(gradient, conv.dst, part)},
-                         {DNNL_ARG_DIFF_WEIGHTS, parts.part_of(sums, conv.weights, part)}});
-    }
-    lower.steps.add_parts(conv, calls, {DNNL_ARG_DIFF_WEIGHTS});
-    const auto sum = [=](float* to) { sum_parts(parts.count, count, sums.as<float>(), to); };
+    const Placed sums = lower.steps.temporary_floats("parts", division.count() * count);
+    division.add(
+        lower, conv, {{DNNL_ARG_SRC, source}, {DNNL_ARG_DIFF_DST, gradient}, {DNNL_ARG_DIFF_WEIGHTS, sums}},
+        {{DNNL_ARG_SRC, conv.src}, {DNNL_ARG_DIFF_DST, conv.dst}, {DNNL_ARG_DIFF_WEIGHTS, conv.weights, count}},
+        {DNNL_ARG_DIFF_WEIGHTS});
+    const auto sum = [=, parts = division.count()](float* to) { sum_parts(parts, count, sums.as<float>(), to); };
     if (grouped.merged == 1)
         return lower.sums.add_gradient_step(lower.sums.define_gradient(dw, conv.weights), "sum", {sums}, sum);
     const Placed merged = lower.steps.temporary("merged", conv.weights, DType::f32);

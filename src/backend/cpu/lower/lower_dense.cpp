@@ -7,6 +7,7 @@
 
 #include "backend/cpu/isa.h"
 #include "backend/cpu/kernels/tiles.h"
+#include "backend/cpu/lower/division.h"
 #include "backend/cpu/lower/node_context.h"
 #include "cnntrain/base/error.h"
 
@@ -147,16 +148,19 @@ void lower_dense(const NodeContext& lower) {
     // A copy serves all micro-batches of an update. Transposed weights are read fast as they are.
     const bool copies = !attrs.transposed && pays_for_copy(all_rows, type);
     const Desc weight = shape.weight(attrs.transposed, type);
-    const Primitive product =
-        lower.onednn.matmul(matrix(shape.rows, shape.inputs, type), copies ? any_layout(weight) : weight,
-                            matrix(shape.rows, shape.outputs, type), attrs.bias);
+    const Division division(lower, shape.rows);
+    const Primitive product = division.plan([&] {
+        return lower.onednn.matmul(division.part_of(matrix(shape.rows, shape.inputs, type)),
+                                   copies ? any_layout(weight) : weight,
+                                   division.part_of(matrix(shape.rows, shape.outputs, type)), attrs.bias);
+    });
     const Placed x = viewed(lower.values.in_order(inputs[0]), product.src);
     const Desc kept = copies ? product.weights : shape.stored(attrs.transposed, type);
     const Placed w = viewed(lower.weights.prepared(inputs[1], kept), product.weights);
     Arguments arguments = {{DNNL_ARG_SRC, x}, {DNNL_ARG_WEIGHTS, w}};
     if (attrs.bias) arguments.emplace_back(DNNL_ARG_BIAS, viewed(lower.values.float_vector(inputs[2]), product.bias));
     arguments.emplace_back(DNNL_ARG_DST, viewed(lower.values.define(y, row_major(y_desc)), product.dst));
-    lower.steps.add_primitive(product, arguments, {DNNL_ARG_DST});
+    division.add(lower, product, arguments, {{DNNL_ARG_SRC, product.src}, {DNNL_ARG_DST, product.dst}}, {DNNL_ARG_DST});
 }
 
 void lower_dense_input_grad(const NodeContext& lower) {
@@ -170,14 +174,17 @@ void lower_dense_input_grad(const NodeContext& lower) {
     const std::int64_t all_rows = shape.rows * lower.micro_batches;
     if (is_for_tiles({shape.rows, shape.outputs, shape.inputs}, type, all_rows, !is_transposed))
         return lower_input_grad_by_tiles(lower, shape, type);
-    const Primitive product =
-        lower.onednn.matmul(matrix(shape.rows, shape.outputs, type), shape.turned_weight(is_transposed, type),
-                            matrix(shape.rows, shape.inputs, type), false);
+    const Division division(lower, shape.rows);
+    const Primitive product = division.plan([&] {
+        return lower.onednn.matmul(division.part_of(matrix(shape.rows, shape.outputs, type)),
+                                   shape.turned_weight(is_transposed, type),
+                                   division.part_of(matrix(shape.rows, shape.inputs, type)), false);
+    });
     const Placed dy = viewed(lower.values.in_order(inputs[0]), product.src);
     const Placed w = viewed(lower.weights.prepared(inputs[1], shape.stored(is_transposed, type)), product.weights);
     const Placed result = viewed(lower.values.define(dx, row_major(dx_desc)), product.dst);
-    lower.steps.add_primitive(product, {{DNNL_ARG_SRC, dy}, {DNNL_ARG_WEIGHTS, w}, {DNNL_ARG_DST, result}},
-                              {DNNL_ARG_DST});
+    division.add(lower, product, {{DNNL_ARG_SRC, dy}, {DNNL_ARG_WEIGHTS, w}, {DNNL_ARG_DST, result}},
+                 {{DNNL_ARG_SRC, product.src}, {DNNL_ARG_DST, product.dst}}, {DNNL_ARG_DST});
 }
 
 /// The gradient of a weight, left^T * right: x^T * dy, or dy^T * x where the weight is transposed.
@@ -269,8 +276,12 @@ void lower_dense_weight_grad(const NodeContext& lower) {
     const Desc left_matrix = transposed(m, grad.product.inner, grad.type);
     const Desc right_matrix = grad.right_matrix();
     const Desc result_matrix = matrix(m, grad.product.columns, lower.graph.desc(dw).dtype);
-    const Primitive product = lower.onednn.matmul(
-        left_matrix, pays_for_copy(m, grad.type) ? any_layout(right_matrix) : right_matrix, result_matrix, false);
+    const Division division(lower, m);
+    const Primitive product = division.plan([&] {
+        return lower.onednn.matmul(division.part_of(left_matrix),
+                                   pays_for_copy(m, grad.type) ? any_layout(right_matrix) : right_matrix,
+                                   division.part_of(result_matrix), false);
+    });
     const Placed a = viewed(lower.values.in_order(grad.left), product.src);
     const Placed b =
         lower.values.relaid(grad.right, right_matrix, product.weights, "the layout that the product is fastest with");
@@ -280,6 +291,18 @@ void lower_dense_weight_grad(const NodeContext& lower) {
         all.emplace_back(DNNL_ARG_DST, viewed(result, product.dst));
         return all;
     };
+    if (division.is_on()) {
+        const std::vector<DividedArgument> divided = {{DNNL_ARG_SRC, product.src}, {DNNL_ARG_DST, product.dst}};
+        if (lower.graph.desc(dw).dtype != DType::f32)
+            return division.add(lower, product, with_result(lower.values.define(dw, result_matrix)), divided,
+                                {DNNL_ARG_DST});
+        const std::int64_t count = m * grad.product.columns;
+        const Sums::Gradient gradient = lower.sums.define_gradient(dw, result_matrix);
+        const Placed parts = lower.steps.temporary("parts", result_matrix, DType::f32);
+        division.add(lower, product, with_result(parts), divided, {DNNL_ARG_DST});
+        return lower.sums.add_gradient_step(gradient, "sum", {parts},
+                                            [=](float* to) { sum_parts(1, count, parts.as<float>(), to); });
+    }
     if (const auto sum = lower.sums.accumulator(dw, product.dst)) {
         const Primitive further = lower.onednn.accumulating_matmul(left_matrix, product.weights, result_matrix);
         return lower.sums.add_primitives(*sum, product, further, with_result(sum->placed));

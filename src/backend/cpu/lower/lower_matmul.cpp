@@ -1,4 +1,5 @@
 // Batched matrix products: operands are transposed, and read where views have left them, through their strides.
+#include "backend/cpu/lower/division.h"
 #include "backend/cpu/lower/node_context.h"
 
 namespace cnntrain::cpu {
@@ -27,15 +28,25 @@ void lower_batched_matmul(const NodeContext& lower) {
     const Desc result_desc = row_major(lower.graph.desc(y));
     Placed a = transposed(lower.values.strided(inputs[0]), attrs.transpose_a);
     Placed b = transposed(lower.values.strided(inputs[1]), attrs.transpose_b);
-    Primitive product = lower.onednn.matmul(a.desc, b.desc, result_desc, false);
+    const bool is_single = lower.graph.desc(y).shape.size() == 2;  // its rows are divided, which share all of b
+    const Division division(lower, lower.graph.desc(y).shape[0]);
+    const auto plan = [&] {
+        return division.plan([&] {
+            return lower.onednn.matmul(division.part_of(a.desc), is_single ? b.desc : division.part_of(b.desc),
+                                       division.part_of(result_desc), false);
+        });
+    };
+    Primitive product = plan();
     if (product.is_naive()) {  // for these strides
         a = transposed(lower.values.in_order(inputs[0]), attrs.transpose_a);
         b = transposed(lower.values.in_order(inputs[1]), attrs.transpose_b);
-        product = lower.onednn.matmul(a.desc, b.desc, result_desc, false);
+        product = plan();
     }
     const Placed result = lower.values.define(y, result_desc);
-    lower.steps.add_primitive(product, {{DNNL_ARG_SRC, a}, {DNNL_ARG_WEIGHTS, b}, {DNNL_ARG_DST, result}},
-                              {DNNL_ARG_DST});
+    std::vector<DividedArgument> divided = {{DNNL_ARG_SRC, product.src}, {DNNL_ARG_DST, product.dst}};
+    if (!is_single) divided.push_back({DNNL_ARG_WEIGHTS, product.weights});
+    division.add(lower, product, {{DNNL_ARG_SRC, a}, {DNNL_ARG_WEIGHTS, b}, {DNNL_ARG_DST, result}}, divided,
+                 {DNNL_ARG_DST});
 }
 
 constexpr LoweringEntry kLowerings[] = {

@@ -6,6 +6,7 @@
 #include <atomic>
 
 #include "backend/cpu/kernels/parallel.h"
+#include "backend/cpu/run/lanes.h"
 #include "cnntrain/base/error.h"
 
 namespace cnntrain::cpu {
@@ -178,6 +179,7 @@ void Program::add_parts(Section section, Step like, const Primitive& primitive, 
     step.run = [handle = primitive.primitive, stream = onednn_.stream(), calls = std::move(calls)](const StepContext&) {
         std::atomic<dnnl_status_t> failure = dnnl_success;
         parallel_tasks(static_cast<std::int64_t>(calls.size()), [&](std::int64_t part) {
+            const Threads one(1);  // a single part runs outside parallel regions
             const dnnl_status_t status = execute(handle, stream, calls[static_cast<std::size_t>(part)]);
             if (status != dnnl_success) failure = status;
         });
