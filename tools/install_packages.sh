@@ -1,5 +1,5 @@
 #!/bin/sh
-# Everything that building, testing and linting cnntrain needs on Debian 12. Run as root.
+# Everything that building, testing and linting cnntrain needs on Debian 12 and 13. Run as root.
 set -e
 export DEBIAN_FRONTEND=noninteractive
 apt-get update -qq

@@ -283,16 +283,17 @@ plain mpirun, processes of validation and inference with --generated-data or --s
 measure independently. Other commands, and inference on real data, refuse several processes.
 
 Open MPI 4.1's mpirun sometimes crashes or hangs after a rank has died; the ranks have ended by
-then. If the link between hosts is cut, mpirun waits for TCP's timeout; these options shorten it:
+then. That of 5.0.7 (Debian 13) crashes on lines of several parts, `mpirun A : B`. If the link
+between hosts is cut, mpirun waits for TCP's timeout; these options shorten it:
 --mca oob_tcp_keepalive_time 60 --mca oob_tcp_keepalive_intvl 5 --mca oob_tcp_keepalive_probes 3
 )";
 
 constexpr std::string_view kLaunching = R"(
 poprun takes the options of Graphcore's launcher and translates them to one mpirun command line,
 with one rank per instance. Scripts such as train.py, also after python3, are replaced by this
-program; any other program can be started too. Each rank starts as `cnntrain poprun-instance`, which
-sets the variables that depend on the rank and becomes the program: cnntrain has the same path on
-all hosts.
+program; any other program can be started too. Each rank starts as `cnntrain poprun-instance`,
+which sets the variables that depend on the rank and becomes the program: cnntrain has the same
+path on all hosts.
 
   cnntrain poprun -v --num-instances 2 --num-replicas 4 python3 train.py --data-dir DIR
   cnntrain poprun --host node[1-4] --host-subnet 10.1.2.0/24 --num-instances 8 --num-replicas 8 \
@@ -309,7 +310,8 @@ process that its launcher has bound to cores keeps these; a container's quota is
 CNNTRAIN_PROCESS_PLACEMENT=disabled leaves all cores to every process.
 
 SIGTERM, SIGINT and SIGHUP are sent to the instances on this host, which have 10 seconds to save
-and end; then mpirun is asked to end, and 5 seconds later all others are killed. The exit code is
+and end; then mpirun is asked to end, and 5 seconds later all others are killed. Open MPI 5 kills
+the others at once when the first has ended; ranks of a training end together. The exit code is
 143 after a stop, otherwise that of the first instance that failed. If mpirun stays five seconds
 longer than its ranks, it is killed (exit code 7).
 
