@@ -35,6 +35,12 @@ constexpr Acts kActs[] = {
     {"--input-threads", "3", "TVE", "IC"},
     {"--no-stop-on-nan", "", "T"}, {"--keep-ckpts", "3", "T"},
     {"--checkpoint-dtype", "f32", "T"},
+    {"--crop-fraction", "0.9", "TVE", "I"}, {"--resize-mode", "pad", "TVE", "I"},
+    {"--interpolation", "bicubic", "TVE", "I"}, {"--normalise-mean", "0.5,0.5,0.5", "TVE", "Ii"},
+    {"--normalise-std", "0.5,0.5,0.5", "TVE", "Ii"}, {"--test-time-flip", "", "TVE"},
+    {"--crop-area", "0.1,1", "T", "I"}, {"--rand-augment", "2,9", "T", "IC"},
+    {"--colour-jitter", "0.1,0.1,0.1,0.1", "T", "IC"}, {"--random-erasing", "0.1", "T", "IC"},
+    {"--class-weights", "balanced", "T", "IC"},
     {"--model-size", "26", "TVE"}, {"--batch-norm", "", "TVE"}, {"--group-norm", "", "TVE"},
     {"--groups", "8", "TVE", "ICic", "--group-norm"}, {"--BN-decay", "0.5", "T", "ICic", "--batch-norm"},
     {"--convolution-groups", "8", "TVE", "ICic", "--model resnext"},
@@ -190,8 +196,8 @@ TEST(Acting, EveryOptionActsWhereTheContractSaysAndNowhereElse) {
 TEST(Acting, NothingIsMissedWithoutWhatItNeeds) {
     for (const Acts& acts : kActs) {
         const Option& option = row(acts.flag);
-        if (option.needs.empty() || acts.flag == "--logs-per-epoch") continue;  // LengthsInIterations
-        if (acts.flag == "--compute-type") continue;                            // the default has what it needs
+        if (option.needs.empty() || acts.flag == "--logs-per-epoch") continue;          // LengthsInIterations
+        if (acts.flag == "--compute-type" || acts.flag == "--crop-fraction") continue;  // defaults have what they need
         Acts alone = acts;
         alone.with = {};
         const Place place = places().front();

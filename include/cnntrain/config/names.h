@@ -16,6 +16,8 @@ template <> const std::vector<std::string_view>& names<comm::Wire>();
 template <> const std::vector<std::string_view>& names<comm::Route>();
 template <> const std::vector<std::string_view>& names<nn::Family>();
 template <> const std::vector<std::string_view>& names<data::DatasetId>();
+template <> const std::vector<std::string_view>& names<data::Interpolation>();
+template <> const std::vector<std::string_view>& names<data::ResizeMode>();
 template <> const std::vector<std::string_view>& names<graph::UpdateRule>();
 template <> const std::vector<std::string_view>& names<optim::LrSchedule>();
 template <> const std::vector<std::string_view>& names<optim::StepSchedule>();

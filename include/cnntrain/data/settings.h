@@ -5,12 +5,14 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
 #include "cnntrain/base/enumerators.h"
 #include "cnntrain/base/tensor.h"
 #include "cnntrain/data/image_settings.h"
+#include "cnntrain/data/preparation_settings.h"
 #include "cnntrain/nn/settings.h"
 
 namespace cnntrain::data {
@@ -118,7 +120,10 @@ constexpr const DatasetInfo& dataset_info(DatasetId id) {
     return *std::ranges::find(kDatasets, id, &DatasetInfo::id);
 }
 
-/// ImageNet's constants in two modes: with `--normalise-input`, (x/255 - m)/s; by default, only the mean pixel is
+/// (x/255 - mean) / deviation per channel.
+Normalisation normalisation(std::span<const double> mean, std::span<const double> deviation);
+
+/// ImageNet's constants in two modes: with `--normalise-input`, normalisation(); by default, only the mean pixel is
 /// subtracted.
 Normalisation imagenet_normalisation(bool normalise_input);
 
@@ -142,6 +147,8 @@ struct DataSettings {
     bool train_with_valid_preprocessing = false;
     std::int64_t percentage_to_use = 100;  // for records: used_share() of the training images
     MixingSettings mixing = {};            // for real training images
+    PreparationSettings preparation = {};
+    AugmentationSettings augmentation = {};  // of real training images
 };
 
 /// The user's settings and those that a run adds.
@@ -155,6 +162,9 @@ struct InputSettings : DataSettings {
 /// --dataset-percentage-to-use: the first floor(percent * records / 100) training records, in file order. Validation
 /// always uses all records, so that accuracies for different shares are comparable.
 std::int64_t used_share(std::int64_t records, std::int64_t percent);
+
+/// The normalisation by channel of these settings: the given constants, or ImageNet's.
+Normalisation channel_normalisation(const DataSettings& settings);
 
 /// The effective mixing: none for generated and synthetic images.
 MixingSettings effective_mixing(const DataSettings& settings);

@@ -42,6 +42,16 @@ template <> const std::vector<std::string_view>& names<data::DatasetId>() {
     return all;
 }
 
+template <> const std::vector<std::string_view>& names<data::Interpolation>() {
+    static const std::vector<std::string_view> all(data::kInterpolationNames.begin(), data::kInterpolationNames.end());
+    return all;
+}
+
+template <> const std::vector<std::string_view>& names<data::ResizeMode>() {
+    static const std::vector<std::string_view> all(data::kResizeModeNames.begin(), data::kResizeModeNames.end());
+    return all;
+}
+
 template <> const std::vector<std::string_view>& names<graph::UpdateRule>() {
     static const std::vector<std::string_view> all(graph::kOptimiserNames.begin(), graph::kOptimiserNames.end());
     return all;

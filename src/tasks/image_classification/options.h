@@ -30,6 +30,8 @@ std::vector<Option> resnext_options();
 std::vector<Option> efficientnet_options();
 std::vector<Option> dataset_options();
 std::vector<Option> schedule_options();
+/// Preparation of images, in the group of this program's own options.
+std::vector<Option> preparation_options();
 
 /// All options, in the order of the help text.
 const OptionSet& image_options();
