@@ -61,6 +61,14 @@ void add_mixing_cases(std::vector<OpCase>& cases, DType type) {
     loss("all_padding", 4, 17, {0, 1}, 0.1, -1, -1);
     loss("c1000", 3, 1000, {0, 1, 2, 3}, 0.1, 0, 999);
     loss("one_share", 5, 10, {0}, 0.1, 0, 9);
+    const auto weighted = [&](const char* name, std::int64_t samples, const std::vector<std::int64_t>& distances,
+                              double smoothing, double low) {
+        loss(name, samples, 5, distances, smoothing, low, 5);
+        cases.back().attrs = graph::MixedTargetsAttrs{smoothing, distances, {0.5, 2, 0, 0.1, 3}};
+    };
+    weighted("weighted_mixup", 16, {0, 1}, 0, 0);
+    weighted("weighted_both_smoothed", 16, {0, 1, 2, 3}, 0.1, -1);
+    weighted("weighted_both_of_two", 2, {0, 1, 1, 2}, 0.1, 0);
 }
 
 }  // namespace cnntrain::test

@@ -343,9 +343,13 @@ struct AttentionAttrs {
 /// softmax_cross_entropy: logits[N,C], labels i32[N] -> loss f32[], correct f32[]: both SUMS over the samples whose
 /// label is in 0..C-1; other labels (-1: padding) count nowhere. Targets: 1 - smoothing on the class, smoothing / (C -
 /// 1) elsewhere. correct: the first largest logit is the label's.
+/// With class weights w[C], >= 0: a sample's loss is the sum over c of w[c] * target[c] * -log p[c], and the result is
+/// the number of samples times the sum of these losses / the sum of w[label], 0 if that sum is 0. Its mean over the
+/// micro-batch is that of PyTorch's CrossEntropyLoss(weight=w).
 /// softmax_cross_entropy_grad: logits, labels, dloss f32[] -> dlogits.
 struct SoftmaxAttrs {
     double label_smoothing = 0;
+    std::vector<double> class_weights = {};  // empty: all 1
     bool operator==(const SoftmaxAttrs&) const = default;
 };
 
@@ -380,11 +384,13 @@ struct MixImagesAttrs {
 /// mixed_cross_entropy: logits[N,C], labels i32[N], shares f32[N,P] -> loss f32[], correct f32[], sums as those of
 /// softmax_cross_entropy, with the loss of sample n = sum over p of shares[n,p] * (smoothed cross entropy with the
 /// label of the partner at distances[p]). A partner whose label is not in 0..C-1 adds nothing; a sample whose own is
-/// not counts nowhere. `correct` looks at the own label alone.
+/// not counts nowhere. `correct` looks at the own label alone. With class weights, the sum of losses is divided by the
+/// sum over samples and p of shares[n,p] * w[label of the partner].
 /// mixed_cross_entropy_grad: logits, labels, shares, dloss f32[] -> dlogits.
 struct MixedTargetsAttrs {
     double label_smoothing = 0;
     std::vector<std::int64_t> distances;  // one per share, 1 to 4 of them; the sample itself is at 0
+    std::vector<double> class_weights = {};
     bool operator==(const MixedTargetsAttrs&) const = default;
 };
 
