@@ -146,6 +146,7 @@ void time_stream(const data::InputData& input, const Options& options) {
     print_stage("parse", stats.stages.parse, stats);
     print_stage("decode", stats.stages.decode, stats);
     print_stage("resize and store", stats.stages.resize, stats);
+    if (stats.stages.augment > 0) print_stage("augment", stats.stages.augment, stats);
     std::printf("  memory: ring %.1f MB, workers %.1f MB, index and order %.1f MB, shared cache %.1f MB\n",
                 static_cast<double>(stats.ring_bytes) / 1e6, static_cast<double>(stats.worker_bytes) / 1e6,
                 static_cast<double>(stats.dataset_bytes) / 1e6, static_cast<double>(stats.cache_bytes) / 1e6);

@@ -9,6 +9,45 @@ namespace cnntrain::cli {
 
 namespace {
 
+constexpr std::string_view kPreparation = R"(
+Evaluation makes an S x S image (--image-size) of a photo of any size:
+
+  --resize-mode crop     the shorter side becomes floor(S / F), the centre is cut out; F is
+                         --crop-fraction, 0.875 by default. Objects at the edge are cut off.
+  --resize-mode squash   the whole photo, without its aspect ratio
+  --resize-mode pad      the whole photo, and the mean pixel above and below or beside it
+
+  --interpolation tf1-bilinear     TensorFlow 1's, without antialiasing; the default
+  --interpolation bilinear, bicubic   with antialiasing, as Pillow and torchvision do; of training
+                                   photos, too. Sizes and centres then follow torchvision.
+  --normalise-mean R,G,B --normalise-std R,G,B    (x / 255 - mean) / deviation; ImageNet's are
+                         0.485,0.456,0.406 and 0.229,0.224,0.225 (--normalise-input)
+  --test-time-flip       validation and inference use the mean logits of each image and its mirror
+                         image, at twice the cost
+
+A network that was trained elsewhere needs the preparation that it was trained with.
+
+Training cuts out and mirrors at random. These change more, and are off by default:
+
+  --crop-area 0.08,1     the crop covers 8 to 100 % of the photo, with sides 3/4 to 4/3
+                         (torchvision's RandomResizedCrop; without it TensorFlow's, from 5 %)
+  --colour-jitter 0.4,0.4,0.4,0.1   brightness, contrast, saturation, hue, in random order
+  --rand-augment 2,9     2 of RandAugment's 14 operations with magnitude 9 of 30
+  --random-erasing 0.25  a rectangle of every fourth image becomes the mean pixel
+
+The operations give the 8-bit levels of torchvision.transforms.v2 on Pillow images. Photos are
+cropped, resized, mirrored, jittered, augmented, normalised, then erased; CIFAR's images are
+jittered, augmented, standardised, then mirrored, cropped and erased. What is drawn depends on the
+seed, the epoch and the image only, not on threads or processes.
+
+--class-weights balanced weights each class by images / (classes * images of the class) in the
+training loss; 1,2,0.5 or a file with a weight or CLASS,WEIGHT on each line gives other weights.
+The loss of a micro-batch is the sum of the weighted losses / the sum of the weights of its labels,
+as PyTorch's CrossEntropyLoss(weight) has it. With --label-smoothing, the term of each class has
+the weight of that class; with mixup and cutmix, labels count by their shares. Micro-batches are
+averaged, so weights act less the smaller micro-batches are. Validation has no weights.
+)";
+
 constexpr std::string_view kRunFolders = R"(
 A run writes into one folder: logs/<name>_<3 letters> (pretrain:
 checkpoint/<phase>/pretraining_<...>) or the folder that --logs-path names. It holds
@@ -494,6 +533,7 @@ std::string exit_codes() {
 const std::vector<HelpTopic>& help_topics() {
     static const std::vector<HelpTopic> topics = {
         {"data-folders", "data sets, own photographs, indexes, damaged images", body(kDataFolders)},
+        {"preparation", "sizes, crops and augmentation of images, weights of classes", body(kPreparation)},
         {"run-folders", "files of a run, locks, --overwrite", body(kRunFolders)},
         {"checkpoints", "files, checksums, averages, conversion, fine-tuning", body(kCheckpoints)},
         {"resuming", "stopping a run and resuming it exactly", body(kResuming)},

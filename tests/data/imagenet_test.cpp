@@ -240,7 +240,7 @@ TEST_F(ImagenetRecords, FolderOfImagesGoesThroughTheSamePreprocessing) {
     write_file(folder_ / "more/a.jpg", encode_jpeg(make_photo(33, 70, 2)));
     write_file(folder_ / "notes.txt", "not an image");
     write_file(folder_ / "more/._a.jpg", "what some systems leave beside an image");
-    const ImageFolder images(folder_.path(), kSide, {});
+    const ImageFolder images(folder_.path(), {.image_size = kSide}, {});
     EXPECT_EQ(images.names(), (std::vector<std::string>{"b.JPEG", "more/a.jpg"}));
     EXPECT_EQ(images.left_out(), "1 .txt");
     std::int32_t label = 0;
@@ -252,13 +252,13 @@ TEST_F(ImagenetRecords, FolderOfImagesGoesThroughTheSamePreprocessing) {
     EXPECT_THAT(read(images, 1, {}, &label), testing::Each(0.0f));
     EXPECT_EQ(label, kLeftOut);
     EXPECT_EQ(images.damaged(), 1);
-    const ImageFolder strict(folder_.path(), kSide, {}, /*strict=*/true);
+    const ImageFolder strict(folder_.path(), {.image_size = kSide, .strict = true}, {});
     EXPECT_THAT(message_of(ErrorKind::data, [&] { read(strict, 1); }),
                 AllOf(HasSubstr("a.jpg"), HasSubstr("not a JPEG")));
-    EXPECT_THAT(message_of(ErrorKind::data, [&] { ImageFolder(folder_ / "nowhere", kSide, {}); }),
+    EXPECT_THAT(message_of(ErrorKind::data, [&] { ImageFolder(folder_ / "nowhere", {.image_size = kSide}, {}); }),
                 HasSubstr(folder_ / "nowhere"));
     posix_files().make_directories(folder_ / "empty");
-    EXPECT_THAT(message_of(ErrorKind::data, [&] { ImageFolder(folder_ / "empty", kSide, {}); }),
+    EXPECT_THAT(message_of(ErrorKind::data, [&] { ImageFolder(folder_ / "empty", {.image_size = kSide}, {}); }),
                 HasSubstr("no .jpg, .jpeg or .png"));
 }
 
@@ -267,7 +267,7 @@ TEST_F(ImagenetRecords, PngFilesAreImagesLikeOthers) {
     const std::string lossless = encode_png(decode_whole(jpeg, {DctMethod::accurate}));
     write_file(folder_ / "photo.PNG", lossless);
     write_file(folder_ / "photo.jpg", jpeg);
-    const ImageFolder images(folder_.path(), kSide, {});
+    const ImageFolder images(folder_.path(), {.image_size = kSide}, {});
     EXPECT_EQ(images.names(), (std::vector<std::string>{"photo.PNG", "photo.jpg"}));
     EXPECT_EQ(read(images, 0), read(images, 1));
 
@@ -280,7 +280,7 @@ TEST_F(ImagenetRecords, PngFilesAreImagesLikeOthers) {
         EXPECT_EQ(crop(as_trained, epoch), crop(jpeg, epoch)) << epoch;
 
     write_file(folder_ / "cut.png", lossless.substr(0, lossless.size() / 2));
-    const ImageFolder cut(folder_ / "cut.png", kSide, {}, /*strict=*/true);
+    const ImageFolder cut(folder_ / "cut.png", {.image_size = kSide, .strict = true}, {});
     EXPECT_THAT(message_of(ErrorKind::data, [&] { read(cut, 0); }),
                 AllOf(HasSubstr("cut.png"), HasSubstr("the PNG file is damaged")));
 }
@@ -288,7 +288,7 @@ TEST_F(ImagenetRecords, PngFilesAreImagesLikeOthers) {
 TEST_F(ImagenetRecords, OneFileIsAFolderOfOne) {
     write_file(folder_ / "photo of mine", encode_jpeg(make_photo(50, 40)));
     write_file(folder_ / "other.jpg", encode_jpeg(make_photo(50, 40, 2)));
-    const ImageFolder one(folder_ / "photo of mine", kSide, {});
+    const ImageFolder one(folder_ / "photo of mine", {.image_size = kSide}, {});
     EXPECT_EQ(one.names(), (std::vector<std::string>{"photo of mine"}));
     EXPECT_EQ(one.left_out(), "");
     std::int32_t label = 0;

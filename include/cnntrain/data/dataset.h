@@ -19,20 +19,23 @@ struct SamplePosition {
 
 class JpegDecoder;
 struct ImageExample;
+struct AntialiasScratch;
 struct ResizeScratch;
 
 /// Time spent in each stage of making samples.
 struct StageSeconds {
-    double read = 0;    // reading and checking the record's bytes
-    double parse = 0;   // splitting the record into its parts
-    double decode = 0;  // decoding the image: header, crop, pixels
-    double resize = 0;  // resizing, with mirroring, conversion and storing
+    double read = 0;     // reading and checking the record's bytes
+    double parse = 0;    // splitting the record into its parts
+    double decode = 0;   // decoding the image: header, crop, pixels
+    double resize = 0;   // resizing, with mirroring, conversion and storing
+    double augment = 0;  // further changes of training images
 
     StageSeconds& operator+=(const StageSeconds& other) {
         read += other.read;
         parse += other.parse;
         decode += other.decode;
         resize += other.resize;
+        augment += other.augment;
         return *this;
     }
 };
@@ -51,6 +54,9 @@ struct Workspace {
     std::unique_ptr<ImageExample> example;  // never null; neither are the other pointers
     std::unique_ptr<JpegDecoder> jpeg;
     std::unique_ptr<ResizeScratch> resize;
+    std::unique_ptr<AntialiasScratch> antialias;
+    std::vector<std::uint8_t> levels;   // an image in 8 bits, before it is stored
+    std::vector<std::uint8_t> scratch;  // of operations on `levels`
     StageSeconds seconds;
 };
 
@@ -71,6 +77,8 @@ public:
     /// file, the record and the problem.
     virtual SampleState read(std::int64_t index, SamplePosition position, SampleView out,
                              Workspace& workspace) const = 0;
+    /// The label that read() stores for a classified sample if it can be decoded; else -1. May read the record.
+    virtual std::int32_t label(std::int64_t index, Workspace& workspace) const;
     /// Writes a padding sample, which does not count; it fills the last batch of a sweep over the data.
     virtual void pad(SampleView out) const = 0;
     /// Hint that the sample will be read soon.

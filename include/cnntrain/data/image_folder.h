@@ -16,8 +16,9 @@ namespace cnntrain::data {
 /// `strict`. With a Loader and Feed::sweeps, sample i of a sweep is names()[i].
 class ImageFolder final : public Dataset {
 public:
-    /// `place`: the folder or the file. Error(data) if it cannot be read or is a folder without such files.
-    ImageFolder(const std::string& place, std::int64_t image_size, const PixelFormat& format, bool strict = false);
+    /// `place`: the folder or the file. Of the settings, the preparation of images counts. Error(data) if the place
+    /// cannot be read or is a folder without such files.
+    ImageFolder(const std::string& place, const DataSettings& settings, const PixelFormat& format);
     ~ImageFolder() override;
 
     const std::vector<std::string>& names() const { return names_; }  // relative to the folder

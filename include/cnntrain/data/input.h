@@ -22,6 +22,8 @@ public:
     /// Counted in the files; for generated and synthetic data, the published count.
     std::int64_t samples() const { return samples_; }
     Origin origin() const;
+    /// The number of images of each class 0..classes-1, for real data. Of TFRecords, it reads all.
+    std::vector<std::int64_t> class_sizes(std::int64_t classes) const;
     /// Fields of the stream's micro-batches.
     std::vector<Field> fields(std::int64_t micro_batch) const;
 

@@ -149,6 +149,7 @@ struct DataSettings {
     MixingSettings mixing = {};            // for real training images
     PreparationSettings preparation = {};
     AugmentationSettings augmentation = {};  // of real training images
+    bool test_time_flip = false;             // evaluation: each image is followed by its mirror image
 };
 
 /// The user's settings and those that a run adds.
@@ -165,6 +166,9 @@ std::int64_t used_share(std::int64_t records, std::int64_t percent);
 
 /// The normalisation by channel of these settings: the given constants, or ImageNet's.
 Normalisation channel_normalisation(const DataSettings& settings);
+
+/// The pixel that channel_normalisation() maps to 0, in levels 0..255.
+std::array<float, 3> mean_pixel(const DataSettings& settings);
 
 /// The effective mixing: none for generated and synthetic images.
 MixingSettings effective_mixing(const DataSettings& settings);

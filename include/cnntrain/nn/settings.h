@@ -96,6 +96,7 @@ struct NumericsSettings {
 struct InputSettings {
     TensorDesc images;  // [N,H,W,3] as the data pipeline delivers it: u8, f32 or the compute type
     std::optional<data::Normalisation> normalise;  // on the device
+    std::int64_t views = 1;  // evaluation: images of each sample, next to each other; its logits are their mean
 };
 
 }  // namespace cnntrain::nn

@@ -77,6 +77,57 @@ void store_pixels(std::span<const float> values, const PixelFormat& format, std:
     }
 }
 
+namespace {
+
+/// The stored value of each level of each channel, size_bytes(T) bytes each.
+template <typename T> void look_up_levels(std::span<const std::uint8_t> levels, const PixelFormat& format, T* out) {
+    std::array<std::array<T, 256>, 3> values{};
+    for (std::size_t level = 0; level < 256; ++level) {
+        const std::array<float, 3> pixel = {static_cast<float>(level), static_cast<float>(level),
+                                            static_cast<float>(level)};
+        std::array<T, 3> stored{};
+        store_pixels(pixel, format, std::as_writable_bytes(std::span(stored)));
+        for (std::size_t c = 0; c < 3; ++c)
+            values[c][level] = stored[c];
+    }
+    for (std::size_t i = 0; i + 2 < levels.size(); i += 3) {
+        for (std::size_t c = 0; c < 3; ++c)
+            out[i + c] = values[c][levels[i + c]];
+    }
+}
+
+}  // namespace
+
+void store_levels(std::span<const std::uint8_t> levels, const PixelFormat& format, std::span<std::byte> out) {
+    CNNTRAIN_CHECK(out.size() == levels.size() * size_bytes(format.dtype), "image of another size");
+    switch (format.dtype) {
+        case DType::f32:
+            return look_up_levels(levels, format, reinterpret_cast<float*>(out.data()));
+        case DType::bf16:
+            return look_up_levels(levels, format, reinterpret_cast<BFloat16*>(out.data()));
+        case DType::f16:
+            return look_up_levels(levels, format, reinterpret_cast<Half*>(out.data()));
+        case DType::u8:
+            std::memcpy(out.data(), levels.data(), levels.size());
+            return;
+        default:
+            CNNTRAIN_CHECK(false, "images are f32, bf16, f16 or u8");
+    }
+}
+
+void fill_rectangle(const Rectangle& rectangle, std::int64_t width, const std::array<float, 3>& pixel,
+                    const PixelFormat& format, std::span<std::byte> image) {
+    std::array<float, 3> values = pixel;
+    if (format.dtype == DType::u8) std::ranges::transform(pixel, values.begin(), [](float x) { return x + 0.5f; });
+    std::array<std::byte, 3 * sizeof(float)> stored{};
+    const std::size_t bytes = 3 * size_bytes(format.dtype);
+    store_pixels(values, format, std::span(stored).first(bytes));
+    for (std::int64_t y = rectangle.top; y < rectangle.top + rectangle.height; ++y) {
+        for (std::int64_t x = rectangle.left; x < rectangle.left + rectangle.width; ++x)
+            std::memcpy(image.data() + static_cast<std::size_t>(y * width + x) * bytes, stored.data(), bytes);
+    }
+}
+
 std::array<float, 256> standardisation_table(std::span<const std::uint8_t> image) {
     std::uint64_t sum = 0;
     std::uint64_t squares = 0;

@@ -24,6 +24,7 @@ ConstantStream::ConstantStream(const InputSettings& data, std::int64_t samples, 
     images_ = HostTensor({host_format(data).dtype, {settings.micro_batch, side, side, 3}});
     labels_ = HostTensor({DType::i32, {settings.micro_batch}});
     data.kind == DataKind::generated ? make_generated(data) : make_synthetic(data);
+    if (settings.transform) transform_images(*settings.transform);
 
     last_labels_ = labels_;
     const std::int64_t in_last = valid_of(places_.first_sample(batches_per_sweep() - 1));
@@ -68,6 +69,19 @@ void ConstantStream::make_synthetic(const InputSettings& data) {
     for (std::int32_t& label : labels_.as<std::int32_t>()) {
         label = static_cast<std::int32_t>(rng.integer(0, dataset_info(data.dataset).classes));
     }
+}
+
+/// The transform replaces the images and makes nothing else.
+void ConstantStream::transform_images(const BatchTransform& transform) {
+    const std::vector<Field> before = fields();
+    const std::vector<MadeField> made = transform.makes(before);
+    CNNTRAIN_CHECK(made.size() == 1 && made.front().replaces == field_number(before, kImages),
+                   "made images are only replaced");
+    HostTensor images(made.front().field.desc);
+    const std::array<std::span<const std::byte>, 2> from = {images_.bytes(), labels_.bytes()};
+    const std::array<std::span<std::byte>, 1> to = {images.bytes()};
+    transform.make(0, before, from, to);
+    images_ = std::move(images);
 }
 
 Batch ConstantStream::next() {

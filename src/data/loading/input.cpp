@@ -2,6 +2,7 @@
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/data/image_fields.h"
+#include "cnntrain/data/mirroring.h"
 #include "cnntrain/data/mixing.h"
 #include "data/loading/constant_stream.h"
 #include "data/sets/image_sets.h"
@@ -28,6 +29,8 @@ LoaderSettings completed(LoaderSettings loader, const InputSettings& settings, S
     loader.seed = settings.seed;
     if (split == Split::train) {
         loader.transform = mixing_transform(effective_mixing(settings), settings.seed, host_format(settings).dtype);
+    } else if (settings.test_time_flip) {
+        loader.transform = mirroring_transform();
     }
     return loader;
 }
@@ -52,6 +55,18 @@ Origin InputData::origin() const {
     if (dataset_) return dataset_->origin();
     const std::string how = settings_.kind == DataKind::generated ? "generated " : "synthetic ";
     return {.samples = samples_, .recipe = how + std::string(dataset_info(settings_.dataset).name) + " images"};
+}
+
+std::vector<std::int64_t> InputData::class_sizes(std::int64_t classes) const {
+    CNNTRAIN_CHECK(dataset_ != nullptr, "only real data have classes of some size");
+    std::vector<std::int64_t> sizes(static_cast<std::size_t>(classes), 0);
+    Workspace workspace;
+    for (std::int64_t index = 0; index < dataset_->size(); ++index) {
+        const std::int32_t label = dataset_->label(index, workspace);
+        CNNTRAIN_CHECK(label >= 0 && label < classes, "a label that is no class");
+        ++sizes[static_cast<std::size_t>(label)];
+    }
+    return sizes;
 }
 
 std::vector<Field> InputData::fields(std::int64_t micro_batch) const {

@@ -31,7 +31,7 @@ private:
     const std::vector<std::string>& names_;
 };
 
-ImageFolder::ImageFolder(const std::string& place, std::int64_t image_size, const PixelFormat& format, bool strict) {
+ImageFolder::ImageFolder(const std::string& place, const DataSettings& settings, const PixelFormat& format) {
     const std::filesystem::path path(place);
     const bool is_file = std::filesystem::is_regular_file(path);
     if (is_file) {
@@ -45,8 +45,11 @@ ImageFolder::ImageFolder(const std::string& place, std::int64_t image_size, cons
         throw Error(ErrorKind::data, "no .jpg, .jpeg or .png file in or below " + place +
                                          (left_out_.empty() ? "" : "; other files there: " + left_out_));
     }
-    const JpegSettings how{
-        .image_size = image_size, .format = format, .on_bad_image = strict ? OnBadImage::stop : OnBadImage::leave_out};
+    const JpegSettings how{.image_size = settings.image_size,
+                           .format = format,
+                           .on_bad_image = settings.strict ? OnBadImage::stop : OnBadImage::leave_out,
+                           .preparation = settings.preparation,
+                           .mean_pixel = mean_pixel(settings)};
     images_ = std::make_unique<Images>(is_file ? path.parent_path().string() : place, names_, how);
 }
 

@@ -24,8 +24,17 @@ JpegSettings jpeg_settings(const InputSettings& settings, Split split, const Pix
             .seed = settings.seed,
             .on_bad_image = settings.strict ? OnBadImage::stop
                             : trains        ? OnBadImage::replace
-                                            : OnBadImage::leave_out};
+                                            : OnBadImage::leave_out,
+            .preparation = settings.preparation,
+            .augmentation = settings.augmentation,
+            .mean_pixel = mean_pixel(settings)};
 }
+
+JpegDataset::JpegDataset(const JpegSettings& settings, const Words& words)
+    : settings_(settings),
+      target_{settings.image_size, settings.format, settings.preparation, settings.mean_pixel},
+      augmenter_(settings.augmentation),
+      words_(words) {}
 
 std::span<const std::byte> read_whole(const std::string& path, Workspace& workspace) {
     StageClock clock;
@@ -77,10 +86,9 @@ void JpegDataset::preprocess(const Image& image, SamplePosition position, std::s
     if (image.jpeg.empty()) throw Error(ErrorKind::data, std::string(words_.empty));
     const ImageFile file(image.jpeg, workspace);
     if (settings_.augment) {
-        preprocess_for_training(file, image.boxes, settings_.image_size, settings_.format, settings_.seed, position,
-                                pixels, workspace);
+        preprocess_for_training(file, image.boxes, target_, augmenter_, settings_.seed, position, pixels, workspace);
     } else {
-        preprocess_for_evaluation(file, settings_.image_size, settings_.format, pixels, workspace);
+        preprocess_for_evaluation(file, target_, pixels, workspace);
     }
 }
 

@@ -1,6 +1,7 @@
 // Base of data sets of JPEG images: decoding, cropping, and handling of images that cannot be decoded.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -10,6 +11,7 @@
 
 #include "cnntrain/data/dataset.h"
 #include "cnntrain/data/settings.h"
+#include "data/images/preprocess.h"
 #include "data/records/example.h"
 #include "data/sets/damage_log.h"
 
@@ -28,6 +30,9 @@ struct JpegSettings {
     bool augment = false;    // random crop and flip; otherwise evaluation preprocessing
     std::uint64_t seed = 0;  // of the augmentation
     OnBadImage on_bad_image = OnBadImage::stop;
+    PreparationSettings preparation = {};
+    AugmentationSettings augmentation = {};
+    std::array<float, 3> mean_pixel = {};  // fills what is padded or erased
 };
 
 /// The settings of a run. `format`: of the samples.
@@ -41,6 +46,7 @@ class JpegDataset : public Dataset {
 public:
     std::vector<Field> fields() const final;
     SampleState read(std::int64_t index, SamplePosition position, SampleView out, Workspace& workspace) const final;
+    std::int32_t label(std::int64_t index, Workspace& workspace) const override { return load(index, workspace).label; }
     void pad(SampleView out) const final;
     std::int64_t damaged() const final { return damage_.count(); }
 
@@ -57,7 +63,7 @@ protected:
         std::string_view left_out = "it is not counted";
     };
 
-    JpegDataset(const JpegSettings& settings, const Words& words) : settings_(settings), words_(words) {}
+    JpegDataset(const JpegSettings& settings, const Words& words);
 
     /// The image may be a view into the workspace. An exception always ends the run.
     virtual Image load(std::int64_t index, Workspace& workspace) const = 0;
@@ -69,6 +75,8 @@ private:
                     Workspace& workspace) const;
 
     JpegSettings settings_;
+    PhotoTarget target_;
+    Augmenter augmenter_;
     Words words_;
     mutable DamageLog damage_;
 };

@@ -28,6 +28,14 @@ Normalisation channel_normalisation(const DataSettings& settings) {
     return normalisation(preparation.normalise_mean, preparation.normalise_std);
 }
 
+std::array<float, 3> mean_pixel(const DataSettings& settings) {
+    const Normalisation how = channel_normalisation(settings);
+    std::array<float, 3> mean{};
+    for (std::size_t c = 0; c < mean.size(); ++c)
+        mean[c] = -how.shift[c] / how.scale[c];
+    return mean;
+}
+
 std::int64_t used_share(std::int64_t records, std::int64_t percent) {
     constexpr std::int64_t kPercent = 100;
     return checked_product(records, percent, "the number of records") / kPercent;

@@ -5,12 +5,14 @@
 #include <algorithm>
 #include <cctype>
 #include <cmath>
+#include <filesystem>
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/io.h"
 #include "cnntrain/base/listed.h"
 #include "cnntrain/checkpoint/class_names.h"
 #include "cnntrain/nn/family_info.h"
+#include "tasks/image_classification/class_weights.h"
 #include "tasks/image_classification/options.h"
 #include "tasks/image_classification/resolve.h"
 #include "tasks/recorded.h"
@@ -120,6 +122,16 @@ void adjust_data(Resolution& run) {
     }
 }
 
+/// A file of weights is found again from any folder.
+void keep_path_of_class_weights(OptionValues& values) {
+    if (!values.has("class_weights")) return;
+    const std::string text = values.text("class_weights");
+    if (text.empty() || text == kBalanced || !listed_weights(text).empty()) return;
+    if (posix_files().kind(text) != FileKind::file) return;  // the check of the option says so
+    values.set("class_weights", std::filesystem::absolute(text).lexically_normal().string(),
+               values.at("class_weights").source);
+}
+
 /// Replaces old spellings of values by the new ones.
 void renew_spellings(Resolution& run) {
     OptionValues& values = run.values;
@@ -197,6 +209,7 @@ void fill_image_options(Resolution& run) {
 void adjust_image_options(Resolution& run) {
     OptionValues& values = run.values;
     adjust_data(run);
+    keep_path_of_class_weights(values);
     const auto dataset = dataset_of(values);
     const bool validates_imagenet = run.command != Command::train && dataset &&
                                     data::dataset_info(*dataset).format == data::ImageFormat::records &&

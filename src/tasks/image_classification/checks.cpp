@@ -5,7 +5,9 @@
 #include <string>
 #include <vector>
 
+#include "cnntrain/base/io.h"
 #include "cnntrain/nn/family_info.h"
+#include "tasks/image_classification/class_weights.h"
 #include "tasks/image_classification/resolve.h"
 
 namespace cnntrain::tasks {
@@ -158,6 +160,19 @@ Violation colour_jitter(const OptionValues& values) {
            "0.4,0.4,0.4,0.1";
 }
 
+Violation class_weights_exist(const OptionValues& values) {
+    const std::string text = values.text("class_weights");
+    if (text.empty() || text == kBalanced || !listed_weights(text).empty()) return {};
+    if (posix_files().kind(text) == FileKind::file) return {};
+    return "--class-weights " + text + ": expected " + std::string(kBalanced) +
+           ", numbers separated by commas, or a file with a weight on each line; there is no such file";
+}
+
+Violation class_weights_need_pairs(const OptionValues& values) {
+    if (values.text("class_weights").empty() || values.integer("micro_batch_size") != 1) return {};
+    return "--class-weights needs --micro-batch-size above 1: losses are divided by the weights of their micro-batch";
+}
+
 Violation augmentation_of_evaluation(const OptionValues& values) {
     if (!values.flag("train_with_valid_preprocessing")) return {};
     for (const char* key : {"crop_area", "rand_augment", "colour_jitter", "random_erasing"}) {
@@ -185,6 +200,8 @@ const std::vector<Rule> kRules = {
     {kT, rand_augment},
     {kT, colour_jitter},
     {kT, augmentation_of_evaluation},
+    {kT, class_weights_exist},
+    {kT, class_weights_need_pairs},
     {kT, learning_rate},
     {kT, exponential_decay},
 };

@@ -55,9 +55,10 @@ nn::BuildRequest build_request(const config::Settings& settings, const backend::
     return request;
 }
 
-graph::Graph training_graph(const config::Settings& settings, const backend::Backend& backend,
-                            const TensorDesc& images) {
+graph::Graph training_graph(const config::Settings& settings, const backend::Backend& backend, const TensorDesc& images,
+                            const std::vector<double>& class_weights) {
     nn::BuildRequest request = build_request(settings, backend, images);
+    request.class_weights = class_weights;
     if (settings.training.pipeline) request.splits = settings.training.pipeline_splits;
     request.model.norm_replicas = train::placement(settings, backend).samples / batch_plan(settings).micro_batch;
     nn::Model model = nn::build_training(request, ops::op_table());
@@ -67,8 +68,9 @@ graph::Graph training_graph(const config::Settings& settings, const backend::Bac
 }
 
 graph::Graph evaluation_graph(const config::Settings& settings, const backend::Backend& backend,
-                              const TensorDesc& images, bool with_logits) {
+                              const TensorDesc& images, bool with_logits, std::int64_t views) {
     nn::BuildRequest request = build_request(settings, backend, images);
+    request.input.views = views;
     request.label_smoothing = 0;
     request.counts_top_5 = reports_top_5(image_settings(settings).data.dataset);
     nn::Model model = nn::build_evaluation(request, ops::op_table());

@@ -58,7 +58,7 @@ std::vector<Option> evaluation_rows() {
          .fallback = false,
          .help = "Validation and inference: use the mean logits of each image and its mirror image.",
          .numerics = true,
-         .bind = to<&ImageSettings::test_time_flip>()},
+         .bind = to<&ImageSettings::data, &data::DataSettings::test_time_flip>()},
     };
 }
 

@@ -17,7 +17,6 @@ struct ImageSettings : config::OwnSettings {
     optim::LearningRateSettings learning_rate;
     double label_smoothing = 0.0;    // share of the target distributed over all classes
     std::string class_weights = {};  // "balanced", a file, or numbers (class_weights.h); empty: none
-    bool test_time_flip = false;     // evaluation: mean logits of each image and its mirror image
     /// Names of the classes in the checkpoint that an evaluation reads; empty: it has none.
     std::vector<std::string> recorded_classes = {};
 };

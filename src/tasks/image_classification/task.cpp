@@ -12,6 +12,7 @@
 #include "cnntrain/data/image_fields.h"
 #include "cnntrain/data/image_folder.h"
 #include "cnntrain/data/input.h"
+#include "cnntrain/data/mirroring.h"
 #include "cnntrain/data/resolve.h"
 #include "cnntrain/nn/model.h"
 #include "cnntrain/optim/learning_rate.h"
@@ -20,6 +21,7 @@
 #include "cnntrain/train/loading.h"
 #include "cnntrain/train/runs.h"
 #include "cnntrain/train/stages.h"
+#include "tasks/image_classification/class_weights.h"
 #include "tasks/image_classification/network.h"
 #include "tasks/image_classification/reports.h"
 
@@ -71,6 +73,11 @@ std::string first_names(std::vector<std::string> names) {
     names.resize(kMost);
     names.push_back(std::to_string(more) + " more");
     return listed(names);
+}
+
+/// Images of each sample.
+std::int64_t views_in(const std::vector<data::Field>& batch) {
+    return data::field_desc(batch, data::kImages).shape.at(0) / data::field_desc(batch, data::kLabels).shape.at(0);
 }
 
 bool measures_requests(const config::Settings& settings, config::Command command) {
@@ -220,16 +227,30 @@ std::function<double(std::int64_t)> ImageClassification::learning_rate(const sch
     return [schedule](std::int64_t iteration) { return schedule.at(iteration); };
 }
 
+/// Read once. A plan of a run whose data are elsewhere has no weights, which change no shape.
+const std::vector<double>& ImageClassification::class_weights() const {
+    std::error_code failed;
+    const bool found = has_real_data() && std::filesystem::exists(own().data.data_dir, failed);
+    if (!class_weights_ && found) {
+        class_weights_ = tasks::class_weights(own().class_weights, data_settings(settings(), backend_, seed_),
+                                              network_settings(settings()).classes);
+    }
+    static const std::vector<double> none;
+    return class_weights_ ? *class_weights_ : none;
+}
+
 graph::Graph ImageClassification::training_graph(const std::vector<data::Field>& fields) const {
-    return tasks::training_graph(settings(), backend_, data::field_desc(fields, data::kImages));
+    return tasks::training_graph(settings(), backend_, data::field_desc(fields, data::kImages), class_weights());
 }
 
 graph::Graph ImageClassification::evaluation_graph(const std::vector<data::Field>& fields) const {
-    return tasks::evaluation_graph(settings(), backend_, data::field_desc(fields, data::kImages));
+    return tasks::evaluation_graph(settings(), backend_, data::field_desc(fields, data::kImages),
+                                   /*with_logits=*/false, views_in(fields));
 }
 
 graph::Graph ImageClassification::classifying_graph(const std::vector<data::Field>& fields) const {
-    return tasks::evaluation_graph(settings(), backend_, data::field_desc(fields, data::kImages), /*with_logits=*/true);
+    return tasks::evaluation_graph(settings(), backend_, data::field_desc(fields, data::kImages),
+                                   /*with_logits=*/true, views_in(fields));
 }
 
 std::vector<Topic> ImageClassification::dry_run_topics(config::Command command) const {
@@ -335,7 +356,7 @@ bool ImageClassification::holds_dataset() const {
 
 std::shared_ptr<data::ImageFolder> ImageClassification::image_folder() const {
     const data::DataSettings& data = own().data;
-    return std::make_shared<data::ImageFolder>(data.data_dir, data.image_size, host_format(), data.strict);
+    return std::make_shared<data::ImageFolder>(data.data_dir, data, host_format());
 }
 
 /// The format of images on the host.
@@ -363,6 +384,7 @@ ImageClassification::Subjects ImageClassification::subjects(const std::function<
     }
     std::vector<std::string> names = folder->names();
     loader.feed = data::Feed::sweeps;
+    if (data.test_time_flip) loader.transform = data::mirroring_transform();
     return {std::make_unique<data::Loader>(std::move(folder), loader), std::move(names)};
 }
 

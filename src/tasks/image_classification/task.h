@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -69,6 +70,7 @@ private:
     };
     Count count_in_files(data::Split split) const;
     const Count& used(data::Split split) const;
+    const std::vector<double>& class_weights() const;
     Topic model_topic() const;
     Topic data_topic(config::Command command) const;
     Topic input_topic(config::Command command) const;
@@ -82,6 +84,7 @@ private:
     const backend::Backend& backend_;
     std::uint64_t seed_;
     mutable std::map<data::Split, Count> used_;  // set once counted
+    mutable std::optional<std::vector<double>> class_weights_;
 };
 
 }  // namespace cnntrain::tasks
