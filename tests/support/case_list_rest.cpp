@@ -120,21 +120,24 @@ void add_loss_cases(std::vector<OpCase>& cases, DType type) {
     add("labels_too_large", 24, 3, 0, -1, 4);
     add("c1000", 3, 1000, 0.1, 0, 999);
     add("all_padding", 4, 17, 0, -1, -1);
+}
 
-    const auto add_weighted = [&](const char* name, std::int64_t samples, std::vector<double> weights, double smoothing,
-                                  double low) {
+void add_weighted_loss_cases(std::vector<OpCase>& cases, DType type) {
+    const auto add = [&](const char* name, std::int64_t samples, const std::vector<double>& weights, double smoothing,
+                         double low, double high) {
         const auto classes = std::ssize(weights);
-        add(name, samples, classes, smoothing, low, static_cast<double>(classes));
-        cases.back().attrs = graph::SoftmaxAttrs{smoothing, std::move(weights)};
+        cases.push_back({.name = std::string("softmax_cross_entropy/") + name,
+                         .kind = OpKind::softmax_cross_entropy,
+                         .attrs = graph::SoftmaxAttrs{smoothing, weights},
+                         .inputs = {{"logits", {type, {samples, classes}}, -4, 4}, labels(samples, low, high)},
+                         .tolerance = tolerance_of(type)});
     };
-    add_weighted("weighted", 16, {0.5, 2, 1, 0.1, 3}, 0, -1);
-    add_weighted("weighted_smoothed", 16, {0.5, 2, 1, 0.1, 3}, 0.1, -1);
-    add_weighted("weights_of_zero", 24, {0, 0, 2.5}, 0.1, -1);
-    add_weighted("weighted_padding", 4, {0.5, 2}, 0.1, -1);
-    cases.back().inputs[1] = labels(4, -1, -1);
-    add_weighted("weights_of_used_classes_zero", 8, {0, 0, 1}, 0.1, -1);
-    cases.back().inputs[1] = labels(8, 0, 1);
-    add_weighted("weighted_c1000", 3, std::vector<double>(1000, 0.25), 0.1, 0);
+    add("weighted", 16, {0.5, 2, 1, 0.1, 3}, 0, -1, 5);
+    add("weighted_smoothed", 16, {0.5, 2, 1, 0.1, 3}, 0.1, -1, 5);
+    add("weights_of_zero", 24, {0, 0, 2.5}, 0.1, -1, 3);
+    add("weighted_padding", 4, {0.5, 2}, 0.1, -1, -1);
+    add("weights_of_used_classes_zero", 8, {0, 0, 1}, 0.1, 0, 1);
+    add("weighted_c1000", 3, std::vector<double>(1000, 0.25), 0.1, 0, 999);
 }
 
 void add_top_k_cases(std::vector<OpCase>& cases, DType type) {
