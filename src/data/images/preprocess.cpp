@@ -4,7 +4,6 @@
 
 #include "cnntrain/base/rng.h"
 #include "data/images/crop.h"
-#include "data/images/png.h"
 #include "data/images/resize.h"
 #include "data/images/stage_clock.h"
 
@@ -21,32 +20,6 @@ std::uint64_t Workspace::held_bytes() const {
            resize->columns.capacity() * sizeof(ResizeColumn) + resize->rows.capacity() * sizeof(float);
 }
 
-namespace {
-
-/// The file of an image, open for one view of it.
-class ImageFile {
-public:
-    ImageFile(std::span<const std::byte> bytes, Workspace& workspace)
-        : workspace_(workspace),
-          is_png_(is_png(bytes)),
-          size_(is_png_ ? decode_png(bytes, workspace.pixels) : workspace.jpeg->open(bytes)) {}
-
-    ImageSize size() const { return size_; }
-    PixelView decode(const Rectangle& part, const DecodeHow& how) const {
-        if (!is_png_) return workspace_.jpeg->decode(part, how, workspace_.pixels);
-        const std::int64_t row_bytes = size_.width * 3;
-        const std::uint8_t* const first = workspace_.pixels.data() + part.top * row_bytes + part.left * 3;
-        return {first, row_bytes, {part.height, part.width}, 1, part, part.top, part.left};
-    }
-
-private:
-    Workspace& workspace_;
-    bool is_png_;
-    ImageSize size_;
-};
-
-}  // namespace
-
 int largest_shrink(ImageSize part, std::int64_t side) {
     int shrink = 8;
     while (shrink > 1 && std::min(part.height, part.width) < side * shrink) {
@@ -55,30 +28,26 @@ int largest_shrink(ImageSize part, std::int64_t side) {
     return shrink;
 }
 
-void preprocess_for_evaluation(std::span<const std::byte> file, std::int64_t image_size, const PixelFormat& format,
+void preprocess_for_evaluation(const ImageFile& file, std::int64_t image_size, const PixelFormat& format,
                                std::span<std::byte> image, Workspace& workspace) {
+    const ImageSize size = file.size();
+    const PixelView whole = file.decode({0, 0, size.height, size.width}, {DctMethod::accurate});
     StageClock clock;
-    const ImageFile opened(file, workspace);
-    const ImageSize size = opened.size();
-    const PixelView whole = opened.decode({0, 0, size.height, size.width}, {DctMethod::accurate});
-    clock.add_to(workspace.seconds.decode);
     const ImageSize full = aspect_preserving_size(size, evaluation_shorter_side(image_size), image_size);
     const Rectangle centre{(full.height - image_size) / 2, (full.width - image_size) / 2, image_size, image_size};
     resize(whole, {full, centre, false}, format, image, *workspace.resize);
     clock.add_to(workspace.seconds.resize);
 }
 
-void preprocess_for_training(std::span<const std::byte> file, std::span<const Box> boxes, std::int64_t image_size,
+void preprocess_for_training(const ImageFile& file, std::span<const Box> boxes, std::int64_t image_size,
                              const PixelFormat& format, std::uint64_t seed, SamplePosition position,
                              std::span<std::byte> image, Workspace& workspace) {
-    StageClock clock;
     Rng crop_rng(seed, RngStream::crop, position.epoch, position.index);
     Rng flip_rng(seed, RngStream::flip, position.epoch, position.index);
-    const ImageFile opened(file, workspace);
-    const Rectangle crop = sample_crop(opened.size(), boxes, crop_rng);
+    const Rectangle crop = sample_crop(file.size(), boxes, crop_rng);
     const int shrink = largest_shrink({crop.height, crop.width}, image_size);
-    const PixelView view = opened.decode(crop, {DctMethod::fast, shrink});
-    clock.add_to(workspace.seconds.decode);
+    const PixelView view = file.decode(crop, {DctMethod::fast, shrink});
+    StageClock clock;
     const Resize how{{image_size, image_size}, {0, 0, image_size, image_size}, flip_rng.uniform() < 0.5};
     resize(view, how, format, image, *workspace.resize);
     clock.add_to(workspace.seconds.resize);

@@ -1,4 +1,4 @@
-// Converts the bytes of a JPEG or PNG file to a network's input pixels.
+// Converts the file of an image to a network's input pixels.
 #pragma once
 
 #include <cstddef>
@@ -7,7 +7,7 @@
 
 #include "cnntrain/data/dataset.h"
 #include "cnntrain/data/settings.h"
-#include "data/images/jpeg.h"
+#include "data/images/image_file.h"
 #include "data/records/example.h"
 
 namespace cnntrain::data {
@@ -17,12 +17,12 @@ int largest_shrink(ImageSize part, std::int64_t side);
 
 /// Evaluation preprocessing: decode the whole image, resize the shorter side to floor(S * 256 / 224), centre crop S x
 /// S.
-void preprocess_for_evaluation(std::span<const std::byte> file, std::int64_t image_size, const PixelFormat& format,
+void preprocess_for_evaluation(const ImageFile& file, std::int64_t image_size, const PixelFormat& format,
                                std::span<std::byte> image, Workspace& workspace);
 
 /// Training preprocessing: a random crop (sample_crop()), resized to S x S and mirrored with probability 1/2. The
 /// random choices depend only on `seed` and `position`.
-void preprocess_for_training(std::span<const std::byte> file, std::span<const Box> boxes, std::int64_t image_size,
+void preprocess_for_training(const ImageFile& file, std::span<const Box> boxes, std::int64_t image_size,
                              const PixelFormat& format, std::uint64_t seed, SamplePosition position,
                              std::span<std::byte> image, Workspace& workspace);
 
