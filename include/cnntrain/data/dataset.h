@@ -48,6 +48,7 @@ struct Workspace {
 
     std::vector<std::byte> record;          // the record's bytes as stored
     std::vector<std::uint8_t> pixels;       // decoded RGB pixels
+    std::vector<std::uint8_t> turned;       // the same of an image that was stored turned
     std::unique_ptr<ImageExample> example;  // never null; neither are the other pointers
     std::unique_ptr<JpegDecoder> jpeg;
     std::unique_ptr<ResizeScratch> resize;

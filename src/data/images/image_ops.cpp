@@ -1,6 +1,7 @@
 #include "data/images/image_ops.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstring>
 
@@ -57,6 +58,47 @@ void cmyk_to_rgb(std::span<std::uint8_t> pixels, std::size_t count, bool adobe) 
         const std::array<int, 3> light = {std::abs(inks[0] - flip), std::abs(inks[1] - flip), std::abs(inks[2] - flip)};
         for (std::size_t c = 0; c < 3; ++c) {
             pixels[3 * i + c] = static_cast<std::uint8_t>(light[c] * black / 255);
+        }
+    }
+}
+
+namespace {
+
+/// sRGB values as light, and light in steps of 1/65535 as sRGB values.
+struct LightTables {
+    static constexpr double kMost = 65535;
+    std::array<double, 256> light{};
+    std::array<std::uint8_t, 65536> value{};
+
+    LightTables() {
+        for (std::size_t i = 0; i < light.size(); ++i) {
+            const double x = static_cast<double>(i) / 255;
+            light[i] = kMost * (x <= 0.04045 ? x / 12.92 : std::pow((x + 0.055) / 1.055, 2.4));
+        }
+        for (std::size_t i = 0; i < value.size(); ++i) {
+            const double y = static_cast<double>(i) / kMost;
+            const double x = y <= 0.0031308 ? 12.92 * y : 1.055 * std::pow(y, 1 / 2.4) - 0.055;
+            value[i] = static_cast<std::uint8_t>(std::lround(255 * x));
+        }
+    }
+};
+
+}  // namespace
+
+void onto_white(std::span<std::uint8_t> pixels, std::size_t count) {
+    static const LightTables tables;
+    const std::uint8_t* from = pixels.data();
+    std::uint8_t* to = pixels.data();
+    for (std::size_t i = 0; i < count; ++i, from += 4) {
+        const std::uint8_t alpha = from[3];
+        for (std::size_t c = 0; c < 3; ++c) {
+            if (alpha == 255) {
+                *to++ = from[c];
+                continue;
+            }
+            const double share = alpha / 255.0;
+            const double light = share * tables.light[from[c]] + (1 - share) * LightTables::kMost;
+            *to++ = tables.value[static_cast<std::size_t>(std::lround(light))];
         }
     }
 }

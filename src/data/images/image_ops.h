@@ -14,6 +14,10 @@ namespace cnntrain::data {
 /// Converts in place to three bytes per pixel, at the front of `pixels`. Adobe files store inverted ink values.
 void cmyk_to_rgb(std::span<std::uint8_t> pixels, std::size_t count, bool adobe);
 
+/// Converts RGBA in place to three bytes per pixel, at the front of `pixels`: blended with white in linear light, as
+/// libpng does. Colours are sRGB, not multiplied by alpha.
+void onto_white(std::span<std::uint8_t> pixels, std::size_t count);
+
 /// Writes values in 0..255 to `out` in the batch's format. `values`: pixels x 3.
 void store_pixels(std::span<const float> values, const PixelFormat& format, std::span<std::byte> out);
 

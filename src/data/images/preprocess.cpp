@@ -16,8 +16,9 @@ Workspace::Workspace()
 Workspace::~Workspace() = default;
 
 std::uint64_t Workspace::held_bytes() const {
-    return record.capacity() + pixels.capacity() + example->boxes.capacity() * sizeof(Box) + jpeg->held_bytes() +
-           resize->columns.capacity() * sizeof(ResizeColumn) + resize->rows.capacity() * sizeof(float);
+    return record.capacity() + pixels.capacity() + turned.capacity() + example->boxes.capacity() * sizeof(Box) +
+           jpeg->held_bytes() + resize->columns.capacity() * sizeof(ResizeColumn) +
+           resize->rows.capacity() * sizeof(float);
 }
 
 int largest_shrink(ImageSize part, std::int64_t side) {

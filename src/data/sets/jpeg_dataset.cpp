@@ -75,7 +75,7 @@ SampleState JpegDataset::read(std::int64_t index, SamplePosition position, Sampl
 void JpegDataset::preprocess(const Image& image, SamplePosition position, std::span<std::byte> pixels,
                              Workspace& workspace) const {
     if (image.jpeg.empty()) throw Error(ErrorKind::data, std::string(words_.empty));
-    const ImageFile file(image.jpeg, workspace);
+    const ImageFile file(image.jpeg, settings_.exif, workspace);
     if (settings_.augment) {
         preprocess_for_training(file, image.boxes, settings_.image_size, settings_.format, settings_.seed, position,
                                 pixels, workspace);

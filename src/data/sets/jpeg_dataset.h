@@ -10,6 +10,7 @@
 
 #include "cnntrain/data/dataset.h"
 #include "cnntrain/data/settings.h"
+#include "data/images/image_file.h"
 #include "data/records/example.h"
 #include "data/sets/damage_log.h"
 
@@ -25,6 +26,7 @@ enum class OnBadImage {
 struct JpegSettings {
     std::int64_t image_size = 224;
     PixelFormat format = {};
+    Exif exif = Exif::ignored;
     bool augment = false;    // random crop and flip; otherwise evaluation preprocessing
     std::uint64_t seed = 0;  // of the augmentation
     OnBadImage on_bad_image = OnBadImage::stop;
