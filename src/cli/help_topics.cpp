@@ -98,15 +98,31 @@ constexpr std::string_view kDataFolders = R"(
 
   CIFAR-10, CIFAR-100   the binary files, or a folder cifar-10-batches-bin or cifar-100-binary
   ImageNet              TFRecord files train-00000-of-01024 ..., validation-...
-  class folders         train/<class>/*.jpg and validation/<class>/*.jpg (or val); the network has
-                        an output for each class folder. --no-validation without the second.
+                        of any number; labels.txt beside them names the classes, one a line
+  photos                train/<class>/ and validation/<class>/ (or valid, or val)
+  photos                <class>/, of which a share is held out for validation
+  a table of photos     LIST.csv or .tsv: file, class and, if it has it, split in each row; paths are
+                        relative to the table
 
-Without --dataset, the data set is detected from the folder. To convert photographs to TFRecords:
+Without --dataset, the data set is detected from the folder. The network has an output for each
+class; --num-classes N checks their number, or sets it for records without labels.txt.
+
+Photos are JPEG, PNG, WebP, BMP, GIF (the first image) and TIFF files, told by their content. They
+are turned as their Exif data say; images in TFRecords are used as they are stored. Transparent
+parts become white. Without validation folders, --validation-fraction (0.2) of each class is held
+out: always the same photos for the same names and --split-seed, and a photo more moves few others.
+Photos in test/ are never used unless --data-dir names that folder: a folder of class folders that
+is named test, val, valid or validation is validated as a whole. Files that are not used are
+counted on the screen and listed with their reasons in unused_files.csv of the run. A warning
+names classes that differ by case only, that one split lacks or that are very unequal, and photos
+that are in both splits.
+
+To convert photos to TFRecords:
 
   cnntrain dataset imagenet --raw-data-dir PHOTOS --output-dir DIR
 
-PHOTOS holds train/<class>/ and validation/<class>/. JPEG files are copied, PNG and CMYK files are
-converted; damaged files are listed, other kinds are counted and left out. The same command line
+PHOTOS holds train/<class>/ and validation/<class>/. JPEG files are copied, other formats, CMYK
+files and those that Exif data turn are converted; damaged files are listed. The same command line
 continues a stopped conversion. `cnntrain dataset inspect DIR` prints the contents of files,
 `cnntrain dataset verify DIR` checks every checksum and looks for missing or unfinished files, with
 --decode also every image.
@@ -370,9 +386,9 @@ Without effect on CPUs
   Options without effect in a command or with its data are named with the reason.
 
 Restrictions
-  Images        Networks for ImageNet's TFRecords have 1000 outputs, and classification prints
-                numbers of classes; networks for class folders print names. A folder of images is
-                classified with ImageNet's preprocessing.
+  Images        Networks for TFRecords without labels.txt and --num-classes have 1000 outputs, and
+                classification prints numbers of classes. A folder of images is classified with
+                ImageNet's preprocessing. Images of more than 2^28 pixels are refused.
   Requests      Each thread of --num-inference-thread has its own copy of the weights.
   Replicas      Several processes with --BN-span have one lane each. --rts has no effect in a
                 single process.

@@ -47,6 +47,7 @@ constexpr Acts kActs[] = {
     {"--proxy-norm", "", "TVE"}, {"--proxy-epsilon", "0.1", "TVE", "ICic", "--proxy-norm"},
     {"--width-coefficient", "2", "TVE"}, {"--depth-coefficient", "2", "TVE"},
     {"--dataset", "", "TVE"}, {"--data-dir", "x", "TVE", "IC"}, {"--pipeline-num-parallel", "3", kNever},
+    {"--num-classes", "7", "TVE"}, {"--validation-fraction", "0.5", "TVE", ""}, {"--split-seed", "3", "TVE", ""},
     {"--generated-data", "", "TVE", "ic"}, {"--synthetic-data", "", "TVE", ""}, {"--no-dataset-cache", "", kNever},
     {"--dataset-cache-gb", "1", "TVE", "I"}, {"--strict-data", "", "TVE", "I"}, {"--normalise-input", "", "TVE", "Ii"},
     {"--image-size", "64", "TVE", "Ii"}, {"--train-with-valid-preprocessing", "", "T", "IC"},

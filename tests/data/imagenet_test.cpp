@@ -3,6 +3,8 @@
 #include "cnntrain/base/rng.h"
 #include "cnntrain/data/image_fields.h"
 #include "cnntrain/data/image_folder.h"
+#include "cnntrain/data/input.h"
+#include "cnntrain/data/resolve.h"
 #include "data/images/crop.h"
 #include "data/images/image_ops.h"
 #include "data/images/preprocess.h"
@@ -259,7 +261,34 @@ TEST_F(ImagenetRecords, FolderOfImagesGoesThroughTheSamePreprocessing) {
                 HasSubstr(folder_ / "nowhere"));
     posix_files().make_directories(folder_ / "empty");
     EXPECT_THAT(message_of(ErrorKind::data, [&] { ImageFolder(folder_ / "empty", kSide, {}); }),
-                HasSubstr("no .jpg, .jpeg or .png"));
+                HasSubstr("no image file"));
+}
+
+TEST_F(ImagenetRecords, AListBesideThemNamesTheClasses) {
+    write_records(folder_ / "train-00000-of-00001", {make_example(encode_jpeg(make_photo(20, 20)), 3)});
+    InputSettings settings;
+    settings.dataset = DatasetId::imagenet;
+    settings.image_size = kSide;
+    settings.data_dir = settings.folder = folder_.path();
+    EXPECT_EQ(class_count(settings), 1000);
+    settings.classes = 5;
+    EXPECT_EQ(class_count(settings), 5);
+    settings.classes.reset();
+
+    write_file(folder_ / "labels.txt", "ant\r\nbee colony\nwasp\n");
+    EXPECT_EQ(class_names(settings), (std::vector<std::string>{"ant", "bee colony", "wasp"}));
+    EXPECT_EQ(class_count(settings), 3);
+    EXPECT_EQ(InputData(settings, Split::train).stream({.micro_batch = 1})->next().valid_count, 1);
+    settings.classes = 4;
+    EXPECT_THAT(message_of(ErrorKind::usage, [&] { class_count(settings); }), HasSubstr("has 3 classes"));
+    settings.classes.reset();
+
+    write_file(folder_ / "labels.txt", "ant\nbee\n");
+    EXPECT_THAT(
+        message_of(ErrorKind::data, [&] { InputData(settings, Split::train).stream({.micro_batch = 1})->next(); }),
+        HasSubstr("image/class/label is 3, not in 1..2"));
+    write_file(folder_ / "labels.txt", "ant\n\nbee\n");
+    EXPECT_THAT(message_of(ErrorKind::data, [&] { class_count(settings); }), HasSubstr("labels.txt:2"));
 }
 
 TEST_F(ImagenetRecords, PngFilesAreImagesLikeOthers) {

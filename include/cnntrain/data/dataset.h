@@ -74,6 +74,8 @@ public:
                              Workspace& workspace) const = 0;
     /// Writes a padding sample, which does not count; it fills the last batch of a sweep over the data.
     virtual void pad(SampleView out) const = 0;
+    /// A table of the files among the data that are not used; "" if there are none.
+    virtual std::string unused_files() const { return ""; }
     /// Hint that the sample will be read soon.
     virtual void will_need(std::int64_t /*index*/) const noexcept {}
     /// Memory shared by all readers.

@@ -10,10 +10,10 @@
 
 namespace cnntrain::data {
 
-/// One file of any name, or all .jpg, .jpeg and .png files (in any case) in and below a folder, sorted by path. Links
-/// are followed; hidden files are skipped. The first bytes of a file tell its format. Samples have evaluation
-/// preprocessing and no labels. A file that cannot be decoded is reported and left out, or throws Error(data) if
-/// `strict`. With a Loader and Feed::sweeps, sample i of a sweep is names()[i].
+/// One file of any name, or all image files in and below a folder, sorted by path. Links are followed; hidden files are
+/// skipped. The first bytes of a file tell its format; images are turned as their Exif data say. Samples have
+/// evaluation preprocessing and no labels. A file that cannot be decoded is reported and left out, or throws
+/// Error(data) if `strict`. With a Loader and Feed::sweeps, sample i of a sweep is names()[i].
 class ImageFolder final : public Dataset {
 public:
     /// `place`: the folder or the file. Error(data) if it cannot be read or is a folder without such files.
@@ -21,7 +21,7 @@ public:
     ~ImageFolder() override;
 
     const std::vector<std::string>& names() const { return names_; }  // relative to the folder
-    /// Number of other files by extension, such as "3 .webp, 1 .txt"; "" if there are none.
+    /// Number of other files by extension, such as "3 .mp4, 1 .txt"; "" if there are none.
     const std::string& left_out() const { return left_out_; }
 
     std::int64_t size() const override { return static_cast<std::int64_t>(names_.size()); }

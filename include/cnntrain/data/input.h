@@ -22,6 +22,7 @@ public:
     /// Counted in the files; for generated and synthetic data, the published count.
     std::int64_t samples() const { return samples_; }
     Origin origin() const;
+    std::string unused_files() const { return dataset_ ? dataset_->unused_files() : ""; }
     /// Fields of the stream's micro-batches.
     std::vector<Field> fields(std::int64_t micro_batch) const;
 

@@ -4,9 +4,11 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "cnntrain/base/enumerators.h"
 #include "cnntrain/base/tensor.h"
@@ -26,7 +28,7 @@ enum class DataKind : std::uint8_t {
 /// How a data set's files hold images. Options depend on it.
 enum class ImageFormat : std::uint8_t {
     records,        // JPEG in TFRecords; enables the record cache and use of a share
-    class_folders,  // JPEG files
+    class_folders,  // photos
     raw_pixels,     // as CIFAR's
 };
 
@@ -36,7 +38,7 @@ struct DatasetInfo {
     std::string_view name;                      // as on the command line
     std::array<std::string_view, 2> path_part;  // the lower-case --data-dir contains one of them; "" is unused
     std::string_view folder;                    // searched below --data-dir; "": --data-dir itself
-    std::string_view mark;                      // a file in or below --data-dir, with shell wildcards
+    std::string_view mark;                      // a file in --data-dir, with shell wildcards; "": looks_like_photos()
     std::int32_t classes;                       // 0: counted in the files
     std::int64_t train_images;                  // of the published set, 0 if none; real files are counted instead
     std::int64_t validation_images;             // as train_images
@@ -100,7 +102,7 @@ inline constexpr auto kDatasets = std::to_array<DatasetInfo>({
      .name = "folder",
      .path_part = {},
      .folder = "",
-     .mark = "train/*/*.[jJ][pP]*[gG]",
+     .mark = "",
      .classes = 0,
      .train_images = 0,
      .validation_images = 0,
@@ -128,6 +130,8 @@ struct PixelFormat {
     std::optional<Normalisation> normalise;  // applied on the host, in f32, before the conversion
 };
 
+class FoundPhotos;
+
 struct DataSettings {
     DatasetId dataset = DatasetId::cifar10;
     DataKind kind = DataKind::real;
@@ -140,8 +144,13 @@ struct DataSettings {
     bool hostside_norm = false;    // normalise on the host
     bool normalise_input = false;  // per channel by mean and deviation; false: by mean only
     bool train_with_valid_preprocessing = false;
-    std::int64_t percentage_to_use = 100;  // for records: used_share() of the training images
-    MixingSettings mixing = {};            // for real training images
+    std::int64_t percentage_to_use = 100;                 // for records: used_share() of the training images
+    MixingSettings mixing = {};                           // for real training images
+    double validation_fraction = 0.2;                     // of photos that no folder or table assigns to a split
+    std::int64_t split_seed = 0;                          // of their choice
+    std::optional<std::int64_t> classes = {};             // the number that the user expects
+    std::vector<std::string> known_classes = {};          // of a trained network, by label; empty: those of the data
+    std::shared_ptr<FoundPhotos> found_photos = nullptr;  // shared by the parts of a run; null: each looks again
 };
 
 /// The user's settings and those that a run adds.

@@ -32,6 +32,8 @@ public:
     virtual std::int64_t count() const = 0;
     /// Checkpoints record it: a run goes on with the data that it began with.
     virtual data::Origin origin() const = 0;
+    /// A table (CSV) of the files among the data that are not used; "" if there are none.
+    virtual std::string unused_files() const { return ""; }
     /// The fields of a micro-batch, for which graphs are built.
     virtual std::vector<data::Field> fields(std::int64_t micro_batch) const = 0;
     /// A stream of training batches, or of sweeps over the data, depending on the split. The stream sets

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstdarg>
 #include <cstdio>
 #include <cstring>
@@ -94,15 +95,13 @@ Tiff open(Source& source) {
                                      (source.message.empty() ? "it cannot be decoded" : source.message));
 }
 
-/// From libtiff's form, with colours that were multiplied by alpha.
-void unpack(const std::vector<std::uint32_t>& raster, std::uint8_t* rgba) {
-    for (const std::uint32_t pixel : raster) {
-        const unsigned alpha = TIFFGetA(pixel);
-        for (const unsigned colour : {TIFFGetR(pixel), TIFFGetG(pixel), TIFFGetB(pixel)}) {
-            const unsigned whole = alpha == 0 ? 0 : (colour * 255 + alpha / 2) / alpha;
-            *rgba++ = static_cast<std::uint8_t>(std::min(whole, 255U));
-        }
-        *rgba++ = static_cast<std::uint8_t>(alpha);
+/// libtiff multiplies colours by alpha.
+void divide_by_alpha(std::uint8_t* rgba, std::size_t count) {
+    for (std::size_t i = 0; i < count; ++i, rgba += 4) {
+        const unsigned alpha = rgba[3];
+        if (alpha == 255 || alpha == 0) continue;
+        for (int c = 0; c < 3; ++c)
+            rgba[c] = static_cast<std::uint8_t>(std::min((rgba[c] * 255U + alpha / 2) / alpha, 255U));
     }
 }
 
@@ -120,20 +119,22 @@ ImageSize decode_tiff(Bytes file, std::vector<std::uint8_t>& pixels) {
         fail(source);
     }
     const ImageSize size{height, width};
-    std::uint8_t* const out = room_for(size, pixels, 4);
     std::array<char, 1024> reason{};  // libtiff's fixed size
     if (TIFFRGBAImageOK(tiff.get(), reason.data()) == 0) {
         if (reason[0] != '\0') source.message = reason.data();
         fail(source);
     }
     TIFFGetFieldDefaulted(tiff.get(), TIFFTAG_ORIENTATION, &orientation);
-    std::vector<std::uint32_t> raster(static_cast<std::size_t>(size.height * size.width));
+    std::uint8_t* const out = room_for(size, pixels, 4);
+    // libtiff's pixels are integers with red in the lowest byte.
+    static_assert(std::endian::native == std::endian::little);
+    auto* const raster = reinterpret_cast<std::uint32_t*>(out);
     // With the orientation of the file, libtiff leaves rows and columns as they are stored.
     constexpr int kStopOnError = 1;
-    if (TIFFReadRGBAImageOriented(tiff.get(), width, height, raster.data(), orientation, kStopOnError) == 0)
-        fail(source);
-    unpack(raster, out);
-    onto_white(pixels, raster.size());
+    if (TIFFReadRGBAImageOriented(tiff.get(), width, height, raster, orientation, kStopOnError) == 0) fail(source);
+    const auto count = static_cast<std::size_t>(size.height * size.width);
+    divide_by_alpha(out, count);
+    onto_white(pixels, count);
     return size;
 }
 

@@ -151,7 +151,9 @@ bool holds(DatasetId id, const std::string& folder, Split split) {
     return std::filesystem::is_regular_file(std::filesystem::path(folder) / cifar_layout(id).files(split).front());
 }
 
-std::vector<std::string> files(DatasetId id, const std::string& folder, Split split) {
+std::vector<std::string> files(const InputSettings& settings, Split split) {
+    const DatasetId id = settings.dataset;
+    const std::string& folder = settings.folder;
     std::vector<std::string> paths;
     for (const std::string& name : cifar_layout(id).files(split)) {
         const std::filesystem::path path = std::filesystem::path(folder) / name;
@@ -166,7 +168,7 @@ std::vector<std::string> files(DatasetId id, const std::string& folder, Split sp
 
 SampleCount count(const InputSettings& settings, Split split) {
     SampleCount count;
-    for (const std::string& path : files(settings.dataset, settings.folder, split)) {
+    for (const std::string& path : files(settings, split)) {
         const std::uint64_t bytes = posix_files().open(path)->size_bytes();
         count.samples += static_cast<std::int64_t>(bytes / cifar_layout(settings.dataset).record_bytes);
     }
@@ -175,7 +177,7 @@ SampleCount count(const InputSettings& settings, Split split) {
 
 std::shared_ptr<const Dataset> open(const InputSettings& settings, Split split, const PixelFormat& format) {
     const bool augment = split == Split::train && !settings.train_with_valid_preprocessing;
-    return std::make_shared<Cifar>(settings.dataset, files(settings.dataset, settings.folder, split),
+    return std::make_shared<Cifar>(settings.dataset, files(settings, split),
                                    CifarSettings{augment, format.dtype, settings.seed});
 }
 

@@ -37,16 +37,18 @@ ImageFolder::ImageFolder(const std::string& place, std::int64_t image_size, cons
     if (is_file) {
         names_ = {path.filename().string()};
     } else {
-        ListedFiles listed = list_files(place, {".jpg", ".jpeg", ".png"});
+        ListedFiles listed = list_images(place);
         names_ = std::move(listed.names);
         left_out_ = left_out_text(listed);
     }
     if (names_.empty()) {
-        throw Error(ErrorKind::data, "no .jpg, .jpeg or .png file in or below " + place +
+        throw Error(ErrorKind::data, "no image file in or below " + place +
                                          (left_out_.empty() ? "" : "; other files there: " + left_out_));
     }
-    const JpegSettings how{
-        .image_size = image_size, .format = format, .on_bad_image = strict ? OnBadImage::stop : OnBadImage::leave_out};
+    const JpegSettings how{.image_size = image_size,
+                           .format = format,
+                           .exif = Exif::applied,
+                           .on_bad_image = strict ? OnBadImage::stop : OnBadImage::leave_out};
     images_ = std::make_unique<Images>(is_file ? path.parent_path().string() : place, names_, how);
 }
 

@@ -10,6 +10,7 @@
 #include "cnntrain/base/io.h"
 #include "cnntrain/base/listed.h"
 #include "cnntrain/checkpoint/class_names.h"
+#include "cnntrain/data/resolve.h"
 #include "cnntrain/nn/family_info.h"
 #include "tasks/image_classification/options.h"
 #include "tasks/image_classification/resolve.h"
@@ -70,12 +71,16 @@ bool holds(const std::string& folder, std::string_view path) {
 /// Detects the data set from the folder's files, for folders whose name gives no hint. Throws Error(data) if the folder
 /// cannot be read.
 std::optional<data::DatasetId> dataset_from_content(const std::string& folder) {
-    if (posix_files().kind(folder) != FileKind::directory) return std::nullopt;
-    std::vector<data::DatasetId> found;
-    for (const data::DatasetInfo& info : data::kDatasets) {
-        if (holds(folder, info.mark) || holds(folder, info.folder)) found.push_back(info.id);
+    if (posix_files().kind(folder) == FileKind::directory) {
+        std::vector<data::DatasetId> found;
+        for (const data::DatasetInfo& info : data::kDatasets) {
+            if (!info.mark.empty() && (holds(folder, info.mark) || holds(folder, info.folder)))
+                found.push_back(info.id);
+        }
+        if (found.size() == 1) return found.front();
+        if (found.size() > 1) return std::nullopt;
     }
-    return found.size() == 1 ? std::optional(found.front()) : std::nullopt;
+    return data::looks_like_photos(folder) ? std::optional(data::DatasetId::folder) : std::nullopt;
 }
 
 /// The names for a message; `published`: only data sets whose number of classes is fixed.
@@ -85,6 +90,16 @@ std::string dataset_names(bool published = false) {
         if (!published || data::dataset_info(*named<data::DatasetId>(name)).classes > 0) names.emplace_back(name);
     }
     return listed(names, "or");
+}
+
+/// The files of a data set are in the folder or below it.
+bool is_below(data::DatasetId dataset, const std::string& folder) {
+    try {
+        data::find_data_folder(dataset, folder);
+        return true;
+    } catch (const Error&) {
+        return false;
+    }
 }
 
 void turn_off(Resolution& run, std::string_view key, const std::string& reason) {
@@ -170,7 +185,9 @@ void infer_dataset(Resolution& run) {
         return;
     }
     auto dataset = dataset_from_name(folder);
-    if (!dataset) dataset = dataset_from_content(folder);
+    const auto found = dataset_from_content(folder);
+    const bool only_named = dataset && found == data::DatasetId::folder && !is_below(*dataset, folder);
+    if (!dataset || only_named) dataset = found;
     if (!dataset && run.command == Command::inference) dataset = dataset_of_run(values);
     if (dataset) {
         values.set("dataset", std::string(name(*dataset)), Source::adjusted);
@@ -267,9 +284,12 @@ void complete_image_settings(Settings& settings, const Resolution& run) {
     if (values.flag("synthetic_data")) own.data.kind = data::DataKind::synthetic;
     settings.ipu.inputs_stay = own.data.kind == data::DataKind::synthetic;
     if (own.data.kind != data::DataKind::real) own.data.data_dir.clear();
-    const bool counts_classes = data::dataset_info(own.data.dataset).classes == 0;
+    own.data.found_photos = data::found_photos();
+    const bool names_classes = data::dataset_info(own.data.dataset).format != data::ImageFormat::raw_pixels;
     const bool evaluates = run.command == Command::validation || run.command == Command::inference;
-    if (counts_classes && evaluates) own.recorded_classes = recorded_classes(values);
+    if (names_classes && evaluates && own.data.kind == data::DataKind::real)
+        own.recorded_classes = recorded_classes(values);
+    own.data.known_classes = own.recorded_classes;
     settings.optimiser.weight_decay_exclude = weight_decay_exclusions(own.model.family, own.data.dataset);
 }
 

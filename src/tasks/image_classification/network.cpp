@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "cnntrain/base/error.h"
 #include "cnntrain/data/resolve.h"
 #include "cnntrain/graph/rewrites.h"
 #include "cnntrain/nn/family_info.h"
@@ -39,8 +40,19 @@ nn::NetworkSettings network_settings(const config::Settings& settings) {
     result.form = data::dataset_info(images.dataset).network_form;
     const std::vector<std::string>& recorded = image_settings(settings).recorded_classes;
     result.classes = recorded.empty() ? data::class_count(images) : std::ssize(recorded);
+    if (images.classes && *images.classes != result.classes) {
+        throw Error(ErrorKind::usage, "--num-classes " + std::to_string(*images.classes) +
+                                          ": the network of the checkpoint has " + std::to_string(result.classes) +
+                                          " classes");
+    }
     result.image_size = images.image_size;
     return result;
+}
+
+bool reports_top_5(const config::Settings& settings) {
+    constexpr std::int64_t kAnswers = 5;
+    const bool is_usual = data::dataset_info(image_settings(settings).data.dataset).reports_top_5;
+    return is_usual && network_settings(settings).classes > kAnswers;
 }
 
 nn::BuildRequest build_request(const config::Settings& settings, const backend::Backend& backend,
@@ -70,7 +82,7 @@ graph::Graph evaluation_graph(const config::Settings& settings, const backend::B
                               const TensorDesc& images, bool with_logits) {
     nn::BuildRequest request = build_request(settings, backend, images);
     request.label_smoothing = 0;
-    request.counts_top_5 = reports_top_5(image_settings(settings).data.dataset);
+    request.counts_top_5 = reports_top_5(settings);
     nn::Model model = nn::build_evaluation(request, ops::op_table());
     if (with_logits) model.graph.mark_output(train::kLogits, model.values.logits);
     return graph::apply_rewrites(std::move(model.graph), backend.rewrites().evaluation);

@@ -38,6 +38,7 @@ public:
 
     std::int64_t count() const override { return data_.samples(); }
     data::Origin origin() const override { return data_.origin(); }
+    std::string unused_files() const override { return data_.unused_files(); }
     std::vector<data::Field> fields(std::int64_t micro_batch) const override { return data_.fields(micro_batch); }
     std::unique_ptr<data::Stream> stream(const data::LoaderSettings& settings) const override {
         return data_.stream(settings);
@@ -86,7 +87,7 @@ ImageClassification::ImageClassification(const config::ParseResult& arguments, c
 const metrics::Columns& ImageClassification::columns() const {
     static const metrics::Columns without_top_5 = make_columns(false);
     static const metrics::Columns with_top_5 = make_columns(true);
-    return reports_top_5(own().data.dataset) ? with_top_5 : without_top_5;
+    return reports_top_5(settings()) ? with_top_5 : without_top_5;
 }
 
 std::string ImageClassification::loss() const {
@@ -108,7 +109,7 @@ std::string ImageClassification::printed(const metrics::ValidationRow& row) cons
         "time: %8.6f, latency avg: %8.4f ms)",
         row.results.at(0), row.name.c_str(), static_cast<long long>(row.iteration), row.epoch, row.samples_per_second,
         row.val_time, row.latency);
-    if (!reports_top_5(own().data.dataset)) return line;
+    if (!reports_top_5(settings())) return line;
     return line + formatted("\nValidation top-5: %6.3f %% [%s]", row.results.at(2), row.name.c_str());
 }
 
@@ -152,11 +153,12 @@ std::vector<std::string> ImageClassification::class_names() const {
     return own().recorded_classes.empty() ? data::class_names(own().data) : own().recorded_classes;
 }
 
-/// The labels of the data are numbers of the network's classes.
+/// The labels of the data are numbers of the network's classes. Photos are labelled by the names of these.
 void ImageClassification::check_classes() const {
-    if (own().recorded_classes.empty()) return;
+    const bool by_name = info_of(settings()).format == data::ImageFormat::class_folders;
+    if (own().recorded_classes.empty() || by_name) return;
     const std::vector<std::string> found = data::class_names(own().data);
-    if (found == own().recorded_classes) return;
+    if (found.empty() || found == own().recorded_classes) return;
     throw Error(ErrorKind::data, own().data.data_dir + ": expected the classes of the checkpoint, " +
                                      first_names(own().recorded_classes) + "; found " + first_names(found) +
                                      "; give the data that the network was trained on, or photos without classes");
@@ -323,7 +325,9 @@ Topic ImageClassification::input_topic(config::Command command) const {
 bool ImageClassification::holds_dataset() const {
     if (!has_real_data()) return true;
     const data::DatasetId id = own().data.dataset;
-    if (std::filesystem::is_regular_file(own().data.data_dir)) return false;  // a photo
+    // A photo, or any folder of photos: without folders that say otherwise, all are classified.
+    const bool photos = id == data::DatasetId::folder || std::filesystem::is_regular_file(own().data.data_dir);
+    if (photos && !data::names_validation_photos(own().data.data_dir)) return false;
     try {
         const std::string folder = data::find_data_folder(id, own().data.data_dir);
         return !data::split_files(id, folder, data::Split::validation).empty();
@@ -359,7 +363,7 @@ ImageClassification::Subjects ImageClassification::subjects(const std::function<
     }
     auto folder = image_folder();
     if (!folder->left_out().empty()) {
-        log::warning(data.data_dir + ": files that are not .jpg, .jpeg or .png are left out: " + folder->left_out());
+        log::warning(data.data_dir + ": files that are not images are left out: " + folder->left_out());
     }
     std::vector<std::string> names = folder->names();
     loader.feed = data::Feed::sweeps;

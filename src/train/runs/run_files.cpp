@@ -17,6 +17,7 @@ namespace {
 using nlohmann::json;
 
 constexpr const char* kArgumentsBeside = "arguments_restore.json";
+constexpr const char* kUnusedFiles = "unused_files.csv";
 constexpr const char* kSeedWasGivenKey = "seed_specified";
 constexpr std::string_view kTrainingTable = "training.csv";
 constexpr std::string_view kValidationTable = "validation.csv";
@@ -52,8 +53,9 @@ bool is_own_average(std::string_view name) {
 /// True for record files of a run, except arguments.json itself.
 bool is_own_record(std::string_view name) {
     const std::string_view mlperf_seed = framed(name, "result_", ".txt");
-    return name == "log.txt" || name == kArgumentsBeside || is_number(framed(name, "arguments.", ".json")) ||
-           is_number(mlperf_seed) || mlperf_seed == "None" || name.starts_with(kEvents);
+    return name == "log.txt" || name == kUnusedFiles || name == kArgumentsBeside ||
+           is_number(framed(name, "arguments.", ".json")) || is_number(mlperf_seed) || mlperf_seed == "None" ||
+           name.starts_with(kEvents);
 }
 
 std::vector<std::string> names_in(const FileSystem& files, const std::string& folder) {
@@ -232,6 +234,12 @@ void record_arguments(FileSystem& files, const std::string& folder, const std::s
         if (!same && !exists(files, beside())) write_text(files, beside(), before);
     }
     write_text(files, path, json);
+}
+
+void record_unused_files(FileSystem& files, const std::string& folder, const std::string& table) {
+    if (folder.empty()) return;
+    const std::string path = path_in(folder, kUnusedFiles);
+    table.empty() ? files.remove(path) : write_text(files, path, table);
 }
 
 void add_arguments(FileSystem& files, const std::string& folder, const std::string& json) {

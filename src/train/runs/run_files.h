@@ -45,6 +45,9 @@ void remove_run(FileSystem& files, const std::string& folder);
 void record_arguments(FileSystem& files, const std::string& folder, const std::string& json, const std::string& options,
                       bool resumed);
 
+/// Writes unused_files.csv, or removes it if `table` is empty; nothing without a folder.
+void record_unused_files(FileSystem& files, const std::string& folder, const std::string& table);
+
 /// For runs without training: writes arguments.json, or arguments_restore.json if arguments.json exists.
 void add_arguments(FileSystem& files, const std::string& folder, const std::string& json);
 

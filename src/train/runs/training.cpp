@@ -479,6 +479,7 @@ int train(const Task& task, const backend::Backend& backend, RunStart start, con
     metrics::Observers observers = report_training(task, start.arguments, folder, host);
     Run run{task, backend, start.arguments, host, std::move(folder), std::move(observers), seed_of(start)};
     tell_size(run, data);
+    if (is_first(host)) record_unused_files(run.files(), run.folder.logs, data.training->unused_files());
     const std::string json = introduce_training(run, data, start.resume);
     if (settings.device.dataset_benchmark) {
         unused.keep();
