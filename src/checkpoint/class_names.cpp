@@ -6,6 +6,7 @@
 #include "cnntrain/base/error.h"
 #include "cnntrain/checkpoint/file.h"
 #include "cnntrain/checkpoint/folder.h"
+#include "cnntrain/checkpoint/foreign.h"
 
 namespace cnntrain::checkpoint {
 
@@ -39,6 +40,7 @@ std::vector<std::string> class_names(const std::map<std::string, std::string>& m
 std::vector<std::string> class_names_of(const FileSystem& files, const std::string& restore_path) {
     const std::string path = file_of(files, restore_path);
     try {
+        if (foreign_format(files, path)) return {};
         return class_names(CheckpointFile(files, path, Edited::trusted).metadata());
     } catch (const Error& error) {
         throw error.within(path);

@@ -7,6 +7,7 @@
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/log.h"
 #include "cnntrain/base/path.h"
+#include "cnntrain/checkpoint/foreign.h"
 
 namespace cnntrain::checkpoint {
 namespace {
@@ -130,6 +131,8 @@ std::vector<Found> find_checkpoints(const FileSystem& files, const std::string& 
     if (kind != FileKind::absent) return {found_file(path)};
     const std::string with_suffix = path + std::string(kCheckpointSuffix);
     if (exists(files, with_suffix)) return {found_file(with_suffix)};
+    const std::string index = path + std::string(kTensorFlowIndex);
+    if (exists(files, index) && foreign_format(files, index)) return {found_file(index)};
     const std::vector<std::string> deeper = one_folder_deeper(files, path);
     if (deeper.size() == 1) {
         log::info("no checkpoint '" + path + "': the one of the run in that folder is taken, " + deeper.front());

@@ -80,6 +80,7 @@ const std::vector<ThirdParty>& third_party() {
         {"oneapi/tbb", {"src/data/", "src/dataset_tools/", "src/backend/cpu/"}},
         {"jpeglib.h", {"src/data/images/"}},
         {"png.h", {"src/data/images/"}},
+        {"zlib.h", {"src/checkpoint/foreign/zip.cpp"}, /*sources_only=*/true},
         {"pugixml", {"src/dataset_tools/writing/"}},
         {"utf8proc.h", {"src/data/text/"}},
         {"jerror.h", {"src/data/images/"}},

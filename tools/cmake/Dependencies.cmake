@@ -15,6 +15,7 @@ pkg_check_modules(HWY REQUIRED IMPORTED_TARGET libhwy)  # libhwy-dev: backend/cp
 find_package(TBB REQUIRED)                 # libtbb-dev: data
 pkg_check_modules(JPEG REQUIRED IMPORTED_TARGET libjpeg)  # libjpeg62-turbo-dev: data
 pkg_check_modules(PNG REQUIRED IMPORTED_TARGET libpng)    # libpng-dev: data
+find_package(ZLIB REQUIRED)                # zlib1g-dev: checkpoint
 pkg_check_modules(UTF8PROC REQUIRED IMPORTED_TARGET libutf8proc)  # libutf8proc-dev: data
 find_package(pugixml REQUIRED)             # libpugixml-dev: data
 find_package(Protobuf REQUIRED)            # libprotobuf-dev, protobuf-compiler: data

@@ -201,7 +201,7 @@ void Trainer::save() {
     if (settings_.count_nans) observers_.row(metrics::record(count_nans(iteration_, tensors)));
     files_.make_directories(folder_.checkpoints);
     checkpoint::save(files_, checkpoint::checkpoint_path(folder_.checkpoints, checkpoint_number(iteration_)),
-                     checkpoint, settings_.in_f32 ? in_f32(tensors) : tensors);
+                     checkpoint, settings_.in_f32 ? checkpoint::in_f32(tensors) : tensors);
     parts_.last_saved = iteration_;
     remove_kept_updates(files_, folder_.checkpoints);
     checkpoint::retain(files_, folder_.checkpoints, settings_.keep_checkpoints);

@@ -125,19 +125,6 @@ checkpoint::TensorSource variable_source(const backend::Executable& executable) 
     return source;
 }
 
-checkpoint::TensorSource in_f32(checkpoint::TensorSource source) {
-    std::set<std::string> widened;
-    for (auto& [name, desc] : source.descs) {
-        if (desc.dtype != DType::bf16 && desc.dtype != DType::f16) continue;
-        desc.dtype = DType::f32;
-        widened.insert(name);
-    }
-    source.tensor = [stored = std::move(source.tensor), widened = std::move(widened)](const std::string& name) {
-        return widened.contains(name) ? stored(name).cast(DType::f32) : stored(name);
-    };
-    return source;
-}
-
 std::map<std::string, HostTensor> stored_variables(const backend::Executable& executable) {
     return executable.store(executable.variable_names());
 }

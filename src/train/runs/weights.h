@@ -20,8 +20,6 @@ void initialise(backend::Executable& executable, const graph::Graph& graph, std:
 
 /// The variables of a single training process. Each is copied when requested. `executable` must outlive the result.
 checkpoint::TensorSource variable_source(const backend::Executable& executable);
-/// The same with 16-bit tensors widened to 32 bits.
-checkpoint::TensorSource in_f32(checkpoint::TensorSource source);
 /// All variables of the executable, in their stored types.
 std::map<std::string, HostTensor> stored_variables(const backend::Executable& executable);
 
