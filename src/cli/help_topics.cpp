@@ -58,8 +58,16 @@ f32, of a run or of convert, writes float32. numpy reads the bytes b of a BF16 t
 
   (numpy.frombuffer(b, "<u2").astype("<u4") << 16).view("<f4")
 
-Checkpoints can be used on other processors and with other numbers of processes. TensorFlow's
-checkpoint files cannot be read.
+Checkpoints can be used on other processors and with other numbers of processes.
+
+Files of weights of other programs are read wherever a checkpoint is named: PyTorch's .pth, .pt and
+.bin, Keras's .h5 and .keras, and TensorFlow's checkpoints by PREFIX or PREFIX.index. The content
+tells the format. Nothing in them is executed, and a pickle that needs more than tensors and plain
+values is refused. convert writes them as safetensors with the names that they have there:
+
+  cnntrain analyse --restore-path FILE.pth --list                   names, types and shapes
+  cnntrain convert --from FILE.pth --to FILE.safetensors            also .h5, .keras, PREFIX
+  cnntrain convert --from FILE.pth --part model_ema --to FILE.safetensors
 )";
 
 constexpr std::string_view kResuming = R"(
@@ -358,7 +366,9 @@ Refused sizes
 
 Not available
   --profile, `cnntrain report`, `cnntrain profile`, GroupBERT, question answering with BERT
-  TensorFlow's checkpoint files, arithmetic-coded JPEG files (damage in them cannot be detected)
+  TensorFlow's checkpoint files of its first format (V1), tensors in slices; HDF5 data sets that are
+  compressed or in chunks; whole models that torch.save() or torch.jit.save() wrote
+  arithmetic-coded JPEG files (damage in them cannot be detected)
 
 IPUs
   --backend ipu runs programs of Poplar's API in one process. An emulator on the host executes them

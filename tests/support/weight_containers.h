@@ -67,7 +67,7 @@ inline std::string zip_of(const std::vector<std::pair<std::string, std::string>>
         directory += "PK\x01\x02";
         append_number(directory, 0, 4);  // versions
         append_common(directory, name, content, extra.size());
-        append_number(directory, 0, 10);  // comment, disk, attributes
+        directory += std::string(10, '\0');  // comment, disk, attributes
         append_number(directory, fields.zip64 ? 0xffffffff : file.size(), 4);
         directory += name + extra;
 

@@ -29,8 +29,8 @@ struct Found {
 };
 
 /// Resolves a restore path: a folder (its ckpt-<n> sorted by n, then the others there and in its ckpt/ sub-folder), a
-/// file, a file without ".safetensors", or the PREFIX of a TensorFlow checkpoint. A folder of runs means the run that saved last; a missing file means the
-/// only one of its name in sibling run folders. Both cases print a notice. Error(not_found) lists what is there.
+/// file, also without ".safetensors", or the PREFIX of a TensorFlow checkpoint. A folder of runs: the run that saved
+/// last; a missing file, the only one of its name in sibling runs; a notice says so. Error(not_found) lists the others.
 std::vector<Found> find_checkpoints(const FileSystem& files, const std::string& restore_path);
 
 /// The only checkpoint there; Error(usage) about `flag` when there are several.

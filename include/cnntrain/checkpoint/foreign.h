@@ -46,7 +46,7 @@ struct ForeignFile {
     TensorSource tensors;
 };
 
-/// `part`: PyTorch: the dictionary of tensors to take; empty: the well-known one, or the only one. Error(data) names the
+/// `part`: PyTorch: the dictionary of tensors to take; empty: the well-known or the only one. Error(data) names the
 /// file and what is wrong with it, Error(unsupported) what this program does not read, Error(usage) the parts there are
 /// if none of them can be chosen.
 ForeignFile open_foreign(const FileSystem& files, const std::string& path, const std::string& part = "");
