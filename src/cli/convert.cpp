@@ -281,6 +281,10 @@ void copy_weights(const Flags& flags, checkpoint::ForeignFile file, const std::s
     refuse_options(flags,
                    {"--vocab-size", "--joined-qkv", "--hidden-act", "--layer-norm-epsilon", "--vocab-file", kTrustFlag},
                    "is for checkpoints of BERT, and " + source + " is copied as it is");
+    std::vector<NamedPath> inputs;
+    for (const std::string& path : file.paths)
+        inputs.push_back({"--from", path});
+    check_outputs(posix_files(), {{{"--to", target}, flags.given("--overwrite"), "--overwrite"}}, inputs);
     std::int64_t numbers = 0;
     for (const auto& [name, desc] : file.tensors.descs)
         numbers += desc.elements();

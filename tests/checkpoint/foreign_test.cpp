@@ -252,6 +252,11 @@ std::string torch_file(const std::string& pickle, const std::string& byte_order 
                   fields);
 }
 
+/// With the second text in the place of the first.
+std::string edited(std::string text, const std::string& from, const std::string& to) {
+    return text.replace(text.find(from), from.size(), to);
+}
+
 /// {"w": a tensor of that storage}
 std::string tensor_pickle(const std::string& offset, const std::string& shape, const std::string& strides,
                           const std::string& elements = "K\x04") {
@@ -268,6 +273,17 @@ TEST(TorchPickle, StridesAndOffsetsAreFollowed) {
         ASSERT_EQ(read.tensors.at("w").shape(), Shape({2}));
         EXPECT_EQ(read.tensors.at("w").at(0), 2);
         EXPECT_EQ(read.tensors.at("w").at(1), 4);
+    }
+}
+
+TEST(TorchPickle, NamesThatNoOtherFileCanHaveAreLeftOut) {
+    const std::string pickle = tensor_pickle("K\x01", "K\x02", "K\x02");
+    for (const std::string name : {"U\x0c__metadata__", "U\x02\xc3\x28"}) {
+        MemoryFiles files;
+        write_text(files, kPath, torch_file(edited(pickle, "U\x01w", name)));
+        const ForeignFile file = open_foreign(files, kPath);
+        EXPECT_THAT(file.tensors.descs, IsEmpty());
+        EXPECT_THAT(texts(file.left_out), ElementsAre(HasSubstr("has an impossible name")));
     }
 }
 

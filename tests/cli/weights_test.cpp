@@ -76,6 +76,10 @@ TEST(ConvertWeights, MistakesAreNamed) {
     folder.write("w.safetensors", "precious");
     expect_error(line + "module.pth", ErrorKind::usage, {target, "--overwrite"});
     EXPECT_EQ(folder.read("w.safetensors"), "precious");
+    const std::string data =
+        folder.write("v2.data-00000-of-00001", read_text(posix_files(), kGolden + "v2.data-00000-of-00001"));
+    folder.write("v2.index", read_text(posix_files(), kGolden + "v2.index"));
+    expect_error("convert --overwrite --from " + folder / "v2" + " --to " + data, ErrorKind::usage, {data});
     const std::string own = folder.write("own.pth", read_text(posix_files(), kGolden + "module.pth"));
     expect_error("convert --overwrite --from " + own + " --to " + own, ErrorKind::usage, {own});
 }

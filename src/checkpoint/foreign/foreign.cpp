@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <array>
+#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "checkpoint/foreign/readers.h"
 #include "checkpoint/foreign/zip.h"
+#include "checkpoint/format.h"
 #include "checkpoint/room.h"
 #include "cnntrain/base/listed.h"
 #include "cnntrain/base/log.h"
@@ -80,6 +82,25 @@ ForeignContent open_container(const FileSystem& files, std::shared_ptr<const Inp
     throw Error(ErrorKind::data, "'" + file->path() + "': expected a file of PyTorch, Keras or TensorFlow");
 }
 
+bool is_utf8(const std::string& text) {
+    try {
+        nlohmann::json(text).dump();
+        return true;
+    } catch (const nlohmann::json::type_error&) {
+        return false;
+    }
+}
+
+/// Leaves out names that a safetensors file cannot have.
+void drop_impossible_names(ForeignFile& file) {
+    std::erase_if(file.tensors.descs, [&](const auto& entry) {
+        const bool is_reserved = entry.first == kMetadata;
+        const bool drops = is_reserved || !is_utf8(entry.first);
+        if (drops) file.left_out.push_back({is_reserved ? entry.first : "a tensor", "has an impossible name"});
+        return drops;
+    });
+}
+
 std::uint64_t bytes_of(const TensorSource& tensors) {
     std::uint64_t sum = 0;
     for (const auto& [name, desc] : tensors.descs) {
@@ -110,6 +131,8 @@ ForeignFile open_foreign(const FileSystem& files, const std::string& path, const
     constexpr std::uint64_t kMostShared = 16;
     if (bytes_of(content.file.tensors) / kMostShared > content.stored_bytes)
         fail_damaged(path, "its tensors need more than 16 times its own size");
+    content.file.paths.insert(content.file.paths.begin(), path);
+    drop_impossible_names(content.file);
     return std::move(content.file);
 }
 

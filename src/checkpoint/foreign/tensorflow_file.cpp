@@ -114,6 +114,10 @@ public:
             prefix_ + formatted(".data-%05u-of-%05u", static_cast<unsigned>(shard), static_cast<unsigned>(count_));
         return *opened_.emplace(shard, files_.open(path)).first->second;
     }
+    void add_paths(std::vector<std::string>& paths) const {
+        for (const auto& [shard, file] : opened_)
+            paths.push_back(file->path());
+    }
     std::uint64_t bytes() const {
         std::uint64_t sum = 0;
         for (const auto& [shard, file] : opened_)
@@ -160,6 +164,7 @@ public:
         if (!shards_) fail_damaged(path, "its index has no header");
         content_.stored_bytes = file_->size_bytes() + shards_->bytes();
         content_.file.format = ForeignFormat::tensorflow;
+        shards_->add_paths(content_.file.paths);
         content_.file.tensors.tensor = [shards = shards_, places = std::move(places_)](const std::string& name) {
             return read_tensor(name, places.at(name));
         };
