@@ -354,6 +354,20 @@ TEST(TorchPickle, DictionariesThatContainThemselvesEnd) {
                 HasSubstr("no dictionary of tensors"));
 }
 
+/// A key of 100 kB in front of each of 20 000 dictionaries would need 2 GB of paths.
+TEST(TorchPickle, ALongKeyIsNotRepeatedForEveryDictionary) {
+    std::string key = "X";
+    test::append_number(key, 100'000, 4);
+    key += std::string(100'000, 'k');
+    const std::string tensor = tensor_pickle("K\x01", "K\x02", "K\x02");
+    const std::size_t begin = tensor.find("ctorch");
+    std::string pickle = "\x80\x02(" + key + "q\x01" + tensor.substr(begin, tensor.size() - 2 - begin) + "q\x02t}(";
+    for (int i = 0; i < 20'000; ++i)
+        pickle += "h\x01}U\x01wh\x02s";
+    EXPECT_THAT(error_of_content(ErrorKind::unsupported, torch_file(pickle + "u.")),
+                HasSubstr("no dictionary of tensors"));
+}
+
 TEST(TorchFile, WhatItIsStoredInIsChecked) {
     const std::string pickle = tensor_pickle("K\x01", "K\x02", "K\x02");
     EXPECT_THAT(error_of_content(ErrorKind::unsupported, torch_file(pickle, "big")), HasSubstr("byte order is 'big'"));

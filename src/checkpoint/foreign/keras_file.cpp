@@ -134,7 +134,9 @@ private:
 
     void read(std::uint64_t address, const std::string& path, int depth, Node& into) {
         constexpr int kDeepest = 32;
-        if (depth > kDeepest) fail_damaged(file_.bytes().path(), "its groups are nested too deeply");
+        constexpr std::size_t kLongestPath = 4096;
+        if (depth > kDeepest || path.size() > kLongestPath)
+            fail_damaged(file_.bytes().path(), "its groups are nested too deeply");
         if (!visited_.insert(address).second) {
             second_names_.push_back({path, "is a second name of an object"});
             return;

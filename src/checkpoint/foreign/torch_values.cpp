@@ -259,8 +259,10 @@ public:
 private:
     void visit(PickleId id, const std::string& path, int depth) {
         constexpr int kDeepest = 8;
+        constexpr std::size_t kLongestPath = 1024;  // one long key may stand in front of many dictionaries
         const PickleValue& value = pickle_.at(id);
-        if (value.kind != PickleKind::dict || depth > kDeepest || !visited_.insert(id).second) return;
+        if (depth > kDeepest || path.size() > kLongestPath) return;
+        if (value.kind != PickleKind::dict || !visited_.insert(id).second) return;
         bool holds_tensors = false;
         for (std::size_t i = 0; i + 1 < value.items.size(); i += 2) {
             const PickleValue& key = pickle_.at(value.items[i]);
