@@ -37,6 +37,39 @@ A file is written as <file>.<12 digits>.partial and renamed when it is complete.
 left by a killed process is removed when the same file is written again.
 )";
 
+constexpr std::string_view kWeights = R"(
+--init-path of train takes a checkpoint of this program, or a file of weights of another one, for
+ResNet, ResNeXt and EfficientNet; --restore-path of validation and inference takes either, too.
+
+  cnntrain train --data-dir PHOTOS --init-path resnet50.safetensors
+  cnntrain train --data-dir PHOTOS --init-path TIMM_FOLDER             config.json, model.safetensors
+  cnntrain train --data-dir PHOTOS --init-path RUN/ckpt-1000 --freeze '^all/stage[0-3]/'
+  cnntrain inference --data-dir PHOTO.jpg --restore-path resnet50.safetensors
+
+Names and shapes of the tensors tell the network: --model, --model-size and norm need not be given,
+and others are refused. So do the source's conventions, as options that a line may still set:
+
+  --padding          symmetric for PyTorch's networks, same for TensorFlow's and timm's tf_...
+  --norm-epsilon     of the norms
+  --bottleneck-stride   1x1 for Keras's ResNet
+  --image-size, normalisation, crop and interpolation: of timm's config.json, otherwise the usual
+
+A notice lists what is taken. arguments.json records it, so that validation, inference and a further
+fine-tuning have it. timm's efficientnet_b0 and tf_efficientnet_b0 have the same tensors: without
+config.json the former is assumed, and said.
+
+A last layer of other classes is drawn anew, and named in the log. If the names of the classes are
+known on both sides, they are compared: as many other classes are other classes, and the same ones
+in another order are reordered. --init-strict refuses all of this.
+
+--freeze takes regular expressions (RE2). Variables with a match in their names are not trained.
+Batch norms whose moving averages match normalise with these and keep them.
+
+Refused, with the name of a tensor: squeeze-excite in a ResNet, stems of several convolutions,
+average pooling before projections, EfficientNets other than B0 to B7. A network with other pools
+and the same tensors (resnetblur50) is told by timm's config.json only.
+)";
+
 constexpr std::string_view kCheckpoints = R"(
 A checkpoint is one safetensors file with every parameter, moving average and optimiser slot:
 ckpt-<iteration>.safetensors. pretrain counts steps from 0, so its ckpt-7031 has 7032 updates.
@@ -496,6 +529,7 @@ const std::vector<HelpTopic>& help_topics() {
         {"data-folders", "data sets, own photographs, indexes, damaged images", body(kDataFolders)},
         {"run-folders", "files of a run, locks, --overwrite", body(kRunFolders)},
         {"checkpoints", "files, checksums, averages, conversion, fine-tuning", body(kCheckpoints)},
+        {"weights", "starting from the weights of torchvision, timm, Keras or an earlier run", body(kWeights)},
         {"resuming", "stopping a run and resuming it exactly", body(kResuming)},
         {"pretraining", "BERT: text, phases, evaluation, Hugging Face's weights", body(kPretraining)},
         {"text-classification", "BERT that classifies texts: files, start, validation, limits",

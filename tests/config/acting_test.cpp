@@ -35,6 +35,8 @@ constexpr Acts kActs[] = {
     {"--input-threads", "3", "TVE", "IC"},
     {"--no-stop-on-nan", "", "T"}, {"--keep-ckpts", "3", "T"},
     {"--checkpoint-dtype", "f32", "T"},
+    {"--freeze", "x", "T"}, {"--init-strict", "", "T"}, {"--padding", "symmetric", "TVE"},
+    {"--bottleneck-stride", "1x1", "TVE"}, {"--network-form", "large", "TVE"},
     {"--model-size", "26", "TVE"}, {"--batch-norm", "", "TVE"}, {"--group-norm", "", "TVE"},
     {"--groups", "8", "TVE", "ICic", "--group-norm"}, {"--BN-decay", "0.5", "T", "ICic", "--batch-norm"},
     {"--convolution-groups", "8", "TVE", "ICic", "--model resnext"},

@@ -71,7 +71,7 @@ const std::vector<ThirdParty>& third_party() {
     static const std::vector<ThirdParty> table = {
         {"CLI/", {"src/config/"}},
         {"yaml-cpp/", {"src/config/", "src/benchmark/", "src/launch/"}},
-        {"re2/", {"src/benchmark/"}, /*sources_only=*/true},
+        {"re2/", {"src/base/", "src/benchmark/"}, /*sources_only=*/true},
         {"dnnl", {"src/backend/cpu/"}},
         {"oneapi/dnnl", {"src/backend/cpu/"}},
         {"hwy/", {"src/backend/cpu/", "src/data/images/"}},

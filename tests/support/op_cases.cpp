@@ -167,6 +167,8 @@ OpCase in_half(OpCase op_case) {
 
 bool has_gradient(const OpCase& op_case, const graph::OpTable& ops) {
     if (ops[static_cast<std::size_t>(op_case.kind)].gradient == nullptr) return false;
+    if (const auto* norm = std::get_if<graph::NormAttrs>(&op_case.attrs))
+        return !norm->residual || slope_follows_from_result(norm->activation);
     const auto* conv = std::get_if<graph::ConvAttrs>(&op_case.attrs);
     return conv == nullptr || !conv->bias;
 }

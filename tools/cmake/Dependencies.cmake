@@ -4,7 +4,7 @@ find_package(Threads REQUIRED)
 find_package(OpenMP REQUIRED)              # the thread pool that Debian's oneDNN uses; backend/cpu shares it
 find_package(CLI11 REQUIRED)               # libcli11-dev: tools
 find_package(yaml-cpp REQUIRED)            # libyaml-cpp-dev: config
-pkg_check_modules(RE2 REQUIRED IMPORTED_TARGET re2)     # libre2-dev: benchmark
+pkg_check_modules(RE2 REQUIRED IMPORTED_TARGET re2)     # libre2-dev: base, benchmark
 # libdnnl-dev: backend/cpu (2.6 and 3.x). Found by hand: Debian's package configuration asks for OpenCL's headers.
 find_path(DNNL_INCLUDE_DIR dnnl.hpp REQUIRED)
 find_library(DNNL_LIBRARY dnnl REQUIRED)

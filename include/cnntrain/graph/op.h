@@ -125,6 +125,9 @@ struct Padding {
 
 /// TensorFlow's SAME rule: out = ceil(in / stride), the odd pixel goes below and to the right.
 Padding same_padding(std::int64_t height, std::int64_t width, std::int64_t kernel, std::int64_t stride);
+/// PyTorch's usual rule for an odd kernel: (kernel - 1) / 2 pixels on every side. The size is that of SAME; pixels
+/// below and to the right that no window reads are left out.
+Padding symmetric_padding(std::int64_t height, std::int64_t width, std::int64_t kernel, std::int64_t stride);
 
 /// Types, for every op: activations and their gradients share one floating type; statistics are f32; gamma, beta and
 /// bias are f32 or the activations' type; gradients of weights, gamma, beta and bias are f32.
@@ -203,6 +206,7 @@ struct NormAttrs {
     Activation activation = Activation::none;
     bool residual = false;
     bool summed_gradient = false;
+    bool given_statistics = false;  // batch_norm_grad: mean and variance do not depend on x
     bool operator==(const NormAttrs&) const = default;
 };
 

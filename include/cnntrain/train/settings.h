@@ -39,6 +39,7 @@ struct TrainingSettings : schedule::ScheduleSettings {
     std::vector<std::int64_t> device_mapping;  // device of each pipeline stage; empty: chosen
     bool recomputation = false;                // of activations, in the backward pass
     std::optional<std::string> init_path;      // checkpoint with the initial weights
+    bool init_strict = false;                  // they must fit the network without exception
     std::int64_t syncs_per_epoch = 0;          // broadcasts of the weights to all processes
     double epochs_per_sync = 0.0;              // epochs between broadcasts, if > 0
 };

@@ -81,6 +81,9 @@ struct TaskDescription {
 struct FirstWeights {
     std::vector<std::string> may_lack;  // missing or of other shapes: drawn anew
     std::vector<std::string> may_have;  // beyond the network: not read
+    /// Names of the network's classes. If the checkpoint names others, what it may lack is drawn anew; if it names
+    /// these in another order, the last axes are reordered. Empty: only shapes are compared.
+    std::vector<std::string> classes = {};
 };
 
 /// Error(internal) unless all outputs that the columns read are scalar outputs of the graph, whose sums a backend

@@ -22,6 +22,7 @@ namespace {
 namespace fs = std::filesystem;
 
 struct Layers {
+    Layer told = {};  // by files that the line names
     Layer environment;
     Layer config;
     Layer arguments;
@@ -29,14 +30,15 @@ struct Layers {
 };
 
 /// The options that exist, given the values that decide this: from the command line, otherwise from the configuration,
-/// otherwise the defaults.
+/// otherwise as files tell, otherwise the defaults.
 std::vector<const Option*> active_options(const TaskOptions& task, Command command, const FrontDoor& front,
-                                          const Layer& config) {
+                                          const Layer& config, const Layer& told = {}) {
     const OptionSet& all = task.options();
     std::map<std::string_view, Value> chosen;
     for (const std::string_view selector : all.selectors()) {
         const Option& option = all.at(selector);
         chosen[selector] = option.fallback;
+        if (const auto found = told.find(&option); found != told.end()) chosen[selector] = found->second;
         if (const auto configured = config.find(&option); configured != config.end())
             chosen[selector] = configured->second;
         if (const auto typed = front.selectors.find(selector); typed != front.selectors.end())
@@ -73,6 +75,7 @@ void take_step(void (*step)(Resolution&), Resolution& run) {
 ParseResult resolve(const TaskOptions& task, Command command, const std::vector<const Option*>& options,
                     const Layers& layers, const Launch& launch) {
     Resolution run{task, command, OptionValues(options, launch), {}, {}};
+    run.values.apply(layers.told, Source::weights);
     run.values.apply(layers.environment, Source::environment);
     run.values.apply(layers.config, Source::config);
     run.values.apply(layers.arguments, Source::arguments);
@@ -256,7 +259,8 @@ ParseResult parse_command_line(const TaskOptions& task, Command command, const s
     NamedConfig config;
     if (front.config) config = named_config(task, front, environment);
     layers.config = std::move(config.layer);
-    const std::vector<const Option*> options = active_options(task, command, front, layers.config);
+    if (task.told_by_files != nullptr) layers.told = task.told_by_files(task, command, arguments, layers.config);
+    const std::vector<const Option*> options = active_options(task, command, front, layers.config, layers.told);
     layers.command_line = parse_arguments(all, command, options, arguments);
     if (asked(all, layers.command_line, "help")) return help_request(task, command);
     if (front.config) layers.command_line[&all.at("config")] = std::move(config.name);

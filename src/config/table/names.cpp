@@ -32,6 +32,22 @@ template <> const std::vector<std::string_view>& names<nn::Family>() {
     return all;
 }
 
+template <> const std::vector<std::string_view>& names<nn::PaddingRule>() {
+    static const std::vector<std::string_view> all(nn::kPaddingRuleNames.begin(), nn::kPaddingRuleNames.end());
+    return all;
+}
+
+template <> const std::vector<std::string_view>& names<nn::BottleneckStride>() {
+    static const std::vector<std::string_view> all(nn::kBottleneckStrideNames.begin(),
+                                                   nn::kBottleneckStrideNames.end());
+    return all;
+}
+
+template <> const std::vector<std::string_view>& names<nn::NetworkForm>() {
+    static const auto all = in_order<nn::NetworkForm>({"large", "small"});
+    return all;
+}
+
 template <> const std::vector<std::string_view>& names<data::DatasetId>() {
     static const std::vector<std::string_view> all = [] {
         std::vector<std::string_view> by_id(data::kDatasets.size());

@@ -153,6 +153,20 @@ std::vector<Option> shared_run_options() {
          .commands = kT | kR,
          .action = true,
          .bind = to<&Settings::main, &train::MainSettings::accept_other_data>()},
+        {.flag = "--freeze",
+         .type = Type::texts,
+         .fallback = std::vector<std::string>{},
+         .help = "Regular expressions (RE2) of variables that are not trained. Batch norms whose moving averages match "
+                 "use these and keep them.",
+         .commands = kT,
+         .numerics = true,
+         .bind = to<&Settings::optimiser, &optim::OptimiserSettings::freeze>()},
+        {.flag = "--init-strict",
+         .fallback = false,
+         .help = "Refuse initial weights that do not fit the network, instead of drawing its last layer anew.",
+         .commands = kT,
+         .numerics = true,
+         .bind = to<&Settings::training, &train::TrainingSettings::init_strict>()},
         {.flag = "--dry-run",
          .help =
              "Print the resolved run: model, data, batches, length, files, and estimates of a training's images or "

@@ -80,7 +80,7 @@ std::vector<Option> batch_and_length_options() {
          .bind = to<&Settings::optimiser, &optim::OptimiserSettings::variable_filter>()},
         {.flag = "--init-path",
          .type = Type::text,
-         .help = "Checkpoint with the initial weights.",
+         .help = "Checkpoint with the initial weights, or weights of torchvision, timm, Keras or TensorFlow.",
          .acts_in = kT,
          .numerics = true,
          .path = true,

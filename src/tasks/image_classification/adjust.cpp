@@ -13,6 +13,7 @@
 #include "cnntrain/nn/family_info.h"
 #include "tasks/image_classification/options.h"
 #include "tasks/image_classification/resolve.h"
+#include "tasks/image_classification/weights_source.h"
 #include "tasks/recorded.h"
 
 namespace cnntrain::tasks {
@@ -172,6 +173,7 @@ void infer_dataset(Resolution& run) {
     auto dataset = dataset_from_name(folder);
     if (!dataset) dataset = dataset_from_content(folder);
     if (!dataset && run.command == Command::inference) dataset = dataset_of_run(values);
+    if (!dataset && run.command == Command::inference && weights_source_of(run)) dataset = data::DatasetId::folder;
     if (dataset) {
         values.set("dataset", std::string(name(*dataset)), Source::adjusted);
         return;
@@ -191,6 +193,7 @@ void infer_dataset(Resolution& run) {
 void fill_image_options(Resolution& run) {
     renew_spellings(run);
     infer_dataset(run);
+    settle_weights(run);
     fill_model_defaults(run);
 }
 
@@ -270,6 +273,10 @@ void complete_image_settings(Settings& settings, const Resolution& run) {
     const bool counts_classes = data::dataset_info(own.data.dataset).classes == 0;
     const bool evaluates = run.command == Command::validation || run.command == Command::inference;
     if (counts_classes && evaluates) own.recorded_classes = recorded_classes(values);
+    if (const auto source = evaluates ? weights_source_of(run) : std::nullopt) {
+        own.source_classes = source->network.settings.classes;
+        if (std::ssize(source->class_names) == own.source_classes) own.recorded_classes = source->class_names;
+    }
     settings.optimiser.weight_decay_exclude = weight_decay_exclusions(own.model.family, own.data.dataset);
 }
 

@@ -104,7 +104,8 @@ void fill_model_defaults(Resolution& run) {
     if (!family || !dataset) return;
     const data::DatasetInfo& images = data::dataset_info(*dataset);
     const nn::FamilyInfo info = nn::family_info(*family);
-    const nn::FormDefaults& defaults = nn::defaults_of(info, images.network_form);
+    const auto form = named<nn::NetworkForm>(run.values.text("network_form"));
+    const nn::FormDefaults& defaults = nn::defaults_of(info, form.value_or(images.network_form));
     Filler fill(run);
     fill.size("model_size", defaults.size);
     fill.integer("micro_batch_size", defaults.micro_batch_size);
@@ -112,6 +113,7 @@ void fill_model_defaults(Resolution& run) {
     fill.number_unless_zero("BN_decay", 0.97);
     fill.integer("pipeline_num_parallel", 48);
     fill.integer("image_size", default_image_size(info, run.values.text("model_size"), images));
+    fill.number("norm_epsilon", info.norm_epsilon);
     if (info.convolution_groups != 0) fill.integer("convolution_groups", info.convolution_groups);
     if (info.group_dim != 0) fill.integer("group_dim", info.group_dim);
     if (defaults.label_smoothing != 0) fill.number_unless_zero("label_smoothing", defaults.label_smoothing);

@@ -33,12 +33,20 @@ data::InputSettings data_settings_without_folder(const config::Settings& setting
     return result;
 }
 
+namespace {
+
+std::int64_t class_count(const ImageSettings& settings) {
+    if (!settings.recorded_classes.empty()) return std::ssize(settings.recorded_classes);
+    return settings.source_classes > 0 ? settings.source_classes : data::class_count(settings.data);
+}
+
+}  // namespace
+
 nn::NetworkSettings network_settings(const config::Settings& settings) {
     const data::DataSettings& images = image_settings(settings).data;
     nn::NetworkSettings result{image_settings(settings).model};
-    result.form = data::dataset_info(images.dataset).network_form;
-    const std::vector<std::string>& recorded = image_settings(settings).recorded_classes;
-    result.classes = recorded.empty() ? data::class_count(images) : std::ssize(recorded);
+    result.form = network_form(image_settings(settings));
+    result.classes = class_count(image_settings(settings));
     result.image_size = images.image_size;
     return result;
 }
@@ -59,6 +67,7 @@ graph::Graph training_graph(const config::Settings& settings, const backend::Bac
                             const TensorDesc& images) {
     nn::BuildRequest request = build_request(settings, backend, images);
     if (settings.training.pipeline) request.splits = settings.training.pipeline_splits;
+    request.model.frozen = settings.optimiser.freeze;
     request.model.norm_replicas = train::placement(settings, backend).samples / batch_plan(settings).micro_batch;
     nn::Model model = nn::build_training(request, ops::op_table());
     train::warn_of_idle_filters(model.graph, settings.device);

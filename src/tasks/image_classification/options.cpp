@@ -83,7 +83,7 @@ std::vector<Option> with_refinements(std::vector<Option> rows) {
 const OptionSet& image_options() {
     static const OptionSet options({
         {"Main", with_refinements(main_options())},
-        {kThisProgram, with_refinements(shared_run_options())},
+        {kThisProgram, concatenated({with_refinements(shared_run_options()), convention_options()})},
         {"Model", model_options()},
         {"ResNeXt", resnext_options()},
         {"EfficientNet", efficientnet_options()},

@@ -26,6 +26,8 @@ inline constexpr std::uint32_t kPhotos = kPhotoFiles | bit(Images::imagenet_made
 
 // The task's own groups, in order; one file or part of a file each.
 std::vector<Option> model_options();
+/// What the source of weights decides beyond their shapes; in the group of this program's own options.
+std::vector<Option> convention_options();
 std::vector<Option> resnext_options();
 std::vector<Option> efficientnet_options();
 std::vector<Option> dataset_options();

@@ -3,6 +3,7 @@
 #include "tasks/image_classification/network.h"
 #include "tasks/image_classification/resolve.h"
 #include "tasks/image_classification/task.h"
+#include "tasks/image_classification/weights_source.h"
 
 namespace cnntrain::tasks {
 
@@ -51,6 +52,7 @@ train::TaskRow image_classification_row() {
                                      {"syncs_per_epoch", "epochs_per_sync", true},
                                      {"generated_data", "synthetic_data"},
                                      {"micro_batch_size", "batch_size"}},
+                    .told_by_files = told_by_weights,
                     .fill = fill_image_options,
                     .adjust = adjust_image_options,
                     .check = check_image_options,

@@ -14,6 +14,7 @@
 #include "cnntrain/data/input.h"
 #include "cnntrain/data/resolve.h"
 #include "cnntrain/nn/model.h"
+#include "cnntrain/nn/source_weights.h"
 #include "cnntrain/optim/learning_rate.h"
 #include "cnntrain/train/backends.h"
 #include "cnntrain/train/compile_request.h"
@@ -148,13 +149,25 @@ std::string ImageClassification::run_name(std::string_view tag) const {
     return image_run_name(settings(), tag);
 }
 
+/// The last layer depends on the classes.
+train::FirstWeights ImageClassification::first_weights() const {
+    return {.may_lack = {std::string(nn::head_scope(own().model.family))}, .may_have = {}, .classes = class_names()};
+}
+
 std::vector<std::string> ImageClassification::class_names() const {
-    return own().recorded_classes.empty() ? data::class_names(own().data) : own().recorded_classes;
+    if (!own().recorded_classes.empty()) return own().recorded_classes;
+    return own().source_classes > 0 ? std::vector<std::string>{} : data::class_names(own().data);
 }
 
 /// The labels of the data are numbers of the network's classes.
 void ImageClassification::check_classes() const {
-    if (own().recorded_classes.empty()) return;
+    if (own().recorded_classes.empty()) {
+        const std::int64_t count = own().source_classes > 0 ? data::class_count(own().data) : 0;
+        if (count == own().source_classes) return;
+        throw Error(ErrorKind::data, own().data.data_dir + ": expected the " + std::to_string(own().source_classes) +
+                                         " classes of the weights; found " + std::to_string(count) +
+                                         "; give the data that the network was trained on, or photos without classes");
+    }
     const std::vector<std::string> found = data::class_names(own().data);
     if (found == own().recorded_classes) return;
     throw Error(ErrorKind::data, own().data.data_dir + ": expected the classes of the checkpoint, " +

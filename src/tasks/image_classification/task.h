@@ -35,6 +35,7 @@ public:
 
     TaskDescription description() const override;
     std::string run_name(std::string_view tag) const override;
+    train::FirstWeights first_weights() const override;
     std::vector<std::string> class_names() const override;
 
     std::unique_ptr<Samples> open(data::Split split) const override;

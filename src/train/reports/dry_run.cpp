@@ -16,6 +16,7 @@
 #include "cnntrain/base/listed.h"
 #include "cnntrain/base/memory.h"
 #include "cnntrain/checkpoint/folder.h"
+#include "cnntrain/checkpoint/weights_file.h"
 #include "cnntrain/schedule/pipeline.h"
 #include "cnntrain/schedule/run_plan.h"
 #include "cnntrain/train/backends.h"
@@ -108,7 +109,7 @@ private:
             checkpoint::find_checkpoint(files, arguments_.flag_of_shared("--init-path"), given).path;
         const graph::Graph graph = task_.training_graph(task_.fields_of_generated(placement_.samples));
         checkpoint::Checkpoint read =
-            checkpoint::load(files, path, checkpoint::edited_if(settings_.checkpoint.trust_edited));
+            checkpoint::load_weights(files, path, checkpoint::edited_if(settings_.checkpoint.trust_edited));
         const CompletedWeights first =
             completed(in_own_layout(std::move(read), graph, path), graph, task_.first_weights(), /*seed=*/0);
         const bool with_state = task_.takes_over_optimiser() && holds_slots(graph, first.checkpoint);

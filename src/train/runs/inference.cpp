@@ -11,6 +11,7 @@
 #include "cnntrain/base/log.h"
 #include "cnntrain/base/outputs.h"
 #include "cnntrain/checkpoint/folder.h"
+#include "cnntrain/checkpoint/weights_file.h"
 #include "cnntrain/data/image_fields.h"
 #include "cnntrain/data/loader.h"
 #include "cnntrain/metrics/observer.h"
@@ -63,7 +64,7 @@ std::string load_weights(backend::Executable& executable, const graph::Graph& gr
     }
     const auto found = checkpoint::find_checkpoint(files, "--restore-path", *settings.main.restore_path);
     load_model(executable, graph,
-               checkpoint::load(files, found.path, checkpoint::edited_if(settings.checkpoint.trust_edited)),
+               checkpoint::load_weights(files, found.path, checkpoint::edited_if(settings.checkpoint.trust_edited)),
                found.path);
     return found.name;
 }

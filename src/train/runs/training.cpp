@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <string>
@@ -13,6 +14,8 @@
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/listed.h"
 #include "cnntrain/base/log.h"
+#include "cnntrain/base/patterns.h"
+#include "cnntrain/checkpoint/weights_file.h"
 #include "cnntrain/metrics/csv_files.h"
 #include "cnntrain/optim/step_rate.h"
 #include "cnntrain/schedule/run_plan.h"
@@ -169,11 +172,33 @@ checkpoint::Edited edited_checkpoints(const Run& run) {
 }
 
 void tell_of_differences(Run& run, const CompletedWeights& first, const std::string& path) {
-    if (!first.drawn.empty())
-        run.observers.line("Drawn anew, because " + path + " does not have them: " + joined(first.drawn));
+    std::vector<std::string> missing;
+    std::ranges::set_difference(first.drawn, first.replaced, std::back_inserter(missing));
+    if (!missing.empty()) run.observers.line("Drawn anew, because " + path + " does not have them: " + joined(missing));
+    if (!first.replaced.empty())
+        run.observers.line("Drawn anew, because " + path + " has them for other classes: " + joined(first.replaced));
+    if (first.reordered)
+        run.observers.line("The last layer of " + path + " has the same classes in another order, and is reordered.");
     if (!first.left_out.empty())
         run.observers.line("Not read from " + path +
                            ", because the network does not have them: " + joined(first.left_out));
+    const Patterns frozen(run.settings().optimiser.freeze, "--freeze");
+    std::vector<std::string> untrained;
+    std::ranges::copy_if(first.drawn, std::back_inserter(untrained),
+                         [&](const std::string& name) { return frozen.match(name); });
+    if (!untrained.empty())
+        log::warning("--freeze keeps variables as they were drawn, at random: " + joined(untrained));
+}
+
+/// For --init-strict.
+void refuse_differences(const CompletedWeights& first, const std::string& path) {
+    if (first.drawn.empty() && first.left_out.empty() && !first.reordered) return;
+    std::string what;
+    if (!first.drawn.empty()) what += "; they lack, or have for other classes, " + joined(first.drawn);
+    if (first.reordered) what += "; they have the classes in another order";
+    if (!first.left_out.empty()) what += "; the network does not have " + joined(first.left_out);
+    throw Error(ErrorKind::usage, "--init-strict: the weights in " + path + " do not fit the network" + what +
+                                      "; without --init-strict, training begins with what fits");
 }
 
 /// Draws all weights, then loads the checkpoint of initial weights over them, if one is given.
@@ -184,8 +209,9 @@ void load_first_weights(Run& run, backend::Executable& executable, const graph::
     if (!run.settings().training.init_path || !is_first(run.host)) return;  // other ranks receive them from rank 0
     const std::string& path = *run.settings().training.init_path;
     const CompletedWeights first =
-        completed(in_own_layout(checkpoint::load(run.files(), path, edited_checkpoints(run)), graph, path), graph,
-                  run.task.first_weights(), run.seed);
+        completed(in_own_layout(checkpoint::load_weights(run.files(), path, edited_checkpoints(run)), graph, path),
+                  graph, run.task.first_weights(), run.seed);
+    if (run.settings().training.init_strict) refuse_differences(first, path);
     tell_of_differences(run, first, path);
     const checkpoint::Checkpoint& checkpoint = first.checkpoint;
     if (run.task.takes_over_optimiser() && holds_slots(graph, checkpoint)) {

@@ -9,6 +9,7 @@
 #include "cnntrain/base/format.h"
 #include "cnntrain/base/log.h"
 #include "cnntrain/checkpoint/folder.h"
+#include "cnntrain/checkpoint/weights_file.h"
 #include "cnntrain/train/backends.h"
 #include "cnntrain/train/loading.h"
 #include "cnntrain/train/runs.h"
@@ -62,8 +63,8 @@ public:
 
 private:
     void load(const checkpoint::Found& point, metrics::ValidationRow& row) {
-        checkpoint::Checkpoint checkpoint =
-            checkpoint::load(*host_.files, point.path, checkpoint::edited_if(settings_.checkpoint.trust_edited));
+        checkpoint::Checkpoint checkpoint = checkpoint::load_weights(
+            *host_.files, point.path, checkpoint::edited_if(settings_.checkpoint.trust_edited));
         row.iteration = checkpoint.iteration;
         row.epoch = epoch_of(checkpoint, task_, settings_);
         if (settings_.device.analyse_nans) {

@@ -35,9 +35,10 @@ std::map<std::string, HostTensor> model_variables(const graph::Graph& graph, che
 /// The same variables with newly drawn values.
 std::map<std::string, HostTensor> initial_variables(const graph::Graph& graph, std::uint64_t seed);
 
-/// Converts a BERT checkpoint of Hugging Face's transformers to the variables of the graph; returns any other
-/// checkpoint unchanged. Throws Error(data) for tensors that are missing or have other shapes than BERT's, and
-/// Error(usage) that names the option when config.json gives another activation, epsilon or number of heads.
+/// Converts a BERT checkpoint of Hugging Face's transformers, or an image network's weights of another program
+/// (nn/source_weights.h), to the variables of the graph; returns any other checkpoint unchanged. Throws Error(data) for
+/// tensors that are missing or have other shapes than the network's, and Error(usage) that names the option when BERT's
+/// config.json gives another activation, epsilon or number of heads.
 checkpoint::Checkpoint in_own_layout(checkpoint::Checkpoint checkpoint, const graph::Graph& graph,
                                      const std::string& path);
 
@@ -45,7 +46,9 @@ checkpoint::Checkpoint in_own_layout(checkpoint::Checkpoint checkpoint, const gr
 struct CompletedWeights {
     checkpoint::Checkpoint checkpoint;
     std::vector<std::string> drawn;     // variables, sorted
+    std::vector<std::string> replaced;  // those of them that the checkpoint has for other classes
     std::vector<std::string> left_out;  // variables that the network does not have, sorted
+    bool reordered = false;             // the checkpoint has the same classes in another order
 };
 CompletedWeights completed(checkpoint::Checkpoint checkpoint, const graph::Graph& graph, const FirstWeights& allowed,
                            std::uint64_t seed);

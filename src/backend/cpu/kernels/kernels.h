@@ -88,6 +88,7 @@ template <typename T> struct NormGradient {
     float* dbeta = nullptr;           // [C], of this rank's micro-batch only
     double epsilon = 1e-5;
     Activation activation = Activation::none;
+    bool given_statistics = false;        // batch norm: mean and variance do not depend on x
     SumsOverRanks* over_ranks = nullptr;  // batch norm: set if statistics span several ranks' micro-batches
 };
 template <typename T>
