@@ -275,7 +275,8 @@ std::vector<ToldBlock> told_blocks(const SourceShapes& shapes) {
             const std::string scope = "all/block" + std::to_string(stage) + block_letters(r);
             if (!shapes.has(scope + "/c/conv/conv2d/kernel")) break;
             const Shape narrow = shapes.expect(scope + "/c/conv/conv2d/kernel", 4);
-            const auto widen = shapes(scope + "/a/conv/conv2d/kernel");
+            const bool expands = kStages[stage - 1].expands;
+            const auto widen = expands ? shapes(scope + "/a/conv/conv2d/kernel") : std::nullopt;
             const std::int64_t kernel = shapes.expect(scope + "/b/conv/conv2d/kernel", 4)[0];
             blocks.push_back({widen && widen->size() == 4 ? (*widen)[2] : narrow[2], narrow[2], narrow[3], kernel});
         }

@@ -271,7 +271,8 @@ void add_inference_cases(std::vector<OpCase>& cases, DType type) {
             norm.kind = OpKind::batch_norm_inference;
             const TensorDesc vector{DType::f32, {10}};
             norm.inputs.insert(norm.inputs.begin() + 3,
-                               {{"moving_mean", vector, -1, 1}, {"moving_variance", vector, 0.1, 2}});
+                               {{.name = "moving_mean", .desc = vector, .low = -1, .high = 1, .fixed = true},
+                                {.name = "moving_variance", .desc = vector, .low = 0.1, .high = 2, .fixed = true}});
             cases.push_back(norm);
         }
     }

@@ -86,7 +86,7 @@ void add_gradients(CaseGraph& result, const OpCase& op_case, const graph::OpTabl
     grad_outputs[0] = graph.add_parameter("d/out0", graph.desc(node.outputs[0]), {});
     std::vector<bool> needed;
     for (const CaseInput& input : op_case.inputs)
-        needed.push_back(is_floating(input.desc.dtype) && !input.fed);
+        needed.push_back(is_floating(input.desc.dtype) && !input.fed && !input.fixed);
     graph.set_phase(Phase::backward);
     graph::GradContext context(graph, node, grad_outputs, needed);
     ops[static_cast<std::size_t>(op_case.kind)].gradient(context);

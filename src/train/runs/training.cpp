@@ -15,6 +15,7 @@
 #include "cnntrain/base/listed.h"
 #include "cnntrain/base/log.h"
 #include "cnntrain/base/patterns.h"
+#include "cnntrain/checkpoint/class_names.h"
 #include "cnntrain/checkpoint/weights_file.h"
 #include "cnntrain/metrics/csv_files.h"
 #include "cnntrain/optim/step_rate.h"
@@ -171,12 +172,25 @@ checkpoint::Edited edited_checkpoints(const Run& run) {
     return checkpoint::edited_if(run.settings().checkpoint.trust_edited);
 }
 
+/// The first names of a list.
+std::string some_of(std::vector<std::string> names) {
+    constexpr std::size_t kShown = 10;
+    const std::string all = std::to_string(names.size());
+    if (names.size() <= kShown) return listed(names);
+    names.resize(kShown);
+    return joined(names) + ", ... (" + all + ")";
+}
+
 void tell_of_differences(Run& run, const CompletedWeights& first, const std::string& path) {
     std::vector<std::string> missing;
     std::ranges::set_difference(first.drawn, first.replaced, std::back_inserter(missing));
     if (!missing.empty()) run.observers.line("Drawn anew, because " + path + " does not have them: " + joined(missing));
     if (!first.replaced.empty())
         run.observers.line("Drawn anew, because " + path + " has them for other classes: " + joined(first.replaced));
+    const std::vector<std::string> theirs = checkpoint::class_names(first.checkpoint.metadata);
+    const std::vector<std::string> classes = run.task.class_names();
+    if (!theirs.empty() && !classes.empty() && theirs != classes)
+        run.observers.line("Classes of " + path + ": " + some_of(theirs) + "; of the data: " + some_of(classes));
     if (first.reordered)
         run.observers.line("The last layer of " + path + " has the same classes in another order, and is reordered.");
     if (!first.left_out.empty())
