@@ -40,5 +40,6 @@ void add_bert_update_cases(std::vector<OpCase>& cases, DType type);
 void add_top_k_cases(std::vector<OpCase>& cases, DType type);
 void add_mixing_cases(std::vector<OpCase>& cases, DType type);
 void add_update_cases(std::vector<OpCase>& cases, DType type);
+void add_symmetric_cases(std::vector<OpCase>& cases, DType type);
 
 }  // namespace cnntrain::test

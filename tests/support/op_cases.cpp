@@ -61,6 +61,11 @@ std::vector<OpCase> make_cases() {
                       .attrs = graph::ScaleAttrs{0.25},
                       .inputs = {{"loss_scaling", {DType::f32, {}}, 0.5, 2}}});
     add_typed(std::move(floats), DType::f32);
+    for (const DType type : {DType::f32, DType::bf16}) {
+        std::vector<OpCase> typed;
+        add_symmetric_cases(typed, type);
+        add_typed(std::move(typed), type);
+    }
     return cases;
 }
 
