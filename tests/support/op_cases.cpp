@@ -172,8 +172,12 @@ OpCase in_half(OpCase op_case) {
 
 bool has_gradient(const OpCase& op_case, const graph::OpTable& ops) {
     if (ops[static_cast<std::size_t>(op_case.kind)].gradient == nullptr) return false;
-    if (const auto* norm = std::get_if<graph::NormAttrs>(&op_case.attrs))
-        return !norm->residual || slope_follows_from_result(norm->activation);
+    if (op_case.kind == graph::OpKind::batch_norm_inference) {
+        // Slopes of other activations do not follow from the result, or have too few digits in 16 bits.
+        const auto& norm = std::get<graph::NormAttrs>(op_case.attrs);
+        const bool exact = norm.activation == graph::Activation::none || norm.activation == graph::Activation::relu;
+        return !norm.residual || exact;
+    }
     const auto* conv = std::get_if<graph::ConvAttrs>(&op_case.attrs);
     return conv == nullptr || !conv->bias;
 }
