@@ -12,6 +12,7 @@ namespace cnntrain::checkpoint {
 namespace {
 
 constexpr std::string_view kNumbered = "ckpt-";
+constexpr std::string_view kBest = "ckpt-best";
 constexpr std::string_view kAverages = "ckpt";  // sub-folder of weight averages
 
 std::string join(const std::string& folder, std::string_view name) {
@@ -22,6 +23,10 @@ std::string parent_of(const std::string& path) {
     const std::size_t slash = path.rfind('/');
     if (slash == std::string::npos) return ".";
     return slash == 0 ? "/" : path.substr(0, slash);
+}
+
+bool is_best(std::string_view file_name) {
+    return file_name.starts_with(kBest) && file_name.substr(kBest.size()) == kCheckpointSuffix;
 }
 
 /// n of a name that ends in "ckpt-<n>", else -1.
@@ -108,6 +113,14 @@ std::string checkpoint_path(const std::string& folder, std::int64_t iteration) {
     return checkpoint_prefix(folder, iteration) + std::string(kCheckpointSuffix);
 }
 
+std::string best_prefix(const std::string& folder) {
+    return join(folder, kBest);
+}
+
+std::string best_path(const std::string& folder) {
+    return best_prefix(folder) + std::string(kCheckpointSuffix);
+}
+
 std::string average_path(const std::string& folder, const std::string& name) {
     return join(join(folder, kAverages), name + std::string(kCheckpointSuffix));
 }
@@ -150,7 +163,7 @@ bool is_numbered(const std::string& file_name) {
 }
 
 void refuse_run_checkpoint(const FileSystem& files, const std::string& option, const std::string& path) {
-    if (!is_numbered(std::string(last_part(path)))) return;
+    if (!is_numbered(std::string(last_part(path))) && !is_best(last_part(path))) return;
     const std::string folder = parent_of(path);
     const bool is_run = exists(files, join(folder, "arguments.json")) || latest(files, folder);
     if (!is_run) return;
@@ -183,7 +196,7 @@ std::optional<Found> latest(const FileSystem& files, const std::string& folder) 
 void retain(FileSystem& files, const std::string& folder, std::int64_t keep, const std::vector<std::int64_t>& protect) {
     for (const std::string& name : files.list(folder)) {
         const auto finished = finished_name(name);
-        if (finished && is_numbered(std::string(*finished))) files.remove(join(folder, name));
+        if (finished && (is_numbered(std::string(*finished)) || is_best(*finished))) files.remove(join(folder, name));
     }
     if (keep <= 0) return;
     std::vector<Found> old = numbered_checkpoints(files, folder);

@@ -17,9 +17,13 @@ checkpoint/<phase>/pretraining_<...>) or the folder that --logs-path names. It h
                            ones are kept as arguments.<n>.json.
   log.txt                  everything that was printed, except progress
   training.csv             one row per log line
-  validation.csv           one row per validated checkpoint; val_top5_acc and val_loss come last
+  validation.csv           one row per validated checkpoint; val_top5_acc, val_loss and balanced_acc
+                           come last
+  validation_classes.csv   of validations during training: samples, correct answers and predictions
+                           of each class; see `cnntrain help validation`
   events.out.tfevents.*    the same curves for TensorBoard (pretrain: in the folder event)
   ckpt-<iteration>.safetensors   see `cnntrain help checkpoints`
+  ckpt-best.safetensors    the best weights, with --keep-best; see `cnntrain help validation`
   update-<iteration>.sums  of a run that was stopped inside an update; see `cnntrain help resuming`
 
 A folder holds one run. A new training run in a folder with checkpoints or tables is refused;
@@ -60,6 +64,38 @@ f32, of a run or of convert, writes float32. numpy reads the bytes b of a BF16 t
 
 Checkpoints can be used on other processors and with other numbers of processes. TensorFlow's
 checkpoint files cannot be read.
+)";
+
+constexpr std::string_view kValidation = R"(
+  cnntrain train ... --validate-every 1                 validate after each epoch, 0.5: twice in it
+  cnntrain train ... --validate-every-updates 500       ... after every 500 weight updates
+  cnntrain train ... --keep-best balanced-accuracy      keep the best weights in RUN/ckpt-best
+  cnntrain train ... --early-stop 5                     end after 5 validations without a better one
+  cnntrain train ... --ema-decay 0.999                  average the weights, validate the average
+  cnntrain validation ... --restore-path RUN/ckpt-100 --ema               read it from a checkpoint
+
+Without these options, validation follows training and goes through the checkpoints; for photos in
+class folders, --validate-every is 1. With them, the training is validated in the same process, at
+the given times and at its end. The evaluation shares the data set and the cores, and has weights
+and activations of its own; --dry-run says how much memory that takes.
+
+Rows are named after the checkpoint of that iteration, or iteration-<n> (pretrain: step-<n>). Their
+last columns are the top-5 accuracy (of more than five classes), the loss, and the balanced
+accuracy: the mean over the classes of the share of each that is right. validation_classes.csv has a
+row for each class of each validation. pretrain needs --valid-file; its loss is mlm_loss + nsp_loss.
+
+--keep-best compares by accuracy, balanced-accuracy, top-5 or loss. A result that is not finite is
+never better, nor is one with a loss that is not finite. ckpt-best holds the model without the
+optimiser's state, with 32-bit masters in the place of 16-bit weights; --keep-ckpts does not remove
+it. Where the training ends early, it saves a checkpoint and exits with 0; `restore` then says so
+and trains on only with a larger --early-stop, or with 0. A run that is stopped or killed, even
+while it validates, and resumed has the rows, the best weights and the end of one that was not.
+
+--ema-decay D computes average = D * average + (1 - D) * weights after each update, in float32, on
+the host, from the first weights on; with D = 0.999 it covers about the last 1000 updates. The
+weights themselves do not change. With it, --keep-best and --early-stop go by the average, whose rows are
+weight_avg_ema-<n>, and ckpt-best is the average. Checkpoints hold it as <variable>/ema. The end of
+the training writes it as RUN/ckpt/weight_avg_ema, a checkpoint like any other.
 )";
 
 constexpr std::string_view kResuming = R"(
@@ -498,6 +534,7 @@ const std::vector<HelpTopic>& help_topics() {
         {"data-folders", "data sets, own photographs, indexes, damaged images", body(kDataFolders)},
         {"run-folders", "files of a run, locks, --overwrite", body(kRunFolders)},
         {"checkpoints", "files, checksums, averages, conversion, fine-tuning", body(kCheckpoints)},
+        {"validation", "validation during training, the best weights, early end, averages", body(kValidation)},
         {"resuming", "stopping a run and resuming it exactly", body(kResuming)},
         {"pretraining", "BERT: text, phases, evaluation, Hugging Face's weights", body(kPretraining)},
         {"text-classification", "BERT that classifies texts: files, start, validation, limits",

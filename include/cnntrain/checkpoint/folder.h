@@ -17,6 +17,10 @@ inline constexpr std::string_view kCheckpointSuffix = ".safetensors";
 /// The file of it: prefix + suffix.
 std::string checkpoint_path(const std::string& folder, std::int64_t iteration);
 
+/// "<folder>/ckpt-best": the best weights of a training, which --keep-ckpts does not count.
+std::string best_prefix(const std::string& folder);
+std::string best_path(const std::string& folder);
+
 /// The file of a weight average: "<folder>/ckpt/<name>.safetensors".
 std::string average_path(const std::string& folder, const std::string& name);
 
@@ -42,14 +46,14 @@ std::vector<Found> numbered_checkpoints(const FileSystem& files, const std::stri
 bool is_numbered(const std::string& file_name);
 
 /// Throws Error(usage) if another program's result would get the name of a numbered checkpoint in the folder of a run,
-/// which would resume from it. `option` names the path.
+/// which would resume from it, or of the run's best weights. `option` names the path.
 void refuse_run_checkpoint(const FileSystem& files, const std::string& option, const std::string& path);
 
 /// The numbered checkpoint of a folder with the highest iteration.
 std::optional<Found> latest(const FileSystem& files, const std::string& folder);
 
 /// Deletes all numbered checkpoints of a folder but the `keep` newest and the `protect`ed iterations, and partial files
-/// of killed saves. Call it after a save is finished. `keep` 0 keeps all.
+/// of killed saves of these and of the best weights. Call it after a save is finished. `keep` 0 keeps all.
 void retain(FileSystem& files, const std::string& folder, std::int64_t keep,
             const std::vector<std::int64_t>& protect = {});
 

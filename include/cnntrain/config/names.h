@@ -23,6 +23,7 @@ template <> const std::vector<std::string_view>& names<nn::Precision>();
 template <> const std::vector<std::string_view>& names<nn::ComputeType>();
 template <> const std::vector<std::string_view>& names<backend::StochasticRounding>();
 template <> const std::vector<std::string_view>& names<schedule::PipelineSchedule>();
+template <> const std::vector<std::string_view>& names<train::Metric>();
 
 /// The enumerator with exactly this spelling.
 template <typename E> std::optional<E> named(std::string_view spelling) {

@@ -29,6 +29,7 @@ std::string_view name(nn::Precision value);
 std::string_view name(nn::ComputeType value);
 std::string_view name(optim::LrSchedule value);
 std::string_view name(graph::UpdateRule value);
+std::string_view name(train::Metric value);
 
 /// Base class of a task's own settings.
 struct OwnSettings {

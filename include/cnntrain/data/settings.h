@@ -47,6 +47,7 @@ struct DatasetInfo {
     bool reports_top_5;          // in validation
     bool decays_norms;           // weight decay includes gamma and beta of norms
     nn::NetworkForm network_form;
+    double validate_every = 0;  // epochs between validations during training by default; 0: after training only
 };
 
 /// The data set of a path is the first row with a matching part.
@@ -110,7 +111,8 @@ inline constexpr auto kDatasets = std::to_array<DatasetInfo>({
      .normalised_by_channel = true,
      .reports_top_5 = false,
      .decays_norms = false,
-     .network_form = nn::NetworkForm::large_images},
+     .network_form = nn::NetworkForm::large_images,
+     .validate_every = 1},
 });
 static_assert(kDatasets.size() == enumerator_count<DatasetId>());
 

@@ -22,6 +22,7 @@
 #include "cnntrain/metrics/observer.h"
 #include "cnntrain/metrics/rows.h"
 #include "cnntrain/schedule/run_plan.h"
+#include "cnntrain/train/settings.h"
 
 namespace cnntrain::train {
 
@@ -83,9 +84,20 @@ struct FirstWeights {
     std::vector<std::string> may_have;  // beyond the network: not read
 };
 
+// What a validation with counts of classes adds to the sums of the graph's outputs.
+inline constexpr const char* kRecallSum = "recall_sum";      // over classes: share of the class's samples that is right
+inline constexpr const char* kClassesSeen = "classes_seen";  // classes that have samples
+
 /// Error(internal) unless all outputs that the columns read are scalar outputs of the graph, whose sums a backend
-/// reports.
+/// reports, or counted with the classes.
 void check_columns(const graph::Graph& graph, const std::vector<metrics::Column>& columns);
+
+/// The column of the balanced accuracy in percent, for tasks with classes: the last one of validations in training.
+metrics::Column balanced_accuracy_column();
+class Task;
+/// What such a row has beyond others, as a line that begins with a line end: its loss and balanced accuracy; "" for
+/// other rows.
+std::string balanced_accuracy_line(const Task& task, const metrics::ValidationRow& row);
 
 /// A line of a dry run.
 struct Topic {
@@ -115,6 +127,9 @@ public:
     virtual ~Task() = default;
 
     virtual const metrics::Columns& columns() const = 0;
+    /// A result of a validation, by which weights are compared; empty if its rows do not have it. By default, the
+    /// columns of runs.h.
+    virtual std::optional<double> metric(Metric metric, const metrics::ValidationRow& row) const;
     /// The output whose sum is the loss. Training has diverged if it is not finite.
     virtual std::string loss() const = 0;
     /// The text of a row for the console.

@@ -79,6 +79,11 @@ template <> const std::vector<std::string_view>& names<schedule::PipelineSchedul
     return all;
 }
 
+template <> const std::vector<std::string_view>& names<train::Metric>() {
+    static const std::vector<std::string_view> all(train::kMetricNames.begin(), train::kMetricNames.end());
+    return all;
+}
+
 template <> const std::vector<std::string_view>& names<comm::Wire>() {
     static const std::vector<std::string_view> all(comm::kWireNames.begin(), comm::kWireNames.end());
     return all;
@@ -99,6 +104,9 @@ std::string_view name(data::DatasetId value) {
     return spelling(value);
 }
 std::string_view name(graph::UpdateRule value) {
+    return spelling(value);
+}
+std::string_view name(train::Metric value) {
     return spelling(value);
 }
 std::string_view name(optim::LrSchedule value) {

@@ -79,7 +79,7 @@ std::vector<Option> shared_main_options() {
 }
 
 std::vector<Option> shared_run_options() {
-    return {
+    const std::vector<Option> rows = {
         {.flag = "--task",
          .type = Type::choice,
          .help = "Task to run. --task NAME --help lists the options of another task."},
@@ -165,6 +165,7 @@ std::vector<Option> shared_run_options() {
          .commands = kTVE | kR,
          .action = true},
     };
+    return concatenated({rows, shared_validation_options()});
 }
 
 }  // namespace cnntrain::config

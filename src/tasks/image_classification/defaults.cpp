@@ -90,6 +90,15 @@ void fill_training(Resolution& run, const nn::FormDefaults& defaults) {
     if (defaults.rate_drops) fill.integer("lr_drops", *defaults.rate_drops);
 }
 
+/// The data set's times of validations, unless the user says some or wants none.
+void fill_validation_times(OptionValues& values, const data::DatasetInfo& images) {
+    if (images.validate_every <= 0 || !values.flag("validation")) return;
+    for (const char* key : {"validate_every", "validate_every_updates"}) {
+        if (values.at(key).source != Source::default_value) return;
+    }
+    values.set("validate_every", images.validate_every, Source::model);
+}
+
 std::int64_t default_image_size(const nn::FamilyInfo& family, const std::string& size,
                                 const data::DatasetInfo& dataset) {
     const std::int64_t pixels = family.image_size != nullptr ? family.image_size(size) : 0;
@@ -116,7 +125,9 @@ void fill_model_defaults(Resolution& run) {
     if (info.group_dim != 0) fill.integer("group_dim", info.group_dim);
     if (defaults.label_smoothing != 0) fill.number_unless_zero("label_smoothing", defaults.label_smoothing);
     if (defaults.two_pass_variance && !run.values.flag("force_unstable_norm")) fill.on("stable_norm");
-    if (run.command == Command::train) fill_training(run, defaults);
+    if (run.command != Command::train) return;
+    fill_training(run, defaults);
+    fill_validation_times(run.values, images);
 }
 
 std::optional<nn::Family> family_of(const OptionValues& values) {

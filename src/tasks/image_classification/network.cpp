@@ -43,6 +43,12 @@ nn::NetworkSettings network_settings(const config::Settings& settings) {
     return result;
 }
 
+bool reports_top_5(const config::Settings& settings) {
+    constexpr std::int64_t kAlwaysRight = 5;
+    if (data::dataset_info(image_settings(settings).data.dataset).reports_top_5) return true;
+    return settings.validation.any() && network_settings(settings).classes > kAlwaysRight;
+}
+
 nn::BuildRequest build_request(const config::Settings& settings, const backend::Backend& backend,
                                const TensorDesc& images) {
     nn::BuildRequest request;
@@ -70,7 +76,7 @@ graph::Graph evaluation_graph(const config::Settings& settings, const backend::B
                               const TensorDesc& images, bool with_logits) {
     nn::BuildRequest request = build_request(settings, backend, images);
     request.label_smoothing = 0;
-    request.counts_top_5 = reports_top_5(image_settings(settings).data.dataset);
+    request.counts_top_5 = reports_top_5(settings);
     nn::Model model = nn::build_evaluation(request, ops::op_table());
     if (with_logits) model.graph.mark_output(train::kLogits, model.values.logits);
     return graph::apply_rewrites(std::move(model.graph), backend.rewrites().evaluation);

@@ -35,10 +35,8 @@ std::vector<std::string> usual_image_splits(const config::Settings& settings);
 /// One whole weight update: forward, backward, optimiser, moving averages, and the rewrites that the backend wants.
 graph::Graph training_graph(const config::Settings& settings, const backend::Backend& backend,
                             const TensorDesc& images);
-/// Whether validation reports top-5 accuracy.
-inline bool reports_top_5(data::DatasetId dataset) {
-    return data::dataset_info(dataset).reports_top_5;
-}
+/// Whether validation reports top-5 accuracy: of some data sets always, during training wherever it says something.
+bool reports_top_5(const config::Settings& settings);
 /// Forward pass with moving averages. With `with_logits`, also has the output train::kLogits.
 graph::Graph evaluation_graph(const config::Settings& settings, const backend::Backend& backend,
                               const TensorDesc& images, bool with_logits = false);

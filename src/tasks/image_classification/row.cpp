@@ -48,6 +48,7 @@ train::TaskRow image_classification_row() {
                                      {"epochs", "iterations"},
                                      {"base_learning_rate_exponent", "abs_learning_rate"},
                                      {"ckpts_per_epoch", "epochs_per_ckpt", true},
+                                     {"validate_every", "validate_every_updates"},
                                      {"syncs_per_epoch", "epochs_per_sync", true},
                                      {"generated_data", "synthetic_data"},
                                      {"micro_batch_size", "batch_size"}},

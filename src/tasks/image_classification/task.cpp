@@ -47,7 +47,8 @@ private:
     data::InputData data_;
 };
 
-metrics::Columns make_columns(bool top_5) {
+/// `during_training`: of validations during training, which have more.
+metrics::Columns make_columns(bool top_5, bool during_training) {
     const std::string correct(nn::kCorrect);
     const std::string loss(nn::kLoss);
     metrics::Columns columns = {
@@ -57,10 +58,15 @@ metrics::Columns make_columns(bool top_5) {
                        {.name = "raw_acc", .output = correct, .scale = 100}},
         .inference = {{.name = train::kTop1Column, .output = correct, .scale = 100}},
     };
-    if (!top_5) return columns;
+    columns.more_validation = {train::kTop5Column, train::kValidationLossColumn, train::kBalancedColumn};
     const std::string correct_top_5(nn::kCorrectTop5);
-    columns.validation.push_back({.name = train::kTop5Column, .output = correct_top_5, .scale = 100, .at_end = true});
-    columns.validation.push_back({.name = train::kValidationLossColumn, .output = loss, .at_end = true});
+    if (top_5) {
+        columns.validation.push_back(
+            {.name = train::kTop5Column, .output = correct_top_5, .scale = 100, .at_end = true});
+    }
+    if (top_5 || during_training)
+        columns.validation.push_back({.name = train::kValidationLossColumn, .output = loss, .at_end = true});
+    if (during_training) columns.validation.push_back(train::balanced_accuracy_column());
     return columns;
 }
 
@@ -84,9 +90,8 @@ ImageClassification::ImageClassification(const config::ParseResult& arguments, c
     : arguments_(arguments), backend_(backend), seed_(seed) {}
 
 const metrics::Columns& ImageClassification::columns() const {
-    static const metrics::Columns without_top_5 = make_columns(false);
-    static const metrics::Columns with_top_5 = make_columns(true);
-    return reports_top_5(own().data.dataset) ? with_top_5 : without_top_5;
+    if (!columns_) columns_ = make_columns(reports_top_5(settings()), settings().validation.any());
+    return *columns_;
 }
 
 std::string ImageClassification::loss() const {
@@ -108,8 +113,9 @@ std::string ImageClassification::printed(const metrics::ValidationRow& row) cons
         "time: %8.6f, latency avg: %8.4f ms)",
         row.results.at(0), row.name.c_str(), static_cast<long long>(row.iteration), row.epoch, row.samples_per_second,
         row.val_time, row.latency);
-    if (!reports_top_5(own().data.dataset)) return line;
-    return line + formatted("\nValidation top-5: %6.3f %% [%s]", row.results.at(2), row.name.c_str());
+    const auto top_5 = metrics::result_of(row, columns(), train::kTop5Column);
+    if (top_5) line += formatted("\nValidation top-5: %6.3f %% [%s]", *top_5, row.name.c_str());
+    return line + train::balanced_accuracy_line(*this, row);
 }
 
 /// The unclosed parenthesis is part of the log format that programs parse.

@@ -82,6 +82,8 @@ private:
     const backend::Backend& backend_;
     std::uint64_t seed_;
     mutable std::map<data::Split, Count> used_;  // set once counted
+    mutable std::optional<metrics::Columns>
+        columns_;  // set once asked for: the data may say how many classes there are
 };
 
 }  // namespace cnntrain::tasks

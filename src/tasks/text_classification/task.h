@@ -78,6 +78,7 @@ private:
     config::ParseResult arguments_;
     const backend::Backend& backend_;
     std::uint64_t seed_;
+    metrics::Columns columns_;
     std::vector<std::string> recorded_classes_;  // classes of the checkpoint that the run reads; empty: no checkpoint
     mutable Texts training_file_;                // null until it is read
 };

@@ -107,8 +107,9 @@ std::map<std::string, std::string> compiled_model_key(const TaskDescription& tas
         key[kCheckpoint] = "none, seed " + std::to_string(seed);
         return key;
     }
-    if (source.there) key[kCheckpoint] = file_digest(files, source.path);
-    key[kCheckpointPath] = without_suffix(source.path);
+    const std::string part = settings.main.averaged_weights ? ", moving averages" : "";
+    if (source.there) key[kCheckpoint] = file_digest(files, source.path) + part;
+    key[kCheckpointPath] = without_suffix(source.path) + part;
     return key;
 }
 

@@ -138,7 +138,7 @@ OpenedData open_data(const Task& task, const config::Settings& settings) {
     data.training = task.open(data::Split::train);
     data.plan = task.plan(data.training->count());
     // Opened before training, so that missing files are reported at once rather than after training.
-    const bool validates = data.plan.validate && !settings.device.dataset_benchmark;
+    const bool validates = (data.plan.validate || settings.validation.any()) && !settings.device.dataset_benchmark;
     if (validates) data.validation = task.open(data::Split::validation);
     DataOrigin origin{data.training->origin(), {}};
     if (data.validation) origin.validation = data.validation->origin();

@@ -7,7 +7,10 @@
 #include <string_view>
 
 #include "cnntrain/base/error.h"
+#include "cnntrain/base/path.h"
 #include "cnntrain/checkpoint/folder.h"
+#include "train/runs/averaging.h"
+#include "train/runs/class_counts.h"
 #include "train/runs/kept_update.h"
 
 namespace cnntrain::train {
@@ -20,7 +23,7 @@ constexpr const char* kArgumentsBeside = "arguments_restore.json";
 constexpr const char* kSeedWasGivenKey = "seed_specified";
 constexpr std::string_view kTrainingTable = "training.csv";
 constexpr std::string_view kValidationTable = "validation.csv";
-constexpr std::string_view kResultTables[] = {kTrainingTable, kValidationTable, "predictions.csv"};
+constexpr std::string_view kResultTables[] = {kTrainingTable, kValidationTable, kClassTable, "predictions.csv"};
 constexpr std::string_view kAverages = "ckpt";
 constexpr std::string_view kEventsFolder = "event";  // of pretraining
 constexpr std::string_view kEvents = "events.out.tfevents.";
@@ -39,9 +42,11 @@ std::string_view framed(std::string_view name, std::string_view begin, std::stri
     return name.substr(begin.size(), name.size() - begin.size() - end.size());
 }
 
-/// True for "weight_avg_N_5.safetensors" and "weight_avg_exp_0.97.safetensors", false for files that the user named for
-/// `average`.
+/// True for "weight_avg_N_5.safetensors", "weight_avg_exp_0.97.safetensors" and "weight_avg_ema.safetensors", false for
+/// files that the user named for `average`.
 bool is_own_average(std::string_view name) {
+    if (name.starts_with(kAverageName) && name.substr(kAverageName.size()) == checkpoint::kCheckpointSuffix)
+        return true;
     if (is_number(framed(name, "weight_avg_N_", checkpoint::kCheckpointSuffix))) return true;
     const std::string_view decay = framed(name, "weight_avg_exp_", checkpoint::kCheckpointSuffix);
     double value = 0;
@@ -148,6 +153,7 @@ std::vector<std::string> results_in(const FileSystem& files, const std::string& 
     std::vector<std::string> names;
     for (const checkpoint::Found& found : checkpoint::numbered_checkpoints(files, folder))
         names.push_back(found.name + std::string(checkpoint::kCheckpointSuffix));
+    if (exists(files, checkpoint::best_path(folder))) names.emplace_back(last_part(checkpoint::best_path(folder)));
     for (const std::string_view table : kResultTables) {
         if (exists(files, path_in(folder, table))) names.emplace_back(table);
     }
@@ -177,8 +183,8 @@ bool holds_killed_run(const FileSystem& files, const std::string& folder) {
         const bool is_table = std::ranges::find(kResultTables, name) != std::end(kResultTables);
         if (!is_table) return false;
         const std::string table = read_text(files, path_in(folder, name));
-        if (name != kTrainingTable) return !has_rows(table);
-        return last_iteration(table) < planned->get<std::int64_t>();
+        const bool of_training = name == kTrainingTable || name == kValidationTable || name == kClassTable;
+        return of_training ? last_iteration(table) < planned->get<std::int64_t>() : !has_rows(table);
     });
 }
 
@@ -241,9 +247,16 @@ void add_arguments(FileSystem& files, const std::string& folder, const std::stri
 }
 
 void drop_rows_after(FileSystem& files, const std::string& folder, std::int64_t iteration) {
-    for (const std::string_view table : {kTrainingTable, kValidationTable}) {
+    for (const std::string_view table : {kTrainingTable, kValidationTable, kClassTable}) {
         filter_rows(files, path_in(folder, table),
                     [&](std::string_view row) { return iteration_of_row(row) <= iteration; });
+    }
+}
+
+void drop_validations_at(FileSystem& files, const std::string& folder, std::int64_t iteration) {
+    for (const std::string_view table : {kValidationTable, kClassTable}) {
+        filter_rows(files, path_in(folder, table),
+                    [&](std::string_view row) { return iteration_of_row(row) != iteration; });
     }
 }
 

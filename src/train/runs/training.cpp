@@ -13,6 +13,7 @@
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/listed.h"
 #include "cnntrain/base/log.h"
+#include "cnntrain/checkpoint/averaged_weights.h"
 #include "cnntrain/metrics/csv_files.h"
 #include "cnntrain/optim/step_rate.h"
 #include "cnntrain/schedule/run_plan.h"
@@ -30,11 +31,14 @@
 #include "train/runs/evaluator.h"
 #include "train/runs/input_speed.h"
 #include "train/runs/kept_update.h"
+#include "train/runs/learning_check.h"
+#include "train/runs/monitor.h"
 #include "train/runs/ranks.h"
 #include "train/runs/run_files.h"
 #include "train/runs/run_folder.h"
 #include "train/runs/timing.h"
 #include "train/runs/trainer.h"
+#include "train/runs/weight_average.h"
 #include "train/runs/weights.h"
 
 namespace cnntrain::train {
@@ -65,13 +69,18 @@ bool wants_checkpoints(const CheckpointSettings& settings) {
     return settings.ckpts_per_epoch > 0 || settings.epochs_per_ckpt > 0;
 }
 
+/// True if the run writes weights: checkpoints, the best ones, or an average.
+bool writes_weights(const config::Settings& settings) {
+    return wants_checkpoints(settings.checkpoint) || settings.validation.keep_best || settings.training.ema_decay > 0;
+}
+
 RunData data_and_graph(const Task& task, const backend::Backend& backend, const config::Settings& settings) {
     RunData data{open_data(task, settings), batch_plan(settings), placement(settings, backend), {}};
     data.graph.emplace(task.training_graph(data.training->fields(data.placement.samples)));
     check_columns(*data.graph, task.columns().training);
     if (data.validation) {
         const std::int64_t samples = settings.training.micro_batch_size;
-        check_columns(task.evaluation_graph(data.validation->fields(samples)), task.columns().validation);
+        check_columns(validation_graph(task, settings, data.validation->fields(samples)), task.columns().validation);
     }
     return data;
 }
@@ -92,7 +101,7 @@ RunFolder own_folder(const Task& task, RunStart& start, const Host& host) {
         folder.lock = std::move(start.lock);
         return folder;
     }
-    const bool writes = !settings.logging.no_logs || wants_checkpoints(settings.checkpoint);
+    const bool writes = !settings.logging.no_logs || writes_weights(settings);
     if (!writes) return new_run_folder(task, settings.logging, *host.files);
     return begin_run_folder(task, start.arguments, host.command_line, *host.files);
 }
@@ -135,7 +144,8 @@ std::string introduce_training(Run& run, const RunData& data, const std::optiona
     if (data.validation) validation_samples = data.validation->count();
     introduction.derived = derived_arguments(run.arguments, description, introduction.facts, validation_samples);
     introduction.derived[kPlannedUpdatesKey] = data.plan.iterations;
-    const CheckpointTotal checkpoints = checkpoint_total(*data.graph, run.settings().checkpoint, data.plan);
+    const CheckpointTotal checkpoints =
+        checkpoint_total(*data.graph, run.settings().checkpoint, data.plan, run.settings().training.ema_decay > 0);
     introduction.summary =
         summary_block(run.arguments, description, introduction.facts, &data.plan, checkpoint_text(checkpoints));
     if (resume) introduction.resumed_at = resume->checkpoint.iteration;
@@ -149,9 +159,11 @@ std::string introduce_training(Run& run, const RunData& data, const std::optiona
 
 /// Updates a resumed run's files: results that do not match its checkpoint or options are removed. `json`: the new
 /// arguments.json.
-void continue_records(Run& run, const std::string& json, std::int64_t iteration, const schedule::RunPlan& plan) {
+void continue_records(Run& run, const std::string& json, const TrainingParts& parts, const schedule::RunPlan& plan) {
     const std::string& folder = run.folder.checkpoints;
+    const std::int64_t iteration = parts.iteration;
     drop_rows_after(run.files(), folder, iteration);
+    if (parts.monitor && parts.monitor->is_due(iteration)) drop_validations_at(run.files(), folder, iteration);
     if (iteration < plan.iterations) drop_averages(run.files(), folder);
     const bool recorded = !run.folder.logs.empty() || exists(run.files(), folder + "/" + kArgumentsFile);
     if (recorded) record_arguments(run.files(), folder, json, config::arguments_json(run.arguments, {}), true);
@@ -184,7 +196,7 @@ void load_first_weights(Run& run, backend::Executable& executable, const graph::
     if (!run.settings().training.init_path || !is_first(run.host)) return;  // other ranks receive them from rank 0
     const std::string& path = *run.settings().training.init_path;
     const CompletedWeights first =
-        completed(in_own_layout(checkpoint::load(run.files(), path, edited_checkpoints(run)), graph, path), graph,
+        completed(in_own_layout(first_checkpoint(run.files(), path, run.settings()), graph, path), graph,
                   run.task.first_weights(), run.seed);
     tell_of_differences(run, first, path);
     const checkpoint::Checkpoint& checkpoint = first.checkpoint;
@@ -255,10 +267,45 @@ KeptUpdate kept_update(Run& run, const RunData& data, std::int64_t iteration, co
     return kept;
 }
 
+/// The moving average of the weights; null if none is kept. `there`: the averages in the checkpoint, moved out of it.
+std::unique_ptr<WeightAverage> make_average(Run& run, const RunData& data, const backend::Executable& executable,
+                                            const std::optional<ResumePoint>& resume,
+                                            std::map<std::string, HostTensor> there) {
+    const double decay = run.settings().training.ema_decay;
+    if (decay <= 0) return nullptr;
+    auto average = std::make_unique<WeightAverage>(averaged_variables(*data.graph), decay);
+    if (!there.empty()) {
+        average->restore(std::move(there), resume->found.path);
+        return average;
+    }
+    average->start(executable);
+    if (resume) run.observers.line("The checkpoint has no moving average of the weights; one starts at its weights");
+    return average;
+}
+
+/// The validation during training; null if it follows the training.
+std::unique_ptr<Monitor> make_monitor(Run& run, const RunData& data, const std::optional<ResumePoint>& resume) {
+    const ValidationSettings& settings = run.settings().validation;
+    if (!data.validation || !settings.any() || data.plan.iterations == 0) return nullptr;
+    auto evaluator =
+        std::make_unique<Evaluator>(run.task, run.backend, *data.validation, run.settings(), run.seed, run.host);
+    auto monitor = std::make_unique<Monitor>(run.task, std::move(evaluator), settings, data.plan, run.observers,
+                                             run.files(), run.folder.logs);
+    const std::string state = resume ? metadata(resume->checkpoint, kValidationsKey) : "";
+    if (!state.empty()) monitor->restore(state);
+    return monitor;
+}
+
 /// Consumes the resume point to release its tensors.
 TrainingParts make_parts(Run& run, const RunData& data, std::optional<ResumePoint> resume) {
     const std::vector<data::Field> fields = data.training->fields(data.placement.samples);
+    std::map<std::string, HostTensor> averages;
+    if (resume) averages = checkpoint::take_averages(resume->checkpoint);
     auto executable = make_executable(run, fields, data, resume);
+    auto average = make_average(run, data, *executable, resume, std::move(averages));
+    auto monitor = make_monitor(run, data, resume);
+    std::optional<DescentCheck> descent;
+    if (!resume) descent = descent_check(run.task, run.settings(), data.plan);
     metrics::Meters meters = make_meters(run, data, resume);
     std::int64_t iteration = 0;
     std::optional<std::int64_t> last_saved;
@@ -284,7 +331,11 @@ TrainingParts make_parts(Run& run, const RunData& data, std::optional<ResumePoin
             std::move(meters),
             iteration,
             last_saved,
-            std::move(kept)};
+            std::move(kept),
+            averaged_variables(*data.graph),
+            std::move(average),
+            std::move(monitor),
+            descent};
 }
 
 std::int64_t iterations_per_sync(const train::TrainingSettings& settings, const schedule::RunPlan& plan) {
@@ -302,6 +353,7 @@ TrainerSettings trainer_settings(const Run& run, const RunData& data) {
             settings.device.analyse_nans,
             settings.run.stop_on_nan,
             saves,
+            wants_checkpoints(settings.checkpoint),
             iterations_per_sync(settings.training, data.plan),
             run.task.checkpoint_lag(),
             metadata_of(run, data),
@@ -310,9 +362,15 @@ TrainerSettings trainer_settings(const Run& run, const RunData& data) {
             run.host.least_kept_seconds};
 }
 
+/// A training that ends early may have none of the checkpoints that are averaged.
 std::vector<AveragedCheckpoint> average(Run& run, const schedule::RunPlan& plan) {
-    std::vector<AveragedCheckpoint> averages =
-        average_checkpoints(run.files(), run.folder.checkpoints, plan, run.settings().checkpoint);
+    std::vector<AveragedCheckpoint> averages;
+    try {
+        averages = average_checkpoints(run.files(), run.folder.checkpoints, plan, run.settings().checkpoint);
+    } catch (const Error& error) {
+        if (error.kind() != ErrorKind::not_found || run.settings().validation.early_stop == 0) throw;
+        run.observers.line(std::string("No average of checkpoints: ") + error.what());
+    }
     for (const AveragedCheckpoint& average : averages)
         run.observers.line("Saved weight average to " + average.path);
     return averages;
@@ -324,7 +382,8 @@ struct Point {
     std::string path;
 };
 
-/// The planned checkpoints that still exist, and the averages. Checkpoints written at a stop are not included.
+/// The planned checkpoints that still exist, unless they were validated during the training, and the averages.
+/// Checkpoints written at a stop are not included.
 std::vector<Point> validation_points(const Run& run, const schedule::RunPlan& plan,
                                      const std::vector<AveragedCheckpoint>& averages) {
     std::vector<Point> points;
@@ -334,13 +393,17 @@ std::vector<Point> validation_points(const Run& run, const schedule::RunPlan& pl
         row.iteration = iteration;
         points.push_back({row, path});
     };
+    const bool during_training = run.settings().validation.any();
     for (const schedule::HostStep& step : plan.checkpoint_steps()) {
         const std::string path = checkpoint::checkpoint_path(run.folder.checkpoints, step.end());
-        if (step.validate && exists(run.files(), path))
+        if (!during_training && step.validate && exists(run.files(), path))
             add(checkpoint::checkpoint_prefix("", step.end()).substr(1), path, step.end());
     }
     for (const AveragedCheckpoint& average : averages)
         add(average.name, average.path, plan.iterations);
+    const std::string name(kAverageName);
+    if (!during_training && run.settings().training.ema_decay > 0)
+        add(name, checkpoint::average_path(run.folder.checkpoints, name), plan.iterations);
     return points;
 }
 
@@ -489,11 +552,13 @@ int train(const Task& task, const backend::Backend& backend, RunStart start, con
     TrainingParts parts = make_parts(run, data, std::move(start.resume));
     unused.keep();
     tell_compile_time(run, since_start.seconds(), parts.iteration);
+    const std::string slow = begins_anew ? slow_statistics(task, settings, data.plan, *data.graph) : "";
+    if (!slow.empty()) run.observers.line(slow);
     if (settings.device.compile_only) {
         run.observers.line("Compilation successful; stopping because of --compile-only.");
         return 0;
     }
-    if (!begins_anew && is_first(host)) continue_records(run, json, parts.iteration, data.plan);
+    if (!begins_anew && is_first(host)) continue_records(run, json, parts, data.plan);
     if (is_first(host)) run.observers.add(busy_machine(settings.run));
     run.observers.expect(expected_row(task));
     run.observers.training_began(parts.iteration);

@@ -8,6 +8,7 @@
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/log.h"
+#include "cnntrain/checkpoint/averaged_weights.h"
 #include "cnntrain/checkpoint/bert_config.h"
 #include "cnntrain/checkpoint/hugging_face.h"
 #include "cnntrain/nn/bert.h"
@@ -138,8 +139,35 @@ checkpoint::TensorSource in_f32(checkpoint::TensorSource source) {
     return source;
 }
 
+checkpoint::TensorSource with_averages(checkpoint::TensorSource source,
+                                       const std::map<std::string, HostTensor>& averages) {
+    for (const auto& [variable, average] : averages)
+        source.descs.emplace(variable + std::string(checkpoint::kAverageSuffix), average.desc());
+    source.tensor = [stored = std::move(source.tensor), &averages](const std::string& name) {
+        if (!name.ends_with(checkpoint::kAverageSuffix)) return stored(name);
+        return averages.at(name.substr(0, name.size() - checkpoint::kAverageSuffix.size()));
+    };
+    return source;
+}
+
 std::map<std::string, HostTensor> stored_variables(const backend::Executable& executable) {
     return executable.store(executable.variable_names());
+}
+
+checkpoint::Checkpoint checkpoint_weights(const FileSystem& files, const std::string& path,
+                                          const config::Settings& settings) {
+    checkpoint::Checkpoint checkpoint =
+        checkpoint::load(files, path, checkpoint::edited_if(settings.checkpoint.trust_edited));
+    if (settings.main.averaged_weights) checkpoint::use_averages(checkpoint, path);
+    return checkpoint;
+}
+
+checkpoint::Checkpoint first_checkpoint(const FileSystem& files, const std::string& path,
+                                        const config::Settings& settings) {
+    checkpoint::Checkpoint checkpoint =
+        checkpoint::load(files, path, checkpoint::edited_if(settings.checkpoint.trust_edited));
+    checkpoint::take_averages(checkpoint);
+    return checkpoint;
 }
 
 void load_all(backend::Executable& executable, const graph::Graph& graph, const checkpoint::Checkpoint& checkpoint,
@@ -216,6 +244,10 @@ CompletedWeights completed(checkpoint::Checkpoint checkpoint, const graph::Graph
     std::ranges::sort(result.drawn);
     result.checkpoint = std::move(checkpoint);
     return result;
+}
+
+void copy_variables(const backend::Executable& from, backend::Executable& to) {
+    in_parts(to.report().variables, [&](const std::vector<std::string>& names) { to.load(from.store(names)); });
 }
 
 bool holds_slots(const graph::Graph& graph, const checkpoint::Checkpoint& checkpoint) {

@@ -22,8 +22,20 @@ void initialise(backend::Executable& executable, const graph::Graph& graph, std:
 checkpoint::TensorSource variable_source(const backend::Executable& executable);
 /// The same with 16-bit tensors widened to 32 bits.
 checkpoint::TensorSource in_f32(checkpoint::TensorSource source);
+/// The same with the moving averages of variables, as checkpoint/averaged_weights.h names them. `averages` must outlive
+/// the result.
+checkpoint::TensorSource with_averages(checkpoint::TensorSource source,
+                                       const std::map<std::string, HostTensor>& averages);
 /// All variables of the executable, in their stored types.
 std::map<std::string, HostTensor> stored_variables(const backend::Executable& executable);
+
+/// The weights of a checkpoint as the settings want them: its own, or with --ema their moving averages.
+checkpoint::Checkpoint checkpoint_weights(const FileSystem& files, const std::string& path,
+                                          const config::Settings& settings);
+
+/// A checkpoint with which a training begins, without moving averages.
+checkpoint::Checkpoint first_checkpoint(const FileSystem& files, const std::string& path,
+                                        const config::Settings& settings);
 
 /// Loads all variables of the graph from a checkpoint that must hold exactly these. Error(data) lists all differences.
 void load_all(backend::Executable& executable, const graph::Graph& graph, const checkpoint::Checkpoint& checkpoint,
@@ -49,6 +61,9 @@ struct CompletedWeights {
 };
 CompletedWeights completed(checkpoint::Checkpoint checkpoint, const graph::Graph& graph, const FirstWeights& allowed,
                            std::uint64_t seed);
+
+/// Sets all variables of `to` to those of the same names in `from`, in groups, so that little memory is taken.
+void copy_variables(const backend::Executable& from, backend::Executable& to);
 
 /// True if the checkpoint holds a tensor for every slot of the graph.
 bool holds_slots(const graph::Graph& graph, const checkpoint::Checkpoint& checkpoint);
