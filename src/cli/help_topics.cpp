@@ -20,6 +20,7 @@ checkpoint/<phase>/pretraining_<...>) or the folder that --logs-path names. It h
   validation.csv           one row per validated checkpoint; val_top5_acc and val_loss come last
   events.out.tfevents.*    the same curves for TensorBoard (pretrain: in the folder event)
   ckpt-<iteration>.safetensors   see `cnntrain help checkpoints`
+  features.cache           see `cnntrain help features`
   update-<iteration>.sums  of a run that was stopped inside an update; see `cnntrain help resuming`
 
 A folder holds one run. A new training run in a folder with checkpoints or tables is refused;
@@ -185,6 +186,40 @@ text and needs no labels. Model and vocabulary come from the run. All options:
 
 Texts longer than --seq-length lose their last tokens; a line prints how many do. A text has one
 class; there is no regression and no tagging of words. The file is tokenised in memory.
+)";
+
+constexpr std::string_view kFeatures = R"(
+The features of a sample are what the last layer of a network reads. With a trained network they
+are enough to tell new classes apart, without training the network:
+
+  cnntrain train --data-dir PHOTOS ... --init-path CKPT --head-only     a last layer, in seconds
+  cnntrain train --data-dir PHOTOS ... --init-path CKPT --head-first    ... then trains everything
+
+Both evaluate the network once for each sample (--feature-views K: K views of each training sample,
+the first as evaluation reads it, the others augmented), and fit the last layer by multinomial
+logistic regression on standardised features: the least mean loss plus s / 2 times the sum of
+squared weights. s is the one with the least loss on the validation split or, without one, on a
+fifth of the training samples; --head-strength gives it. The accuracy on held-out samples that is
+printed is of the data on which s was chosen. Photos that cannot be decoded are left out.
+
+The head is saved in ckpt-0, a checkpoint like any other, and the optimiser's state begins anew.
+`cnntrain restore --restore-path RUN` trains the whole network after --head-only. Classes without
+samples keep a last layer that never chooses them.
+
+features.cache in the run's folder, or the file of --feature-cache, keeps the features: a
+safetensors file, used again as long as data, weights (without the last layer), preprocessing,
+backend and program are the same. Otherwise a line says what has changed, and they are computed
+anew. As with checkpoints, data that keep names and sizes count as the same. --overwrite keeps it.
+
+  cnntrain dataset suspects RUN     labels that look wrong, and near-duplicates across splits
+
+For each sample, the probability of its label is predicted by last layers that were fitted without
+it (five folds; validation samples: by all training samples). The score is the logarithm of how
+much likelier another class is; above 0 the other samples speak against the label. Beside it is
+the share of the 10 nearest training samples (--neighbours) that have the label. Pairs of a
+training and a validation sample are near-duplicates if the cosine of their centred features is at
+least --least-similarity. --csv and --duplicates-csv write everything to files. The features
+are those of the run's latest checkpoint, or of the one named instead of RUN.
 )";
 
 constexpr std::string_view kPrecision = R"(
@@ -500,6 +535,7 @@ const std::vector<HelpTopic>& help_topics() {
         {"pretraining", "BERT: text, phases, evaluation, Hugging Face's weights", body(kPretraining)},
         {"text-classification", "BERT that classifies texts: files, start, validation, limits",
          body(kTextClassification)},
+        {"features", "a last layer in seconds, its cache, suspicious labels, near-duplicates", body(kFeatures)},
         {"precision", "types of weights and computation", body(kPrecision)},
         {"reproducibility", "when two runs give the same results", body(kReproducibility)},
         {"pipelines", "stages, lanes, replicas in one process", body(kPipelines)},

@@ -74,7 +74,7 @@ const std::vector<ThirdParty>& third_party() {
         {"re2/", {"src/benchmark/"}, /*sources_only=*/true},
         {"dnnl", {"src/backend/cpu/"}},
         {"oneapi/dnnl", {"src/backend/cpu/"}},
-        {"hwy/", {"src/backend/cpu/", "src/data/images/"}},
+        {"hwy/", {"src/backend/cpu/", "src/data/images/", "src/train/features/"}},
         {"omp.h", {"src/backend/cpu/"}},
         {"tbb/", {"src/data/", "src/dataset_tools/", "src/backend/cpu/"}},
         {"oneapi/tbb", {"src/data/", "src/dataset_tools/", "src/backend/cpu/"}},

@@ -142,6 +142,8 @@ struct OptionGroup {
 
 /// Title of the group of options that the original programs lack. An abbreviated flag matches other groups first.
 inline constexpr std::string_view kThisProgram = "This program";
+/// Title of the group of shared_head_options().
+inline constexpr std::string_view kHeadGroup = "Last layer from features";
 
 /// All options of a task, in the order of the help text.
 class OptionSet {

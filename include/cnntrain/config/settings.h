@@ -76,6 +76,7 @@ struct Settings {
     train::RunSettings run;
     train::MainSettings main;
     train::TrainingSettings training;
+    train::HeadSettings head;
     optim::OptimiserSettings optimiser;
     train::CheckpointSettings checkpoint;
     train::ValidationSettings validation;

@@ -14,6 +14,7 @@ std::vector<Option> shared_main_options();
 std::vector<Option> shared_run_options();
 std::vector<Option> shared_data_options();
 std::vector<Option> shared_training_options();
+std::vector<Option> shared_head_options();
 std::vector<Option> shared_ipu_options();
 std::vector<Option> shared_logging_options();
 

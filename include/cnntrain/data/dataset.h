@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "cnntrain/data/field.h"
@@ -71,6 +72,8 @@ public:
     /// file, the record and the problem.
     virtual SampleState read(std::int64_t index, SamplePosition position, SampleView out,
                              Workspace& workspace) const = 0;
+    /// The place of a sample, as messages and lists name it: a file, or a file and a record.
+    virtual std::string describe(std::int64_t index) const { return "sample " + std::to_string(index); }
     /// Writes a padding sample, which does not count; it fills the last batch of a sweep over the data.
     virtual void pad(SampleView out) const = 0;
     /// Hint that the sample will be read soon.

@@ -150,6 +150,8 @@ struct InputSettings : DataSettings {
     DType compute_dtype = DType::f32;
     std::uint64_t seed = 0;
     int threads = 1;  // for indexing the files when they are opened
+    /// Training images are read in order, each once per sweep, and one that cannot be decoded is left out.
+    bool in_order = false;
 };
 
 /// --dataset-percentage-to-use: the first floor(percent * records / 100) training records, in file order. Validation

@@ -43,6 +43,17 @@ struct TrainingSettings : schedule::ScheduleSettings {
     double epochs_per_sync = 0.0;              // epochs between broadcasts, if > 0
 };
 
+/// A new run may begin with a last layer that is solved from the features of all samples.
+struct HeadSettings {
+    bool only = false;                 // solve it and end
+    bool first = false;                // solve it, then train the whole network
+    std::int64_t views = 1;            // of each training sample: as evaluated, then augmented ones
+    std::optional<double> strength;    // of the L2 regularisation; empty: chosen by held-out loss
+    std::optional<std::string> cache;  // file of the features; empty: in the run's folder
+
+    bool solves() const { return only || first; }
+};
+
 struct CheckpointSettings : schedule::CheckpointTimes {
     std::int64_t keep = 0;                   // number of newest checkpoints to keep; 0: all
     bool in_f32 = false;                     // save 16-bit variables as f32

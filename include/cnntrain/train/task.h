@@ -21,6 +21,7 @@
 #include "cnntrain/graph/graph.h"
 #include "cnntrain/metrics/observer.h"
 #include "cnntrain/metrics/rows.h"
+#include "cnntrain/nn/last_layer.h"
 #include "cnntrain/schedule/run_plan.h"
 
 namespace cnntrain::train {
@@ -37,6 +38,8 @@ public:
     /// A stream of training batches, or of sweeps over the data, depending on the split. The stream sets
     /// `settings.feed` and `settings.seed` itself; callers leave them at their defaults.
     virtual std::unique_ptr<data::Stream> stream(const data::LoaderSettings& settings) const = 0;
+    /// The place of a sample, as messages and lists name it.
+    virtual std::string describe(std::int64_t index) const { return "sample " + std::to_string(index); }
 };
 
 /// The learning rate as recorded in MLPerf's log.
@@ -107,8 +110,19 @@ public:
     virtual graph::Graph classifying_graph(const std::vector<data::Field>& fields) const = 0;
     /// The field with the true class, i32[N].
     virtual std::string_view label_field() const = 0;
+
+    /// An evaluation graph with output kFeatures, [N,F]: what the last layer reads.
+    struct Features {
+        graph::Graph graph;
+        nn::LastLayer last_layer;
+    };
+    virtual Features features_graph(const std::vector<data::Field>& fields) const = 0;
+    /// The samples of a split in order, each once per sweep; those that cannot be read have the label kLeftOut.
+    /// `augmented`: as training changes them, differently in each sweep; otherwise as evaluation reads them.
+    virtual std::unique_ptr<Samples> in_order(data::Split split, bool augmented) const = 0;
 };
 inline constexpr const char* kLogits = "logits";
+inline constexpr const char* kFeatures = "features";
 
 class Task {
 public:

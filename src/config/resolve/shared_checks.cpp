@@ -186,6 +186,11 @@ Violation name_suffix(const OptionValues& values) {
            "' has a slash, and it is part of a folder's name; --log-dir and --logs-path say where the folder is";
 }
 
+Violation one_use_of_the_head(const OptionValues& values) {
+    if (!values.flag("head_only") || !values.flag("head_first")) return {};
+    return "--head-only and --head-first are both given; choose one";
+}
+
 const std::vector<Rule>& rules() {
     static const std::vector<Rule> all = {
         {kTVE, one_length},
@@ -204,6 +209,7 @@ const std::vector<Rule>& rules() {
         {kT, averaging_needs_checkpoints},
         {kT, averaging_keeps_checkpoints},
         {kTVE, name_suffix},
+        {kT, one_use_of_the_head},
     };
     return all;
 }

@@ -5,7 +5,12 @@ namespace cnntrain::config {
 
 std::vector<Option> shared_data_options() {
     return {
-        {.flag = "--data-dir", .type = Type::text, .help = "Where the data are.", .names_data = true, .path = true},
+        {.flag = "--data-dir",
+         .type = Type::text,
+         .help = "Where the data are.",
+         .commands = kTVE | kR,
+         .names_data = true,
+         .path = true},
         {.flag = "--generated-data",
          .fallback = false,
          .help = "One random image from the host, repeated.",

@@ -24,7 +24,7 @@ std::vector<Field> sample_fields(const InputSettings& settings, Split split) {
 
 /// Adds the settings that depend on the data and the split.
 LoaderSettings completed(LoaderSettings loader, const InputSettings& settings, Split split) {
-    loader.feed = split == Split::train ? Feed::training : Feed::sweeps;
+    loader.feed = split == Split::train && !settings.in_order ? Feed::training : Feed::sweeps;
     loader.seed = settings.seed;
     if (split == Split::train) {
         loader.transform = mixing_transform(effective_mixing(settings), settings.seed, host_format(settings).dtype);
@@ -52,6 +52,10 @@ Origin InputData::origin() const {
     if (dataset_) return dataset_->origin();
     const std::string how = settings_.kind == DataKind::generated ? "generated " : "synthetic ";
     return {.samples = samples_, .recipe = how + std::string(dataset_info(settings_.dataset).name) + " images"};
+}
+
+std::string InputData::describe(std::int64_t index) const {
+    return dataset_ ? dataset_->describe(index) : "sample " + std::to_string(index);
 }
 
 std::vector<Field> InputData::fields(std::int64_t micro_batch) const {

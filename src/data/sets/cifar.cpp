@@ -121,6 +121,14 @@ Origin Cifar::origin() const {
     return origin;
 }
 
+std::string Cifar::describe(std::int64_t index) const {
+    for (const OriginPart& part : parts_) {
+        if (index < part.samples) return part.name + ", record " + std::to_string(index);
+        index -= part.samples;
+    }
+    throw Error(ErrorKind::internal, "CIFAR has no such sample");
+}
+
 SampleState Cifar::read(std::int64_t index, SamplePosition position, SampleView out, Workspace&) const {
     const std::span<const std::uint8_t> planes(record(index) + layout_.label_bytes, kPixels);
     const std::array<float, 256> value = standardisation_table(planes);

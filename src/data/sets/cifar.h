@@ -33,6 +33,7 @@ public:
     void pad(SampleView out) const override;
     std::uint64_t memory_bytes() const override;
     Origin origin() const override;
+    std::string describe(std::int64_t index) const override;
 
 private:
     const std::uint8_t* record(std::int64_t index) const;

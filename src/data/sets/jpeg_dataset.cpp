@@ -18,12 +18,13 @@ constexpr int kMostReplacements = 16;
 
 JpegSettings jpeg_settings(const InputSettings& settings, Split split, const PixelFormat& format) {
     const bool trains = split == Split::train;
+    const bool replaces = trains && !settings.in_order;
     return {.image_size = settings.image_size,
             .format = format,
             .augment = trains && !settings.train_with_valid_preprocessing,
             .seed = settings.seed,
             .on_bad_image = settings.strict ? OnBadImage::stop
-                            : trains        ? OnBadImage::replace
+                            : replaces      ? OnBadImage::replace
                                             : OnBadImage::leave_out};
 }
 

@@ -61,7 +61,7 @@ protected:
 
     /// The image may be a view into the workspace. An exception always ends the run.
     virtual Image load(std::int64_t index, Workspace& workspace) const = 0;
-    virtual std::string describe(std::int64_t index) const = 0;  // location of the image, for messages
+    std::string describe(std::int64_t index) const override = 0;
     virtual std::string file_of(std::int64_t index) const = 0;
 
 private:

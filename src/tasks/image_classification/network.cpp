@@ -66,14 +66,30 @@ graph::Graph training_graph(const config::Settings& settings, const backend::Bac
                               image_settings(settings).model.bn_decay);
 }
 
-graph::Graph evaluation_graph(const config::Settings& settings, const backend::Backend& backend,
-                              const TensorDesc& images, bool with_logits) {
+namespace {
+
+nn::Model evaluation_model(const config::Settings& settings, const backend::Backend& backend,
+                           const TensorDesc& images) {
     nn::BuildRequest request = build_request(settings, backend, images);
     request.label_smoothing = 0;
     request.counts_top_5 = reports_top_5(image_settings(settings).data.dataset);
-    nn::Model model = nn::build_evaluation(request, ops::op_table());
+    return nn::build_evaluation(request, ops::op_table());
+}
+
+}  // namespace
+
+graph::Graph evaluation_graph(const config::Settings& settings, const backend::Backend& backend,
+                              const TensorDesc& images, bool with_logits) {
+    nn::Model model = evaluation_model(settings, backend, images);
     if (with_logits) model.graph.mark_output(train::kLogits, model.values.logits);
     return graph::apply_rewrites(std::move(model.graph), backend.rewrites().evaluation);
+}
+
+train::Classifier::Features features_graph(const config::Settings& settings, const backend::Backend& backend,
+                                           const TensorDesc& images) {
+    nn::Model model = evaluation_model(settings, backend, images);
+    nn::LastLayer last = nn::mark_features(model.graph, model.values.logits, train::kFeatures);
+    return {graph::apply_rewrites(std::move(model.graph), backend.rewrites().evaluation), std::move(last)};
 }
 
 std::vector<std::string> image_functions(const config::Settings& settings) {

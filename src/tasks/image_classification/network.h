@@ -42,5 +42,7 @@ inline bool reports_top_5(data::DatasetId dataset) {
 /// Forward pass with moving averages. With `with_logits`, also has the output train::kLogits.
 graph::Graph evaluation_graph(const config::Settings& settings, const backend::Backend& backend,
                               const TensorDesc& images, bool with_logits = false);
+train::Classifier::Features features_graph(const config::Settings& settings, const backend::Backend& backend,
+                                           const TensorDesc& images);
 
 }  // namespace cnntrain::tasks

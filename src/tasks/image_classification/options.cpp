@@ -90,6 +90,7 @@ const OptionSet& image_options() {
         {"Dataset", dataset_options()},
         {"Training", with_refinements(training_options())},
         {"Learning-rate schedule", schedule_options()},
+        {config::kHeadGroup, config::shared_head_options()},
         {"IPU", with_refinements(shared_ipu_options())},
         {"Logging", shared_logging_options()},
     });

@@ -38,6 +38,7 @@ public:
 
     std::int64_t count() const override { return data_.samples(); }
     data::Origin origin() const override { return data_.origin(); }
+    std::string describe(std::int64_t index) const override { return data_.describe(index); }
     std::vector<data::Field> fields(std::int64_t micro_batch) const override { return data_.fields(micro_batch); }
     std::unique_ptr<data::Stream> stream(const data::LoaderSettings& settings) const override {
         return data_.stream(settings);
@@ -230,6 +231,19 @@ graph::Graph ImageClassification::evaluation_graph(const std::vector<data::Field
 
 graph::Graph ImageClassification::classifying_graph(const std::vector<data::Field>& fields) const {
     return tasks::evaluation_graph(settings(), backend_, data::field_desc(fields, data::kImages), /*with_logits=*/true);
+}
+
+train::Classifier::Features ImageClassification::features_graph(const std::vector<data::Field>& fields) const {
+    return tasks::features_graph(settings(), backend_, data::field_desc(fields, data::kImages));
+}
+
+std::unique_ptr<Samples> ImageClassification::in_order(data::Split split, bool augmented) const {
+    check_classes();
+    data::InputSettings input = data_settings(settings(), backend_, seed_);
+    input.in_order = true;
+    input.train_with_valid_preprocessing = !augmented;
+    input.mixing = {};
+    return std::make_unique<ImageSamples>(input, split);
 }
 
 std::vector<Topic> ImageClassification::dry_run_topics(config::Command command) const {

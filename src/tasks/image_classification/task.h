@@ -58,6 +58,8 @@ public:
     Subjects subjects(const std::function<bool()>& stop_requested) const override;
     graph::Graph classifying_graph(const std::vector<data::Field>& fields) const override;
     std::string_view label_field() const override;
+    Features features_graph(const std::vector<data::Field>& fields) const override;
+    std::unique_ptr<Samples> in_order(data::Split split, bool augmented) const override;
 
 private:
     void check_classes() const;

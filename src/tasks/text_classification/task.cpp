@@ -1,5 +1,6 @@
 #include "tasks/text_classification/task.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "cnntrain/base/error.h"
@@ -198,11 +199,26 @@ graph::Graph TextClassification::training_graph(const std::vector<data::Field>& 
                               backend_);
 }
 
-graph::Graph TextClassification::evaluating_graph(const std::vector<data::Field>& fields, bool with_logits) const {
+graph::Graph TextClassification::built_graph(const std::vector<data::Field>& fields, bool with_logits) const {
     nn::BertClassificationRequest bert = request(fields);
     bert.marks_logits = with_logits;
-    return graph::apply_rewrites(nn::build_bert_classification_evaluation(bert, ops::op_table()),
-                                 backend_.rewrites().evaluation);
+    return nn::build_bert_classification_evaluation(bert, ops::op_table());
+}
+
+graph::Graph TextClassification::evaluating_graph(const std::vector<data::Field>& fields, bool with_logits) const {
+    return graph::apply_rewrites(built_graph(fields, with_logits), backend_.rewrites().evaluation);
+}
+
+train::Classifier::Features TextClassification::features_graph(const std::vector<data::Field>& fields) const {
+    graph::Graph graph = built_graph(fields, /*with_logits=*/true);
+    const auto logits = std::ranges::find(graph.outputs(), std::string(nn::kLogits), &graph::Output::name);
+    nn::LastLayer last = nn::mark_features(graph, logits->value, train::kFeatures);
+    return {graph::apply_rewrites(std::move(graph), backend_.rewrites().evaluation), std::move(last)};
+}
+
+/// Nothing augments texts.
+std::unique_ptr<Samples> TextClassification::in_order(data::Split split, bool /*augmented*/) const {
+    return bert_samples(texts(split), data::Split::validation, seed_);
 }
 
 graph::Graph TextClassification::evaluation_graph(const std::vector<data::Field>& fields) const {

@@ -85,6 +85,7 @@ private:
         if (training.pipeline) line("Pipeline", pipeline(placement_));
         if (batch.replicas > 1 || batch.norm_span > 1) line("Replicas", replicas(batch));
         if (placement_.lanes > 1) line("Lanes", lanes(placement_));
+        if (settings_.head.solves() && !settings_.main.restore_path) line("Last layer", last_layer());
         line("Length", std::to_string(plan.iterations) + " iterations, " + short_text(plan.epochs) + " epochs of " +
                            (plan.iterations_per_epoch > 0 ? std::to_string(plan.iterations_per_epoch) + " iterations"
                                                           : "less than an iteration") +
@@ -99,6 +100,12 @@ private:
         if (!training.init_path) return;
         const bool begins_anew = !settings_.main.restore_path;
         line("Initial weights", begins_anew ? initial_weights(*training.init_path) : *training.init_path);
+    }
+
+    std::string last_layer() const {
+        const HeadSettings& head = settings_.head;
+        return "solved first, from the features of " + counted(head.views, "view") + " of each sample" +
+               (head.only ? "; then the run ends, and restore goes on with the training described here" : "");
     }
 
     /// Reads them as the run would. Errors are the run's.

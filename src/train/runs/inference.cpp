@@ -20,6 +20,7 @@
 #include "train/reports/predictions.h"
 #include "train/reports/run_report.h"
 #include "train/runs/evaluator.h"
+#include "train/runs/label_tap.h"
 #include "train/runs/request_latency.h"
 #include "train/runs/run_folder.h"
 #include "train/runs/timing.h"
@@ -30,28 +31,6 @@ namespace cnntrain::train {
 namespace {
 
 constexpr std::int64_t kClasses = 5;  // shown per sample
-
-/// Forwards batches and keeps the labels of the last one.
-class LabelTap final : public data::BatchSource {
-public:
-    LabelTap(data::BatchSource& source, std::string_view field)
-        : source_(source), field_(data::field_number(source.fields(), field)) {}
-
-    std::vector<data::Field> fields() const override { return source_.fields(); }
-    data::Batch next() override {
-        data::Batch batch = source_.next();
-        const auto labels = batch.as<std::int32_t>(field_);
-        labels_.assign(labels.begin(), labels.end());
-        return batch;
-    }
-
-    const std::vector<std::int32_t>& labels() const { return labels_; }
-
-private:
-    data::BatchSource& source_;
-    std::size_t field_;
-    std::vector<std::int32_t> labels_;
-};
 
 /// Loads exactly one checkpoint, or random weights.
 std::string load_weights(backend::Executable& executable, const graph::Graph& graph, const config::Settings& settings,

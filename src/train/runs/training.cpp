@@ -21,6 +21,7 @@
 #include "cnntrain/train/loading.h"
 #include "cnntrain/train/machine.h"
 #include "cnntrain/train/stages.h"
+#include "train/features/solved_head.h"
 #include "train/reports/busy_machine.h"
 #include "train/reports/describe.h"
 #include "train/reports/run_estimate.h"
@@ -412,6 +413,24 @@ Trainer::End train_parts(Run& run, const RunData& data, TrainingParts parts, boo
     return trainer.run();
 }
 
+/// Begins with a last layer that is solved from features.
+void begin_with_last_layer(Run& run, const RunData& data, backend::Executable& executable) {
+    const FeatureWork work{run.task, run.backend, run.arguments, run.seed, run.host, run.observers};
+    solve_last_layer(work, executable, *data.graph, run.folder.checkpoints, data.validation != nullptr);
+    share_variables(*run.host.communicator, executable, "last layer");
+}
+
+/// The run ends with its last layer solved; `restore` trains.
+int end_with_last_layer(Run& run, const RunData& data, TrainingParts parts) {
+    Trainer trainer(run.task, std::move(parts), trainer_settings(run, data), run.folder, run.files(), run.observers,
+                    run.host.stop_requested, *run.host.communicator);
+    trainer.save();
+    run.observers.line("The run ends here because of --head-only. To train the whole network from here, " +
+                       how_to_continue(run.folder, run.arguments));
+    run.observers.run_ended();
+    return 0;
+}
+
 int train_and_validate(Run& run, const RunData& data, TrainingParts parts, bool begins_anew) {
     Stopwatch loop_watch;
     if (train_parts(run, data, std::move(parts), begins_anew, loop_watch) == Trainer::End::stopped)
@@ -465,6 +484,8 @@ int train_task(const TaskRow& row, RunStart start, const Host& host) {
 int train(const Task& task, const backend::Backend& backend, RunStart start, const Host& host) {
     const Stopwatch since_start;
     const config::Settings& settings = start.arguments.settings;
+    if (settings.head.solves() && !task.has_real_data())
+        throw Error(ErrorKind::usage, "--head-only and --head-first need real data");
     const RunData data =
         done_by_all(*host.communicator, "data of the run", [&] { return data_and_graph(task, backend, settings); });
     agree_on_data(data.origin, task.description().arithmetic, host);
@@ -493,6 +514,8 @@ int train(const Task& task, const backend::Backend& backend, RunStart start, con
         run.observers.line("Compilation successful; stopping because of --compile-only.");
         return 0;
     }
+    if (begins_anew && settings.head.solves()) begin_with_last_layer(run, data, *parts.executable);
+    if (begins_anew && settings.head.only) return end_with_last_layer(run, data, std::move(parts));
     if (!begins_anew && is_first(host)) continue_records(run, json, parts.iteration, data.plan);
     if (is_first(host)) run.observers.add(busy_machine(settings.run));
     run.observers.expect(expected_row(task));

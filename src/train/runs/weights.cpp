@@ -258,6 +258,16 @@ void load_masters(backend::Executable& executable, const graph::Graph& graph,
     }
 }
 
+void load_with_masters(backend::Executable& executable, const graph::Graph& graph,
+                       const std::map<std::string, HostTensor>& values) {
+    backend::NamedTensors tensors(values.begin(), values.end());
+    for (const optim::Master& pair : optim::masters(graph)) {
+        const auto found = values.find(graph.value(pair.parameter).name);
+        if (found != values.end()) tensors.emplace(graph.value(pair.master).name, found->second);
+    }
+    executable.load(tensors);
+}
+
 metrics::NanRow count_nans(std::int64_t iteration, const checkpoint::TensorSource& tensors) {
     metrics::NanRow row;
     row.iteration = iteration;

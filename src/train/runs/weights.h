@@ -67,6 +67,10 @@ void initialise_masters(backend::Executable& executable, const graph::Graph& gra
 /// Sets the masters to the variables' values in a checkpoint that holds the model.
 void load_masters(backend::Executable& executable, const graph::Graph& graph, const checkpoint::Checkpoint& checkpoint);
 
+/// Sets these variables, and the masters of those that have one, to values in float32.
+void load_with_masters(backend::Executable& executable, const graph::Graph& graph,
+                       const std::map<std::string, HostTensor>& values);
+
 metrics::NanRow count_nans(std::int64_t iteration, const checkpoint::TensorSource& tensors);
 
 }  // namespace cnntrain::train
