@@ -60,6 +60,8 @@ constexpr Acts kActs[] = {
     {"--base-learning-rate-exponent", "-3", "T"}, {"--abs-learning-rate", "0.5", "T"}, {"--epochs", "3", "T"},
     {"--weight-decay", "0.5", "T"}, {"--loss-scaling", "3", "T"}, {"--label-smoothing", "0.3", "T"},
     {"--variable-filter", "x", "T"},
+    {"--head-only", "", "T"}, {"--head-first", "", "T"}, {"--feature-views", "3", "T", "ICic", "--head-only"},
+    {"--head-strength", "0.1", "T", "ICic", "--head-only"}, {"--feature-cache", "x", "T", "ICic", "--head-first"},
     {"--init-path", "x", "T"}, {"--ckpts-per-epoch", "3", "T"}, {"--epochs-per-ckpt", "3", "T"},
     {"--ckpt-epochs-offset", "3", "T"},
     {"--ckpt-all-instances", "true", "T"}, {"--no-validation", "", "T"}, {"--weight-avg-N", "3", "T"},

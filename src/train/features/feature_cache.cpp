@@ -89,7 +89,9 @@ std::string difference(const Metadata& found, const WantedFeatures& wanted) {
 
 SplitFeatures taken_split(checkpoint::Checkpoint& file, const std::string& split, std::int64_t views) {
     SplitFeatures features;
-    const auto labels = file.tensors.at(split + kLabels).as<std::int32_t>();
+    const HostTensor& stored = file.tensors.at(split + kLabels);
+    if (stored.dtype() != DType::i32) throw Error(ErrorKind::data, "its labels are no whole numbers of 32 bits");
+    const auto labels = stored.as<std::int32_t>();
     features.labels.assign(labels.begin(), labels.end());
     for (std::size_t view = 0; view < static_cast<std::size_t>(views); ++view) {
         HostTensor& values = file.tensors.at(view_name(split, view));
