@@ -8,6 +8,7 @@
 #include "cnntrain/base/checked.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/listed.h"
+#include "cnntrain/config/habits.h"
 #include "config/read/command_line.h"
 #include "config/read/config_file.h"
 #include "config/read/file_names.h"
@@ -246,11 +247,13 @@ std::string ParseResult::flag_of_shared(std::string_view flag) const {
     return std::string(task->options().of_shared(flag).flag);
 }
 
-ParseResult parse_command_line(const TaskOptions& task, Command command, const std::vector<std::string>& arguments,
+ParseResult parse_command_line(const TaskOptions& task, Command command, const std::vector<std::string>& typed,
                                const Environment& environment) {
     const OptionSet& all = task.options();
+    if (scan_front_door(all, command, typed).help || (task.empty_line_asks_help && typed.empty()))
+        return help_request(task, command);
+    const auto [arguments, foreign_words] = in_own_words(task, command, typed);
     const FrontDoor front = scan_front_door(all, command, arguments);
-    if (front.help || (task.empty_line_asks_help && arguments.empty())) return help_request(task, command);
     Layers layers;
     layers.environment = environment_layer(task, environment);
     NamedConfig config;
@@ -263,6 +266,7 @@ ParseResult parse_command_line(const TaskOptions& task, Command command, const s
     for (const auto& [option, value] : layers.command_line)
         layers.config.erase(option);  // an unset variable in an overridden file name is no error
     std::vector<std::string> notices = std::move(config.notices);
+    if (!foreign_words.empty()) notices.insert(notices.begin(), foreign_words);
     for (Layer* layer : {&layers.config, &layers.command_line})
         expand_file_names(*layer, environment, notices);
     ParseResult result = resolve(task, command, options, layers, environment.launch);
