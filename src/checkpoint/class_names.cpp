@@ -13,11 +13,6 @@ namespace {
 
 using nlohmann::json;
 
-std::string file_of(const FileSystem& files, const std::string& restore_path) {
-    if (const auto newest = latest(files, restore_path)) return newest->path;
-    return find_checkpoints(files, restore_path).back().path;
-}
-
 }  // namespace
 
 void set_class_names(std::map<std::string, std::string>& metadata, const std::vector<std::string>& names) {
@@ -37,7 +32,7 @@ std::vector<std::string> class_names(const std::map<std::string, std::string>& m
 }
 
 std::vector<std::string> class_names_of(const FileSystem& files, const std::string& restore_path) {
-    const std::string path = file_of(files, restore_path);
+    const std::string path = one_of(files, restore_path).path;
     try {
         return class_names(CheckpointFile(files, path, Edited::trusted).metadata());
     } catch (const Error& error) {

@@ -12,6 +12,7 @@ namespace cnntrain::checkpoint {
 namespace {
 
 constexpr std::string_view kNumbered = "ckpt-";
+constexpr std::string_view kBest = "ckpt-best";
 constexpr std::string_view kAverages = "ckpt";  // sub-folder of weight averages
 
 std::string join(const std::string& folder, std::string_view name) {
@@ -98,6 +99,59 @@ std::vector<std::string> one_folder_deeper(const FileSystem& files, const std::s
                                                           : "in '" + parent_of(path) + "' there are: " + others));
 }
 
+/// The checkpoints that a restore path names, and a notice for the user if it names them in a roundabout way.
+struct Search {
+    std::vector<Found> found;
+    std::string notice = {};
+};
+
+Search look_in_folder(const FileSystem& files, const std::string& path) {
+    std::vector<Found> found = in_folder(files, path);
+    if (!found.empty()) return {std::move(found)};
+    const auto run = newest_run(files, path);
+    if (!run) {
+        throw Error(ErrorKind::not_found, "no checkpoint in '" + path + "': expected files named ckpt-<iteration>" +
+                                              std::string(kCheckpointSuffix));
+    }
+    return {in_folder(files, *run), "no checkpoint in '" + path + "' itself: its newest run is taken, " + *run};
+}
+
+Search look_for(const FileSystem& files, const std::string& path) {
+    const FileKind kind = files.kind(path);
+    if (kind == FileKind::directory) return look_in_folder(files, path);
+    if (kind != FileKind::absent) return {{found_file(path)}};
+    const std::string with_suffix = path + std::string(kCheckpointSuffix);
+    if (exists(files, with_suffix)) return {{found_file(with_suffix)}};
+    const std::vector<std::string> deeper = one_folder_deeper(files, path);
+    if (deeper.size() == 1) {
+        return {{found_file(deeper.front())},
+                "no checkpoint '" + path + "': the one of the run in that folder is taken, " + deeper.front()};
+    }
+    if (deeper.empty()) fail_not_found(files, path);
+    std::string runs;
+    for (const std::string& one : deeper)
+        runs += " " + one;
+    throw Error(ErrorKind::not_found,
+                "no checkpoint '" + path + "', but several runs in that folder have one; name one of" + runs);
+}
+
+std::optional<Found> best_or_latest_of(const std::vector<Found>& found) {
+    const auto best = std::ranges::find(found, kBest, &Found::name);
+    if (best != found.end()) return *best;
+    const Found* last = nullptr;
+    for (const Found& one : found) {
+        if (one.iteration >= 0) last = &one;
+    }
+    if (last != nullptr) return *last;
+    return found.size() == 1 ? std::optional(found.front()) : std::nullopt;
+}
+
+[[noreturn]] void refuse_choice(const std::vector<Found>& found, const std::string& flag,
+                                const std::string& restore_path) {
+    throw Error(ErrorKind::usage, flag + " " + restore_path + ": " + std::to_string(found.size()) +
+                                      " checkpoints are there; name one of them, for example " + found.back().path);
+}
+
 }  // namespace
 
 std::string checkpoint_prefix(const std::string& folder, std::int64_t iteration) {
@@ -112,35 +166,25 @@ std::string average_path(const std::string& folder, const std::string& name) {
     return join(join(folder, kAverages), name + std::string(kCheckpointSuffix));
 }
 
+std::string best_path(const std::string& folder) {
+    return join(folder, std::string(kBest) + std::string(kCheckpointSuffix));
+}
+
 std::vector<Found> find_checkpoints(const FileSystem& files, const std::string& restore_path) {
-    const std::string path = without_trailing_slashes(restore_path);
-    const FileKind kind = files.kind(path);
-    if (kind == FileKind::directory) {
-        std::vector<Found> found = in_folder(files, path);
-        if (found.empty()) {
-            if (const auto run = newest_run(files, path)) {
-                log::info("no checkpoint in '" + path + "' itself: its newest run is taken, " + *run);
-                return in_folder(files, *run);
-            }
-            throw Error(ErrorKind::not_found, "no checkpoint in '" + path + "': expected files named ckpt-<iteration>" +
-                                                  std::string(kCheckpointSuffix));
-        }
-        return found;
-    }
-    if (kind != FileKind::absent) return {found_file(path)};
-    const std::string with_suffix = path + std::string(kCheckpointSuffix);
-    if (exists(files, with_suffix)) return {found_file(with_suffix)};
-    const std::vector<std::string> deeper = one_folder_deeper(files, path);
-    if (deeper.size() == 1) {
-        log::info("no checkpoint '" + path + "': the one of the run in that folder is taken, " + deeper.front());
-        return {found_file(deeper.front())};
-    }
-    if (deeper.empty()) fail_not_found(files, path);
-    std::string runs;
-    for (const std::string& one : deeper)
-        runs += " " + one;
-    throw Error(ErrorKind::not_found,
-                "no checkpoint '" + path + "', but several runs in that folder have one; name one of" + runs);
+    Search search = look_for(files, without_trailing_slashes(restore_path));
+    if (!search.notice.empty()) log::info(search.notice);
+    return std::move(search.found);
+}
+
+Found best_or_latest(const FileSystem& files, const std::string& flag, const std::string& restore_path) {
+    const std::vector<Found> found = look_for(files, without_trailing_slashes(restore_path)).found;
+    if (const auto chosen = best_or_latest_of(found)) return *chosen;
+    refuse_choice(found, flag, restore_path);
+}
+
+Found one_of(const FileSystem& files, const std::string& restore_path) {
+    const std::vector<Found> found = look_for(files, without_trailing_slashes(restore_path)).found;
+    return best_or_latest_of(found).value_or(found.back());
 }
 
 bool is_numbered(const std::string& file_name) {
@@ -170,8 +214,7 @@ std::vector<Found> numbered_checkpoints(const FileSystem& files, const std::stri
 Found find_checkpoint(const FileSystem& files, const std::string& flag, const std::string& restore_path) {
     std::vector<Found> found = find_checkpoints(files, restore_path);
     if (found.size() == 1) return found.front();
-    throw Error(ErrorKind::usage, flag + " " + restore_path + ": " + std::to_string(found.size()) +
-                                      " checkpoints are there; name one of them, for example " + found.back().path);
+    refuse_choice(found, flag, restore_path);
 }
 
 std::optional<Found> latest(const FileSystem& files, const std::string& folder) {

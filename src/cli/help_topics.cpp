@@ -26,6 +26,15 @@ A folder holds one run. A new training run in a folder with checkpoints or table
 --overwrite removes the files that runs name themselves, and no others. validation and inference
 may write to a folder of their own or to that of the run whose checkpoints they read.
 
+They need no other option than --restore-path RUN or RUN/ckpt-<iteration>: model, data, data folder,
+precision, image size and preprocessing are those in arguments.json, or, of a checkpoint that was
+moved, those in the file. Options on the line win, and each one that changes results and differs
+from the run's is named. inference takes ckpt-best of a folder, otherwise its newest checkpoint.
+
+inference writes predictions.csv, or the file that --predictions names: a table (.csv) or JSON lines
+(.jsonl) with the file, its class where that is known, the most probable classes (--top-classes) and
+their probabilities, and whether the first one is right. Only files of predictions are replaced.
+
 One process at a time writes to a folder. Another process ends with exit code 2 and prints number,
 host, start time and command line of the first. The lock is an fcntl lock on .cnntrain-lock; it
 ends with its process. Between hosts it works on NFS 4 (NFS 3 with its lock service), SMB, CephFS,
@@ -100,6 +109,11 @@ constexpr std::string_view kDataFolders = R"(
   ImageNet              TFRecord files train-00000-of-01024 ..., validation-...
   class folders         train/<class>/*.jpg and validation/<class>/*.jpg (or val); the network has
                         an output for each class folder. --no-validation without the second.
+
+What a training on class folders leaves open (update rule, learning rate, schedule, weight decay,
+label smoothing, norm, batch, epochs) follows from the number of photos and from --init-path. It is
+printed, and arguments.json lists it as chosen_by_number_of_photos. With --image-size up to 64, a
+ResNet or ResNeXt has the form for small images (--network-form).
 
 Without --dataset, the data set is detected from the folder. To convert photographs to TFRecords:
 

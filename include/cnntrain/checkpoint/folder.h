@@ -17,6 +17,9 @@ inline constexpr std::string_view kCheckpointSuffix = ".safetensors";
 /// The file of it: prefix + suffix.
 std::string checkpoint_path(const std::string& folder, std::int64_t iteration);
 
+/// The best checkpoint of a run by its validations: "<folder>/ckpt-best.safetensors".
+std::string best_path(const std::string& folder);
+
 /// The file of a weight average: "<folder>/ckpt/<name>.safetensors".
 std::string average_path(const std::string& folder, const std::string& name);
 
@@ -35,6 +38,13 @@ std::vector<Found> find_checkpoints(const FileSystem& files, const std::string& 
 
 /// The only checkpoint there; Error(usage) about `flag` when there are several.
 Found find_checkpoint(const FileSystem& files, const std::string& flag, const std::string& restore_path);
+
+/// The one checkpoint for which a restore path stands: the file; for a folder, ckpt-best, otherwise the last numbered
+/// one, otherwise the only one. Prints nothing. Error(not_found) if there is none, Error(usage) about `flag` if none of
+/// several is the last.
+Found best_or_latest(const FileSystem& files, const std::string& flag, const std::string& restore_path);
+/// The same, but any one of several of which none is the last: from it one learns about their run.
+Found one_of(const FileSystem& files, const std::string& restore_path);
 
 /// The run's own checkpoints, ckpt-<n> and nothing else, oldest first. None when there is no such folder.
 std::vector<Found> numbered_checkpoints(const FileSystem& files, const std::string& folder);

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "cnntrain/data/field.h"
@@ -71,6 +72,8 @@ public:
     /// file, the record and the problem.
     virtual SampleState read(std::int64_t index, SamplePosition position, SampleView out,
                              Workspace& workspace) const = 0;
+    /// The file of a sample, relative to the data folder, for results; "" if samples have no files of their own.
+    virtual std::string name(std::int64_t /*index*/) const { return {}; }
     /// Writes a padding sample, which does not count; it fills the last batch of a sweep over the data.
     virtual void pad(SampleView out) const = 0;
     /// Hint that the sample will be read soon.

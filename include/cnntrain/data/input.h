@@ -7,6 +7,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "cnntrain/data/loader.h"
@@ -22,6 +23,8 @@ public:
     /// Counted in the files; for generated and synthetic data, the published count.
     std::int64_t samples() const { return samples_; }
     Origin origin() const;
+    /// Dataset::name() of all samples; empty if they have none.
+    std::vector<std::string> names() const;
     /// Fields of the stream's micro-batches.
     std::vector<Field> fields(std::int64_t micro_batch) const;
 

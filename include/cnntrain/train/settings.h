@@ -30,6 +30,8 @@ struct MainSettings {
     bool accept_other_data = false;                // restore: the data need not be those that the run began with
     std::int64_t repeat = 1;                       // validation: runs per checkpoint
     std::int64_t inference_threads = 1;            // inference: requests in flight
+    std::string predictions = {};                  // inference: their file; empty: predictions.csv in the run's folder
+    std::int64_t top_classes = 5;                  // inference: number of classes in a prediction
     bool force_recompile = false;                  // inference: ignore an existing compiled model
     bool temporary_executable = false;             // inference: remove the compiled model at the end
     std::optional<std::int64_t> total_batch_size;  // validation: global batch of the training run

@@ -32,6 +32,8 @@ public:
     virtual std::int64_t count() const = 0;
     /// Checkpoints record it: a run goes on with the data that it began with.
     virtual data::Origin origin() const = 0;
+    /// The files of the samples in the order of a sweep; empty if samples have no files of their own.
+    virtual std::vector<std::string> names() const { return {}; }
     /// The fields of a micro-batch, for which graphs are built.
     virtual std::vector<data::Field> fields(std::int64_t micro_batch) const = 0;
     /// A stream of training batches, or of sweeps over the data, depending on the split. The stream sets
@@ -100,7 +102,8 @@ public:
 
     struct Subjects {
         std::unique_ptr<data::Stream> stream;
-        std::vector<std::string> names;  // empty: classes have numbers only
+        std::vector<std::string> names;  // of the samples; empty: they have numbers only
+        bool printed = false;            // on the console, one line each
     };
     virtual Subjects subjects(const std::function<bool()>& stop_requested) const = 0;
     /// A graph with output kLogits, [N,C].

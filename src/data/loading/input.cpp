@@ -48,6 +48,15 @@ InputData::InputData(const InputSettings& settings, Split split) : settings_(set
     samples_ = dataset_->size();
 }
 
+std::vector<std::string> InputData::names() const {
+    std::vector<std::string> names;
+    for (std::int64_t i = 0; dataset_ && i < dataset_->size(); ++i) {
+        names.push_back(dataset_->name(i));
+        if (names.back().empty()) return {};
+    }
+    return names;
+}
+
 Origin InputData::origin() const {
     if (dataset_) return dataset_->origin();
     const std::string how = settings_.kind == DataKind::generated ? "generated " : "synthetic ";

@@ -193,6 +193,10 @@ std::string ClassFolders::file_of(std::int64_t index) const {
     return folder_ + "/" + listing_.classes[class_of(index)] + "/" + name;
 }
 
+std::string ClassFolders::name(std::int64_t index) const {
+    return fs::path(file_of(index)).lexically_relative(fs::path(folder_).parent_path()).string();
+}
+
 JpegDataset::Image ClassFolders::load(std::int64_t index, Workspace& workspace) const {
     return {read_whole(file_of(index), workspace), {}, labels_[class_of(index)]};
 }

@@ -37,6 +37,7 @@ public:
     ClassFolders(const std::string& folder, Split split, const JpegSettings& settings);
 
     std::int64_t size() const override { return static_cast<std::int64_t>(listing_.files()); }
+    std::string name(std::int64_t index) const override;
     std::uint64_t memory_bytes() const override;
     /// Each class is a part.
     Origin origin() const override;

@@ -10,10 +10,10 @@
 #include "cnntrain/base/io.h"
 #include "cnntrain/base/listed.h"
 #include "cnntrain/checkpoint/class_names.h"
+#include "cnntrain/checkpoint/folder.h"
 #include "cnntrain/nn/family_info.h"
 #include "tasks/image_classification/options.h"
 #include "tasks/image_classification/resolve.h"
-#include "tasks/recorded.h"
 
 namespace cnntrain::tasks {
 
@@ -135,16 +135,6 @@ void renew_spellings(Resolution& run) {
         values.set("model_size", spelled(values.text("model_size")), values.at("model_size").source);
 }
 
-/// The data set of the run whose checkpoint classifies photos.
-std::optional<data::DatasetId> dataset_of_run(const OptionValues& values) {
-    if (!values.has("restore_path") || values.text("restore_path").empty()) return std::nullopt;
-    const std::string path = file_beside(posix_files(), values.text("restore_path"), "arguments.json");
-    for (const auto& [option, value] : recorded_options(posix_files(), path, image_options())) {
-        if (key(*option) == "dataset") return named<data::DatasetId>(std::get<std::string>(value));
-    }
-    return std::nullopt;
-}
-
 /// Names of the classes in the checkpoint of --restore-path, if it is there and its network has named ones.
 std::vector<std::string> recorded_classes(const OptionValues& values) {
     if (!values.has("restore_path") || values.text("restore_path").empty()) return {};
@@ -155,9 +145,34 @@ std::vector<std::string> recorded_classes(const OptionValues& values) {
     }
 }
 
+/// The line's own data folder may hold another data set than that of the run that is evaluated.
+void prefer_found_dataset(Resolution& run) {
+    OptionValues& values = run.values;
+    const std::string folder = values.text("data_dir");
+    const Source source = values.has("data_dir") ? values.at("data_dir").source : Source::arguments;
+    if (folder.empty() || source == Source::arguments) return;
+    const auto found = dataset_from_content(folder);
+    if (!found || *found == dataset_of(values)) return;
+    run.notices.push_back("--dataset: the run has " + values.text("dataset") + ", " + folder + " holds " +
+                          std::string(name(*found)));
+    values.set("dataset", std::string(name(*found)), Source::adjusted);
+}
+
+bool is_missing_run(const std::string& path) {
+    return !path.empty() && !exists(posix_files(), path) &&
+           !exists(posix_files(), path + std::string(checkpoint::kCheckpointSuffix));
+}
+
 void infer_dataset(Resolution& run) {
     OptionValues& values = run.values;
-    if (!values.has("dataset") || values.is_set("dataset")) return;
+    if (!values.has("dataset")) return;
+    if (values.at("dataset").source == Source::arguments) prefer_found_dataset(run);
+    if (values.is_set("dataset")) return;
+    if (const std::string run_path = values.text("restore_path"); is_missing_run(run_path)) {
+        run.violations.push_back("--restore-path " + run_path +
+                                 ": there is no such run or checkpoint, from which options could be taken");
+        return;
+    }
     if (values.flag("generated_data") || values.flag("synthetic_data")) {
         run.violations.push_back("--generated-data and --synthetic-data need --dataset (" +
                                  dataset_names(/*published=*/true) + ")");
@@ -165,13 +180,15 @@ void infer_dataset(Resolution& run) {
     }
     const std::string folder = values.text("data_dir");
     if (folder.empty()) {
+        const std::string resumed = run.command == Command::train ? values.text("restore_path") : "";
         run.violations.emplace_back(
-            "no data: give --data-dir (or set DATA_DIR) and --dataset, or use --generated-data with --dataset");
+            "no data: give --data-dir (or set DATA_DIR) and --dataset, or use --generated-data with --dataset" +
+            (resumed.empty() ? ""
+                             : "; to go on with all options of a run: cnntrain restore --restore-path " + resumed));
         return;
     }
     auto dataset = dataset_from_name(folder);
     if (!dataset) dataset = dataset_from_content(folder);
-    if (!dataset && run.command == Command::inference) dataset = dataset_of_run(values);
     if (dataset) {
         values.set("dataset", std::string(name(*dataset)), Source::adjusted);
         return;

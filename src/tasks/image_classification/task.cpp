@@ -38,6 +38,7 @@ public:
 
     std::int64_t count() const override { return data_.samples(); }
     data::Origin origin() const override { return data_.origin(); }
+    std::vector<std::string> names() const override { return data_.names(); }
     std::vector<data::Field> fields(std::int64_t micro_batch) const override { return data_.fields(micro_batch); }
     std::unique_ptr<data::Stream> stream(const data::LoaderSettings& settings) const override {
         return data_.stream(settings);
@@ -123,6 +124,10 @@ std::string ImageClassification::printed(const metrics::InferenceRow& row) const
 
 TaskDescription ImageClassification::description() const {
     const std::string family(config::name(own().model.family));
+    std::map<std::string, config::Value> facts = {
+        {"shortcut_type", std::string(nn::pads_shortcuts(network_settings(settings())) ? "A" : "B")},
+        {"norm_type", std::string(own().model.norm == nn::NormKind::group ? "GROUP" : "BATCH")},
+        {"warmup", optim::warms_up(own().learning_rate)}};
     return {
         .model = family + own().model.size,
         .title = family + " " + own().model.size,
@@ -137,9 +142,7 @@ TaskDescription ImageClassification::description() const {
         .summary_tail = summary_tail(settings()),
         .arithmetic = train::arithmetic(settings().device, backend_),
         .io_bits = 8 * size_bytes(host_format().dtype),
-        .arguments = {{"shortcut_type", std::string(nn::pads_shortcuts(network_settings(settings())) ? "A" : "B")},
-                      {"norm_type", std::string(own().model.norm == nn::NormKind::group ? "GROUP" : "BATCH")},
-                      {"warmup", optim::warms_up(own().learning_rate)}},
+        .arguments = std::move(facts),
         .mlperf = mlperf_benchmark(arguments_),
     };
 }
@@ -324,6 +327,7 @@ bool ImageClassification::holds_dataset() const {
     if (!has_real_data()) return true;
     const data::DatasetId id = own().data.dataset;
     if (std::filesystem::is_regular_file(own().data.data_dir)) return false;  // a photo
+    if (data::is_photo_pattern(own().data.data_dir)) return false;
     try {
         const std::string folder = data::find_data_folder(id, own().data.data_dir);
         return !data::split_files(id, folder, data::Split::validation).empty();
@@ -346,7 +350,10 @@ data::PixelFormat ImageClassification::host_format() const {
 ImageClassification::Subjects ImageClassification::subjects(const std::function<bool()>& stop_requested) const {
     data::LoaderSettings loader = train::loader_settings(settings(), 0);
     loader.stop_requested = stop_requested;
-    if (holds_dataset()) return {open(data::Split::validation)->stream(loader), {}};
+    if (holds_dataset()) {
+        const std::unique_ptr<Samples> split = open(data::Split::validation);
+        return {split->stream(loader), split->names()};
+    }
     const data::DataSettings& data = own().data;
     if (!info_of(settings()).any_image_size) {
         std::vector<std::string> of_photos;
@@ -363,7 +370,8 @@ ImageClassification::Subjects ImageClassification::subjects(const std::function<
     }
     std::vector<std::string> names = folder->names();
     loader.feed = data::Feed::sweeps;
-    return {std::make_unique<data::Loader>(std::move(folder), loader), std::move(names)};
+    loader.micro_batch = std::min(loader.micro_batch, std::ssize(names));
+    return {std::make_unique<data::Loader>(std::move(folder), loader), std::move(names), /*printed=*/true};
 }
 
 }  // namespace cnntrain::tasks

@@ -257,7 +257,7 @@ TextClassification::Subjects TextClassification::subjects(const std::function<bo
     std::vector<std::string> names;
     for (std::int64_t i = 1; unlabelled && i <= subjects->size(); ++i)
         names.push_back(std::to_string(i));
-    return {bert_samples(subjects, data::Split::validation, seed_)->stream(loader), std::move(names)};
+    return {bert_samples(subjects, data::Split::validation, seed_)->stream(loader), std::move(names), unlabelled};
 }
 
 }  // namespace cnntrain::tasks

@@ -251,7 +251,7 @@ private:
         if (logging.no_logs) return names;
         names.insert(names.begin(), {"arguments.json", "log.txt"});
         if (plan_) names.emplace_back("training.csv");
-        if (classifies) names.emplace_back("predictions.csv");
+        if (classifies && settings_.main.predictions.empty()) names.emplace_back("predictions.csv");
         if (plan_ ? validates() : !classifies) names.emplace_back("validation.csv");
         if (logging.tensorboard) {
             const std::string folder = task_.description().events_folder;

@@ -9,6 +9,7 @@
 
 #include "cnntrain/backend/backend.h"
 #include "cnntrain/checkpoint/checkpoint.h"
+#include "cnntrain/checkpoint/folder.h"
 #include "cnntrain/graph/graph.h"
 #include "cnntrain/metrics/rows.h"
 #include "cnntrain/train/task.h"
@@ -66,6 +67,10 @@ void initialise_masters(backend::Executable& executable, const graph::Graph& gra
 
 /// Sets the masters to the variables' values in a checkpoint that holds the model.
 void load_masters(backend::Executable& executable, const graph::Graph& graph, const checkpoint::Checkpoint& checkpoint);
+
+/// The checkpoint that --restore-path stands for in a command that evaluates one: of a run's folder the best one,
+/// otherwise the newest. Prints which one unless the path names it.
+checkpoint::Found checkpoint_to_evaluate(const FileSystem& files, const std::string& restore_path);
 
 metrics::NanRow count_nans(std::int64_t iteration, const checkpoint::TensorSource& tensors);
 
