@@ -35,7 +35,7 @@ constexpr Acts kActs[] = {
     {"--input-threads", "3", "TVE", "IC"},
     {"--no-stop-on-nan", "", "T"}, {"--keep-ckpts", "3", "T"},
     {"--checkpoint-dtype", "f32", "T"},
-    {"--predictions", "p.csv", "E"}, {"--top-classes", "3", "E"},
+    {"--predictions", "p.csv", "E"}, {"--top-classes", "3", "E"}, {"--network-form", "small-images", "TVE"},
     {"--model-size", "26", "TVE"}, {"--batch-norm", "", "TVE"}, {"--group-norm", "", "TVE"},
     {"--groups", "8", "TVE", "ICic", "--group-norm"}, {"--BN-decay", "0.5", "T", "ICic", "--batch-norm"},
     {"--convolution-groups", "8", "TVE", "ICic", "--model resnext"},

@@ -13,6 +13,7 @@
 #include "cnntrain/checkpoint/folder.h"
 #include "cnntrain/nn/family_info.h"
 #include "tasks/image_classification/options.h"
+#include "tasks/image_classification/own_photos.h"
 #include "tasks/image_classification/resolve.h"
 
 namespace cnntrain::tasks {
@@ -208,6 +209,7 @@ void infer_dataset(Resolution& run) {
 void fill_image_options(Resolution& run) {
     renew_spellings(run);
     infer_dataset(run);
+    fill_for_own_photos(run);
     fill_model_defaults(run);
 }
 

@@ -1,9 +1,12 @@
 // Values that a model sets if the user did not.
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "cnntrain/nn/family_info.h"
+#include "cnntrain/nn/model.h"
 #include "tasks/image_classification/resolve.h"
 
 namespace cnntrain::tasks {
@@ -96,6 +99,32 @@ std::int64_t default_image_size(const nn::FamilyInfo& family, const std::string&
     return pixels != 0 ? pixels : dataset.image_size;
 }
 
+/// The form that --network-form names, or that follows from the size of the network and of the images.
+nn::NetworkForm fill_form(Resolution& run, nn::Family family, const data::DatasetInfo& images) {
+    constexpr std::int64_t kLargestSmallImage = 64;
+    OptionValues& values = run.values;
+    const std::string given = values.text("network_form");
+    if (given != kAutoForm) return given == kSmallForm ? nn::NetworkForm::small_images : nn::NetworkForm::large_images;
+    const auto has_size = [&](nn::NetworkForm form) {
+        const std::vector<std::string> sizes = nn::model_sizes(family, form);
+        return std::ranges::find(sizes, values.text("model_size")) != sizes.end();
+    };
+    nn::NetworkForm form = images.network_form;
+    const bool large = has_size(nn::NetworkForm::large_images);
+    const bool small = has_size(nn::NetworkForm::small_images);
+    const std::int64_t side = values.integer("image_size");
+    if (images.format == data::ImageFormat::class_folders) {
+        if (large != small) {
+            form = small ? nn::NetworkForm::small_images : nn::NetworkForm::large_images;
+        } else if (side > 0 && side <= kLargestSmallImage) {
+            form = nn::NetworkForm::small_images;
+        }
+    }
+    values.set("network_form", std::string(form == nn::NetworkForm::small_images ? kSmallForm : kLargeForm),
+               Source::model);
+    return form;
+}
+
 }  // namespace
 
 void fill_model_defaults(Resolution& run) {
@@ -104,7 +133,8 @@ void fill_model_defaults(Resolution& run) {
     if (!family || !dataset) return;
     const data::DatasetInfo& images = data::dataset_info(*dataset);
     const nn::FamilyInfo info = nn::family_info(*family);
-    const nn::FormDefaults& defaults = nn::defaults_of(info, images.network_form);
+    const nn::NetworkForm form = fill_form(run, *family, images);
+    const nn::FormDefaults& defaults = nn::defaults_of(info, form);
     Filler fill(run);
     fill.size("model_size", defaults.size);
     fill.integer("micro_batch_size", defaults.micro_batch_size);

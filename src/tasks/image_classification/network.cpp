@@ -36,7 +36,7 @@ data::InputSettings data_settings_without_folder(const config::Settings& setting
 nn::NetworkSettings network_settings(const config::Settings& settings) {
     const data::DataSettings& images = image_settings(settings).data;
     nn::NetworkSettings result{image_settings(settings).model};
-    result.form = data::dataset_info(images.dataset).network_form;
+    result.form = image_settings(settings).form;
     const std::vector<std::string>& recorded = image_settings(settings).recorded_classes;
     result.classes = recorded.empty() ? data::class_count(images) : std::ssize(recorded);
     result.image_size = images.image_size;

@@ -24,6 +24,11 @@ inline constexpr std::uint32_t kPhotoFiles = kImagenetFiles | bit(Images::class_
 inline constexpr std::uint32_t kFiles = kPhotoFiles | kCifarFiles;
 inline constexpr std::uint32_t kPhotos = kPhotoFiles | bit(Images::imagenet_made);
 
+// Values of --network-form.
+inline constexpr const char* kAutoForm = "auto";
+inline constexpr const char* kLargeForm = "large-images";
+inline constexpr const char* kSmallForm = "small-images";
+
 // The task's own groups, in order; one file or part of a file each.
 std::vector<Option> model_options();
 std::vector<Option> resnext_options();

@@ -9,6 +9,11 @@ const std::vector<Need> kResNeXt = {{"model", {"resnext"}}};
 const std::vector<Need> kEfficientNet = {{"model", {"efficientnet"}}};
 const std::vector<Need> kResNeXtOrEfficientNet = {{"model", {"resnext", "efficientnet"}}};
 
+void write_form(Settings& settings, const Value& value) {
+    settings.task.as<ImageSettings>().form =
+        std::get<std::string>(value) == kSmallForm ? nn::NetworkForm::small_images : nn::NetworkForm::large_images;
+}
+
 /// Sets an option that two families share with different defaults.
 void write_group_dim(Settings& settings, const Value& value) {
     nn::ModelSettings& model = settings.task.as<ImageSettings>().model;
@@ -25,6 +30,15 @@ std::vector<Option> model_options() {
          .help = "Depth of a ResNet or ResNeXt (56b: CIFAR ResNet-56 with bottlenecks); EfficientNet: B0 to B7, CIFAR.",
          .numerics = true,
          .bind = to<&ImageSettings::model, &nn::ModelSettings::size>()},
+        {.flag = "--network-form",
+         .type = Type::choice,
+         .fallback = kAutoForm,
+         .help = "Form of a ResNet or ResNeXt. large-images: as for ImageNet. small-images: as for CIFAR, with a small "
+                 "stem and three stages. auto: the one that has the --model-size; if both have it, the data set's; for "
+                 "photos in folders, small-images with an --image-size up to 64.",
+         .choices = {kAutoForm, kLargeForm, kSmallForm},
+         .numerics = true,
+         .bind = {write_form}},
         {.flag = "--batch-norm",
          .fallback = false,
          .help = "Batch normalisation. If no norm is given: batch norm for a ResNet or ResNeXt on CIFAR, otherwise "

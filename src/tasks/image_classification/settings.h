@@ -13,6 +13,7 @@ namespace cnntrain::tasks {
 
 struct ImageSettings : config::OwnSettings {
     nn::ModelSettings model;
+    nn::NetworkForm form = nn::NetworkForm::large_images;
     data::DataSettings data;
     optim::LearningRateSettings learning_rate;
     double label_smoothing = 0.0;  // share of the target distributed over all classes

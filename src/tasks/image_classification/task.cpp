@@ -21,6 +21,7 @@
 #include "cnntrain/train/runs.h"
 #include "cnntrain/train/stages.h"
 #include "tasks/image_classification/network.h"
+#include "tasks/image_classification/own_photos.h"
 #include "tasks/image_classification/reports.h"
 
 namespace cnntrain::tasks {
@@ -124,10 +125,12 @@ std::string ImageClassification::printed(const metrics::InferenceRow& row) const
 
 TaskDescription ImageClassification::description() const {
     const std::string family(config::name(own().model.family));
+    const std::vector<std::string> chosen = chosen_for_own_photos(arguments_);
     std::map<std::string, config::Value> facts = {
         {"shortcut_type", std::string(nn::pads_shortcuts(network_settings(settings())) ? "A" : "B")},
         {"norm_type", std::string(own().model.norm == nn::NormKind::group ? "GROUP" : "BATCH")},
         {"warmup", optim::warms_up(own().learning_rate)}};
+    if (!chosen.empty()) facts["chosen_by_number_of_photos"] = chosen;
     return {
         .model = family + own().model.size,
         .title = family + " " + own().model.size,
