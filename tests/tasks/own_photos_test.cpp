@@ -74,10 +74,11 @@ TEST_F(OwnPhotos, HaveRatesForSomeUpdateRulesOnly) {
     EXPECT_THAT(tasks::chosen_for_own_photos(sgd), AllOf(Not(Contains("weight_decay")), Contains("epochs")));
     for (const std::string rule : {"momentum", "nesterov", "AdamW"})
         EXPECT_TRUE(train("--optimiser " + rule).at("abs_learning_rate").value != Value()) << rule;
+    EXPECT_EQ(text_of(train("--momentum 0.8"), "optimiser"), "momentum");
     const auto rate = [&](const std::string& options) {
         return std::get<double>(train(options).at("abs_learning_rate").value);
     };
-    EXPECT_DOUBLE_EQ(rate("--micro-batch-size 16"), 2 * rate("--micro-batch-size 4"));
+    EXPECT_NEAR(rate("--micro-batch-size 16"), 2 * rate("--micro-batch-size 4"), 1e-5);
     EXPECT_DOUBLE_EQ(rate("--micro-batch-size 4 --gradient-accumulation-count 4"), rate("--micro-batch-size 16"));
     EXPECT_DOUBLE_EQ(rate("--optimiser momentum --micro-batch-size 16"),
                      4 * rate("--optimiser momentum --micro-batch-size 4"));

@@ -6,9 +6,7 @@
 #include <cmath>
 #include <cstdint>
 #include <initializer_list>
-#include <limits>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -22,70 +20,42 @@ namespace cnntrain::tasks {
 
 namespace {
 
-/// How to train on up to so many photos. The learning rates are for kBatch photos an update; they grow with their
-/// number, AdamW's with its square root.
+/// How to train from random or from given weights. The learning rates are for kBatch photos an update; they grow with
+/// their number, AdamW's with its square root.
 struct Recipe {
-    std::int64_t photos;
-    double epochs;
-    double momentum_rate;  // momentum and nesterov
-    double adam_rate;      // AdamW
-    double weight_decay;   // of these two; AdamW has kAdamDecay
-    double label_smoothing;
+    double momentum_rate;   // momentum and nesterov
+    double momentum_decay;  // weight decay with them
+    double adam_rate;       // AdamW
+    double few_epochs;      // for up to kFew photos
+    double some_epochs;     // for up to kSome photos
+    double many_epochs;     // for more
 };
+constexpr Recipe kFromNothing = {.momentum_rate = 0.05,
+                                 .momentum_decay = 5e-4,
+                                 .adam_rate = 1e-3,
+                                 .few_epochs = 100,
+                                 .some_epochs = 40,
+                                 .many_epochs = 20};
+constexpr Recipe kFromWeights = {.momentum_rate = 0.02,
+                                 .momentum_decay = 1e-4,
+                                 .adam_rate = 5e-4,
+                                 .few_epochs = 20,
+                                 .some_epochs = 10,
+                                 .many_epochs = 5};
+constexpr std::int64_t kFew = 1000;
+constexpr std::int64_t kSome = 10000;
 constexpr std::int64_t kBatch = 32;
 constexpr double kAdamDecay = 0.05;
+constexpr double kLabelSmoothing = 0.1;
 constexpr double kWarmup = 0.05;  // share of the epochs
-constexpr std::int64_t kMany = std::numeric_limits<std::int64_t>::max();
-
-constexpr Recipe kFromNothing[] = {
-    {.photos = 1000,
-     .epochs = 100,
-     .momentum_rate = 0.05,
-     .adam_rate = 1e-3,
-     .weight_decay = 5e-4,
-     .label_smoothing = 0.1},
-    {.photos = 10000,
-     .epochs = 60,
-     .momentum_rate = 0.05,
-     .adam_rate = 1e-3,
-     .weight_decay = 5e-4,
-     .label_smoothing = 0.1},
-    {.photos = kMany,
-     .epochs = 30,
-     .momentum_rate = 0.05,
-     .adam_rate = 1e-3,
-     .weight_decay = 1e-4,
-     .label_smoothing = 0.1},
-};
-constexpr Recipe kFromWeights[] = {
-    {.photos = 1000,
-     .epochs = 20,
-     .momentum_rate = 0.01,
-     .adam_rate = 1e-4,
-     .weight_decay = 1e-4,
-     .label_smoothing = 0.1},
-    {.photos = 10000,
-     .epochs = 10,
-     .momentum_rate = 0.01,
-     .adam_rate = 1e-4,
-     .weight_decay = 1e-4,
-     .label_smoothing = 0.1},
-    {.photos = kMany,
-     .epochs = 5,
-     .momentum_rate = 0.01,
-     .adam_rate = 1e-4,
-     .weight_decay = 1e-4,
-     .label_smoothing = 0.1},
-};
 
 /// Keys of the options that a recipe may set.
 constexpr std::array<std::string_view, 9> kChosen = {
     "batch_norm",  "micro_batch_size", "optimiser", "weight_decay", "abs_learning_rate",
     "lr_schedule", "label_smoothing",  "epochs",    "warmup_epochs"};
 
-const Recipe& recipe_for(std::int64_t photos, bool has_weights) {
-    const std::span<const Recipe> all = has_weights ? std::span<const Recipe>(kFromWeights) : kFromNothing;
-    return *std::ranges::find_if(all, [&](const Recipe& recipe) { return photos <= recipe.photos; });
+double epochs_for(std::int64_t photos, const Recipe& recipe) {
+    return photos <= kFew ? recipe.few_epochs : photos <= kSome ? recipe.some_epochs : recipe.many_epochs;
 }
 
 /// The number of training photos; nothing if they cannot be read, which the run reports when it opens them.
@@ -133,6 +103,13 @@ bool any_given(const OptionValues& values, std::initializer_list<std::string_vie
     return std::ranges::any_of(keys, [&](std::string_view key) { return values.given(key); });
 }
 
+/// To three digits, for people to read.
+double rounded(double value) {
+    if (value <= 0) return value;
+    const int digits = 2 - static_cast<int>(std::floor(std::log10(value)));
+    return digits < 0 ? std::round(value) : std::round(value * std::pow(10, digits)) / std::pow(10, digits);
+}
+
 std::int64_t batch_for(std::int64_t photos) {
     constexpr std::int64_t kUpdates = 16;  // an epoch
     constexpr std::int64_t kLeast = 4;
@@ -144,7 +121,7 @@ std::int64_t batch_for(std::int64_t photos) {
 void choose_rate(Chooser& chooser, const OptionValues& values, const Recipe& recipe) {
     if (!has_rates(values.text("optimiser"))) return;
     const bool adam = values.text("optimiser") == name(graph::UpdateRule::adamw);
-    chooser.choose("weight_decay", adam ? kAdamDecay : recipe.weight_decay, "against learning few photos by heart");
+    chooser.choose("weight_decay", adam ? kAdamDecay : recipe.momentum_decay, "against learning few photos by heart");
     if (any_given(values, {"base_learning_rate_exponent", "abs_learning_rate"})) return;
     const double batch = static_cast<double>(values.integer("micro_batch_size")) *
                          static_cast<double>(values.integer("gradient_accumulation_count")) *
@@ -153,7 +130,7 @@ void choose_rate(Chooser& chooser, const OptionValues& values, const Recipe& rec
     if (batch == 0) return;
     const double rate = adam ? recipe.adam_rate : recipe.momentum_rate;
     const double share = batch / static_cast<double>(kBatch);
-    chooser.choose("abs_learning_rate", adam ? rate * std::sqrt(share) : rate * share,
+    chooser.choose("abs_learning_rate", rounded(adam ? rate * std::sqrt(share) : rate * share),
                    to_string(Value(rate)) + " for " + std::to_string(kBatch) + " photos an update, more for more");
 }
 
@@ -167,22 +144,25 @@ void fill_for_own_photos(Resolution& run) {
     const auto photos = photos_in(values);
     if (!photos) return;
     const bool has_weights = !values.text("init_path").empty();
-    const Recipe& recipe = recipe_for(*photos, has_weights);
+    const Recipe& recipe = has_weights ? kFromWeights : kFromNothing;
+    const double usual_epochs = epochs_for(*photos, recipe);
 
     Chooser chooser(run);
     if (!any_given(values, {"batch_norm", "group_norm"}))
         chooser.choose("batch_norm", true, "it learns faster than group norm");
     if (values.integer("batch_size") == 0 && values.integer("micro_batch_size") == 0)
         chooser.choose("micro_batch_size", batch_for(*photos), "at least 16 updates an epoch");
-    chooser.choose("optimiser", std::string(name(graph::UpdateRule::adamw)), "it learns faster than SGD");
+    const bool momentum = values.given("momentum");
+    chooser.choose("optimiser", std::string(name(momentum ? graph::UpdateRule::momentum : graph::UpdateRule::adamw)),
+                   momentum ? "--momentum asks for it" : "it learns faster than SGD");
     choose_rate(chooser, values, recipe);
     if (!any_given(values, {"learning_rate_decay", "learning_rate_schedule"}))
         chooser.choose("lr_schedule", std::string(name(optim::LrSchedule::cosine)), "it fits every length of a run");
-    chooser.choose("label_smoothing", recipe.label_smoothing, "against learning few photos by heart");
+    chooser.choose("label_smoothing", kLabelSmoothing, "against learning few photos by heart");
     if (values.integer("iterations") == 0)
-        chooser.choose("epochs", recipe.epochs, has_weights ? "given weights need few" : "random weights need many");
-    const double epochs = values.is_set("epochs") ? values.number("epochs") : recipe.epochs;
-    chooser.choose("warmup_epochs", epochs * kWarmup, "a part of the epochs, for large first gradients");
+        chooser.choose("epochs", usual_epochs, has_weights ? "given weights need few" : "random weights need many");
+    const double epochs = values.is_set("epochs") ? values.number("epochs") : usual_epochs;
+    chooser.choose("warmup_epochs", rounded(epochs * kWarmup), "a part of the epochs, for large first gradients");
     if (chooser.lines().empty()) return;
     run.notices.push_back("for " + counted(*photos, "photo") + " and " +
                           (has_weights ? "given weights" : "random weights") +
