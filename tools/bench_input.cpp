@@ -1,4 +1,5 @@
 // Times the input pipeline on TFRecords: reading alone, decoding alone, and whole streams with the share of each stage.
+// With --photos, also a stream of the files of photos, in turns with that of the records.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -27,6 +28,7 @@ using Clock = std::chrono::steady_clock;
 
 struct Options {
     std::string data_dir;
+    std::string photos;
     std::string split = "train";
     std::string dtype = "bf16";
     std::int64_t image_size = 224;
@@ -108,10 +110,11 @@ void time_decoding(const data::RecordFiles& records, const std::vector<std::uint
     print_rates("decode, training crops", crops, "only the crop, shrunk in the DCT: the limit of the pipeline below");
 }
 
-data::InputSettings data_settings(const Options& options) {
+data::InputSettings data_settings(const Options& options, data::DatasetId dataset, const std::string& data_dir) {
     data::InputSettings settings;
-    settings.dataset = data::DatasetId::imagenet;
-    settings.folder = data::find_data_folder(settings.dataset, options.data_dir);
+    settings.dataset = dataset;
+    settings.data_dir = data_dir;
+    settings.folder = data::find_data_folder(dataset, data_dir);
     settings.image_size = options.image_size;
     settings.compute_dtype = options.dtype == "f32" ? DType::f32 : DType::bf16;
     settings.eight_bit_io = options.dtype == "u8";
@@ -125,34 +128,82 @@ void print_stage(const char* name, double seconds, const data::StreamStats& stat
                 100 * seconds / stats.work_seconds);
 }
 
-void time_stream(const data::InputData& input, const Options& options) {
-    const auto stream = input.stream({.micro_batch = options.batch, .threads = options.threads});
-    for (int i = 0; i < 3; ++i)
-        stream->next();  // the workers' buffers grow
-    std::vector<Rate> rates;
-    for (int round = 0; round < options.rounds; ++round) {
-        const std::int64_t before = stream->stats().filled;
-        const Clock::time_point start = Clock::now();
-        do {
-            stream->next();
-        } while (seconds_since(start) < options.seconds);
-        const auto images = static_cast<double>(stream->stats().filled - before);
-        rates.push_back({images / seconds_since(start) / options.threads, 0});
+/// One kind of data, and what was measured of it.
+class TimedStream {
+public:
+    TimedStream(const char* name, const data::InputSettings& settings, data::Split split, const Options& options)
+        : name_(name), options_(options), input_(settings, split) {
+        stream_ = input_.stream({.micro_batch = options_.batch, .threads = options_.threads});
+        for (int i = 0; i < 3; ++i)
+            stream_->next();  // the workers' buffers grow
     }
-    const std::string note = "whole pipeline, " + std::to_string(options.threads) + " threads, " + options.dtype;
-    print_rates("stream", rates, note.c_str());
-    const data::StreamStats stats = stream->stats();
+
+    /// Only one stream works at a time: the loader's threads of the others wait for room in their rings.
+    void round() {
+        for (int i = 0; i < 3; ++i)
+            stream_->next();  // what was prepared ahead
+        const std::int64_t before = stream_->stats().filled;
+        const Clock::time_point begin = Clock::now();
+        do {
+            stream_->next();
+        } while (seconds_since(begin) < options_.seconds);
+        const auto images = static_cast<double>(stream_->stats().filled - before);
+        rates_.push_back({images / seconds_since(begin) / options_.threads, 0});
+    }
+    const std::vector<Rate>& rates() const { return rates_; }
+    void print() const;
+
+private:
+    const char* name_;
+    const Options& options_;
+    data::InputData input_;
+    std::unique_ptr<data::Stream> stream_;
+    std::vector<Rate> rates_;
+};
+
+void TimedStream::print() const {
+    const std::string note = "whole pipeline, " + std::to_string(options_.threads) + " threads, " + options_.dtype;
+    print_rates(name_, rates_, note.c_str());
+    const data::StreamStats stats = stream_->stats();
     print_stage("read and check", stats.stages.read, stats);
     print_stage("parse", stats.stages.parse, stats);
     print_stage("decode", stats.stages.decode, stats);
     print_stage("resize and store", stats.stages.resize, stats);
+    if (stats.stages.augment > 0) print_stage("augment", stats.stages.augment, stats);
     std::printf("  memory: ring %.1f MB, workers %.1f MB, index and order %.1f MB, shared cache %.1f MB\n",
                 static_cast<double>(stats.ring_bytes) / 1e6, static_cast<double>(stats.worker_bytes) / 1e6,
                 static_cast<double>(stats.dataset_bytes) / 1e6, static_cast<double>(stats.cache_bytes) / 1e6);
 }
 
+/// The median of the rounds' ratios, each of two neighbours in time.
+void print_ratio(const TimedStream& records, const TimedStream& photos) {
+    std::vector<double> ratios;
+    for (std::size_t i = 0; i < records.rates().size(); ++i)
+        ratios.push_back(photos.rates()[i].images_per_second / records.rates()[i].images_per_second);
+    std::ranges::sort(ratios);
+    std::printf("photos / records %.3f (%.3f to %.3f), median of %zu turns\n", ratios[ratios.size() / 2],
+                ratios.front(), ratios.back(), ratios.size());
+}
+
+void time_streams(const data::InputSettings& records, data::Split split, const Options& options) {
+    TimedStream from_records("stream", records, split, options);
+    std::unique_ptr<TimedStream> from_photos;
+    if (!options.photos.empty()) {
+        from_photos = std::make_unique<TimedStream>(
+            "stream of photos", data_settings(options, data::DatasetId::folder, options.photos), split, options);
+    }
+    for (int round = 0; round < options.rounds; ++round) {
+        from_records.round();
+        if (from_photos) from_photos->round();
+    }
+    from_records.print();
+    if (!from_photos) return;
+    from_photos->print();
+    print_ratio(from_records, *from_photos);
+}
+
 int run(const Options& options) {
-    const data::InputSettings settings = data_settings(options);
+    const data::InputSettings settings = data_settings(options, data::DatasetId::imagenet, options.data_dir);
     const data::Split split = options.split == "train" ? data::Split::train : data::Split::validation;
     {
         const data::RecordFiles records(data::split_files(settings.dataset, settings.folder, split));
@@ -162,7 +213,7 @@ int run(const Options& options) {
         time_reading(records, order, options);
         time_decoding(records, order, options);
     }
-    time_stream(data::InputData(settings, split), options);
+    time_streams(settings, split, options);
     return 0;
 }
 
@@ -174,6 +225,7 @@ int main(int argc, char** argv) {
     cnntrain::Options options;
     CLI::App app{"Times the input pipeline on ImageNet TFRecords, per core and by stage."};
     app.add_option("--data-dir", options.data_dir, "folder with TFRecord files")->required();
+    app.add_option("--photos", options.photos, "class folders with the same photos, measured in turns");
     app.add_option("--split", options.split, "train or validation")
         ->capture_default_str()
         ->check(CLI::IsMember({"train", "validation"}));

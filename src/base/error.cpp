@@ -59,8 +59,9 @@ int edit_distance(std::string_view a, std::string_view b) {
 std::string nearest_name(std::string_view name, const std::vector<std::string>& candidates) {
     constexpr std::size_t kLongestName = 200;  // longer ones are no slip of a person, and comparing them takes long
     if (name.size() > kLongestName) return "";
-    // One slip in three letters is plausible; more is another word.
-    int best_distance = std::max(1, static_cast<int>(name.size()) / 3) + 1;
+    // One slip in four letters is plausible; more is another word.
+    const std::size_t letters = name.size() - std::min(name.size(), name.find_first_not_of('-'));
+    int best_distance = std::max(1, static_cast<int>(letters) / 4) + 1;
     std::string best;
     for (const std::string& candidate : candidates) {
         if (candidate.size() > 2 * kLongestName) continue;

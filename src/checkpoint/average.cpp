@@ -8,6 +8,7 @@
 #include "cnntrain/checkpoint/checkpoint.h"
 #include "cnntrain/checkpoint/class_names.h"
 #include "cnntrain/checkpoint/file.h"
+#include "cnntrain/checkpoint/run_options.h"
 
 namespace cnntrain::checkpoint {
 namespace {
@@ -126,6 +127,8 @@ void average(FileSystem& files, const std::vector<std::string>& paths, const Ave
     result.metadata[kMode] = name(settings.mode);
     result.metadata[kSources] = base_names(paths);
     set_class_names(result.metadata, class_names(opened.back()->metadata()));
+    const std::string options = run_options(opened.back()->metadata());
+    if (!options.empty()) result.metadata[kRunOptionsKey] = options;
     for (const std::string& name : opened.front()->names())
         result.tensors.emplace(name, average_of(opened, name, settings));
     save(files, target, result);

@@ -2,6 +2,7 @@
 #include <bit>
 #include <functional>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -13,6 +14,7 @@
 #include "cnntrain/checkpoint/bert_config.h"
 #include "cnntrain/checkpoint/checkpoint.h"
 #include "cnntrain/checkpoint/file.h"
+#include "cnntrain/checkpoint/foreign.h"
 #include "cnntrain/checkpoint/hugging_face.h"
 
 namespace cnntrain::checkpoint {
@@ -95,6 +97,19 @@ TensorSource source_of(const std::map<std::string, HostTensor>& tensors) {
     return source;
 }
 
+TensorSource in_f32(TensorSource source) {
+    std::set<std::string> widened;
+    for (auto& [name, desc] : source.descs) {
+        if (desc.dtype != DType::bf16 && desc.dtype != DType::f16) continue;
+        desc.dtype = DType::f32;
+        widened.insert(name);
+    }
+    source.tensor = [stored = std::move(source.tensor), widened = std::move(widened)](const std::string& name) {
+        return widened.contains(name) ? stored(name).cast(DType::f32) : stored(name);
+    };
+    return source;
+}
+
 void save(FileSystem& files, const std::string& path, const Checkpoint& checkpoint) {
     save(files, path, checkpoint, source_of(checkpoint.tensors));
 }
@@ -112,7 +127,10 @@ void save(FileSystem& files, const std::string& path, const Checkpoint& checkpoi
     file->commit();
 }
 
-Checkpoint load(const FileSystem& files, const std::string& path, Edited edited) {
+namespace {
+
+/// A safetensors file.
+Checkpoint load_own(const FileSystem& files, const std::string& path, Edited edited) {
     const CheckpointFile file(files, path, edited);
     file.check_memory();
     Checkpoint checkpoint;
@@ -126,6 +144,13 @@ Checkpoint load(const FileSystem& files, const std::string& path, Edited edited)
         checkpoint.tensors.emplace(name, std::move(tensor));
     }
     file.check_crc(crc);
+    return checkpoint;
+}
+
+}  // namespace
+
+Checkpoint load(const FileSystem& files, const std::string& path, Edited edited) {
+    Checkpoint checkpoint = foreign_format(files, path) ? load_foreign(files, path) : load_own(files, path, edited);
     if (is_hugging_face(checkpoint)) add_config(files, path, checkpoint);
     return checkpoint;
 }

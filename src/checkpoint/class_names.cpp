@@ -6,17 +6,13 @@
 #include "cnntrain/base/error.h"
 #include "cnntrain/checkpoint/file.h"
 #include "cnntrain/checkpoint/folder.h"
+#include "cnntrain/checkpoint/foreign.h"
 
 namespace cnntrain::checkpoint {
 
 namespace {
 
 using nlohmann::json;
-
-std::string file_of(const FileSystem& files, const std::string& restore_path) {
-    if (const auto newest = latest(files, restore_path)) return newest->path;
-    return find_checkpoints(files, restore_path).back().path;
-}
 
 }  // namespace
 
@@ -37,8 +33,9 @@ std::vector<std::string> class_names(const std::map<std::string, std::string>& m
 }
 
 std::vector<std::string> class_names_of(const FileSystem& files, const std::string& restore_path) {
-    const std::string path = file_of(files, restore_path);
+    const std::string path = one_of(files, restore_path).path;
     try {
+        if (foreign_format(files, path)) return {};
         return class_names(CheckpointFile(files, path, Edited::trusted).metadata());
     } catch (const Error& error) {
         throw error.within(path);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "checkpoint/format.h"
+#include "checkpoint/room.h"
 #include "cnntrain/base/crc32c.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/hash.h"
@@ -15,6 +16,7 @@
 #include "cnntrain/base/memory.h"
 #include "cnntrain/base/size_text.h"
 #include "cnntrain/checkpoint/file.h"
+#include "cnntrain/checkpoint/foreign.h"
 
 namespace cnntrain::checkpoint {
 namespace {
@@ -47,22 +49,6 @@ void damaged_or_edited(const std::string& path, const std::string& what, Edited 
                                          std::string(kTrustFlag));
     }
     log::warning(text + "; it is used as it is, as " + std::string(kTrustFlag) + " says");
-}
-
-[[noreturn]] void too_large(const std::string& path, const std::string& what, std::uint64_t bytes) {
-    throw Error(ErrorKind::unsupported, "checkpoint '" + path + "': " + what + size_text(bytes) +
-                                            " of memory, more than this machine has; use a larger one, or another "
-                                            "checkpoint");
-}
-
-/// Refuses before the kernel would end the process.
-void require_room(const std::string& path, const std::string& what, std::uint64_t bytes) {
-    if (bytes > machine_memory_bytes()) too_large(path, what, bytes);
-    const MemoryLeft left = memory_left();
-    if (bytes <= left.bytes) return;
-    throw Error(ErrorKind::unsupported, "checkpoint '" + path + "': " + what + size_text(bytes) +
-                                            " of memory, and the process has " + size_text(left.bytes) + " more " +
-                                            left.limit + "; " + left.remedy);
 }
 
 }  // namespace
@@ -241,6 +227,12 @@ private:
 
 CheckpointFile::CheckpointFile(const FileSystem& files, const std::string& path, Edited edited)
     : file_(files.open(path)), edited_(edited) {
+    if (const auto format = foreign_format(files, path)) {
+        throw Error(ErrorKind::unsupported, "'" + path + "' is a file of " + std::string(name(*format)) +
+                                                ", and this command reads safetensors files; make one of it first: "
+                                                "cnntrain convert --from " +
+                                                path + " --to FILE.safetensors");
+    }
     HeaderReader(*this).read();
 }
 

@@ -7,11 +7,13 @@
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/log.h"
 #include "cnntrain/base/path.h"
+#include "cnntrain/checkpoint/foreign.h"
 
 namespace cnntrain::checkpoint {
 namespace {
 
 constexpr std::string_view kNumbered = "ckpt-";
+constexpr std::string_view kBest = "ckpt-best";
 constexpr std::string_view kAverages = "ckpt";  // sub-folder of weight averages
 
 std::string join(const std::string& folder, std::string_view name) {
@@ -22,6 +24,10 @@ std::string parent_of(const std::string& path) {
     const std::size_t slash = path.rfind('/');
     if (slash == std::string::npos) return ".";
     return slash == 0 ? "/" : path.substr(0, slash);
+}
+
+bool is_best(std::string_view file_name) {
+    return file_name.starts_with(kBest) && file_name.substr(kBest.size()) == kCheckpointSuffix;
 }
 
 /// n of a name that ends in "ckpt-<n>", else -1.
@@ -98,6 +104,61 @@ std::vector<std::string> one_folder_deeper(const FileSystem& files, const std::s
                                                           : "in '" + parent_of(path) + "' there are: " + others));
 }
 
+/// The checkpoints that a restore path names, and a notice for the user if it names them in a roundabout way.
+struct Search {
+    std::vector<Found> found;
+    std::string notice = {};
+};
+
+Search look_in_folder(const FileSystem& files, const std::string& path) {
+    std::vector<Found> found = in_folder(files, path);
+    if (!found.empty()) return {std::move(found)};
+    const auto run = newest_run(files, path);
+    if (!run) {
+        throw Error(ErrorKind::not_found, "no checkpoint in '" + path + "': expected files named ckpt-<iteration>" +
+                                              std::string(kCheckpointSuffix));
+    }
+    return {in_folder(files, *run), "no checkpoint in '" + path + "' itself: its newest run is taken, " + *run};
+}
+
+Search look_for(const FileSystem& files, const std::string& path) {
+    const FileKind kind = files.kind(path);
+    if (kind == FileKind::directory) return look_in_folder(files, path);
+    if (kind != FileKind::absent) return {{found_file(path)}};
+    const std::string with_suffix = path + std::string(kCheckpointSuffix);
+    if (exists(files, with_suffix)) return {{found_file(with_suffix)}};
+    const std::string index = path + std::string(kTensorFlowIndex);
+    if (exists(files, index) && foreign_format(files, index)) return {{found_file(index)}};
+    const std::vector<std::string> deeper = one_folder_deeper(files, path);
+    if (deeper.size() == 1) {
+        return {{found_file(deeper.front())},
+                "no checkpoint '" + path + "': the one of the run in that folder is taken, " + deeper.front()};
+    }
+    if (deeper.empty()) fail_not_found(files, path);
+    std::string runs;
+    for (const std::string& one : deeper)
+        runs += " " + one;
+    throw Error(ErrorKind::not_found,
+                "no checkpoint '" + path + "', but several runs in that folder have one; name one of" + runs);
+}
+
+std::optional<Found> best_or_latest_of(const std::vector<Found>& found) {
+    const auto best = std::ranges::find(found, kBest, &Found::name);
+    if (best != found.end()) return *best;
+    const Found* last = nullptr;
+    for (const Found& one : found) {
+        if (one.iteration >= 0) last = &one;
+    }
+    if (last != nullptr) return *last;
+    return found.size() == 1 ? std::optional(found.front()) : std::nullopt;
+}
+
+[[noreturn]] void refuse_choice(const std::vector<Found>& found, const std::string& flag,
+                                const std::string& restore_path) {
+    throw Error(ErrorKind::usage, flag + " " + restore_path + ": " + std::to_string(found.size()) +
+                                      " checkpoints are there; name one of them, for example " + found.back().path);
+}
+
 }  // namespace
 
 std::string checkpoint_prefix(const std::string& folder, std::int64_t iteration) {
@@ -108,39 +169,33 @@ std::string checkpoint_path(const std::string& folder, std::int64_t iteration) {
     return checkpoint_prefix(folder, iteration) + std::string(kCheckpointSuffix);
 }
 
+std::string best_prefix(const std::string& folder) {
+    return join(folder, kBest);
+}
+
+std::string best_path(const std::string& folder) {
+    return best_prefix(folder) + std::string(kCheckpointSuffix);
+}
+
 std::string average_path(const std::string& folder, const std::string& name) {
     return join(join(folder, kAverages), name + std::string(kCheckpointSuffix));
 }
 
 std::vector<Found> find_checkpoints(const FileSystem& files, const std::string& restore_path) {
-    const std::string path = without_trailing_slashes(restore_path);
-    const FileKind kind = files.kind(path);
-    if (kind == FileKind::directory) {
-        std::vector<Found> found = in_folder(files, path);
-        if (found.empty()) {
-            if (const auto run = newest_run(files, path)) {
-                log::info("no checkpoint in '" + path + "' itself: its newest run is taken, " + *run);
-                return in_folder(files, *run);
-            }
-            throw Error(ErrorKind::not_found, "no checkpoint in '" + path + "': expected files named ckpt-<iteration>" +
-                                                  std::string(kCheckpointSuffix));
-        }
-        return found;
-    }
-    if (kind != FileKind::absent) return {found_file(path)};
-    const std::string with_suffix = path + std::string(kCheckpointSuffix);
-    if (exists(files, with_suffix)) return {found_file(with_suffix)};
-    const std::vector<std::string> deeper = one_folder_deeper(files, path);
-    if (deeper.size() == 1) {
-        log::info("no checkpoint '" + path + "': the one of the run in that folder is taken, " + deeper.front());
-        return {found_file(deeper.front())};
-    }
-    if (deeper.empty()) fail_not_found(files, path);
-    std::string runs;
-    for (const std::string& one : deeper)
-        runs += " " + one;
-    throw Error(ErrorKind::not_found,
-                "no checkpoint '" + path + "', but several runs in that folder have one; name one of" + runs);
+    Search search = look_for(files, without_trailing_slashes(restore_path));
+    if (!search.notice.empty()) log::info(search.notice);
+    return std::move(search.found);
+}
+
+Found best_or_latest(const FileSystem& files, const std::string& flag, const std::string& restore_path) {
+    const std::vector<Found> found = look_for(files, without_trailing_slashes(restore_path)).found;
+    if (const auto chosen = best_or_latest_of(found)) return *chosen;
+    refuse_choice(found, flag, restore_path);
+}
+
+Found one_of(const FileSystem& files, const std::string& restore_path) {
+    const std::vector<Found> found = look_for(files, without_trailing_slashes(restore_path)).found;
+    return best_or_latest_of(found).value_or(found.back());
 }
 
 bool is_numbered(const std::string& file_name) {
@@ -150,7 +205,7 @@ bool is_numbered(const std::string& file_name) {
 }
 
 void refuse_run_checkpoint(const FileSystem& files, const std::string& option, const std::string& path) {
-    if (!is_numbered(std::string(last_part(path)))) return;
+    if (!is_numbered(std::string(last_part(path))) && !is_best(last_part(path))) return;
     const std::string folder = parent_of(path);
     const bool is_run = exists(files, join(folder, "arguments.json")) || latest(files, folder);
     if (!is_run) return;
@@ -170,8 +225,7 @@ std::vector<Found> numbered_checkpoints(const FileSystem& files, const std::stri
 Found find_checkpoint(const FileSystem& files, const std::string& flag, const std::string& restore_path) {
     std::vector<Found> found = find_checkpoints(files, restore_path);
     if (found.size() == 1) return found.front();
-    throw Error(ErrorKind::usage, flag + " " + restore_path + ": " + std::to_string(found.size()) +
-                                      " checkpoints are there; name one of them, for example " + found.back().path);
+    refuse_choice(found, flag, restore_path);
 }
 
 std::optional<Found> latest(const FileSystem& files, const std::string& folder) {
@@ -183,7 +237,7 @@ std::optional<Found> latest(const FileSystem& files, const std::string& folder) 
 void retain(FileSystem& files, const std::string& folder, std::int64_t keep, const std::vector<std::int64_t>& protect) {
     for (const std::string& name : files.list(folder)) {
         const auto finished = finished_name(name);
-        if (finished && is_numbered(std::string(*finished))) files.remove(join(folder, name));
+        if (finished && (is_numbered(std::string(*finished)) || is_best(*finished))) files.remove(join(folder, name));
     }
     if (keep <= 0) return;
     std::vector<Found> old = numbered_checkpoints(files, folder);

@@ -394,6 +394,11 @@ bool is_hugging_face(const Checkpoint& checkpoint) {
                                [](const auto& entry) { return modern_name(entry.first) == kTheirTable; });
 }
 
+bool is_hugging_face(const TensorSource& tensors) {
+    return std::ranges::any_of(tensors.descs,
+                               [](const auto& entry) { return modern_name(entry.first) == kTheirTable; });
+}
+
 Converted from_hugging_face(Checkpoint source, const ImportSettings& settings, const std::string& path) {
     return Import(std::move(source), settings, path).run();
 }

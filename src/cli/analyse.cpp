@@ -1,4 +1,4 @@
-// `cnntrain analyse`: searches a run's checkpoints for NaNs.
+// `cnntrain analyse`: lists the variables of checkpoints and searches them for NaNs.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -63,12 +63,31 @@ void report_element(const std::vector<Found>& points, const std::string& variabl
     std::cout << (first_bad.empty() ? "finite in every checkpoint" : "first not finite in " + first_bad) << '\n';
 }
 
+/// The variables of a checkpoint, and for other programs' files what is not read of them.
+void report_variables(const std::vector<Found>& points, checkpoint::Edited edited) {
+    for (const Found& point : points) {
+        const checkpoint::CheckpointContent content = checkpoint::content(posix_files(), point.path, edited);
+        std::int64_t elements = 0;
+        for (const auto& [name, desc] : content.variables)
+            elements += desc.elements();
+        std::cout << point.name << ": " << content.format << (content.part.empty() ? "" : ", part " + content.part)
+                  << ", " << counted(std::ssize(content.variables), "tensor") << ", " << counted(elements, "number")
+                  << '\n';
+        if (!content.other_parts.empty()) std::cout << "  other parts: " << joined(content.other_parts) << '\n';
+        for (const auto& [name, desc] : content.variables)
+            std::cout << "  " << name << " " << to_string(desc) << '\n';
+        for (const checkpoint::LeftOut& one : content.left_out)
+            std::cout << "  not read: " << one.name << " " << one.reason << '\n';
+    }
+}
+
 }  // namespace
 
 int analyse_command(const Invocation& invocation) {
     const Flags flags(
         called(invocation),
-        {{"--restore-path", "", "needed: folder of the run, or one checkpoint"},
+        {{"--restore-path", "", "needed: folder of the run, one checkpoint, or a file of PyTorch, Keras or TensorFlow"},
+         {"--list", "", "print the names, element types and shapes of the variables of each checkpoint", {}, true},
          {"--find-nans", "", "print the variables with NaNs in each checkpoint, and their positions", {}, true},
          {"--first-fail", "", "print the value of one element in each checkpoint", {}, true},
          {"--first-fail-var", "", "needed with --first-fail: name of the variable"},
@@ -84,14 +103,17 @@ int analyse_command(const Invocation& invocation) {
             "Finds the checkpoint in which numbers became NaN or infinite:\n"
             "  cnntrain analyse --restore-path RUN --find-nans\n"
             "  cnntrain analyse --restore-path RUN --first-fail --first-fail-var all/fc1/bias --first-fail-index 3\n"
+            "Lists what is in a file of weights:\n"
+            "  cnntrain analyse --restore-path resnet18.pth --list\n"
             "Exit code 0 whether there are NaNs or not.\n"))
         return 0;
     const std::string& path = flags.text("--restore-path");
-    if (!flags.given("--find-nans") && !flags.given("--first-fail")) {
-        throw Error(ErrorKind::usage, "cnntrain analyse: give --find-nans or --first-fail");
+    if (!flags.given("--list") && !flags.given("--find-nans") && !flags.given("--first-fail")) {
+        throw Error(ErrorKind::usage, "cnntrain analyse: give --find-nans or --first-fail, or --list");
     }
     const std::vector<Found> points = checkpoint::find_checkpoints(posix_files(), path);
     const checkpoint::Edited edited = checkpoint::edited_if(flags.given(kTrustFlag));
+    if (flags.given("--list")) report_variables(points, edited);
     if (flags.given("--find-nans")) report_nans(points, edited);
     if (flags.given("--first-fail")) {
         report_element(points, flags.text("--first-fail-var"), flags.integer("--first-fail-index", 0), edited);

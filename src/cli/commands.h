@@ -42,6 +42,7 @@ int dataset_imagenet(const std::string& called, const std::vector<std::string>& 
 int dataset_inspect(const std::string& called, const std::vector<std::string>& arguments);
 int dataset_verify(const std::string& called, const std::vector<std::string>& arguments);
 int dataset_reshard(const std::string& called, const std::vector<std::string>& arguments);
+int dataset_suspects(const std::string& called, const std::vector<std::string>& arguments);
 
 /// Prints an error to standard error. Returns the exit code for `kind`.
 int print_error(const std::string& message, ErrorKind kind);

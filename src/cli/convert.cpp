@@ -1,4 +1,5 @@
-// `cnntrain convert`: converts BERT checkpoints from and to Hugging Face's layout.
+// `cnntrain convert`: converts BERT checkpoints from and to Hugging Face's layout, and other programs' files of weights
+// to safetensors.
 #include <algorithm>
 #include <array>
 #include <iostream>
@@ -9,10 +10,12 @@
 #include "cli/flags.h"
 #include "cli/hugging_face_folder.h"
 #include "cnntrain/base/error.h"
+#include "cnntrain/base/listed.h"
 #include "cnntrain/base/outputs.h"
 #include "cnntrain/checkpoint/bert_config.h"
 #include "cnntrain/checkpoint/class_names.h"
 #include "cnntrain/checkpoint/folder.h"
+#include "cnntrain/checkpoint/foreign.h"
 #include "cnntrain/checkpoint/hugging_face.h"
 #include "cnntrain/nn/bert_settings.h"
 #include "cnntrain/train/texts.h"
@@ -35,11 +38,11 @@ constexpr std::array<std::string_view, 4> kScriptActions = {"graphcore2google", 
 void refuse_script_actions(const std::vector<std::string>& arguments) {
     for (const std::string& word : arguments) {
         if (std::ranges::find(kScriptActions, word) == kScriptActions.end()) continue;
-        throw Error(
-            ErrorKind::unsupported,
-            word + " converts TensorFlow's checkpoint files, which this program does not read; convert them with " +
-                "Hugging Face's transformers (save_pretrained), then: cnntrain convert --from model.safetensors "
-                "--to FILE");
+        throw Error(ErrorKind::unsupported,
+                    word +
+                        " writes TensorFlow's checkpoint files, which this program only reads: cnntrain convert --from "
+                        "PREFIX --to FILE.safetensors keeps their names. For BERT, convert them with Hugging Face's "
+                        "transformers (save_pretrained), then: cnntrain convert --from model.safetensors --to FILE");
     }
 }
 
@@ -47,9 +50,13 @@ Flags flags_of(const Invocation& invocation) {
     return {
         called(invocation),
         {{"--from", "",
-          "needed: a run's checkpoint, or model.safetensors of transformers (detected by the tensors' names)"},
+          "needed: a run's checkpoint, a file of weights of PyTorch, Keras or TensorFlow (detected by its content), or "
+          "BERT of transformers (detected by the tensors' names)"},
          {"--to", "", "needed: file to write, or folder (with / at its end) for a model.safetensors"},
          kCheckpointDtypeFlag,
+         {"--part", "",
+          "from PyTorch: which of several dictionaries of tensors to take as it is, such as model_ema; without it, "
+          "state_dict, model or the only one"},
          {"--vocab-size", "0",
           "from transformers: number of rows of the word embedding to keep, from the first; 0: all"},
          {"--joined-qkv",
@@ -76,7 +83,10 @@ constexpr std::string_view kMore =
     "config.json is read beside a file of transformers, and written with vocab.txt. Activation and epsilon come from\n"
     "the run's arguments.json, or from the options. Weights keep their bits. Biases of keys, which do not affect\n"
     "attention, are dropped on import and written as zeros on export, as are other biases that a network lacks.\n"
-    "Optimiser slots are not converted.\n";
+    "Optimiser slots are not converted.\n"
+    "Other files of PyTorch (.pth, .pt, .bin), Keras (.h5, .keras) and TensorFlow (PREFIX.index) become safetensors\n"
+    "with their own names; cnntrain analyse --list prints what is in them:\n"
+    "  cnntrain convert --from resnet18.pth --to resnet18.safetensors\n";
 
 void refuse_options(const Flags& flags, std::initializer_list<std::string_view> names, const std::string& why) {
     for (const std::string_view name : names) {
@@ -252,6 +262,57 @@ void in_f32(Checkpoint& checkpoint) {
     }
 }
 
+void make_folder_of(const std::string& target) {
+    if (!folder_of(target).empty()) posix_files().make_directories(folder_of(target));
+}
+
+// ---- weights of other programs ----
+
+void list_left_out(const std::vector<checkpoint::LeftOut>& left_out) {
+    constexpr std::size_t kMost = 20;
+    for (std::size_t i = 0; i < std::min(kMost, left_out.size()); ++i)
+        std::cout << "Left out: " << left_out[i].name << " " << left_out[i].reason << '\n';
+    if (left_out.size() > kMost) std::cout << "Left out: " << left_out.size() - kMost << " more\n";
+}
+
+/// Writes the tensors with their own names.
+void copy_weights(const Flags& flags, checkpoint::ForeignFile file, const std::string& source,
+                  const std::string& target) {
+    refuse_options(flags,
+                   {"--vocab-size", "--joined-qkv", "--hidden-act", "--layer-norm-epsilon", "--vocab-file", kTrustFlag},
+                   "is for checkpoints of BERT, and " + source + " is copied as it is");
+    std::vector<NamedPath> inputs;
+    for (const std::string& path : file.paths)
+        inputs.push_back({"--from", path});
+    check_outputs(posix_files(), {{{"--to", target}, flags.given("--overwrite"), "--overwrite"}}, inputs);
+    std::int64_t numbers = 0;
+    for (const auto& [name, desc] : file.tensors.descs)
+        numbers += desc.elements();
+    const std::size_t count = file.tensors.descs.size();
+    make_folder_of(target);
+    checkpoint::save(posix_files(), target, {},
+                     flags.wants_f32() ? checkpoint::in_f32(std::move(file.tensors)) : std::move(file.tensors));
+    std::cout << source << " (" << checkpoint::name(file.format) << (file.part.empty() ? "" : ", part " + file.part)
+              << ") -> " << target << ": " << count << " tensors, " << numbers << " numbers\n";
+    if (!file.other_parts.empty()) std::cout << "Other parts, which --part takes: " << joined(file.other_parts) << '\n';
+    list_left_out(file.left_out);
+}
+
+/// True if the file is one of another program and was copied. One with BERT in the layout of transformers is not,
+/// unless a part of it is asked for.
+bool copies_weights(const Flags& flags, const std::string& source, const std::string& target) {
+    if (!checkpoint::foreign_format(posix_files(), source)) {
+        refuse_options(flags, {"--part"}, "is for files of PyTorch, and " + source + " is none");
+        return false;
+    }
+    const bool has_part = flags.given("--part");
+    checkpoint::ForeignFile file =
+        checkpoint::open_foreign(posix_files(), source, has_part ? flags.text("--part") : "");
+    if (!has_part && checkpoint::is_hugging_face(file.tensors)) return false;
+    copy_weights(flags, std::move(file), source, target);
+    return true;
+}
+
 }  // namespace
 
 int convert_command(const Invocation& invocation) {
@@ -264,6 +325,7 @@ int convert_command(const Invocation& invocation) {
     checkpoint::refuse_run_checkpoint(posix_files(), "--to", target);
     const bool overwrite = flags.given("--overwrite");
     check_outputs(posix_files(), {{{"--to", target}, overwrite, "--overwrite"}}, {{"--from", found.path}});
+    if (copies_weights(flags, found.path, target)) return 0;
     Checkpoint source = checkpoint::load(posix_files(), found.path, checkpoint::edited_if(flags.given(kTrustFlag)));
     const bool importing = checkpoint::is_hugging_face(source);
     HuggingFaceFolder folder(folder_of(target), overwrite);
@@ -271,7 +333,7 @@ int convert_command(const Invocation& invocation) {
                                  : exported(flags, std::move(source), found.path, folder);
     if (wants_f32) in_f32(result.checkpoint);
     folder.check(found.path);
-    if (!folder_of(target).empty()) posix_files().make_directories(folder_of(target));
+    make_folder_of(target);
     checkpoint::save(posix_files(), target, result.checkpoint);
     folder.write();
     std::cout << found.path << (importing ? " (Hugging Face's layout)" : "") << " -> " << target

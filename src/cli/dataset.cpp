@@ -44,13 +44,15 @@ struct Kind {
     int (*run)(const std::string& called, const std::vector<std::string>& arguments);
 };
 
-constexpr std::array<Kind, 6> kKinds = {{
+constexpr std::array<Kind, 7> kKinds = {{
     {"cifar", "", "write a small, learnable generated set in CIFAR-10's format", dataset_cifar},
     {"imagenet", "imagenet_to_gcs.py", "write TFRecord files from folders of images", dataset_imagenet},
     {"bert", "create_pretraining_data.py", "write TFRecord files for BERT pretraining from text", dataset_bert},
     {"inspect", "", "show the contents of TFRecord or CIFAR files: records, keys, sizes, labels", dataset_inspect},
     {"verify", "", "check that a data set is complete and undamaged: checksums, missing files, images", dataset_verify},
     {"reshard", "", "write the same records to another number of TFRecord files, shuffled", dataset_reshard},
+    {"suspects", "", "list samples of a run's data that look wrongly labelled, and near-duplicates across splits",
+     dataset_suspects},
 }};
 
 void print_kinds() {

@@ -27,8 +27,8 @@ const std::vector<Flag>& known_flags() {
         {"--synset-names", "", "file with a class and its name in words per line"},
         {"--bounding-boxes", "", "CSV file (name, xmin, ymin, xmax, ymax) or folder of Pascal VOC XML files"},
         {"--validation-fraction", "0", "share of the training images to hold out if there is no validation folder"},
-        {"--train-shards", "1024", "files of the training split"},
-        {"--validation-shards", "128", "files of the validation split"},
+        {"--train-shards", "", "files of the training split (default: 1 for each 1251 images, at most 1024)"},
+        {"--validation-shards", "", "files of the validation split (default: 1 for each 390 images, at most 128)"},
         {"--seed", "0", "seed of the order of the images"},
         {"--threads", "0", "threads that convert images; 0: one per core"},
         {"--max-skipped", "", "maximum number of damaged images (default: 1 % of the images, but at least 10)"},
@@ -51,8 +51,8 @@ dataset_tools::ImagenetWriterSettings settings_from(const Flags& flags) {
     take("--synset-names", settings.synset_names);
     take("--bounding-boxes", settings.bounding_boxes);
     settings.validation_fraction = flags.number("--validation-fraction", 0, 1);
-    settings.train_shards = flags.files("--train-shards");
-    settings.validation_shards = flags.files("--validation-shards");
+    if (flags.given("--train-shards")) settings.train_shards = flags.files("--train-shards");
+    if (flags.given("--validation-shards")) settings.validation_shards = flags.files("--validation-shards");
     settings.seed = static_cast<std::uint64_t>(flags.integer("--seed", 0));
     settings.threads = flags.threads();
     if (flags.given("--max-skipped")) settings.max_skipped = flags.integer("--max-skipped", 0);
@@ -74,11 +74,15 @@ dataset_tools::ConversionEvents events_on(ProgressReport& report) {
 }
 
 void print_summary(const dataset_tools::ImagenetWriterResult& result, const std::string& folder, double seconds) {
-    const std::int64_t converted = result.converted_png + result.converted_cmyk;
+    const std::int64_t converted = result.converted_png + result.converted_cmyk + result.converted_other;
     std::cout << "Wrote " << result.train_images << " training and " << result.validation_images
               << " validation images of " << result.classes << " classes to " << folder << '\n'
               << result.images << " images: " << converted << " converted to RGB JPEG (" << result.converted_png
-              << " PNG, " << result.converted_cmyk << " CMYK), " << result.skipped << " skipped";
+              << " PNG, " << result.converted_cmyk << " CMYK";
+    if (result.converted_other > 0) std::cout << ", " << result.converted_other << " others";
+    std::cout << "), ";
+    if (result.turned > 0) std::cout << result.turned << " turned upright, ";
+    std::cout << result.skipped << " skipped";
     if (result.skipped > 0) std::cout << " (see " << folder << "/skipped.txt)";
     if (result.boxes > 0) std::cout << ", " << result.boxes << " with bounding boxes";
     std::cout << "; " << result.files_written + result.files_kept << " files, " << size_text(result.bytes) << ", "

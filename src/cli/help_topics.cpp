@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "cli/help.h"
+#include "cli/help_data_topics.h"
 #include "cnntrain/base/error.h"
 
 namespace cnntrain::cli {
@@ -17,14 +18,28 @@ checkpoint/<phase>/pretraining_<...>) or the folder that --logs-path names. It h
                            ones are kept as arguments.<n>.json.
   log.txt                  everything that was printed, except progress
   training.csv             one row per log line
-  validation.csv           one row per validated checkpoint; val_top5_acc and val_loss come last
+  validation.csv           one row per validated checkpoint; val_top5_acc, val_loss and balanced_acc
+                           come last
+  validation_classes.csv   of validations during training: samples, correct answers and predictions
+                           of each class; see `cnntrain help validation`
   events.out.tfevents.*    the same curves for TensorBoard (pretrain: in the folder event)
   ckpt-<iteration>.safetensors   see `cnntrain help checkpoints`
+  ckpt-best.safetensors    the best weights, with --keep-best; see `cnntrain help validation`
+  features.cache           see `cnntrain help features`
   update-<iteration>.sums  of a run that was stopped inside an update; see `cnntrain help resuming`
 
 A folder holds one run. A new training run in a folder with checkpoints or tables is refused;
 --overwrite removes the files that runs name themselves, and no others. validation and inference
 may write to a folder of their own or to that of the run whose checkpoints they read.
+
+They need no other option than --restore-path RUN or RUN/ckpt-<iteration>: model, data, data folder,
+precision, image size and preprocessing are those in arguments.json, or, of a checkpoint that was
+moved, those in the file. Options on the line win, and each one that changes results and differs
+from the run's is named. inference takes ckpt-best of a folder, otherwise its newest checkpoint.
+
+inference writes predictions.csv, or the file that --predictions names: a table (.csv) or JSON lines
+(.jsonl) with the file, its class where that is known, the most probable classes (--top-classes) and
+their probabilities, and whether the first one is right. Only files of predictions are replaced.
 
 One process at a time writes to a folder. Another process ends with exit code 2 and prints number,
 host, start time and command line of the first. The lock is an fcntl lock on .cnntrain-lock; it
@@ -58,8 +73,16 @@ f32, of a run or of convert, writes float32. numpy reads the bytes b of a BF16 t
 
   (numpy.frombuffer(b, "<u2").astype("<u4") << 16).view("<f4")
 
-Checkpoints can be used on other processors and with other numbers of processes. TensorFlow's
-checkpoint files cannot be read.
+Checkpoints can be used on other processors and with other numbers of processes.
+
+Files of weights of other programs are read wherever a checkpoint is named: PyTorch's .pth, .pt and
+.bin, Keras's .h5 and .keras, and TensorFlow's checkpoints by PREFIX or PREFIX.index. The content
+tells the format. Nothing in them is executed, and a pickle that needs more than tensors and plain
+values is refused. convert writes them as safetensors with the names that they have there:
+
+  cnntrain analyse --restore-path FILE.pth --list                   names, types and shapes
+  cnntrain convert --from FILE.pth --to FILE.safetensors            also .h5, .keras, PREFIX
+  cnntrain convert --from FILE.pth --part model_ema --to FILE.safetensors
 )";
 
 constexpr std::string_view kResuming = R"(
@@ -91,35 +114,6 @@ ignored. A killed process loses the updates since its last checkpoint.
 An update that takes longer than 10 seconds shows its progress on the terminal. Where the output is
 no terminal, long updates and validations print a line a minute: share, rate and time left. The
 time of an update counts its parts before and after a stop.
-)";
-
-constexpr std::string_view kDataFolders = R"(
---data-dir names one of
-
-  CIFAR-10, CIFAR-100   the binary files, or a folder cifar-10-batches-bin or cifar-100-binary
-  ImageNet              TFRecord files train-00000-of-01024 ..., validation-...
-  class folders         train/<class>/*.jpg and validation/<class>/*.jpg (or val); the network has
-                        an output for each class folder. --no-validation without the second.
-
-Without --dataset, the data set is detected from the folder. To convert photographs to TFRecords:
-
-  cnntrain dataset imagenet --raw-data-dir PHOTOS --output-dir DIR
-
-PHOTOS holds train/<class>/ and validation/<class>/. JPEG files are copied, PNG and CMYK files are
-converted; damaged files are listed, other kinds are counted and left out. The same command line
-continues a stopped conversion. `cnntrain dataset inspect DIR` prints the contents of files,
-`cnntrain dataset verify DIR` checks every checksum and looks for missing or unfinished files, with
---decode also every image.
-
-Without data: --generated-data repeats one random image from the host, --synthetic-data skips the
-input pipeline. `cnntrain dataset cifar --output-dir DIR` writes a small, learnable set.
-
-The first run on TFRecords stores the positions of records, in train.cnntrain-index beside the
-files or in ~/.cache/cnntrain. Each epoch has a new shuffle over all files. Checksums are always
-verified. --dataset-cache-gb 20 keeps encoded records in memory shared by all processes of a host.
-An image that cannot be decoded is counted, reported once and replaced by the next record;
-validation and classification leave it out. --strict-data stops at the first one.
---dataset-benchmark measures the input pipeline alone.
 )";
 
 constexpr std::string_view kPretraining = R"(
@@ -360,7 +354,9 @@ Refused sizes
 
 Not available
   --profile, `cnntrain report`, `cnntrain profile`, GroupBERT, question answering with BERT
-  TensorFlow's checkpoint files, arithmetic-coded JPEG files (damage in them cannot be detected)
+  TensorFlow's checkpoint files of its first format (V1), tensors in slices; HDF5 data sets that are
+  compressed or in chunks; whole models that torch.save() or torch.jit.save() wrote
+  arithmetic-coded JPEG files (damage in them cannot be detected)
 
 IPUs
   --backend ipu runs programs of Poplar's API in one process. An emulator on the host executes them
@@ -372,9 +368,9 @@ Without effect on CPUs
   Options without effect in a command or with its data are named with the reason.
 
 Restrictions
-  Images        Networks for ImageNet's TFRecords have 1000 outputs, and classification prints
-                numbers of classes; networks for class folders print names. A folder of images is
-                classified with ImageNet's preprocessing.
+  Images        Networks for TFRecords without labels.txt and --num-classes have 1000 outputs, and
+                classification prints numbers of classes. A folder of images is classified with
+                ImageNet's preprocessing. Images of more than 2^28 pixels are refused.
   Requests      Each thread of --num-inference-thread has its own copy of the weights.
   Replicas      Several processes with --BN-span have one lane each. --rts has no effect in a
                 single process.
@@ -498,12 +494,16 @@ std::string exit_codes() {
 const std::vector<HelpTopic>& help_topics() {
     static const std::vector<HelpTopic> topics = {
         {"data-folders", "data sets, own photographs, indexes, damaged images", body(kDataFolders)},
+        {"preparation", "sizes, crops and augmentation of images, weights of classes", body(kPreparation)},
         {"run-folders", "files of a run, locks, --overwrite", body(kRunFolders)},
         {"checkpoints", "files, checksums, averages, conversion, fine-tuning", body(kCheckpoints)},
+        {"weights", "starting from the weights of torchvision, timm, Keras or an earlier run", body(kWeights)},
+        {"validation", "validation during training, the best weights, early end, averages", body(kValidation)},
         {"resuming", "stopping a run and resuming it exactly", body(kResuming)},
         {"pretraining", "BERT: text, phases, evaluation, Hugging Face's weights", body(kPretraining)},
         {"text-classification", "BERT that classifies texts: files, start, validation, limits",
          body(kTextClassification)},
+        {"features", "a last layer in seconds, its cache, suspicious labels, near-duplicates", body(kFeatures)},
         {"precision", "types of weights and computation", body(kPrecision)},
         {"reproducibility", "when two runs give the same results", body(kReproducibility)},
         {"pipelines", "stages, lanes, replicas in one process", body(kPipelines)},

@@ -25,6 +25,7 @@
 #include "cnntrain/base/size_text.h"
 #include "cnntrain/comm/launcher.h"
 #include "cnntrain/config/commands.h"
+#include "cnntrain/config/habits.h"
 #include "cnntrain/launch/poprun.h"
 #include "cnntrain/tasks/tasks.h"
 #include "cnntrain/train/backends.h"
@@ -160,6 +161,17 @@ bool is_command(std::string_view word) {
            std::ranges::find(config::commands(), word, &config::CommandInfo::name) != config::commands().end();
 }
 
+/// A command of other programs becomes this program's: "predict" is inference.
+std::vector<std::string> with_own_command(std::vector<std::string> words) {
+    if (words.empty()) return words;
+    std::string& command = words[words.front() == "help" && words.size() > 1 ? 1 : 0];
+    const std::string_view own = config::command_of_habit(command);
+    if (own.empty()) return words;
+    log::info(command + " is read as " + std::string(own));
+    command = own;
+    return words;
+}
+
 /// "help train" and "help dataset cifar" become "train --help" and "dataset cifar --help"; "help TOPIC" is unchanged.
 std::vector<std::string> with_help_last(std::vector<std::string> words) {
     if (words.size() < 2 || words.front() != "help") return words;
@@ -174,7 +186,7 @@ std::vector<std::string> with_help_last(std::vector<std::string> words) {
 }
 
 int dispatch(const std::string& program, const std::vector<std::string>& typed) {
-    const std::vector<std::string> words = with_help_last(without_module_switch(typed));
+    const std::vector<std::string> words = with_help_last(with_own_command(without_module_switch(typed)));
     if (words.size() > 1 && words.front() == "help") {
         std::cout << help_topic(words[1])->text;
         return 0;

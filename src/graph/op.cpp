@@ -14,6 +14,15 @@ Padding same_padding(std::int64_t height, std::int64_t width, std::int64_t kerne
     return {.top = rows / 2, .bottom = rows - rows / 2, .left = columns / 2, .right = columns - columns / 2};
 }
 
+Padding symmetric_padding(std::int64_t height, std::int64_t width, std::int64_t kernel, std::int64_t stride) {
+    const std::int64_t before = (kernel - 1) / 2;
+    const auto behind = [&](std::int64_t in) {
+        const std::int64_t out = (in + stride - 1) / stride;
+        return std::max<std::int64_t>((out - 1) * stride + kernel - in - before, 0);
+    };
+    return {.top = before, .bottom = behind(height), .left = before, .right = behind(width)};
+}
+
 Operand OpDef::input(std::size_t index) const {
     return inputs.empty() ? Operand{} : inputs[std::min(index, inputs.size() - 1)];
 }

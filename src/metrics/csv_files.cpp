@@ -4,6 +4,9 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <sstream>
+#include <string>
+#include <vector>
 
 #include "cnntrain/base/error.h"
 
@@ -23,21 +26,37 @@ std::string path_of(const Record& row, const std::string& folder) {
     return "";
 }
 
-/// The header line of a file with its line end; empty if there is none yet. Reads at most the length of `longest` and a
-/// line end.
+/// The header line of a file with its line end; empty if there is none yet. Reads at most the length of `longest` and
+/// of columns that files of longer rows have in addition.
 std::string columns_there(const FileSystem& files, const std::string& path, const std::string& longest) {
+    constexpr std::uint64_t kMoreColumns = 1024;
     if (!exists(files, path)) return "";
     const std::unique_ptr<InputFile> file = files.open(path);
-    std::string there(std::min<std::uint64_t>(file->size_bytes(), longest.size() + kLineEnd.size()), '\0');
+    std::string there(std::min<std::uint64_t>(file->size_bytes(), longest.size() + kMoreColumns), '\0');
     file->read_at(0, std::as_writable_bytes(std::span(there)));
     const std::size_t end = there.find(kLineEnd);
     return end == std::string::npos ? there : there.substr(0, end + kLineEnd.size());
 }
 
+/// The columns in the line `there` behind those of `header`; none if it does not begin with them.
+std::vector<std::string> more_columns(const std::string& there, const std::string& header) {
+    std::vector<std::string> columns;
+    if (!there.starts_with(header + ",")) return columns;
+    std::istringstream rest(there.substr(header.size() + 1, there.find_last_not_of(kLineEnd) - header.size()));
+    for (std::string column; std::getline(rest, column, ',');)
+        columns.push_back(column);
+    return columns;
+}
+
 /// The row with the file's columns. The last columns are newer; a file that was started without them continues without
-/// them. Throws Error(usage) if the columns differ otherwise.
+/// them. Columns that it has behind those of the row, and that the row knows, stay empty. Throws Error(usage) if the
+/// columns differ otherwise.
 Record fitted(const Record& row, const std::string& there, const std::string& path) {
     Record result = row;
+    for (const std::string& column : more_columns(there, csv_header(row))) {
+        if (std::ranges::find(row.more_columns, column) == row.more_columns.end()) break;
+        result.fields.push_back({.name = column, .value = std::string()});
+    }
     for (std::size_t left_out = 0; left_out <= row.later_fields; ++left_out) {
         if (csv_header(result).append(kLineEnd) == there) return result;
         result.fields.pop_back();

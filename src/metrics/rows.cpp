@@ -1,5 +1,6 @@
 #include "cnntrain/metrics/rows.h"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
@@ -73,9 +74,15 @@ std::string joined(const char* before, std::string_view name) {
     return std::string(before) + std::string(name);
 }
 
-/// A run's checkpoints are points of one curve. A weight average ends at the iteration of one of them and is none.
-bool has_own_curves(std::string_view validated) {
-    return validated.starts_with("weight_avg");
+/// A run's checkpoints are points of one curve. A weight average ends at the iteration of one of them and is none: it
+/// has a curve of its own, which it shares with its rows at other iterations, "<average>-<iteration>". Empty for
+/// checkpoints.
+std::string_view own_curve(std::string_view validated) {
+    if (!validated.starts_with("weight_avg")) return {};
+    const std::size_t dash = validated.rfind('-');
+    const bool numbered = dash != std::string_view::npos && dash + 1 < validated.size() &&
+                          validated.find_first_not_of("0123456789", dash + 1) == std::string_view::npos;
+    return numbered ? validated.substr(0, dash) : validated;
 }
 
 }  // namespace
@@ -131,11 +138,18 @@ Record record(const ValidationRow& row, const Columns& columns) {
     const std::size_t documented = fields.size();
     add_results(fields, columns.validation, row.results, /*at_end=*/true);
     result.later_fields = fields.size() - documented;
-    if (has_own_curves(row.name)) {
+    result.more_columns = columns.more_validation;
+    if (const std::string_view curve = own_curve(row.name); !curve.empty()) {
         for (Field& field : fields)
-            field.tag = joined("validation/", row.name) + "/" + field.name;
+            field.tag = joined("validation/", curve) + "/" + field.name;
     }
     return result;
+}
+
+std::optional<double> result_of(const ValidationRow& row, const Columns& columns, std::string_view name) {
+    const auto found = std::ranges::find(columns.validation, name, &Column::name);
+    if (found == columns.validation.end()) return std::nullopt;
+    return row.results.at(static_cast<std::size_t>(found - columns.validation.begin()));
 }
 
 Record record(const InferenceRow& row, const Columns& columns) {

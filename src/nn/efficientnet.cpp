@@ -262,6 +262,58 @@ Plan make_plan(const ModelSettings& model, const Size& size) {
     return plan;
 }
 
+/// A block as tensors tell it.
+struct ToldBlock {
+    std::int64_t inputs, middle, outputs, kernel;
+    bool operator==(const ToldBlock&) const = default;
+};
+
+std::vector<ToldBlock> told_blocks(const SourceShapes& shapes) {
+    std::vector<ToldBlock> blocks;
+    for (std::size_t stage = 1; stage <= kStages.size(); ++stage) {
+        for (int r = 0;; ++r) {
+            const std::string scope = "all/block" + std::to_string(stage) + block_letters(r);
+            if (!shapes.has(scope + "/c/conv/conv2d/kernel")) break;
+            const Shape narrow = shapes.expect(scope + "/c/conv/conv2d/kernel", 4);
+            const bool expands = kStages[stage - 1].expands;
+            const auto widen = expands ? shapes(scope + "/a/conv/conv2d/kernel") : std::nullopt;
+            const std::int64_t kernel = shapes.expect(scope + "/b/conv/conv2d/kernel", 4)[0];
+            blocks.push_back({widen && widen->size() == 4 ? (*widen)[2] : narrow[2], narrow[2], narrow[3], kernel});
+        }
+    }
+    return blocks;
+}
+
+std::optional<NetworkSettings> efficientnet_of(const SourceShapes& shapes) {
+    const std::string stem = "all/block0/conv/conv2d/kernel";
+    if (!shapes.has(stem)) return std::nullopt;
+    const std::vector<ToldBlock> told = told_blocks(shapes);
+    const Shape spatial = shapes.expect("all/block1a/b/conv/conv2d/kernel", 4);
+    NetworkSettings settings;
+    settings.family = Family::efficientnet;
+    settings.efficientnet.group_dim = spatial[2] == 1 || spatial[3] == 1 ? 1 : spatial[2];
+    settings.efficientnet.squeeze_excite = shapes.has("all/block1a/b/se/squeeze/conv2d/kernel");
+    if (shapes.has("all/block0/GroupNorm/gamma")) settings.norm = NormKind::group;
+    if (const auto head = shapes("all/Top/logits/dense/kernel"); head && head->size() == 2)
+        settings.classes = (*head)[1];
+    else
+        settings.classes = 0;
+    for (const Size& size : kSizes) {
+        settings.size = size.name;
+        settings.form = size.small_images ? NetworkForm::small_images : NetworkForm::large_images;
+        const Plan plan = make_plan(settings, size);
+        std::vector<ToldBlock> planned;
+        for (const MbConv& block : plan.blocks)
+            planned.push_back({block.inputs, block.middle, block.outputs, block.kernel});
+        const bool same = planned == told && shapes.expect(stem, 4)[3] == plan.stem &&
+                          shapes.expect("all/Top/conv/conv2d/kernel", 4)[3] == plan.head;
+        if (same) return settings;
+    }
+    throw Error(ErrorKind::unsupported, "no EfficientNet of this program has the tensors of this one: " +
+                                            shapes.name(stem) + " with " + std::to_string(shapes.expect(stem, 4)[3]) +
+                                            " filters, " + std::to_string(told.size()) + " blocks; B0 to B7 are known");
+}
+
 std::vector<std::string> efficientnet_sizes(NetworkForm /*form*/) {
     std::vector<std::string> names;
     names.reserve(std::size(kSizes));
@@ -356,6 +408,9 @@ FormDefaults small_image_defaults() {
 FamilyRow efficientnet_family() {
     return {.sizes = efficientnet_sizes,
             .network = efficientnet,
+            .network_of = efficientnet_of,
+            .formats = efficientnet_formats,
+            .head_scope = "all/Top/logits/",
             .info = {.run_prefix = "EfficientNet-",
                      .run_name = RunNameStyle::accumulation_first,
                      .title = [](const ModelSettings& model) { return "EfficientNet-" + model.size; },
@@ -363,6 +418,7 @@ FamilyRow efficientnet_family() {
                      .image_size = image_size,
                      .advice_for_small_images = "use --model-size cifar",
                      .group_dim = 1,
+                     .norm_epsilon = 1e-3,
                      .large_images = large_image_defaults(),
                      .small_images = small_image_defaults(),
                      .undecayed = {"beta", "gamma", "proxy", "moving_"},

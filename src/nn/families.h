@@ -1,11 +1,14 @@
 // The table of model families: each is a file like resnet.cpp that exports its row.
 #pragma once
 
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cnntrain/nn/family_info.h"
 #include "nn/network.h"
+#include "nn/source_format.h"
 
 namespace cnntrain::nn {
 
@@ -17,6 +20,12 @@ struct FamilyRow {
     Network (*network)(const NetworkSettings& settings);
     /// True if shortcuts that change shape are padded (type A) instead of projected (B). Null: projected.
     bool (*pads_shortcuts)(const NetworkSettings& settings) = nullptr;
+    /// The network of which these are the tensors; empty for one of another family. Error(unsupported) for one that
+    /// the family does not have.
+    std::optional<NetworkSettings> (*network_of)(const SourceShapes& shapes);
+    /// Formats of other programs' weights; null: another family has them.
+    const std::vector<SourceFormat>& (*formats)() = nullptr;
+    std::string_view head_scope;  // of the variables of the last layer
     FamilyInfo info;
 };
 

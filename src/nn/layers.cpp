@@ -81,6 +81,12 @@ std::string Layers::kernel_name(const std::string& scope) const {
     return scope + (model_.family == Family::efficientnet ? "/kernel" : "/weight");
 }
 
+graph::Padding Layers::padding(ValueId x, std::int64_t kernel, std::int64_t stride) const {
+    const Shape& in = graph_.desc(x).shape;
+    const auto rule = model_.padding == PaddingRule::symmetric ? graph::symmetric_padding : graph::same_padding;
+    return rule(in[1], in[2], kernel, stride);
+}
+
 ValueId Layers::prepare_images(ValueId images, const InputSettings& input) {
     const bool integers = graph_.desc(images).dtype == DType::u8;
     if (!input.normalise && !integers) return in_compute_type(images, "all/images");
@@ -91,11 +97,10 @@ ValueId Layers::prepare_images(ValueId images, const InputSettings& input) {
 }
 
 ValueId Layers::conv(ValueId x, const std::string& scope, const ConvShape& shape) {
-    const Shape& in = graph_.desc(x).shape;
     graph::ConvAttrs attrs;
     attrs.stride = shape.stride;
     attrs.groups = shape.groups;
-    attrs.padding = graph::same_padding(in[1], in[2], shape.kernel, shape.stride);
+    attrs.padding = padding(x, shape.kernel, shape.stride);
     const std::string name = kernel_name(scope);
     const ValueId weight =
         parameter(name, {shape.kernel, shape.kernel, channels(x) / shape.groups, shape.filters}, shape.initialiser);
@@ -150,6 +155,13 @@ ValueId Layers::norm_node(ValueId x, const std::string& scope, const std::string
     return graph_.add(OpKind::group_norm, attrs, {x, gamma, beta}, scope)[0];
 }
 
+/// A moving average in f32, which gradients of norms read.
+ValueId Layers::statistic(ValueId moving_average) {
+    if (graph_.desc(moving_average).dtype == DType::f32) return moving_average;
+    return graph_.add_one(OpKind::cast, graph::CastAttrs{DType::f32}, {moving_average},
+                          graph_.value(moving_average).name + "/cast");
+}
+
 ValueId Layers::batch_norm(ValueId x, const std::string& scope, const std::string& leaf, ValueId gamma, ValueId beta) {
     const std::string mean_name = leaf + "/moving_mean";
     const std::string variance_name = leaf + "/moving_variance";
@@ -158,6 +170,11 @@ ValueId Layers::batch_norm(ValueId x, const std::string& scope, const std::strin
         graph_.add_moving_average(variance_name, {stored_type(variance_name), {channels(x)}}, kOnes);
     graph::NormAttrs attrs;
     attrs.epsilon = model_.epsilon;
+    const bool frozen = mode_ == Mode::training && frozen_.match(mean_name) && frozen_.match(variance_name);
+    if (frozen) {
+        return graph_.add_one(OpKind::batch_norm_inference, attrs,
+                              {x, gamma, beta, statistic(mean), statistic(variance)}, scope);
+    }
     if (mode_ == Mode::evaluation) {
         return graph_.add_one(OpKind::batch_norm_inference, attrs,
                               {x, gamma, beta, channel_vector(mean), channel_vector(variance)}, scope);
@@ -179,8 +196,7 @@ ValueId Layers::add(ValueId branch, ValueId shortcut, const std::string& scope) 
 }
 
 ValueId Layers::max_pool(ValueId x, const std::string& scope, std::int64_t kernel, std::int64_t stride) {
-    const Shape& in = graph_.desc(x).shape;
-    graph::PoolAttrs attrs{kernel, stride, graph::same_padding(in[1], in[2], kernel, stride)};
+    const graph::PoolAttrs attrs{kernel, stride, padding(x, kernel, stride)};
     return graph_.add_one(OpKind::max_pool, attrs, {x}, scope);
 }
 

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 
+#include "cnntrain/base/patterns.h"
 #include "cnntrain/graph/graph.h"
 #include "cnntrain/nn/settings.h"
 
@@ -33,12 +34,12 @@ struct ProxyRows {
 class Layers {
 public:
     Layers(graph::Graph& graph, const NetworkSettings& model, const NumericsSettings& numerics, Mode mode)
-        : graph_(graph), model_(model), numerics_(numerics), mode_(mode) {}
+        : graph_(graph), model_(model), numerics_(numerics), mode_(mode), frozen_(model.frozen, "--freeze") {}
 
     /// Converts images [N,H,W,3] of any type to the compute type, with the device's normalisation if there is one.
     graph::ValueId prepare_images(graph::ValueId images, const InputSettings& input);
 
-    /// Padding SAME, no bias.
+    /// No bias.
     graph::ValueId conv(graph::ValueId x, const std::string& scope, const ConvShape& shape);
     /// Variables below <scope>/bn<suffix>/batch_norm or <scope>/gn<suffix>/GroupNorm.
     graph::ValueId norm(graph::ValueId x, const std::string& scope, const std::string& suffix, Gamma gamma);
@@ -76,6 +77,7 @@ private:
     graph::ValueId parameter(const std::string& variable, Shape shape, graph::Initialiser initialiser);
     graph::ValueId in_compute_type(graph::ValueId x, const std::string& scope);
     graph::ValueId channel_vector(graph::ValueId vector);
+    graph::Padding padding(graph::ValueId x, std::int64_t kernel, std::int64_t stride) const;
     std::string kernel_name(const std::string& scope) const;
     bool grouped() const { return model_.norm == NormKind::group; }
     std::int64_t norm_groups(std::int64_t channels, const std::string& scope) const;
@@ -83,6 +85,7 @@ private:
     graph::ValueId gamma_of(const std::string& leaf, std::int64_t channels, Gamma gamma);
     graph::ValueId norm_node(graph::ValueId x, const std::string& scope, const std::string& leaf, graph::ValueId gamma,
                              graph::ValueId beta);
+    graph::ValueId statistic(graph::ValueId moving_average);
     graph::ValueId batch_norm(graph::ValueId x, const std::string& scope, const std::string& leaf, graph::ValueId gamma,
                               graph::ValueId beta);
     graph::ValueId affine(graph::ValueId x, const std::string& scope, Shape weight, graph::Initialiser initialiser);
@@ -91,6 +94,7 @@ private:
     const NetworkSettings& model_;
     const NumericsSettings& numerics_;
     Mode mode_;
+    Patterns frozen_;
 };
 
 }  // namespace cnntrain::nn

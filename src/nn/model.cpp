@@ -68,8 +68,8 @@ std::vector<int> stages_of(const std::vector<std::string>& names, const std::vec
 void check_images(const BuildRequest& request) {
     const NetworkSettings& model = request.model;
     const Shape& shape = request.input.images.shape;
-    const bool fits = shape.size() == 4 && shape[0] >= 1 && shape[1] == model.image_size &&
-                      shape[2] == model.image_size && shape[3] == 3;
+    const bool fits = shape.size() == 4 && shape[0] >= 1 && shape[0] % request.input.views == 0 &&
+                      shape[1] == model.image_size && shape[2] == model.image_size && shape[3] == 3;
     if (!fits) {
         throw Error(ErrorKind::usage, "model input: expected images of shape [N, " + std::to_string(model.image_size) +
                                           ", " + std::to_string(model.image_size) + ", 3], got " +
@@ -95,17 +95,32 @@ ValueId mixed_images(graph::Graph& graph, ValueId images, const data::MixingSett
     return graph.add_one(OpKind::mix_images, attrs, std::move(inputs), "all/mixed_images");
 }
 
+/// The mean logits of each sample's views.
+ValueId mean_of_views(graph::Graph& graph, ValueId logits, std::int64_t views) {
+    if (views == 1) return logits;
+    const DType type = graph.desc(logits).dtype;
+    const std::int64_t samples = graph.desc(logits).shape[0] / views;
+    const std::int64_t classes = graph.desc(logits).shape[1];
+    const graph::ConstantAttrs share{1.0 / static_cast<double>(views), {type, {samples, 1, views}}};
+    const ValueId shares = graph.add_one(OpKind::constant, share, {}, "all/views/shares");
+    const ValueId of_views =
+        graph.add_one(OpKind::reshape, graph::ReshapeAttrs{{samples, views, classes}}, {logits}, "all/views/logits");
+    const ValueId means =
+        graph.add_one(OpKind::batched_matmul, graph::MatmulAttrs{}, {shares, of_views}, "all/views/means");
+    return graph.add_one(OpKind::reshape, graph::ReshapeAttrs{{samples, classes}}, {means}, "all/views");
+}
+
 /// Adds the loss and the count of correct answers.
 std::vector<ValueId> add_loss(graph::Graph& graph, ValueId logits, ValueId labels, double label_smoothing,
-                              const data::MixingSettings& mixing) {
+                              const std::vector<double>& class_weights, const data::MixingSettings& mixing) {
     if (!mixing.any()) {
-        return graph.add(OpKind::softmax_cross_entropy, graph::SoftmaxAttrs{label_smoothing}, {logits, labels},
-                         "all/loss");
+        return graph.add(OpKind::softmax_cross_entropy, graph::SoftmaxAttrs{label_smoothing, class_weights},
+                         {logits, labels}, "all/loss");
     }
     const std::int64_t samples = graph.desc(labels).shape[0];
     const std::vector<std::int64_t> distances = data::target_distances(mixing, samples);
     const TensorDesc shares{DType::f32, {samples, static_cast<std::int64_t>(distances.size())}};
-    return graph.add(OpKind::mixed_cross_entropy, graph::MixedTargetsAttrs{label_smoothing, distances},
+    return graph.add(OpKind::mixed_cross_entropy, graph::MixedTargetsAttrs{label_smoothing, distances, class_weights},
                      {logits, labels, graph.add_input(std::string(kTargetShares), shares)}, "all/loss");
 }
 
@@ -115,8 +130,10 @@ Model build(const BuildRequest& request, const graph::OpTable& ops, Mode mode) {
     const std::vector<int> stages = stages_of(names_of(network), request.splits);
 
     graph::Graph graph(ops);
+    const std::int64_t views = mode == Mode::evaluation ? request.input.views : 1;
+    const std::int64_t samples = request.input.images.shape[0] / views;
     const ValueId images = graph.add_input(std::string(kImages), request.input.images);
-    const ValueId labels = graph.add_input(std::string(kLabels), {DType::i32, {request.input.images.shape[0]}});
+    const ValueId labels = graph.add_input(std::string(kLabels), {DType::i32, {samples}});
     Layers layers(graph, request.model, request.numerics, mode);
     const data::MixingSettings mixing = mode == Mode::training ? request.mixing : data::MixingSettings{};
     ValueId x = mixed_images(graph, layers.prepare_images(images, request.input), mixing);
@@ -124,7 +141,9 @@ Model build(const BuildRequest& request, const graph::OpTable& ops, Mode mode) {
         graph.set_stage({stages[i]});
         x = network[i].build(layers, x, "all/" + network[i].name);
     }
-    const std::vector<ValueId> sums = add_loss(graph, x, labels, request.label_smoothing, mixing);
+    x = mean_of_views(graph, x, views);
+    const std::vector<double> class_weights = mode == Mode::training ? request.class_weights : std::vector<double>();
+    const std::vector<ValueId> sums = add_loss(graph, x, labels, request.label_smoothing, class_weights, mixing);
     graph.mark_output(std::string(kLoss), sums[0]);
     graph.mark_output(std::string(kCorrect), sums[1]);
     if (mode == Mode::evaluation && request.counts_top_5) {

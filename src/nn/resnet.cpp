@@ -68,6 +68,7 @@ struct Unit {
     std::int64_t outputs = 0;
     std::int64_t stride = 1;
     std::int64_t groups = 1;  // of a bottleneck's 3x3 convolution
+    BottleneckStride bottleneck_stride = BottleneckStride::spatial;
     Block block = Block::two_conv;
     Projection projection = Projection::conv;
     bool first = false;  // of its stage
@@ -91,10 +92,11 @@ ValueId two_conv_branch(Layers& layers, ValueId x, const std::string& scope, con
 }
 
 ValueId bottleneck_branch(Layers& layers, ValueId x, const std::string& scope, const Unit& unit) {
-    x = layers.conv(x, scope + "/conv1", {.filters = unit.width});
+    const bool first = unit.bottleneck_stride == BottleneckStride::first;
+    x = layers.conv(x, scope + "/conv1", {.filters = unit.width, .stride = first ? unit.stride : 1});
     x = layers.activation(layers.norm(x, scope, "1", Gamma::one), scope + "/relu1", graph::Activation::relu);
     x = layers.conv(x, scope + "/conv2",
-                    {.filters = unit.width, .kernel = 3, .stride = unit.stride, .groups = unit.groups});
+                    {.filters = unit.width, .kernel = 3, .stride = first ? 1 : unit.stride, .groups = unit.groups});
     x = layers.activation(layers.norm(x, scope, "2", Gamma::one), scope + "/relu2", graph::Activation::relu);
     x = layers.conv(x, scope + "/conv3", {.filters = unit.outputs});
     return layers.norm(x, scope, "3", unit.first ? Gamma::one : Gamma::zero);
@@ -120,6 +122,7 @@ Unit describe_unit(const ResidualShape& shape, int stage, int unit) {
     result.width = shape.width << (stage - 1);
     result.outputs = shape.outputs << (stage - 1);
     result.groups = shape.groups;
+    result.bottleneck_stride = shape.bottleneck_stride;
     result.block = shape.block;
     result.first = unit == 1;
     result.stride = result.first && stage > 1 ? 2 : 1;
@@ -202,8 +205,27 @@ Network resnet(const NetworkSettings& settings) {
     shape.stem_filters = settings.form == NetworkForm::large_images ? 64 : 16;
     shape.width = shape.stem_filters;
     shape.outputs = size.block == Block::two_conv ? shape.width : shape.width * kBottleneckExpansion;
+    shape.bottleneck_stride = settings.bottleneck_stride;
     shape.classes = settings.classes;
     return residual_network(shape);
+}
+
+/// A ResNet's bottlenecks are as wide as its stem; wider ones, or ones with groups, are a ResNeXt's.
+std::optional<NetworkSettings> resnet_of(const SourceShapes& shapes) {
+    const std::optional<ResidualFacts> facts = residual_facts(shapes);
+    if (!facts || (facts->bottleneck && (facts->groups != 1 || facts->width != facts->stem_filters)))
+        return std::nullopt;
+    for (const Size& size : sizes(facts->form)) {
+        if (size.units != facts->units || (size.block == Block::bottleneck) != facts->bottleneck) continue;
+        NetworkSettings settings;
+        settings.family = Family::resnet;
+        settings.size = size.name;
+        settings.norm = facts->norm;
+        settings.form = facts->form;
+        settings.classes = facts->classes;
+        return settings;
+    }
+    refuse_units(*facts, shapes);
 }
 
 bool resnet_pads_shortcuts(const NetworkSettings& settings) {
@@ -216,6 +238,9 @@ FamilyRow resnet_family() {
     return {.sizes = resnet_sizes,
             .network = resnet,
             .pads_shortcuts = resnet_pads_shortcuts,
+            .network_of = resnet_of,
+            .formats = residual_formats,
+            .head_scope = kResidualHead,
             .info = {.run_prefix = "RN",
                      .title = [](const ModelSettings& model) { return "ResNet-" + model.size; },
                      .large_images = residual_defaults(NetworkForm::large_images, "18", 4),

@@ -23,8 +23,11 @@ struct ResidualShape {
     std::int64_t outputs = 256;  // of the units of stage 1
     std::int64_t width = 64;     // of their 3x3 convolutions
     std::int64_t groups = 1;     // of the bottlenecks' 3x3 convolutions
+    BottleneckStride bottleneck_stride = BottleneckStride::spatial;
     std::int64_t classes = 1000;
 };
+
+inline constexpr std::string_view kResidualHead = "all/fc1/";
 
 Network residual_network(const ResidualShape& shape);
 

@@ -64,6 +64,7 @@ Network resnext(const NetworkSettings& settings) {
     shape.outputs = 4 * shape.stem_filters;
     shape.width = groups.convolution_groups * groups.group_dim;
     shape.groups = groups.convolution_groups;
+    shape.bottleneck_stride = settings.bottleneck_stride;
     shape.classes = settings.classes;
     return residual_network(shape);
 }
@@ -71,6 +72,25 @@ Network resnext(const NetworkSettings& settings) {
 }  // namespace
 
 namespace {
+
+std::optional<NetworkSettings> resnext_of(const SourceShapes& shapes) {
+    const std::optional<ResidualFacts> facts = residual_facts(shapes);
+    if (!facts || !facts->bottleneck) return std::nullopt;
+    for (const Size& size : sizes(facts->form)) {
+        if (size.units != facts->units) continue;
+        NetworkSettings settings;
+        settings.family = Family::resnext;
+        settings.size = size.name;
+        settings.norm = facts->norm;
+        settings.form = facts->form;
+        settings.classes = facts->classes;
+        settings.resnext.convolution_groups = facts->groups;
+        settings.resnext.group_dim = facts->width / facts->groups;
+        settings.resnext.widenet = facts->form == NetworkForm::small_images && facts->stem_filters == 64;
+        return settings;
+    }
+    refuse_units(*facts, shapes);
+}
 
 std::string resnext_title(const ModelSettings& model) {
     return "ResNeXt-" + model.size + "_" + std::to_string(model.resnext.convolution_groups) + "-" +
@@ -84,6 +104,8 @@ FamilyRow resnext_family() {
     large_images.two_pass_variance = true;
     return {.sizes = resnext_sizes,
             .network = resnext,
+            .network_of = resnext_of,
+            .head_scope = kResidualHead,
             .info = {.run_prefix = "RNX",
                      .title = resnext_title,
                      .convolution_groups = 32,

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ops/class_weights.h"
 #include "ops/families.h"
 #include "ops/op_support.h"
 
@@ -27,6 +28,7 @@ void expect_logits_and_labels(const Attrs& attrs, Descs inputs) {
     expect_shape(inputs[1], {inputs[0].shape[0]}, "labels");
     if (smoothing < 0 || smoothing >= 1) reject("label smoothing must be in [0, 1)");
     if (smoothing > 0 && inputs[0].shape[1] < 2) reject("label smoothing needs at least two classes");
+    expect_class_weights(std::get<SoftmaxAttrs>(attrs).class_weights, inputs[0].shape[1]);
 }
 
 std::vector<TensorDesc> infer_loss(const Attrs& attrs, Descs inputs) {
@@ -77,26 +79,46 @@ double target(const SoftmaxAttrs& a, const Sample& sample, std::size_t c) {
     return a.label_smoothing / static_cast<double>(sample.logits.size() - 1);
 }
 
+/// The sum over all classes of weights times targets.
+double weighted_target_sum(const SoftmaxAttrs& a, const ClassWeights& weights, const Sample& sample) {
+    if (weights.all_one()) return 1;
+    double sum = 0;
+    for (std::size_t c = 0; c < sample.logits.size(); ++c)
+        sum += weights[c] * target(a, sample, c);
+    return sum;
+}
+
 void evaluate_loss(const Attrs& attrs, RefInputs inputs, RefOutputs outputs) {
     const auto& a = std::get<SoftmaxAttrs>(attrs);
+    ClassWeights weights(a.class_weights);
     double& loss = outputs[0].values[0];
     double& correct = outputs[1].values[0];
     for_each_valid_sample(inputs, [&](const Sample& sample, std::size_t /*first*/) {
         for (std::size_t c = 0; c < sample.logits.size(); ++c) {
             const double t = target(a, sample, c);
-            if (t != 0) loss -= t * sample.log_probability(c);
+            if (t != 0) loss -= weights[c] * t * sample.log_probability(c);
         }
+        weights.count_sample();
+        weights.count_label(sample.label, 1);
         const auto best = std::ranges::max_element(sample.logits) - sample.logits.begin();
         if (static_cast<std::size_t>(best) == sample.label) correct += 1;
     });
+    loss *= weights.scale();
 }
 
 void evaluate_loss_grad(const Attrs& attrs, RefInputs inputs, RefOutputs outputs) {
     const auto& a = std::get<SoftmaxAttrs>(attrs);
-    const double dloss = inputs[2]->values[0];
+    ClassWeights weights(a.class_weights);
+    for_each_valid_sample(inputs, [&](const Sample& sample, std::size_t /*first*/) {
+        weights.count_sample();
+        weights.count_label(sample.label, 1);
+    });
+    const double dloss = inputs[2]->values[0] * weights.scale();
     for_each_valid_sample(inputs, [&](const Sample& sample, std::size_t first) {
+        const double total = weighted_target_sum(a, weights, sample);
         for (std::size_t c = 0; c < sample.logits.size(); ++c) {
-            outputs[0].values[first + c] = dloss * (std::exp(sample.log_probability(c)) - target(a, sample, c));
+            const double wanted = weights[c] * target(a, sample, c);
+            outputs[0].values[first + c] = dloss * (total * std::exp(sample.log_probability(c)) - wanted);
         }
     });
 }
@@ -132,7 +154,9 @@ void describe_top_k(const Attrs& attrs, AttrText& text) {
 }
 
 void describe_softmax(const Attrs& attrs, AttrText& text) {
-    text.item("label smoothing", std::get<SoftmaxAttrs>(attrs).label_smoothing);
+    const auto& a = std::get<SoftmaxAttrs>(attrs);
+    text.item("label smoothing", a.label_smoothing);
+    describe_class_weights(a.class_weights, text);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "cnntrain/base/mixing_partner.h"
+#include "ops/class_weights.h"
 #include "ops/families.h"
 #include "ops/op_support.h"
 
@@ -81,6 +82,7 @@ void expect_targets(const Attrs& attrs, Descs inputs) {
     expect_same(inputs[2], {DType::f32, {samples, partners}}, "the shares and f32[N,P]");
     if (a.label_smoothing < 0 || a.label_smoothing >= 1) reject("label smoothing must be in [0, 1)");
     if (a.label_smoothing > 0 && inputs[0].shape[1] < 2) reject("label smoothing needs at least two classes");
+    expect_class_weights(a.class_weights, inputs[0].shape[1]);
 }
 
 std::vector<TensorDesc> infer_mixed_loss(const Attrs& attrs, Descs inputs) {
@@ -110,13 +112,13 @@ struct Sample {
     std::size_t label = 0;        // its own
     double log_sum = 0;           // of the exponentials
     double total = 0;             // of the targets
-    std::vector<double> targets;  // of all classes
+    std::vector<double> targets;  // of all classes, times their weights
 
     double log_probability(std::size_t c) const { return logits[c] - log_sum; }
 };
 
-/// The targets: each partner's smoothed one-hot vector times its share.
-void add_targets(const MixedTargetsAttrs& a, RefInputs inputs, std::size_t n, Sample& sample) {
+/// The targets: each partner's smoothed one-hot vector times its share and the classes' weights.
+void add_targets(const MixedTargetsAttrs& a, RefInputs inputs, std::size_t n, ClassWeights& weights, Sample& sample) {
     const std::size_t classes = sample.logits.size();
     const std::size_t partners = a.distances.size();
     sample.targets.assign(classes, 0.0);
@@ -124,18 +126,23 @@ void add_targets(const MixedTargetsAttrs& a, RefInputs inputs, std::size_t n, Sa
         const double label = inputs[1]->values[mixing_partner(n, a.distances[p], inputs[1]->values.size())];
         if (label < 0 || label >= static_cast<double>(classes)) continue;
         const double share = inputs[2]->values[n * partners + p];
+        double sum = 0;
         for (std::size_t c = 0; c < classes; ++c) {
             const bool is_label = c == static_cast<std::size_t>(label);
             const double smoothed =
                 is_label ? 1 - a.label_smoothing : a.label_smoothing / static_cast<double>(classes - 1);
-            sample.targets[c] += share * smoothed;
+            sample.targets[c] += share * weights[c] * smoothed;
+            sum += weights[c] * smoothed;
         }
-        sample.total += share;
+        sample.total += weights.all_one() ? share : share * sum;
+        weights.count_label(static_cast<std::size_t>(label), share);
     }
 }
 
-/// Calls use(sample, its first index in logits) for every sample whose own label is valid.
-template <typename Use> void for_each_mixed_sample(const MixedTargetsAttrs& a, RefInputs inputs, Use use) {
+/// Calls use(sample, its first index in logits) for every sample whose own label is valid; returns the factor of the
+/// losses' sum.
+template <typename Use> double for_each_mixed_sample(const MixedTargetsAttrs& a, RefInputs inputs, Use use) {
+    ClassWeights weights(a.class_weights);
     const auto classes = static_cast<std::size_t>(inputs[0]->desc.shape[1]);
     for (std::size_t n = 0; n < inputs[1]->values.size(); ++n) {
         const double label = inputs[1]->values[n];
@@ -148,9 +155,11 @@ template <typename Use> void for_each_mixed_sample(const MixedTargetsAttrs& a, R
         for (const double logit : sample.logits)
             sum += std::exp(logit - largest);
         sample.log_sum = largest + std::log(sum);
-        add_targets(a, inputs, n, sample);
+        weights.count_sample();
+        add_targets(a, inputs, n, weights, sample);
         use(sample, n * classes);
     }
+    return weights.scale();
 }
 
 void evaluate_mixed_loss(const Attrs& attrs, RefInputs inputs, RefOutputs outputs) {
@@ -163,7 +172,8 @@ void evaluate_mixed_loss(const Attrs& attrs, RefInputs inputs, RefOutputs output
         const auto best = std::ranges::max_element(sample.logits) - sample.logits.begin();
         if (static_cast<std::size_t>(best) == sample.label) correct += 1;
     };
-    for_each_mixed_sample(std::get<MixedTargetsAttrs>(attrs), inputs, add_sample);
+    const double scale = for_each_mixed_sample(std::get<MixedTargetsAttrs>(attrs), inputs, add_sample);
+    loss *= scale;
 }
 
 void evaluate_mixed_loss_grad(const Attrs& attrs, RefInputs inputs, RefOutputs outputs) {
@@ -174,7 +184,9 @@ void evaluate_mixed_loss_grad(const Attrs& attrs, RefInputs inputs, RefOutputs o
             outputs[0].values[first + c] = dloss * (sample.total * probability - sample.targets[c]);
         }
     };
-    for_each_mixed_sample(std::get<MixedTargetsAttrs>(attrs), inputs, add_sample);
+    const double scale = for_each_mixed_sample(std::get<MixedTargetsAttrs>(attrs), inputs, add_sample);
+    for (double& value : outputs[0].values)
+        value *= scale;
 }
 
 void describe_mix_images(const Attrs& attrs, AttrText& text) {
@@ -187,6 +199,7 @@ void describe_mixed_targets(const Attrs& attrs, AttrText& text) {
     const auto& a = std::get<graph::MixedTargetsAttrs>(attrs);
     text.item("label smoothing", a.label_smoothing);
     text.shape("distances", a.distances);
+    describe_class_weights(a.class_weights, text);
 }
 
 }  // namespace

@@ -116,6 +116,21 @@ template <OpKind kGradKind> void norm_gradient(GradContext& context) {
     }
 }
 
+/// With the moving averages, which do not depend on x and get no gradients.
+void inference_gradient(GradContext& context) {
+    if (!only_first_output_has_gradient(context, 1)) return;
+    auto a = context.attrs_as<NormAttrs>();
+    a.given_statistics = true;
+    std::vector<graph::ValueId> inputs = {context.input(0), context.input(1), context.input(2),
+                                          context.input(3), context.input(4), context.grad_output(0)};
+    if (reads_output(a)) inputs.push_back(context.output(0));
+    const std::vector<graph::ValueId> gradients = context.add(OpKind::batch_norm_grad, a, inputs, "grad");
+    constexpr std::size_t kInputs[] = {0, 1, 2, 5};  // x, gamma, beta, residual
+    for (std::size_t i = 0; i < gradients.size(); ++i) {
+        if (context.needs(kInputs[i])) context.set_grad(kInputs[i], gradients[i]);
+    }
+}
+
 // ---- evaluation ----
 
 struct Moments {
@@ -209,7 +224,7 @@ template <Family kFamily> void evaluate_norm_grad(const Attrs& attrs, RefInputs 
     }
     for (std::size_t i = 0; i < x.size(); ++i) {
         const std::size_t s = statistics.index(i);
-        const double mean_part = (sum[s] + normalised[i] * projection[s]) / statistics.count;
+        const double mean_part = a.given_statistics ? 0 : (sum[s] + normalised[i] * projection[s]) / statistics.count;
         outputs[0].values[i] = scale[s] * (gamma[statistics.channel(i)] * dy[i] - mean_part);
     }
     if (a.residual) outputs[3].values = dy;
@@ -222,6 +237,7 @@ void describe_norm(const Attrs& attrs, AttrText& text) {
     text.flag("residual", a.residual);
     text.activation(a.activation);
     text.flag("summed gradient", a.summed_gradient);
+    text.flag("given statistics", a.given_statistics);
 }
 
 }  // namespace
@@ -244,6 +260,7 @@ std::vector<OpDef> norm_ops() {
          .results = {Layout::image},
          .absorbs_activation = true,
          .infer = infer_inference,
+         .gradient = inference_gradient,
          .flops = flops_per_input<2>,
          .evaluate = evaluate_inference,
          .describe = describe_norm},

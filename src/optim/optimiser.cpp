@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "cnntrain/base/error.h"
+#include "cnntrain/base/listed.h"
+#include "cnntrain/base/patterns.h"
 
 namespace cnntrain::optim {
 namespace {
@@ -231,24 +234,65 @@ void add_moving_average(Graph& graph, const UpdateSettings& settings, ValueId mo
     graph.add(OpKind::moving_average_update, attrs, {moving, average.owner}, update_name(average.name));
 }
 
+/// The parts of a name, joined from the first: "all/stage1", "all/stage1/unit1", ...
+void add_beginnings(const std::string& name, std::set<std::string>& beginnings) {
+    for (std::size_t slash = name.find('/'); slash != std::string::npos; slash = name.find('/', slash + 1))
+        beginnings.insert(name.substr(0, slash));
+    beginnings.insert(name);
+}
+
+/// Names of variables, or beginnings of names, near a pattern that matches none.
+std::string near_names(const std::vector<std::string>& names, const std::string& pattern) {
+    std::set<std::string> beginnings;
+    for (const std::string& name : names)
+        add_beginnings(name, beginnings);
+    std::vector<std::pair<int, std::string>> by_distance;
+    for (const std::string& name : beginnings) {
+        const std::size_t slash = name.rfind('/');
+        const int last_part = edit_distance(pattern, slash == std::string::npos ? name : name.substr(slash + 1));
+        by_distance.emplace_back(std::min(edit_distance(pattern, name), last_part), name);
+    }
+    std::ranges::stable_sort(by_distance, {}, [](const auto& entry) { return entry.first; });
+    constexpr std::size_t kShown = 5;
+    by_distance.resize(std::min(kShown, by_distance.size()));
+    return joined(by_distance, ", ", [](const auto& entry) { return entry.second; });
+}
+
+Patterns frozen_patterns(const Graph& graph, const std::vector<std::string>& expressions) {
+    Patterns frozen(expressions, "--freeze");
+    std::vector<std::string> names;
+    for (const ValueId id : graph.variables()) {
+        if (graph.value(id).role != graph::Role::slot) names.push_back(graph.value(id).name);
+    }
+    const std::vector<std::string> idle = frozen.idle(names);
+    if (idle.empty()) return frozen;
+    throw Error(ErrorKind::usage, "--freeze '" + idle.front() + "' matches no variable; near it there are " +
+                                      near_names(names, idle.front()));
+}
+
 }  // namespace
 
 bool unscales_gradient(UpdateRule rule) {
     return row_of(rule).unscales_gradient;
 }
 
-std::vector<ValueId> trainable_parameters(const Graph& graph, const std::vector<std::string>& filter) {
+std::vector<ValueId> trainable_parameters(const Graph& graph, const OptimiserSettings& settings) {
+    const Patterns frozen = frozen_patterns(graph, settings.freeze);
+    const std::vector<std::string>& filter = settings.variable_filter;
     std::vector<ValueId> parameters = graph.values_with_role(graph::Role::parameter);
-    if (filter.empty()) return parameters;
-    std::erase_if(parameters, [&](ValueId id) { return !contains_any(graph.value(id).name, filter); });
-    if (parameters.empty()) {
-        std::string wanted;
-        for (const std::string& part : filter)
-            wanted += " '" + part + "'";
-        throw Error(ErrorKind::usage,
-                    "--variable-filter leaves nothing to train: no variable's name contains any of" + wanted);
-    }
-    return parameters;
+    std::erase_if(parameters, [&](ValueId id) {
+        const std::string& name = graph.value(id).name;
+        return (!filter.empty() && !contains_any(name, filter)) || frozen.match(name);
+    });
+    if (!parameters.empty()) return parameters;
+    std::string wanted;
+    for (const std::string& part : filter)
+        wanted += " '" + part + "'";
+    throw Error(ErrorKind::usage,
+                settings.freeze.empty()
+                    ? "--variable-filter leaves nothing to train: no variable's name contains any of" + wanted
+                    : "--freeze " + joined(settings.freeze, " ") + " leaves nothing to train" +
+                          (filter.empty() ? "" : " of the variables with" + wanted));
 }
 
 ValueId loss_scaling(Graph& graph) {

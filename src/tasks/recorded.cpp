@@ -3,9 +3,36 @@
 #include <filesystem>
 
 #include "cnntrain/base/error.h"
-#include "cnntrain/config/parse.h"
+#include "cnntrain/checkpoint/folder.h"
+#include "cnntrain/checkpoint/run_options.h"
 
 namespace cnntrain::tasks {
+
+namespace {
+
+constexpr const char* kArguments = "arguments.json";
+
+/// The arguments.json of the run whose checkpoint or folder this is; "" if there is none.
+std::string record_of(const FileSystem& files, const std::string& place) {
+    if (std::string path = file_beside(files, place, kArguments); !path.empty()) return path;
+    const std::filesystem::path folder = std::filesystem::path(place).parent_path();
+    return folder.filename() == "ckpt" ? file_beside(files, folder.string(), kArguments) : "";  // an average's
+}
+
+}  // namespace
+
+RecordedRun recorded_run(const FileSystem& files, const std::string& restore_path) {
+    if (restore_path.empty()) return {};
+    const std::string given = without_trailing_slashes(restore_path);
+    if (const std::string path = record_of(files, given); !path.empty()) return {path, read_text(files, path)};
+    try {
+        const std::string checkpoint = checkpoint::one_of(files, given).path;
+        if (const std::string path = record_of(files, checkpoint); !path.empty()) return {path, read_text(files, path)};
+        return {checkpoint, checkpoint::run_options_of(files, checkpoint)};
+    } catch (const Error&) {
+        return {};  // the command reports what is wrong with the checkpoint
+    }
+}
 
 std::string file_beside(const FileSystem& files, const std::string& checkpoint, const char* name) {
     const std::filesystem::path place(checkpoint);

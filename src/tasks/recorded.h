@@ -4,6 +4,7 @@
 #include <string>
 
 #include "cnntrain/base/io.h"
+#include "cnntrain/config/parse.h"
 #include "cnntrain/config/task_options.h"
 
 namespace cnntrain::tasks {
@@ -12,6 +13,11 @@ using namespace config;
 
 /// Path of a file beside a checkpoint, or in the folder if `checkpoint` is one; "" if there is none.
 std::string file_beside(const FileSystem& files, const std::string& checkpoint, const char* name);
+
+/// The options that the run of these checkpoints has recorded: in the arguments.json of its folder, or, for a
+/// checkpoint that was moved, in the file itself. Without text if neither is there. `restore_path`: as for
+/// find_checkpoints().
+RecordedRun recorded_run(const FileSystem& files, const std::string& restore_path);
 
 /// The values of these options in an arguments.json; empty for the path "".
 Layer recorded_options(const FileSystem& files, const std::string& path, const OptionSet& options);

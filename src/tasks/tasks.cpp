@@ -7,6 +7,7 @@
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/listed.h"
 #include "cnntrain/train/dry_run.h"
+#include "tasks/recorded.h"
 #include "tasks/task_table.h"
 
 namespace cnntrain::tasks {
@@ -35,17 +36,6 @@ const TaskRow& first_row(Command command) {
     return *found;
 }
 
-/// The task recorded beside a checkpoint, or in the folder of a run; null if there is no record.
-const TaskRow* recorded_row(const FileSystem& files, const std::string& path) {
-    const std::filesystem::path place(path);
-    for (const auto& folder : {place, place.parent_path()}) {
-        const std::string record = (folder / kArguments).string();
-        if (folder.empty() || !exists(files, record)) continue;
-        return row_named(config::recorded_task(read_text(files, record)));
-    }
-    return nullptr;
-}
-
 [[noreturn]] void refuse_task(const std::string& name) {
     const std::vector<std::string_view> known = task_names();
     const std::vector<std::string> names(known.begin(), known.end());
@@ -67,16 +57,26 @@ struct Choice {
     Command command;
 };
 
+/// The run whose checkpoints a line evaluates; without text if it evaluates none.
+struct EvaluatedRun {
+    std::string path = {};  // as on the line
+    config::RecordedRun record = {};
+};
+
+EvaluatedRun evaluated_run(Command command, const std::vector<std::string>& words, const FileSystem& files) {
+    if (command != Command::validation && command != Command::inference) return {};
+    const auto path = config::value_on_line(first_row(command).options, command, words, "--restore-path");
+    if (!path) return {};
+    return {*path, recorded_run(files, *path)};
+}
+
 /// A command that only one task serves, such as pretrain, decides the task; elsewhere --task or the run's record does.
-Choice chosen(Command command, const std::vector<std::string>& words, const FileSystem& files) {
+Choice chosen(Command command, const std::vector<std::string>& words, const EvaluatedRun& run) {
     const TaskRow& first = first_row(command);
     const auto serving = std::ranges::count_if(task_table(), [&](const TaskRow& row) { return serves(row, command); });
     const bool own_command = serving == 1 && &first != &task_table().front();
     if (own_command) return {first, command};
-    const auto on_line = [&](std::string_view flag) {
-        return config::value_on_line(first.options, command, words, flag);
-    };
-    if (const auto name = on_line("--task")) {
+    if (const auto name = config::value_on_line(first.options, command, words, "--task")) {
         const TaskRow* const row = row_named(*name);
         if (row == nullptr) refuse_task(*name);
         if (serves(*row, command)) return {*row, command};
@@ -85,11 +85,10 @@ Choice chosen(Command command, const std::vector<std::string>& words, const File
                                           "; see cnntrain " + std::string(config::name(row->options.commands.front())) +
                                           " --help");
     }
-    const bool evaluates = command == Command::validation || command == Command::inference;
-    if (const auto run = evaluates ? on_line("--restore-path") : std::nullopt) {
-        const TaskRow* const row = recorded_row(files, *run);
+    if (!run.record.text.empty()) {
+        const TaskRow* const row = row_named(config::recorded_task(run.record.text));
         if (row != nullptr && serves(*row, command)) return {*row, command};
-        if (row != nullptr) refuse_run(*row, command, *run);
+        if (row != nullptr) refuse_run(*row, command, run.path);
     }
     return {first, command};
 }
@@ -137,9 +136,10 @@ const TaskRow& row_of(const config::ParseResult& arguments) {
 
 config::ParseResult parse_command_line(Command command, const std::vector<std::string>& arguments,
                                        const config::Environment& environment, const FileSystem& files) {
-    const Choice choice = chosen(command, arguments, files);
+    const EvaluatedRun run = evaluated_run(command, arguments, files);
+    const Choice choice = chosen(command, arguments, run);
     check_rows(choice.row.options);
-    return config::parse_command_line(choice.row.options, choice.command, arguments, environment);
+    return config::parse_command_line(choice.row.options, choice.command, arguments, environment, run.record);
 }
 
 std::string help_text(const config::ParseResult& line, std::string_view called) {

@@ -263,7 +263,8 @@ TEST(Checkpoint, TensorsBeyondTheMachinesMemoryAreUnsupported) {
 
 TEST(Checkpoint, BadHeadersAreNamed) {
     const std::string four(4, '\0');
-    EXPECT_THAT(data_error("PK\x03\x04 this is some archive, not a checkpoint"), HasSubstr("does not begin like"));
+    EXPECT_THAT(data_error("PK\x03\x04 this is some archive, not a checkpoint"), HasSubstr("zip directory is missing"));
+    EXPECT_THAT(data_error("PNG some picture, not a checkpoint"), HasSubstr("does not begin like"));
     EXPECT_THAT(data_error(file_with("{\"w\": ")), HasSubstr("not valid JSON"));
     EXPECT_THAT(data_error(file_with("[1]")), HasSubstr("not an object"));
     EXPECT_THAT(data_error(file_with(R"({"w":1})")), HasSubstr("'w' has no data_offsets"));

@@ -44,7 +44,7 @@ TEST_F(DatasetImagenet, WritesReportsAndGoesOn) {
     const Outcome first = run(line());
     EXPECT_EQ(first.exit_code, 0) << first.text;
     EXPECT_THAT(first.text,
-                AllOf(HasSubstr("skipped " + raw() + "/train/n01/bad.JPEG: the file is neither"),
+                AllOf(HasSubstr("skipped " + raw() + "/train/n01/bad.JPEG: the image is not a JPEG"),
                       HasSubstr("Wrote 3 training and 3 validation images of 2 classes"), HasSubstr("3 files"),
                       HasSubstr("1 skipped (see "), HasSubstr("3 validation images are of classes without training")));
     EXPECT_TRUE(fs::exists(out() + "/train-00001-of-00002"));
@@ -56,6 +56,14 @@ TEST_F(DatasetImagenet, WritesReportsAndGoesOn) {
     EXPECT_THAT(other.text, AllOf(HasSubstr("seed is 4, was 0"), HasSubstr("--overwrite")));
     EXPECT_EQ(run(line() + " --seed 4 --overwrite").exit_code, 0);
     EXPECT_EQ(run(line() + " --seed 4 --max-skipped 0").exit_code, exit_code(ErrorKind::data));
+}
+
+TEST_F(DatasetImagenet, SmallSetsFillOneFileOfASplit) {
+    const Outcome outcome = run("dataset imagenet --raw-data-dir " + raw() + " --output-dir " + out());
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.text;
+    EXPECT_TRUE(fs::exists(out() + "/train-00000-of-00001"));
+    EXPECT_TRUE(fs::exists(out() + "/validation-00000-of-00001"));
+    EXPECT_EQ(data::read_file(out() + "/labels.txt"), "n01\nn02\n");
 }
 
 TEST_F(DatasetImagenet, AnswersToTheScriptsName) {

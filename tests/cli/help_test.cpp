@@ -43,7 +43,7 @@ std::set<std::string> known_flags() {
     for (const auto& command : config::commands())
         known.merge(flags_in(run(std::string(command.name) + " --help").text));
     for (const char* other : {"train --task text-classification", "dataset cifar", "dataset imagenet", "dataset bert",
-                              "dataset verify", "resnet_main.py", "resnet_eval.py"})
+                              "dataset suspects", "dataset verify", "resnet_main.py", "resnet_eval.py"})
         known.merge(flags_in(run(std::string(other) + " --help").text));
     known.merge(std::set<std::string>{"bind-to", "map-by", "mca"});  // mpirun's
     return known;

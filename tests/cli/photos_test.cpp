@@ -59,7 +59,31 @@ TEST_F(OwnPhotos, OtherClassesAreNotTakenForThoseOfTheRun) {
     std::filesystem::rename(folder_ / "photos/val/bee", folder_ / "photos/val/wasp");
     const Outcome outcome = infer(folder_ / "photos");
     EXPECT_EQ(outcome.exit_code, exit_code(ErrorKind::data)) << outcome.text;
-    EXPECT_THAT(outcome.text, HasSubstr("expected the classes of the checkpoint, ant and bee; found ant and wasp"));
+    EXPECT_THAT(outcome.text, HasSubstr("the network has no class 'wasp'"));
+}
+
+/// The photos that a training holds out are those that a validation uses, and a table says the same as folders.
+TEST_F(OwnPhotos, AShareIsHeldOut) {
+    for (int i = 0; i < 8; ++i) {
+        for (const char* name : {"all/ant/", "all/bee/"}) {
+            std::filesystem::create_directories(folder_ / name);
+            folder_.write(name + std::to_string(i) + ".jpg", data::encode_jpeg(data::make_photo(40, 40, 7)));
+        }
+    }
+    folder_.write("all/ant/notes.txt", "no photo");
+    const std::string line = " --data-dir " + (folder_ / "all") + kModel + " --micro-batch-size 2 ";
+    const Outcome trained = cli::run(
+        "train" + line + "--epochs 1 --warmup-epochs 0 --abs-learning-rate 0.01 --logs-path " + (folder_ / "run"));
+    EXPECT_EQ(trained.exit_code, 0) << trained.text;
+    EXPECT_THAT(trained.text, AllOf(HasSubstr("4 of 16 photos in " + (folder_ / "all")),
+                                    HasSubstr("1 file is not used: 1 not an image (ant/notes.txt)"),
+                                    HasSubstr("4 validation photos are copies of training photos")));
+    EXPECT_EQ(folder_.read("run/unused_files.csv"), "file,reason,detail\nant/notes.txt,not an image,\n");
+    const Outcome validated = cli::run("validation" + line + "--restore-path " + (folder_ / "run"));
+    EXPECT_EQ(validated.exit_code, 0) << validated.text;
+    const Outcome wrong = cli::run("train" + line + "--num-classes 3 --iterations 1 --abs-learning-rate 0.01");
+    EXPECT_EQ(wrong.exit_code, exit_code(ErrorKind::usage)) << wrong.text;
+    EXPECT_THAT(wrong.text, HasSubstr("has 2 classes"));
 }
 
 }  // namespace

@@ -34,7 +34,17 @@ constexpr Acts kActs[] = {
     {"--backend", "ref", "TVE"}, {"--threads", "3", "TVE"}, {"--thread-independent", "", "T"},
     {"--input-threads", "3", "TVE", "IC"},
     {"--no-stop-on-nan", "", "T"}, {"--keep-ckpts", "3", "T"},
-    {"--checkpoint-dtype", "f32", "T"},
+    {"--checkpoint-dtype", "f32", "T"}, {"--validate-every", "0.5", "T"}, {"--validate-every-updates", "3", "T"},
+    {"--keep-best", "loss", "T"}, {"--early-stop", "3", "T"}, {"--ema-decay", "0.9", "T"}, {"--ema", "", "VE"},
+    {"--crop-fraction", "0.9", "TVE", "I"}, {"--resize-mode", "pad", "TVE", "I"},
+    {"--interpolation", "bicubic", "TVE", "I"}, {"--normalise-mean", "0.5,0.5,0.5", "TVE", "Ii"},
+    {"--normalise-std", "0.5,0.5,0.5", "TVE", "Ii"}, {"--test-time-flip", "", "TVE"},
+    {"--crop-area", "0.1,1", "T", "I"}, {"--rand-augment", "2,9", "T", "IC"},
+    {"--colour-jitter", "0.1,0.1,0.1,0.1", "T", "IC"}, {"--random-erasing", "0.1", "T", "IC"},
+    {"--class-weights", "balanced", "T", "IC"},
+    {"--freeze", "x", "T"}, {"--init-strict", "", "T"}, {"--padding", "symmetric", "TVE"},
+    {"--bottleneck-stride", "1x1", "TVE"}, {"--network-form", "large", "TVE"},
+    {"--predictions", "p.csv", "E"}, {"--top-classes", "3", "E"},
     {"--model-size", "26", "TVE"}, {"--batch-norm", "", "TVE"}, {"--group-norm", "", "TVE"},
     {"--groups", "8", "TVE", "ICic", "--group-norm"}, {"--BN-decay", "0.5", "T", "ICic", "--batch-norm"},
     {"--convolution-groups", "8", "TVE", "ICic", "--model resnext"},
@@ -47,6 +57,7 @@ constexpr Acts kActs[] = {
     {"--proxy-norm", "", "TVE"}, {"--proxy-epsilon", "0.1", "TVE", "ICic", "--proxy-norm"},
     {"--width-coefficient", "2", "TVE"}, {"--depth-coefficient", "2", "TVE"},
     {"--dataset", "", "TVE"}, {"--data-dir", "x", "TVE", "IC"}, {"--pipeline-num-parallel", "3", kNever},
+    {"--num-classes", "7", "TVE"}, {"--validation-fraction", "0.5", "TVE", ""}, {"--split-seed", "3", "TVE", ""},
     {"--generated-data", "", "TVE", "ic"}, {"--synthetic-data", "", "TVE", ""}, {"--no-dataset-cache", "", kNever},
     {"--dataset-cache-gb", "1", "TVE", "I"}, {"--strict-data", "", "TVE", "I"}, {"--normalise-input", "", "TVE", "Ii"},
     {"--image-size", "64", "TVE", "Ii"}, {"--train-with-valid-preprocessing", "", "T", "IC"},
@@ -60,6 +71,8 @@ constexpr Acts kActs[] = {
     {"--base-learning-rate-exponent", "-3", "T"}, {"--abs-learning-rate", "0.5", "T"}, {"--epochs", "3", "T"},
     {"--weight-decay", "0.5", "T"}, {"--loss-scaling", "3", "T"}, {"--label-smoothing", "0.3", "T"},
     {"--variable-filter", "x", "T"},
+    {"--head-only", "", "T"}, {"--head-first", "", "T"}, {"--feature-views", "3", "T", "ICic", "--head-only"},
+    {"--head-strength", "0.1", "T", "ICic", "--head-only"}, {"--feature-cache", "x", "T", "ICic", "--head-first"},
     {"--init-path", "x", "T"}, {"--ckpts-per-epoch", "3", "T"}, {"--epochs-per-ckpt", "3", "T"},
     {"--ckpt-epochs-offset", "3", "T"},
     {"--ckpt-all-instances", "true", "T"}, {"--no-validation", "", "T"}, {"--weight-avg-N", "3", "T"},
@@ -190,8 +203,8 @@ TEST(Acting, EveryOptionActsWhereTheContractSaysAndNowhereElse) {
 TEST(Acting, NothingIsMissedWithoutWhatItNeeds) {
     for (const Acts& acts : kActs) {
         const Option& option = row(acts.flag);
-        if (option.needs.empty() || acts.flag == "--logs-per-epoch") continue;  // LengthsInIterations
-        if (acts.flag == "--compute-type") continue;                            // the default has what it needs
+        if (option.needs.empty() || acts.flag == "--logs-per-epoch") continue;          // LengthsInIterations
+        if (acts.flag == "--compute-type" || acts.flag == "--crop-fraction") continue;  // defaults have what they need
         Acts alone = acts;
         alone.with = {};
         const Place place = places().front();

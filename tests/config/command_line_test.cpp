@@ -108,7 +108,7 @@ TEST(CommandLine, OldSplitNamesResolve) {
 
 TEST(CommandLine, UnknownFlagGetsTheNearestName) {
     EXPECT_THAT(usage_error(kCifar + "--micro-bach-size 3"), HasSubstr("did you mean --micro-batch-size?"));
-    EXPECT_THAT(usage_error(kCifar + "--optimizer SGD"), HasSubstr("did you mean --optimiser?"));
+    EXPECT_THAT(usage_error(kCifar + "--optimisr SGD"), HasSubstr("did you mean --optimiser?"));
     EXPECT_THAT(usage_error(kCifar + "--use-bypass"), HasSubstr("SqueezeNet"));
     EXPECT_THAT(usage_error(kCifar + "--gc-profile"), HasSubstr("use --profile"));
 }

@@ -3,6 +3,8 @@
 #include "cnntrain/base/rng.h"
 #include "cnntrain/data/image_fields.h"
 #include "cnntrain/data/image_folder.h"
+#include "cnntrain/data/input.h"
+#include "cnntrain/data/resolve.h"
 #include "data/images/crop.h"
 #include "data/images/image_ops.h"
 #include "data/images/preprocess.h"
@@ -240,7 +242,7 @@ TEST_F(ImagenetRecords, FolderOfImagesGoesThroughTheSamePreprocessing) {
     write_file(folder_ / "more/a.jpg", encode_jpeg(make_photo(33, 70, 2)));
     write_file(folder_ / "notes.txt", "not an image");
     write_file(folder_ / "more/._a.jpg", "what some systems leave beside an image");
-    const ImageFolder images(folder_.path(), kSide, {});
+    const ImageFolder images(folder_.path(), {.image_size = kSide}, {});
     EXPECT_EQ(images.names(), (std::vector<std::string>{"b.JPEG", "more/a.jpg"}));
     EXPECT_EQ(images.left_out(), "1 .txt");
     std::int32_t label = 0;
@@ -252,14 +254,41 @@ TEST_F(ImagenetRecords, FolderOfImagesGoesThroughTheSamePreprocessing) {
     EXPECT_THAT(read(images, 1, {}, &label), testing::Each(0.0f));
     EXPECT_EQ(label, kLeftOut);
     EXPECT_EQ(images.damaged(), 1);
-    const ImageFolder strict(folder_.path(), kSide, {}, /*strict=*/true);
+    const ImageFolder strict(folder_.path(), {.image_size = kSide, .strict = true}, {});
     EXPECT_THAT(message_of(ErrorKind::data, [&] { read(strict, 1); }),
                 AllOf(HasSubstr("a.jpg"), HasSubstr("not a JPEG")));
-    EXPECT_THAT(message_of(ErrorKind::data, [&] { ImageFolder(folder_ / "nowhere", kSide, {}); }),
+    EXPECT_THAT(message_of(ErrorKind::data, [&] { ImageFolder(folder_ / "nowhere", {.image_size = kSide}, {}); }),
                 HasSubstr(folder_ / "nowhere"));
     posix_files().make_directories(folder_ / "empty");
-    EXPECT_THAT(message_of(ErrorKind::data, [&] { ImageFolder(folder_ / "empty", kSide, {}); }),
-                HasSubstr("no .jpg, .jpeg or .png"));
+    EXPECT_THAT(message_of(ErrorKind::data, [&] { ImageFolder(folder_ / "empty", {.image_size = kSide}, {}); }),
+                HasSubstr("no image file"));
+}
+
+TEST_F(ImagenetRecords, AListBesideThemNamesTheClasses) {
+    write_records(folder_ / "train-00000-of-00001", {make_example(encode_jpeg(make_photo(20, 20)), 3)});
+    InputSettings settings;
+    settings.dataset = DatasetId::imagenet;
+    settings.image_size = kSide;
+    settings.data_dir = settings.folder = folder_.path();
+    EXPECT_EQ(class_count(settings), 1000);
+    settings.classes = 5;
+    EXPECT_EQ(class_count(settings), 5);
+    settings.classes.reset();
+
+    write_file(folder_ / "labels.txt", "ant\r\nbee colony\nwasp\n");
+    EXPECT_EQ(class_names(settings), (std::vector<std::string>{"ant", "bee colony", "wasp"}));
+    EXPECT_EQ(class_count(settings), 3);
+    EXPECT_EQ(InputData(settings, Split::train).stream({.micro_batch = 1})->next().valid_count, 1);
+    settings.classes = 4;
+    EXPECT_THAT(message_of(ErrorKind::usage, [&] { class_count(settings); }), HasSubstr("has 3 classes"));
+    settings.classes.reset();
+
+    write_file(folder_ / "labels.txt", "ant\nbee\n");
+    EXPECT_THAT(
+        message_of(ErrorKind::data, [&] { InputData(settings, Split::train).stream({.micro_batch = 1})->next(); }),
+        HasSubstr("image/class/label is 3, not in 1..2"));
+    write_file(folder_ / "labels.txt", "ant\n\nbee\n");
+    EXPECT_THAT(message_of(ErrorKind::data, [&] { class_count(settings); }), HasSubstr("labels.txt:2"));
 }
 
 TEST_F(ImagenetRecords, PngFilesAreImagesLikeOthers) {
@@ -267,7 +296,7 @@ TEST_F(ImagenetRecords, PngFilesAreImagesLikeOthers) {
     const std::string lossless = encode_png(decode_whole(jpeg, {DctMethod::accurate}));
     write_file(folder_ / "photo.PNG", lossless);
     write_file(folder_ / "photo.jpg", jpeg);
-    const ImageFolder images(folder_.path(), kSide, {});
+    const ImageFolder images(folder_.path(), {.image_size = kSide}, {});
     EXPECT_EQ(images.names(), (std::vector<std::string>{"photo.PNG", "photo.jpg"}));
     EXPECT_EQ(read(images, 0), read(images, 1));
 
@@ -280,7 +309,7 @@ TEST_F(ImagenetRecords, PngFilesAreImagesLikeOthers) {
         EXPECT_EQ(crop(as_trained, epoch), crop(jpeg, epoch)) << epoch;
 
     write_file(folder_ / "cut.png", lossless.substr(0, lossless.size() / 2));
-    const ImageFolder cut(folder_ / "cut.png", kSide, {}, /*strict=*/true);
+    const ImageFolder cut(folder_ / "cut.png", {.image_size = kSide, .strict = true}, {});
     EXPECT_THAT(message_of(ErrorKind::data, [&] { read(cut, 0); }),
                 AllOf(HasSubstr("cut.png"), HasSubstr("the PNG file is damaged")));
 }
@@ -288,7 +317,7 @@ TEST_F(ImagenetRecords, PngFilesAreImagesLikeOthers) {
 TEST_F(ImagenetRecords, OneFileIsAFolderOfOne) {
     write_file(folder_ / "photo of mine", encode_jpeg(make_photo(50, 40)));
     write_file(folder_ / "other.jpg", encode_jpeg(make_photo(50, 40, 2)));
-    const ImageFolder one(folder_ / "photo of mine", kSide, {});
+    const ImageFolder one(folder_ / "photo of mine", {.image_size = kSide}, {});
     EXPECT_EQ(one.names(), (std::vector<std::string>{"photo of mine"}));
     EXPECT_EQ(one.left_out(), "");
     std::int32_t label = 0;

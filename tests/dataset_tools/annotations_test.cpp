@@ -160,10 +160,10 @@ TEST_F(Annotations, FilesOfAFolder) {
     }
     ASSERT_EQ(::symlink("../other", (folder_ / "raw/c").c_str()), 0);
     const std::vector<std::string> expected = {"b/a.jpeg", "c/linked.jpg", "z.JPG"};
-    EXPECT_EQ(data::list_files(folder_ / "raw", {".jpg", ".jpeg"}).names, expected);
-    EXPECT_EQ(data::list_files(folder_ / "raw/", {".jpg", ".jpeg"}).names, expected);
+    EXPECT_EQ(data::list_images(folder_ / "raw").names, expected);
+    EXPECT_EQ(data::list_images(folder_ / "raw/").names, expected);
     ASSERT_EQ(::symlink("..", (folder_ / "raw/b/loop").c_str()), 0);
-    EXPECT_THAT(message_of(ErrorKind::data, [&] { data::list_files(folder_ / "raw", {".jpg"}); }), HasSubstr("folder"));
+    EXPECT_THAT(message_of(ErrorKind::data, [&] { data::list_files(folder_ / "raw", ".jpg"); }), HasSubstr("folder"));
 }
 
 }  // namespace

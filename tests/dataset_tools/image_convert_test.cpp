@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "data/fixtures.h"
+#include "data/format_fixtures.h"
 #include "support/errors.h"
 
 namespace cnntrain::dataset_tools {
@@ -156,9 +157,25 @@ TEST(ImageConvert, DamageIsFoundWhereverItIs) {
     reason(inks.substr(0, inks.size() / 2));
 }
 
+TEST(ImageConvert, OtherFormatsAndTurnedPhotosBecomeUprightJpegs) {
+    ImageConverter converter;
+    const StoredImage bmp = converter.convert(data::encode_bmp({6, 9, 3, std::vector<std::uint8_t>(6 * 9 * 3, 120)}));
+    EXPECT_EQ(bmp.converted_from, "BMP");
+    EXPECT_FALSE(bmp.turned);
+    expect_colour(bmp, 120, 120, 120);
+    const std::string photo = data::encode_jpeg(data::make_photo(20, 32));
+    const StoredImage turned = converter.convert(data::with_orientation(photo, 8));
+    EXPECT_TRUE(turned.turned);
+    EXPECT_EQ(turned.converted_from, "");
+    EXPECT_EQ(turned.height, 32);
+    EXPECT_EQ(turned.width, 20);
+    const std::string upright = data::with_orientation(photo, 1);
+    EXPECT_EQ(converter.convert(upright).jpeg, upright);
+}
+
 TEST(ImageConvert, BadFilesAreNamedAndTheConverterGoesOn) {
     EXPECT_EQ(reason(""), "the file is empty");
-    EXPECT_THAT(reason("hello"), HasSubstr("neither"));
+    EXPECT_THAT(reason("hello"), HasSubstr("not a JPEG, PNG"));
     ImageConverter converter;
     const std::string good = data::encode_jpeg(data::make_photo(64, 64));
     for (int i = 0; i < 3; ++i) {

@@ -263,14 +263,14 @@ TEST_F(ImagenetWriter, APhotographOfTheSameSizeIsAChangeToo) {
 
 TEST_F(ImagenetWriter, FilesThatAreLeftOutAreTold) {
     posix_files().make_directories(folder_ / "raw/n02");
-    list("raw/n02/photo.webp", "a");
-    list("raw/n02/photo.BMP", "b");
-    list("raw/n03/other.bmp", "c");
+    list("raw/n02/photo.heic", "a");
+    list("raw/n02/photo.MP4", "b");
+    list("raw/n03/other.mp4", "c");
     std::vector<std::string> notices;
     ConversionEvents events;
     events.notice = [&](const std::string& text) { notices.push_back(text); };
     EXPECT_EQ(write_imagenet_tfrecords(settings_, events).images, 9);
-    EXPECT_THAT(notices, testing::ElementsAre(AllOf(HasSubstr("raw"), HasSubstr("left out: 2 .bmp, 1 .webp"))));
+    EXPECT_THAT(notices, testing::ElementsAre(AllOf(HasSubstr("raw"), HasSubstr("left out: 1 .heic, 2 .mp4"))));
 }
 
 TEST_F(ImagenetWriter, ValidationSharesTheClasses) {
@@ -391,7 +391,7 @@ TEST_F(ImagenetWriter, BadInput) {
     settings_.train_folder = folder_ / "nowhere";
     EXPECT_THAT(failure(ErrorKind::data), HasSubstr("does not exist"));
     posix_files().make_directories(settings_.train_folder);
-    EXPECT_THAT(failure(ErrorKind::data), HasSubstr("no .jpg"));
+    EXPECT_THAT(failure(ErrorKind::data), HasSubstr("no image file"));
     settings_.train_folder.clear();
     failure(ErrorKind::usage);
     settings_.train_folder = folder_ / "raw";

@@ -138,6 +138,21 @@ TEST_F(ReportTest, AFileOfAnEarlierVersionGoesOnWithItsOwnColumns) {
     EXPECT_THROW(reports().expect(longer), Error);
 }
 
+TEST_F(ReportTest, AShorterRowLeavesKnownColumnsEmpty) {
+    Record longer = row(kValidation, "ckpt-1", 1);
+    longer.fields.push_back({"loss", 2.5});
+    longer.fields.push_back({"balanced", 50.0});
+    reports().row(longer);
+    Record shorter = row(kValidation, "ckpt-2", 2);
+    EXPECT_THROW(reports().row(shorter), Error);
+    shorter.more_columns = {"loss"};
+    EXPECT_THROW(reports().row(shorter), Error);
+    shorter.more_columns = {"balanced", "loss"};
+    reports().row(shorter);
+    EXPECT_EQ(read_text(files_, "/run/validation.csv"),
+              "name,iteration,loss,balanced\r\nckpt-1,1,2.5,50\r\nckpt-2,2,,\r\n");
+}
+
 TEST_F(ReportTest, KnowsWhatIsValidated) {
     EXPECT_FALSE(is_validated(files_, "/run", "ckpt-10"));
     reports().row(row(kValidation, "ckpt-10"));

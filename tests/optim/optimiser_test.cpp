@@ -13,6 +13,8 @@ namespace {
 using graph::OpKind;
 using graph::ValueId;
 using test::message_of;
+using testing::AllOf;
+using testing::ElementsAre;
 using testing::HasSubstr;
 
 /// A batch norm and, in a second stage, a dense layer and a loss.
@@ -38,9 +40,9 @@ struct SmallModel : test::ToyGraph {
         graph.set_stage(graph::StageId{0});
     }
 
-    void append(const UpdateSettings& settings, const std::vector<std::string>& filter = {}) {
+    void append(const UpdateSettings& settings) {
         const auto gradients = build_backward(
-            graph, {.loss = loss, .targets = trainable_parameters(graph, filter), .recompute_points = {}});
+            graph, {.loss = loss, .targets = trainable_parameters(graph, settings), .recompute_points = {}});
         append_update(graph, gradients, settings);
         graph.verify();
     }
@@ -167,7 +169,9 @@ TEST(AppendUpdate, UpdatesStandInTheStageThatUsesTheVariable) {
 
 TEST(AppendUpdate, TheVariableFilterFreezesTheRest) {
     SmallModel model;
-    model.append(momentum(), {"dense"});
+    UpdateSettings settings = momentum();
+    settings.variable_filter = {"dense"};
+    model.append(settings);
     EXPECT_EQ(model.update_of("all/bn/gamma"), nullptr);
     EXPECT_NE(model.update_of("all/dense/weight"), nullptr);
     EXPECT_NE(model.update_of("all/bn/moving_mean"), nullptr);
@@ -176,11 +180,40 @@ TEST(AppendUpdate, TheVariableFilterFreezesTheRest) {
 
 TEST(AppendUpdate, AFilterThatMatchesNothingIsAnError) {
     const SmallModel model;
-    EXPECT_THAT(message_of(ErrorKind::usage,
-                           [&] {
-                               trainable_parameters(model.graph, {"conv", "stem"});
-                           }),
+    OptimiserSettings settings;
+    settings.variable_filter = {"conv", "stem"};
+    EXPECT_THAT(message_of(ErrorKind::usage, [&] { trainable_parameters(model.graph, settings); }),
                 HasSubstr("'conv' 'stem'"));
+}
+
+std::vector<std::string> trained_with(const graph::Graph& graph, const std::vector<std::string>& freeze,
+                                      const std::vector<std::string>& filter = {}) {
+    OptimiserSettings settings;
+    settings.freeze = freeze;
+    settings.variable_filter = filter;
+    std::vector<std::string> names;
+    for (const ValueId id : trainable_parameters(graph, settings))
+        names.push_back(graph.value(id).name);
+    return names;
+}
+
+TEST(TrainableParameters, FrozenOnesAreLeftOut) {
+    const SmallModel model;
+    EXPECT_THAT(trained_with(model.graph, {"^all/bn/"}), ElementsAre("all/dense/weight", "all/dense/bias"));
+    EXPECT_THAT(trained_with(model.graph, {"^all/bn/", "bias$"}), ElementsAre("all/dense/weight"));
+    EXPECT_THAT(trained_with(model.graph, {"bias$"}, {"dense"}), ElementsAre("all/dense/weight"));
+    EXPECT_EQ(trained_with(model.graph, {"moving_"}).size(), 4U);  // no parameter
+}
+
+TEST(TrainableParameters, AFrozenPatternThatMatchesNothingIsAnsweredWithNearNames) {
+    const SmallModel model;
+    const auto message = [&](const std::string& pattern) {
+        return message_of(ErrorKind::usage, [&] { trained_with(model.graph, {pattern}); });
+    };
+    EXPECT_THAT(message("all/bm"), AllOf(HasSubstr("--freeze 'all/bm' matches no variable"), HasSubstr("all/bn")));
+    EXPECT_THAT(message("gama"), HasSubstr("all/bn/gamma"));
+    EXPECT_THAT(message("(dense"), HasSubstr("no regular expression of RE2"));
+    EXPECT_THAT(message("all"), HasSubstr("leaves nothing to train"));
 }
 
 TEST(AppendUpdate, RmsPropTakesTheLossScalingOutOfTheGradient) {
@@ -242,7 +275,8 @@ struct ProxyModel : test::ToyGraph {
     std::vector<graph::Node> append(const UpdateSettings& settings) {
         append_update(
             graph,
-            build_backward(graph, {.loss = loss, .targets = trainable_parameters(graph, {}), .recompute_points = {}}),
+            build_backward(graph,
+                           {.loss = loss, .targets = trainable_parameters(graph, settings), .recompute_points = {}}),
             settings);
         graph.verify();
         std::vector<graph::Node> nodes;

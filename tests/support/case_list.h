@@ -34,11 +34,14 @@ void add_norm_cases(std::vector<OpCase>& cases, DType type);
 void add_proxy_norm_cases(std::vector<OpCase>& cases, DType type);
 void add_inference_cases(std::vector<OpCase>& cases, DType type);
 void add_loss_cases(std::vector<OpCase>& cases, DType type);
+void add_weighted_loss_cases(std::vector<OpCase>& cases, DType type);
+void add_weighted_mixing_cases(std::vector<OpCase>& cases, DType type);
 void add_tile_cases(std::vector<OpCase>& cases, DType type);
 void add_text_cases(std::vector<OpCase>& cases, DType type);
 void add_bert_update_cases(std::vector<OpCase>& cases, DType type);
 void add_top_k_cases(std::vector<OpCase>& cases, DType type);
 void add_mixing_cases(std::vector<OpCase>& cases, DType type);
 void add_update_cases(std::vector<OpCase>& cases, DType type);
+void add_symmetric_cases(std::vector<OpCase>& cases, DType type);
 
 }  // namespace cnntrain::test

@@ -248,10 +248,37 @@ void add_inference_cases(std::vector<OpCase>& cases, DType type) {
             norm.kind = OpKind::batch_norm_inference;
             const TensorDesc vector{DType::f32, {10}};
             norm.inputs.insert(norm.inputs.begin() + 3,
-                               {{"moving_mean", vector, -1, 1}, {"moving_variance", vector, 0.1, 2}});
+                               {{.name = "moving_mean", .desc = vector, .low = -1, .high = 1, .fixed = true},
+                                {.name = "moving_variance", .desc = vector, .low = 0.1, .high = 2, .fixed = true}});
             cases.push_back(norm);
         }
     }
+}
+
+namespace {
+
+/// By the rule of PyTorch.
+constexpr ConvRow kSymmetricRows[] = {
+    {"3x3_stride2_symmetric_even", 8, 16, 16, 3, 2, 1},       {"3x3_stride2_symmetric_odd", 7, 10, 16, 3, 2, 1},
+    {"7x7_stride2_symmetric_image", 14, 3, 10, 7, 2, 1},      {"groups_of_4_stride2_symmetric", 6, 16, 16, 3, 2, 4},
+    {"depthwise_3x3_stride2_symmetric", 8, 24, 24, 3, 2, 24}, {"depthwise_5x5_stride2_symmetric", 8, 17, 17, 5, 2, 17},
+};
+
+}  // namespace
+
+void add_symmetric_cases(std::vector<OpCase>& cases, DType type) {
+    for (const ConvRow& row : kSymmetricRows) {
+        OpCase symmetric = conv_case(row, type);
+        std::get<ConvAttrs>(symmetric.attrs).padding =
+            graph::symmetric_padding(row.size, row.size, row.kernel, row.stride);
+        cases.push_back(std::move(symmetric));
+    }
+    cases.push_back({.name = "max_pool/3x3_stride2_symmetric",
+                     .kind = OpKind::max_pool,
+                     .attrs = PoolAttrs{3, 2, graph::symmetric_padding(8, 8, 3, 2)},
+                     .inputs = {{.name = "x", .desc = {type, {2, 8, 8, 3}}, .fill = Fill::distinct}},
+                     .tolerance = tolerance_of(type),
+                     .gradient_step = 1e-4});
 }
 
 }  // namespace cnntrain::test

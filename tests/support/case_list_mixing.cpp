@@ -63,4 +63,20 @@ void add_mixing_cases(std::vector<OpCase>& cases, DType type) {
     loss("one_share", 5, 10, {0}, 0.1, 0, 9);
 }
 
+void add_weighted_mixing_cases(std::vector<OpCase>& cases, DType type) {
+    const auto loss = [&](const char* name, std::int64_t samples, const std::vector<std::int64_t>& distances,
+                          double smoothing, double low) {
+        cases.push_back({.name = std::string("mixed_cross_entropy/") + name,
+                         .kind = OpKind::mixed_cross_entropy,
+                         .attrs = graph::MixedTargetsAttrs{smoothing, distances, {0.5, 2, 0, 0.1, 3}},
+                         .inputs = {{"logits", {type, {samples, 5}}, -4, 4},
+                                    labels(samples, low, 5),
+                                    shares("target_shares", {samples, static_cast<std::int64_t>(distances.size())})},
+                         .tolerance = tolerance_of(type)});
+    };
+    loss("weighted_mixup", 16, {0, 1}, 0, 0);
+    loss("weighted_both_smoothed", 16, {0, 1, 2, 3}, 0.1, -1);
+    loss("weighted_both_of_two", 2, {0, 1, 1, 2}, 0.1, 0);
+}
+
 }  // namespace cnntrain::test

@@ -122,6 +122,24 @@ void add_loss_cases(std::vector<OpCase>& cases, DType type) {
     add("all_padding", 4, 17, 0, -1, -1);
 }
 
+void add_weighted_loss_cases(std::vector<OpCase>& cases, DType type) {
+    const auto add = [&](const char* name, std::int64_t samples, const std::vector<double>& weights, double smoothing,
+                         double low, double high) {
+        const auto classes = std::ssize(weights);
+        cases.push_back({.name = std::string("softmax_cross_entropy/") + name,
+                         .kind = OpKind::softmax_cross_entropy,
+                         .attrs = graph::SoftmaxAttrs{smoothing, weights},
+                         .inputs = {{"logits", {type, {samples, classes}}, -4, 4}, labels(samples, low, high)},
+                         .tolerance = tolerance_of(type)});
+    };
+    add("weighted", 16, {0.5, 2, 1, 0.1, 3}, 0, -1, 5);
+    add("weighted_smoothed", 16, {0.5, 2, 1, 0.1, 3}, 0.1, -1, 5);
+    add("weights_of_zero", 24, {0, 0, 2.5}, 0.1, -1, 3);
+    add("weighted_padding", 4, {0.5, 2}, 0.1, -1, -1);
+    add("weights_of_used_classes_zero", 8, {0, 0, 1}, 0.1, 0, 1);
+    add("weighted_c1000", 3, std::vector<double>(1000, 0.25), 0.1, 0, 999);
+}
+
 void add_top_k_cases(std::vector<OpCase>& cases, DType type) {
     const auto add_top_k = [&](const char* name, std::int64_t samples, std::int64_t classes, std::int64_t k, double low,
                                Fill fill) {

@@ -30,6 +30,7 @@ struct CaseInput {
     Fill fill = Fill::uniform;
     bool computed = false;  // the node reads the sum of two parameters, made in the backward phase
     bool fed = false;       // a field of the batch; otherwise a parameter
+    bool fixed = false;     // the op has no gradient for it
 };
 
 struct OpCase {

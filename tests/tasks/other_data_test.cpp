@@ -185,8 +185,8 @@ TEST(OtherData, AClassFolderThatHasLostAPhoto) {
                          data::encode_jpeg(data::make_photo(40, 40)));
     }
     const std::string line = "--dataset folder --data-dir " + folder.path() +
-                             " --model-size 18 --batch-norm --image-size 32 --no-validation --micro-batch-size 2 "
-                             "--iterations 3 --epochs 0 --log-freq 1 ";
+                             " --model-size 18 --batch-norm --image-size 32 --no-validation --validation-fraction 0 "
+                             "--micro-batch-size 2 --iterations 3 --epochs 0 --log-freq 1 ";
     MemoryFiles files;
     train(files, line, stop_after(2));
     fs::remove(folder / "train/bee/1.jpg");

@@ -182,7 +182,7 @@ TEST(PretrainingOptions, TheCommandLineWinsOverTheConfiguration) {
     EXPECT_THAT(error_of(kTiny + "--steps 1"), HasSubstr("ambiguous option --steps"));
     EXPECT_THAT(error_of(kTiny + "--sequence-length 1"), HasSubstr("unknown option --sequence-length"));
     EXPECT_THAT(error_of(kTiny + "--model resnet"), HasSubstr("unknown option --model; see --help"));
-    EXPECT_THAT(usage_error(kCifar + "--hidden-size 8"), HasSubstr("unknown option --hidden-size; did you mean"));
+    EXPECT_THAT(usage_error(kCifar + "--hidden-size 8"), HasSubstr("unknown option --hidden-size; see --help"));
 }
 
 TEST(PretrainingOptions, BooleansTakeWords) {

@@ -164,12 +164,19 @@ TEST_F(InferenceTest, TemporaryModelsLeaveNothingBehind) {
     EXPECT_FALSE(exists(files_, kModel));
 }
 
-TEST_F(InferenceTest, SeveralCheckpointsMeanRandomWeights) {
+TEST_F(InferenceTest, OfSeveralCheckpointsTheBestOrTheNewestIsTaken) {
     write_text(files_, "run/ckpt-0.safetensors", read_text(*trained_, "run/ckpt-0.safetensors"));
     ::testing::internal::CaptureStderr();
-    const Outcome outcome = measure("--restore-path run");
-    EXPECT_THAT(::testing::internal::GetCapturedStderr(), HasSubstr("2 checkpoints are there"));
-    EXPECT_THAT(outcome.console, HasSubstr("accuracy [random]"));
+    const Outcome newest = measure("--restore-path run");
+    EXPECT_THAT(::testing::internal::GetCapturedStderr(),
+                HasSubstr("the newest checkpoint is taken, run/ckpt-2.safetensors"));
+    EXPECT_THAT(newest.console, HasSubstr("accuracy [ckpt-2]"));
+    write_text(files_, "run/ckpt-best.safetensors", read_text(*trained_, "run/ckpt-0.safetensors"));
+    ::testing::internal::CaptureStderr();
+    const Outcome best = measure("--restore-path run --logs-path best");
+    EXPECT_THAT(::testing::internal::GetCapturedStderr(),
+                HasSubstr("the run's best checkpoint is taken, run/ckpt-best.safetensors"));
+    EXPECT_THAT(best.console, HasSubstr("accuracy [ckpt-best]"));
 }
 
 TEST_F(InferenceTest, TheTotalIsMeasuredAsFinelyAsTheCalls) {

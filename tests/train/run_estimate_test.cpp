@@ -124,7 +124,7 @@ std::string dry(const std::string& line) {
 TEST(DryRunEstimate, TellsMemoryTimeAndDisk) {
     const std::string text = dry("--epochs 10 --keep-ckpts 3");
     EXPECT_THAT(text, ContainsRegex("\nDisk: +checkpoints: 11 of [0-9.]+ kB, of which the newest 3 are kept: [0-9]"));
-    EXPECT_THAT(text, ContainsRegex("\nMemory: +about [0-9.]+ MB at most: variables [0-9.]+ kB, activations"));
+    EXPECT_THAT(text, ContainsRegex("\nMemory: +about [0-9.]+ MB at most: variables [0-9.]+ [kM]B, activations"));
     EXPECT_THAT(text, ContainsRegex("\nTime: +about [0-9.]+ images/s, [0-9.]+ m?s an update, [0-9.]+ "));
     EXPECT_THAT(text, Not(HasSubstr("Long updates")));
     EXPECT_THAT(dry("--ckpts-per-epoch 0"), HasSubstr("checkpoints: none"));

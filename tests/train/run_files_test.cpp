@@ -25,7 +25,7 @@ MemoryFiles run_with_guests() {
         write_text(files, std::string("run/") + name, "run");
     }
     for (const char* name :
-         {"notes.txt", "best-ckpt-40.safetensors", "ckpt-best.safetensors", "ckpt-040.safetensors",
+         {"notes.txt", "best-ckpt-40.safetensors", "my-best.safetensors", "ckpt-040.safetensors",
           "ckpt/weight_avg_mine.safetensors", "ckpt/weight_avg_N_x.safetensors", "arguments.old.json", "result_.txt",
           "log.txt.gz", "training.csv.1", "event/notes.txt", "sub/ckpt-1.safetensors", "sub/training.csv"}) {
         write_text(files, std::string("run/") + name, "user");
@@ -74,10 +74,9 @@ TEST(Results, AreWhatANewRunWouldMixItsOwnWith) {
 TEST(RemovedRun, LosesItsOwnFilesAndNoOthers) {
     MemoryFiles files = run_with_guests();
     remove_run(files, "run");
-    EXPECT_THAT(files.list("run"),
-                UnorderedElementsAre("notes.txt", "best-ckpt-40.safetensors", "ckpt-best.safetensors",
-                                     "ckpt-040.safetensors", "ckpt", "arguments.old.json", "result_.txt", "log.txt.gz",
-                                     "training.csv.1", "event", "sub"));
+    EXPECT_THAT(files.list("run"), UnorderedElementsAre("notes.txt", "best-ckpt-40.safetensors", "my-best.safetensors",
+                                                        "ckpt-040.safetensors", "ckpt", "arguments.old.json",
+                                                        "result_.txt", "log.txt.gz", "training.csv.1", "event", "sub"));
     EXPECT_THAT(files.list("run/event"), ElementsAre("notes.txt"));
     EXPECT_THAT(files.list("run/ckpt"),
                 UnorderedElementsAre("weight_avg_mine.safetensors", "weight_avg_N_x.safetensors"));

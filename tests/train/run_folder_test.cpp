@@ -48,11 +48,61 @@ TEST(Predictions, AreSortedProbabilities) {
     EXPECT_EQ(two[0].label, 1);
     EXPECT_EQ(two[1].label, 2);
     EXPECT_NEAR(two[0].probability, 0.66524, 1e-5);
-    EXPECT_EQ(prediction_header("image", 2), "image,label,class_1,probability_1,class_2,probability_2");
-    EXPECT_EQ(prediction_row("a,b.jpg", -1, two, {}), "\"a,b.jpg\",-1,1,0.6652,2,0.2447");
-    const std::vector<std::string> names = {"cat", "dog, small", "eel"};
-    EXPECT_EQ(prediction_row("7", -1, two, names), "7,,\"dog, small\",0.6652,eel,0.2447");
-    EXPECT_EQ(prediction_row("7", 0, two, names), "7,cat,\"dog, small\",0.6652,eel,0.2447");
+}
+
+/// The two most probable classes of three.
+const std::vector<ClassProbability> kTwo = {{1, 0.66524}, {2, 0.24473}};
+const std::vector<std::string> kNames = {"cat", "dog, \"small\"", "eel"};
+
+std::string text_of(PredictionText::Format format, const std::vector<Prediction>& all,
+                    const std::vector<std::string>& names) {
+    PredictionText text(format, "image", names);
+    for (const Prediction& one : all)
+        text.add(one);
+    return text.text();
+}
+
+TEST(Predictions, AreATable) {
+    EXPECT_EQ(
+        text_of(PredictionText::Format::judged_table, {{"a,b.jpg", -1, kTwo}, {"7", 0, kTwo}, {"8", 1, kTwo}}, kNames),
+        "image,label,class_1,probability_1,class_2,probability_2,correct\r\n"
+        "\"a,b.jpg\",,\"dog, \"\"small\"\"\",0.6652,eel,0.2447,\r\n"
+        "7,cat,\"dog, \"\"small\"\"\",0.6652,eel,0.2447,false\r\n"
+        "8,\"dog, \"\"small\"\"\",\"dog, \"\"small\"\"\",0.6652,eel,0.2447,true\r\n");
+    EXPECT_EQ(text_of(PredictionText::Format::table, {{"\xff\n.jpg", -1, kTwo}}, {}),
+              "image,label,class_1,probability_1,class_2,probability_2\r\n"
+              "\"\xff\n.jpg\",-1,1,0.6652,2,0.2447\r\n");
+}
+
+TEST(Predictions, AreJsonLines) {
+    EXPECT_EQ(text_of(PredictionText::Format::json_lines, {{"a\n\"\xc3\xa4\\.jpg", -1, kTwo}, {"7", 1, kTwo}}, kNames),
+              "{\"image\": \"a\\n\\\"\xc3\xa4\\\\.jpg\", \"label\": null, \"correct\": null, \"classes\": "
+              "[\"dog, \\\"small\\\"\", \"eel\"], \"probabilities\": [0.66524, 0.24473]}\n"
+              "{\"image\": \"7\", \"label\": \"dog, \\\"small\\\"\", \"correct\": true, \"classes\": "
+              "[\"dog, \\\"small\\\"\", \"eel\"], \"probabilities\": [0.66524, 0.24473]}\n");
+    EXPECT_EQ(text_of(PredictionText::Format::json_lines, {{"\xc3\xff.jpg", 2, kTwo}}, {}),
+              "{\"image\": \"\\udcc3\\udcff.jpg\", \"label\": 2, \"correct\": false, \"classes\": [1, 2], "
+              "\"probabilities\": [0.66524, 0.24473]}\n")
+        << "a name that is no UTF-8";
+}
+
+TEST(Predictions, AreToldFromOtherFiles) {
+    MemoryFiles files;
+    write_text(files, "own.csv", text_of(PredictionText::Format::table, {{"7", 0, kTwo}}, kNames));
+    write_text(files, "own.jsonl", text_of(PredictionText::Format::json_lines, {{"7", 0, kTwo}}, kNames));
+    write_text(files, "table.csv", "image,size\r\n");
+    write_text(files, "lines.jsonl", "{\"image\": 1}\n");
+    write_text(files, "empty", "");
+    EXPECT_TRUE(PredictionText::is_own(files, "own.csv", "image"));
+    EXPECT_TRUE(PredictionText::is_own(files, "own.jsonl", "image"));
+    for (const char* other : {"table.csv", "lines.jsonl", "empty"})
+        EXPECT_FALSE(PredictionText::is_own(files, other, "image")) << other;
+    EXPECT_FALSE(PredictionText::is_own(files, "own.csv", "text"));
+}
+
+TEST(Predictions, HavePrintableNames) {
+    EXPECT_EQ(printable("a\n\x1b[2J\xc3\xa4.jpg"), "a\\x0a\\x1b[2J\xc3\xa4.jpg");
+    EXPECT_EQ(printable("\xff.jpg"), "\\xff.jpg");
 }
 
 }  // namespace

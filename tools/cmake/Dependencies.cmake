@@ -4,7 +4,7 @@ find_package(Threads REQUIRED)
 find_package(OpenMP REQUIRED)              # the thread pool that Debian's oneDNN uses; backend/cpu shares it
 find_package(CLI11 REQUIRED)               # libcli11-dev: tools
 find_package(yaml-cpp REQUIRED)            # libyaml-cpp-dev: config
-pkg_check_modules(RE2 REQUIRED IMPORTED_TARGET re2)     # libre2-dev: benchmark
+pkg_check_modules(RE2 REQUIRED IMPORTED_TARGET re2)     # libre2-dev: base, benchmark
 # libdnnl-dev: backend/cpu (2.6 and 3.x). Found by hand: Debian's package configuration asks for OpenCL's headers.
 find_path(DNNL_INCLUDE_DIR dnnl.hpp REQUIRED)
 find_library(DNNL_LIBRARY dnnl REQUIRED)
@@ -15,6 +15,31 @@ pkg_check_modules(HWY REQUIRED IMPORTED_TARGET libhwy)  # libhwy-dev: backend/cp
 find_package(TBB REQUIRED)                 # libtbb-dev: data
 pkg_check_modules(JPEG REQUIRED IMPORTED_TARGET libjpeg)  # libjpeg62-turbo-dev: data
 pkg_check_modules(PNG REQUIRED IMPORTED_TARGET libpng)    # libpng-dev: data
+find_package(ZLIB REQUIRED)                # zlib1g-dev: checkpoint
+# Optional formats of photos: data. CNNTRAIN_IMAGE_FORMATS are the definitions that switch them on.
+set(CNNTRAIN_IMAGE_FORMATS)
+set(CNNTRAIN_IMAGE_LIBRARIES)
+pkg_check_modules(WEBP IMPORTED_TARGET libwebp libwebpdemux)  # libwebp-dev
+if(WEBP_FOUND)
+  list(APPEND CNNTRAIN_IMAGE_FORMATS CNNTRAIN_WEBP)
+  list(APPEND CNNTRAIN_IMAGE_LIBRARIES PkgConfig::WEBP)
+else()
+  message(STATUS "No libwebp found: WebP photos are not read. libwebp-dev brings it.")
+endif()
+pkg_check_modules(TIFF IMPORTED_TARGET libtiff-4>=4.5)  # libtiff-dev
+if(TIFF_FOUND)
+  list(APPEND CNNTRAIN_IMAGE_FORMATS CNNTRAIN_TIFF)
+  list(APPEND CNNTRAIN_IMAGE_LIBRARIES PkgConfig::TIFF)
+else()
+  message(STATUS "No libtiff from 4.5 on found: TIFF photos are not read. libtiff-dev brings it.")
+endif()
+find_package(GIF 5)  # libgif-dev
+if(GIF_FOUND)
+  list(APPEND CNNTRAIN_IMAGE_FORMATS CNNTRAIN_GIF)
+  list(APPEND CNNTRAIN_IMAGE_LIBRARIES GIF::GIF)
+else()
+  message(STATUS "No giflib found: GIF photos are not read. libgif-dev brings it.")
+endif()
 pkg_check_modules(UTF8PROC REQUIRED IMPORTED_TARGET libutf8proc)  # libutf8proc-dev: data
 find_package(pugixml REQUIRED)             # libpugixml-dev: data
 find_package(Protobuf REQUIRED)            # libprotobuf-dev, protobuf-compiler: data

@@ -25,6 +25,8 @@ enum class RngStream : std::uint32_t {
     random_scale = 8,
     mixup = 9,  // index: number of the micro-batch
     cutmix = 10,
+    augment = 11,  // index: sample within the epoch
+    erase = 12,
     test = 100,
 };
 

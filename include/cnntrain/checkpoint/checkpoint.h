@@ -31,12 +31,15 @@ struct TensorSource {
 };
 /// `tensors` must outlive it.
 TensorSource source_of(const std::map<std::string, HostTensor>& tensors);
+/// The same with 16-bit tensors widened to 32 bits.
+TensorSource in_f32(TensorSource source);
 
 /// Written whole or not at all; Error(storage) leaves what stood there before.
 void save(FileSystem& files, const std::string& path, const Checkpoint& checkpoint);
 /// Writes `tensors` instead of the checkpoint's own. Calls for each of them twice.
 void save(FileSystem& files, const std::string& path, const Checkpoint& checkpoint, const TensorSource& tensors);
 
+/// Reads a checkpoint of this program, any other safetensors file, or a file of foreign.h.
 /// Error(data) names the file and what is wrong with it: cut short, overlapping tensors, bad JSON, wrong checksum.
 /// Error(unsupported) when its tensors do not fit into this machine's memory. BERT in Hugging Face's layout gets the
 /// config.json beside it as the metadata kConfigKey (checkpoint/bert_config.h), checked.

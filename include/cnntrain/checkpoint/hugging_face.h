@@ -24,6 +24,7 @@ namespace cnntrain::checkpoint {
 
 /// True if the checkpoint has that layout.
 bool is_hugging_face(const Checkpoint& checkpoint);
+bool is_hugging_face(const TensorSource& tensors);
 
 /// The variables of a network that differ between the two layouts.
 struct BertVariables {

@@ -15,7 +15,12 @@ template <> const std::vector<std::string_view>& names<backend::BackendKind>();
 template <> const std::vector<std::string_view>& names<comm::Wire>();
 template <> const std::vector<std::string_view>& names<comm::Route>();
 template <> const std::vector<std::string_view>& names<nn::Family>();
+template <> const std::vector<std::string_view>& names<nn::PaddingRule>();
+template <> const std::vector<std::string_view>& names<nn::BottleneckStride>();
+template <> const std::vector<std::string_view>& names<nn::NetworkForm>();
 template <> const std::vector<std::string_view>& names<data::DatasetId>();
+template <> const std::vector<std::string_view>& names<data::Interpolation>();
+template <> const std::vector<std::string_view>& names<data::ResizeMode>();
 template <> const std::vector<std::string_view>& names<graph::UpdateRule>();
 template <> const std::vector<std::string_view>& names<optim::LrSchedule>();
 template <> const std::vector<std::string_view>& names<optim::StepSchedule>();
@@ -23,6 +28,7 @@ template <> const std::vector<std::string_view>& names<nn::Precision>();
 template <> const std::vector<std::string_view>& names<nn::ComputeType>();
 template <> const std::vector<std::string_view>& names<backend::StochasticRounding>();
 template <> const std::vector<std::string_view>& names<schedule::PipelineSchedule>();
+template <> const std::vector<std::string_view>& names<train::Metric>();
 
 /// The enumerator with exactly this spelling.
 template <typename E> std::optional<E> named(std::string_view spelling) {

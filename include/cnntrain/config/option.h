@@ -50,6 +50,14 @@ struct Need {
     std::vector<std::string_view> values = {};
 };
 
+/// What an evaluation of a run's checkpoints (validation, inference) does with the value that the run has recorded. A
+/// value on the evaluation's own line always wins.
+enum class Recorded : std::uint8_t {
+    if_numeric,  // takes it if it changes the numbers of the evaluation, and reports another value on the line
+    taken,       // takes it; the line may well have another one
+    ignored,     // each call has its own
+};
+
 struct Alias {
     std::string_view flag;
     std::string_view fixed_value = {};  // if set, the alias takes no value and stands for this one
@@ -98,12 +106,13 @@ struct Option {
     std::string_view idle = {};             // why the option never has an effect; empty if it can have one
     std::string_view idle_on_ipu = {};      // the same for --backend ipu
     bool numerics = false;                  // changes numerical results
-    bool off_switch = false;                // a boolean documented by its --no- form
-    bool action = false;                    // for this call only (printing, trusting a file); not in arguments.json
-    bool names_data = false;                // names the data folder; no notice if a configuration sets it
-    bool path = false;                      // a file or folder; arguments.json stores its absolute path
-    bool expands = false;                   // environment variables ($NAME) in the value are replaced
-    std::string_view missing = {};          // a capability that this version lacks, or
+    Recorded recorded = Recorded::if_numeric;
+    bool off_switch = false;        // a boolean documented by its --no- form
+    bool action = false;            // for this call only (printing, trusting a file); not in arguments.json
+    bool names_data = false;        // names the data folder; no notice if a configuration sets it
+    bool path = false;              // a file or folder; arguments.json stores its absolute path
+    bool expands = false;           // environment variables ($NAME) in the value are replaced
+    std::string_view missing = {};  // a capability that this version lacks, or
     std::vector<std::string_view> missing_choices = {};  // the choices that this version lacks
     std::uint32_t missing_in = kT;                       // commands in which the missing capability would matter
     Binding bind = {};                                   // the member of Settings, if exactly one holds the value
@@ -142,6 +151,8 @@ struct OptionGroup {
 
 /// Title of the group of options that the original programs lack. An abbreviated flag matches other groups first.
 inline constexpr std::string_view kThisProgram = "This program";
+/// Title of the group of shared_head_options().
+inline constexpr std::string_view kHeadGroup = "Last layer from features";
 
 /// All options of a task, in the order of the help text.
 class OptionSet {

@@ -50,6 +50,7 @@ public:
     double number(std::string_view key) const;
     std::string text(std::string_view key) const;
     std::vector<std::string> texts(std::string_view key) const;
+    std::vector<double> numbers(std::string_view key) const;
     bool is_set(std::string_view key) const;
 
     const std::vector<ResolvedOption>& all() const { return values_; }

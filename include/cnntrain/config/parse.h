@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -51,9 +52,16 @@ struct ParseResult {
     std::string flag_of_shared(std::string_view flag) const;
 };
 
-/// `arguments`: the words after the command. Throws one Error(usage) that lists all violated rules.
+/// The options that a run has recorded, for the commands that evaluate its checkpoints.
+struct RecordedRun {
+    std::string source = {};  // the file, for messages
+    std::string text = {};    // a JSON object as of arguments_json() or evaluation_json(); "": there is no record
+};
+
+/// `arguments`: the words after the command. `run`: the run whose checkpoints the command evaluates; its options
+/// (Option::recorded) replace the defaults. Throws one Error(usage) that lists all violated rules.
 ParseResult parse_command_line(const TaskOptions& task, Command command, const std::vector<std::string>& arguments,
-                               const Environment& environment);
+                               const Environment& environment, const RecordedRun& run = {});
 
 /// The value of one of the command's options on a line, the last one if there are several; empty if there is none. Used
 /// to choose the task before the line is checked: words that are no options of `task` are skipped. Throws Error(usage)
@@ -80,8 +88,10 @@ std::map<std::string, Value> read_config(const TaskOptions& task, const std::str
 /// Error(usage) for an unknown key, naming the nearest one, or for a value that does not fit.
 Layer layer_of_json_config(const OptionSet& options, std::string_view text);
 
-/// The options in an arguments.json, without unset values and unknown keys. Throws Error(data) if the text is damaged.
-Layer layer_from_json(const OptionSet& options, std::string_view text);
+/// The `wanted` options in an arguments.json, or all of them, without unset values and unknown keys. Throws Error(data)
+/// if the text is damaged.
+Layer layer_from_json(const OptionSet& options, std::string_view text,
+                      const std::function<bool(const Option&)>& wanted = {});
 
 /// Parses a JSON list of lists of words. Throws Error(usage) with a message that starts with `what`.
 std::vector<std::vector<std::string>> word_lists(const std::string& text, const std::string& what);
@@ -95,6 +105,9 @@ std::string print_config_text(const ParseResult& result);
 
 /// The arguments.json of a run folder: all options and the run's derived values, sorted by key.
 std::string arguments_json(const ParseResult& result, const std::map<std::string, Value>& derived);
+/// The options of a training run that evaluations of its checkpoints take, without names of files: stored in
+/// checkpoints, so that one can be evaluated away from its run's folder.
+std::string evaluation_json(const ParseResult& result);
 /// The task recorded in an arguments.json; "" if none is recorded, as in files of old versions.
 std::string recorded_task(std::string_view text);
 /// Restores the training run that an arguments.json of the task describes. `restore_line`, the parsed command line of

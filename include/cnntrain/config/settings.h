@@ -29,6 +29,7 @@ std::string_view name(nn::Precision value);
 std::string_view name(nn::ComputeType value);
 std::string_view name(optim::LrSchedule value);
 std::string_view name(graph::UpdateRule value);
+std::string_view name(train::Metric value);
 
 /// Base class of a task's own settings.
 struct OwnSettings {
@@ -76,6 +77,7 @@ struct Settings {
     train::RunSettings run;
     train::MainSettings main;
     train::TrainingSettings training;
+    train::HeadSettings head;
     optim::OptimiserSettings optimiser;
     train::CheckpointSettings checkpoint;
     train::ValidationSettings validation;

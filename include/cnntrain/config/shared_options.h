@@ -11,9 +11,11 @@ namespace cnntrain::config {
 
 // The groups, in the order of the help text; one source file each.
 std::vector<Option> shared_main_options();
-std::vector<Option> shared_run_options();
+std::vector<Option> shared_run_options();  // ends with the validation options
+std::vector<Option> shared_validation_options();
 std::vector<Option> shared_data_options();
 std::vector<Option> shared_training_options();
+std::vector<Option> shared_head_options();
 std::vector<Option> shared_ipu_options();
 std::vector<Option> shared_logging_options();
 

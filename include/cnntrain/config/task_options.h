@@ -56,6 +56,11 @@ struct TaskOptions {
     /// True if the command line trains rather than evaluates. Null: the command decides.
     bool (*trains)(const Resolution& run) = nullptr;
 
+    /// What the files that a line names tell about the network: values for options that neither the line nor its
+    /// configuration gives. Error(unsupported) for networks that this program does not have. Null: nothing.
+    Layer (*told_by_files)(const TaskOptions& task, Command command, const std::vector<std::string>& words,
+                           const Layer& config) = nullptr;
+
     // Steps of resolution. Each runs after the corresponding step that all tasks share.
     /// Fills in unset values that depend on other options. Null: nothing to do.
     void (*fill)(Resolution& run) = nullptr;

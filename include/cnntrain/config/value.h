@@ -17,7 +17,16 @@ std::string to_string(const Value& value);
 bool is_unset(const Value& value);
 
 /// The source of a value, in increasing precedence.
-enum class Source : std::uint8_t { default_value, model, environment, config, arguments, command_line, adjusted };
+enum class Source : std::uint8_t {
+    default_value,
+    model,
+    weights,  // a file of weights that the line names
+    environment,
+    config,
+    arguments,
+    command_line,
+    adjusted,
+};
 
 /// True if the user set the value.
 bool given(Source source);

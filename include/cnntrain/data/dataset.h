@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "cnntrain/data/field.h"
@@ -19,20 +20,23 @@ struct SamplePosition {
 
 class JpegDecoder;
 struct ImageExample;
+struct AntialiasScratch;
 struct ResizeScratch;
 
 /// Time spent in each stage of making samples.
 struct StageSeconds {
-    double read = 0;    // reading and checking the record's bytes
-    double parse = 0;   // splitting the record into its parts
-    double decode = 0;  // decoding the image: header, crop, pixels
-    double resize = 0;  // resizing, with mirroring, conversion and storing
+    double read = 0;     // reading and checking the record's bytes
+    double parse = 0;    // splitting the record into its parts
+    double decode = 0;   // decoding the image: header, crop, pixels
+    double resize = 0;   // resizing, with mirroring, conversion and storing
+    double augment = 0;  // further changes of training images
 
     StageSeconds& operator+=(const StageSeconds& other) {
         read += other.read;
         parse += other.parse;
         decode += other.decode;
         resize += other.resize;
+        augment += other.augment;
         return *this;
     }
 };
@@ -48,9 +52,13 @@ struct Workspace {
 
     std::vector<std::byte> record;          // the record's bytes as stored
     std::vector<std::uint8_t> pixels;       // decoded RGB pixels
+    std::vector<std::uint8_t> turned;       // the same of an image that was stored turned
     std::unique_ptr<ImageExample> example;  // never null; neither are the other pointers
     std::unique_ptr<JpegDecoder> jpeg;
     std::unique_ptr<ResizeScratch> resize;
+    std::unique_ptr<AntialiasScratch> antialias;
+    std::vector<std::uint8_t> levels;   // an image in 8 bits, before it is stored
+    std::vector<std::uint8_t> scratch;  // of operations on `levels`
     StageSeconds seconds;
 };
 
@@ -71,8 +79,16 @@ public:
     /// file, the record and the problem.
     virtual SampleState read(std::int64_t index, SamplePosition position, SampleView out,
                              Workspace& workspace) const = 0;
+    /// The label that read() stores for a classified sample if it can be decoded; else -1. May read the record.
+    virtual std::int32_t label(std::int64_t index, Workspace& workspace) const;
+    /// The place of a sample, as messages and lists name it: a file, or a file and a record.
+    virtual std::string describe(std::int64_t index) const { return "sample " + std::to_string(index); }
+    /// The file of a sample, relative to the data folder, for results; "" if samples have no files of their own.
+    virtual std::string name(std::int64_t /*index*/) const { return {}; }
     /// Writes a padding sample, which does not count; it fills the last batch of a sweep over the data.
     virtual void pad(SampleView out) const = 0;
+    /// A table of the files among the data that are not used; "" if there are none.
+    virtual std::string unused_files() const { return ""; }
     /// Hint that the sample will be read soon.
     virtual void will_need(std::int64_t /*index*/) const noexcept {}
     /// Memory shared by all readers.

@@ -1,4 +1,4 @@
-// Photos in a folder, or one photo, to run a trained network on them.
+// Photos in a folder, those that fit a pattern, or one photo, to run a trained network on them.
 #pragma once
 
 #include <memory>
@@ -10,18 +10,24 @@
 
 namespace cnntrain::data {
 
-/// One file of any name, or all .jpg, .jpeg and .png files (in any case) in and below a folder, sorted by path. Links
-/// are followed; hidden files are skipped. The first bytes of a file tell its format. Samples have evaluation
-/// preprocessing and no labels. A file that cannot be decoded is reported and left out, or throws Error(data) if
-/// `strict`. With a Loader and Feed::sweeps, sample i of a sweep is names()[i].
+/// True for a path with `*`, `?` or `[` where nothing is.
+bool is_photo_pattern(const std::string& place);
+
+/// One file of any name; or all image files that are in and below a folder or fit a pattern with `*`, `?` or `[...]`,
+/// sorted by path. Links are followed; hidden files are skipped. The first bytes of a file tell its format; images are
+/// turned as their Exif data say. Samples have evaluation preprocessing and no labels. A file that cannot be decoded is
+/// reported and left out, or throws Error(data) if `strict`. With a Loader and Feed::sweeps, sample i of a sweep is
+/// names()[i].
 class ImageFolder final : public Dataset {
 public:
-    /// `place`: the folder or the file. Error(data) if it cannot be read or is a folder without such files.
-    ImageFolder(const std::string& place, std::int64_t image_size, const PixelFormat& format, bool strict = false);
+    /// `place`: the file, the folder or the pattern. Of the settings, the preparation of images counts. Error(data) if
+    /// the place cannot be read or gives no such files.
+    ImageFolder(const std::string& place, const DataSettings& settings, const PixelFormat& format);
     ~ImageFolder() override;
 
-    const std::vector<std::string>& names() const { return names_; }  // relative to the folder
-    /// Number of other files by extension, such as "3 .webp, 1 .txt"; "" if there are none.
+    /// Relative to the folder, or to the last folder of a pattern that has no wildcard.
+    const std::vector<std::string>& names() const { return names_; }
+    /// Number of other files by extension, such as "3 .mp4, 1 .txt"; "" if there are none.
     const std::string& left_out() const { return left_out_; }
 
     std::int64_t size() const override { return static_cast<std::int64_t>(names_.size()); }

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "cnntrain/data/loader.h"
@@ -22,6 +23,12 @@ public:
     /// Counted in the files; for generated and synthetic data, the published count.
     std::int64_t samples() const { return samples_; }
     Origin origin() const;
+    std::string unused_files() const { return dataset_ ? dataset_->unused_files() : ""; }
+    /// The number of images of each class 0..classes-1, for real data. Of TFRecords, it reads all.
+    std::vector<std::int64_t> class_sizes(std::int64_t classes) const;
+    std::string describe(std::int64_t index) const;  // Dataset::describe()
+    /// Dataset::name() of all samples; empty if they have none.
+    std::vector<std::string> names() const;
     /// Fields of the stream's micro-batches.
     std::vector<Field> fields(std::int64_t micro_batch) const;
 

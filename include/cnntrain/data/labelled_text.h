@@ -63,6 +63,8 @@ public:
     std::uint64_t memory_bytes() const override;
     /// The file and its vocabulary.
     Origin origin() const override;
+    /// The file, and the row's number in it, from 1.
+    std::string describe(std::int64_t index) const override;
 
 private:
     std::shared_ptr<const LabelledTokens> tokens_;

@@ -1,6 +1,7 @@
 // Finds the files of a data set.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -13,12 +14,26 @@ namespace cnntrain::data {
 /// Error(data), naming data set, folder and first file, if nothing is found.
 std::string find_data_folder(DatasetId dataset, const std::string& data_dir);
 
+/// True for a folder or a table of photos that --dataset folder reads, judged by a few of its files.
+bool looks_like_photos(const std::string& place);
+/// True for a table of photos, and for a folder whose folders say which photos are for validation.
+bool names_validation_photos(const std::string& place);
+
+/// For DataSettings::found_photos.
+std::shared_ptr<FoundPhotos> found_photos();
+
 /// Paths of the files of a split, in order. For ImageNet, any shard count (`train-00000-of-00004`) and any subset of
 /// the shards is accepted. Error(data) names data set, folder and the first missing file.
 std::vector<std::string> split_files(DatasetId dataset, const std::string& folder, Split split);
 
-/// The number of image classes: fixed for the data set, or counted below settings.data_dir. Errors as in
-/// find_data_folder().
+/// A list of the classes of image records, beside these: one name in each line, in the order of the labels, which count
+/// from 1.
+inline constexpr const char* kLabelsFile = "labels.txt";
+/// The names in the folder's list; empty if it has none. Error(data) names a line without a name.
+std::vector<std::string> classes_of_records(const std::string& folder);
+
+/// The number of image classes: fixed for the data set, counted below settings.data_dir, or settings.classes for
+/// records that do not say it. Errors as in find_data_folder(); Error(usage) if settings.classes is another number.
 std::int64_t class_count(const DataSettings& settings);
 /// The names of the classes by number, from below settings.data_dir; empty if the data set has numbers only. Errors as
 /// in find_data_folder().

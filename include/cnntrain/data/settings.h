@@ -4,13 +4,17 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "cnntrain/base/enumerators.h"
 #include "cnntrain/base/tensor.h"
 #include "cnntrain/data/image_settings.h"
+#include "cnntrain/data/preparation_settings.h"
 #include "cnntrain/nn/settings.h"
 
 namespace cnntrain::data {
@@ -26,7 +30,7 @@ enum class DataKind : std::uint8_t {
 /// How a data set's files hold images. Options depend on it.
 enum class ImageFormat : std::uint8_t {
     records,        // JPEG in TFRecords; enables the record cache and use of a share
-    class_folders,  // JPEG files
+    class_folders,  // photos
     raw_pixels,     // as CIFAR's
 };
 
@@ -36,7 +40,7 @@ struct DatasetInfo {
     std::string_view name;                      // as on the command line
     std::array<std::string_view, 2> path_part;  // the lower-case --data-dir contains one of them; "" is unused
     std::string_view folder;                    // searched below --data-dir; "": --data-dir itself
-    std::string_view mark;                      // a file in or below --data-dir, with shell wildcards
+    std::string_view mark;                      // a file in --data-dir, with shell wildcards; "": looks_like_photos()
     std::int32_t classes;                       // 0: counted in the files
     std::int64_t train_images;                  // of the published set, 0 if none; real files are counted instead
     std::int64_t validation_images;             // as train_images
@@ -47,6 +51,7 @@ struct DatasetInfo {
     bool reports_top_5;          // in validation
     bool decays_norms;           // weight decay includes gamma and beta of norms
     nn::NetworkForm network_form;
+    double validate_every = 0;  // epochs between validations during training by default; 0: after training only
 };
 
 /// The data set of a path is the first row with a matching part.
@@ -100,7 +105,7 @@ inline constexpr auto kDatasets = std::to_array<DatasetInfo>({
      .name = "folder",
      .path_part = {},
      .folder = "",
-     .mark = "train/*/*.[jJ][pP]*[gG]",
+     .mark = "",
      .classes = 0,
      .train_images = 0,
      .validation_images = 0,
@@ -110,7 +115,8 @@ inline constexpr auto kDatasets = std::to_array<DatasetInfo>({
      .normalised_by_channel = true,
      .reports_top_5 = false,
      .decays_norms = false,
-     .network_form = nn::NetworkForm::large_images},
+     .network_form = nn::NetworkForm::large_images,
+     .validate_every = 1},
 });
 static_assert(kDatasets.size() == enumerator_count<DatasetId>());
 
@@ -118,7 +124,10 @@ constexpr const DatasetInfo& dataset_info(DatasetId id) {
     return *std::ranges::find(kDatasets, id, &DatasetInfo::id);
 }
 
-/// ImageNet's constants in two modes: with `--normalise-input`, (x/255 - m)/s; by default, only the mean pixel is
+/// (x/255 - mean) / deviation per channel.
+Normalisation normalisation(std::span<const double> mean, std::span<const double> deviation);
+
+/// ImageNet's constants in two modes: with `--normalise-input`, normalisation(); by default, only the mean pixel is
 /// subtracted.
 Normalisation imagenet_normalisation(bool normalise_input);
 
@@ -127,6 +136,8 @@ struct PixelFormat {
     DType dtype = DType::f32;                // f32, bf16 (nearest even) or u8 (truncated, clamped to 0..255)
     std::optional<Normalisation> normalise;  // applied on the host, in f32, before the conversion
 };
+
+class FoundPhotos;
 
 struct DataSettings {
     DatasetId dataset = DatasetId::cifar10;
@@ -142,6 +153,14 @@ struct DataSettings {
     bool train_with_valid_preprocessing = false;
     std::int64_t percentage_to_use = 100;  // for records: used_share() of the training images
     MixingSettings mixing = {};            // for real training images
+    PreparationSettings preparation = {};
+    AugmentationSettings augmentation = {};               // of real training images
+    bool test_time_flip = false;                          // evaluation: each image is followed by its mirror image
+    double validation_fraction = 0.2;                     // of photos that no folder or table assigns to a split
+    std::int64_t split_seed = 0;                          // of their choice
+    std::optional<std::int64_t> classes = {};             // the number that the user expects
+    std::vector<std::string> known_classes = {};          // of a trained network, by label; empty: those of the data
+    std::shared_ptr<FoundPhotos> found_photos = nullptr;  // shared by the parts of a run; null: each looks again
 };
 
 /// The user's settings and those that a run adds.
@@ -150,11 +169,19 @@ struct InputSettings : DataSettings {
     DType compute_dtype = DType::f32;
     std::uint64_t seed = 0;
     int threads = 1;  // for indexing the files when they are opened
+    /// Training images are read in order, each once per sweep, and one that cannot be decoded is left out.
+    bool in_order = false;
 };
 
 /// --dataset-percentage-to-use: the first floor(percent * records / 100) training records, in file order. Validation
 /// always uses all records, so that accuracies for different shares are comparable.
 std::int64_t used_share(std::int64_t records, std::int64_t percent);
+
+/// The normalisation by channel of these settings: the given constants, or ImageNet's.
+Normalisation channel_normalisation(const DataSettings& settings);
+
+/// The pixel that channel_normalisation() maps to 0, in levels 0..255.
+std::array<float, 3> mean_pixel(const DataSettings& settings);
 
 /// The effective mixing: none for generated and synthetic images.
 MixingSettings effective_mixing(const DataSettings& settings);

@@ -36,10 +36,10 @@ struct ImagenetWriterSettings {
     std::string synset_names;       // "<class><blank or tab><its name in words>"; default: the class
     std::string bounding_boxes;  // "<file name>,<xmin>,<ymin>,<xmax>,<ymax>" (0..1), or folder of Pascal VOC XML files
 
-    double validation_fraction = 0;  // share of the training images to hold out; needs an empty validation_folder
-    std::uint64_t seed = 0;          // of the order and of the held-out images
-    int train_shards = 1024;
-    int validation_shards = 128;
+    double validation_fraction = 0;        // share of the training images to hold out; needs an empty validation_folder
+    std::uint64_t seed = 0;                // of the order and of the held-out images
+    std::optional<int> train_shards;       // default: 1024 for as many images as ImageNet has, fewer for fewer images
+    std::optional<int> validation_shards;  // default: 128, likewise
     int threads = 1;
     std::optional<std::int64_t> max_skipped;  // default: 1 % of the images, but at least 10
     bool overwrite = false;                   // remove other files of the same names instead of refusing
@@ -73,8 +73,10 @@ struct ImagenetWriterResult {
     std::int64_t validation_images = 0;  // written
     std::int64_t converted_png = 0;
     std::int64_t converted_cmyk = 0;
-    std::int64_t skipped = 0;  // listed in <output_folder>/skipped.txt
-    std::int64_t boxes = 0;    // images with at least one box
+    std::int64_t converted_other = 0;  // from WebP, BMP, GIF or TIFF
+    std::int64_t turned = 0;           // upright, as their Exif data say
+    std::int64_t skipped = 0;          // listed in <output_folder>/skipped.txt
+    std::int64_t boxes = 0;            // images with at least one box
     std::int64_t classes = 0;
     std::int64_t files_written = 0;
     std::int64_t files_kept = 0;  // finished by an earlier run
@@ -84,8 +86,9 @@ struct ImagenetWriterResult {
 /// Converts image files to TFRecords `train-00000-of-01024`..., in an order shuffled with the seed over all classes. An
 /// image's class comes from the label file, or from its folder (`n01440764/x.JPEG`), or, for files directly in the
 /// given folder, from the name up to the first '_' (`n01440764_tench.JPEG`). Labels are 1..n in the sorted order of all
-/// classes. PNG files and CMYK JPEGs become RGB JPEGs; damaged files are skipped. A stopped job continues where it was
-/// and gives the same bytes.
+/// classes, which labels.txt beside the files names. Files of other formats and CMYK JPEGs become RGB JPEGs, images
+/// that were stored turned become upright; damaged files are skipped. A stopped job continues where it was and gives
+/// the same bytes.
 ///
 /// Throws Error(data) for malformed lists and too many damaged images, Error(usage) for impossible settings and for a
 /// folder with files of another conversion, Error(storage) if a file cannot be written.

@@ -125,6 +125,9 @@ struct Padding {
 
 /// TensorFlow's SAME rule: out = ceil(in / stride), the odd pixel goes below and to the right.
 Padding same_padding(std::int64_t height, std::int64_t width, std::int64_t kernel, std::int64_t stride);
+/// PyTorch's usual rule for an odd kernel: (kernel - 1) / 2 pixels on every side. The size is that of SAME; pixels
+/// below and to the right that no window reads are left out.
+Padding symmetric_padding(std::int64_t height, std::int64_t width, std::int64_t kernel, std::int64_t stride);
 
 /// Types, for every op: activations and their gradients share one floating type; statistics are f32; gamma, beta and
 /// bias are f32 or the activations' type; gradients of weights, gamma, beta and bias are f32.
@@ -203,6 +206,7 @@ struct NormAttrs {
     Activation activation = Activation::none;
     bool residual = false;
     bool summed_gradient = false;
+    bool given_statistics = false;  // batch_norm_grad: mean and variance do not depend on x
     bool operator==(const NormAttrs&) const = default;
 };
 
@@ -343,9 +347,13 @@ struct AttentionAttrs {
 /// softmax_cross_entropy: logits[N,C], labels i32[N] -> loss f32[], correct f32[]: both SUMS over the samples whose
 /// label is in 0..C-1; other labels (-1: padding) count nowhere. Targets: 1 - smoothing on the class, smoothing / (C -
 /// 1) elsewhere. correct: the first largest logit is the label's.
+/// With class weights w[C], >= 0: a sample's loss is the sum over c of w[c] * target[c] * -log p[c], and the result is
+/// the number of samples times the sum of these losses / the sum of w[label], 0 if that sum is 0. Its mean over the
+/// micro-batch is that of PyTorch's CrossEntropyLoss(weight=w).
 /// softmax_cross_entropy_grad: logits, labels, dloss f32[] -> dlogits.
 struct SoftmaxAttrs {
     double label_smoothing = 0;
+    std::vector<double> class_weights = {};  // empty: all 1
     bool operator==(const SoftmaxAttrs&) const = default;
 };
 
@@ -380,11 +388,13 @@ struct MixImagesAttrs {
 /// mixed_cross_entropy: logits[N,C], labels i32[N], shares f32[N,P] -> loss f32[], correct f32[], sums as those of
 /// softmax_cross_entropy, with the loss of sample n = sum over p of shares[n,p] * (smoothed cross entropy with the
 /// label of the partner at distances[p]). A partner whose label is not in 0..C-1 adds nothing; a sample whose own is
-/// not counts nowhere. `correct` looks at the own label alone.
+/// not counts nowhere. `correct` looks at the own label alone. With class weights, the sum of losses is divided by the
+/// sum over samples and p of shares[n,p] * w[label of the partner].
 /// mixed_cross_entropy_grad: logits, labels, shares, dloss f32[] -> dlogits.
 struct MixedTargetsAttrs {
     double label_smoothing = 0;
     std::vector<std::int64_t> distances;  // one per share, 1 to 4 of them; the sample itself is at 0
+    std::vector<double> class_weights = {};
     bool operator==(const MixedTargetsAttrs&) const = default;
 };
 

@@ -61,6 +61,8 @@ struct Columns {
     std::vector<Column> training = {};
     std::vector<PlannedColumn> planned = {};  // last columns of training rows; tables of earlier versions lack them
     std::vector<Column> validation = {};
+    /// Last columns of tables of validations that other validations do not have: those of validations during training.
+    std::vector<std::string> more_validation = {};
     std::vector<Column> inference = {};
     Curves curves = {};
 };

@@ -44,6 +44,9 @@ struct ValidationRow {
     double latency = kNotMeasured;  // in ms
 };
 
+/// The value of the column with this name; empty if there is none.
+std::optional<double> result_of(const ValidationRow& row, const Columns& columns, std::string_view name);
+
 /// Latencies of the timed calls of an inference measurement, in milliseconds.
 struct Latencies {
     double mean = 0;
@@ -84,6 +87,7 @@ struct Record {
     std::vector<Field> fields;
     std::string text = {};                        // the row as printed; empty: not printed
     std::size_t later_fields = 0;                 // number of last fields that files of earlier versions do not have
+    std::vector<std::string> more_columns = {};   // that files with longer rows may have behind those of this row
     bool is_curve_point = true;                   // false: points of its curves come separately
     std::optional<std::int64_t> curve_step = {};  // step of its points; empty: the iteration
 };

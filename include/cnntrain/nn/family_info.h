@@ -52,6 +52,7 @@ struct FamilyInfo {
     // Defaults; 0: the family has no such value.
     std::int64_t convolution_groups = 0;
     std::int64_t group_dim = 0;
+    double norm_epsilon = 1e-5;
     FormDefaults large_images;
     FormDefaults small_images;
     /// Parts of the names of variables without weight decay, unless the data set decays all variables (DatasetInfo).

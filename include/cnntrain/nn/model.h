@@ -41,9 +41,10 @@ struct BuildRequest {
     NumericsSettings numerics;
     InputSettings input;
     double label_smoothing = 0;
-    data::MixingSettings mixing;      // in training
-    std::vector<std::string> splits;  // in network order; stage k (from 0) begins at splits[k - 1]
-    bool counts_top_5 = false;        // evaluation: adds the output kCorrectTop5; needs at least 6 classes
+    std::vector<double> class_weights = {};  // of the loss, in training (SoftmaxAttrs in graph/op.h); empty: all 1
+    data::MixingSettings mixing;             // in training
+    std::vector<std::string> splits;         // in network order; stage k (from 0) begins at splits[k - 1]
+    bool counts_top_5 = false;               // evaluation: adds the output kCorrectTop5; needs at least 6 classes
 };
 
 /// Important values of a model's graph.

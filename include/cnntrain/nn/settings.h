@@ -22,6 +22,22 @@ static_assert(kFamilyNames.size() == enumerator_count<Family>());
 
 enum class NormKind : std::uint8_t { batch, group };
 
+/// Padding of convolutions and of max-pooling. The rules differ where there is a stride.
+enum class PaddingRule : std::uint8_t {
+    same,       // TensorFlow's SAME: an odd pixel is below and to the right
+    symmetric,  // PyTorch's: as many pixels on each side
+};
+inline constexpr std::array<std::string_view, 2> kPaddingRuleNames = {"same", "symmetric"};
+static_assert(kPaddingRuleNames.size() == enumerator_count<PaddingRule>());
+
+/// The convolution of a bottleneck that has the stride.
+enum class BottleneckStride : std::uint8_t {
+    spatial,  // 3x3 ("v1.5")
+    first,    // 1x1 (He et al. 2015)
+};
+inline constexpr std::array<std::string_view, 2> kBottleneckStrideNames = {"3x3", "1x1"};
+static_assert(kBottleneckStrideNames.size() == enumerator_count<BottleneckStride>());
+
 /// ResNeXt: the middle width of a bottleneck, relative to the stem's, is group_dim * convolution_groups / stem filters.
 struct ResnextSettings {
     std::int64_t convolution_groups = 32;
@@ -51,6 +67,8 @@ struct ModelSettings {
     /// Group norm only; contiguous channels, must divide every channel count. EfficientNet: at most one per channel.
     std::int64_t groups = 32;
     double epsilon = 1e-5;
+    PaddingRule padding = PaddingRule::same;
+    BottleneckStride bottleneck_stride = BottleneckStride::spatial;
     double bn_decay = 0.97;  // of the moving averages; optim::append_update() reads it
     ResnextSettings resnext{};
     EfficientnetSettings efficientnet{};
@@ -66,6 +84,8 @@ struct NetworkSettings : ModelSettings {
     NetworkForm form = NetworkForm::large_images;
     std::int64_t classes = 1000;
     std::int64_t image_size = 224;
+    /// Regular expressions. In training, batch norms whose moving averages match normalise with these and keep them.
+    std::vector<std::string> frozen = {};
 };
 
 /// Compute type . master-weight type; "16" is the backend's 16-bit type.
@@ -96,6 +116,7 @@ struct NumericsSettings {
 struct InputSettings {
     TensorDesc images;  // [N,H,W,3] as the data pipeline delivers it: u8, f32 or the compute type
     std::optional<data::Normalisation> normalise;  // on the device
+    std::int64_t views = 1;  // evaluation: images of each sample, next to each other; its logits are their mean
 };
 
 }  // namespace cnntrain::nn

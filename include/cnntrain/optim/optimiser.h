@@ -45,9 +45,10 @@ struct UpdateSettings : OptimiserSettings {
     bool f32_means = false;  // those of AdamW and LAMB, whatever the type of slots
 };
 
-/// Parameters to train, for Objective::targets: all, or those whose name contains one of the filter's strings.
-/// Error(usage) if none does.
-std::vector<graph::ValueId> trainable_parameters(const graph::Graph& graph, const std::vector<std::string>& filter);
+/// Parameters to train, for Objective::targets: all, or those whose name contains one of the strings of
+/// `variable_filter`, without those that a pattern of `freeze` matches. Error(usage) if none is left, and if a pattern
+/// matches no variable of the graph (naming some that are near).
+std::vector<graph::ValueId> trainable_parameters(const graph::Graph& graph, const OptimiserSettings& settings);
 
 /// The graph's loss-scaling scalar: seeds are multiplied by it (graph::Objective), and append_update() divides by it.
 /// Added if the graph does not have it yet.

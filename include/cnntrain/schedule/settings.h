@@ -80,4 +80,12 @@ struct CheckpointTimes {
     std::int64_t ckpt_epochs_offset = 0;  // first epoch for which checkpoints are counted
 };
 
+/// Validations during training. Neither is set: none.
+struct ValidationTimes {
+    double epochs_per_validation = 0;
+    std::int64_t updates_per_validation = 0;  // > 0: overrides epochs_per_validation
+
+    bool any() const { return epochs_per_validation > 0 || updates_per_validation > 0; }
+};
+
 }  // namespace cnntrain::schedule

@@ -1,9 +1,11 @@
 // Settings of a run as a whole: machine, weights, checkpoints, measurements, logs.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cnntrain/backend/settings.h"
@@ -28,8 +30,11 @@ struct MainSettings {
     /// train, restore: folder of the run to resume; validation: checkpoint file or folder.
     std::optional<std::string> restore_path;
     bool accept_other_data = false;                // restore: the data need not be those that the run began with
+    bool averaged_weights = false;                 // validation, inference: the moving averages of the weights
     std::int64_t repeat = 1;                       // validation: runs per checkpoint
     std::int64_t inference_threads = 1;            // inference: requests in flight
+    std::string predictions = {};                  // inference: their file; empty: predictions.csv in the run's folder
+    std::int64_t top_classes = 5;                  // inference: number of classes in a prediction
     bool force_recompile = false;                  // inference: ignore an existing compiled model
     bool temporary_executable = false;             // inference: remove the compiled model at the end
     std::optional<std::int64_t> total_batch_size;  // validation: global batch of the training run
@@ -39,8 +44,21 @@ struct TrainingSettings : schedule::ScheduleSettings {
     std::vector<std::int64_t> device_mapping;  // device of each pipeline stage; empty: chosen
     bool recomputation = false;                // of activations, in the backward pass
     std::optional<std::string> init_path;      // checkpoint with the initial weights
+    bool init_strict = false;                  // they must fit the network without exception
     std::int64_t syncs_per_epoch = 0;          // broadcasts of the weights to all processes
     double epochs_per_sync = 0.0;              // epochs between broadcasts, if > 0
+    double ema_decay = 0;                      // of the moving average of all weights; 0: none
+};
+
+/// A new run may begin with a last layer that is solved from the features of all samples.
+struct HeadSettings {
+    bool only = false;                 // solve it and end
+    bool first = false;                // solve it, then train the whole network
+    std::int64_t views = 1;            // of each training sample: as evaluated, then augmented ones
+    std::optional<double> strength;    // of the L2 regularisation; empty: chosen by held-out loss
+    std::optional<std::string> cache;  // file of the features; empty: in the run's folder
+
+    bool solves() const { return only || first; }
 };
 
 struct CheckpointSettings : schedule::CheckpointTimes {
@@ -52,8 +70,15 @@ struct CheckpointSettings : schedule::CheckpointTimes {
     std::vector<double> exponential_decays;  // after training: decay of each exponential average of all checkpoints
 };
 
-struct ValidationSettings {
-    bool enabled = true;  // validate after training
+/// A result of a validation by which weights are compared.
+enum class Metric : std::uint8_t { accuracy, balanced_accuracy, top_5, loss };
+inline constexpr std::array<std::string_view, 4> kMetricNames{"accuracy", "balanced-accuracy", "top-5", "loss"};
+
+/// Without times, validation follows the training; with them, it takes place during the training.
+struct ValidationSettings : schedule::ValidationTimes {
+    bool enabled = true;
+    std::optional<Metric> keep_best;  // keep the checkpoint that is best by this metric
+    std::int64_t early_stop = 0;      // validations without a better result after which training ends; 0: never
 };
 
 struct DeviceSettings : nn::PrecisionSettings {

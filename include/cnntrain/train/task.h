@@ -21,7 +21,9 @@
 #include "cnntrain/graph/graph.h"
 #include "cnntrain/metrics/observer.h"
 #include "cnntrain/metrics/rows.h"
+#include "cnntrain/nn/last_layer.h"
 #include "cnntrain/schedule/run_plan.h"
+#include "cnntrain/train/settings.h"
 
 namespace cnntrain::train {
 
@@ -32,11 +34,17 @@ public:
     virtual std::int64_t count() const = 0;
     /// Checkpoints record it: a run goes on with the data that it began with.
     virtual data::Origin origin() const = 0;
+    /// A table (CSV) of the files among the data that are not used; "" if there are none.
+    virtual std::string unused_files() const { return ""; }
+    /// The files of the samples in the order of a sweep; empty if samples have no files of their own.
+    virtual std::vector<std::string> names() const { return {}; }
     /// The fields of a micro-batch, for which graphs are built.
     virtual std::vector<data::Field> fields(std::int64_t micro_batch) const = 0;
     /// A stream of training batches, or of sweeps over the data, depending on the split. The stream sets
     /// `settings.feed` and `settings.seed` itself; callers leave them at their defaults.
     virtual std::unique_ptr<data::Stream> stream(const data::LoaderSettings& settings) const = 0;
+    /// The place of a sample, as messages and lists name it.
+    virtual std::string describe(std::int64_t index) const { return "sample " + std::to_string(index); }
 };
 
 /// The learning rate as recorded in MLPerf's log.
@@ -81,11 +89,25 @@ struct TaskDescription {
 struct FirstWeights {
     std::vector<std::string> may_lack;  // missing or of other shapes: drawn anew
     std::vector<std::string> may_have;  // beyond the network: not read
+    /// Names of the network's classes. If the checkpoint names others, what it may lack is drawn anew; if it names
+    /// these in another order, the last axes are reordered. Empty: only shapes are compared.
+    std::vector<std::string> classes = {};
 };
 
+// What a validation with counts of classes adds to the sums of the graph's outputs.
+inline constexpr const char* kRecallSum = "recall_sum";      // over classes: share of the class's samples that is right
+inline constexpr const char* kClassesSeen = "classes_seen";  // classes that have samples
+
 /// Error(internal) unless all outputs that the columns read are scalar outputs of the graph, whose sums a backend
-/// reports.
+/// reports, or counted with the classes.
 void check_columns(const graph::Graph& graph, const std::vector<metrics::Column>& columns);
+
+/// The column of the balanced accuracy in percent, for tasks with classes: the last one of validations in training.
+metrics::Column balanced_accuracy_column();
+class Task;
+/// What such a row has beyond others, as a line that begins with a line end: its loss and balanced accuracy; "" for
+/// other rows.
+std::string balanced_accuracy_line(const Task& task, const metrics::ValidationRow& row);
 
 /// A line of a dry run.
 struct Topic {
@@ -100,21 +122,36 @@ public:
 
     struct Subjects {
         std::unique_ptr<data::Stream> stream;
-        std::vector<std::string> names;  // empty: classes have numbers only
+        std::vector<std::string> names;  // of the samples; empty: they have numbers only
+        bool printed = false;            // on the console, one line each
     };
     virtual Subjects subjects(const std::function<bool()>& stop_requested) const = 0;
     /// A graph with output kLogits, [N,C].
     virtual graph::Graph classifying_graph(const std::vector<data::Field>& fields) const = 0;
     /// The field with the true class, i32[N].
     virtual std::string_view label_field() const = 0;
+
+    /// An evaluation graph with output kFeatures, [N,F]: what the last layer reads.
+    struct Features {
+        graph::Graph graph;
+        nn::LastLayer last_layer;
+    };
+    virtual Features features_graph(const std::vector<data::Field>& fields) const = 0;
+    /// The samples of a split in order, each once per sweep; those that cannot be read have the label kLeftOut.
+    /// `augmented`: as training changes them, differently in each sweep; otherwise as evaluation reads them.
+    virtual std::unique_ptr<Samples> in_order(data::Split split, bool augmented) const = 0;
 };
 inline constexpr const char* kLogits = "logits";
+inline constexpr const char* kFeatures = "features";
 
 class Task {
 public:
     virtual ~Task() = default;
 
     virtual const metrics::Columns& columns() const = 0;
+    /// A result of a validation, by which weights are compared; empty if its rows do not have it. By default, the
+    /// columns of runs.h.
+    virtual std::optional<double> metric(Metric metric, const metrics::ValidationRow& row) const;
     /// The output whose sum is the loss. Training has diverged if it is not finite.
     virtual std::string loss() const = 0;
     /// The text of a row for the console.

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "cnntrain/base/error.h"
+#include "cnntrain/config/habits.h"
 #include "cnntrain/config/line.h"
 #include "cnntrain/config/parse.h"
 #include "config/read/value.h"
@@ -13,22 +14,8 @@ namespace {
 
 std::vector<Spelling> spellings(const std::vector<const Option*>& options) {
     std::vector<Spelling> all;
-    for (const Option* option : options) {
-        const std::string flag(option->flag);
-        const bool original = option->group != kThisProgram;  // in the original programs
-        const Takes takes = option->type == Type::boolean         ? Takes::nothing
-                            : option->type == Type::boolean_value ? Takes::optional
-                                                                  : Takes::several;
-        all.push_back({flag, flag, takes, "true", original && !option->off_switch});
-        if (is_boolean(*option) && !option->action)
-            all.push_back({negated(flag), flag, Takes::nothing, "false", original && option->off_switch});
-        for (const Alias& alias : option->aliases) {
-            Spelling& old = all.emplace_back(Spelling{std::string(alias.flag), flag, takes, "true", false});
-            if (alias.fixed_value.empty()) continue;
-            old.takes = Takes::nothing;
-            old.value = alias.fixed_value;
-        }
-    }
+    for (const Option* option : options)
+        std::ranges::move(spellings_of(*option), std::back_inserter(all));
     return all;
 }
 
@@ -55,7 +42,7 @@ constexpr Retired kRetired[] = {
     if (retired != std::end(kRetired))
         throw Error(ErrorKind::usage, start + ": removed long ago; " + std::string(retired->advice));
     for (const Option& option : all.rows()) {
-        const std::vector<Spelling> own = spellings({&option});
+        const std::vector<Spelling> own = spellings_of(option);
         if (std::ranges::find(own, flag, &Spelling::flag) == own.end()) continue;
         if ((option.commands & bit(command)) == 0)
             throw Error(ErrorKind::usage, start + ": it is not an option of " + std::string(name(command)));
@@ -77,6 +64,32 @@ LineHabits lenient() {
 }
 
 }  // namespace
+
+std::vector<Spelling> spellings_of(const Option& option) {
+    const std::string flag(option.flag);
+    const bool original = option.group != kThisProgram;  // in the original programs
+    const Takes takes = option.type == Type::boolean         ? Takes::nothing
+                        : option.type == Type::boolean_value ? Takes::optional
+                                                             : Takes::several;
+    std::vector<Spelling> all = {{flag, flag, takes, "true", original && !option.off_switch}};
+    if (is_boolean(option) && !option.action)
+        all.push_back({negated(flag), flag, Takes::nothing, "false", original && option.off_switch});
+    for (const Alias& alias : option.aliases) {
+        Spelling& old = all.emplace_back(Spelling{std::string(alias.flag), flag, takes, "true", false});
+        if (alias.fixed_value.empty()) continue;
+        old.takes = Takes::nothing;
+        old.value = alias.fixed_value;
+    }
+    return all;
+}
+
+std::vector<Spelling> spellings_of(const OptionSet& options, Command command) {
+    std::vector<const Option*> accepted;
+    for (const Option& option : options.rows()) {
+        if ((option.commands & bit(command)) != 0) accepted.push_back(&option);
+    }
+    return spellings(accepted);
+}
 
 FrontDoor scan_front_door(const OptionSet& all, Command command, const std::vector<std::string>& arguments) {
     std::vector<std::string_view> keys = {"config", "config_path"};
@@ -105,16 +118,13 @@ FrontDoor scan_front_door(const OptionSet& all, Command command, const std::vect
 
 std::optional<std::string> value_on_line(const TaskOptions& task, Command command,
                                          const std::vector<std::string>& arguments, std::string_view flag) {
-    std::vector<const Option*> options;
-    for (const Option& option : task.options().rows()) {
-        if ((option.commands & bit(command)) != 0) options.push_back(&option);
-    }
-    std::vector<Spelling> known = spellings(options);
+    std::vector<Spelling> known = spellings_of(task.options(), command);
     for (Spelling& spelling : known) {
         if (spelling.option != flag) spelling.takes = Takes::optional;
     }
+    const OwnWords line = in_own_words(task, command, arguments, /*lenient=*/true);
     std::optional<std::string> value;
-    for (const GivenValues& given : read_line(known, arguments, lenient()).options) {
+    for (const GivenValues& given : read_line(known, line.words, lenient()).options) {
         if (given.option == flag) value = given.values.front();
     }
     return value;

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "cnntrain/config/line.h"
 #include "cnntrain/config/option_values.h"
 
 namespace cnntrain::config {
@@ -19,6 +20,11 @@ struct FrontDoor {
     std::optional<std::string> config;
     std::optional<std::string> config_path;
 };
+
+/// All ways to write an option: its flag, its --no- form, its old names.
+std::vector<Spelling> spellings_of(const Option& option);
+/// Those of all options of a command.
+std::vector<Spelling> spellings_of(const OptionSet& options, Command command);
 
 FrontDoor scan_front_door(const OptionSet& all, Command command, const std::vector<std::string>& arguments);
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <utility>
 
 #include "cnntrain/base/error.h"
 
@@ -11,15 +12,31 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-/// True for a hyphen followed by more, except for a negative number.
-bool is_flag(const std::string& word) {
-    return word.size() > 1 && word[0] == '-' && std::isdigit(static_cast<unsigned char>(word[1])) == 0 &&
-           word[1] != '.';
-}
-
 std::string trimmed(const std::string& word) {
     const auto blank = [](unsigned char c) { return std::isspace(c) != 0; };
     return {std::ranges::find_if_not(word, blank), word.end()};
+}
+
+/// The spellings that a name may mean: those that it abbreviates, the preferred ones before others.
+struct Begun {
+    std::vector<const Spelling*> all;
+    const Spelling* meant = nullptr;  // the one of that full name, or one of `all` if they all mean the same
+};
+
+Begun spellings_begun_by(const std::vector<Spelling>& known, std::string_view name) {
+    std::vector<const Spelling*> preferred;
+    std::vector<const Spelling*> others;
+    for (const Spelling& spelling : known) {
+        if (spelling.flag == name) return {{}, &spelling};
+        if (name.size() > 2 && spelling.flag.starts_with(name))
+            (spelling.preferred ? preferred : others).push_back(&spelling);
+    }
+    Begun begun{preferred.empty() ? std::move(others) : std::move(preferred)};
+    const auto same_meaning = [&](const Spelling* one) {
+        return one->option == begun.all.front()->option && one->value == begun.all.front()->value;
+    };
+    if (!begun.all.empty() && std::ranges::all_of(begun.all, same_meaning)) begun.meant = begun.all.front();
+    return begun;
 }
 
 class Expansion {
@@ -88,24 +105,13 @@ private:
             values.push_back(words_[at_++]);
     }
 
-    /// Finds a spelling by its full name, or by a prefix if all spellings with that prefix mean the same.
     Spelling find(const std::string& word, std::string name) const {
         if (habits_.underscores) std::ranges::replace(name, '_', '-');
-        std::vector<const Spelling*> preferred;
-        std::vector<const Spelling*> others;
-        for (const Spelling& spelling : known_) {
-            if (spelling.flag == name) return spelling;
-            if (name.size() > 2 && spelling.flag.starts_with(name))
-                (spelling.preferred ? preferred : others).push_back(&spelling);
-        }
-        const auto& begun = preferred.empty() ? others : preferred;
-        const auto same_meaning = [&](const Spelling* one) {
-            return one->option == begun.front()->option && one->value == begun.front()->value;
-        };
-        if (!begun.empty() && std::ranges::all_of(begun, same_meaning)) return *begun.front();
-        const auto meant = habits_.unknown ? habits_.unknown(word, !begun.empty()) : std::nullopt;
+        const Begun begun = spellings_begun_by(known_, name);
+        if (begun.meant != nullptr) return *begun.meant;
+        const auto meant = habits_.unknown ? habits_.unknown(word, !begun.all.empty()) : std::nullopt;
         if (meant) return *meant;
-        refuse_name(name, begun);
+        refuse_name(name, begun.all);
     }
 
     [[noreturn]] void refuse_name(const std::string& name, const std::vector<const Spelling*>& begun) const {
@@ -141,6 +147,15 @@ private:
 };
 
 }  // namespace
+
+bool is_flag(const std::string& word) {
+    return word.size() > 1 && word[0] == '-' && std::isdigit(static_cast<unsigned char>(word[1])) == 0 &&
+           word[1] != '.';
+}
+
+const Spelling* spelling_of(const std::vector<Spelling>& known, std::string_view name) {
+    return spellings_begun_by(known, name).meant;
+}
 
 Expanded expand(const std::vector<Spelling>& known, const Words& words, const LineHabits& habits) {
     return Expansion(known, words, habits).run();

@@ -8,6 +8,7 @@
 #include "cnntrain/base/hash.h"
 #include "cnntrain/base/json_check.h"
 #include "config/read/value.h"
+#include "config/resolve/recorded.h"
 
 namespace cnntrain::config {
 
@@ -62,7 +63,18 @@ std::string arguments_json(const ParseResult& result, const std::map<std::string
     return document.dump(4) + "\n";
 }
 
-Layer layer_from_json(const OptionSet& options, std::string_view text) {
+std::string evaluation_json(const ParseResult& result) {
+    json document = json::object();
+    for (const ResolvedOption& entry : result.options) {
+        const bool described = is_of_evaluation(*entry.option, kV | kE) && !entry.option->path;
+        if (described && !is_unset(entry.value)) document[key(*entry.option)] = to_json(entry);
+    }
+    document["task"] = std::string(result.task->name);
+    return document.dump();
+}
+
+Layer layer_from_json(const OptionSet& options, std::string_view text,
+                      const std::function<bool(const Option&)>& wanted) {
     try {
         check_json(text);
     } catch (const Error& error) {
@@ -77,6 +89,7 @@ Layer layer_from_json(const OptionSet& options, std::string_view text) {
         const Alias* alias = nullptr;
         const Option* option = options.with_key(name, &alias);
         if (option == nullptr || option->action || node.is_null()) continue;
+        if (wanted && !wanted(*option)) continue;
         if (node.is_object() && option->type != Type::structure) continue;
         if (alias != nullptr && (!alias->fixed_value.empty() || document.contains(key(*option)))) continue;
         try {

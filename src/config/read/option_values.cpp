@@ -77,6 +77,10 @@ std::vector<std::string> OptionValues::texts(std::string_view key) const {
     return value_or_empty<std::vector<std::string>>(key);
 }
 
+std::vector<double> OptionValues::numbers(std::string_view key) const {
+    return value_or_empty<std::vector<double>>(key);
+}
+
 bool OptionValues::is_set(std::string_view key) const {
     return has(key) && !is_unset(at(key).value);
 }

@@ -167,8 +167,10 @@ Value convert(const Option& option, const std::vector<std::string>& words) {
     if (is_list(option)) return convert_list(option, words);
     if (option.type == Type::patterns) return joined(words, ",");
     if (words.size() != 1) {
+        const std::string flag = documented_flag(option);
         throw Error(ErrorKind::usage,
-                    documented_flag(option) + ": expected one value, got " + std::to_string(words.size()));
+                    flag + ": expected one value, got " + std::to_string(words.size()) +
+                        (option.names_data ? "; quote a pattern of files: " + flag + " 'PHOTOS/*.jpg'" : ""));
     }
     const std::string& word = words.front();
     switch (option.type) {

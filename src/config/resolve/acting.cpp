@@ -100,15 +100,18 @@ std::string backend_names(std::uint32_t backends) {
     return "--backend " + listed(words, "or");
 }
 
+bool steers_backend(const Option& option, const OptionValues& values) {
+    const auto backend = backend_of(values);
+    return !backend || (option.acts_on_backends & bit(*backend)) != 0;
+}
+
 void notice_idle_options(Resolution& run) {
-    const auto backend = backend_of(run.values);
-    const std::uint32_t this_backend = backend ? bit(*backend) : kAll;
     IdleFlags idle;
     std::map<std::uint32_t, std::string> for_others;  // flags by the set of backends that they steer
     for (const ResolvedOption& entry : run.values.all()) {
         const Option& option = *entry.option;
         if (!given(entry.source) || entry.value == option.fallback) continue;
-        if ((option.acts_on_backends & this_backend) == 0) {
+        if (!steers_backend(option, run.values)) {
             std::string& flags = for_others[option.acts_on_backends];
             flags += (flags.empty() ? "" : " ") + documented_flag(option);
             continue;

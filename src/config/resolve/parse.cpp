@@ -7,12 +7,15 @@
 
 #include "cnntrain/base/checked.h"
 #include "cnntrain/base/error.h"
+#include "cnntrain/base/io.h"
 #include "cnntrain/base/listed.h"
+#include "cnntrain/config/habits.h"
 #include "config/read/command_line.h"
 #include "config/read/config_file.h"
 #include "config/read/file_names.h"
 #include "config/read/json.h"
 #include "config/read/value.h"
+#include "config/resolve/recorded.h"
 #include "config/resolve/resolve.h"
 
 namespace cnntrain::config {
@@ -22,21 +25,25 @@ namespace {
 namespace fs = std::filesystem;
 
 struct Layers {
+    Layer told = {};  // by files that the line names
     Layer environment;
     Layer config;
     Layer arguments;
     Layer command_line;
+    Layer recorded = {};  // by the run that is evaluated; the part that nobody overrides is in `arguments`, too
 };
 
 /// The options that exist, given the values that decide this: from the command line, otherwise from the configuration,
-/// otherwise the defaults.
+/// otherwise from the run that is evaluated, otherwise as files tell, otherwise the defaults.
 std::vector<const Option*> active_options(const TaskOptions& task, Command command, const FrontDoor& front,
-                                          const Layer& config) {
+                                          const Layer& config, const Layer& recorded = {}, const Layer& told = {}) {
     const OptionSet& all = task.options();
     std::map<std::string_view, Value> chosen;
     for (const std::string_view selector : all.selectors()) {
         const Option& option = all.at(selector);
         chosen[selector] = option.fallback;
+        if (const auto found = told.find(&option); found != told.end()) chosen[selector] = found->second;
+        if (const auto before = recorded.find(&option); before != recorded.end()) chosen[selector] = before->second;
         if (const auto configured = config.find(&option); configured != config.end())
             chosen[selector] = configured->second;
         if (const auto typed = front.selectors.find(selector); typed != front.selectors.end())
@@ -73,6 +80,7 @@ void take_step(void (*step)(Resolution&), Resolution& run) {
 ParseResult resolve(const TaskOptions& task, Command command, const std::vector<const Option*>& options,
                     const Layers& layers, const Launch& launch) {
     Resolution run{task, command, OptionValues(options, launch), {}, {}};
+    run.values.apply(layers.told, Source::weights);
     run.values.apply(layers.environment, Source::environment);
     run.values.apply(layers.config, Source::config);
     run.values.apply(layers.arguments, Source::arguments);
@@ -85,6 +93,7 @@ ParseResult resolve(const TaskOptions& task, Command command, const std::vector<
     take_step(task.check, run);
     report_violations(run.violations);
     notice_idle_options(run);
+    notice_differences(layers.recorded, run);
 
     ParseResult result;
     result.task = &task;
@@ -207,6 +216,29 @@ bool asked(const OptionSet& options, const Layer& line, std::string_view key_tex
     return line.contains(&options.at(key_text));
 }
 
+/// The recorded values that neither the line nor its configuration overrides. The data folder of the environment, which
+/// serves all lines, replaces the run's only if that is not there any more.
+void take_recorded(const TaskOptions& task, Layers& layers, std::vector<std::string>& notices) {
+    Layer& taken = layers.arguments;
+    taken = layers.recorded;
+    for (const Layer* given : {&layers.config, &layers.command_line}) {
+        leave_to(task, *given, taken);
+        for (const auto& [option, value] : *given)
+            taken.erase(option);
+    }
+    for (const auto& [option, folder] : layers.environment) {
+        const auto of_run = taken.find(option);
+        if (of_run == taken.end()) continue;
+        if (!exists(posix_files(), to_string(of_run->second))) {
+            taken.erase(of_run);
+        } else if (of_run->second != folder) {
+            notices.push_back("the data folder is the run's, " + to_string(of_run->second) +
+                              ", and not the environment's, " + to_string(folder) + "; " + std::string(option->flag) +
+                              " chooses");
+        }
+    }
+}
+
 NamedConfig named_config(const TaskOptions& task, const FrontDoor& front, const Environment& environment) {
     if (task.read_config != nullptr) return task.read_config(*front.config, environment);
     const auto places = front.config_path ? std::vector{*front.config_path} : environment.config_folders;
@@ -246,25 +278,32 @@ std::string ParseResult::flag_of_shared(std::string_view flag) const {
     return std::string(task->options().of_shared(flag).flag);
 }
 
-ParseResult parse_command_line(const TaskOptions& task, Command command, const std::vector<std::string>& arguments,
-                               const Environment& environment) {
+ParseResult parse_command_line(const TaskOptions& task, Command command, const std::vector<std::string>& typed,
+                               const Environment& environment, const RecordedRun& run) {
     const OptionSet& all = task.options();
+    if (scan_front_door(all, command, typed).help || (task.empty_line_asks_help && typed.empty()))
+        return help_request(task, command);
+    const auto [arguments, foreign_words] = in_own_words(task, command, typed);
     const FrontDoor front = scan_front_door(all, command, arguments);
-    if (front.help || (task.empty_line_asks_help && arguments.empty())) return help_request(task, command);
     Layers layers;
     layers.environment = environment_layer(task, environment);
     NamedConfig config;
     if (front.config) config = named_config(task, front, environment);
     layers.config = std::move(config.layer);
-    const std::vector<const Option*> options = active_options(task, command, front, layers.config);
+    std::vector<std::string> notices = std::move(config.notices);
+    if (!foreign_words.empty()) notices.insert(notices.begin(), foreign_words);
+    layers.recorded = recorded_layer(task, command, run, notices);
+    if (task.told_by_files != nullptr) layers.told = task.told_by_files(task, command, arguments, layers.config);
+    const std::vector<const Option*> options =
+        active_options(task, command, front, layers.config, layers.recorded, layers.told);
     layers.command_line = parse_arguments(all, command, options, arguments);
     if (asked(all, layers.command_line, "help")) return help_request(task, command);
     if (front.config) layers.command_line[&all.at("config")] = std::move(config.name);
     for (const auto& [option, value] : layers.command_line)
         layers.config.erase(option);  // an unset variable in an overridden file name is no error
-    std::vector<std::string> notices = std::move(config.notices);
     for (Layer* layer : {&layers.config, &layers.command_line})
         expand_file_names(*layer, environment, notices);
+    take_recorded(task, layers, notices);
     ParseResult result = resolve(task, command, options, layers, environment.launch);
     result.notices.insert(result.notices.begin(), notices.begin(), notices.end());
     result.wants_print_config = asked(all, layers.command_line, "print_config");

@@ -102,6 +102,8 @@ std::string source_text(const ParseResult& result, Source source) {
             return "default";
         case Source::model:
             return "model and data set";
+        case Source::weights:
+            return "weights";
         case Source::environment:
             return "environment";
         case Source::config:

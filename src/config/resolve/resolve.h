@@ -19,6 +19,8 @@ void check_shared(Resolution& run);
 
 /// Why an option has no effect, whatever its value; "" if it has one. Does not consider the backend.
 std::string idle_reason(const Option& option, const Resolution& run);
+/// True if an option steers the backend of this run.
+bool steers_backend(const Option& option, const OptionValues& values);
 /// A set of backends as text for help and notices: "IPUs", "--backend cpu or ipu".
 std::string backend_names(std::uint32_t backends);
 /// Adds notices about given options without effect; options that only steer other backends share one notice per set of

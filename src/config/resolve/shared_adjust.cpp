@@ -138,6 +138,20 @@ void refuse_length_of_nothing(Resolution& run) {
     }
 }
 
+/// --keep-best and --early-stop need validations during training: every epoch, if the user does not say when. Those of
+/// a data set's defaults or a configuration are left out of a run without validation.
+void settle_validation_times(Resolution& run) {
+    OptionValues& values = run.values;
+    if (!trains(run) || !values.has("validate_every")) return;
+    const bool goes_by_results = values.is_set("keep_best") || values.integer("early_stop") > 0;
+    const bool any = values.number("validate_every") > 0 || values.integer("validate_every_updates") > 0;
+    const bool off = values.has("validation") && !values.flag("validation");
+    if (goes_by_results && !any && !off) values.set("validate_every", 1.0, Source::adjusted);
+    for (const char* key : {"validate_every", "validate_every_updates"}) {
+        if (off && any && values.at(key).source < values.at("validation").source) values.reset(key);
+    }
+}
+
 }  // namespace
 
 bool takes_place_of(const TaskOptions& task, std::string_view flag, std::string_view other) {
@@ -163,6 +177,7 @@ void adjust_shared(Resolution& run) {
     adjust_replicas(run);
     adjust_devices(run);
     adjust_checkpoint_offset(run);
+    settle_validation_times(run);
 }
 
 }  // namespace cnntrain::config

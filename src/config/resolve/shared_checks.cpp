@@ -71,6 +71,19 @@ Violation restore_folder(const Resolution& run) {
     return "restore needs --restore-path, the folder of the run to resume";
 }
 
+Violation validation_times(const Resolution& run) {
+    const OptionValues& values = run.values;
+    if (!trains(run) || !values.has("validate_every")) return {};
+    const bool every = values.number("validate_every") > 0;
+    const bool updates = values.integer("validate_every_updates") > 0;
+    if (every && updates) return "--validate-every and --validate-every-updates are both given; choose one";
+    if (!values.has("validation") || values.flag("validation")) return {};
+    if (every || updates) return "--validate-every and --no-validation are both given; choose one";
+    if (values.is_set("keep_best")) return "--keep-best needs validations: leave --no-validation out";
+    if (values.integer("early_stop") > 0) return "--early-stop needs validations: leave --no-validation out";
+    return {};
+}
+
 // Rules for options of training, validation and inference. Tasks with other commands have their own.
 
 Violation one_length(const OptionValues& values) {
@@ -186,6 +199,11 @@ Violation name_suffix(const OptionValues& values) {
            "' has a slash, and it is part of a folder's name; --log-dir and --logs-path say where the folder is";
 }
 
+Violation one_use_of_the_head(const OptionValues& values) {
+    if (!values.flag("head_only") || !values.flag("head_first")) return {};
+    return "--head-only and --head-first are both given; choose one";
+}
+
 const std::vector<Rule>& rules() {
     static const std::vector<Rule> all = {
         {kTVE, one_length},
@@ -204,6 +222,7 @@ const std::vector<Rule>& rules() {
         {kT, averaging_needs_checkpoints},
         {kT, averaging_keeps_checkpoints},
         {kTVE, name_suffix},
+        {kT, one_use_of_the_head},
     };
     return all;
 }
@@ -211,8 +230,9 @@ const std::vector<Rule>& rules() {
 }  // namespace
 
 void check_shared(Resolution& run) {
-    for (Violation (*const rule)(const Resolution&) : {right_task, compute_type_of_16, momentum_of_optimiser, betas,
-                                                       thread_counts, overwritten_folder, restore_folder}) {
+    for (Violation (*const rule)(const Resolution&) :
+         {right_task, compute_type_of_16, momentum_of_optimiser, betas, thread_counts, overwritten_folder,
+          restore_folder, validation_times}) {
         Violation violation = rule(run);
         if (!violation.empty()) run.violations.push_back(std::move(violation));
     }

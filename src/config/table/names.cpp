@@ -32,6 +32,22 @@ template <> const std::vector<std::string_view>& names<nn::Family>() {
     return all;
 }
 
+template <> const std::vector<std::string_view>& names<nn::PaddingRule>() {
+    static const std::vector<std::string_view> all(nn::kPaddingRuleNames.begin(), nn::kPaddingRuleNames.end());
+    return all;
+}
+
+template <> const std::vector<std::string_view>& names<nn::BottleneckStride>() {
+    static const std::vector<std::string_view> all(nn::kBottleneckStrideNames.begin(),
+                                                   nn::kBottleneckStrideNames.end());
+    return all;
+}
+
+template <> const std::vector<std::string_view>& names<nn::NetworkForm>() {
+    static const auto all = in_order<nn::NetworkForm>({"large", "small"});
+    return all;
+}
+
 template <> const std::vector<std::string_view>& names<data::DatasetId>() {
     static const std::vector<std::string_view> all = [] {
         std::vector<std::string_view> by_id(data::kDatasets.size());
@@ -39,6 +55,16 @@ template <> const std::vector<std::string_view>& names<data::DatasetId>() {
             by_id[static_cast<std::size_t>(info.id)] = info.name;
         return by_id;
     }();
+    return all;
+}
+
+template <> const std::vector<std::string_view>& names<data::Interpolation>() {
+    static const std::vector<std::string_view> all(data::kInterpolationNames.begin(), data::kInterpolationNames.end());
+    return all;
+}
+
+template <> const std::vector<std::string_view>& names<data::ResizeMode>() {
+    static const std::vector<std::string_view> all(data::kResizeModeNames.begin(), data::kResizeModeNames.end());
     return all;
 }
 
@@ -79,6 +105,11 @@ template <> const std::vector<std::string_view>& names<schedule::PipelineSchedul
     return all;
 }
 
+template <> const std::vector<std::string_view>& names<train::Metric>() {
+    static const std::vector<std::string_view> all(train::kMetricNames.begin(), train::kMetricNames.end());
+    return all;
+}
+
 template <> const std::vector<std::string_view>& names<comm::Wire>() {
     static const std::vector<std::string_view> all(comm::kWireNames.begin(), comm::kWireNames.end());
     return all;
@@ -99,6 +130,9 @@ std::string_view name(data::DatasetId value) {
     return spelling(value);
 }
 std::string_view name(graph::UpdateRule value) {
+    return spelling(value);
+}
+std::string_view name(train::Metric value) {
     return spelling(value);
 }
 std::string_view name(optim::LrSchedule value) {

@@ -20,7 +20,7 @@ template <typename T> void replace(T& member, const std::optional<T>& change) {
 const std::vector<Option>& shared_table() {
     static const std::vector<Option> table =
         concatenated({shared_main_options(), shared_run_options(), shared_data_options(), shared_training_options(),
-                      shared_ipu_options(), shared_logging_options()});
+                      shared_head_options(), shared_ipu_options(), shared_logging_options()});
     return table;
 }
 

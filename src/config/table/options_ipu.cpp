@@ -24,6 +24,7 @@ std::vector<Option> numerics_options() {
          .commands = kTVE | kR,
          .acts_on_backends = kCpu,
          .needs = {{"precision", {"16.16", "16.32"}}},
+         .recorded = Recorded::taken,
          .bind = to<&Settings::device, &train::DeviceSettings::compute_type>()},
         {.flag = "--force-weight-to-fp16",
          .type = Type::texts,

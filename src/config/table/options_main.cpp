@@ -79,7 +79,7 @@ std::vector<Option> shared_main_options() {
 }
 
 std::vector<Option> shared_run_options() {
-    return {
+    const std::vector<Option> rows = {
         {.flag = "--task",
          .type = Type::choice,
          .help = "Task to run. --task NAME --help lists the options of another task."},
@@ -91,6 +91,7 @@ std::vector<Option> shared_run_options() {
          .choices = names<backend::BackendKind>(),
          .commands = kTVE | kR,
          .numerics = true,
+         .recorded = Recorded::ignored,
          .bind = to<&Settings::run, &train::RunSettings::backend>()},
         {.flag = "--threads",
          .type = Type::integer,
@@ -153,6 +154,33 @@ std::vector<Option> shared_run_options() {
          .commands = kT | kR,
          .action = true,
          .bind = to<&Settings::main, &train::MainSettings::accept_other_data>()},
+        {.flag = "--freeze",
+         .type = Type::texts,
+         .fallback = std::vector<std::string>{},
+         .help = "Regular expressions (RE2) of variables that are not trained. Batch norms whose moving averages match "
+                 "use these and keep them.",
+         .commands = kT,
+         .numerics = true,
+         .bind = to<&Settings::optimiser, &optim::OptimiserSettings::freeze>()},
+        {.flag = "--init-strict",
+         .fallback = false,
+         .help = "Refuse initial weights that do not fit the network, instead of drawing its last layer anew.",
+         .commands = kT,
+         .numerics = true,
+         .bind = to<&Settings::training, &train::TrainingSettings::init_strict>()},
+        {.flag = "--predictions",
+         .type = Type::text,
+         .help = "File of the predictions, .csv or .jsonl (JSON lines); without it, predictions.csv in the run folder.",
+         .commands = kE,
+         .path = true,
+         .bind = {[](Settings& settings, const Value& value) { assign(settings.main.predictions, value); }}},
+        {.flag = "--top-classes",
+         .type = Type::integer,
+         .fallback = std::int64_t{5},
+         .help = "Number of classes in a prediction, the most probable ones.",
+         .range = between(1, 1e6),
+         .commands = kE,
+         .bind = to<&Settings::main, &train::MainSettings::top_classes>()},
         {.flag = "--dry-run",
          .help =
              "Print the resolved run: model, data, batches, length, files, and estimates of a training's images or "
@@ -165,6 +193,7 @@ std::vector<Option> shared_run_options() {
          .commands = kTVE | kR,
          .action = true},
     };
+    return concatenated({rows, shared_validation_options()});
 }
 
 }  // namespace cnntrain::config

@@ -87,4 +87,28 @@ Rectangle sample_crop(ImageSize image, std::span<const Box> boxes, Rng& rng) {
     return whole;
 }
 
+Rectangle sample_resized_crop(ImageSize image, double least, double most, Rng& rng) {
+    constexpr int kResizedAttempts = 10;
+    constexpr double kNarrowest = 3.0 / 4.0;
+    constexpr double kWidest = 4.0 / 3.0;
+    const auto area = static_cast<double>(image.height * image.width);
+    for (int attempt = 0; attempt < kResizedAttempts; ++attempt) {
+        const double wanted = area * rng.uniform(least, most);
+        const double aspect = std::exp(rng.uniform(std::log(kNarrowest), std::log(kWidest)));
+        const auto width = static_cast<std::int64_t>(std::nearbyint(std::sqrt(wanted * aspect)));
+        const auto height = static_cast<std::int64_t>(std::nearbyint(std::sqrt(wanted / aspect)));
+        if (width < 1 || width > image.width || height < 1 || height > image.height) continue;
+        const std::int64_t top = rng.integer(0, image.height - height + 1);
+        return {top, rng.integer(0, image.width - width + 1), height, width};
+    }
+    ImageSize size = image;
+    const double aspect = static_cast<double>(image.width) / static_cast<double>(image.height);
+    if (aspect < kNarrowest) {
+        size.height = static_cast<std::int64_t>(std::nearbyint(static_cast<double>(image.width) / kNarrowest));
+    } else if (aspect > kWidest) {
+        size.width = static_cast<std::int64_t>(std::nearbyint(static_cast<double>(image.height) * kWidest));
+    }
+    return {(image.height - size.height) / 2, (image.width - size.width) / 2, size.height, size.width};
+}
+
 }  // namespace cnntrain::data

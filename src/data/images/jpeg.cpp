@@ -1,14 +1,13 @@
 #include "data/images/jpeg.h"
 
 #include <algorithm>
-#include <array>
-#include <cstring>
 #include <string>
 
 #include "cnntrain/base/error.h"
 #include "data/images/image_ops.h"
 #include "data/images/jpeg_errors.h"
 #include "data/images/jpeg_memory.h"
+#include "data/images/rgb_buffer.h"
 
 namespace cnntrain::data {
 namespace {
@@ -16,8 +15,6 @@ namespace {
 /// Extra columns decoded on each side of a part. Upsampling reads at most two luma pixels beyond it, and libjpeg itself
 /// starts at a block boundary on the left.
 constexpr std::int64_t kMargin = 16;
-/// A larger buffer, grown by one huge image, is released before the next image.
-constexpr std::size_t kMostKept = std::size_t{1} << 26;
 
 }  // namespace
 
@@ -52,13 +49,10 @@ bool read_rows(jpeg_decompress_struct& info, JpegErrors& errors, JDIMENSION top,
     return true;
 }
 
-[[noreturn]] void fail(JpegErrors& errors, std::span<const std::byte> jpeg) {
+[[noreturn]] void fail(JpegErrors& errors) {
     throw_if_out_of_memory(errors);
-    constexpr std::array<unsigned char, 4> kPng = {0x89, 'P', 'N', 'G'};
-    const bool png = jpeg.size() >= kPng.size() && std::memcmp(jpeg.data(), kPng.data(), kPng.size()) == 0;
-    throw Error(ErrorKind::data, png ? "the image is a PNG file, expected JPEG"
-                                     : "the image is not a JPEG, is damaged or of an unusual kind: " +
-                                           std::string(errors.message.data()));
+    throw Error(ErrorKind::data,
+                "the image is not a JPEG, is damaged or of an unusual kind: " + std::string(errors.message.data()));
 }
 
 /// One dimension of the view: the pixel range in the shrunken image.
@@ -86,7 +80,7 @@ JpegDecoder::~JpegDecoder() {
 
 ImageSize JpegDecoder::open(std::span<const std::byte> jpeg) {
     auto& [memory, info, errors] = *state_;
-    if (!read_jpeg_header(info, errors, jpeg)) fail(errors, jpeg);
+    if (!read_jpeg_header(info, errors, jpeg)) fail(errors);
     const ImageSize size{info.image_height, info.image_width};
     const std::string problem = size_problem(size.height, size.width);
     if (!problem.empty()) throw Error(ErrorKind::data, "the image " + problem);
@@ -111,20 +105,15 @@ PixelView JpegDecoder::decode(const Rectangle& part, const DecodeHow& how, std::
     const std::int64_t first = std::max<std::int64_t>(columns.first - kMargin, 0);
     auto left = static_cast<JDIMENSION>(first);
     auto width = static_cast<JDIMENSION>(std::min(columns.end + kMargin, row_end) - first);
-    const std::span<const std::byte> no_bytes;
-    if (!start(info, errors, &left, &width)) fail(errors, no_bytes);
+    if (!start(info, errors, &left, &width)) fail(errors);
 
     const std::size_t row_bytes = width * std::size_t{inks ? 4U : 3U};
     const auto count = static_cast<std::size_t>(rows.end - rows.first);
-    const std::size_t needed = count * row_bytes + kReadableBehindView;
-    if (buffer.capacity() > kMostKept && needed <= kMostKept) buffer = {};
-    if (buffer.size() < needed) buffer.resize(needed);
-    if (!read_rows(info, errors, static_cast<JDIMENSION>(rows.first), static_cast<JDIMENSION>(count), buffer.data(),
-                   row_bytes)) {
-        fail(errors, no_bytes);
-    }
+    std::uint8_t* const out = room_for(count * row_bytes, buffer);
+    if (!read_rows(info, errors, static_cast<JDIMENSION>(rows.first), static_cast<JDIMENSION>(count), out, row_bytes))
+        fail(errors);
     if (inks) cmyk_to_rgb(buffer, count * width, info.saw_Adobe_marker != FALSE);
-    return {.pixels = buffer.data() + static_cast<std::size_t>(columns.first - left) * 3,
+    return {.pixels = out + static_cast<std::size_t>(columns.first - left) * 3,
             .row_bytes = static_cast<std::int64_t>(width) * 3,
             .size = {rows.end - rows.first, columns.end - columns.first},
             .shrink = how.shrink,

@@ -78,7 +78,8 @@ void throw_if_out_of_memory(const JpegErrors& errors) {
 }
 
 std::string size_problem(std::int64_t height, std::int64_t width) {
-    if (height * width <= kMaxPixels) return "";
+    if (height < 1 || width < 1) return "has no pixels";
+    if (height <= kMaxPixels / width) return "";
     return "claims " + std::to_string(width) + " x " + std::to_string(height) + " pixels, more than this program reads";
 }
 

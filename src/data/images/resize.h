@@ -15,9 +15,11 @@ namespace cnntrain::data {
 /// be shorter - 1), but at least `least`.
 ImageSize aspect_preserving_size(ImageSize size, std::int64_t shorter, std::int64_t least);
 
-/// Evaluation: length of the shorter side for images of side S, floor(S * 256 / 224).
-constexpr std::int64_t evaluation_shorter_side(std::int64_t image_size) {
-    return image_size * 256 / 224;
+/// Evaluation: length of the shorter side for images of side S, floor(S / crop fraction). A rounded fraction, such as
+/// 224 / 232, gives the whole number that it stands for.
+constexpr std::int64_t evaluation_shorter_side(std::int64_t image_size, double crop_fraction = 0.875) {
+    constexpr double kRounding = 1e-6;
+    return static_cast<std::int64_t>(static_cast<double>(image_size) / crop_fraction + kRounding);
 }
 
 struct Resize {

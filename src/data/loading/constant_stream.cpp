@@ -7,6 +7,7 @@
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/rng.h"
 #include "cnntrain/data/image_fields.h"
+#include "cnntrain/data/resolve.h"
 #include "data/images/image_ops.h"
 
 namespace cnntrain::data {
@@ -19,11 +20,12 @@ std::int64_t image_side(const InputSettings& settings) {
 ConstantStream::ConstantStream(const InputSettings& data, std::int64_t samples, const LoaderSettings& settings)
     : samples_(samples), feed_(settings.feed), places_(samples, settings) {
     CNNTRAIN_CHECK(settings.micro_batch > 0, "a batch holds at least one sample");
-    CNNTRAIN_CHECK(dataset_info(data.dataset).classes > 0, "made images need a published data set");
+    CNNTRAIN_CHECK(class_count(data) > 0, "made images need a published data set");
     const std::int64_t side = image_side(data);
     images_ = HostTensor({host_format(data).dtype, {settings.micro_batch, side, side, 3}});
     labels_ = HostTensor({DType::i32, {settings.micro_batch}});
     data.kind == DataKind::generated ? make_generated(data) : make_synthetic(data);
+    if (settings.transform) transform_images(*settings.transform);
 
     last_labels_ = labels_;
     const std::int64_t in_last = valid_of(places_.first_sample(batches_per_sweep() - 1));
@@ -54,7 +56,7 @@ void ConstantStream::make_generated(const InputSettings& data) {
     for (std::size_t i = 1; i < static_cast<std::size_t>(micro_batch()); ++i) {
         std::memcpy(images_.bytes().data() + i * bytes, first.data(), bytes);
     }
-    const auto label = rng.integer(0, dataset_info(data.dataset).classes - 1);
+    const auto label = rng.integer(0, class_count(data) - 1);
     std::ranges::fill(labels_.as<std::int32_t>(), static_cast<std::int32_t>(label));
 }
 
@@ -65,9 +67,23 @@ void ConstantStream::make_synthetic(const InputSettings& data) {
         pixel = static_cast<float>(rng.next_u32() >> 24);
     }
     store_pixels(pixels, host_format(data), images_.bytes());
+    const std::int64_t classes = class_count(data);
     for (std::int32_t& label : labels_.as<std::int32_t>()) {
-        label = static_cast<std::int32_t>(rng.integer(0, dataset_info(data.dataset).classes));
+        label = static_cast<std::int32_t>(rng.integer(0, classes));
     }
+}
+
+/// The transform replaces the images and makes nothing else.
+void ConstantStream::transform_images(const BatchTransform& transform) {
+    const std::vector<Field> before = fields();
+    const std::vector<MadeField> made = transform.makes(before);
+    CNNTRAIN_CHECK(made.size() == 1 && made.front().replaces == field_number(before, kImages),
+                   "made images are only replaced");
+    HostTensor images(made.front().field.desc);
+    const std::array<std::span<const std::byte>, 2> from = {images_.bytes(), labels_.bytes()};
+    const std::array<std::span<std::byte>, 1> to = {images.bytes()};
+    transform.make(0, before, from, to);
+    images_ = std::move(images);
 }
 
 Batch ConstantStream::next() {

@@ -20,7 +20,7 @@ public:
 
     std::vector<Field> fields() const override;
     Batch next() override;
-    std::int64_t micro_batch() const override { return images_.shape().front(); }
+    std::int64_t micro_batch() const override { return labels_.shape().front(); }
     std::int64_t samples() const override { return samples_; }
     std::int64_t batches_per_sweep() const override { return places_.batches_per_sweep(); }
     std::int64_t position() const override { return places_.round_begin(delivered_); }
@@ -30,6 +30,7 @@ private:
     std::int64_t valid_of(std::int64_t first_sample) const;
     void make_generated(const InputSettings& data);
     void make_synthetic(const InputSettings& data);
+    void transform_images(const BatchTransform& transform);
 
     std::int64_t samples_;
     Feed feed_;

@@ -2,6 +2,7 @@
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/data/image_fields.h"
+#include "cnntrain/data/mirroring.h"
 #include "cnntrain/data/mixing.h"
 #include "data/loading/constant_stream.h"
 #include "data/sets/image_sets.h"
@@ -24,10 +25,12 @@ std::vector<Field> sample_fields(const InputSettings& settings, Split split) {
 
 /// Adds the settings that depend on the data and the split.
 LoaderSettings completed(LoaderSettings loader, const InputSettings& settings, Split split) {
-    loader.feed = split == Split::train ? Feed::training : Feed::sweeps;
+    loader.feed = split == Split::train && !settings.in_order ? Feed::training : Feed::sweeps;
     loader.seed = settings.seed;
     if (split == Split::train) {
         loader.transform = mixing_transform(effective_mixing(settings), settings.seed, host_format(settings).dtype);
+    } else if (settings.test_time_flip) {
+        loader.transform = mirroring_transform();
     }
     return loader;
 }
@@ -48,10 +51,35 @@ InputData::InputData(const InputSettings& settings, Split split) : settings_(set
     samples_ = dataset_->size();
 }
 
+std::vector<std::string> InputData::names() const {
+    std::vector<std::string> names;
+    for (std::int64_t i = 0; dataset_ && i < dataset_->size(); ++i) {
+        names.push_back(dataset_->name(i));
+        if (names.back().empty()) return {};
+    }
+    return names;
+}
+
 Origin InputData::origin() const {
     if (dataset_) return dataset_->origin();
     const std::string how = settings_.kind == DataKind::generated ? "generated " : "synthetic ";
     return {.samples = samples_, .recipe = how + std::string(dataset_info(settings_.dataset).name) + " images"};
+}
+
+std::vector<std::int64_t> InputData::class_sizes(std::int64_t classes) const {
+    CNNTRAIN_CHECK(dataset_ != nullptr, "only real data have classes of some size");
+    std::vector<std::int64_t> sizes(static_cast<std::size_t>(classes), 0);
+    Workspace workspace;
+    for (std::int64_t index = 0; index < dataset_->size(); ++index) {
+        const std::int32_t label = dataset_->label(index, workspace);
+        CNNTRAIN_CHECK(label >= 0 && label < classes, "a label that is no class");
+        ++sizes[static_cast<std::size_t>(label)];
+    }
+    return sizes;
+}
+
+std::string InputData::describe(std::int64_t index) const {
+    return dataset_ ? dataset_->describe(index) : "sample " + std::to_string(index);
 }
 
 std::vector<Field> InputData::fields(std::int64_t micro_batch) const {

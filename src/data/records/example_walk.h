@@ -14,9 +14,9 @@
 #include <span>
 #include <string_view>
 
+#include "cnntrain/base/wire.h"
 #include "cnntrain/data/feature_type.h"
 #include "data/records/record_frame.h"
-#include "data/records/wire.h"
 
 namespace cnntrain::data {
 

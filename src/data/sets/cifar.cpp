@@ -57,7 +57,7 @@ View sample_view(std::uint64_t seed, SamplePosition position) {
 }  // namespace
 
 Cifar::Cifar(DatasetId id, const std::vector<std::string>& paths, const CifarSettings& settings)
-    : settings_(settings), layout_(cifar_layout(id)) {
+    : settings_(settings), augmenter_(settings.augmentation), layout_(cifar_layout(id)) {
     const DatasetInfo& info = dataset_info(id);
     std::vector<std::unique_ptr<InputFile>> files;
     std::uint64_t total_bytes = 0;
@@ -121,8 +121,34 @@ Origin Cifar::origin() const {
     return origin;
 }
 
-SampleState Cifar::read(std::int64_t index, SamplePosition position, SampleView out, Workspace&) const {
-    const std::span<const std::uint8_t> planes(record(index) + layout_.label_bytes, kPixels);
+std::int32_t Cifar::label(std::int64_t index, Workspace& /*workspace*/) const {
+    return record(index)[layout_.label_bytes - 1];
+}
+
+std::string Cifar::describe(std::int64_t index) const {
+    for (const OriginPart& part : parts_) {
+        if (index < part.samples) return part.name + ", record " + std::to_string(index);
+        index -= part.samples;
+    }
+    throw Error(ErrorKind::internal, "CIFAR has no such sample");
+}
+
+/// The planes of an image whose levels the augmenter has changed, in the workspace.
+std::span<const std::uint8_t> Cifar::changed_planes(std::span<const std::uint8_t> planes, SamplePosition position,
+                                                    Workspace& workspace) const {
+    workspace.levels.resize(kPixels);
+    workspace.pixels.resize(kPixels);
+    for (std::size_t i = 0; i < planes.size(); ++i)
+        workspace.levels[i % kPlane * 3 + i / kPlane] = planes[i];
+    augmenter_.change_levels({workspace.levels.data(), {kSide, kSide}, workspace.scratch}, settings_.seed, position);
+    for (std::size_t i = 0; i < planes.size(); ++i)
+        workspace.pixels[i] = workspace.levels[i % kPlane * 3 + i / kPlane];
+    return std::span(workspace.pixels).first(kPixels);
+}
+
+SampleState Cifar::read(std::int64_t index, SamplePosition position, SampleView out, Workspace& workspace) const {
+    std::span<const std::uint8_t> planes(record(index) + layout_.label_bytes, kPixels);
+    if (settings_.augment && augmenter_.changes_levels()) planes = changed_planes(planes, position, workspace);
     const std::array<float, 256> value = standardisation_table(planes);
     const View view = settings_.augment ? sample_view(settings_.seed, position) : View{};
 
@@ -140,8 +166,13 @@ SampleState Cifar::read(std::int64_t index, SamplePosition position, SampleView 
             }
         }
     }
-    store_pixels(pixels, {settings_.dtype, std::nullopt}, image_of(out));
-    store_label(record(index)[layout_.label_bytes - 1], out);
+    const PixelFormat format{settings_.dtype, std::nullopt};
+    store_pixels(pixels, format, image_of(out));
+    if (settings_.augment) {
+        const auto erased = augmenter_.erased({kSide, kSide}, settings_.seed, position);
+        if (erased) fill_rectangle(*erased, kSide, {}, format, image_of(out));
+    }
+    store_label(label(index, workspace), out);
     return SampleState::counted;
 }
 
@@ -151,7 +182,9 @@ bool holds(DatasetId id, const std::string& folder, Split split) {
     return std::filesystem::is_regular_file(std::filesystem::path(folder) / cifar_layout(id).files(split).front());
 }
 
-std::vector<std::string> files(DatasetId id, const std::string& folder, Split split) {
+std::vector<std::string> files(const InputSettings& settings, Split split) {
+    const DatasetId id = settings.dataset;
+    const std::string& folder = settings.folder;
     std::vector<std::string> paths;
     for (const std::string& name : cifar_layout(id).files(split)) {
         const std::filesystem::path path = std::filesystem::path(folder) / name;
@@ -166,7 +199,7 @@ std::vector<std::string> files(DatasetId id, const std::string& folder, Split sp
 
 SampleCount count(const InputSettings& settings, Split split) {
     SampleCount count;
-    for (const std::string& path : files(settings.dataset, settings.folder, split)) {
+    for (const std::string& path : files(settings, split)) {
         const std::uint64_t bytes = posix_files().open(path)->size_bytes();
         count.samples += static_cast<std::int64_t>(bytes / cifar_layout(settings.dataset).record_bytes);
     }
@@ -175,8 +208,8 @@ SampleCount count(const InputSettings& settings, Split split) {
 
 std::shared_ptr<const Dataset> open(const InputSettings& settings, Split split, const PixelFormat& format) {
     const bool augment = split == Split::train && !settings.train_with_valid_preprocessing;
-    return std::make_shared<Cifar>(settings.dataset, files(settings.dataset, settings.folder, split),
-                                   CifarSettings{augment, format.dtype, settings.seed});
+    return std::make_shared<Cifar>(settings.dataset, files(settings, split),
+                                   CifarSettings{augment, format.dtype, settings.seed, settings.augmentation});
 }
 
 }  // namespace

@@ -4,11 +4,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "cnntrain/data/dataset.h"
 #include "cnntrain/data/settings.h"
+#include "data/images/augment.h"
 #include "data/records/cifar_layout.h"
 #include "data/sets/image_sets.h"
 
@@ -18,9 +20,11 @@ struct CifarSettings {
     bool augment = false;      // random flip, and crop after padding by 4
     DType dtype = DType::f32;  // f32 or bf16
     std::uint64_t seed = 0;    // of the augmentation
+    AugmentationSettings augmentation = {};
 };
 
-/// Holds all records in memory as stored. Images are standardised one by one when read.
+/// Holds all records in memory as stored. Images are standardised one by one when read. Changes of levels come before,
+/// the crop and what is erased (0) after.
 class Cifar final : public Dataset {
 public:
     /// Throws Error(data) for a file that is not a whole number of records (with both sizes), a label out of range, or
@@ -30,14 +34,19 @@ public:
     std::int64_t size() const override { return size_; }
     std::vector<Field> fields() const override;
     SampleState read(std::int64_t index, SamplePosition position, SampleView out, Workspace& workspace) const override;
+    std::int32_t label(std::int64_t index, Workspace& workspace) const override;
     void pad(SampleView out) const override;
     std::uint64_t memory_bytes() const override;
     Origin origin() const override;
+    std::string describe(std::int64_t index) const override;
 
 private:
     const std::uint8_t* record(std::int64_t index) const;
+    std::span<const std::uint8_t> changed_planes(std::span<const std::uint8_t> planes, SamplePosition position,
+                                                 Workspace& workspace) const;
 
     CifarSettings settings_;
+    Augmenter augmenter_;
     const CifarLayout& layout_;
     std::int64_t size_ = 0;
     std::unique_ptr<std::byte[]> records_;  // as in the files, concatenated

@@ -1,6 +1,7 @@
 #include <cstring>
 
 #include "cnntrain/base/error.h"
+#include "cnntrain/data/dataset.h"
 #include "cnntrain/data/image_fields.h"
 #include "data/sets/image_sample.h"
 
@@ -24,6 +25,10 @@ std::size_t field_number(const std::vector<Field>& fields, std::string_view name
 
 const TensorDesc& field_desc(const std::vector<Field>& fields, std::string_view name) {
     return fields[field_number(fields, name)].desc;
+}
+
+std::int32_t Dataset::label(std::int64_t /*index*/, Workspace& /*workspace*/) const {
+    return kNoLabel;
 }
 
 std::vector<Field> image_fields(const TensorDesc& image) {

@@ -38,10 +38,6 @@ bool is_by_product(const fs::path& path) {
     return name.ends_with(".cnntrain-index") || name.ends_with("conversion.jsonl") || finished_name(name).has_value();
 }
 
-bool has_wildcard(const std::string& pattern) {
-    return pattern.find_first_of("*?[") != std::string::npos;
-}
-
 /// The only name that starts with `start`; otherwise the nearest name; "" if there is none.
 std::string meant_by(const std::string& start, const std::vector<std::string>& names) {
     std::vector<std::string> longer;
@@ -83,7 +79,13 @@ std::string what_is_there(const fs::path& pattern) {
     return (named ? absent + " but" : in + " there is") + list;
 }
 
-std::vector<std::string> matching_one(const std::string& pattern) {
+}  // namespace
+
+bool has_wildcard(const std::string& pattern) {
+    return pattern.find_first_of("*?[") != std::string::npos;
+}
+
+std::vector<std::string> files_matching(const std::string& pattern) {
     std::vector<std::string> paths = Matches(pattern).paths();
     if (has_wildcard(pattern)) {
         std::erase_if(paths, [](const std::string& path) {
@@ -96,8 +98,6 @@ std::vector<std::string> matching_one(const std::string& pattern) {
     throw Error(ErrorKind::data, (has_wildcard(pattern) ? "no file fits the pattern '" : "there is no file '") +
                                      pattern + "'" + what_is_there(pattern));
 }
-
-}  // namespace
 
 std::vector<std::string> split_list(const std::string& list) {
     constexpr std::string_view kBlanks = " \t\r\n";
@@ -115,7 +115,7 @@ std::vector<std::string> split_list(const std::string& list) {
 std::vector<std::string> matching_files(const std::string& patterns) {
     std::vector<std::string> files;
     for (const std::string& pattern : split_list(patterns)) {
-        const std::vector<std::string> found = matching_one(pattern);
+        const std::vector<std::string> found = files_matching(pattern);
         files.insert(files.end(), found.begin(), found.end());
     }
     if (files.empty()) throw Error(ErrorKind::usage, "no files are given: a list of names or patterns is needed");

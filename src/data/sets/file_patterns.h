@@ -9,6 +9,12 @@ namespace cnntrain::data {
 /// "a, b" becomes {"a", "b"}. Blanks around parts and empty parts are dropped.
 std::vector<std::string> split_list(const std::string& list);
 
+/// True if the text has `*`, `?` or `[`.
+bool has_wildcard(const std::string& pattern);
+
+/// The files that match one pattern, which may have commas, as in matching_files().
+std::vector<std::string> files_matching(const std::string& pattern);
+
 /// The files that match the comma-separated patterns (`*`, `?`, `[...]` and `~` as in a shell), in the order of the
 /// patterns, and sorted within each. Wildcards do not match folders, unfinished files, or files that this program
 /// stores beside data (indexes, journals). Throws Error(data) for a pattern without a match, Error(usage) without a

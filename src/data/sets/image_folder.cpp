@@ -1,10 +1,12 @@
 #include "cnntrain/data/image_folder.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <utility>
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/data/image_fields.h"
+#include "data/sets/file_patterns.h"
 #include "data/sets/jpeg_dataset.h"
 #include "data/sets/raw_files.h"
 
@@ -31,23 +33,63 @@ private:
     const std::vector<std::string>& names_;
 };
 
-ImageFolder::ImageFolder(const std::string& place, std::int64_t image_size, const PixelFormat& format, bool strict) {
-    const std::filesystem::path path(place);
-    const bool is_file = std::filesystem::is_regular_file(path);
-    if (is_file) {
-        names_ = {path.filename().string()};
-    } else {
-        ListedFiles listed = list_files(place, {".jpg", ".jpeg", ".png"});
-        names_ = std::move(listed.names);
-        left_out_ = left_out_text(listed);
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Names relative to a folder.
+struct Found {
+    fs::path folder;
+    ListedFiles files;
+};
+
+Found find_matches(const std::string& pattern) {
+    Found found;
+    for (const fs::path& part : fs::path(pattern)) {
+        if (has_wildcard(part.string())) break;
+        found.folder /= part;
     }
+    for (const std::string& path : files_matching(pattern)) {
+        if (is_image_file(path)) {
+            found.files.names.push_back(
+                found.folder.empty() ? path : fs::path(path).lexically_relative(found.folder).string());
+        } else {
+            ++found.files.left_out[lower_extension(path)];
+        }
+    }
+    std::ranges::sort(found.files.names);
+    return found;
+}
+
+Found find_photos(const std::string& place) {
+    const fs::path path(place);
+    if (fs::is_regular_file(path)) return {path.parent_path(), {{path.filename().string()}, {}}};
+    if (is_photo_pattern(place)) return find_matches(place);
+    return {path, list_images(place)};
+}
+
+}  // namespace
+
+bool is_photo_pattern(const std::string& place) {
+    std::error_code failed;
+    return has_wildcard(place) && !fs::exists(place, failed);
+}
+
+ImageFolder::ImageFolder(const std::string& place, const DataSettings& settings, const PixelFormat& format) {
+    Found found = find_photos(place);
+    names_ = std::move(found.files.names);
+    left_out_ = left_out_text(found.files);
     if (names_.empty()) {
-        throw Error(ErrorKind::data, "no .jpg, .jpeg or .png file in or below " + place +
+        throw Error(ErrorKind::data, "no image file in or below " + place +
                                          (left_out_.empty() ? "" : "; other files there: " + left_out_));
     }
-    const JpegSettings how{
-        .image_size = image_size, .format = format, .on_bad_image = strict ? OnBadImage::stop : OnBadImage::leave_out};
-    images_ = std::make_unique<Images>(is_file ? path.parent_path().string() : place, names_, how);
+    const JpegSettings how{.image_size = settings.image_size,
+                           .format = format,
+                           .exif = Exif::applied,
+                           .on_bad_image = settings.strict ? OnBadImage::stop : OnBadImage::leave_out,
+                           .preparation = settings.preparation,
+                           .mean_pixel = mean_pixel(settings)};
+    images_ = std::make_unique<Images>(found.folder.string(), names_, how);
 }
 
 ImageFolder::~ImageFolder() = default;

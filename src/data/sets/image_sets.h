@@ -18,13 +18,13 @@ struct ImageSet {
     std::string_view first_training_file;
     bool (*holds)(DatasetId id, const std::string& folder, Split split);
     /// Error(data) names the data set, the folder and the first missing file.
-    std::vector<std::string> (*files)(DatasetId id, const std::string& folder, Split split);
+    std::vector<std::string> (*files)(const InputSettings& settings, Split split);
     /// Counts the samples in settings.folder. Throws Error(data) if files are missing or damaged.
     SampleCount (*count)(const InputSettings& settings, Split split);
     std::shared_ptr<const Dataset> (*open)(const InputSettings& settings, Split split, const PixelFormat& format);
-    /// Names of the classes in the folder, if the table of data sets does not give their number. Throws Error(data) if
+    /// Names of the classes in settings.folder, by label; empty if the data do not name them. Throws Error(data) if
     /// there are fewer than two.
-    std::vector<std::string> (*classes)(const std::string& folder) = nullptr;
+    std::vector<std::string> (*classes)(const InputSettings& settings) = nullptr;
 };
 
 const ImageSet& image_set(DatasetId id);

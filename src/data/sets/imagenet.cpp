@@ -8,6 +8,7 @@
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/io.h"
 #include "cnntrain/base/log.h"
+#include "cnntrain/data/resolve.h"
 #include "data/images/stage_clock.h"
 #include "data/records/record_index.h"
 #include "data/records/shard_name.h"
@@ -16,6 +17,7 @@ namespace cnntrain::data {
 
 Imagenet::Imagenet(std::vector<std::string> paths, const ImagenetSettings& settings)
     : JpegDataset(settings.images, {.unit = "record", .empty = "the record has no image (image/encoded)"}),
+      classes_(settings.classes),
       records_(std::move(paths), settings.records) {
     if (settings.percentage_to_use < 1 || settings.percentage_to_use > 100) {
         throw Error(ErrorKind::usage, "the percentage of the data set to use is " +
@@ -36,16 +38,38 @@ JpegDataset::Image Imagenet::load(std::int64_t index, Workspace& workspace) cons
     ImageExample& example = *workspace.example;
     try {
         parse_image_example(record, example);
-        const std::int64_t classes = dataset_info(DatasetId::imagenet).classes;
-        if (example.label < 1 || example.label > classes) {
+        if (example.label < 1 || example.label > classes_) {
             throw Error(ErrorKind::data, "image/class/label is " + std::to_string(example.label) + ", not in 1.." +
-                                             std::to_string(classes));
+                                             std::to_string(classes_));
         }
     } catch (const Error& error) {
         throw error.within(records_.describe(index));
     }
     clock.add_to(workspace.seconds.parse);
     return {example.jpeg, example.boxes, static_cast<std::int32_t>(example.label - 1)};
+}
+
+std::vector<std::string> classes_of_records(const std::string& folder) {
+    const std::string path = (std::filesystem::path(folder) / kLabelsFile).string();
+    if (!exists(posix_files(), path)) return {};
+    const std::string text = read_text(posix_files(), path);
+    std::vector<std::string> names;
+    for (std::size_t begin = 0; begin < text.size();) {
+        const std::size_t end = std::min(text.find('\n', begin), text.size());
+        std::string_view line = std::string_view(text).substr(begin, end - begin);
+        if (line.ends_with('\r')) line.remove_suffix(1);
+        if (line.empty()) {
+            throw Error(ErrorKind::data, path + ":" + std::to_string(names.size() + 1) +
+                                             ": expected the name of a class in each line, got an empty one");
+        }
+        names.emplace_back(line);
+        begin = end + 1;
+    }
+    if (names.size() < 2) {
+        throw Error(ErrorKind::data,
+                    path + ": expected the names of at least two classes, got " + std::to_string(names.size()));
+    }
+    return names;
 }
 
 namespace {
@@ -69,7 +93,8 @@ bool holds(DatasetId /*id*/, const std::string& folder, Split split) {
 }
 
 /// Accepts any shard count (`train-00000-of-00004`) and any subset of the shards.
-std::vector<std::string> files(DatasetId /*id*/, const std::string& folder, Split split) {
+std::vector<std::string> files(const InputSettings& settings, Split split) {
+    const std::string& folder = settings.folder;
     std::vector<std::string> paths;
     int count = 0;
     for (const std::string& name : names_in(folder)) {
@@ -100,8 +125,7 @@ std::string index_name(Split split) {
 
 SampleCount count(const InputSettings& settings, Split split) {
     constexpr double kPatienceSeconds = 0.5;
-    const RecordCount count = count_records(files(settings.dataset, settings.folder, split), index_name(split),
-                                            posix_files(), kPatienceSeconds);
+    const RecordCount count = count_records(files(settings, split), index_name(split), posix_files(), kPatienceSeconds);
     return {split == Split::train ? used_share(count.records, settings.percentage_to_use) : count.records, count.exact};
 }
 
@@ -109,18 +133,24 @@ std::shared_ptr<const Dataset> open(const InputSettings& settings, Split split, 
     ImagenetSettings how;
     how.images = jpeg_settings(settings, split, format);
     if (split == Split::train) how.percentage_to_use = settings.percentage_to_use;
+    how.classes = class_count(settings);
     how.records.threads = settings.threads;
     how.records.index_name = index_name(split);
     how.records.cache_bytes = static_cast<std::int64_t>(settings.cache_gb * 1e9);
-    auto dataset = std::make_shared<Imagenet>(files(settings.dataset, settings.folder, split), how);
+    auto dataset = std::make_shared<Imagenet>(files(settings, split), how);
     if (how.percentage_to_use < 100) {
         log::debug("using the first " + std::to_string(dataset->size()) + " training images of " + settings.folder);
     }
     return dataset;
 }
 
+std::vector<std::string> classes(const InputSettings& settings) {
+    return classes_of_records(settings.folder);
+}
+
 }  // namespace
 
-constinit const ImageSet kImagenetSet = {DatasetId::imagenet, "train-00000-of-01024", holds, files, count, open};
+constinit const ImageSet kImagenetSet = {
+    DatasetId::imagenet, "train-00000-of-01024", holds, files, count, open, classes};
 
 }  // namespace cnntrain::data

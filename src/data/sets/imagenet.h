@@ -13,6 +13,7 @@ namespace cnntrain::data {
 
 struct ImagenetSettings {
     JpegSettings images = {};
+    std::int64_t classes = 1000;
     std::int64_t percentage_to_use = 100;
     RecordOptions records = {};
 };
@@ -33,6 +34,7 @@ private:
     std::string describe(std::int64_t index) const override { return records_.describe(index); }
     std::string file_of(std::int64_t index) const override { return records_.path_of(index); }
 
+    std::int64_t classes_;
     RecordFiles records_;
     std::int64_t size_;
 };

@@ -18,14 +18,24 @@ constexpr int kMostReplacements = 16;
 
 JpegSettings jpeg_settings(const InputSettings& settings, Split split, const PixelFormat& format) {
     const bool trains = split == Split::train;
+    const bool replaces = trains && !settings.in_order;
     return {.image_size = settings.image_size,
             .format = format,
             .augment = trains && !settings.train_with_valid_preprocessing,
             .seed = settings.seed,
             .on_bad_image = settings.strict ? OnBadImage::stop
-                            : trains        ? OnBadImage::replace
-                                            : OnBadImage::leave_out};
+                            : replaces      ? OnBadImage::replace
+                                            : OnBadImage::leave_out,
+            .preparation = settings.preparation,
+            .augmentation = settings.augmentation,
+            .mean_pixel = mean_pixel(settings)};
 }
+
+JpegDataset::JpegDataset(const JpegSettings& settings, const Words& words)
+    : settings_(settings),
+      target_{settings.image_size, settings.format, settings.preparation, settings.mean_pixel},
+      augmenter_(settings.augmentation),
+      words_(words) {}
 
 std::span<const std::byte> read_whole(const std::string& path, Workspace& workspace) {
     StageClock clock;
@@ -75,11 +85,11 @@ SampleState JpegDataset::read(std::int64_t index, SamplePosition position, Sampl
 void JpegDataset::preprocess(const Image& image, SamplePosition position, std::span<std::byte> pixels,
                              Workspace& workspace) const {
     if (image.jpeg.empty()) throw Error(ErrorKind::data, std::string(words_.empty));
+    const ImageFile file(image.jpeg, settings_.exif, workspace);
     if (settings_.augment) {
-        preprocess_for_training(image.jpeg, image.boxes, settings_.image_size, settings_.format, settings_.seed,
-                                position, pixels, workspace);
+        preprocess_for_training(file, image.boxes, target_, augmenter_, settings_.seed, position, pixels, workspace);
     } else {
-        preprocess_for_evaluation(image.jpeg, settings_.image_size, settings_.format, pixels, workspace);
+        preprocess_for_evaluation(file, target_, pixels, workspace);
     }
 }
 

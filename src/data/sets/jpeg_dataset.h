@@ -1,6 +1,7 @@
 // Base of data sets of JPEG images: decoding, cropping, and handling of images that cannot be decoded.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -10,6 +11,8 @@
 
 #include "cnntrain/data/dataset.h"
 #include "cnntrain/data/settings.h"
+#include "data/images/image_file.h"
+#include "data/images/preprocess.h"
 #include "data/records/example.h"
 #include "data/sets/damage_log.h"
 
@@ -25,9 +28,13 @@ enum class OnBadImage {
 struct JpegSettings {
     std::int64_t image_size = 224;
     PixelFormat format = {};
+    Exif exif = Exif::ignored;
     bool augment = false;    // random crop and flip; otherwise evaluation preprocessing
     std::uint64_t seed = 0;  // of the augmentation
     OnBadImage on_bad_image = OnBadImage::stop;
+    PreparationSettings preparation = {};
+    AugmentationSettings augmentation = {};
+    std::array<float, 3> mean_pixel = {};  // fills what is padded or erased
 };
 
 /// The settings of a run. `format`: of the samples.
@@ -41,6 +48,7 @@ class JpegDataset : public Dataset {
 public:
     std::vector<Field> fields() const final;
     SampleState read(std::int64_t index, SamplePosition position, SampleView out, Workspace& workspace) const final;
+    std::int32_t label(std::int64_t index, Workspace& workspace) const override { return load(index, workspace).label; }
     void pad(SampleView out) const final;
     std::int64_t damaged() const final { return damage_.count(); }
 
@@ -57,11 +65,11 @@ protected:
         std::string_view left_out = "it is not counted";
     };
 
-    JpegDataset(const JpegSettings& settings, const Words& words) : settings_(settings), words_(words) {}
+    JpegDataset(const JpegSettings& settings, const Words& words);
 
     /// The image may be a view into the workspace. An exception always ends the run.
     virtual Image load(std::int64_t index, Workspace& workspace) const = 0;
-    virtual std::string describe(std::int64_t index) const = 0;  // location of the image, for messages
+    std::string describe(std::int64_t index) const override = 0;
     virtual std::string file_of(std::int64_t index) const = 0;
 
 private:
@@ -69,6 +77,8 @@ private:
                     Workspace& workspace) const;
 
     JpegSettings settings_;
+    PhotoTarget target_;
+    Augmenter augmenter_;
     Words words_;
     mutable DamageLog damage_;
 };

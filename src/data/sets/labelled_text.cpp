@@ -49,6 +49,10 @@ Origin LabelledText::origin() const {
     return {.samples = size(), .parts = tokens_->parts};
 }
 
+std::string LabelledText::describe(std::int64_t index) const {
+    return tokens_->parts.front().name + ", row " + std::to_string(rows_.at(static_cast<std::size_t>(index)) + 1);
+}
+
 LabelledParts LabelledText::parts(double validation_share, std::uint64_t seed) const {
     if (!(validation_share > 0 && validation_share < 1)) {
         throw Error(ErrorKind::usage, "the share of samples for validation is " + std::to_string(validation_share) +

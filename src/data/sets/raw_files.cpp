@@ -3,8 +3,12 @@
 #include <algorithm>
 #include <cctype>
 #include <filesystem>
+#include <iterator>
+#include <memory>
 
 #include "cnntrain/base/error.h"
+#include "cnntrain/base/io.h"
+#include "data/images/file_format.h"
 
 namespace cnntrain::data {
 namespace {
@@ -13,6 +17,17 @@ namespace fs = std::filesystem;
 
 /// Folders are rarely deeper; greater depth indicates a loop of links.
 constexpr int kMaxDepth = 32;
+
+bool holds_image(const std::string& path) {
+    try {
+        const std::unique_ptr<InputFile> file = posix_files().open(path);
+        std::vector<std::byte> head(std::min<std::uint64_t>(file->size_bytes(), kFormatBytes));
+        file->read_at(0, head);
+        return file_format(head).has_value();
+    } catch (const Error&) {
+        return false;
+    }
+}
 
 }  // namespace
 
@@ -23,7 +38,19 @@ std::string lower_extension(const std::string& path) {
     return extension;
 }
 
-ListedFiles list_files(const std::string& folder, std::initializer_list<std::string_view> extensions) {
+bool is_named_as_image(const std::string& path) {
+    static constexpr std::string_view kExtensions[] = {".jpg", ".jpeg", ".jpe", ".png", ".webp",
+                                                       ".bmp", ".gif",  ".tif", ".tiff"};
+    return std::ranges::find(kExtensions, lower_extension(path)) != std::end(kExtensions);
+}
+
+bool is_image_file(const std::string& path) {
+    return is_named_as_image(path) || holds_image(path);
+}
+
+namespace {
+
+template <typename Wanted> ListedFiles list_if(const std::string& folder, const Wanted& wanted) {
     ListedFiles files;
     try {
         for (fs::recursive_directory_iterator entry(folder, fs::directory_options::follow_directory_symlink), end;
@@ -38,11 +65,10 @@ ListedFiles list_files(const std::string& folder, std::initializer_list<std::str
                 continue;
             }
             if (entry->is_directory()) continue;
-            const std::string extension = lower_extension(path.string());
-            if (std::find(extensions.begin(), extensions.end(), extension) == extensions.end()) {
-                ++files.left_out[extension];
-            } else {
+            if (wanted(path.string())) {
                 files.names.push_back(path.lexically_relative(folder).string());
+            } else {
+                ++files.left_out[lower_extension(path.string())];
             }
         }
     } catch (const fs::filesystem_error& error) {
@@ -50,6 +76,16 @@ ListedFiles list_files(const std::string& folder, std::initializer_list<std::str
     }
     std::sort(files.names.begin(), files.names.end());
     return files;
+}
+
+}  // namespace
+
+ListedFiles list_files(const std::string& folder, std::string_view extension) {
+    return list_if(folder, [&](const std::string& path) { return lower_extension(path) == extension; });
+}
+
+ListedFiles list_images(const std::string& folder) {
+    return list_if(folder, is_image_file);
 }
 
 std::string left_out_text(const ListedFiles& files) {

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <initializer_list>
 #include <map>
 #include <string>
 #include <string_view>
@@ -13,14 +12,22 @@ namespace cnntrain::data {
 /// ".jpg" for "a/b.JPG"; "" without an extension.
 std::string lower_extension(const std::string& path);
 
+/// By its extension: .jpg, .png and so on, in any case.
+bool is_named_as_image(const std::string& path);
+/// The same, or by its first bytes.
+bool is_image_file(const std::string& path);
+
 struct ListedFiles {
     std::vector<std::string> names;                // paths relative to the folder, sorted as text
     std::map<std::string, std::int64_t> left_out;  // number of other files by extension (".webp", or "" without one)
 };
 
-/// The files in and below a folder (following links) with one of `extensions` (".jpg", lower case; the files' may be in
-/// any case). Skips hidden files and folders. Throws Error(data) if a folder cannot be read.
-ListedFiles list_files(const std::string& folder, std::initializer_list<std::string_view> extensions);
+/// The files in and below a folder (following links) with an extension (".xml", lower case; the files' may be in any
+/// case). Skips hidden files and folders. Throws Error(data) if a folder cannot be read.
+ListedFiles list_files(const std::string& folder, std::string_view extension);
+
+/// The same for files that are images (is_image_file()).
+ListedFiles list_images(const std::string& folder);
 
 /// "3 .webp, 1 without an extension"; "" when no file was left out.
 std::string left_out_text(const ListedFiles& files);

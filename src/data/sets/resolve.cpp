@@ -78,6 +78,8 @@ std::string find_data_folder(DatasetId dataset, const std::string& data_dir) {
     const std::string looked_for =
         "looked for " + std::string(image_set(dataset).first_training_file) + " in it" + below;
     std::error_code failed;
+    if (fs::is_regular_file(data_dir, failed) && holds_any(dataset, data_dir))
+        return fs::absolute(data_dir).lexically_normal().string();
     if (!fs::is_directory(data_dir, failed)) {
         throw Error(ErrorKind::data, std::string(info.name) + ": data folder " + data_dir +
                                          (fs::exists(data_dir, failed) ? " is not a folder; " : " does not exist; ") +
@@ -95,19 +97,36 @@ std::string find_data_folder(DatasetId dataset, const std::string& data_dir) {
 }
 
 std::vector<std::string> split_files(DatasetId dataset, const std::string& folder, Split split) {
-    return image_set(dataset).files(dataset, folder, split);
+    return image_set(dataset).files({{.dataset = dataset}, folder}, split);
 }
 
 std::int64_t class_count(const DataSettings& settings) {
-    const std::int32_t fixed = dataset_info(settings.dataset).classes;
-    if (fixed > 0) return fixed;
-    return std::ssize(class_names(settings));
+    const DatasetInfo& info = dataset_info(settings.dataset);
+    const std::int64_t named = std::ssize(class_names(settings));
+    // Records without a list of classes have as many as the user says.
+    const bool is_open = info.format == ImageFormat::records || settings.kind != DataKind::real;
+    if (named == 0 && is_open && settings.classes) return *settings.classes;
+    const std::int64_t found = named > 0 ? named : info.classes;
+    if (settings.classes && *settings.classes != found) {
+        throw Error(ErrorKind::usage, "--num-classes " + std::to_string(*settings.classes) + ": " +
+                                          (settings.data_dir.empty() ? std::string(info.name) : settings.data_dir) +
+                                          " has " + std::to_string(found) + " classes");
+    }
+    return found;
 }
 
 std::vector<std::string> class_names(const DataSettings& settings) {
     const auto names = image_set(settings.dataset).classes;
-    if (names == nullptr) return {};
-    return names(find_data_folder(settings.dataset, settings.data_dir));
+    if (names == nullptr || settings.kind != DataKind::real) return {};
+    InputSettings input{settings};
+    try {
+        input.folder = find_data_folder(settings.dataset, settings.data_dir);
+    } catch (const Error&) {
+        const bool published = dataset_info(settings.dataset).classes > 0;
+        if (published) return {};  // there may be photos to classify; who needs the data tells of them
+        throw;
+    }
+    return names(input);
 }
 
 }  // namespace cnntrain::data

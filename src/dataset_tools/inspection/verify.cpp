@@ -12,6 +12,7 @@
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/io.h"
+#include "cnntrain/data/resolve.h"
 #include "cnntrain/data/settings.h"
 #include "data/images/jpeg_check.h"
 #include "data/records/example.h"
@@ -49,7 +50,10 @@ struct Keys {
 class RecordChecks {
 public:
     RecordChecks(const FileSet& set, std::string file, bool decode, FileResult& result)
-        : set_(set), file_(std::move(file)), decode_(decode), result_(result) {}
+        : set_(set), file_(std::move(file)), decode_(decode), result_(result) {
+        const auto named = std::ssize(data::classes_of_records(std::filesystem::path(file_).parent_path().string()));
+        if (named > 0) classes_ = named;
+    }
 
     void check(const RawRecord& record) {
         ++result_.records;
@@ -94,10 +98,9 @@ private:
         } catch (const Error& error) {
             return add(Fault::not_an_example, error.what());
         }
-        const std::int64_t classes = data::dataset_info(data::DatasetId::imagenet).classes;
-        if (example_.label < 1 || example_.label > classes) {
+        if (example_.label < 1 || example_.label > classes_) {
             add(Fault::wrong_label,
-                "image/class/label is " + std::to_string(example_.label) + ", not in 1.." + std::to_string(classes));
+                "image/class/label is " + std::to_string(example_.label) + ", not in 1.." + std::to_string(classes_));
         }
         if (example_.jpeg.empty()) return add(Fault::no_image, "image/encoded is missing or empty");
         if (!decode_) return;
@@ -128,6 +131,7 @@ private:
 
     const FileSet& set_;
     std::string file_;
+    std::int64_t classes_ = data::dataset_info(data::DatasetId::imagenet).classes;  // of image records
     bool decode_;
     FileResult& result_;
     const RawRecord* record_ = nullptr;

@@ -72,7 +72,7 @@ std::vector<ImageBox> parse(const std::string& file, const std::string& text) {
 }  // namespace
 
 std::vector<XmlAnnotation> read_xml_folder(const std::string& folder, int threads) {
-    const std::vector<std::string> names = data::list_files(folder, {".xml"}).names;
+    const std::vector<std::string> names = data::list_files(folder, ".xml").names;
     if (names.empty()) throw Error(ErrorKind::data, "no .xml file in or below " + folder);
     std::vector<XmlAnnotation> annotations(names.size());
     tbb::task_arena arena(std::clamp(threads, 1, tbb::info::default_concurrency()));

@@ -1,23 +1,17 @@
 #include "dataset_tools/writing/image_convert.h"
 
-#include <cstdint>
 #include <cstdlib>
 #include <span>
 #include <utility>
-#include <vector>
 
 #include "cnntrain/base/error.h"
-#include "data/images/image_ops.h"
+#include "data/images/image_file.h"
 #include "data/images/jpeg_errors.h"
-#include "data/images/png.h"
 
 namespace cnntrain::dataset_tools {
 namespace {
 
-using Pixels = std::vector<std::uint8_t>;
-
 constexpr int kQuality = 100;
-constexpr std::string_view kJpegBegin = "\xff\xd8";
 
 // The functions that return bool return false after an error; errors.message then has its text.
 
@@ -32,20 +26,6 @@ bool look_through(jpeg_decompress_struct& info, data::JpegErrors& errors) {
         (*info.mem->alloc_sarray)(reinterpret_cast<j_common_ptr>(&info), JPOOL_IMAGE, info.output_width * 3, 1);
     while (info.output_scanline < info.output_height) {
         jpeg_read_scanlines(&info, row, 1);
-    }
-    jpeg_finish_decompress(&info);
-    return true;
-}
-
-/// `out` has room for four bytes per pixel.
-bool read_inks(jpeg_decompress_struct& info, data::JpegErrors& errors, JSAMPLE* out) {
-    if (setjmp(errors.jump) != 0) return false;
-    info.out_color_space = JCS_CMYK;
-    info.dct_method = JDCT_ISLOW;
-    jpeg_start_decompress(&info);
-    while (info.output_scanline < info.output_height) {
-        JSAMPROW row = out + std::size_t{4} * info.output_scanline * info.output_width;
-        jpeg_read_scanlines(&info, &row, 1);
     }
     jpeg_finish_decompress(&info);
     return true;
@@ -67,13 +47,13 @@ struct Compression {
 };
 
 /// Compresses without chroma subsampling: the source has none, or was already subsampled once.
-bool compress(Compression& to, const JSAMPLE* rgb, JDIMENSION height, JDIMENSION width) {
+bool compress(Compression& to, const data::PixelView& rgb) {
     to.info.err = data::error_manager(to.errors);
     if (setjmp(to.errors.jump) != 0) return false;
     jpeg_create_compress(&to.info);
     jpeg_mem_dest(&to.info, &to.bytes, &to.size);
-    to.info.image_height = height;
-    to.info.image_width = width;
+    to.info.image_height = static_cast<JDIMENSION>(rgb.size.height);
+    to.info.image_width = static_cast<JDIMENSION>(rgb.size.width);
     to.info.input_components = 3;
     to.info.in_color_space = JCS_RGB;
     jpeg_set_defaults(&to.info);
@@ -81,9 +61,9 @@ bool compress(Compression& to, const JSAMPLE* rgb, JDIMENSION height, JDIMENSION
     to.info.comp_info[0].h_samp_factor = 1;
     to.info.comp_info[0].v_samp_factor = 1;
     jpeg_start_compress(&to.info, TRUE);
-    while (to.info.next_scanline < height) {
+    while (to.info.next_scanline < to.info.image_height) {
         // libjpeg does not write to the row.
-        auto* row = const_cast<JSAMPLE*>(rgb + std::size_t{3} * to.info.next_scanline * width);
+        auto* row = const_cast<JSAMPLE*>(rgb.pixels + rgb.row_bytes * to.info.next_scanline);
         jpeg_write_scanlines(&to.info, &row, 1);
     }
     jpeg_finish_compress(&to.info);
@@ -94,24 +74,14 @@ bool compress(Compression& to, const JSAMPLE* rgb, JDIMENSION height, JDIMENSION
     throw Error(ErrorKind::data, what);
 }
 
-void check_size(std::int64_t height, std::int64_t width) {
-    const std::string problem = data::size_problem(height, width);
-    if (!problem.empty()) fail("the image " + problem);
-}
-
-StoredImage stored(const Pixels& rgb, std::int64_t height, std::int64_t width, std::string_view converted_from) {
+StoredImage stored(const data::PixelView& rgb, std::string_view converted_from, bool turned) {
     Compression to;
-    if (!compress(to, rgb.data(), static_cast<JDIMENSION>(height), static_cast<JDIMENSION>(width))) {
+    if (!compress(to, rgb)) {
         data::throw_if_out_of_memory(to.errors);
         fail("the image cannot be stored as a JPEG: " + std::string(to.errors.message.data()));
     }
-    return {std::string(reinterpret_cast<const char*>(to.bytes), to.size), height, width, converted_from};
-}
-
-StoredImage from_png(const std::string& file) {
-    Pixels rgb;
-    const data::ImageSize size = data::decode_png(std::as_bytes(std::span(file)), rgb);
-    return stored(rgb, size.height, size.width, "PNG");
+    return {std::string(reinterpret_cast<const char*>(to.bytes), to.size), rgb.size.height, rgb.size.width,
+            converted_from, turned};
 }
 
 }  // namespace
@@ -119,6 +89,12 @@ StoredImage from_png(const std::string& file) {
 struct ImageConverter::State {
     jpeg_decompress_struct info{};
     data::JpegErrors errors{};
+    data::Workspace workspace;
+
+    [[noreturn]] void fail_jpeg() const {
+        data::throw_if_out_of_memory(errors);
+        fail("the JPEG cannot be decoded: " + std::string(errors.message.data()));
+    }
 };
 
 ImageConverter::ImageConverter() : state_(std::make_unique<State>()) {
@@ -131,28 +107,24 @@ ImageConverter::~ImageConverter() {
 
 StoredImage ImageConverter::convert(std::string file) {
     if (file.empty()) fail("the file is empty");
-    if (data::is_png(std::as_bytes(std::span(file)))) return from_png(file);
-    if (!file.starts_with(kJpegBegin)) fail("the file is neither a JPEG nor a PNG file");
-
-    auto& info = state_->info;
-    auto& errors = state_->errors;
-    const auto fail_jpeg = [&] {
-        data::throw_if_out_of_memory(errors);
-        fail("the JPEG cannot be decoded: " + std::string(errors.message.data()));
-    };
-    if (!data::read_jpeg_header(info, errors, std::as_bytes(std::span(file)))) fail_jpeg();
-    const std::int64_t height = info.image_height;
-    const std::int64_t width = info.image_width;
-    check_size(height, width);
-    if (info.jpeg_color_space != JCS_CMYK && info.jpeg_color_space != JCS_YCCK) {
-        if (!look_through(info, errors)) fail_jpeg();
-        return {std::move(file), height, width, ""};
+    const auto bytes = std::as_bytes(std::span(file));
+    const data::ImageFile opened(bytes, data::Exif::applied, state_->workspace);
+    const data::ImageSize size = opened.size();
+    std::string_view from;
+    if (opened.format() == data::FileFormat::jpeg) {
+        if (!data::read_jpeg_header(state_->info, state_->errors, bytes)) state_->fail_jpeg();
+        const bool inks = state_->info.jpeg_color_space == JCS_CMYK || state_->info.jpeg_color_space == JCS_YCCK;
+        if (inks) {
+            from = "CMYK";
+        } else if (!opened.is_turned()) {
+            if (!look_through(state_->info, state_->errors)) state_->fail_jpeg();
+            return {std::move(file), size.height, size.width, "", false};
+        }
+    } else {
+        from = data::format_name(opened.format());
     }
-    const auto count = static_cast<std::size_t>(height * width);
-    Pixels pixels(count * 4);
-    if (!read_inks(info, errors, pixels.data())) fail_jpeg();
-    data::cmyk_to_rgb(pixels, count, info.saw_Adobe_marker != FALSE);
-    return stored(pixels, height, width, "CMYK");
+    return stored(opened.decode({0, 0, size.height, size.width}, {data::DctMethod::accurate}), from,
+                  opened.is_turned());
 }
 
 }  // namespace cnntrain::dataset_tools

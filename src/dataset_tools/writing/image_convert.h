@@ -12,7 +12,8 @@ struct StoredImage {
     std::string jpeg;
     std::int64_t height = 0;
     std::int64_t width = 0;
-    std::string_view converted_from;  // "PNG", "CMYK" or ""
+    std::string_view converted_from;  // a format such as "PNG", "CMYK", or ""
+    bool turned = false;              // upright, as the Exif data say
 };
 
 /// For use by one thread.
@@ -21,9 +22,10 @@ public:
     ImageConverter();
     ~ImageConverter();
 
-    /// JPEGs are stored unchanged after all of their data were checked. CMYK JPEGs and PNG files (recognised by their
-    /// first bytes, whatever their names) become RGB JPEGs of quality 100, with transparent parts on white. Equal bytes
-    /// give equal results. Error(data) describes the fault in the image.
+    /// JPEGs are stored unchanged after all of their data were checked. CMYK JPEGs, JPEGs that Exif data turn, and
+    /// files of other formats (recognised by their first bytes, whatever their names) become upright RGB JPEGs of
+    /// quality 100, with transparent parts on white. Equal bytes give equal results. Error(data) describes the fault in
+    /// the image.
     StoredImage convert(std::string file);
 
 private:

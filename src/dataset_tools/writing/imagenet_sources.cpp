@@ -11,7 +11,6 @@
 #include <set>
 
 #include "cnntrain/base/error.h"
-#include "cnntrain/data/settings.h"
 #include "data/sets/raw_files.h"
 #include "dataset_tools/writing/annotations.h"
 
@@ -36,14 +35,13 @@ using Notice = std::function<void(const std::string&)>;
 std::vector<std::string> list_images(const std::string& folder, const Notice& notice) {
     std::error_code failed;
     if (!fs::is_directory(folder, failed)) fail("image folder " + folder + " does not exist");
-    data::ListedFiles files = data::list_files(folder, {".jpg", ".jpeg", ".png"});
+    data::ListedFiles files = data::list_images(folder);
     const std::string left_out = data::left_out_text(files);
     if (files.names.empty()) {
-        fail("no .jpg, .jpeg or .png file in or below " + folder +
-             (left_out.empty() ? "" : "; other files there: " + left_out));
+        fail("no image file in or below " + folder + (left_out.empty() ? "" : "; other files there: " + left_out));
     }
     if (!left_out.empty() && notice) {
-        notice("warning: files in " + folder + " that are not .jpg, .jpeg or .png are left out: " + left_out);
+        notice("warning: files in " + folder + " that are not images are left out: " + left_out);
     }
     return std::move(files.names);
 }
@@ -123,11 +121,6 @@ std::vector<std::string> class_list(const ImagenetWriterSettings& settings, cons
         }
         classes.assign(names.begin(), names.end());
     }
-    const auto most = static_cast<std::size_t>(data::dataset_info(data::DatasetId::imagenet).classes);
-    if (classes.size() > most) {
-        fail("the images belong to " + std::to_string(classes.size()) + " classes, more than the " +
-             std::to_string(most) + " of imagenet");
-    }
     return classes;
 }
 
@@ -192,8 +185,7 @@ void find_raw_images(const std::string& raw, ImagenetWriterSettings& settings) {
     const std::string labels = (fs::path(raw) / kSynsetLabels).string();
     if (settings.validation_folder.empty() || !settings.validation_labels.empty() || !fs::exists(labels, failed))
         return;
-    const std::vector<std::string> names =
-        data::list_files(settings.validation_folder, {".jpg", ".jpeg", ".png"}).names;
+    const std::vector<std::string> names = data::list_images(settings.validation_folder).names;
     const bool in_class_folders = std::any_of(
         names.begin(), names.end(), [](const std::string& name) { return name.find('/') != std::string::npos; });
     if (!in_class_folders) settings.validation_labels = labels;

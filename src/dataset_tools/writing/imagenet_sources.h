@@ -24,8 +24,7 @@ struct ImagenetSources {
     std::vector<std::string> classes;  // in label order
 };
 
-/// Throws Error(data) if an image has no class, if there are more classes than labels, or if a list does not match the
-/// files.
+/// Throws Error(data) if an image has no class, or if a list does not match the files.
 ImagenetSources find_imagenet_sources(const ImagenetWriterSettings& settings,
                                       const std::function<void(const std::string&)>& notice);
 

@@ -10,6 +10,7 @@
 #include "cnntrain/base/hash.h"
 #include "cnntrain/base/io.h"
 #include "cnntrain/base/rng.h"
+#include "cnntrain/data/resolve.h"
 #include "cnntrain/dataset_tools/writers.h"
 #include "dataset_tools/writing/annotations.h"
 #include "dataset_tools/writing/example_writer.h"
@@ -23,11 +24,13 @@ namespace {
 namespace fs = std::filesystem;
 
 /// Part of the fingerprint; increase it when equal sources give different bytes.
-constexpr const char* kFormat = "1";
+constexpr const char* kFormat = "2";
 constexpr std::int64_t kLeastMaxSkipped = 10;
 
 constexpr const char* kFromPng = "converted from PNG";
 constexpr const char* kFromCmyk = "converted from CMYK";
+constexpr const char* kFromOther = "converted from another format";
+constexpr const char* kTurned = "turned upright";
 constexpr const char* kWithBoxes = "with boxes";
 
 /// All inputs of the records.
@@ -117,6 +120,10 @@ MadeRecord Conversion::make(std::int64_t source, ImageConverter& converter) cons
     if (!description.boxes.empty()) record.notes.emplace_back(kWithBoxes);
     if (stored.converted_from == "PNG") record.notes.emplace_back(kFromPng);
     if (stored.converted_from == "CMYK") record.notes.emplace_back(kFromCmyk);
+    const bool is_other =
+        stored.converted_from != "" && stored.converted_from != "PNG" && stored.converted_from != "CMYK";
+    if (is_other) record.notes.emplace_back(kFromOther);
+    if (stored.turned) record.notes.emplace_back(kTurned);
     record.bytes = serialise_image_example(std::move(description));
     return record;
 }
@@ -150,8 +157,9 @@ Fingerprint Conversion::fingerprint() const {
     fraction << settings_.validation_fraction;
     return {{"record format", kFormat},
             {"seed", std::to_string(settings_.seed)},
-            {"number of training files", std::to_string(settings_.train_shards)},
-            {"number of validation files", std::to_string(settings_.validation_shards)},
+            {"number of training files", settings_.train_shards ? std::to_string(*settings_.train_shards) : "by size"},
+            {"number of validation files",
+             settings_.validation_shards ? std::to_string(*settings_.validation_shards) : "by size"},
             {"validation fraction", fraction.str()},
             {"training images", digest_of(sources_.train)},
             {"validation images", digest_of(sources_.validation)},
@@ -169,6 +177,21 @@ ShardSet share_out(std::string prefix, const std::vector<std::int64_t>& order, i
                                  order.begin() + static_cast<std::ptrdiff_t>(order.size() * (file + 1) / count));
     }
     return set;
+}
+
+/// ImageNet's TFRecords as they were published.
+struct PublishedFiles {
+    std::int64_t images;
+    int files;
+};
+constexpr PublishedFiles kPublishedTraining = {1281167, 1024};
+constexpr PublishedFiles kPublishedValidation = {50000, 128};
+
+/// Files of about as many images each as the published ones, and at most as many.
+int usual_files(std::int64_t images, const PublishedFiles& published) {
+    const std::int64_t images_of_file = published.images / published.files;
+    return static_cast<int>(
+        std::clamp<std::int64_t>((images + images_of_file - 1) / images_of_file, 1, published.files));
 }
 
 std::vector<std::int64_t> shuffled(std::uint64_t seed, std::size_t images, std::int64_t first) {
@@ -189,17 +212,24 @@ ShardPlan Conversion::plan() const {
     train.erase(train.begin(), train.begin() + held_out);
 
     ShardPlan plan{settings_.output_folder, {}, fingerprint()};
-    if (!train.empty()) plan.sets.push_back(share_out("train", train, settings_.train_shards));
-    if (!validation.empty()) plan.sets.push_back(share_out("validation", validation, settings_.validation_shards));
+    const auto files = [](const std::optional<int>& wanted, const std::vector<std::int64_t>& images,
+                          const PublishedFiles& published) {
+        return wanted.value_or(usual_files(std::ssize(images), published));
+    };
+    if (!train.empty())
+        plan.sets.push_back(share_out("train", train, files(settings_.train_shards, train, kPublishedTraining)));
+    if (!validation.empty()) {
+        plan.sets.push_back(
+            share_out("validation", validation, files(settings_.validation_shards, validation, kPublishedValidation)));
+    }
     return plan;
 }
 
 void check(const ImagenetWriterSettings& settings) {
     const auto refuse = [](const std::string& what) { throw Error(ErrorKind::usage, what); };
-    for (const int shards : {settings.train_shards, settings.validation_shards}) {
-        if (shards < 1 || shards > 99999) {
-            refuse("the number of shards is " + std::to_string(shards) + ", not in 1..99999");
-        }
+    for (const std::optional<int>& shards : {settings.train_shards, settings.validation_shards}) {
+        if (shards && (*shards < 1 || *shards > 99999))
+            refuse("the number of shards is " + std::to_string(*shards) + ", not in 1..99999");
     }
     if (settings.train_folder.empty() && settings.validation_folder.empty()) refuse("no folder with images is given");
     if (!(settings.validation_fraction >= 0 && settings.validation_fraction < 1)) {
@@ -225,6 +255,8 @@ ImagenetWriterResult summary(const Conversion& conversion, const ShardPlan& plan
     }
     result.converted_png = count_of(written, kFromPng);
     result.converted_cmyk = count_of(written, kFromCmyk);
+    result.converted_other = count_of(written, kFromOther);
+    result.turned = count_of(written, kTurned);
     result.boxes = count_of(written, kWithBoxes);
     result.skipped = std::ssize(written.skipped);
     result.classes = std::ssize(conversion.sources().classes);
@@ -255,7 +287,14 @@ ImagenetWriterResult write_imagenet_tfrecords(const ImagenetWriterSettings& sett
     }
     if (events.skipped) job.skipped = [&](const SkippedSource& source) { events.skipped(source.name, source.reason); };
     job.stop_requested = events.stop_requested;
-    return summary(conversion, plan, write_shards(plan, job));
+    const ShardResult written = write_shards(plan, job);
+    if (!written.interrupted) {
+        std::string labels;
+        for (const std::string& name : conversion.sources().classes)
+            labels += name + "\n";
+        write_text(posix_files(), (fs::path(settings.output_folder) / data::kLabelsFile).string(), labels);
+    }
+    return summary(conversion, plan, written);
 }
 
 }  // namespace cnntrain::dataset_tools

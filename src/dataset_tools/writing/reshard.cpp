@@ -7,8 +7,10 @@
 
 #include "cnntrain/base/crc32c.h"
 #include "cnntrain/base/error.h"
+#include "cnntrain/base/io.h"
 #include "cnntrain/base/outputs.h"
 #include "cnntrain/base/rng.h"
+#include "cnntrain/data/resolve.h"
 #include "cnntrain/data/tfrecord.h"
 #include "dataset_tools/inspection/data_files.h"
 #include "dataset_tools/writing/shard_writer.h"
@@ -34,6 +36,12 @@ void check_output(const std::string& input, const std::string& output) {
     if (!same_place(input, output)) return;
     throw Error(ErrorKind::usage,
                 "the output folder " + output + " is the input folder; the new shards need a folder of their own");
+}
+
+void copy_list_of_classes(const std::string& input, const std::string& output) {
+    const std::string list = (fs::path(input) / data::kLabelsFile).string();
+    if (!exists(posix_files(), list)) return;
+    write_text(posix_files(), (fs::path(output) / data::kLabelsFile).string(), read_text(posix_files(), list));
 }
 
 const FileSet& split_of(const DataFiles& found, const std::string& split) {
@@ -182,6 +190,7 @@ ReshardResult reshard(const ReshardSettings& settings) {
         };
     }
     const ShardResult written = write_shards(plan, job);
+    if (!written.interrupted) copy_list_of_classes(found.folder, settings.output_folder);
     return {written.interrupted, written.records, written.bytes, written.files_written, written.files_kept};
 }
 

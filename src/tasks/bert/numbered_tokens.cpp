@@ -22,6 +22,7 @@ public:
 
     std::int64_t size() const override { return dataset_->size(); }
     data::Origin origin() const override { return dataset_->origin(); }
+    std::string describe(std::int64_t index) const override { return dataset_->describe(index); }
     std::vector<data::Field> fields() const override {
         std::vector<data::Field> fields = dataset_->fields();
         fields.push_back({std::string(nn::kInputPosition), {DType::i32, {static_cast<std::int64_t>(numbers_.size())}}});

@@ -5,15 +5,20 @@
 #include <algorithm>
 #include <cctype>
 #include <cmath>
+#include <filesystem>
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/io.h"
 #include "cnntrain/base/listed.h"
 #include "cnntrain/checkpoint/class_names.h"
+#include "cnntrain/checkpoint/folder.h"
+#include "cnntrain/data/resolve.h"
 #include "cnntrain/nn/family_info.h"
+#include "tasks/image_classification/class_weights.h"
 #include "tasks/image_classification/options.h"
+#include "tasks/image_classification/own_photos.h"
 #include "tasks/image_classification/resolve.h"
-#include "tasks/recorded.h"
+#include "tasks/image_classification/weights_source.h"
 
 namespace cnntrain::tasks {
 
@@ -70,12 +75,16 @@ bool holds(const std::string& folder, std::string_view path) {
 /// Detects the data set from the folder's files, for folders whose name gives no hint. Throws Error(data) if the folder
 /// cannot be read.
 std::optional<data::DatasetId> dataset_from_content(const std::string& folder) {
-    if (posix_files().kind(folder) != FileKind::directory) return std::nullopt;
-    std::vector<data::DatasetId> found;
-    for (const data::DatasetInfo& info : data::kDatasets) {
-        if (holds(folder, info.mark) || holds(folder, info.folder)) found.push_back(info.id);
+    if (posix_files().kind(folder) == FileKind::directory) {
+        std::vector<data::DatasetId> found;
+        for (const data::DatasetInfo& info : data::kDatasets) {
+            if (!info.mark.empty() && (holds(folder, info.mark) || holds(folder, info.folder)))
+                found.push_back(info.id);
+        }
+        if (found.size() == 1) return found.front();
+        if (found.size() > 1) return std::nullopt;
     }
-    return found.size() == 1 ? std::optional(found.front()) : std::nullopt;
+    return data::looks_like_photos(folder) ? std::optional(data::DatasetId::folder) : std::nullopt;
 }
 
 /// The names for a message; `published`: only data sets whose number of classes is fixed.
@@ -85,6 +94,16 @@ std::string dataset_names(bool published = false) {
         if (!published || data::dataset_info(*named<data::DatasetId>(name)).classes > 0) names.emplace_back(name);
     }
     return listed(names, "or");
+}
+
+/// The files of a data set are in the folder or below it.
+bool is_below(data::DatasetId dataset, const std::string& folder) {
+    try {
+        data::find_data_folder(dataset, folder);
+        return true;
+    } catch (const Error&) {
+        return false;
+    }
 }
 
 void turn_off(Resolution& run, std::string_view key, const std::string& reason) {
@@ -120,6 +139,16 @@ void adjust_data(Resolution& run) {
     }
 }
 
+/// A file of weights is found again from any folder.
+void keep_path_of_class_weights(OptionValues& values) {
+    if (!values.has("class_weights")) return;
+    const std::string text = values.text("class_weights");
+    if (text.empty() || text == kBalanced || !listed_weights(text).empty()) return;
+    if (posix_files().kind(text) != FileKind::file) return;  // the check of the option says so
+    values.set("class_weights", std::filesystem::absolute(text).lexically_normal().string(),
+               values.at("class_weights").source);
+}
+
 /// Replaces old spellings of values by the new ones.
 void renew_spellings(Resolution& run) {
     OptionValues& values = run.values;
@@ -135,16 +164,6 @@ void renew_spellings(Resolution& run) {
         values.set("model_size", spelled(values.text("model_size")), values.at("model_size").source);
 }
 
-/// The data set of the run whose checkpoint classifies photos.
-std::optional<data::DatasetId> dataset_of_run(const OptionValues& values) {
-    if (!values.has("restore_path") || values.text("restore_path").empty()) return std::nullopt;
-    const std::string path = file_beside(posix_files(), values.text("restore_path"), "arguments.json");
-    for (const auto& [option, value] : recorded_options(posix_files(), path, image_options())) {
-        if (key(*option) == "dataset") return named<data::DatasetId>(std::get<std::string>(value));
-    }
-    return std::nullopt;
-}
-
 /// Names of the classes in the checkpoint of --restore-path, if it is there and its network has named ones.
 std::vector<std::string> recorded_classes(const OptionValues& values) {
     if (!values.has("restore_path") || values.text("restore_path").empty()) return {};
@@ -155,9 +174,34 @@ std::vector<std::string> recorded_classes(const OptionValues& values) {
     }
 }
 
+/// The line's own data folder may hold another data set than that of the run that is evaluated.
+void prefer_found_dataset(Resolution& run) {
+    OptionValues& values = run.values;
+    const std::string folder = values.text("data_dir");
+    const Source source = values.has("data_dir") ? values.at("data_dir").source : Source::arguments;
+    if (folder.empty() || source == Source::arguments) return;
+    const auto found = dataset_from_content(folder);
+    if (!found || *found == dataset_of(values)) return;
+    run.notices.push_back("--dataset: the run has " + values.text("dataset") + ", " + folder + " holds " +
+                          std::string(name(*found)));
+    values.set("dataset", std::string(name(*found)), Source::adjusted);
+}
+
+bool is_missing_run(const std::string& path) {
+    return !path.empty() && !exists(posix_files(), path) &&
+           !exists(posix_files(), path + std::string(checkpoint::kCheckpointSuffix));
+}
+
 void infer_dataset(Resolution& run) {
     OptionValues& values = run.values;
-    if (!values.has("dataset") || values.is_set("dataset")) return;
+    if (!values.has("dataset")) return;
+    if (values.at("dataset").source == Source::arguments) prefer_found_dataset(run);
+    if (values.is_set("dataset")) return;
+    if (const std::string run_path = values.text("restore_path"); is_missing_run(run_path)) {
+        run.violations.push_back("--restore-path " + run_path +
+                                 ": there is no such run or checkpoint, from which options could be taken");
+        return;
+    }
     if (values.flag("generated_data") || values.flag("synthetic_data")) {
         run.violations.push_back("--generated-data and --synthetic-data need --dataset (" +
                                  dataset_names(/*published=*/true) + ")");
@@ -165,13 +209,18 @@ void infer_dataset(Resolution& run) {
     }
     const std::string folder = values.text("data_dir");
     if (folder.empty()) {
+        const std::string resumed = run.command == Command::train ? values.text("restore_path") : "";
         run.violations.emplace_back(
-            "no data: give --data-dir (or set DATA_DIR) and --dataset, or use --generated-data with --dataset");
+            "no data: give --data-dir (or set DATA_DIR) and --dataset, or use --generated-data with --dataset" +
+            (resumed.empty() ? ""
+                             : "; to go on with all options of a run: cnntrain restore --restore-path " + resumed));
         return;
     }
     auto dataset = dataset_from_name(folder);
-    if (!dataset) dataset = dataset_from_content(folder);
-    if (!dataset && run.command == Command::inference) dataset = dataset_of_run(values);
+    const auto found = dataset_from_content(folder);
+    const bool only_named = dataset && found == data::DatasetId::folder && !is_below(*dataset, folder);
+    if (!dataset || only_named) dataset = found;
+    if (!dataset && run.command == Command::inference && weights_source_of(run)) dataset = data::DatasetId::folder;
     if (dataset) {
         values.set("dataset", std::string(name(*dataset)), Source::adjusted);
         return;
@@ -191,12 +240,15 @@ void infer_dataset(Resolution& run) {
 void fill_image_options(Resolution& run) {
     renew_spellings(run);
     infer_dataset(run);
+    settle_weights(run);
+    fill_for_own_photos(run);
     fill_model_defaults(run);
 }
 
 void adjust_image_options(Resolution& run) {
     OptionValues& values = run.values;
     adjust_data(run);
+    keep_path_of_class_weights(values);
     const auto dataset = dataset_of(values);
     const bool validates_imagenet = run.command != Command::train && dataset &&
                                     data::dataset_info(*dataset).format == data::ImageFormat::records &&
@@ -267,9 +319,16 @@ void complete_image_settings(Settings& settings, const Resolution& run) {
     if (values.flag("synthetic_data")) own.data.kind = data::DataKind::synthetic;
     settings.ipu.inputs_stay = own.data.kind == data::DataKind::synthetic;
     if (own.data.kind != data::DataKind::real) own.data.data_dir.clear();
-    const bool counts_classes = data::dataset_info(own.data.dataset).classes == 0;
+    own.data.found_photos = data::found_photos();
+    const bool names_classes = data::dataset_info(own.data.dataset).format != data::ImageFormat::raw_pixels;
     const bool evaluates = run.command == Command::validation || run.command == Command::inference;
-    if (counts_classes && evaluates) own.recorded_classes = recorded_classes(values);
+    if (names_classes && evaluates && own.data.kind == data::DataKind::real)
+        own.recorded_classes = recorded_classes(values);
+    if (const auto source = evaluates ? weights_source_of(run) : std::nullopt) {
+        own.source_classes = source->network.settings.classes;
+        if (std::ssize(source->class_names) == own.source_classes) own.recorded_classes = source->class_names;
+    }
+    own.data.known_classes = own.recorded_classes;
     settings.optimiser.weight_decay_exclude = weight_decay_exclusions(own.model.family, own.data.dataset);
 }
 

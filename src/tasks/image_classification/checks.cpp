@@ -1,9 +1,13 @@
 // Rules between options: one function and one message each. Rules that need the model's graph or the data files are
 // checked by the modules that have them.
 #include <algorithm>
+#include <cmath>
 #include <string>
+#include <vector>
 
+#include "cnntrain/base/io.h"
 #include "cnntrain/nn/family_info.h"
+#include "tasks/image_classification/class_weights.h"
 #include "tasks/image_classification/resolve.h"
 
 namespace cnntrain::tasks {
@@ -121,6 +125,65 @@ Violation exponential_decay(const OptionValues& values) {
     return values.text("model") + " has no default for the exponential schedule; give --lr-decay-rate and --lr-drops";
 }
 
+Violation channel_constants(const OptionValues& values) {
+    const std::vector<double> mean = values.numbers("normalise_mean");
+    const std::vector<double> deviation = values.numbers("normalise_std");
+    if (mean.empty() != deviation.empty()) {
+        return "--normalise-mean and --normalise-std belong together; give both, with three numbers each";
+    }
+    if (mean.empty() || (mean.size() == 3 && deviation.size() == 3)) return {};
+    return "--normalise-mean and --normalise-std take one number each for R, G and B, got " +
+           std::to_string(mean.size()) + " and " + std::to_string(deviation.size());
+}
+
+Violation crop_area(const OptionValues& values) {
+    const std::vector<double> area = values.numbers("crop_area");
+    if (area.empty() || (area.size() == 2 && area[0] > 0 && area[0] <= area[1])) return {};
+    return "--crop-area takes two shares MIN,MAX with 0 < MIN <= MAX <= 1, such as 0.08,1";
+}
+
+Violation rand_augment(const OptionValues& values) {
+    const std::vector<double> numbers = values.numbers("rand_augment");
+    constexpr double kMostMagnitude = 30;
+    const auto whole = [](double number) { return number == std::floor(number); };
+    if (numbers.empty()) return {};
+    if (numbers.size() == 2 && std::ranges::all_of(numbers, whole) && numbers[1] <= kMostMagnitude) return {};
+    return "--rand-augment takes two whole numbers: operations for each image, and a magnitude from 0 to 30, such as "
+           "2,9";
+}
+
+Violation colour_jitter(const OptionValues& values) {
+    const std::vector<double> numbers = values.numbers("colour_jitter");
+    constexpr double kMostHue = 0.5;
+    if (numbers.empty() || (numbers.size() == 4 && numbers[3] <= kMostHue)) return {};
+    return "--colour-jitter takes four numbers: brightness, contrast, saturation, and hue from 0 to 0.5, such as "
+           "0.4,0.4,0.4,0.1";
+}
+
+Violation class_weights_exist(const OptionValues& values) {
+    const std::string text = values.text("class_weights");
+    if (text.empty() || text == kBalanced || !listed_weights(text).empty()) return {};
+    if (posix_files().kind(text) == FileKind::file) return {};
+    return "--class-weights " + text + ": expected " + std::string(kBalanced) +
+           ", numbers separated by commas, or a file with a weight on each line; there is no such file";
+}
+
+Violation class_weights_need_pairs(const OptionValues& values) {
+    if (values.text("class_weights").empty() || values.integer("micro_batch_size") != 1) return {};
+    return "--class-weights needs --micro-batch-size above 1: losses are divided by the weights of their micro-batch";
+}
+
+Violation augmentation_of_evaluation(const OptionValues& values) {
+    if (!values.flag("train_with_valid_preprocessing")) return {};
+    for (const char* key : {"crop_area", "rand_augment", "colour_jitter", "random_erasing"}) {
+        const bool on = key == std::string_view("random_erasing") ? values.number(key) > 0 : values.is_set(key);
+        if (!on) continue;
+        return "--train-with-valid-preprocessing and " + std::string(values.at(key).option->flag) +
+               " are both given; the first one changes no training image at random";
+    }
+    return {};
+}
+
 const std::vector<Rule> kRules = {
     {kTVE, one_norm},
     {kTVE, cache_or_not},
@@ -132,6 +195,13 @@ const std::vector<Rule> kRules = {
     {kTVE, data_folder},
     {kT, mixing_needs_pairs},
     {kT, cutmix_share},
+    {kTVE, channel_constants},
+    {kT, crop_area},
+    {kT, rand_augment},
+    {kT, colour_jitter},
+    {kT, augmentation_of_evaluation},
+    {kT, class_weights_exist},
+    {kT, class_weights_need_pairs},
     {kT, learning_rate},
     {kT, exponential_decay},
 };

@@ -1,9 +1,12 @@
 // Values that a model sets if the user did not.
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "cnntrain/nn/family_info.h"
+#include "cnntrain/nn/model.h"
 #include "tasks/image_classification/resolve.h"
 
 namespace cnntrain::tasks {
@@ -90,10 +93,38 @@ void fill_training(Resolution& run, const nn::FormDefaults& defaults) {
     if (defaults.rate_drops) fill.integer("lr_drops", *defaults.rate_drops);
 }
 
+/// The data set's times of validations, unless the user says some or wants none.
+void fill_validation_times(OptionValues& values, const data::DatasetInfo& images) {
+    if (images.validate_every <= 0 || !values.flag("validation")) return;
+    for (const char* key : {"validate_every", "validate_every_updates"}) {
+        if (values.at(key).source != Source::default_value) return;
+    }
+    values.set("validate_every", images.validate_every, Source::model);
+}
+
 std::int64_t default_image_size(const nn::FamilyInfo& family, const std::string& size,
                                 const data::DatasetInfo& dataset) {
     const std::int64_t pixels = family.image_size != nullptr ? family.image_size(size) : 0;
     return pixels != 0 ? pixels : dataset.image_size;
+}
+
+/// The form that --network-form names, or that follows from the size of the network and of the images.
+nn::NetworkForm fill_form(Resolution& run, nn::Family family, const data::DatasetInfo& images) {
+    constexpr std::int64_t kLargestSmallImage = 64;
+    OptionValues& values = run.values;
+    if (const auto given = named<nn::NetworkForm>(values.text("network_form"))) return *given;
+    const auto has_size = [&](nn::NetworkForm form) {
+        const std::vector<std::string> sizes = nn::model_sizes(family, form);
+        return std::ranges::find(sizes, values.text("model_size")) != sizes.end();
+    };
+    if (images.format != data::ImageFormat::class_folders) return images.network_form;
+    const bool large = has_size(nn::NetworkForm::large_images);
+    const bool small = has_size(nn::NetworkForm::small_images);
+    const std::int64_t side = values.integer("image_size");
+    const bool small_images = large == small ? side > 0 && side <= kLargestSmallImage : small;
+    const auto form = small_images ? nn::NetworkForm::small_images : nn::NetworkForm::large_images;
+    values.set("network_form", std::string(names<nn::NetworkForm>()[static_cast<std::size_t>(form)]), Source::model);
+    return form;
 }
 
 }  // namespace
@@ -104,7 +135,8 @@ void fill_model_defaults(Resolution& run) {
     if (!family || !dataset) return;
     const data::DatasetInfo& images = data::dataset_info(*dataset);
     const nn::FamilyInfo info = nn::family_info(*family);
-    const nn::FormDefaults& defaults = nn::defaults_of(info, images.network_form);
+    const nn::NetworkForm form = fill_form(run, *family, images);
+    const nn::FormDefaults& defaults = nn::defaults_of(info, form);
     Filler fill(run);
     fill.size("model_size", defaults.size);
     fill.integer("micro_batch_size", defaults.micro_batch_size);
@@ -112,11 +144,14 @@ void fill_model_defaults(Resolution& run) {
     fill.number_unless_zero("BN_decay", 0.97);
     fill.integer("pipeline_num_parallel", 48);
     fill.integer("image_size", default_image_size(info, run.values.text("model_size"), images));
+    fill.number("norm_epsilon", info.norm_epsilon);
     if (info.convolution_groups != 0) fill.integer("convolution_groups", info.convolution_groups);
     if (info.group_dim != 0) fill.integer("group_dim", info.group_dim);
     if (defaults.label_smoothing != 0) fill.number_unless_zero("label_smoothing", defaults.label_smoothing);
     if (defaults.two_pass_variance && !run.values.flag("force_unstable_norm")) fill.on("stable_norm");
-    if (run.command == Command::train) fill_training(run, defaults);
+    if (run.command != Command::train) return;
+    fill_training(run, defaults);
+    fill_validation_times(run.values, images);
 }
 
 std::optional<nn::Family> family_of(const OptionValues& values) {

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "cnntrain/base/error.h"
 #include "cnntrain/data/resolve.h"
 #include "cnntrain/graph/rewrites.h"
 #include "cnntrain/nn/family_info.h"
@@ -33,14 +34,33 @@ data::InputSettings data_settings_without_folder(const config::Settings& setting
     return result;
 }
 
+namespace {
+
+std::int64_t class_count(const ImageSettings& settings) {
+    if (!settings.recorded_classes.empty()) return std::ssize(settings.recorded_classes);
+    return settings.source_classes > 0 ? settings.source_classes : data::class_count(settings.data);
+}
+
+}  // namespace
+
 nn::NetworkSettings network_settings(const config::Settings& settings) {
     const data::DataSettings& images = image_settings(settings).data;
     nn::NetworkSettings result{image_settings(settings).model};
-    result.form = data::dataset_info(images.dataset).network_form;
-    const std::vector<std::string>& recorded = image_settings(settings).recorded_classes;
-    result.classes = recorded.empty() ? data::class_count(images) : std::ssize(recorded);
+    result.form = network_form(image_settings(settings));
+    result.classes = class_count(image_settings(settings));
+    if (images.classes && *images.classes != result.classes) {
+        throw Error(ErrorKind::usage, "--num-classes " + std::to_string(*images.classes) +
+                                          ": the network of the checkpoint has " + std::to_string(result.classes) +
+                                          " classes");
+    }
     result.image_size = images.image_size;
     return result;
+}
+
+bool reports_top_5(const config::Settings& settings) {
+    constexpr std::int64_t kAlwaysRight = 5;
+    const bool is_usual = data::dataset_info(image_settings(settings).data.dataset).reports_top_5;
+    return (is_usual || settings.validation.any()) && network_settings(settings).classes > kAlwaysRight;
 }
 
 nn::BuildRequest build_request(const config::Settings& settings, const backend::Backend& backend,
@@ -55,10 +75,12 @@ nn::BuildRequest build_request(const config::Settings& settings, const backend::
     return request;
 }
 
-graph::Graph training_graph(const config::Settings& settings, const backend::Backend& backend,
-                            const TensorDesc& images) {
+graph::Graph training_graph(const config::Settings& settings, const backend::Backend& backend, const TensorDesc& images,
+                            const std::vector<double>& class_weights) {
     nn::BuildRequest request = build_request(settings, backend, images);
+    request.class_weights = class_weights;
     if (settings.training.pipeline) request.splits = settings.training.pipeline_splits;
+    request.model.frozen = settings.optimiser.freeze;
     request.model.norm_replicas = train::placement(settings, backend).samples / batch_plan(settings).micro_batch;
     nn::Model model = nn::build_training(request, ops::op_table());
     train::warn_of_idle_filters(model.graph, settings.device);
@@ -66,14 +88,31 @@ graph::Graph training_graph(const config::Settings& settings, const backend::Bac
                               image_settings(settings).model.bn_decay);
 }
 
-graph::Graph evaluation_graph(const config::Settings& settings, const backend::Backend& backend,
-                              const TensorDesc& images, bool with_logits) {
+namespace {
+
+nn::Model evaluation_model(const config::Settings& settings, const backend::Backend& backend, const TensorDesc& images,
+                           std::int64_t views) {
     nn::BuildRequest request = build_request(settings, backend, images);
+    request.input.views = views;
     request.label_smoothing = 0;
-    request.counts_top_5 = reports_top_5(image_settings(settings).data.dataset);
-    nn::Model model = nn::build_evaluation(request, ops::op_table());
+    request.counts_top_5 = reports_top_5(settings);
+    return nn::build_evaluation(request, ops::op_table());
+}
+
+}  // namespace
+
+graph::Graph evaluation_graph(const config::Settings& settings, const backend::Backend& backend,
+                              const TensorDesc& images, bool with_logits, std::int64_t views) {
+    nn::Model model = evaluation_model(settings, backend, images, views);
     if (with_logits) model.graph.mark_output(train::kLogits, model.values.logits);
     return graph::apply_rewrites(std::move(model.graph), backend.rewrites().evaluation);
+}
+
+train::Classifier::Features features_graph(const config::Settings& settings, const backend::Backend& backend,
+                                           const TensorDesc& images) {
+    nn::Model model = evaluation_model(settings, backend, images, 1);
+    nn::LastLayer last = nn::mark_features(model.graph, model.values.logits, train::kFeatures);
+    return {graph::apply_rewrites(std::move(model.graph), backend.rewrites().evaluation), std::move(last)};
 }
 
 std::vector<std::string> image_functions(const config::Settings& settings) {

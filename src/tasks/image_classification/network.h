@@ -33,14 +33,16 @@ std::vector<std::string> image_functions(const config::Settings& settings);
 std::vector<std::string> usual_image_splits(const config::Settings& settings);
 
 /// One whole weight update: forward, backward, optimiser, moving averages, and the rewrites that the backend wants.
-graph::Graph training_graph(const config::Settings& settings, const backend::Backend& backend,
-                            const TensorDesc& images);
-/// Whether validation reports top-5 accuracy.
-inline bool reports_top_5(data::DatasetId dataset) {
-    return data::dataset_info(dataset).reports_top_5;
-}
-/// Forward pass with moving averages. With `with_logits`, also has the output train::kLogits.
+/// `class_weights`: of the loss; empty: all 1.
+graph::Graph training_graph(const config::Settings& settings, const backend::Backend& backend, const TensorDesc& images,
+                            const std::vector<double>& class_weights = {});
+/// Whether validation reports top-5 accuracy: for some data sets, and during training; only with more than 5 classes.
+bool reports_top_5(const config::Settings& settings);
+/// Forward pass with moving averages. With `with_logits`, also has the output train::kLogits. `views`: images of each
+/// sample.
 graph::Graph evaluation_graph(const config::Settings& settings, const backend::Backend& backend,
-                              const TensorDesc& images, bool with_logits = false);
+                              const TensorDesc& images, bool with_logits = false, std::int64_t views = 1);
+train::Classifier::Features features_graph(const config::Settings& settings, const backend::Backend& backend,
+                                           const TensorDesc& images);
 
 }  // namespace cnntrain::tasks

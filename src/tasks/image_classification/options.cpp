@@ -83,13 +83,15 @@ std::vector<Option> with_refinements(std::vector<Option> rows) {
 const OptionSet& image_options() {
     static const OptionSet options({
         {"Main", with_refinements(main_options())},
-        {kThisProgram, with_refinements(shared_run_options())},
+        {kThisProgram, concatenated({photo_options(), with_refinements(shared_run_options()), preparation_options(),
+                                     convention_options()})},
         {"Model", model_options()},
         {"ResNeXt", resnext_options()},
         {"EfficientNet", efficientnet_options()},
         {"Dataset", dataset_options()},
         {"Training", with_refinements(training_options())},
         {"Learning-rate schedule", schedule_options()},
+        {config::kHeadGroup, config::shared_head_options()},
         {"IPU", with_refinements(shared_ipu_options())},
         {"Logging", shared_logging_options()},
     });

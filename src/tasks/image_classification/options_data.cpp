@@ -11,12 +11,13 @@ std::vector<Option> dataset_options() {
          .choices = names<data::DatasetId>(),
          .numerics = true,
          .bind = to<&ImageSettings::data, &data::DataSettings::dataset>()},
-        refine(shared("--data-dir"),
-               {.help = "Folder with ImageNet TFRecords, CIFAR binaries or photos (train/CLASS/*.jpg, "
-                        "validation/CLASS/*.jpg); inference also takes any folder of JPEG and PNG files, or one photo. "
-                        "Without it, the environment's DATA_DIR.",
-                .acts_on = kFiles,
-                .bind = to<&ImageSettings::data, &data::DataSettings::data_dir>()}),
+        refine(
+            shared("--data-dir"),
+            {.help = "Folder with TFRecords, CIFAR binaries or photos (train/CLASS/*, validation/CLASS/* or CLASS/*), "
+                     "or a table of photos and classes (.csv); inference also takes any folder of photos, or one "
+                     "photo. Without it, the environment's DATA_DIR.",
+             .acts_on = kFiles,
+             .bind = to<&ImageSettings::data, &data::DataSettings::data_dir>()}),
         {.flag = "--pipeline-num-parallel",
          .type = Type::integer,
          .fallback = std::int64_t{48},
@@ -126,6 +127,33 @@ std::vector<Option> dataset_options() {
          .fallback = false,
          .help = "Normalise ImageNet images in one fused operation, on the device.",
          .idle = "images are always normalised so without --hostside-norm"},
+    };
+}
+
+std::vector<Option> photo_options() {
+    return {
+        {.flag = "--num-classes",
+         .type = Type::integer,
+         .help = "Number of classes: must agree with the data, where they name their classes; otherwise the outputs of "
+                 "the network. Without it, as many as the data have.",
+         .range = between(2, 1 << 24),
+         .numerics = true,
+         .bind = to<&ImageSettings::data, &data::DataSettings::classes>()},
+        refine(shared("--validation-fraction"),
+               {.fallback = 0.2,
+                .help = "Share of each class's photos held out for validation, where no folder or table says which.",
+                .acts_on = kClassFolders,
+                .acts_on_reason = "it is for photos without validation folders",
+                .bind = to<&ImageSettings::data, &data::DataSettings::validation_fraction>()}),
+        {.flag = "--split-seed",
+         .type = Type::integer,
+         .fallback = std::int64_t{0},
+         .help = "Seed of the choice of these photos; --seed does not change it.",
+         .range = between(0, kMostIterations),
+         .acts_on = kClassFolders,
+         .acts_on_reason = "it is for photos without validation folders",
+         .numerics = true,
+         .bind = to<&ImageSettings::data, &data::DataSettings::split_seed>()},
     };
 }
 

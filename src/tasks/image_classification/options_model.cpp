@@ -49,6 +49,41 @@ std::vector<Option> model_options() {
     };
 }
 
+std::vector<Option> convention_options() {
+    return {
+        {.flag = "--padding",
+         .type = Type::choice,
+         .fallback = std::string(names<nn::PaddingRule>()[0]),
+         .help = "Padding of convolutions and pools with a stride: TensorFlow's SAME, or symmetric as in PyTorch. "
+                 "Without it, that of the weights of --init-path.",
+         .choices = names<nn::PaddingRule>(),
+         .numerics = true,
+         .bind = to<&ImageSettings::model, &nn::ModelSettings::padding>()},
+        {.flag = "--norm-epsilon",
+         .type = Type::number,
+         .help = "Epsilon of the norms; without it, the model's.",
+         .range = at_least(0),
+         .numerics = true,
+         .bind = to<&ImageSettings::model, &nn::ModelSettings::epsilon>()},
+        {.flag = "--bottleneck-stride",
+         .type = Type::choice,
+         .fallback = std::string(names<nn::BottleneckStride>()[0]),
+         .help = "Convolution of a bottleneck that has the stride: 1x1 in the first ResNet and Keras's.",
+         .choices = names<nn::BottleneckStride>(),
+         .exists_with = {{"model", {"resnet", "resnext"}}},
+         .numerics = true,
+         .bind = to<&ImageSettings::model, &nn::ModelSettings::bottleneck_stride>()},
+        {.flag = "--network-form",
+         .type = Type::choice,
+         .help = "Stem and sizes for large images like ImageNet's or small ones like CIFAR's. Without it, the form of "
+                 "the data set; for photos in folders, the one that has the --model-size, or, if both have it, small "
+                 "with an --image-size up to 64.",
+         .choices = names<nn::NetworkForm>(),
+         .numerics = true,
+         .bind = to<&ImageSettings::network_form>()},
+    };
+}
+
 std::vector<Option> resnext_options() {
     return {
         {.flag = "--convolution-groups",
@@ -136,14 +171,6 @@ std::vector<Option> efficientnet_options() {
          .numerics = true,
          .bind =
              to<&ImageSettings::model, &nn::ModelSettings::efficientnet, &nn::EfficientnetSettings::expand_ratio>()},
-        {.flag = "--norm-epsilon",
-         .type = Type::number,
-         .fallback = 1e-3,
-         .help = "Epsilon of the norms.",
-         .range = at_least(0),
-         .exists_with = kEfficientNet,
-         .numerics = true,
-         .bind = to<&ImageSettings::model, &nn::ModelSettings::epsilon>()},
         {.flag = "--proxy-norm",
          .fallback = false,
          .help = "Proxy-normalised activations.",

@@ -3,6 +3,7 @@
 #include "tasks/image_classification/network.h"
 #include "tasks/image_classification/resolve.h"
 #include "tasks/image_classification/task.h"
+#include "tasks/image_classification/weights_source.h"
 
 namespace cnntrain::tasks {
 
@@ -15,17 +16,16 @@ std::string_view examples(Command command) {
                    "  cnntrain train --dataset imagenet --generated-data --model-size 50 --iterations 20 --log-freq 5\n"
                    "  cnntrain train --config resnet8_test --data-dir DIR --dry-run\n";
         case Command::validation:
-            return "  cnntrain validation --data-dir DIR --restore-path RUN          all checkpoints of a run\n"
-                   "  cnntrain validation --data-dir DIR --restore-path RUN/ckpt-500\n";
+            return "  cnntrain validation --restore-path RUN          all checkpoints of a run, on its data\n"
+                   "  cnntrain validation --restore-path RUN/ckpt-500 --data-dir DIR\n";
         case Command::restore:
             return "  cnntrain restore --restore-path RUN\n";
         case Command::inference:
             return "  cnntrain inference --dataset imagenet --generated-data --model-size 50 --iterations 100   "
                    "measures\n"
-                   "  cnntrain inference --data-dir DIR --restore-path RUN/ckpt-500   classifies a validation split\n"
-                   "  cnntrain inference --dataset imagenet --data-dir PHOTOS --restore-path RUN/ckpt-500   ... JPEG "
-                   "files\n"
-                   "Model options are those of the run. Those of training have no effect here.\n";
+                   "  cnntrain inference --restore-path RUN             classifies the run's validation split\n"
+                   "  cnntrain inference --restore-path RUN/ckpt-500 --data-dir 'PHOTOS/*.jpg' --predictions FILE.csv\n"
+                   "Options that the line leaves out are those of the run.\n";
         default:
             return "";
     }
@@ -48,9 +48,11 @@ train::TaskRow image_classification_row() {
                                      {"epochs", "iterations"},
                                      {"base_learning_rate_exponent", "abs_learning_rate"},
                                      {"ckpts_per_epoch", "epochs_per_ckpt", true},
+                                     {"validate_every", "validate_every_updates"},
                                      {"syncs_per_epoch", "epochs_per_sync", true},
                                      {"generated_data", "synthetic_data"},
                                      {"micro_batch_size", "batch_size"}},
+                    .told_by_files = told_by_weights,
                     .fill = fill_image_options,
                     .adjust = adjust_image_options,
                     .check = check_image_options,

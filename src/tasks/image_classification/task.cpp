@@ -12,15 +12,19 @@
 #include "cnntrain/data/image_fields.h"
 #include "cnntrain/data/image_folder.h"
 #include "cnntrain/data/input.h"
+#include "cnntrain/data/mirroring.h"
 #include "cnntrain/data/resolve.h"
 #include "cnntrain/nn/model.h"
+#include "cnntrain/nn/source_weights.h"
 #include "cnntrain/optim/learning_rate.h"
 #include "cnntrain/train/backends.h"
 #include "cnntrain/train/compile_request.h"
 #include "cnntrain/train/loading.h"
 #include "cnntrain/train/runs.h"
 #include "cnntrain/train/stages.h"
+#include "tasks/image_classification/class_weights.h"
 #include "tasks/image_classification/network.h"
+#include "tasks/image_classification/own_photos.h"
 #include "tasks/image_classification/reports.h"
 
 namespace cnntrain::tasks {
@@ -38,6 +42,9 @@ public:
 
     std::int64_t count() const override { return data_.samples(); }
     data::Origin origin() const override { return data_.origin(); }
+    std::string unused_files() const override { return data_.unused_files(); }
+    std::string describe(std::int64_t index) const override { return data_.describe(index); }
+    std::vector<std::string> names() const override { return data_.names(); }
     std::vector<data::Field> fields(std::int64_t micro_batch) const override { return data_.fields(micro_batch); }
     std::unique_ptr<data::Stream> stream(const data::LoaderSettings& settings) const override {
         return data_.stream(settings);
@@ -47,7 +54,8 @@ private:
     data::InputData data_;
 };
 
-metrics::Columns make_columns(bool top_5) {
+/// `during_training`: of validations during training, which have more.
+metrics::Columns make_columns(bool top_5, bool during_training) {
     const std::string correct(nn::kCorrect);
     const std::string loss(nn::kLoss);
     metrics::Columns columns = {
@@ -57,10 +65,15 @@ metrics::Columns make_columns(bool top_5) {
                        {.name = "raw_acc", .output = correct, .scale = 100}},
         .inference = {{.name = train::kTop1Column, .output = correct, .scale = 100}},
     };
-    if (!top_5) return columns;
+    columns.more_validation = {train::kTop5Column, train::kValidationLossColumn, train::kBalancedColumn};
     const std::string correct_top_5(nn::kCorrectTop5);
-    columns.validation.push_back({.name = train::kTop5Column, .output = correct_top_5, .scale = 100, .at_end = true});
-    columns.validation.push_back({.name = train::kValidationLossColumn, .output = loss, .at_end = true});
+    if (top_5) {
+        columns.validation.push_back(
+            {.name = train::kTop5Column, .output = correct_top_5, .scale = 100, .at_end = true});
+    }
+    if (top_5 || during_training)
+        columns.validation.push_back({.name = train::kValidationLossColumn, .output = loss, .at_end = true});
+    if (during_training) columns.validation.push_back(train::balanced_accuracy_column());
     return columns;
 }
 
@@ -71,6 +84,11 @@ std::string first_names(std::vector<std::string> names) {
     names.resize(kMost);
     names.push_back(std::to_string(more) + " more");
     return listed(names);
+}
+
+/// Images of each sample.
+std::int64_t views_in(const std::vector<data::Field>& batch) {
+    return data::field_desc(batch, data::kImages).shape.at(0) / data::field_desc(batch, data::kLabels).shape.at(0);
 }
 
 bool measures_requests(const config::Settings& settings, config::Command command) {
@@ -84,9 +102,8 @@ ImageClassification::ImageClassification(const config::ParseResult& arguments, c
     : arguments_(arguments), backend_(backend), seed_(seed) {}
 
 const metrics::Columns& ImageClassification::columns() const {
-    static const metrics::Columns without_top_5 = make_columns(false);
-    static const metrics::Columns with_top_5 = make_columns(true);
-    return reports_top_5(own().data.dataset) ? with_top_5 : without_top_5;
+    if (!columns_) columns_ = make_columns(reports_top_5(settings()), settings().validation.any());
+    return *columns_;
 }
 
 std::string ImageClassification::loss() const {
@@ -108,8 +125,9 @@ std::string ImageClassification::printed(const metrics::ValidationRow& row) cons
         "time: %8.6f, latency avg: %8.4f ms)",
         row.results.at(0), row.name.c_str(), static_cast<long long>(row.iteration), row.epoch, row.samples_per_second,
         row.val_time, row.latency);
-    if (!reports_top_5(own().data.dataset)) return line;
-    return line + formatted("\nValidation top-5: %6.3f %% [%s]", row.results.at(2), row.name.c_str());
+    const auto top_5 = metrics::result_of(row, columns(), train::kTop5Column);
+    if (top_5) line += formatted("\nValidation top-5: %6.3f %% [%s]", *top_5, row.name.c_str());
+    return line + train::balanced_accuracy_line(*this, row);
 }
 
 /// The unclosed parenthesis is part of the log format that programs parse.
@@ -123,6 +141,12 @@ std::string ImageClassification::printed(const metrics::InferenceRow& row) const
 
 TaskDescription ImageClassification::description() const {
     const std::string family(config::name(own().model.family));
+    const std::vector<std::string> chosen = chosen_for_own_photos(arguments_);
+    std::map<std::string, config::Value> facts = {
+        {"shortcut_type", std::string(nn::pads_shortcuts(network_settings(settings())) ? "A" : "B")},
+        {"norm_type", std::string(own().model.norm == nn::NormKind::group ? "GROUP" : "BATCH")},
+        {"warmup", optim::warms_up(own().learning_rate)}};
+    if (!chosen.empty()) facts["chosen_by_number_of_photos"] = chosen;
     return {
         .model = family + own().model.size,
         .title = family + " " + own().model.size,
@@ -137,9 +161,7 @@ TaskDescription ImageClassification::description() const {
         .summary_tail = summary_tail(settings()),
         .arithmetic = train::arithmetic(settings().device, backend_),
         .io_bits = 8 * size_bytes(host_format().dtype),
-        .arguments = {{"shortcut_type", std::string(nn::pads_shortcuts(network_settings(settings())) ? "A" : "B")},
-                      {"norm_type", std::string(own().model.norm == nn::NormKind::group ? "GROUP" : "BATCH")},
-                      {"warmup", optim::warms_up(own().learning_rate)}},
+        .arguments = std::move(facts),
         .mlperf = mlperf_benchmark(arguments_),
     };
 }
@@ -148,15 +170,29 @@ std::string ImageClassification::run_name(std::string_view tag) const {
     return image_run_name(settings(), tag);
 }
 
-std::vector<std::string> ImageClassification::class_names() const {
-    return own().recorded_classes.empty() ? data::class_names(own().data) : own().recorded_classes;
+/// The last layer depends on the classes.
+train::FirstWeights ImageClassification::first_weights() const {
+    return {.may_lack = {std::string(nn::head_scope(own().model.family))}, .may_have = {}, .classes = class_names()};
 }
 
-/// The labels of the data are numbers of the network's classes.
+std::vector<std::string> ImageClassification::class_names() const {
+    if (!own().recorded_classes.empty()) return own().recorded_classes;
+    return own().source_classes > 0 ? std::vector<std::string>{} : data::class_names(own().data);
+}
+
+/// The labels of the data are numbers of the network's classes. Photos are labelled by the names of these.
 void ImageClassification::check_classes() const {
-    if (own().recorded_classes.empty()) return;
+    if (own().recorded_classes.empty()) {
+        const std::int64_t count = own().source_classes > 0 ? data::class_count(own().data) : 0;
+        if (count == own().source_classes) return;
+        throw Error(ErrorKind::data, own().data.data_dir + ": expected the " + std::to_string(own().source_classes) +
+                                         " classes of the weights; found " + std::to_string(count) +
+                                         "; give the data that the network was trained on, or photos without classes");
+    }
+    const bool by_name = info_of(settings()).format == data::ImageFormat::class_folders;
+    if (by_name) return;
     const std::vector<std::string> found = data::class_names(own().data);
-    if (found == own().recorded_classes) return;
+    if (found.empty() || found == own().recorded_classes) return;
     throw Error(ErrorKind::data, own().data.data_dir + ": expected the classes of the checkpoint, " +
                                      first_names(own().recorded_classes) + "; found " + first_names(found) +
                                      "; give the data that the network was trained on, or photos without classes");
@@ -220,16 +256,45 @@ std::function<double(std::int64_t)> ImageClassification::learning_rate(const sch
     return [schedule](std::int64_t iteration) { return schedule.at(iteration); };
 }
 
+/// Read once. A plan of a run whose data are elsewhere has no weights, which change no shape.
+const std::vector<double>& ImageClassification::class_weights() const {
+    std::error_code failed;
+    const bool found = has_real_data() && std::filesystem::exists(own().data.data_dir, failed);
+    if (!class_weights_ && found) {
+        class_weights_ = tasks::class_weights(own().class_weights, data_settings(settings(), backend_, seed_),
+                                              network_settings(settings()).classes);
+    }
+    static const std::vector<double> none;
+    return class_weights_ ? *class_weights_ : none;
+}
+
 graph::Graph ImageClassification::training_graph(const std::vector<data::Field>& fields) const {
-    return tasks::training_graph(settings(), backend_, data::field_desc(fields, data::kImages));
+    return tasks::training_graph(settings(), backend_, data::field_desc(fields, data::kImages), class_weights());
 }
 
 graph::Graph ImageClassification::evaluation_graph(const std::vector<data::Field>& fields) const {
-    return tasks::evaluation_graph(settings(), backend_, data::field_desc(fields, data::kImages));
+    return tasks::evaluation_graph(settings(), backend_, data::field_desc(fields, data::kImages),
+                                   /*with_logits=*/false, views_in(fields));
 }
 
 graph::Graph ImageClassification::classifying_graph(const std::vector<data::Field>& fields) const {
-    return tasks::evaluation_graph(settings(), backend_, data::field_desc(fields, data::kImages), /*with_logits=*/true);
+    return tasks::evaluation_graph(settings(), backend_, data::field_desc(fields, data::kImages),
+                                   /*with_logits=*/true, views_in(fields));
+}
+
+train::Classifier::Features ImageClassification::features_graph(const std::vector<data::Field>& fields) const {
+    return tasks::features_graph(settings(), backend_, data::field_desc(fields, data::kImages));
+}
+
+std::unique_ptr<Samples> ImageClassification::in_order(data::Split split, bool augmented) const {
+    check_classes();
+    data::InputSettings input = data_settings(settings(), backend_, seed_);
+    input.in_order = true;
+    input.train_with_valid_preprocessing = !augmented;
+    input.mixing = {};
+    input.augmentation = augmented ? input.augmentation : data::AugmentationSettings{};
+    input.test_time_flip = false;
+    return std::make_unique<ImageSamples>(input, split);
 }
 
 std::vector<Topic> ImageClassification::dry_run_topics(config::Command command) const {
@@ -323,7 +388,10 @@ Topic ImageClassification::input_topic(config::Command command) const {
 bool ImageClassification::holds_dataset() const {
     if (!has_real_data()) return true;
     const data::DatasetId id = own().data.dataset;
-    if (std::filesystem::is_regular_file(own().data.data_dir)) return false;  // a photo
+    if (data::is_photo_pattern(own().data.data_dir)) return false;
+    // A photo, or any folder of photos: without folders that say otherwise, all are classified.
+    const bool photos = id == data::DatasetId::folder || std::filesystem::is_regular_file(own().data.data_dir);
+    if (photos && !data::names_validation_photos(own().data.data_dir)) return false;
     try {
         const std::string folder = data::find_data_folder(id, own().data.data_dir);
         return !data::split_files(id, folder, data::Split::validation).empty();
@@ -335,7 +403,7 @@ bool ImageClassification::holds_dataset() const {
 
 std::shared_ptr<data::ImageFolder> ImageClassification::image_folder() const {
     const data::DataSettings& data = own().data;
-    return std::make_shared<data::ImageFolder>(data.data_dir, data.image_size, host_format(), data.strict);
+    return std::make_shared<data::ImageFolder>(data.data_dir, data, host_format());
 }
 
 /// The format of images on the host.
@@ -346,7 +414,10 @@ data::PixelFormat ImageClassification::host_format() const {
 ImageClassification::Subjects ImageClassification::subjects(const std::function<bool()>& stop_requested) const {
     data::LoaderSettings loader = train::loader_settings(settings(), 0);
     loader.stop_requested = stop_requested;
-    if (holds_dataset()) return {open(data::Split::validation)->stream(loader), {}};
+    if (holds_dataset()) {
+        const std::unique_ptr<Samples> split = open(data::Split::validation);
+        return {split->stream(loader), split->names()};
+    }
     const data::DataSettings& data = own().data;
     if (!info_of(settings()).any_image_size) {
         std::vector<std::string> of_photos;
@@ -359,11 +430,13 @@ ImageClassification::Subjects ImageClassification::subjects(const std::function<
     }
     auto folder = image_folder();
     if (!folder->left_out().empty()) {
-        log::warning(data.data_dir + ": files that are not .jpg, .jpeg or .png are left out: " + folder->left_out());
+        log::warning(data.data_dir + ": files that are not images are left out: " + folder->left_out());
     }
     std::vector<std::string> names = folder->names();
     loader.feed = data::Feed::sweeps;
-    return {std::make_unique<data::Loader>(std::move(folder), loader), std::move(names)};
+    loader.micro_batch = std::min(loader.micro_batch, std::ssize(names));
+    if (data.test_time_flip) loader.transform = data::mirroring_transform();
+    return {std::make_unique<data::Loader>(std::move(folder), loader), std::move(names), /*printed=*/true};
 }
 
 }  // namespace cnntrain::tasks

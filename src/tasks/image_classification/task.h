@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -35,6 +36,7 @@ public:
 
     TaskDescription description() const override;
     std::string run_name(std::string_view tag) const override;
+    train::FirstWeights first_weights() const override;
     std::vector<std::string> class_names() const override;
 
     std::unique_ptr<Samples> open(data::Split split) const override;
@@ -58,6 +60,8 @@ public:
     Subjects subjects(const std::function<bool()>& stop_requested) const override;
     graph::Graph classifying_graph(const std::vector<data::Field>& fields) const override;
     std::string_view label_field() const override;
+    Features features_graph(const std::vector<data::Field>& fields) const override;
+    std::unique_ptr<Samples> in_order(data::Split split, bool augmented) const override;
 
 private:
     void check_classes() const;
@@ -69,6 +73,7 @@ private:
     };
     Count count_in_files(data::Split split) const;
     const Count& used(data::Split split) const;
+    const std::vector<double>& class_weights() const;
     Topic model_topic() const;
     Topic data_topic(config::Command command) const;
     Topic input_topic(config::Command command) const;
@@ -82,6 +87,9 @@ private:
     const backend::Backend& backend_;
     std::uint64_t seed_;
     mutable std::map<data::Split, Count> used_;  // set once counted
+    mutable std::optional<std::vector<double>> class_weights_;
+    /// Set once asked for: the data may say how many classes there are.
+    mutable std::optional<metrics::Columns> columns_;
 };
 
 }  // namespace cnntrain::tasks

@@ -259,7 +259,15 @@ const std::vector<Rule> kRules = {
     {kAll, save_folder},
 };
 
+Violation validation_data_given(const OptionValues& values) {
+    const bool validates = values.number("validate_every") > 0 || values.integer("validate_every_updates") > 0;
+    if (!validates || values.is_set("valid_file") || values.flag("generated_data") || values.flag("synthetic_data"))
+        return {};
+    return "validation during training needs --valid-file, the held-out sequences";
+}
+
 const std::vector<Rule> kTrainingRules = {
+    {kAll, validation_data_given},
     {kAll, accumulation_given},
     {kAll, accumulation_fits_stages},
     {kAll, data_given},
@@ -355,7 +363,7 @@ void complete_pretraining(Settings& settings, const Resolution& run) {
     set_bert_precision(settings, run.values);
     settings.ipu.inputs_stay = own.synthetic;
     set_text(settings);
-    settings.validation.enabled = false;
+    settings.validation.enabled = settings.validation.any();
     if (settings.main.trains) {
         round_steps(settings.training);
     } else {

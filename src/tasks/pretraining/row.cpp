@@ -69,6 +69,7 @@ train::TaskRow pretraining_row(Command command) {
                     .commands = {command},
                     .options = pretraining_options,
                     .examples = examples,
+                    .alternatives = {{"validate_every", "validate_every_updates"}},
                     .read_config = read_pretraining_config,
                     .empty_line_asks_help = true,
                     .trains = pretraining_trains,

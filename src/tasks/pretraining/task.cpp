@@ -106,6 +106,13 @@ metrics::Position Pretraining::position(const metrics::TrainingRow& row) const {
     return {step, steps_per_epoch_ > 0 ? static_cast<double>(step) / steps_per_epoch_ : row.epoch};
 }
 
+std::optional<double> Pretraining::metric(train::Metric metric, const metrics::ValidationRow& row) const {
+    const auto column = [&](const char* name) { return metrics::result_of(row, columns_, name); };
+    if (metric == train::Metric::loss) return *column("mlm_loss") + *column("nsp_loss");
+    if (metric == train::Metric::accuracy) return column("mlm_acc");
+    return std::nullopt;
+}
+
 std::string Pretraining::loss() const {
     return std::string(nn::kMaskedLoss);
 }

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -26,6 +27,8 @@ public:
     Pretraining(const config::ParseResult& arguments, const backend::Backend& backend, std::uint64_t seed);
 
     const metrics::Columns& columns() const override { return columns_; }
+    /// The loss is the sum of both losses; the accuracy is that of masked words.
+    std::optional<double> metric(train::Metric metric, const metrics::ValidationRow& row) const override;
     std::string loss() const override;
     std::string printed(const metrics::TrainingRow& row) const override;
     std::string printed(const metrics::ValidationRow& row) const override;

@@ -1,7 +1,5 @@
 #include "tasks/text_classification/recorded.h"
 
-#include <algorithm>
-#include <array>
 #include <string_view>
 #include <utility>
 
@@ -17,12 +15,6 @@ namespace {
 
 bool is_of_model_or_vocabulary(const Option& option) {
     return is_of_model(option) || key(option) == "vocab_file" || key(option) == "do_lower_case";
-}
-
-bool is_of_evaluation(const Option& option) {
-    constexpr std::array<std::string_view, 3> kOthers = {"precision", "compute_type", "micro_batch_size"};
-    return is_of_model(option) || option.group == kTextsGroup ||
-           std::ranges::find(kOthers, key(option)) != kOthers.end();
 }
 
 Layer read_hugging_face_config(const FileSystem& files, const std::string& path) {
@@ -52,11 +44,6 @@ Layer read_hugging_face_config(const FileSystem& files, const std::string& path)
 }
 
 }  // namespace
-
-void take_recorded_run(Resolution& run, const FileSystem& files) {
-    const std::string path = file_beside(files, run.values.text("restore_path"), "arguments.json");
-    take(run, recorded_options(files, path, text_options()), Source::arguments, is_of_evaluation);
-}
 
 void take_recorded_model(Resolution& run, const FileSystem& files) {
     const std::string checkpoint = run.values.text("init_checkpoint");

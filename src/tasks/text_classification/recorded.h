@@ -8,8 +8,6 @@
 
 namespace cnntrain::tasks {
 
-/// Takes the options of model and texts from the arguments.json of the run whose checkpoint is evaluated.
-void take_recorded_run(config::Resolution& run, const FileSystem& files);
 /// Takes the options of the model from the checkpoint with which training starts: from a run's arguments.json, or from
 /// the config.json of Hugging Face's transformers. A vocab.txt beside it is the default vocabulary.
 void take_recorded_model(config::Resolution& run, const FileSystem& files);

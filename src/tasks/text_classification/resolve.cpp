@@ -51,7 +51,6 @@ const std::vector<Rule> kRules = {
 }  // namespace
 
 void fill_text_options(Resolution& run) {
-    take_recorded_run(run, posix_files());
     take_recorded_model(run, posix_files());
     if (trains(run) && !run.values.is_set("epochs") && !run.values.is_set("iterations"))
         run.values.set("epochs", 3.0, Source::model);

@@ -44,6 +44,7 @@ train::TaskRow text_classification_row() {
                     .examples = examples,
                     .alternatives = {{"epochs", "iterations"},
                                      {"ckpts_per_epoch", "epochs_per_ckpt", true},
+                                     {"validate_every", "validate_every_updates"},
                                      {"syncs_per_epoch", "epochs_per_sync", true}},
                     .fill = fill_text_options,
                     .check = check_text_options,

@@ -1,5 +1,6 @@
 #include "tasks/text_classification/task.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "cnntrain/base/error.h"
@@ -27,30 +28,35 @@ namespace {
 /// The held-out texts are the same in every run, so that runs can be compared.
 constexpr std::uint64_t kSplitSeed = 1;
 
-metrics::Columns make_columns() {
+metrics::Columns make_columns(bool during_training) {
     const std::string correct(nn::kCorrect);
     const std::string loss(nn::kLoss);
-    return {
+    metrics::Columns columns = {
         .unit = {"text", "texts", "text"},
         .training = {{.name = "loss", .output = loss}, {.name = "train_acc", .output = correct, .scale = 100}},
         .validation = {{.name = train::kTop1Column, .output = correct, .scale = 100},
                        {.name = train::kValidationLossColumn, .output = loss}},
         .inference = {{.name = train::kTop1Column, .output = correct, .scale = 100}},
     };
+    columns.more_validation = {train::kBalancedColumn};
+    if (during_training) columns.validation.push_back(train::balanced_accuracy_column());
+    return columns;
 }
 
 }  // namespace
 
 TextClassification::TextClassification(const config::ParseResult& arguments, const backend::Backend& backend,
                                        std::uint64_t seed)
-    : arguments_(arguments), backend_(backend), seed_(seed) {
+    : arguments_(arguments),
+      backend_(backend),
+      seed_(seed),
+      columns_(make_columns(arguments.settings.validation.any())) {
     if (settings().main.restore_path)
         recorded_classes_ = checkpoint::class_names_of(posix_files(), *settings().main.restore_path);
 }
 
 const metrics::Columns& TextClassification::columns() const {
-    static const metrics::Columns columns = make_columns();
-    return columns;
+    return columns_;
 }
 
 std::string TextClassification::loss() const {
@@ -67,10 +73,11 @@ std::string TextClassification::printed(const metrics::TrainingRow& row) const {
 
 std::string TextClassification::printed(const metrics::ValidationRow& row) const {
     return formatted(
-        "Validation accuracy: %6.3f %% [%s] (loss: %6.4f, iteration: %6lld, epoch: %6.2f, throughput: %6.2f "
-        "samples/sec, time: %8.6f)",
-        row.results.at(0), row.name.c_str(), row.results.at(1), static_cast<long long>(row.iteration), row.epoch,
-        row.samples_per_second, row.val_time);
+               "Validation accuracy: %6.3f %% [%s] (loss: %6.4f, iteration: %6lld, epoch: %6.2f, throughput: %6.2f "
+               "samples/sec, time: %8.6f)",
+               row.results.at(0), row.name.c_str(), row.results.at(1), static_cast<long long>(row.iteration), row.epoch,
+               row.samples_per_second, row.val_time) +
+           train::balanced_accuracy_line(*this, row);
 }
 
 std::string TextClassification::printed(const metrics::InferenceRow& row) const {
@@ -198,11 +205,26 @@ graph::Graph TextClassification::training_graph(const std::vector<data::Field>& 
                               backend_);
 }
 
-graph::Graph TextClassification::evaluating_graph(const std::vector<data::Field>& fields, bool with_logits) const {
+graph::Graph TextClassification::built_graph(const std::vector<data::Field>& fields, bool with_logits) const {
     nn::BertClassificationRequest bert = request(fields);
     bert.marks_logits = with_logits;
-    return graph::apply_rewrites(nn::build_bert_classification_evaluation(bert, ops::op_table()),
-                                 backend_.rewrites().evaluation);
+    return nn::build_bert_classification_evaluation(bert, ops::op_table());
+}
+
+graph::Graph TextClassification::evaluating_graph(const std::vector<data::Field>& fields, bool with_logits) const {
+    return graph::apply_rewrites(built_graph(fields, with_logits), backend_.rewrites().evaluation);
+}
+
+train::Classifier::Features TextClassification::features_graph(const std::vector<data::Field>& fields) const {
+    graph::Graph graph = built_graph(fields, /*with_logits=*/true);
+    const auto logits = std::ranges::find(graph.outputs(), std::string(nn::kLogits), &graph::Output::name);
+    nn::LastLayer last = nn::mark_features(graph, logits->value, train::kFeatures);
+    return {graph::apply_rewrites(std::move(graph), backend_.rewrites().evaluation), std::move(last)};
+}
+
+/// Nothing augments texts.
+std::unique_ptr<Samples> TextClassification::in_order(data::Split split, bool /*augmented*/) const {
+    return bert_samples(texts(split), data::Split::validation, seed_);
 }
 
 graph::Graph TextClassification::evaluation_graph(const std::vector<data::Field>& fields) const {
@@ -257,7 +279,7 @@ TextClassification::Subjects TextClassification::subjects(const std::function<bo
     std::vector<std::string> names;
     for (std::int64_t i = 1; unlabelled && i <= subjects->size(); ++i)
         names.push_back(std::to_string(i));
-    return {bert_samples(subjects, data::Split::validation, seed_)->stream(loader), std::move(names)};
+    return {bert_samples(subjects, data::Split::validation, seed_)->stream(loader), std::move(names), unlabelled};
 }
 
 }  // namespace cnntrain::tasks

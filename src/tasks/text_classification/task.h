@@ -61,6 +61,8 @@ public:
     Subjects subjects(const std::function<bool()>& stop_requested) const override;
     graph::Graph classifying_graph(const std::vector<data::Field>& fields) const override;
     std::string_view label_field() const override;
+    Features features_graph(const std::vector<data::Field>& fields) const override;
+    std::unique_ptr<Samples> in_order(data::Split split, bool augmented) const override;
 
 private:
     using Texts = std::shared_ptr<const data::LabelledText>;
@@ -73,11 +75,13 @@ private:
     const Texts& training_file() const;
     Texts texts(data::Split split) const;
     nn::BertClassificationRequest request(const std::vector<data::Field>& fields) const;
+    graph::Graph built_graph(const std::vector<data::Field>& fields, bool with_logits) const;
     graph::Graph evaluating_graph(const std::vector<data::Field>& fields, bool with_logits) const;
 
     config::ParseResult arguments_;
     const backend::Backend& backend_;
     std::uint64_t seed_;
+    metrics::Columns columns_;
     std::vector<std::string> recorded_classes_;  // classes of the checkpoint that the run reads; empty: no checkpoint
     mutable Texts training_file_;                // null until it is read
 };

@@ -18,6 +18,7 @@
 #include "cnntrain/checkpoint/folder.h"
 #include "cnntrain/schedule/pipeline.h"
 #include "cnntrain/schedule/run_plan.h"
+#include "cnntrain/schedule/validation_times.h"
 #include "cnntrain/train/backends.h"
 #include "cnntrain/train/compile_request.h"
 #include "cnntrain/train/machine.h"
@@ -26,6 +27,7 @@
 #include "cnntrain/train/weight_update.h"
 #include "train/reports/describe.h"
 #include "train/reports/run_estimate.h"
+#include "train/runs/class_counts.h"
 #include "train/runs/compiled_model.h"
 #include "train/runs/resume.h"
 #include "train/runs/weights.h"
@@ -85,6 +87,7 @@ private:
         if (training.pipeline) line("Pipeline", pipeline(placement_));
         if (batch.replicas > 1 || batch.norm_span > 1) line("Replicas", replicas(batch));
         if (placement_.lanes > 1) line("Lanes", lanes(placement_));
+        if (settings_.head.solves() && !settings_.main.restore_path) line("Last layer", last_layer());
         line("Length", std::to_string(plan.iterations) + " iterations, " + short_text(plan.epochs) + " epochs of " +
                            (plan.iterations_per_epoch > 0 ? std::to_string(plan.iterations_per_epoch) + " iterations"
                                                           : "less than an iteration") +
@@ -94,11 +97,17 @@ private:
             line(topic.name, topic.text);
         const std::string none = "none";
         line("Checkpoints", checkpoint_count_ == 0 ? none : "after " + update_name_ + "s " + checkpoints(plan));
-        line("Validation", validates() ? "of each of them, " + validation_batches() : none);
+        line("Validation", validates() ? validation_times(plan) + validation_batches() : none);
         if (settings_.main.restore_path) line("Resumes", "the latest checkpoint in " + *settings_.main.restore_path);
         if (!training.init_path) return;
         const bool begins_anew = !settings_.main.restore_path;
         line("Initial weights", begins_anew ? initial_weights(*training.init_path) : *training.init_path);
+    }
+
+    std::string last_layer() const {
+        const HeadSettings& head = settings_.head;
+        return "solved first, from the features of " + counted(head.views, "view") + " of each sample" +
+               (head.only ? "; then the run ends, and restore goes on with the training described here" : "");
     }
 
     /// Reads them as the run would. Errors are the run's.
@@ -107,8 +116,7 @@ private:
         const std::string path =
             checkpoint::find_checkpoint(files, arguments_.flag_of_shared("--init-path"), given).path;
         const graph::Graph graph = task_.training_graph(task_.fields_of_generated(placement_.samples));
-        checkpoint::Checkpoint read =
-            checkpoint::load(files, path, checkpoint::edited_if(settings_.checkpoint.trust_edited));
+        checkpoint::Checkpoint read = first_checkpoint(files, path, settings_);
         const CompletedWeights first =
             completed(in_own_layout(std::move(read), graph, path), graph, task_.first_weights(), /*seed=*/0);
         const bool with_state = task_.takes_over_optimiser() && holds_slots(graph, first.checkpoint);
@@ -170,7 +178,19 @@ private:
                (update.stages > 1 ? " pipelines" : " micro-batches");
     }
 
-    bool validates() const { return plan_->validate && checkpoint_count_ > 0; }
+    bool validates() const { return settings_.validation.any() || (plan_->validate && checkpoint_count_ > 0); }
+
+    std::string validation_times(const schedule::RunPlan& plan) const {
+        const ValidationSettings& settings = settings_.validation;
+        if (!settings.any()) return "of each of them, ";
+        const schedule::PlannedValidations planned(settings, plan);
+        std::string text = "during training, every " + short_text(planned.period()) + " " + update_name_ + "s, " +
+                           counted(planned.count(), "time") + ", ";
+        if (settings_.training.ema_decay > 0) text += "each of the weights and of their average, ";
+        if (settings.keep_best) text += "the best kept by " + std::string(config::name(*settings.keep_best)) + ", ";
+        if (settings.early_stop > 0) text += "at most " + std::to_string(settings.early_stop) + " without a better, ";
+        return text;
+    }
 
     std::string validation_batches() const {
         const schedule::ValidationPlan plan = schedule::make_validation_plan(
@@ -222,7 +242,8 @@ private:
         try {
             const std::vector<data::Field> fields = task_.fields_of_generated(placement_.samples);
             const graph::Graph graph = task_.training_graph(fields);
-            line("Disk", "checkpoints: " + checkpoint_text(checkpoint_total(graph, settings_.checkpoint, plan)));
+            line("Disk", "checkpoints: " + checkpoint_text(checkpoint_total(graph, settings_.checkpoint, plan,
+                                                                            settings_.training.ema_decay > 0)));
             const char* const wanted = std::getenv(kEstimateVariable);
             if (wanted != nullptr && std::string_view(wanted) == "off") return;
             const auto estimate = estimate_run(task_, settings_, backend_, graph, fields);
@@ -248,11 +269,14 @@ private:
         const bool classifies = arguments_.command == config::Command::inference && !measures_inference();
         std::vector<std::string> names;
         if (checkpoint_count_ > 0) names = {"ckpt-<" + update_name_ + ">.safetensors"};
+        if (plan_ && settings_.validation.keep_best) names.emplace_back("ckpt-best.safetensors");
+        if (plan_ && settings_.training.ema_decay > 0) names.emplace_back("ckpt/weight_avg_ema.safetensors");
         if (logging.no_logs) return names;
         names.insert(names.begin(), {"arguments.json", "log.txt"});
         if (plan_) names.emplace_back("training.csv");
-        if (classifies) names.emplace_back("predictions.csv");
+        if (classifies && settings_.main.predictions.empty()) names.emplace_back("predictions.csv");
         if (plan_ ? validates() : !classifies) names.emplace_back("validation.csv");
+        if (plan_ && settings_.validation.any() && task_.classifier() != nullptr) names.emplace_back(kClassTable);
         if (logging.tensorboard) {
             const std::string folder = task_.description().events_folder;
             names.push_back((folder.empty() ? "" : folder + "/") + "events.out.tfevents.*");

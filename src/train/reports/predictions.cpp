@@ -1,20 +1,52 @@
 #include "train/reports/predictions.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <cstdio>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <span>
+#include <utility>
 
 #include "cnntrain/base/csv.h"
+#include "cnntrain/base/error.h"
+#include "cnntrain/base/format.h"
 
 namespace cnntrain::train {
 
 namespace {
 
-std::string four_digits(double probability) {
-    std::array<char, 32> text{};
-    std::snprintf(text.data(), text.size(), "%.4f", probability);
-    return text.data();
+using nlohmann::json;
+
+bool is_ascii(char c) {
+    return static_cast<unsigned char>(c) < 0x80;
+}
+
+bool is_utf8(std::string_view text) {
+    try {
+        static_cast<void>(json(text).dump());
+        return true;
+    } catch (const json::type_error&) {
+        return false;
+    }
+}
+
+/// A JSON string, with quotes.
+std::string json_string(const std::string& text) {
+    if (is_utf8(text)) return json(text).dump();
+    std::string quoted = "\"";
+    for (const char c : text) {
+        if (is_ascii(c)) {
+            const std::string one = json(std::string(1, c)).dump();
+            quoted.append(one, 1, one.size() - 2);
+        } else {
+            quoted += formatted("\\udc%02x", static_cast<unsigned>(static_cast<unsigned char>(c)));
+        }
+    }
+    return quoted + '"';
+}
+
+std::string csv_head(const std::string& unit) {
+    return unit + ",label,class_1,probability_1";
 }
 
 }  // namespace
@@ -47,21 +79,69 @@ std::string class_text(std::int64_t label, const std::vector<std::string>& names
     return label < 0 ? "" : names.at(static_cast<std::size_t>(label));
 }
 
-std::string prediction_header(const std::string& unit, std::int64_t count) {
-    std::string header = unit + ",label";
-    for (std::int64_t i = 1; i <= count; ++i) {
-        header += ",class_" + std::to_string(i) + ",probability_" + std::to_string(i);
+std::string printable(std::string_view name) {
+    const bool text = is_utf8(name);
+    std::string shown;
+    for (const char c : name) {
+        const auto byte = static_cast<unsigned char>(c);
+        const bool control = byte < 0x20 || byte == 0x7f;
+        shown +=
+            control || (!text && !is_ascii(c)) ? formatted("\\x%02x", static_cast<unsigned>(byte)) : std::string(1, c);
     }
-    return header;
+    return shown;
 }
 
-std::string prediction_row(const std::string& sample, std::int64_t label, const std::vector<ClassProbability>& classes,
-                           const std::vector<std::string>& names) {
-    std::string row = csv_field(sample) + "," + csv_field(class_text(label, names));
-    for (const ClassProbability& item : classes) {
-        row += "," + csv_field(class_text(item.label, names)) + "," + four_digits(item.probability);
+PredictionText::Format PredictionText::format_of(const std::string& option, const std::string& path) {
+    if (path.ends_with(".csv")) return Format::judged_table;
+    if (path.ends_with(".jsonl")) return Format::json_lines;
+    throw Error(ErrorKind::usage, option + " " + path + ": expected a name that ends in .csv or .jsonl (JSON lines)");
+}
+
+void PredictionText::add(const Prediction& prediction) {
+    format_ == Format::json_lines ? add_object(prediction) : add_row(prediction);
+}
+
+void PredictionText::add_row(const Prediction& prediction) {
+    const bool judged = format_ == Format::judged_table;
+    if (text_.empty()) {
+        text_ = csv_head(unit_);
+        for (std::size_t i = 2; i <= prediction.classes.size(); ++i)
+            text_ += ",class_" + std::to_string(i) + ",probability_" + std::to_string(i);
+        text_ += judged ? ",correct\r\n" : "\r\n";
     }
-    return row;
+    text_ += csv_field(prediction.sample) + "," + csv_field(class_text(prediction.label, names_));
+    for (const ClassProbability& item : prediction.classes)
+        text_ += "," + csv_field(class_text(item.label, names_)) + "," + formatted("%.4f", item.probability);
+    const bool correct = prediction.label == prediction.classes.front().label;
+    if (judged) text_ += prediction.label < 0 ? "," : correct ? ",true" : ",false";
+    text_ += "\r\n";
+}
+
+void PredictionText::add_object(const Prediction& prediction) {
+    const auto class_json = [&](std::int64_t label) {
+        return names_.empty() ? std::to_string(label) : json_string(class_text(label, names_));
+    };
+    std::string classes;
+    std::string probabilities;
+    for (const ClassProbability& item : prediction.classes) {
+        classes += (classes.empty() ? "" : ", ") + class_json(item.label);
+        probabilities += (probabilities.empty() ? "" : ", ") + formatted("%.6g", item.probability);
+    }
+    const bool correct = prediction.label == prediction.classes.front().label;
+    text_ += "{" + json_string(unit_) + ": " + json_string(prediction.sample);
+    text_ += ", \"label\": " + (prediction.label < 0 ? "null" : class_json(prediction.label));
+    text_ += std::string(", \"correct\": ") + (prediction.label < 0 ? "null" : correct ? "true" : "false");
+    text_ += ", \"classes\": [" + classes + "], \"probabilities\": [" + probabilities + "]}\n";
+}
+
+bool PredictionText::is_own(const FileSystem& files, const std::string& path, const std::string& unit) {
+    constexpr std::uint64_t kBegin = 1 << 20;  // longer than the first line
+    const std::unique_ptr<InputFile> file = files.open(path);
+    std::string text(std::min(kBegin, file->size_bytes()), '\0');
+    file->read_at(0, std::as_writable_bytes(std::span(text)));
+    if (text.starts_with(csv_head(unit))) return true;
+    const json first = json::parse(text.substr(0, text.find('\n')), nullptr, /*allow_exceptions=*/false);
+    return first.is_object() && first.contains(unit) && first.contains("classes") && first.contains("probabilities");
 }
 
 }  // namespace cnntrain::train

@@ -1,10 +1,13 @@
-// Finds the most probable classes from logits.
+// The most probable classes of samples, as a table (CSV) or as JSON lines.
 #pragma once
 
 #include <cstdint>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
+#include "cnntrain/base/io.h"
 #include "cnntrain/base/tensor.h"
 
 namespace cnntrain::train {
@@ -20,9 +23,45 @@ std::vector<ClassProbability> likeliest(const HostTensor& logits, std::int64_t r
 /// The text of a class: its name if there are names, else its number. With names, an unknown label (below 0) is "".
 std::string class_text(std::int64_t label, const std::vector<std::string>& names);
 
-/// `<unit>,label,class_1,probability_1,...` without a line end.
-std::string prediction_header(const std::string& unit, std::int64_t count);
-std::string prediction_row(const std::string& sample, std::int64_t label, const std::vector<ClassProbability>& classes,
-                           const std::vector<std::string>& names);
+/// A name with its control characters and bytes that are no UTF-8 as \xNN, for consoles.
+std::string printable(std::string_view name);
+
+struct Prediction {
+    std::string sample;                     // the file, or a number
+    std::int64_t label = -1;                // true class; below 0: unknown
+    std::vector<ClassProbability> classes;  // the most probable ones, best first
+};
+
+/// Makes the text of a file of predictions.
+/// CSV: `<unit>,label,class_1,probability_1,...`, and `correct` in a judged table, with line ends of RFC 4180.
+/// JSON lines: an object with <unit>, label, correct, classes and probabilities for each sample.
+/// What is not known is empty, or null. Names of files that are no UTF-8 stay themselves in CSV; in JSON, each of their
+/// bytes above 127 is the lone surrogate U+DC00 + byte, from which Python's os.fsencode() makes the byte again.
+class PredictionText {
+public:
+    enum class Format : std::uint8_t { table, judged_table, json_lines };
+
+    /// Of a file that the user names: by the extension. Error(usage) for other than .csv and .jsonl, naming `option`.
+    static Format format_of(const std::string& option, const std::string& path);
+
+    /// `unit`: of the samples: "image". `names`: of the classes; empty: they have numbers only.
+    PredictionText(Format format, std::string unit, std::vector<std::string> names)
+        : format_(format), unit_(std::move(unit)), names_(std::move(names)) {}
+
+    void add(const Prediction& prediction);
+    const std::string& text() const { return text_; }
+
+    /// True if a file is one of predictions of such samples.
+    static bool is_own(const FileSystem& files, const std::string& path, const std::string& unit);
+
+private:
+    void add_row(const Prediction& prediction);
+    void add_object(const Prediction& prediction);
+
+    Format format_;
+    std::string unit_;
+    std::vector<std::string> names_;
+    std::string text_;
+};
 
 }  // namespace cnntrain::train

@@ -10,6 +10,8 @@
 #include "cnntrain/train/compile_request.h"
 #include "cnntrain/train/loading.h"
 #include "cnntrain/train/weight_update.h"
+#include "train/runs/evaluator.h"
+#include "train/runs/weight_average.h"
 
 namespace cnntrain::train {
 
@@ -26,6 +28,32 @@ std::uint64_t copied_bytes(const backend::CompileReport& report, const config::S
         largest = std::max(largest, variable.desc.bytes() + widened);
     }
     return settings.training.processes > 1 ? all + largest : largest;
+}
+
+/// Validation during training has an executable and a ring of batches of its own; the data set is shared.
+std::uint64_t validation_bytes(const Task& task, const config::Settings& settings, const backend::Backend& backend) {
+    if (!settings.validation.any()) return 0;
+    const std::vector<data::Field> fields = task.fields_of_generated(settings.training.micro_batch_size);
+    const graph::Graph graph = validation_graph(task, settings, fields);
+    const auto report = backend.describe(compile_request(graph, settings, fields, /*seed=*/0));
+    if (!report) return 0;
+    const std::uint64_t ring = data::ring_size(task.fields_of_generated(1), validation_loader_settings(settings)).bytes;
+    return report->parameter_bytes + report->arena_bytes + ring;
+}
+
+/// The model in float32.
+std::uint64_t model_bytes(const graph::Graph& graph) {
+    std::uint64_t bytes = 0;
+    for (const ModelVariable& variable : averaged_variables(graph))
+        bytes += static_cast<std::uint64_t>(variable.desc.elements()) * sizeof(float);
+    return bytes;
+}
+
+/// The average, and the copies of variables that are added to it together.
+std::uint64_t average_bytes(const graph::Graph& graph, const config::Settings& settings) {
+    if (settings.training.ema_decay <= 0) return 0;
+    const std::uint64_t bytes = model_bytes(graph);
+    return bytes + std::min<std::uint64_t>(bytes, std::uint64_t{32} << 20);
 }
 
 MemoryEstimate memory_of(const Task& task, const config::Settings& settings, const schedule::Placement& placement,
@@ -77,6 +105,8 @@ std::optional<RunEstimate> estimate_run(const Task& task, const config::Settings
     if (!report) return std::nullopt;
     RunEstimate estimate;
     estimate.memory = memory_of(task, settings, placement, fields, *report);
+    estimate.memory.validation = validation_bytes(task, settings, backend);
+    estimate.memory.average = average_bytes(graph, settings);
     const DType type = arithmetic(settings.device, backend).type;
     if (const auto speeds = backend.measure_speeds(type, compute_threads(settings.run))) {
         const auto micro_batches = static_cast<double>(placement.micro_batches);
@@ -102,7 +132,9 @@ std::string memory_text(const MemoryEstimate& memory, std::uint64_t machine_byte
                              size_text(memory.variables) + ", activations and gradients " +
                              size_text(memory.activations) + ", input " + size_text(memory.input) + ", program " +
                              size_text(memory.program) +
-                             (memory.copies > 0 ? ", a checkpoint's copies " + size_text(memory.copies) : "");
+                             (memory.copies > 0 ? ", a checkpoint's copies " + size_text(memory.copies) : "") +
+                             (memory.validation > 0 ? ", validation " + size_text(memory.validation) : "") +
+                             (memory.average > 0 ? ", the average of the weights " + size_text(memory.average) : "");
     if (memory.total() <= machine_bytes) return text;
     return text + "; that is more than the " + size_text(machine_bytes) +
            " of this machine: use a smaller --micro-batch-size";
@@ -141,7 +173,7 @@ std::int64_t CheckpointTotal::kept() const {
 }
 
 CheckpointTotal checkpoint_total(const graph::Graph& graph, const CheckpointSettings& settings,
-                                 const schedule::RunPlan& plan) {
+                                 const schedule::RunPlan& plan, bool with_average) {
     CheckpointTotal total;
     const std::int64_t planned = plan.checkpoint_count();
     total.written = planned > 0 ? planned + 1 : 0;  // and the first weights
@@ -151,6 +183,7 @@ CheckpointTotal checkpoint_total(const graph::Graph& graph, const CheckpointSett
         if (settings.in_f32 && size_bytes(desc.dtype) < sizeof(float)) desc.dtype = DType::f32;
         total.bytes += desc.bytes();
     }
+    if (with_average) total.bytes += model_bytes(graph);
     return total;
 }
 

@@ -21,7 +21,9 @@ struct MemoryEstimate {
     std::uint64_t activations = 0;  // and gradients
     std::uint64_t input = 0;        // data set and ring of batches
     std::uint64_t copies = 0;       // of variables, while a checkpoint is written
-    std::uint64_t total() const { return program + variables + activations + input + copies; }
+    std::uint64_t validation = 0;   // the second executable and its input, if the training is validated while it runs
+    std::uint64_t average = 0;      // the moving average of the weights
+    std::uint64_t total() const { return program + variables + activations + input + copies + validation + average; }
 };
 
 /// Time of one weight update.
@@ -63,8 +65,9 @@ struct CheckpointTotal {
     std::uint64_t bytes = 0;   // of each
     std::int64_t kept() const;
 };
+/// `with_average`: they hold the moving average of the weights, too.
 CheckpointTotal checkpoint_total(const graph::Graph& graph, const CheckpointSettings& settings,
-                                 const schedule::RunPlan& plan);
+                                 const schedule::RunPlan& plan, bool with_average = false);
 /// "11 of 97.8 MB, of which the newest 5 are kept: 489.0 MB"; "none".
 std::string checkpoint_text(const CheckpointTotal& total);
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cnntrain/base/io.h"
@@ -9,6 +10,9 @@
 #include "cnntrain/schedule/run_plan.h"
 
 namespace cnntrain::train {
+
+/// Base name of the file with the average of --ema-decay, and of its rows.
+inline constexpr std::string_view kAverageName = "weight_avg_ema";
 
 struct AveragedCheckpoint {
     std::string name;  // "weight_avg_N_5", "weight_avg_exp_0.97"

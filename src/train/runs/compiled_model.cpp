@@ -11,7 +11,7 @@
 #include "cnntrain/base/hash.h"
 #include "cnntrain/base/log.h"
 #include "cnntrain/base/path.h"
-#include "cnntrain/checkpoint/folder.h"
+#include "train/runs/weights.h"
 
 namespace cnntrain::train {
 
@@ -66,19 +66,14 @@ WeightSource weight_source(const config::Settings& settings, const FileSystem& f
         return {};
     }
     const std::string& path = *settings.main.restore_path;
-    std::vector<checkpoint::Found> found;
     try {
-        found = checkpoint::find_checkpoints(files, path);
+        const checkpoint::Found found = checkpoint_to_evaluate(files, path);
+        return {found.name, found.path, true};
     } catch (const Error& error) {
         if (error.kind() != ErrorKind::not_found || is_directory(files, path)) throw;
         const std::string prefix = without_suffix(path);
         return {std::string(last_part(prefix)), path, false};
     }
-    if (found.size() == 1) return {found.front().name, found.front().path, true};
-    log::warning("--restore-path " + path + ": " + std::to_string(found.size()) +
-                 " checkpoints are there, so the weights are random; name one of them, for example " +
-                 found.back().path);
-    return {};
 }
 
 std::string compiled_model_name(const Task& task, const config::Settings& settings, const std::string& weights,
@@ -107,8 +102,9 @@ std::map<std::string, std::string> compiled_model_key(const TaskDescription& tas
         key[kCheckpoint] = "none, seed " + std::to_string(seed);
         return key;
     }
-    if (source.there) key[kCheckpoint] = file_digest(files, source.path);
-    key[kCheckpointPath] = without_suffix(source.path);
+    const std::string part = settings.main.averaged_weights ? ", moving averages" : "";
+    if (source.there) key[kCheckpoint] = file_digest(files, source.path) + part;
+    key[kCheckpointPath] = without_suffix(source.path) + part;
     return key;
 }
 

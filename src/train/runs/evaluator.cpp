@@ -2,10 +2,12 @@
 #include "cnntrain/train/loading.h"
 
 #include <algorithm>
+#include <span>
 #include <utility>
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/train/compile_request.h"
+#include "train/runs/label_tap.h"
 #include "train/runs/ranks.h"
 #include "train/runs/timing.h"
 #include "train/runs/weights.h"
@@ -23,13 +25,35 @@ std::unique_ptr<backend::Executable> compile(const backend::Backend& backend, co
     return backend.compile(request);
 }
 
+/// The counter of classes; null where none is wanted.
+const Classifier* counted_classifier(const Task& task, const config::Settings& settings) {
+    return settings.validation.any() ? task.classifier() : nullptr;
+}
+
+graph::Graph graph_of(const Task& task, const Classifier* classifier, const std::vector<data::Field>& fields) {
+    return classifier != nullptr ? classifier->classifying_graph(fields) : task.evaluation_graph(fields);
+}
+
+/// C of the logits; 0 for a graph without them.
+std::size_t class_count(const graph::Graph& graph) {
+    const auto logits = std::ranges::find(graph.outputs(), kLogits, &graph::Output::name);
+    if (logits == graph.outputs().end()) return 0;
+    return static_cast<std::size_t>(graph.desc(logits->value).shape.at(1));
+}
+
 }  // namespace
+
+graph::Graph validation_graph(const Task& task, const config::Settings& settings,
+                              const std::vector<data::Field>& fields) {
+    return graph_of(task, counted_classifier(task, settings), fields);
+}
 
 Evaluator::Evaluator(const Task& task, const backend::Backend& backend, const Samples& data,
                      const config::Settings& settings, std::uint64_t seed, const Host& host)
     : task_(task),
       host_(host),
-      graph_(task.evaluation_graph(data.fields(settings.training.micro_batch_size))),
+      classifier_(counted_classifier(task, settings)),
+      graph_(graph_of(task, classifier_, data.fields(settings.training.micro_batch_size))),
       executable_(compile(backend, graph_, data, settings, seed, host.stop_requested)),
       data_(data),
       loader_(for_rank(validation_loader_settings(settings), *host.communicator)),
@@ -43,6 +67,14 @@ void Evaluator::load_random(std::uint64_t seed) {
     initialise(*executable_, graph_, seed);
 }
 
+void Evaluator::load_from(const backend::Executable& training) {
+    copy_variables(training, *executable_);
+}
+
+void Evaluator::load(const std::map<std::string, HostTensor>& variables) {
+    executable_->load(variables);
+}
+
 void Evaluator::share_weights() {
     share_variables(*host_.communicator, *executable_, "weights to validate");
 }
@@ -50,17 +82,21 @@ void Evaluator::share_weights() {
 Evaluator::Seen Evaluator::run_share(data::Stream& stream, std::int64_t batches, metrics::Observers& observers) {
     const Stopwatch watch;
     CreationTap tap(stream);
+    std::optional<LabelTap> labels;
+    if (classifier_ != nullptr) labels.emplace(tap, classifier_->label_field());
+    data::BatchSource& source = labels ? static_cast<data::BatchSource&>(*labels) : tap;
     Seen seen;
     for (std::int64_t done = 0; done < batches && !seen.stopped;) {
         backend::StepResult result;
         try {
-            result = executable_->evaluate(tap, 1);
+            result = executable_->evaluate(source, 1);
         } catch (const Interrupted&) {
             seen.stopped = true;
             return seen;
         }
         if (latency_) seen.latency_ms += tap.milliseconds_since_creation();
         metrics::add(seen.sums, result.sums);
+        if (labels && result.samples > 0) seen.classes.add(executable_->output(kLogits), labels->labels());
         seen.samples += result.samples;
         ++done;
         seen.stopped = result.stopped || stop_requested();
@@ -81,14 +117,18 @@ Evaluator::Seen Evaluator::of_all(Seen mine) const {
                                   mine.latency_ms};
     for (const auto& [name, sum] : mine.sums)
         values.push_back(sum);
+    const std::vector<double> classes = mine.classes.numbers(classifier_ != nullptr ? class_count(graph_) : 0);
+    values.insert(values.end(), classes.begin(), classes.end());
     const comm::AgreedStatus agreed = comm::agree(*host_.communicator, {.stop = mine.stopped}, values);
     Seen all;
     all.samples = static_cast<std::int64_t>(agreed.sums[0]);
     all.left_out = static_cast<std::int64_t>(agreed.sums[1]);
     all.latency_ms = agreed.sums[2];
     all.stopped = agreed.any.stop;
-    for (std::size_t next = 3; const auto& [name, sum] : mine.sums)
+    std::size_t next = 3;
+    for (const auto& [name, sum] : mine.sums)
         all.sums[name] = agreed.sums[next++];
+    all.classes = ClassCounts::of(std::span(agreed.sums).subspan(next));
     return all;
 }
 
@@ -100,8 +140,10 @@ std::optional<metrics::ValidationRow> Evaluator::run(metrics::ValidationRow row,
     const std::unique_ptr<data::Stream> stream = data_.stream(loader);
     std::int64_t batches = stream->batches_per_sweep();  // per process
     if (most_batches_) batches = std::min(batches, (*most_batches_ + loader.ranks - 1) / loader.ranks);
-    const Seen seen = of_all(run_share(*stream, batches, observers));
+    Seen seen = of_all(run_share(*stream, batches, observers));
     if (seen.stopped) return std::nullopt;
+    if (classifier_ != nullptr) seen.classes.add_recalls(seen.sums);
+    class_counts_ = std::move(seen.classes);
     row.val_time = watch.seconds();
     CNNTRAIN_CHECK(
         most_batches_ || seen.samples + seen.left_out == stream->samples(),

@@ -1,6 +1,7 @@
 // `cnntrain inference` without --iterations: classifies samples.
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <utility>
@@ -19,7 +20,9 @@
 #include "cnntrain/train/runs.h"
 #include "train/reports/predictions.h"
 #include "train/reports/run_report.h"
+#include "train/runs/class_counts.h"
 #include "train/runs/evaluator.h"
+#include "train/runs/label_tap.h"
 #include "train/runs/request_latency.h"
 #include "train/runs/run_folder.h"
 #include "train/runs/timing.h"
@@ -29,31 +32,9 @@ namespace cnntrain::train {
 
 namespace {
 
-constexpr std::int64_t kClasses = 5;  // shown per sample
+constexpr std::int64_t kTop = 5;  // of the top-5 accuracy
 
-/// Forwards batches and keeps the labels of the last one.
-class LabelTap final : public data::BatchSource {
-public:
-    LabelTap(data::BatchSource& source, std::string_view field)
-        : source_(source), field_(data::field_number(source.fields(), field)) {}
-
-    std::vector<data::Field> fields() const override { return source_.fields(); }
-    data::Batch next() override {
-        data::Batch batch = source_.next();
-        const auto labels = batch.as<std::int32_t>(field_);
-        labels_.assign(labels.begin(), labels.end());
-        return batch;
-    }
-
-    const std::vector<std::int32_t>& labels() const { return labels_; }
-
-private:
-    data::BatchSource& source_;
-    std::size_t field_;
-    std::vector<std::int32_t> labels_;
-};
-
-/// Loads exactly one checkpoint, or random weights.
+/// Loads one checkpoint, or random weights.
 std::string load_weights(backend::Executable& executable, const graph::Graph& graph, const config::Settings& settings,
                          const FileSystem& files, std::uint64_t seed) {
     if (!settings.main.restore_path) {
@@ -61,38 +42,59 @@ std::string load_weights(backend::Executable& executable, const graph::Graph& gr
         initialise(executable, graph, seed);
         return "random";
     }
-    const auto found = checkpoint::find_checkpoint(files, "--restore-path", *settings.main.restore_path);
-    load_model(executable, graph,
-               checkpoint::load(files, found.path, checkpoint::edited_if(settings.checkpoint.trust_edited)),
-               found.path);
+    const checkpoint::Found found = checkpoint_to_evaluate(files, *settings.main.restore_path);
+    load_model(executable, graph, checkpoint_weights(files, found.path, settings), found.path);
     return found.name;
+}
+
+/// The file of the predictions; its path is "" for none.
+struct Table {
+    NamedPath file;
+    PredictionText::Format format = PredictionText::Format::table;
+};
+
+Table table_in(const RunFolder& folder, const MainSettings& settings) {
+    if (settings.predictions.empty())
+        return {{"--logs-path:", folder.logs.empty() ? "" : folder.logs + "/predictions.csv"}};
+    const NamedPath file{"--predictions", settings.predictions};
+    return {file, PredictionText::format_of(file.name, file.path)};
 }
 
 class Report {
 public:
     /// `names`: of the classes; empty: they have numbers only.
-    Report(const RunFolder& folder, FileSystem& files, metrics::Observers& observers, const metrics::Unit& unit,
+    Report(const Table& table, FileSystem& files, metrics::Observers& observers, const metrics::Unit& unit,
            std::vector<std::string> names)
-        : path_(table_in(folder)), files_(files), observers_(observers), unit_(unit), names_(std::move(names)) {}
+        : path_(table.file.path),
+          files_(files),
+          observers_(observers),
+          unit_(unit),
+          names_(std::move(names)),
+          text_(table.format, unit.one, names_) {}
 
-    /// Throws Error(usage) if the folder's predictions.csv is no table of predictions.
-    static void check(const RunFolder& folder, const FileSystem& files, const metrics::Unit& unit) {
-        if (folder.logs.empty()) return;
+    /// Throws Error(usage) if a file is there that is no table of predictions, or its folder is not.
+    static void check(const NamedPath& table, const FileSystem& files, const metrics::Unit& unit) {
+        if (table.path.empty()) return;
         const auto is_own = [&](const FileSystem& all, const std::string& path) {
-            return read_text(all, path).starts_with(prediction_header(unit.one, 1));
+            return PredictionText::is_own(all, path, unit.one);
         };
-        check_outputs(files, {{{"--logs-path:", table_in(folder)}, false, "", is_own}});
+        check_outputs(files, {{table, false, "", is_own}});
+        const std::string folder = std::filesystem::path(table.path).parent_path().string();
+        if (!folder.empty() && !is_directory(files, folder))
+            throw Error(ErrorKind::usage, table.name + " " + table.path + ": there is no folder " + folder);
     }
 
-    void add(const std::string& sample, std::int64_t label, const std::vector<ClassProbability>& classes, bool shown) {
-        const auto is_label = [&](const ClassProbability& item) { return item.label == label; };
-        top1_ += label == classes.front().label ? 1 : 0;
-        top5_ += std::any_of(classes.begin(), classes.end(), is_label) ? 1 : 0;
-        labelled_ += label >= 0 ? 1 : 0;
+    void add(Prediction prediction, std::int64_t shown_classes, bool printed) {
+        const auto is_label = [&](const ClassProbability& item) { return item.label == prediction.label; };
+        std::vector<ClassProbability>& classes = prediction.classes;
+        const auto five = std::min<std::ptrdiff_t>(kTop, std::ssize(classes));
+        top1_ += is_label(classes.front()) ? 1 : 0;
+        top5_ += std::any_of(classes.begin(), classes.begin() + five, is_label) ? 1 : 0;
+        labelled_ += prediction.label >= 0 ? 1 : 0;
         ++samples_;
-        if (csv_.empty()) csv_ = prediction_header(unit_.one, static_cast<std::int64_t>(classes.size())) + "\r\n";
-        csv_ += prediction_row(sample, label, classes, names_) + "\r\n";
-        if (shown) observers_.line(line_of(sample, classes));
+        classes.resize(static_cast<std::size_t>(std::min(shown_classes, std::ssize(classes))));
+        text_.add(prediction);
+        if (printed) observers_.line(line_of(prediction));
     }
 
     void leave_out() { ++left_out_; }
@@ -105,25 +107,22 @@ public:
                             unit_.many + " could not be decoded and are left out");
         }
         if (samples_ == 0) throw Error(ErrorKind::data, "no " + unit_.one + " could be decoded");
-        if (!path_.empty()) write_text(files_, path_, csv_);
+        if (!path_.empty()) write_text(files_, path_, text_.text());
         const double count = static_cast<double>(samples_);
         observers_.line("Inference [" + name + "]: " + std::to_string(samples_) + " " + unit_.many +
                         ", throughput: " + config::to_string(config::Value{count / seconds}) + " samples/sec");
         if (labelled_ > 0) {
-            const std::string top5 = classes > kClasses ? ", top-5 accuracy: " + percent(top5_) + " %" : "";
+            const std::string top5 = classes > kTop ? ", top-5 accuracy: " + percent(top5_) + " %" : "";
             observers_.line("top-1 accuracy: " + percent(top1_) + " %" + top5);
         }
         if (!path_.empty()) observers_.line("Saved predictions to " + path_);
     }
 
 private:
-    static std::string table_in(const RunFolder& folder) {
-        return folder.logs.empty() ? "" : folder.logs + "/predictions.csv";
-    }
-    std::string line_of(const std::string& sample, const std::vector<ClassProbability>& classes) const {
-        std::string line = sample + ":";
-        for (const ClassProbability& item : classes) {
-            line += " " + class_text(item.label, names_) + " (" +
+    std::string line_of(const Prediction& prediction) const {
+        std::string line = printable(prediction.sample) + ":";
+        for (const ClassProbability& item : prediction.classes) {
+            line += " " + printable(class_text(item.label, names_)) + " (" +
                     config::to_string(config::Value{rounded(item.probability)}) + ")";
         }
         return line;
@@ -143,7 +142,7 @@ private:
     metrics::Observers& observers_;
     const metrics::Unit& unit_;
     std::vector<std::string> names_;
-    std::string csv_;
+    PredictionText text_;
     std::int64_t samples_ = 0, left_out_ = 0, labelled_ = 0, top1_ = 0, top5_ = 0;
 };
 
@@ -176,6 +175,7 @@ int run_inference(const TaskRow& task_row, const config::ParseResult& arguments,
         throw Error(ErrorKind::unsupported, "inference: " + std::string(task_row.options.name) +
                                                 " has no classes; give --iterations to measure it");
     }
+    Report::check(table_in({}, settings.main).file, *host.files, task.columns().unit);
     const Classifier::Subjects subjects = classifier->subjects(host.stop_requested);
     const std::vector<data::Field> fields = subjects.stream->fields();
     const graph::Graph graph = classifier->classifying_graph(fields);
@@ -186,12 +186,14 @@ int run_inference(const TaskRow& task_row, const config::ParseResult& arguments,
     metrics::Observers observers =
         report_evaluation(task, *backend, arguments, folder, subjects.stream->samples(), host);
 
-    Report::check(folder, *host.files, task.columns().unit);
-    Report report(folder, *host.files, observers, task.columns().unit, task.class_names());
+    const Table table = table_in(folder, settings.main);
+    Report::check(table.file, *host.files, task.columns().unit);
+    Report report(table, *host.files, observers, task.columns().unit, task.class_names());
     LabelTap tap(*subjects.stream, classifier->label_field());
     const Stopwatch watch;
     const std::int64_t batch = subjects.stream->micro_batch();
     const std::int64_t count = subjects.stream->samples();
+    const std::int64_t top = settings.main.top_classes;
     std::int64_t classes = 0;
     for (std::int64_t first = 0; first < count; first += batch) {
         executable->evaluate(tap, 1);
@@ -204,14 +206,14 @@ int run_inference(const TaskRow& task_row, const config::ParseResult& arguments,
                 continue;
             }
             const std::int64_t sample = first + row;
-            const bool named = !subjects.names.empty();
-            report.add(named ? subjects.names.at(static_cast<std::size_t>(sample)) : std::to_string(sample), label,
-                       likeliest(logits, row, kClasses), named);
+            const std::string subject =
+                subjects.names.empty() ? std::to_string(sample) : subjects.names.at(static_cast<std::size_t>(sample));
+            report.add({subject, label, likeliest(logits, row, std::max(kTop, top))}, top, subjects.printed);
         }
         if (host.stop_requested && host.stop_requested()) {
             observers.line("Inference stopped by a signal after " + std::to_string(std::min(first + batch, count)) +
                            " of " + std::to_string(count) + " " + task.columns().unit.many +
-                           "; predictions.csv is not written.");
+                           "; predictions are not written.");
             return kInterruptedExitCode;
         }
     }

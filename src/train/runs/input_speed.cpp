@@ -50,10 +50,11 @@ int measure_input_speed(data::Stream& stream, std::int64_t batches, const metric
         std::string_view name;
         double seconds;
     };
-    const std::array<Stage, 5> stages = {{{"read and check", stats.stages.read},
+    const std::array<Stage, 6> stages = {{{"read and check", stats.stages.read},
                                           {"parse", stats.stages.parse},
                                           {"decode", stats.stages.decode},
                                           {"resize and store", stats.stages.resize},
+                                          {"augment", stats.stages.augment},
                                           {"all stages", stats.work_seconds}}};
     for (const Stage& stage : stages) {
         if (stage.seconds > 0) observers.line(stage_line(stage.name, stage.seconds, stats.filled, unit));

@@ -229,7 +229,7 @@ private:
 };
 
 checkpoint::Checkpoint weights_of(const WeightSource& source, const graph::Graph& graph, const FileSystem& files,
-                                  std::uint64_t seed, checkpoint::Edited edited) {
+                                  std::uint64_t seed, const config::Settings& settings) {
     checkpoint::Checkpoint model;
     if (source.path.empty()) {
         model.iteration = 0;
@@ -237,7 +237,7 @@ checkpoint::Checkpoint weights_of(const WeightSource& source, const graph::Graph
         return model;
     }
     if (!source.there) checkpoint::find_checkpoints(files, source.path);  // throws and lists what exists
-    checkpoint::Checkpoint checkpoint = checkpoint::load(files, source.path, edited);
+    checkpoint::Checkpoint checkpoint = checkpoint_weights(files, source.path, settings);
     model.iteration = checkpoint.iteration;
     model.epoch = checkpoint.epoch;
     model.tensors = model_variables(graph, std::move(checkpoint), source.path);
@@ -258,8 +258,7 @@ checkpoint::Checkpoint compiled_weights(const Task& task, const config::Settings
             return std::move(*model);
         }
     }
-    checkpoint::Checkpoint model =
-        weights_of(source, graph, files, seed, checkpoint::edited_if(settings.checkpoint.trust_edited));
+    checkpoint::Checkpoint model = weights_of(source, graph, files, seed, settings);
     if (write_compiled_model(files, path, key, model)) observers.line("Saved the compiled model to " + path);
     return model;
 }

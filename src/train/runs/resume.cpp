@@ -7,6 +7,7 @@
 #include "cnntrain/base/folder_lock.h"
 #include "cnntrain/base/log.h"
 #include "cnntrain/checkpoint/class_names.h"
+#include "cnntrain/checkpoint/run_options.h"
 #include "cnntrain/train/backends.h"
 #include "cnntrain/train/runs.h"
 #include "cnntrain/train/texts.h"
@@ -138,7 +139,7 @@ OpenedData open_data(const Task& task, const config::Settings& settings) {
     data.training = task.open(data::Split::train);
     data.plan = task.plan(data.training->count());
     // Opened before training, so that missing files are reported at once rather than after training.
-    const bool validates = data.plan.validate && !settings.device.dataset_benchmark;
+    const bool validates = (data.plan.validate || settings.validation.any()) && !settings.device.dataset_benchmark;
     if (validates) data.validation = task.open(data::Split::validation);
     DataOrigin origin{data.training->origin(), {}};
     if (data.validation) origin.validation = data.validation->origin();
@@ -149,12 +150,12 @@ OpenedData open_data(const Task& task, const config::Settings& settings) {
 std::map<std::string, std::string> run_metadata(const config::ParseResult& arguments,
                                                 const backend::Arithmetic& arithmetic, const DataOrigin& origin,
                                                 const std::vector<std::string>& class_names) {
-    std::map<std::string, std::string> result = {
-        {kSeedKey, std::to_string(*arguments.settings.device.seed)},
-        {kArithmeticKey, std::string(name(arithmetic.type))},
-        {kFingerprintKey, config::numerics_fingerprint(arguments)},
-        {kDataKey, to_text(origin)},
-        {kThreadsKey, std::to_string(compute_threads(arguments.settings.run))}};
+    std::map<std::string, std::string> result = {{kSeedKey, std::to_string(*arguments.settings.device.seed)},
+                                                 {kArithmeticKey, std::string(name(arithmetic.type))},
+                                                 {kFingerprintKey, config::numerics_fingerprint(arguments)},
+                                                 {kDataKey, to_text(origin)},
+                                                 {kThreadsKey, std::to_string(compute_threads(arguments.settings.run))},
+                                                 {checkpoint::kRunOptionsKey, config::evaluation_json(arguments)}};
     checkpoint::set_class_names(result, class_names);
     return result;
 }

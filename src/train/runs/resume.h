@@ -27,6 +27,8 @@ inline constexpr const char* kThreadsKey = "compute_threads";
 inline constexpr const char* kMetersKey = "meters";
 inline constexpr const char* kArithmeticKey = "arithmetic";
 inline constexpr const char* kDataKey = "data";
+inline constexpr const char* kValidationsKey = "validations";  // BestResult::state()
+inline constexpr const char* kBestKey = "best";                // of the best weights: the result, as text
 
 /// The checkpoint from which a run resumes.
 struct ResumePoint {

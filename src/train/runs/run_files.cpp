@@ -7,7 +7,10 @@
 #include <string_view>
 
 #include "cnntrain/base/error.h"
+#include "cnntrain/base/path.h"
 #include "cnntrain/checkpoint/folder.h"
+#include "train/runs/averaging.h"
+#include "train/runs/class_counts.h"
 #include "train/runs/kept_update.h"
 
 namespace cnntrain::train {
@@ -17,10 +20,11 @@ namespace {
 using nlohmann::json;
 
 constexpr const char* kArgumentsBeside = "arguments_restore.json";
+constexpr const char* kUnusedFiles = "unused_files.csv";
 constexpr const char* kSeedWasGivenKey = "seed_specified";
 constexpr std::string_view kTrainingTable = "training.csv";
 constexpr std::string_view kValidationTable = "validation.csv";
-constexpr std::string_view kResultTables[] = {kTrainingTable, kValidationTable, "predictions.csv"};
+constexpr std::string_view kResultTables[] = {kTrainingTable, kValidationTable, kClassTable, "predictions.csv"};
 constexpr std::string_view kAverages = "ckpt";
 constexpr std::string_view kEventsFolder = "event";  // of pretraining
 constexpr std::string_view kEvents = "events.out.tfevents.";
@@ -39,9 +43,11 @@ std::string_view framed(std::string_view name, std::string_view begin, std::stri
     return name.substr(begin.size(), name.size() - begin.size() - end.size());
 }
 
-/// True for "weight_avg_N_5.safetensors" and "weight_avg_exp_0.97.safetensors", false for files that the user named for
-/// `average`.
+/// True for "weight_avg_N_5.safetensors", "weight_avg_exp_0.97.safetensors" and "weight_avg_ema.safetensors", false for
+/// files that the user named for `average`.
 bool is_own_average(std::string_view name) {
+    if (name.starts_with(kAverageName) && name.substr(kAverageName.size()) == checkpoint::kCheckpointSuffix)
+        return true;
     if (is_number(framed(name, "weight_avg_N_", checkpoint::kCheckpointSuffix))) return true;
     const std::string_view decay = framed(name, "weight_avg_exp_", checkpoint::kCheckpointSuffix);
     double value = 0;
@@ -52,8 +58,9 @@ bool is_own_average(std::string_view name) {
 /// True for record files of a run, except arguments.json itself.
 bool is_own_record(std::string_view name) {
     const std::string_view mlperf_seed = framed(name, "result_", ".txt");
-    return name == "log.txt" || name == kArgumentsBeside || is_number(framed(name, "arguments.", ".json")) ||
-           is_number(mlperf_seed) || mlperf_seed == "None" || name.starts_with(kEvents);
+    return name == "log.txt" || name == kUnusedFiles || name == kArgumentsBeside ||
+           is_number(framed(name, "arguments.", ".json")) || is_number(mlperf_seed) || mlperf_seed == "None" ||
+           name.starts_with(kEvents);
 }
 
 std::vector<std::string> names_in(const FileSystem& files, const std::string& folder) {
@@ -148,6 +155,7 @@ std::vector<std::string> results_in(const FileSystem& files, const std::string& 
     std::vector<std::string> names;
     for (const checkpoint::Found& found : checkpoint::numbered_checkpoints(files, folder))
         names.push_back(found.name + std::string(checkpoint::kCheckpointSuffix));
+    if (exists(files, checkpoint::best_path(folder))) names.emplace_back(last_part(checkpoint::best_path(folder)));
     for (const std::string_view table : kResultTables) {
         if (exists(files, path_in(folder, table))) names.emplace_back(table);
     }
@@ -177,8 +185,8 @@ bool holds_killed_run(const FileSystem& files, const std::string& folder) {
         const bool is_table = std::ranges::find(kResultTables, name) != std::end(kResultTables);
         if (!is_table) return false;
         const std::string table = read_text(files, path_in(folder, name));
-        if (name != kTrainingTable) return !has_rows(table);
-        return last_iteration(table) < planned->get<std::int64_t>();
+        const bool of_training = name == kTrainingTable || name == kValidationTable || name == kClassTable;
+        return of_training ? last_iteration(table) < planned->get<std::int64_t>() : !has_rows(table);
     });
 }
 
@@ -234,6 +242,12 @@ void record_arguments(FileSystem& files, const std::string& folder, const std::s
     write_text(files, path, json);
 }
 
+void record_unused_files(FileSystem& files, const std::string& folder, const std::string& table) {
+    if (folder.empty()) return;
+    const std::string path = path_in(folder, kUnusedFiles);
+    table.empty() ? files.remove(path) : write_text(files, path, table);
+}
+
 void add_arguments(FileSystem& files, const std::string& folder, const std::string& json) {
     std::string path = path_in(folder, kArgumentsFile);
     if (exists(files, path)) path = path_in(folder, kArgumentsBeside);
@@ -241,9 +255,16 @@ void add_arguments(FileSystem& files, const std::string& folder, const std::stri
 }
 
 void drop_rows_after(FileSystem& files, const std::string& folder, std::int64_t iteration) {
-    for (const std::string_view table : {kTrainingTable, kValidationTable}) {
+    for (const std::string_view table : {kTrainingTable, kValidationTable, kClassTable}) {
         filter_rows(files, path_in(folder, table),
                     [&](std::string_view row) { return iteration_of_row(row) <= iteration; });
+    }
+}
+
+void drop_validations_at(FileSystem& files, const std::string& folder, std::int64_t iteration) {
+    for (const std::string_view table : {kValidationTable, kClassTable}) {
+        filter_rows(files, path_in(folder, table),
+                    [&](std::string_view row) { return iteration_of_row(row) != iteration; });
     }
 }
 

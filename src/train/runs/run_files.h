@@ -45,12 +45,18 @@ void remove_run(FileSystem& files, const std::string& folder);
 void record_arguments(FileSystem& files, const std::string& folder, const std::string& json, const std::string& options,
                       bool resumed);
 
+/// Writes unused_files.csv, or removes it if `table` is empty; nothing without a folder.
+void record_unused_files(FileSystem& files, const std::string& folder, const std::string& table);
+
 /// For runs without training: writes arguments.json, or arguments_restore.json if arguments.json exists.
 void add_arguments(FileSystem& files, const std::string& folder, const std::string& json);
 
-/// Removes rows after `iteration` and an incomplete last row from training.csv and validation.csv, left by a killed
-/// run, because the resumed run writes them again.
+/// Removes rows after `iteration` and an incomplete last row from the tables of training and validations, left by a
+/// killed run, because the resumed run writes them again.
 void drop_rows_after(FileSystem& files, const std::string& folder, std::int64_t iteration);
+
+/// Removes the rows of validations at this iteration, which are done again.
+void drop_validations_at(FileSystem& files, const std::string& folder, std::int64_t iteration);
 
 /// Removes the row of a checkpoint or average that will be recomputed.
 void drop_validation(FileSystem& files, const std::string& folder, const std::string& name);

@@ -7,10 +7,12 @@
 #include <utility>
 
 #include "cnntrain/base/error.h"
+#include "cnntrain/base/format.h"
 #include "cnntrain/base/log.h"
 #include "cnntrain/checkpoint/checkpoint.h"
 #include "cnntrain/checkpoint/folder.h"
 #include "cnntrain/config/parse.h"
+#include "train/runs/averaging.h"
 #include "train/runs/ranks.h"
 #include "train/runs/resume.h"
 #include "train/runs/weights.h"
@@ -34,16 +36,20 @@ Trainer::Trainer(const Task& task, TrainingParts parts, TrainerSettings settings
 Trainer::End Trainer::run() {
     const schedule::RunPlan& plan = parts_.plan;
     loop_watch_ = Stopwatch();
-    while (iteration_ < plan.iterations) {
+    catch_up();
+    bool stopped = stop_agreed_;
+    while (!stopped && iteration_ < plan.iterations && !ends_early()) {
         const schedule::HostStep step = plan.host_step(iteration_);
         const double learning_rate = parts_.learning_rate(step.lr_iteration);
         run_host_step(step, learning_rate);
         if (iteration_ == step.end()) finish(step, learning_rate);
-        if (stop_requested()) {
-            stop();
-            return End::stopped;
-        }
+        stopped = stop_requested();
     }
+    if (stopped) {
+        stop();
+        return End::stopped;
+    }
+    save_results();
     if (settings_.saves) remove_kept_updates(files_, folder_.checkpoints);
     observers_.line(metrics::loop_completed_line(loop_watch_.seconds()));
     tell_exchange();
@@ -86,6 +92,7 @@ void Trainer::finish(const schedule::HostStep& step, double learning_rate) {
             observers_.curve_point(metrics::curve_point(parts_.meters.host_step_row(facts), task_.columns()));
         if (step.log) observers_.row(reported(task_, parts_.meters.log_row(facts)));
     }
+    validate();
     if (step.checkpoint) save();
     if (step.histograms) tell_distributions();
     observers_.host_step_ended(iteration_);
@@ -104,16 +111,62 @@ void Trainer::run_host_step(const schedule::HostStep& step, double learning_rate
             source_.begin(shown_number(iteration_ + 1), 0);
         };
         source_.begin(shown_number(iteration_ + 1), parts_.kept.part.micro_batches);
+        const std::int64_t before = iteration_;
         parts_.executable->train(source_, next_updates(step, learning_rate), done, &parts_.kept.part);
         if (stopped_inside_) return;  // this update did not happen
         if (settings_.iterations_per_sync > 0 && iteration_ % settings_.iterations_per_sync == 0)
             share_variables(communicator_, *parts_.executable, "weights of a sync");
+        if (parts_.average && iteration_ > before) parts_.average->update(*parts_.executable);
         if (stop_requested()) return;
+        if (iteration_ < step.end()) validate();
+        if (stop_agreed_ || ends_early()) return;
     }
+}
+
+void Trainer::validate() {
+    Monitor* const monitor = parts_.monitor.get();
+    if (monitor == nullptr || !monitor->is_due(iteration_)) return;
+    const Monitor::Outcome outcome = monitor->validate(iteration_, *parts_.executable, parts_.average.get());
+    if (outcome == Monitor::Outcome::stopped) stop_agreed_ = true;
+    if (outcome == Monitor::Outcome::better && monitor->keeps_best()) save_best();
+}
+
+/// The checkpoint of the resumed run is written again, with the record of the validation.
+void Trainer::catch_up() {
+    if (!parts_.monitor || iteration_ == 0 || !parts_.monitor->is_due(iteration_)) return;
+    validate();
+    if (!stop_agreed_) save();
+}
+
+std::string Trainer::average_cost() const {
+    const std::int64_t updates = iteration_ - parts_.iteration;
+    if (updates == 0) return "";
+    return formatted("; it took %.1f ms of each update",
+                     1e3 * parts_.average->seconds() / static_cast<double>(updates));
+}
+
+void Trainer::save_results() {
+    if (iteration_ < parts_.plan.iterations) {
+        observers_.line("Training ends early, after " + task_.description().update + " " + std::to_string(iteration_) +
+                        " of " + std::to_string(parts_.plan.iterations) + ": " + parts_.monitor->end_text() +
+                        "; to train on, restore with a larger --early-stop, or with 0");
+        if (settings_.saves_at_end && parts_.last_saved != iteration_) save();
+    }
+    if (parts_.monitor && parts_.monitor->keeps_best() && parts_.monitor->result().best()) {
+        observers_.line("Best weights: " + parts_.monitor->best_text() + ", in " +
+                        checkpoint::best_prefix(folder_.checkpoints));
+    }
+    if (!parts_.average || !settings_.saves) return;
+    const std::string path = checkpoint::average_path(folder_.checkpoints, std::string(kAverageName));
+    files_.make_directories(path.substr(0, path.rfind('/')));
+    checkpoint::save(files_, path, described(), checkpoint::source_of(parts_.average->values()));
+    observers_.line("Saved the moving average of the weights to " + path + average_cost());
 }
 
 std::span<const backend::StepScalars> Trainer::next_updates(const schedule::HostStep& step, double learning_rate) {
     std::int64_t end = step.end();
+    if (parts_.monitor) end = std::min(end, parts_.monitor->next(iteration_));
+    if (parts_.average) end = iteration_ + 1;
     if (const std::int64_t period = settings_.iterations_per_sync; period > 0)
         end = std::min(end, (iteration_ / period + 1) * period);
     const double loss_scaling = parts_.loss_scaling(step.lr_iteration);
@@ -129,7 +182,13 @@ void Trainer::finish_update(const backend::StepResult& result, double seconds, c
     exchange_seconds_ += result.exchange_seconds;
     exposed_exchange_seconds_ += result.exposed_exchange_seconds;
     parts_.meters.add(result.sums, result.samples, seconds);
-    check_loss(metrics::sum_of(result.sums, task_.loss()), step, learning_rate);
+    const double loss = metrics::sum_of(result.sums, task_.loss());
+    check_loss(loss, step, learning_rate);
+    if (parts_.descent && result.samples > 0) {
+        const std::string warning = parts_.descent->add(loss / static_cast<double>(result.samples), learning_rate,
+                                                        iteration_ == parts_.plan.iterations);
+        if (!warning.empty()) observers_.line(warning);
+    }
     observers_.progress({iteration_, parts_.iteration, parts_.plan.iterations,
                          parts_.meters.recent_samples_per_second(), loop_watch_.seconds(), "iterations",
                          task_.columns().unit.many});
@@ -185,23 +244,45 @@ std::int64_t Trainer::checkpoint_number(std::int64_t iteration) const {
     return std::max<std::int64_t>(0, iteration - settings_.checkpoint_lag);
 }
 
-void Trainer::save() {
-    const Stopwatch watch;
-    const checkpoint::TensorSource tensors = variables();
-    if (!settings_.saves) {
-        parts_.last_saved = iteration_;
-        return;
-    }
+checkpoint::Checkpoint Trainer::described() const {
     checkpoint::Checkpoint checkpoint;
     checkpoint.iteration = iteration_;
     checkpoint.epoch = parts_.plan.epoch_at(iteration_);
     checkpoint.metadata = settings_.metadata;
     checkpoint.metadata[kSamplesKey] = std::to_string(iteration_ * parts_.plan.global_batch);
+    return checkpoint;
+}
+
+/// The weights that were compared: the average if there is one. All processes store variables together.
+void Trainer::save_best() {
+    std::map<std::string, HostTensor> weights;
+    if (!parts_.average) weights = stored_model(*parts_.executable, parts_.model);
+    if (!settings_.saves) return;
+    const checkpoint::TensorSource tensors = checkpoint::source_of(parts_.average ? parts_.average->values() : weights);
+    checkpoint::Checkpoint checkpoint = described();
+    checkpoint.metadata[kBestKey] = parts_.monitor->best_text();
+    files_.make_directories(folder_.checkpoints);
+    checkpoint::save(files_, checkpoint::best_path(folder_.checkpoints), checkpoint,
+                     settings_.in_f32 ? in_f32(tensors) : tensors);
+    observers_.line("Saved the best weights so far to " + checkpoint::best_prefix(folder_.checkpoints) + ": " +
+                    parts_.monitor->best_text());
+}
+
+void Trainer::save() {
+    const Stopwatch watch;
+    checkpoint::TensorSource tensors = variables();
+    if (parts_.average) tensors = with_averages(std::move(tensors), parts_.average->values());
+    if (!settings_.saves) {
+        parts_.last_saved = iteration_;
+        return;
+    }
+    checkpoint::Checkpoint checkpoint = described();
     checkpoint.metadata[kMetersKey] = parts_.meters.state();
+    if (parts_.monitor) checkpoint.metadata[kValidationsKey] = parts_.monitor->result().state();
     if (settings_.count_nans) observers_.row(metrics::record(count_nans(iteration_, tensors)));
     files_.make_directories(folder_.checkpoints);
     checkpoint::save(files_, checkpoint::checkpoint_path(folder_.checkpoints, checkpoint_number(iteration_)),
-                     checkpoint, settings_.in_f32 ? in_f32(tensors) : tensors);
+                     checkpoint, settings_.in_f32 ? checkpoint::in_f32(tensors) : tensors);
     parts_.last_saved = iteration_;
     remove_kept_updates(files_, folder_.checkpoints);
     checkpoint::retain(files_, folder_.checkpoints, settings_.keep_checkpoints);

@@ -20,9 +20,12 @@
 #include "cnntrain/schedule/run_plan.h"
 #include "cnntrain/train/task.h"
 #include "train/runs/kept_update.h"
+#include "train/runs/learning_check.h"
+#include "train/runs/monitor.h"
 #include "train/runs/run_folder.h"
 #include "train/runs/timing.h"
 #include "train/runs/update_progress.h"
+#include "train/runs/weight_average.h"
 
 namespace cnntrain::train {
 
@@ -38,6 +41,10 @@ struct TrainingParts {
     std::optional<std::int64_t> last_saved = {};  // iteration of the run's newest checkpoint; empty: none
     /// What an earlier process did of the first update. The stream begins behind it.
     KeptUpdate kept = {};
+    std::vector<ModelVariable> model = {};        // what the best weights are
+    std::unique_ptr<WeightAverage> average = {};  // of the weights so far; null: none is kept
+    std::unique_ptr<Monitor> monitor = {};        // validates during the training; null: validation follows it
+    std::optional<DescentCheck> descent = {};     // of a new run on real data
 };
 
 struct TrainerSettings {
@@ -46,6 +53,7 @@ struct TrainerSettings {
     bool count_nans = false;               // count NaNs in every checkpoint
     bool stop_on_nan = true;               // throw Error(diverged) if the loss is not finite
     bool saves = true;                     // whether this process writes checkpoints
+    bool saves_at_end = true;              // whether an early end of the training has a checkpoint
     std::int64_t iterations_per_sync = 0;  // updates between broadcasts of rank 0's variables; 0: never
     std::int64_t checkpoint_lag = 0;       // Task::checkpoint_lag()
     /// Stored in every checkpoint.
@@ -66,8 +74,9 @@ public:
     /// Writes a checkpoint at the current iteration.
     void save();
 
-    /// Trains to the end of the plan, or to a requested stop. Then the last complete update has a checkpoint, and the
-    /// complete micro-batches of the next one are in a file beside it.
+    /// Trains to the end of the plan, to an early end that the monitor asks for, or to a requested stop. A stop leaves
+    /// a checkpoint of the last complete update, and the complete micro-batches of the next one in a file beside it.
+    /// An early end leaves a checkpoint, too.
     End run();
 
 private:
@@ -76,6 +85,18 @@ private:
     void run_host_step(const schedule::HostStep& step, double learning_rate);
     /// The step's remaining updates, up to the next broadcast of the weights.
     std::span<const backend::StepScalars> next_updates(const schedule::HostStep& step, double learning_rate);
+    /// Validates if that is due. A stop during the validation leaves it due.
+    void validate();
+    /// For a resumed run: the validation at its first iteration, if a stop left it due.
+    void catch_up();
+    bool ends_early() const { return parts_.monitor && parts_.monitor->ends_early(); }
+    /// Writes what outlives the training: the average of the weights, and the last checkpoint of an early end.
+    void save_results();
+    /// The time that the average took, as the end of a message.
+    std::string average_cost() const;
+    void save_best();
+    /// The checkpoint of this iteration, without tensors.
+    checkpoint::Checkpoint described() const;
     /// Counts an update and reports its results. `seconds`: duration of the update.
     void finish_update(const backend::StepResult& result, double seconds, const schedule::HostStep& step,
                        double learning_rate);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <string>
@@ -13,6 +14,7 @@
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/listed.h"
 #include "cnntrain/base/log.h"
+#include "cnntrain/checkpoint/averaged_weights.h"
 #include "cnntrain/metrics/csv_files.h"
 #include "cnntrain/optim/step_rate.h"
 #include "cnntrain/schedule/run_plan.h"
@@ -21,6 +23,7 @@
 #include "cnntrain/train/loading.h"
 #include "cnntrain/train/machine.h"
 #include "cnntrain/train/stages.h"
+#include "train/features/solved_head.h"
 #include "train/reports/busy_machine.h"
 #include "train/reports/describe.h"
 #include "train/reports/run_estimate.h"
@@ -28,13 +31,17 @@
 #include "train/reports/stage_memory.h"
 #include "train/runs/averaging.h"
 #include "train/runs/evaluator.h"
+#include "train/runs/first_weights.h"
 #include "train/runs/input_speed.h"
 #include "train/runs/kept_update.h"
+#include "train/runs/learning_check.h"
+#include "train/runs/monitor.h"
 #include "train/runs/ranks.h"
 #include "train/runs/run_files.h"
 #include "train/runs/run_folder.h"
 #include "train/runs/timing.h"
 #include "train/runs/trainer.h"
+#include "train/runs/weight_average.h"
 #include "train/runs/weights.h"
 
 namespace cnntrain::train {
@@ -65,13 +72,18 @@ bool wants_checkpoints(const CheckpointSettings& settings) {
     return settings.ckpts_per_epoch > 0 || settings.epochs_per_ckpt > 0;
 }
 
+/// True if the run writes weights: checkpoints, the best ones, or an average.
+bool writes_weights(const config::Settings& settings) {
+    return wants_checkpoints(settings.checkpoint) || settings.validation.keep_best || settings.training.ema_decay > 0;
+}
+
 RunData data_and_graph(const Task& task, const backend::Backend& backend, const config::Settings& settings) {
     RunData data{open_data(task, settings), batch_plan(settings), placement(settings, backend), {}};
     data.graph.emplace(task.training_graph(data.training->fields(data.placement.samples)));
     check_columns(*data.graph, task.columns().training);
     if (data.validation) {
         const std::int64_t samples = settings.training.micro_batch_size;
-        check_columns(task.evaluation_graph(data.validation->fields(samples)), task.columns().validation);
+        check_columns(validation_graph(task, settings, data.validation->fields(samples)), task.columns().validation);
     }
     return data;
 }
@@ -92,7 +104,7 @@ RunFolder own_folder(const Task& task, RunStart& start, const Host& host) {
         folder.lock = std::move(start.lock);
         return folder;
     }
-    const bool writes = !settings.logging.no_logs || wants_checkpoints(settings.checkpoint);
+    const bool writes = !settings.logging.no_logs || writes_weights(settings);
     if (!writes) return new_run_folder(task, settings.logging, *host.files);
     return begin_run_folder(task, start.arguments, host.command_line, *host.files);
 }
@@ -135,7 +147,8 @@ std::string introduce_training(Run& run, const RunData& data, const std::optiona
     if (data.validation) validation_samples = data.validation->count();
     introduction.derived = derived_arguments(run.arguments, description, introduction.facts, validation_samples);
     introduction.derived[kPlannedUpdatesKey] = data.plan.iterations;
-    const CheckpointTotal checkpoints = checkpoint_total(*data.graph, run.settings().checkpoint, data.plan);
+    const CheckpointTotal checkpoints =
+        checkpoint_total(*data.graph, run.settings().checkpoint, data.plan, run.settings().training.ema_decay > 0);
     introduction.summary =
         summary_block(run.arguments, description, introduction.facts, &data.plan, checkpoint_text(checkpoints));
     if (resume) introduction.resumed_at = resume->checkpoint.iteration;
@@ -149,51 +162,18 @@ std::string introduce_training(Run& run, const RunData& data, const std::optiona
 
 /// Updates a resumed run's files: results that do not match its checkpoint or options are removed. `json`: the new
 /// arguments.json.
-void continue_records(Run& run, const std::string& json, std::int64_t iteration, const schedule::RunPlan& plan) {
+void continue_records(Run& run, const std::string& json, const TrainingParts& parts, const schedule::RunPlan& plan) {
     const std::string& folder = run.folder.checkpoints;
+    const std::int64_t iteration = parts.iteration;
     drop_rows_after(run.files(), folder, iteration);
+    if (parts.monitor && parts.monitor->is_due(iteration)) drop_validations_at(run.files(), folder, iteration);
     if (iteration < plan.iterations) drop_averages(run.files(), folder);
     const bool recorded = !run.folder.logs.empty() || exists(run.files(), folder + "/" + kArgumentsFile);
     if (recorded) record_arguments(run.files(), folder, json, config::arguments_json(run.arguments, {}), true);
 }
 
-std::vector<std::string> parameter_names(const graph::Graph& graph) {
-    std::vector<std::string> names;
-    for (const graph::ValueId id : graph.values_with_role(graph::Role::parameter))
-        names.push_back(graph.value(id).name);
-    return names;
-}
-
 checkpoint::Edited edited_checkpoints(const Run& run) {
     return checkpoint::edited_if(run.settings().checkpoint.trust_edited);
-}
-
-void tell_of_differences(Run& run, const CompletedWeights& first, const std::string& path) {
-    if (!first.drawn.empty())
-        run.observers.line("Drawn anew, because " + path + " does not have them: " + joined(first.drawn));
-    if (!first.left_out.empty())
-        run.observers.line("Not read from " + path +
-                           ", because the network does not have them: " + joined(first.left_out));
-}
-
-/// Draws all weights, then loads the checkpoint of initial weights over them, if one is given.
-void load_first_weights(Run& run, backend::Executable& executable, const graph::Graph& graph) {
-    initialise(executable, graph, run.seed);
-    initialise_masters(executable, graph, run.seed);
-    run.observers.weights_initialised(parameter_names(graph));
-    if (!run.settings().training.init_path || !is_first(run.host)) return;  // other ranks receive them from rank 0
-    const std::string& path = *run.settings().training.init_path;
-    const CompletedWeights first =
-        completed(in_own_layout(checkpoint::load(run.files(), path, edited_checkpoints(run)), graph, path), graph,
-                  run.task.first_weights(), run.seed);
-    tell_of_differences(run, first, path);
-    const checkpoint::Checkpoint& checkpoint = first.checkpoint;
-    if (run.task.takes_over_optimiser() && holds_slots(graph, checkpoint)) {
-        load_all(executable, graph, checkpoint, path);
-        return;
-    }
-    load_model(executable, graph, checkpoint, path);
-    load_masters(executable, graph, checkpoint);
 }
 
 void load_resumed_weights(Run& run, backend::Executable& executable, const graph::Graph& graph,
@@ -229,7 +209,7 @@ std::unique_ptr<backend::Executable> make_executable(Run& run, const std::vector
     if (resume) {
         load_resumed_weights(run, *executable, graph, *resume);
     } else {
-        load_first_weights(run, *executable, graph);
+        load_first_weights(*executable, graph, {run.task, run.settings(), run.seed, run.host, run.observers});
         share_variables(*run.host.communicator, *executable, "first weights");
     }
     return executable;
@@ -255,10 +235,45 @@ KeptUpdate kept_update(Run& run, const RunData& data, std::int64_t iteration, co
     return kept;
 }
 
+/// The moving average of the weights; null if none is kept. `there`: the averages in the checkpoint, moved out of it.
+std::unique_ptr<WeightAverage> make_average(Run& run, const RunData& data, const backend::Executable& executable,
+                                            const std::optional<ResumePoint>& resume,
+                                            std::map<std::string, HostTensor> there) {
+    const double decay = run.settings().training.ema_decay;
+    if (decay <= 0) return nullptr;
+    auto average = std::make_unique<WeightAverage>(averaged_variables(*data.graph), decay);
+    if (!there.empty()) {
+        average->restore(std::move(there), resume->found.path);
+        return average;
+    }
+    average->start(executable);
+    if (resume) run.observers.line("The checkpoint has no moving average of the weights; one starts at its weights");
+    return average;
+}
+
+/// The validation during training; null if it follows the training.
+std::unique_ptr<Monitor> make_monitor(Run& run, const RunData& data, const std::optional<ResumePoint>& resume) {
+    const ValidationSettings& settings = run.settings().validation;
+    if (!data.validation || !settings.any() || data.plan.iterations == 0) return nullptr;
+    auto evaluator =
+        std::make_unique<Evaluator>(run.task, run.backend, *data.validation, run.settings(), run.seed, run.host);
+    auto monitor = std::make_unique<Monitor>(run.task, std::move(evaluator), settings, data.plan, run.observers,
+                                             run.files(), run.folder.logs);
+    const std::string state = resume ? metadata(resume->checkpoint, kValidationsKey) : "";
+    if (!state.empty()) monitor->restore(state);
+    return monitor;
+}
+
 /// Consumes the resume point to release its tensors.
 TrainingParts make_parts(Run& run, const RunData& data, std::optional<ResumePoint> resume) {
     const std::vector<data::Field> fields = data.training->fields(data.placement.samples);
+    std::map<std::string, HostTensor> averages;
+    if (resume) averages = checkpoint::take_averages(resume->checkpoint);
     auto executable = make_executable(run, fields, data, resume);
+    auto average = make_average(run, data, *executable, resume, std::move(averages));
+    auto monitor = make_monitor(run, data, resume);
+    std::optional<DescentCheck> descent;
+    if (!resume) descent = descent_check(run.task, run.settings(), data.plan);
     metrics::Meters meters = make_meters(run, data, resume);
     std::int64_t iteration = 0;
     std::optional<std::int64_t> last_saved;
@@ -284,7 +299,11 @@ TrainingParts make_parts(Run& run, const RunData& data, std::optional<ResumePoin
             std::move(meters),
             iteration,
             last_saved,
-            std::move(kept)};
+            std::move(kept),
+            averaged_variables(*data.graph),
+            std::move(average),
+            std::move(monitor),
+            descent};
 }
 
 std::int64_t iterations_per_sync(const train::TrainingSettings& settings, const schedule::RunPlan& plan) {
@@ -302,6 +321,7 @@ TrainerSettings trainer_settings(const Run& run, const RunData& data) {
             settings.device.analyse_nans,
             settings.run.stop_on_nan,
             saves,
+            wants_checkpoints(settings.checkpoint),
             iterations_per_sync(settings.training, data.plan),
             run.task.checkpoint_lag(),
             metadata_of(run, data),
@@ -310,9 +330,15 @@ TrainerSettings trainer_settings(const Run& run, const RunData& data) {
             run.host.least_kept_seconds};
 }
 
+/// A training that ends early may have none of the checkpoints that are averaged.
 std::vector<AveragedCheckpoint> average(Run& run, const schedule::RunPlan& plan) {
-    std::vector<AveragedCheckpoint> averages =
-        average_checkpoints(run.files(), run.folder.checkpoints, plan, run.settings().checkpoint);
+    std::vector<AveragedCheckpoint> averages;
+    try {
+        averages = average_checkpoints(run.files(), run.folder.checkpoints, plan, run.settings().checkpoint);
+    } catch (const Error& error) {
+        if (error.kind() != ErrorKind::not_found || run.settings().validation.early_stop == 0) throw;
+        run.observers.line(std::string("No average of checkpoints: ") + error.what());
+    }
     for (const AveragedCheckpoint& average : averages)
         run.observers.line("Saved weight average to " + average.path);
     return averages;
@@ -324,7 +350,8 @@ struct Point {
     std::string path;
 };
 
-/// The planned checkpoints that still exist, and the averages. Checkpoints written at a stop are not included.
+/// The planned checkpoints that still exist, unless they were validated during the training, and the averages.
+/// Checkpoints written at a stop are not included.
 std::vector<Point> validation_points(const Run& run, const schedule::RunPlan& plan,
                                      const std::vector<AveragedCheckpoint>& averages) {
     std::vector<Point> points;
@@ -334,13 +361,17 @@ std::vector<Point> validation_points(const Run& run, const schedule::RunPlan& pl
         row.iteration = iteration;
         points.push_back({row, path});
     };
+    const bool during_training = run.settings().validation.any();
     for (const schedule::HostStep& step : plan.checkpoint_steps()) {
         const std::string path = checkpoint::checkpoint_path(run.folder.checkpoints, step.end());
-        if (step.validate && exists(run.files(), path))
+        if (!during_training && step.validate && exists(run.files(), path))
             add(checkpoint::checkpoint_prefix("", step.end()).substr(1), path, step.end());
     }
     for (const AveragedCheckpoint& average : averages)
         add(average.name, average.path, plan.iterations);
+    const std::string name(kAverageName);
+    if (!during_training && run.settings().training.ema_decay > 0)
+        add(name, checkpoint::average_path(run.folder.checkpoints, name), plan.iterations);
     return points;
 }
 
@@ -412,6 +443,26 @@ Trainer::End train_parts(Run& run, const RunData& data, TrainingParts parts, boo
     return trainer.run();
 }
 
+/// Begins with a last layer that is solved from features.
+void begin_with_last_layer(Run& run, const RunData& data, TrainingParts& parts) {
+    const FeatureWork work{run.task, run.backend, run.arguments, run.seed, run.host, run.observers};
+    backend::Executable& executable = *parts.executable;
+    solve_last_layer(work, executable, *data.graph, run.folder.checkpoints, data.validation != nullptr);
+    share_variables(*run.host.communicator, executable, "last layer");
+    if (parts.average) parts.average->start(executable);
+}
+
+/// The run ends with its last layer solved; `restore` trains.
+int end_with_last_layer(Run& run, const RunData& data, TrainingParts parts) {
+    Trainer trainer(run.task, std::move(parts), trainer_settings(run, data), run.folder, run.files(), run.observers,
+                    run.host.stop_requested, *run.host.communicator);
+    trainer.save();
+    run.observers.line("The run ends here because of --head-only. To train the whole network from here, " +
+                       how_to_continue(run.folder, run.arguments));
+    run.observers.run_ended();
+    return 0;
+}
+
 int train_and_validate(Run& run, const RunData& data, TrainingParts parts, bool begins_anew) {
     Stopwatch loop_watch;
     if (train_parts(run, data, std::move(parts), begins_anew, loop_watch) == Trainer::End::stopped)
@@ -465,6 +516,8 @@ int train_task(const TaskRow& row, RunStart start, const Host& host) {
 int train(const Task& task, const backend::Backend& backend, RunStart start, const Host& host) {
     const Stopwatch since_start;
     const config::Settings& settings = start.arguments.settings;
+    if (settings.head.solves() && !task.has_real_data())
+        throw Error(ErrorKind::usage, "--head-only and --head-first need real data");
     const RunData data =
         done_by_all(*host.communicator, "data of the run", [&] { return data_and_graph(task, backend, settings); });
     agree_on_data(data.origin, task.description().arithmetic, host);
@@ -479,6 +532,7 @@ int train(const Task& task, const backend::Backend& backend, RunStart start, con
     metrics::Observers observers = report_training(task, start.arguments, folder, host);
     Run run{task, backend, start.arguments, host, std::move(folder), std::move(observers), seed_of(start)};
     tell_size(run, data);
+    if (is_first(host)) record_unused_files(run.files(), run.folder.logs, data.training->unused_files());
     const std::string json = introduce_training(run, data, start.resume);
     if (settings.device.dataset_benchmark) {
         unused.keep();
@@ -489,11 +543,15 @@ int train(const Task& task, const backend::Backend& backend, RunStart start, con
     TrainingParts parts = make_parts(run, data, std::move(start.resume));
     unused.keep();
     tell_compile_time(run, since_start.seconds(), parts.iteration);
+    const std::string slow = begins_anew ? slow_statistics(task, settings, data.plan, *data.graph) : "";
+    if (!slow.empty()) run.observers.line(slow);
     if (settings.device.compile_only) {
         run.observers.line("Compilation successful; stopping because of --compile-only.");
         return 0;
     }
-    if (!begins_anew && is_first(host)) continue_records(run, json, parts.iteration, data.plan);
+    if (begins_anew && settings.head.solves()) begin_with_last_layer(run, data, parts);
+    if (begins_anew && settings.head.only) return end_with_last_layer(run, data, std::move(parts));
+    if (!begins_anew && is_first(host)) continue_records(run, json, parts, data.plan);
     if (is_first(host)) run.observers.add(busy_machine(settings.run));
     run.observers.expect(expected_row(task));
     run.observers.training_began(parts.iteration);

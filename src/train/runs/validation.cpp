@@ -62,8 +62,7 @@ public:
 
 private:
     void load(const checkpoint::Found& point, metrics::ValidationRow& row) {
-        checkpoint::Checkpoint checkpoint =
-            checkpoint::load(*host_.files, point.path, checkpoint::edited_if(settings_.checkpoint.trust_edited));
+        checkpoint::Checkpoint checkpoint = checkpoint_weights(*host_.files, point.path, settings_);
         row.iteration = checkpoint.iteration;
         row.epoch = epoch_of(checkpoint, task_, settings_);
         if (settings_.device.analyse_nans) {

@@ -57,7 +57,7 @@ graph::Graph with_update(graph::Graph forward, const std::vector<LossTerm>& loss
     objective.loss_scaling = optim::loss_scaling(graph);
     for (std::size_t i = 1; i < loss.size(); ++i)
         objective.more_losses[output_of(graph, loss[i].output)] = 1 / loss[i].divisor;
-    objective.targets = optim::trainable_parameters(graph, settings.optimiser.variable_filter);
+    objective.targets = optim::trainable_parameters(graph, settings.optimiser);
     objective.recompute_points = recompute_points(graph, objective, settings.training);
     const graph::Gradients gradients = graph::build_backward(graph, objective);
     optim::append_update(graph, gradients, update_settings(settings, backend, moving_average_decay));

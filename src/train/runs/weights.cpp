@@ -8,10 +8,14 @@
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/log.h"
+#include "cnntrain/checkpoint/averaged_weights.h"
 #include "cnntrain/checkpoint/bert_config.h"
+#include "cnntrain/checkpoint/class_names.h"
 #include "cnntrain/checkpoint/hugging_face.h"
+#include "cnntrain/checkpoint/weights_file.h"
 #include "cnntrain/nn/bert.h"
 #include "cnntrain/nn/initialise.h"
+#include "cnntrain/nn/source_weights.h"
 #include "cnntrain/optim/optimiser.h"
 #include "cnntrain/train/texts.h"
 #include "cnntrain/train/weight_update.h"
@@ -85,6 +89,40 @@ void expect_same_network(const checkpoint::BertConfig& config, const graph::Grap
     }
 }
 
+/// The graph's variables without optimiser slots.
+std::map<std::string, TensorDesc> model_descs(const graph::Graph& graph) {
+    std::map<std::string, TensorDesc> descs = variables(graph);
+    for (const graph::ValueId slot : graph.values_with_role(graph::Role::slot))
+        descs.erase(graph.value(slot).name);
+    return descs;
+}
+
+/// For each of `wanted` its place in `found`; empty unless both have the same names.
+std::vector<std::size_t> places_in(const std::vector<std::string>& found, const std::vector<std::string>& wanted) {
+    if (found.size() != wanted.size()) return {};
+    std::map<std::string, std::size_t> by_name;
+    for (std::size_t i = 0; i < found.size(); ++i)
+        by_name.emplace(found[i], i);
+    std::vector<std::size_t> places;
+    for (const std::string& name : wanted) {
+        const auto place = by_name.find(name);
+        if (place == by_name.end()) return {};
+        places.push_back(place->second);
+    }
+    return std::set(places.begin(), places.end()).size() == places.size() ? places : std::vector<std::size_t>{};
+}
+
+/// The tensor with element i of its last axis from place places[i].
+HostTensor with_last_axis(const HostTensor& tensor, const std::vector<std::size_t>& places) {
+    HostTensor result(tensor.desc());
+    const auto count = static_cast<std::int64_t>(places.size());
+    for (std::int64_t i = 0; i < tensor.elements(); ++i) {
+        const auto from = static_cast<std::int64_t>(places[static_cast<std::size_t>(i % count)]);
+        result.set(i, tensor.at(i - i % count + from));
+    }
+    return result;
+}
+
 bool begins_with_any(std::string_view name, const std::vector<std::string>& beginnings) {
     return std::ranges::any_of(beginnings, [&](const std::string& beginning) { return name.starts_with(beginning); });
 }
@@ -125,21 +163,35 @@ checkpoint::TensorSource variable_source(const backend::Executable& executable) 
     return source;
 }
 
-checkpoint::TensorSource in_f32(checkpoint::TensorSource source) {
-    std::set<std::string> widened;
-    for (auto& [name, desc] : source.descs) {
-        if (desc.dtype != DType::bf16 && desc.dtype != DType::f16) continue;
-        desc.dtype = DType::f32;
-        widened.insert(name);
-    }
-    source.tensor = [stored = std::move(source.tensor), widened = std::move(widened)](const std::string& name) {
-        return widened.contains(name) ? stored(name).cast(DType::f32) : stored(name);
+checkpoint::TensorSource with_averages(checkpoint::TensorSource source,
+                                       const std::map<std::string, HostTensor>& averages) {
+    for (const auto& [variable, average] : averages)
+        source.descs.emplace(variable + std::string(checkpoint::kAverageSuffix), average.desc());
+    source.tensor = [stored = std::move(source.tensor), &averages](const std::string& name) {
+        if (!name.ends_with(checkpoint::kAverageSuffix)) return stored(name);
+        return averages.at(name.substr(0, name.size() - checkpoint::kAverageSuffix.size()));
     };
     return source;
 }
 
 std::map<std::string, HostTensor> stored_variables(const backend::Executable& executable) {
     return executable.store(executable.variable_names());
+}
+
+checkpoint::Checkpoint checkpoint_weights(const FileSystem& files, const std::string& path,
+                                          const config::Settings& settings) {
+    checkpoint::Checkpoint checkpoint =
+        checkpoint::load_weights(files, path, checkpoint::edited_if(settings.checkpoint.trust_edited));
+    if (settings.main.averaged_weights) checkpoint::use_averages(checkpoint, path);
+    return checkpoint;
+}
+
+checkpoint::Checkpoint first_checkpoint(const FileSystem& files, const std::string& path,
+                                        const config::Settings& settings) {
+    checkpoint::Checkpoint checkpoint =
+        checkpoint::load_weights(files, path, checkpoint::edited_if(settings.checkpoint.trust_edited));
+    checkpoint::take_averages(checkpoint);
+    return checkpoint;
 }
 
 void load_all(backend::Executable& executable, const graph::Graph& graph, const checkpoint::Checkpoint& checkpoint,
@@ -173,7 +225,14 @@ checkpoint::Checkpoint in_own_layout(checkpoint::Checkpoint checkpoint, const gr
                                      const std::string& path) {
     const std::optional<checkpoint::BertConfig> config = bert_config(checkpoint, path);
     if (config) expect_same_network(*config, graph, path);
-    if (!checkpoint::is_hugging_face(checkpoint)) return checkpoint;
+    if (!checkpoint::is_hugging_face(checkpoint)) {
+        try {
+            checkpoint.tensors = nn::in_own_layout(std::move(checkpoint.tensors), model_descs(graph));
+        } catch (const Error& error) {
+            throw error.within(path);
+        }
+        return checkpoint;
+    }
     checkpoint::ImportSettings settings;
     if (config) {
         settings.sizes = config->sizes;
@@ -204,18 +263,33 @@ CompletedWeights completed(checkpoint::Checkpoint checkpoint, const graph::Graph
     }
     for (const std::string& name : extra)
         checkpoint.tensors.erase(name);
+    const std::vector<std::string> named = checkpoint::class_names(checkpoint.metadata);
+    const bool compares = !allowed.classes.empty() && !named.empty() && allowed.classes != named;
+    const std::vector<std::size_t> places = compares ? places_in(named, allowed.classes) : std::vector<std::size_t>{};
     for (const graph::ValueId id : graph.values_with_role(graph::Role::parameter)) {
         graph::Value variable = graph.value(id);
+        if (!begins_with_any(variable.name, allowed.may_lack)) continue;
         const auto found = checkpoint.tensors.find(variable.name);
-        const bool fits = found != checkpoint.tensors.end() && found->second.shape() == variable.desc.shape;
-        if (fits || !begins_with_any(variable.name, allowed.may_lack)) continue;
+        const bool there = found != checkpoint.tensors.end();
+        if (there && found->second.shape() == variable.desc.shape && (!compares || !places.empty())) {
+            if (places.empty()) continue;
+            found->second = with_last_axis(found->second, places);
+            result.reordered = true;
+            continue;
+        }
+        if (there) result.replaced.push_back(variable.name);
         variable.desc.dtype = DType::f32;  // a master starts with the unrounded value
         checkpoint.tensors.insert_or_assign(variable.name, nn::initial_value(variable, seed));
         result.drawn.push_back(variable.name);
     }
     std::ranges::sort(result.drawn);
+    std::ranges::sort(result.replaced);
     result.checkpoint = std::move(checkpoint);
     return result;
+}
+
+void copy_variables(const backend::Executable& from, backend::Executable& to) {
+    in_parts(to.report().variables, [&](const std::vector<std::string>& names) { to.load(from.store(names)); });
 }
 
 bool holds_slots(const graph::Graph& graph, const checkpoint::Checkpoint& checkpoint) {
@@ -227,9 +301,7 @@ bool holds_slots(const graph::Graph& graph, const checkpoint::Checkpoint& checkp
 std::map<std::string, HostTensor> model_variables(const graph::Graph& graph, checkpoint::Checkpoint checkpoint,
                                                   const std::string& path) {
     checkpoint = in_own_layout(std::move(checkpoint), graph, path);
-    std::map<std::string, TensorDesc> wanted = variables(graph);
-    for (const graph::ValueId slot : graph.values_with_role(graph::Role::slot))
-        wanted.erase(graph.value(slot).name);
+    const std::map<std::string, TensorDesc> wanted = model_descs(graph);
     std::set<std::string> slots;
     for (const auto& [name, tensor] : checkpoint.tensors) {
         if (is_slot(name, checkpoint.tensors)) slots.insert(name);
@@ -256,6 +328,29 @@ void load_masters(backend::Executable& executable, const graph::Graph& graph,
         const HostTensor& tensor = checkpoint.tensors.at(graph.value(pair.parameter).name);
         executable.load(graph.value(pair.master).name, tensor.cast(DType::f32));
     }
+}
+
+void load_with_masters(backend::Executable& executable, const graph::Graph& graph,
+                       const std::map<std::string, HostTensor>& values) {
+    backend::NamedTensors tensors(values.begin(), values.end());
+    for (const optim::Master& pair : optim::masters(graph)) {
+        const auto found = values.find(graph.value(pair.parameter).name);
+        if (found != values.end()) tensors.emplace(graph.value(pair.master).name, found->second);
+    }
+    executable.load(tensors);
+}
+
+checkpoint::Found checkpoint_to_evaluate(const FileSystem& files, const std::string& restore_path) {
+    checkpoint::Found found = checkpoint::best_or_latest(files, "--restore-path", restore_path);
+    const std::string path = without_trailing_slashes(restore_path);
+    if (found.path == path || found.path == path + std::string(checkpoint::kCheckpointSuffix)) return found;
+    const bool best = found.path.ends_with(checkpoint::best_path("/"));
+    log::info("--restore-path " + restore_path + ": " +
+              (best                   ? "the run's best checkpoint is taken, "
+               : found.iteration >= 0 ? "the newest checkpoint is taken, "
+                                      : "the checkpoint there is taken, ") +
+              found.path);
+    return found;
 }
 
 metrics::NanRow count_nans(std::int64_t iteration, const checkpoint::TensorSource& tensors) {

@@ -88,6 +88,7 @@ template <typename T> struct NormGradient {
     float* dbeta = nullptr;           // [C], of this rank's micro-batch only
     double epsilon = 1e-5;
     Activation activation = Activation::none;
+    bool given_statistics = false;        // batch norm: mean and variance do not depend on x
     SumsOverRanks* over_ranks = nullptr;  // batch norm: set if statistics span several ranks' micro-batches
 };
 template <typename T>
@@ -326,7 +327,7 @@ template <typename T> float top_k_correct(std::int64_t samples, std::int64_t cla
 inline constexpr std::size_t kMaxPartners = 4;
 struct MixedTargets {
     const std::int32_t* labels = nullptr;  // [samples]
-    const float* shares = nullptr;         // [samples, distances.size()]
+    const float* shares = nullptr;         // [samples, distances.size()]; of weighted losses also null: 1
     std::span<const std::int64_t> distances;
     double label_smoothing = 0;
 };
@@ -335,6 +336,15 @@ template <typename T> LossSums mixed_cross_entropy(std::int64_t samples, std::in
 /// dlogits may be logits.
 template <typename T> void mixed_cross_entropy_grad(std::int64_t samples, std::int64_t classes, const T* logits,
                                                     const MixedTargets& targets, float dloss, T* dlogits);
+
+/// The same with weights of the classes (weighted_loss.cpp), also for samples that are not mixed: distances {0}.
+template <typename T> LossSums weighted_cross_entropy(std::int64_t samples, std::int64_t classes, const T* logits,
+                                                      const MixedTargets& targets,
+                                                      std::span<const double> class_weights, std::span<float> scratch);
+/// dlogits may be logits.
+template <typename T> void weighted_cross_entropy_grad(std::int64_t samples, std::int64_t classes, const T* logits,
+                                                       const MixedTargets& targets,
+                                                       std::span<const double> class_weights, float dloss, T* dlogits);
 
 // ---------------------------------------------------------------------------------------------------------------------
 // Parameter updates (update.cpp): UpdateAttrs in cnntrain/graph/update_rule.h, MovingAverageAttrs in

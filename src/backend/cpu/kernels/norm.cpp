@@ -6,6 +6,7 @@
 //   dx = s * (gamma * dy' - S1 / m - x^ * S2 / m),  S1 = sum gamma * dy',  S2 = sum gamma * dy' * x^
 // with sums over the elements that share the statistic. In terms of x: dx = a * dy' + b * x + c with
 //   a = gamma * s,  b = -s^2 * S2 / m,  c = -s * S1 / m - b * mean.
+// Given statistics, which do not depend on x, leave b = c = 0.
 #include <cmath>
 #include <cstdint>
 
@@ -100,8 +101,8 @@ template <typename T> void set_coefficients(const Blocks& shape, const NormGradi
         sum_1 += static_cast<double>(gamma[i]) * static_cast<double>(arrays.sum_dy[first + i]);
         sum_2 += static_cast<double>(gamma[i]) * sum_dy_x;
     }
-    const double b = -s * s * sum_2 / elements;
-    const double c = -s * sum_1 / elements - b * static_cast<double>(args.mean[statistic]);
+    const double b = args.given_statistics ? 0 : -s * s * sum_2 / elements;
+    const double c = args.given_statistics ? 0 : -s * sum_1 / elements - b * static_cast<double>(args.mean[statistic]);
     for (std::int64_t i = 0; i < width; ++i) {
         arrays.a[first + i] = static_cast<float>(static_cast<double>(gamma[i]) * s);
         arrays.b[first + i] = static_cast<float>(b);

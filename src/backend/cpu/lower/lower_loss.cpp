@@ -1,5 +1,6 @@
 // The loss, its gradient and the counts of correct answers.
 #include "backend/cpu/lower/node_context.h"
+#include "backend/cpu/lower/weighted_loss.h"
 
 namespace cnntrain::cpu {
 
@@ -8,8 +9,14 @@ using graph::ValueId;
 
 namespace {
 
+/// The attributes of the same loss as one of mixed samples.
+graph::MixedTargetsAttrs unmixed(const SoftmaxAttrs& attrs) {
+    return {attrs.label_smoothing, {0}, attrs.class_weights};
+}
+
 void lower_softmax_cross_entropy(const NodeContext& lower) {
     const auto& attrs = lower.node.as<SoftmaxAttrs>();
+    if (!attrs.class_weights.empty()) return lower_weighted_cross_entropy(lower, unmixed(attrs));
     const auto& inputs = lower.node.inputs;
     const auto& outputs = lower.node.outputs;
     const Shape& shape = lower.graph.desc(inputs[0]).shape;
@@ -32,6 +39,7 @@ void lower_softmax_cross_entropy(const NodeContext& lower) {
 
 void lower_softmax_cross_entropy_grad(const NodeContext& lower) {
     const auto& attrs = lower.node.as<SoftmaxAttrs>();
+    if (!attrs.class_weights.empty()) return lower_weighted_cross_entropy_grad(lower, unmixed(attrs));
     const auto& inputs = lower.node.inputs;
     const Shape& shape = lower.graph.desc(inputs[0]).shape;
     const Placed logits = lower.values.operand(inputs[0]);

@@ -1,5 +1,6 @@
 // Mixed images and the loss of mixed targets.
 #include "backend/cpu/lower/node_context.h"
+#include "backend/cpu/lower/weighted_loss.h"
 
 namespace cnntrain::cpu {
 
@@ -50,6 +51,8 @@ BoundTargets bind_targets(const NodeContext& lower) {
 }
 
 void lower_mixed_cross_entropy(const NodeContext& lower) {
+    const auto& attrs = lower.node.as<MixedTargetsAttrs>();
+    if (!attrs.class_weights.empty()) return lower_weighted_cross_entropy(lower, attrs);
     const auto& outputs = lower.node.outputs;
     const Shape& shape = lower.graph.desc(lower.node.inputs[0]).shape;
     const Placed logits = lower.values.operand(lower.node.inputs[0]);
@@ -69,6 +72,8 @@ void lower_mixed_cross_entropy(const NodeContext& lower) {
 }
 
 void lower_mixed_cross_entropy_grad(const NodeContext& lower) {
+    const auto& attrs = lower.node.as<MixedTargetsAttrs>();
+    if (!attrs.class_weights.empty()) return lower_weighted_cross_entropy_grad(lower, attrs);
     const auto& inputs = lower.node.inputs;
     const Shape& shape = lower.graph.desc(inputs[0]).shape;
     const Placed logits = lower.values.operand(inputs[0]);

@@ -138,6 +138,7 @@ template <typename T> NormGradient<T> gradient_arguments(const GradientOperands&
     args.dbeta = at.dbeta.as<float>();
     args.epsilon = attrs.epsilon;
     args.activation = attrs.activation;
+    args.given_statistics = attrs.given_statistics;
     return args;
 }
 
@@ -190,7 +191,7 @@ void lower_norm_grad(const NodeContext& lower) {
                         present({at.dx, at.dgamma, at.dbeta, at.dresidual}),
                         [at, attrs, shape, groups, scratch](const StepContext& context) {
                             auto args = gradient_arguments<T>(at, attrs);
-                            args.over_ranks = context.norms;
+                            if (!attrs.given_statistics) args.over_ranks = context.norms;
                             if (groups > 0) {
                                 group_norm_gradient(shape, groups, args, scratch());
                             } else {

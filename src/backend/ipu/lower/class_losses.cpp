@@ -7,6 +7,7 @@
 #include <popops/Cast.hpp>
 #include <popops/ElementWise.hpp>
 #include <popops/Reduce.hpp>
+#include <poputil/TileMapping.hpp>
 
 #include "backend/ipu/lower/numbers.h"
 
@@ -88,6 +89,71 @@ private:
     std::vector<Places> places_;
 };
 
+/// FLOAT [1][C].
+poplar::Tensor constant_row(const NodeContext& node, const std::vector<double>& values) {
+    const std::vector<float> narrow(values.begin(), values.end());
+    const float* data = narrow.data();
+    poplar::Tensor row = node.device.addConstant(poplar::FLOAT, {1, values.size()}, data, node.debug());
+    poputil::mapTensorLinearly(node.device, row);
+    return row;
+}
+
+/// FLOAT []: the number of rows whose own label is a class / the sum of shares times weights of their targets' labels;
+/// 0 if that sum is 0.
+poplar::Tensor weight_factor(const NodeContext& node, const poplar::Tensor& labels,
+                             const std::vector<Partner>& partners, const poplar::Tensor& weights) {
+    const std::size_t classes = weights.dim(1);
+    const Targets labels_only(partners, classes, 0, 1, {numbers_up_to(node, classes), column(labels), weights});
+    const auto counts = in_range(pe::_2, classes);
+    const poplar::Tensor of_labels =
+        total(node, popops::map(node.device, pe::Select(labels_only.target() * pe::_3, pe::Const(0.0F), counts),
+                                labels_only.operands(), node.program, node.debug()));
+    const poplar::Tensor rows =
+        total(node, popops::map(node.device, pe::Select(pe::Const(1.0F), pe::Const(0.0F), in_range(pe::_1, classes)),
+                                {labels}, node.program, node.debug()));
+    // A divisor of 0 would set a floating-point exception.
+    const auto none = pe::Equal(pe::_2, pe::Const(0.0F));
+    const auto divisor = pe::Select(pe::Const(1.0F), pe::_2, none);
+    return popops::map(node.device, pe::Select(pe::Const(0.0F), pe::_1 / divisor, none), {rows, of_labels},
+                       node.program, node.debug());
+}
+
+/// FLOAT [N][C]: the targets times the classes' weights.
+poplar::Tensor weighted_targets(const NodeContext& node, const std::vector<Partner>& partners, double smoothing,
+                                const poplar::Tensor& weights) {
+    const std::size_t classes = weights.dim(1);
+    const Targets targets(partners, classes, smoothing, 1, {numbers_up_to(node, classes), weights});
+    return popops::map(node.device, targets.target() * pe::_2, targets.operands(), node.program, node.debug());
+}
+
+poplar::Tensor weighted_cross_entropy(const NodeContext& node, const poplar::Tensor& logits,
+                                      const poplar::Tensor& labels, const std::vector<Partner>& partners,
+                                      const TargetRule& rule) {
+    const poplar::Tensor weights = constant_row(node, rule.class_weights);
+    const poplar::Tensor targets = weighted_targets(node, partners, rule.smoothing, weights);
+    const auto counts = in_range(pe::_3, logits.dim(1)) && (pe::_2 != pe::Const(0.0F));
+    const poplar::Tensor sum = total(
+        node, popops::map(node.device, pe::Select(pe::Neg(pe::_2 * pe::_1), pe::Const(0.0F), counts),
+                          {log_probabilities(node, logits), targets, column(labels)}, node.program, node.debug()));
+    return popops::map(node.device, pe::_1 * pe::_2, {sum, weight_factor(node, labels, partners, weights)},
+                       node.program, node.debug());
+}
+
+poplar::Tensor weighted_cross_entropy_grad(const NodeContext& node, const poplar::Tensor& logits,
+                                           const poplar::Tensor& labels, const std::vector<Partner>& partners,
+                                           const TargetRule& rule, const poplar::Tensor& dloss) {
+    const poplar::Tensor weights = constant_row(node, rule.class_weights);
+    const poplar::Tensor targets = weighted_targets(node, partners, rule.smoothing, weights);
+    const poplar::Tensor sums =
+        popops::reduce(node.device, targets, {1}, popops::Operation::ADD, node.program, node.debug());
+    const auto gradient = pe::_5 * pe::_6 * (pe::_4 * pe::Exp(pe::_1) - pe::_2);
+    const auto counted = pe::Select(gradient, pe::Const(0.0F), in_range(pe::_3, logits.dim(1)));
+    return popops::map(node.device, pe::Cast(counted, logits.elementType()),
+                       {log_probabilities(node, logits), targets, column(labels), column(sums), dloss,
+                        weight_factor(node, labels, partners, weights)},
+                       node.program, node.debug());
+}
+
 }  // namespace
 
 poplar::Tensor total(const NodeContext& node, const poplar::Tensor& tensor) {
@@ -121,9 +187,10 @@ poplar::Tensor count_correct(const NodeContext& node, const poplar::Tensor& logi
 }
 
 poplar::Tensor cross_entropy(const NodeContext& node, const poplar::Tensor& logits, const poplar::Tensor& labels,
-                             const std::vector<Partner>& partners, double smoothing) {
+                             const std::vector<Partner>& partners, const TargetRule& rule) {
+    if (!rule.class_weights.empty()) return weighted_cross_entropy(node, logits, labels, partners, rule);
     const std::size_t classes = logits.dim(1);
-    const Targets targets(partners, classes, smoothing, 2,
+    const Targets targets(partners, classes, rule.smoothing, 2,
                           {log_probabilities(node, logits), numbers_up_to(node, classes), column(labels)});
     const pe::Any target = targets.target();
     // A probability of 0 whose target is 0 adds 0, not 0 times infinity.
@@ -133,9 +200,11 @@ poplar::Tensor cross_entropy(const NodeContext& node, const poplar::Tensor& logi
 }
 
 poplar::Tensor cross_entropy_grad(const NodeContext& node, const poplar::Tensor& logits, const poplar::Tensor& labels,
-                                  const std::vector<Partner>& partners, double smoothing, const poplar::Tensor& dloss) {
+                                  const std::vector<Partner>& partners, const TargetRule& rule,
+                                  const poplar::Tensor& dloss) {
+    if (!rule.class_weights.empty()) return weighted_cross_entropy_grad(node, logits, labels, partners, rule, dloss);
     const std::size_t classes = logits.dim(1);
-    const Targets targets(partners, classes, smoothing, 2,
+    const Targets targets(partners, classes, rule.smoothing, 2,
                           {log_probabilities(node, logits), numbers_up_to(node, classes), column(labels), dloss});
     const auto difference = targets.target_sum() * pe::Exp(pe::_1) - targets.target();
     const auto gradient = pe::Select(pe::_4 * difference, pe::Const(0.0F), in_range(pe::_3, classes));

@@ -31,12 +31,20 @@ struct Partner {
     poplar::Tensor shares = {};  // FLOAT [N]; invalid: 1
 };
 
-/// FLOAT []: the sum of the cross entropies of the rows whose own label is a class.
+/// How targets follow from labels (SoftmaxAttrs in cnntrain/graph/op.h).
+struct TargetRule {
+    double smoothing = 0;
+    std::vector<double> class_weights = {};  // empty: all 1
+};
+
+/// FLOAT []: the sum of the cross entropies of the rows whose own label is a class; with class weights, times the
+/// number of these rows / the weights of their labels.
 poplar::Tensor cross_entropy(const NodeContext& node, const poplar::Tensor& logits, const poplar::Tensor& labels,
-                             const std::vector<Partner>& partners, double smoothing);
+                             const std::vector<Partner>& partners, const TargetRule& rule);
 
 /// The gradient of cross_entropy() times dloss, in the logits' type.
 poplar::Tensor cross_entropy_grad(const NodeContext& node, const poplar::Tensor& logits, const poplar::Tensor& labels,
-                                  const std::vector<Partner>& partners, double smoothing, const poplar::Tensor& dloss);
+                                  const std::vector<Partner>& partners, const TargetRule& rule,
+                                  const poplar::Tensor& dloss);
 
 }  // namespace cnntrain::ipu

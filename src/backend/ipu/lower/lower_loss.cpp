@@ -8,16 +8,20 @@ using graph::OpKind;
 
 namespace {
 
+TargetRule target_rule(const NodeContext& node) {
+    const auto& attrs = node.attrs<graph::SoftmaxAttrs>();
+    return {attrs.label_smoothing, attrs.class_weights};
+}
+
 void lower_softmax_cross_entropy(const NodeContext& node) {
-    const double smoothing = node.attrs<graph::SoftmaxAttrs>().label_smoothing;
-    node.set_output(0, cross_entropy(node, node.input(0), node.input(1), {{.labels = node.input(1)}}, smoothing));
+    node.set_output(0,
+                    cross_entropy(node, node.input(0), node.input(1), {{.labels = node.input(1)}}, target_rule(node)));
     node.set_output(1, count_correct(node, node.input(0), node.input(1), 1));
 }
 
 void lower_softmax_cross_entropy_grad(const NodeContext& node) {
-    const double smoothing = node.attrs<graph::SoftmaxAttrs>().label_smoothing;
-    node.set_output(0, cross_entropy_grad(node, node.input(0), node.input(1), {{.labels = node.input(1)}}, smoothing,
-                                          node.input(2)));
+    node.set_output(0, cross_entropy_grad(node, node.input(0), node.input(1), {{.labels = node.input(1)}},
+                                          target_rule(node), node.input(2)));
 }
 
 void lower_top_k_correct(const NodeContext& node) {

@@ -54,7 +54,8 @@ template <NormKind kKind> void lower_norm_grad(const NodeContext& node) {
     if (attrs.activation != graph::Activation::none)
         dy = times_slope(node, attrs.activation, slope_operand(node, norm, whitened), dy);
     const Norm::ParameterGradients parameters = norm.parameter_gradients(whitened, dy);
-    node.set_output(0, norm.input_gradient(whitened, dy, moments, node.input(1)));
+    node.set_output(0, attrs.given_statistics ? norm.input_gradient_of_given(dy, moments, node.input(1))
+                                              : norm.input_gradient(whitened, dy, moments, node.input(1)));
     node.set_output(1, parameters.gamma);
     node.set_output(2, parameters.beta);
     if (attrs.residual) node.set_output(3, dy);

@@ -144,6 +144,14 @@ poplar::Tensor Norm::input_gradient(const poplar::Tensor& whitened, const poplar
                                          node_.debug());
 }
 
+poplar::Tensor Norm::input_gradient_of_given(const poplar::Tensor& dy, const Moments& moments,
+                                             const poplar::Tensor& gamma) const {
+    return popops::map(node_.device, pe::Cast(as_float(pe::_1) * pe::_2 * as_float(pe::_3), type_),
+                       {elements(dy), statistic(moments.inverse_deviation), parameter(gamma)}, node_.program,
+                       node_.debug())
+        .reshape(shape_);
+}
+
 Norm::ParameterGradients Norm::parameter_gradients(const poplar::Tensor& whitened, const poplar::Tensor& dy) const {
     const poplar::Tensor product =
         popops::map(node_.device, as_float(pe::_1) * as_float(pe::_2), {whitened, dy}, node_.program, node_.debug());

@@ -42,6 +42,9 @@ public:
 
     poplar::Tensor input_gradient(const poplar::Tensor& whitened, const poplar::Tensor& dy, const Moments& moments,
                                   const poplar::Tensor& gamma) const;
+    /// The same if the moments do not depend on x.
+    poplar::Tensor input_gradient_of_given(const poplar::Tensor& dy, const Moments& moments,
+                                           const poplar::Tensor& gamma) const;
     struct ParameterGradients {
         poplar::Tensor gamma, beta;  // FLOAT [C]
     };

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <span>
 
-namespace cnntrain::data {
+namespace cnntrain {
 
 enum class WireType : std::uint8_t { varint = 0, fixed64 = 1, bytes = 2, fixed32 = 5 };
 
@@ -45,4 +45,4 @@ private:
 /// Removes the next varint from the front of a packed list; returns false if the list is empty or malformed.
 bool take_varint(std::span<const std::byte>& packed, std::uint64_t& value);
 
-}  // namespace cnntrain::data
+}  // namespace cnntrain

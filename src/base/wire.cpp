@@ -1,6 +1,6 @@
-#include "data/records/wire.h"
+#include "cnntrain/base/wire.h"
 
-namespace cnntrain::data {
+namespace cnntrain {
 namespace {
 
 constexpr std::uint64_t kMaxFieldNumber = (1U << 29) - 1;
@@ -74,4 +74,4 @@ bool WireReader::next() {
     return read_value(tag & 7) || fail();
 }
 
-}  // namespace cnntrain::data
+}  // namespace cnntrain

@@ -1,0 +1,28 @@
+// Reads what people type out of habit with other programs (src/config/table/habits.cpp).
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cnntrain/config/task_options.h"
+
+namespace cnntrain::config {
+
+/// A line in this program's own words.
+struct OwnWords {
+    std::vector<std::string> words;
+    std::string notice = {};  // how the line was read; "" if it had no foreign words
+};
+
+/// Replaces the options and values of other programs that have one exact meaning here. What works as typed stays as it
+/// is. Throws Error(usage) for words without an exact meaning, with advice, and for lines that give one value twice;
+/// `lenient`: leaves both as they are.
+OwnWords in_own_words(const TaskOptions& task, Command command, const std::vector<std::string>& words,
+                      bool lenient = false);
+
+/// The command that another program's word stands for; "" for any other word. Throws Error(usage), with advice, for a
+/// word without an exact meaning.
+std::string_view command_of_habit(std::string_view word);
+
+}  // namespace cnntrain::config

@@ -1,0 +1,84 @@
+#include "checkpoint/foreign/table.h"
+
+#include <algorithm>
+#include <string>
+
+#include "checkpoint/foreign/snappy.h"
+#include "cnntrain/base/crc32c.h"
+
+namespace cnntrain::checkpoint {
+namespace {
+
+constexpr std::uint64_t kFooterBytes = 48;
+constexpr std::uint64_t kTrailerBytes = 5;  // of a block: compression and checksum
+constexpr std::uint64_t kLongestKey = 4096;
+
+/// Where a block is, without its trailer.
+struct Handle {
+    std::uint64_t offset = 0;
+    std::uint64_t size = 0;
+};
+
+Handle read_handle(ByteCursor& in) {
+    const std::uint64_t offset = in.varint();
+    return {offset, in.varint()};
+}
+
+std::string read_block(const FileSlice& table, const Handle& handle) {
+    constexpr std::string_view kWhat = "a block of its table";
+    table.part(handle.offset, handle.size, kWhat);
+    const std::vector<std::byte> bytes = table.read(handle.offset, handle.size + kTrailerBytes, kWhat);
+    const std::span<const std::byte> content = std::span(bytes).first(static_cast<std::size_t>(handle.size));
+    const std::span<const std::byte> behind = std::span(bytes).subspan(content.size());
+    ByteCursor trailer(behind, table.path());
+    const std::uint8_t compression = trailer.u8();
+    if (trailer.u32() != mask_crc(crc32c(std::span(bytes).first(content.size() + 1))))
+        fail_damaged(table.path(), "the checksum of a block of its table does not fit");
+    constexpr std::uint8_t kNone = 0;
+    constexpr std::uint8_t kSnappy = 1;
+    if (compression == kSnappy) return decompress_snappy(content, table.path());
+    if (compression != kNone)
+        fail_unsupported(table.path(), "its table has compression " + std::to_string(compression));
+    return std::string(text_of(content));
+}
+
+/// Entries share the beginning of their keys with the entry before. Behind them stand positions of whole keys.
+template <typename Visit> void visit_block(const std::string& block, const FileSlice& table, const Visit& visit) {
+    const std::span<const std::byte> bytes = std::as_bytes(std::span(block));
+    if (bytes.size() < 4) fail_damaged(table.path(), "a block of its table is too short");
+    const std::uint64_t positions = ByteCursor(bytes.last(4), table.path()).u32();
+    if (positions > (bytes.size() - 4) / 4) fail_damaged(table.path(), "a block of its table is too short");
+    ByteCursor in(bytes.first(bytes.size() - 4 - static_cast<std::size_t>(positions) * 4), table.path());
+    std::string key;
+    while (!in.at_end()) {
+        const std::uint64_t shared = in.varint();
+        const std::uint64_t rest = in.varint();
+        const std::uint64_t value = in.varint();
+        if (shared > key.size() || rest > kLongestKey || shared + rest > kLongestKey)
+            in.fail("a key of its table has an impossible length");
+        key.resize(static_cast<std::size_t>(shared));
+        key += in.text(rest);
+        visit(key, in.text(value));
+    }
+}
+
+}  // namespace
+
+void for_each_entry(const FileSlice& table,
+                    const std::function<void(std::string_view key, std::string_view value)>& visit) {
+    if (table.size() < kFooterBytes) fail_damaged(table.path(), "its table has no end");
+    const std::vector<std::byte> footer = table.read(table.size() - kFooterBytes, kFooterBytes, "its table's end");
+    ByteCursor in(footer, table.path());
+    read_handle(in);  // of the blocks' metadata
+    const Handle index = read_handle(in);
+    std::uint64_t end = 0;  // of the last block: blocks that overlap could make the work any amount
+    visit_block(read_block(table, index), table, [&](std::string_view, std::string_view value) {
+        ByteCursor place(std::as_bytes(std::span(value)), table.path());
+        const Handle handle = read_handle(place);
+        if (handle.offset < end) fail_damaged(table.path(), "blocks of its table overlap");
+        visit_block(read_block(table, handle), table, visit);
+        end = handle.offset + handle.size;
+    });
+}
+
+}  // namespace cnntrain::checkpoint

@@ -1,0 +1,196 @@
+// Texts of help topics on data, weights and what follows from them.
+#pragma once
+
+#include <string_view>
+
+namespace cnntrain::cli {
+
+inline constexpr std::string_view kPreparation = R"(
+Evaluation makes an S x S image (--image-size) of a photo of any size:
+
+  --resize-mode crop     the shorter side becomes floor(S / F), the centre is cut out; F is
+                         --crop-fraction, 0.875 by default. Objects at the edge are cut off.
+  --resize-mode squash   the whole photo, without its aspect ratio
+  --resize-mode pad      the whole photo, and the mean pixel above and below or beside it
+
+  --interpolation tf1-bilinear     TensorFlow 1's, without antialiasing; the default
+  --interpolation bilinear, bicubic   with antialiasing, as Pillow and torchvision do; of training
+                                   photos, too. Sizes and centres then follow torchvision.
+  --normalise-mean R,G,B --normalise-std R,G,B    (x / 255 - mean) / deviation; ImageNet's are
+                         0.485,0.456,0.406 and 0.229,0.224,0.225 (--normalise-input)
+  --test-time-flip       validation and inference use the mean logits of each image and its mirror
+                         image, at twice the cost
+
+A network that was trained elsewhere needs the preparation that it was trained with.
+
+Training cuts out and mirrors at random. These change more, and are off by default:
+
+  --crop-area 0.08,1     the crop covers 8 to 100 % of the photo, with sides 3/4 to 4/3
+                         (torchvision's RandomResizedCrop; without it TensorFlow's, from 5 %)
+  --colour-jitter 0.4,0.4,0.4,0.1   brightness, contrast, saturation, hue, in random order
+  --rand-augment 2,9     2 of RandAugment's 14 operations with magnitude 9 of 30
+  --random-erasing 0.25  a rectangle of every fourth image becomes the mean pixel
+
+The operations give the 8-bit levels of torchvision.transforms.v2 on Pillow images. Photos are
+cropped, resized, mirrored, jittered, augmented, normalised, then erased; CIFAR's images are
+jittered, augmented, standardised, then mirrored, cropped and erased. What is drawn depends on the
+seed, the epoch and the image only, not on threads or processes.
+
+--class-weights balanced weights each class by images / (classes * images of the class) in the
+training loss; 1,2,0.5 or a file with a weight or CLASS,WEIGHT on each line gives other weights.
+The loss of a micro-batch is the sum of the weighted losses / the sum of the weights of its labels,
+as PyTorch's CrossEntropyLoss(weight) has it. With --label-smoothing, the term of each class has
+the weight of that class; with mixup and cutmix, labels count by their shares. Micro-batches are
+averaged, so weights act less the smaller micro-batches are. Validation has no weights.
+)";
+
+inline constexpr std::string_view kWeights = R"(
+--init-path of train takes a checkpoint of this program, or a file of weights of another one, for
+ResNet, ResNeXt and EfficientNet; --restore-path of validation and inference takes either, too.
+
+  cnntrain train --data-dir PHOTOS --init-path resnet50.safetensors
+  cnntrain train --data-dir PHOTOS --init-path TIMM_FOLDER            config.json, model.safetensors
+  cnntrain train --data-dir PHOTOS --init-path RUN/ckpt-1000 --freeze '^all/stage[0-3]/'
+  cnntrain inference --data-dir PHOTO.jpg --restore-path resnet50.safetensors
+
+Names and shapes of the tensors tell the network: --model, --model-size and norm need not be given,
+and others are refused. So do the source's conventions, as options that a line may still set:
+
+  --padding          symmetric for PyTorch's networks, same for TensorFlow's and timm's tf_...
+  --norm-epsilon     of the norms
+  --bottleneck-stride   1x1 for Keras's ResNet
+  --image-size, normalisation, crop and interpolation: of timm's config.json, otherwise the usual
+
+A notice lists what is taken. arguments.json records it, so that validation, inference and a further
+fine-tuning have it. timm's efficientnet_b0 and tf_efficientnet_b0 have the same tensors: without
+config.json the former is assumed, and said.
+
+A last layer of other classes is drawn anew, and named in the log. If the names of the classes are
+known on both sides, they are compared: as many other classes are other classes, and the same ones
+in another order are reordered. --init-strict refuses all of this.
+
+--freeze takes regular expressions (RE2). Variables with a match in their names are not trained.
+Batch norms whose moving averages match normalise with these and keep them.
+
+Refused, with the name of a tensor: squeeze-excite in a ResNet, stems of several convolutions,
+average pooling before projections, EfficientNets other than B0 to B7. A network with other pools
+and the same tensors (resnetblur50) is told by timm's config.json only.
+)";
+
+inline constexpr std::string_view kValidation = R"(
+  cnntrain train ... --validate-every 1                 validate after each epoch, 0.5: twice in it
+  cnntrain train ... --validate-every-updates 500       ... after every 500 weight updates
+  cnntrain train ... --keep-best balanced-accuracy      keep the best weights in RUN/ckpt-best
+  cnntrain train ... --early-stop 5                     end after 5 validations without a better one
+  cnntrain train ... --ema-decay 0.999                  average the weights, validate the average
+  cnntrain validation ... --restore-path RUN/ckpt-100 --ema               read it from a checkpoint
+
+Without these options, validation follows training and goes through the checkpoints; for photos in
+class folders, --validate-every is 1. With them, the training is validated in the same process, at
+the given times and at its end. The evaluation shares the data set and the cores, and has weights
+and activations of its own; --dry-run says how much memory that takes.
+
+Rows are named after the checkpoint of that iteration, or iteration-<n> (pretrain: step-<n>). Their
+last columns are the top-5 accuracy (of more than five classes), the loss, and the balanced
+accuracy: the mean over the classes of the share of each that is right. validation_classes.csv has a
+row for each class of each validation. pretrain needs --valid-file; its loss is mlm_loss + nsp_loss.
+
+--keep-best compares by accuracy, balanced-accuracy, top-5 or loss. A result that is not finite is
+never better, nor is one with a loss that is not finite. ckpt-best holds the model without the
+optimiser's state, with 32-bit masters in the place of 16-bit weights; --keep-ckpts does not remove
+it. Where the training ends early, it saves a checkpoint and exits with 0; `restore` then says so
+and trains on only with a larger --early-stop, or with 0. A run that is stopped or killed, even
+while it validates, and resumed has the rows, the best weights and the end of one that was not.
+
+--ema-decay D computes average = D * average + (1 - D) * weights after each update, in float32, on
+the host, from the first weights on; with D = 0.999 it covers about the last 1000 updates. The
+weights themselves do not change. With it, --keep-best and --early-stop go by the average, whose
+rows are weight_avg_ema-<n>, and ckpt-best is the average. Checkpoints hold it as <variable>/ema.
+The end of the training writes it as RUN/ckpt/weight_avg_ema, a checkpoint like any other.
+)";
+
+inline constexpr std::string_view kDataFolders = R"(
+--data-dir names one of
+
+  CIFAR-10, CIFAR-100   the binary files, or a folder cifar-10-batches-bin or cifar-100-binary
+  ImageNet              TFRecord files train-00000-of-01024 ..., validation-...
+                        of any number; labels.txt beside them names the classes, one a line
+  photos                train/<class>/ and validation/<class>/ (or valid, or val)
+  photos                <class>/, of which a share is held out for validation
+  a table of photos     LIST.csv or .tsv: file, class and, if it has it, split in each row; paths
+                        are relative to the table
+
+Without --dataset, the data set is detected from the folder. The network has an output for each
+class; --num-classes N checks their number, or sets it for records without labels.txt.
+
+Photos are JPEG, PNG, WebP, BMP, GIF (the first image) and TIFF files, told by their content. They
+are turned as their Exif data say; images in TFRecords are used as they are stored. Transparent
+parts become white. Without validation folders, --validation-fraction (0.2) of each class is held
+out: always the same photos for the same names and --split-seed, and a photo more moves few others.
+Photos in test/ are never used unless --data-dir names that folder: a folder of class folders that
+is named test, val, valid or validation is validated as a whole. Files that are not used are
+counted on the screen and listed with their reasons in unused_files.csv of the run. A warning
+names classes that differ by case only, that one split lacks or that are very unequal, and photos
+that are in both splits.
+
+What a training on photos leaves open (update rule, learning rate, schedule, weight decay, label
+smoothing, norm, batch, epochs) follows from the number of photos and from --init-path. It is
+printed, and arguments.json lists it as chosen_by_number_of_photos. With --image-size up to 64, a
+ResNet or ResNeXt has the form for small images (--network-form).
+
+To convert photos to TFRecords:
+
+  cnntrain dataset imagenet --raw-data-dir PHOTOS --output-dir DIR
+
+PHOTOS holds train/<class>/ and validation/<class>/. JPEG files are copied, other formats, CMYK
+files and those that Exif data turn are converted; damaged files are listed. The same command line
+continues a stopped conversion. `cnntrain dataset inspect DIR` prints the contents of files,
+`cnntrain dataset verify DIR` checks every checksum and looks for missing or unfinished files, with
+--decode also every image.
+
+Without data: --generated-data repeats one random image from the host, --synthetic-data skips the
+input pipeline. `cnntrain dataset cifar --output-dir DIR` writes a small, learnable set.
+
+The first run on TFRecords stores the positions of records, in train.cnntrain-index beside the
+files or in ~/.cache/cnntrain. Each epoch has a new shuffle over all files. Checksums are always
+verified. --dataset-cache-gb 20 keeps encoded records in memory shared by all processes of a host.
+An image that cannot be decoded is counted, reported once and replaced by the next record;
+validation and classification leave it out. --strict-data stops at the first one.
+--dataset-benchmark measures the input pipeline alone.
+)";
+
+inline constexpr std::string_view kFeatures = R"(
+The features of a sample are what the last layer of a network reads. With a trained network they
+are enough to tell new classes apart, without training the network:
+
+  cnntrain train --data-dir PHOTOS ... --init-path CKPT --head-only     a last layer, in seconds
+  cnntrain train --data-dir PHOTOS ... --init-path CKPT --head-first    ... then trains everything
+
+Both evaluate the network once for each sample (--feature-views K: K views of each training sample,
+the first as evaluation reads it, the others augmented), and fit the last layer by multinomial
+logistic regression on standardised features: the least mean loss plus s / 2 times the sum of
+squared weights. s is the one with the least loss on the validation split or, without one, on a
+fifth of the training samples; --head-strength gives it. The accuracy on held-out samples that is
+printed is of the data on which s was chosen. Photos that cannot be decoded are left out.
+
+The head is saved in ckpt-0, a checkpoint like any other, and the optimiser's state begins anew.
+`cnntrain restore --restore-path RUN` trains the whole network after --head-only. Classes without
+samples keep a last layer that never chooses them.
+
+features.cache in the run's folder, or the file of --feature-cache, keeps the features: a
+safetensors file, used again as long as data, weights (without the last layer), preprocessing,
+backend and program are the same. Otherwise a line says what has changed, and they are computed
+anew. As with checkpoints, data that keep names and sizes count as the same. --overwrite keeps it.
+
+  cnntrain dataset suspects RUN     labels that look wrong, and near-duplicates across splits
+
+For each sample, the probability of its label is predicted by last layers that were fitted without
+it (five folds; validation samples: by all training samples). The score is the logarithm of how
+much likelier another class is; above 0 the other samples speak against the label. Beside it is
+the share of the 10 nearest training samples (--neighbours) that have the label. Pairs of a
+training and a validation sample are near-duplicates if the cosine of their centred features is at
+least --least-similarity. --csv and --duplicates-csv write everything to files. The features
+are those of the run's latest checkpoint, or of the one named instead of RUN.
+)";
+
+}  // namespace cnntrain::cli

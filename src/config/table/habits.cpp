@@ -1,0 +1,202 @@
+#include "config/table/habits.h"
+
+namespace cnntrain::config {
+
+namespace {
+
+constexpr std::uint32_t kEvaluates = kV | kE;
+
+constexpr std::string_view kNoDownloads =
+    "weights are not downloaded; give the file of a checkpoint: cnntrain train --data-dir PHOTOS --init-path FILE";
+constexpr std::string_view kNoGpu =
+    "there is no GPU backend; leave the option out, or choose the processor: cnntrain train --data-dir PHOTOS "
+    "--backend cpu";
+constexpr std::string_view kOneFolder =
+    "one folder holds both splits, as PHOTOS/train/<class>/ and PHOTOS/validation/<class>/ (or val/): cnntrain train "
+    "--data-dir PHOTOS";
+constexpr std::string_view kValidationCommand =
+    "a run is evaluated by a command of its own: cnntrain validation --restore-path RUN";
+constexpr std::string_view kSixteenBits =
+    "16 bits are bfloat16 on a processor: --precision 16.32 (weights in 32 bits) or 16.16 (weights in 16 bits, too)";
+constexpr std::string_view kSteps =
+    "a rate that drops at positions of the run is --lr-schedule stepped --learning-rate-schedule 0.5,0.75";
+constexpr std::string_view kHeadFollowsData =
+    "the network has an output for each class of the data: cnntrain train --data-dir PHOTOS";
+constexpr std::string_view kWhichRun = "name the folder of the run: cnntrain restore --restore-path RUN";
+constexpr std::string_view kCheckpointFile =
+    "--model is a family (resnet, resnext, efficientnet); weights come from a file: cnntrain train --data-dir PHOTOS "
+    "--model resnet --model-size 50 --init-path FILE";
+constexpr std::string_view kCutmix =
+    "--cutmix-lambda is the share of an image that cutmix keeps: --cutmix-lambda 0.85 --cutmix-version 1";
+
+constexpr Habit kHabits[] = {
+    // Learning rate and optimiser.
+    {"--lr", "X", "--abs-learning-rate {}"},
+    {"--lr", "X", "--base-learning-rate {}"},  // BERT's option for the rate itself
+    {"--learning-rate", "X", "--abs-learning-rate {}"},
+    {"--learning-rate", "X", "--base-learning-rate {}"},
+    {"--lr0", "X", "--abs-learning-rate {}"},
+    {"--wd", "X", "--weight-decay {}"},
+    {"--wd", "X", "--weight-decay-rate {}"},
+    {"--weight-decay", "X", "--weight-decay-rate {}"},
+    {"--opt", "*", "--optimiser {}"},
+    {"--optimizer", "*", "--optimiser {}"},
+    {"--optimiser", "adam", "--optimiser AdamW --weight-decay 0"},  // without decay they are the same
+    {"--sched", "*", "--lr-schedule {}"},
+    {"--scheduler", "*", "--lr-schedule {}"},
+    {"--lr-scheduler", "*", "--lr-schedule {}"},
+    {"--lr-scheduler-type", "*", "--lr-schedule {}"},
+    {"--lr-schedule", "cosine", "--lr-schedule cosine_decay"},
+    {"--lr-schedule", "cosineannealing*", "--lr-schedule cosine"},
+    {"--lr-schedule", "cosine-annealing", "--lr-schedule cosine"},
+    {"--lr-schedule", "cosine_annealing", "--lr-schedule cosine"},
+    {"--lr-schedule", "step", "", kSteps},
+    {"--lr-schedule", "steplr", "", kSteps},
+    {"--lr-schedule", "multistep", "", kSteps},
+    {"--lr-schedule", "multisteplr", "", kSteps},
+    {"--warmup", "X", "--warmup-epochs {}"},
+    {"--smoothing", "X", "--label-smoothing {}"},
+    {"--cutmix", "*", "", kCutmix},
+    // Batches and length.
+    {"--batch", "#", "--micro-batch-size {}"},
+    {"--bs", "#", "--micro-batch-size {}"},
+    {"-b", "#", "--micro-batch-size {}"},
+    {"--train-batch-size", "#", "--micro-batch-size {}"},
+    {"--per-device-train-batch-size", "#", "--micro-batch-size {}"},
+    {"--accum", "#", "--gradient-accumulation-count {}"},
+    {"--grad-accum-steps", "#", "--gradient-accumulation-count {}"},
+    {"--gradient-accumulation-steps", "#", "--gradient-accumulation-count {}"},
+    {"--accumulate-grad-batches", "#", "--gradient-accumulation-count {}"},
+    {"--max-epochs", "X", "--epochs {}"},
+    {"--num-epochs", "X", "--epochs {}"},
+    {"--num-train-epochs", "X", "--epochs {}"},
+    {"--max-steps", "#", "--iterations {}"},
+    {"--patience", "#", "--early-stop {}"},
+    {"--early-stopping", "#", "--early-stop {}"},
+    {"--early-stopping-patience", "#", "--early-stop {}"},
+    {"--eval-every", "X", "--validate-every {}"},
+    {"--val-every", "X", "--validate-every {}"},
+    {"--val-interval", "X", "--validate-every {}"},
+    // Networks and weights.
+    {"--model", "resnet#", "--model resnet --model-size {}"},
+    {"--model", "resnext#_32x4d", "--model resnext --model-size {} --convolution-groups 32 --group-dim 4"},
+    {"--model", "resnext#", "--model resnext --model-size {}"},
+    {"--model", "efficientnet_b#", "--model efficientnet --model-size B{}"},
+    {"--model", "efficientnet-b#", "--model efficientnet --model-size B{}"},
+    {"--model", "*.pt", "", kCheckpointFile},
+    {"--model", "*.pth", "", kCheckpointFile},
+    {"--model", "*.safetensors", "", kCheckpointFile},
+    {"--arch", "*", "--model {}"},
+    {"-a", "*", "--model {}"},
+    {"--depth", "#", "--model-size {}"},
+    {"--num-classes", "#", "", kHeadFollowsData},
+    {"--nb-classes", "#", "--num-classes {}"},
+    {"--nb-classes", "#", "", kHeadFollowsData},
+    {"--pretrained", kNone, "", kNoDownloads},
+    {"--pretrained", "true", "", kNoDownloads},
+    {"--pretrained", "*", "--init-path {}"},
+    {"--weights", kNone, "", kNoDownloads},
+    {"--weights", "default", "", kNoDownloads},
+    {"--weights", "imagenet*", "", kNoDownloads},
+    {"--weights", "*_weights.*", "", kNoDownloads},
+    {"--weights", "*", "--restore-path {}", {}, kEvaluates},
+    {"--weights", "*", "--init-path {}", {}, kT},
+    {"--checkpoint", "*", "--restore-path {}", {}, kEvaluates},
+    {"--checkpoint", "*", "--init-path {}", {}, kT},
+    {"--ckpt", "*", "--restore-path {}", {}, kEvaluates},
+    {"--ckpt-path", "*", "--restore-path {}", {}, kEvaluates},
+    {"--run", "*", "--restore-path {}", {}, kEvaluates},
+    {"--resume", kNone, "", kWhichRun},
+    {"--resume", "*", "--restore-path {}"},
+    {"--resume", "*", "--restore-dir {}"},
+    // Data.
+    {"--imgsz", "#", "--image-size {}"},
+    {"--img", "#", "--image-size {}"},
+    {"--img-size", "#", "--image-size {}"},
+    {"--input-size", "#", "--image-size {}"},
+    {"--size", "#", "--image-size {}"},
+    {"--crop-pct", "X", "--crop-fraction {}"},
+    {"--data", "*", "--data-dir {}"},
+    {"--data-path", "*", "--data-dir {}"},
+    {"--dataset", "*/*", "--data-dir {value}"},
+    {"--source", "*", "--data-dir {}", {}, kEvaluates},
+    {"--input", "*", "--data-dir {}", {}, kEvaluates},
+    {"--images", "*", "--data-dir {}", {}, kEvaluates},
+    {"--train-dir", kAny, "", kOneFolder},
+    {"--traindir", kAny, "", kOneFolder},
+    {"--val-dir", "*", "--validation-file {}"},
+    {"--val-dir", kAny, "", kOneFolder},
+    {"--valdir", kAny, "", kOneFolder},
+    {"--val-data", kAny, "", kOneFolder},
+    {"--val-split", "X", "--validation-fraction {}"},
+    {"--validation-split", "X", "--validation-fraction {}"},
+    {"--valid-pct", "X", "--validation-fraction {}"},
+    {"--eval", kAny, "", kValidationCommand, kT},
+    {"--evaluate", kAny, "", kValidationCommand, kT},
+    {"--test-only", kAny, "", kValidationCommand, kT},
+    // The machine, precision, output.
+    {"--workers", "#", "--input-threads {}"},
+    {"--num-workers", "#", "--input-threads {}"},
+    {"-j", "#", "--input-threads {}"},
+    {"--device", "cpu", "--backend cpu"},
+    {"--device", kAny, "", kNoGpu},
+    {"--gpu", kAny, "", kNoGpu},
+    {"--gpus", kAny, "", kNoGpu},
+    {"--cuda", kAny, "", kNoGpu},
+    {"--amp", kNone, "--precision 16.32"},
+    {"--bf16", kNone, "--precision 16.32"},
+    {"--fp16", kAny, "", kSixteenBits},
+    {"--half", kAny, "", kSixteenBits},
+    {"--precision", "bf16", "--precision 16.32"},
+    {"--precision", "bfloat16", "--precision 16.32"},
+    {"--precision", "bf16-mixed", "--precision 16.32"},
+    {"--precision", "bf16-true", "--precision 16.16"},
+    {"--precision", "32", "--precision 32.32"},
+    {"--precision", "fp32", "--precision 32.32"},
+    {"--precision", "float32", "--precision 32.32"},
+    {"--precision", "32-true", "--precision 32.32"},
+    {"--precision", "16", "", kSixteenBits},
+    {"--precision", "fp16", "", kSixteenBits},
+    {"--precision", "float16", "", kSixteenBits},
+    {"--precision", "half", "", kSixteenBits},
+    {"--output", "*.csv", "--predictions {value}", {}, kE},
+    {"--output", "*.jsonl", "--predictions {value}", {}, kE},
+    {"--output", "*", "--logs-path {}"},
+    {"-o", "*", "--logs-path {}"},
+    {"--output-dir", "*", "--logs-path {}"},
+    {"--save-dir", "*", "--logs-path {}"},
+    {"--topk", "#", "--top-classes {}"},
+    {"--top-k", "#", "--top-classes {}"},
+};
+
+constexpr CommandHabit kCommandHabits[] = {
+    {"predict", "inference"},
+    {"classify", "inference"},
+    {"infer", "inference"},
+    {"eval", "validation"},
+    {"evaluate", "validation"},
+    {"val", "validation"},
+    {"validate", "validation"},
+    {"fit", "train"},
+    {"resume", "restore"},
+    {"test", "",
+     "a run's checkpoints are evaluated by cnntrain validation --restore-path RUN, photos classified by cnntrain "
+     "inference --restore-path RUN --data-dir PHOTOS"},
+    {"finetune", "",
+     "fine-tuning is training that starts from a checkpoint: cnntrain train --data-dir PHOTOS --init-path FILE"},
+    {"export", "",
+     "checkpoints are safetensors files, which other programs read; weights of 16 bits in 32: cnntrain convert --from "
+     "RUN/ckpt-100 --to FILE.safetensors --checkpoint-dtype f32"},
+};
+
+}  // namespace
+
+std::span<const Habit> habits() {
+    return kHabits;
+}
+
+std::span<const CommandHabit> command_habits() {
+    return kCommandHabits;
+}
+
+}  // namespace cnntrain::config

@@ -1,0 +1,40 @@
+// What people type out of habit with other programs, and what it is called here.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "cnntrain/config/option.h"
+
+namespace cnntrain::config {
+
+/// A flag with a value that this program does not have, or not in this form. It is consulted only where the line as
+/// typed does not work: no flag, old name or abbreviation of this program ever means something else because of a row.
+struct Habit {
+    std::string_view flag;
+    /// The values: words in any case, in which `#` stands for a whole number, `X` for a number and `*` for any text.
+    /// kNone: the flag has no value. kAny: anything or nothing.
+    std::string_view value;
+    /// The words that it is read as if all their flags exist here, where {} is the text of the first wildcard and
+    /// {value} is the whole value. "": there is no exact meaning.
+    std::string_view reads;
+    /// The error if there is no exact meaning: what to do instead, with a line that works.
+    std::string_view advice = {};
+    std::uint32_t commands = kAll;
+};
+inline constexpr std::string_view kNone = "";
+inline constexpr std::string_view kAny = "**";
+
+/// Of the rows with a flag, the first one that fits counts.
+std::span<const Habit> habits();
+
+/// A command of other programs.
+struct CommandHabit {
+    std::string_view word;
+    std::string_view reads;  // a command of this program; "": there is no exact one
+    std::string_view advice = {};
+};
+std::span<const CommandHabit> command_habits();
+
+}  // namespace cnntrain::config

@@ -1,0 +1,180 @@
+#include "data/images/file_format.h"
+
+#include <algorithm>
+
+#include "cnntrain/base/error.h"
+#include "data/images/bmp.h"
+#include "data/images/byte_order.h"
+#include "data/images/gif.h"
+#include "data/images/png.h"
+#include "data/images/tiff.h"
+#include "data/images/webp.h"
+
+namespace cnntrain::data {
+namespace {
+
+using Bytes = std::span<const std::byte>;
+
+bool has_at(Bytes file, std::size_t offset, std::string_view text) {
+    const auto wanted = std::as_bytes(std::span(text));
+    return file.size() >= offset + wanted.size() && std::ranges::equal(file.subspan(offset, wanted.size()), wanted);
+}
+
+/// A mark of a format in the first bytes of a file.
+template <typename Meaning> struct Mark {
+    Meaning meaning;
+    std::string_view begin;
+    std::size_t offset = 0;
+    std::string_view also = {};  // at `offset`
+
+    bool in(Bytes file) const { return has_at(file, 0, begin) && (also.empty() || has_at(file, offset, also)); }
+};
+
+using namespace std::string_view_literals;
+
+constexpr Mark<FileFormat> kRead[] = {
+    {FileFormat::jpeg, "\xff\xd8\xff"},    {FileFormat::png, "\x89PNG\r\n\x1a\n"},
+    {FileFormat::webp, "RIFF", 8, "WEBP"}, {FileFormat::bmp, "BM"},
+    {FileFormat::gif, "GIF87a"},           {FileFormat::gif, "GIF89a"},
+    {FileFormat::tiff, "II*\0"sv},         {FileFormat::tiff, "MM\0*"sv},
+    {FileFormat::tiff, "II+\0"sv},  // with 64-bit offsets
+    {FileFormat::tiff, "MM\0+"sv},
+};
+
+constexpr Mark<std::string_view> kUnread[] = {
+    {"HEIC", "", 4, "ftyphei"},
+    {"HEIC", "", 4, "ftypmif1"},
+    {"AVIF", "", 4, "ftypavi"},
+    {"MP4", "", 4, "ftyp"},
+    {"JPEG XL", "\0\0\0\x0cJXL "sv},
+    {"JPEG XL", "\xff\x0a"},
+    {"JPEG 2000", "\0\0\0\x0cjP  "sv},
+    {"Photoshop", "8BPS"},
+    {"PDF", "%PDF"},
+    {"ZIP", "PK\x03\x04"},
+    {"gzip", "\x1f\x8b"},
+    {"HTML", "<!DOCTYPE"},
+    {"HTML", "<html"},
+    {"SVG", "<svg"},
+    {"XML", "<?xml"},
+};
+
+struct FormatRow {
+    FileFormat format;
+    std::string_view name;
+    std::string_view missing;  // package
+    ImageSize (*decode)(Bytes file, std::vector<std::uint8_t>& pixels);
+};
+
+constexpr FormatRow kFormats[] = {
+    {FileFormat::jpeg, "JPEG", "", nullptr},
+    {FileFormat::png, "PNG", "", decode_png},
+    {FileFormat::webp, "WebP", kMissingWebp, decode_webp},
+    {FileFormat::bmp, "BMP", "", decode_bmp},
+    {FileFormat::gif, "GIF", kMissingGif, decode_gif},
+    {FileFormat::tiff, "TIFF", kMissingTiff, decode_tiff},
+};
+
+const FormatRow& row_of(FileFormat format) {
+    return *std::ranges::find(kFormats, format, &FormatRow::format);
+}
+
+/// Follows the segments of a JPEG to its frame header.
+std::optional<ImageSize> size_of_jpeg(ByteOrder head) {
+    for (std::size_t at = 2; head.holds(at, 9);) {
+        if (head.u8(at) != 0xff) return std::nullopt;
+        const unsigned marker = head.u8(at + 1);
+        if (marker == 0xff) {
+            ++at;  // padding
+            continue;
+        }
+        const bool is_frame = marker >= 0xc0 && marker <= 0xcf && marker != 0xc4 && marker != 0xc8 && marker != 0xcc;
+        if (is_frame) return ImageSize{head.u16(at + 5), head.u16(at + 7)};
+        if (marker == 0xda || marker == 0xd9) return std::nullopt;
+        at += 2 + std::size_t{head.u16(at + 2)};
+    }
+    return std::nullopt;
+}
+
+std::optional<ImageSize> size_of_webp(ByteOrder head) {
+    if (!head.holds(0, 30)) return std::nullopt;
+    const auto u24 = [&](std::size_t at) { return std::int64_t{head.u16(at)} | std::int64_t{head.u8(at + 2)} << 16; };
+    constexpr std::int64_t kSide = 0x3fff;
+    switch (head.u8(15)) {
+        case 'X':
+            return ImageSize{u24(27) + 1, u24(24) + 1};
+        case 'L': {
+            const std::int64_t bits = head.u32(21);
+            return ImageSize{(bits >> 14 & kSide) + 1, (bits & kSide) + 1};
+        }
+        default:
+            return ImageSize{head.u16(28) & kSide, head.u16(26) & kSide};
+    }
+}
+
+}  // namespace
+
+std::optional<FileFormat> file_format(Bytes file) {
+    for (const Mark<FileFormat>& mark : kRead) {
+        if (mark.in(file)) return mark.meaning;
+    }
+    return std::nullopt;
+}
+
+std::string_view format_name(FileFormat format) {
+    return row_of(format).name;
+}
+
+std::string_view missing_package(FileFormat format) {
+    return row_of(format).missing;
+}
+
+std::string_view unread_kind(Bytes file) {
+    for (const Mark<std::string_view>& mark : kUnread) {
+        if (mark.in(file)) return mark.meaning;
+    }
+    return "";
+}
+
+std::string unknown_format_text(Bytes file) {
+    if (file.empty()) return "the file is empty";
+    std::string formats;
+    for (const FormatRow& row : kFormats)
+        formats += (formats.empty() ? "" : &row == std::end(kFormats) - 1 ? " or " : ", ") + std::string(row.name);
+    const std::string kind(unread_kind(file));
+    return "the image is not a " + formats + " file" + (kind.empty() ? "" : ", but a " + kind + " file");
+}
+
+std::optional<ImageSize> claimed_size(Bytes head, FileFormat format) {
+    const ByteOrder big(head, std::endian::big);
+    const ByteOrder little(head, std::endian::little);
+    switch (format) {
+        case FileFormat::jpeg:
+            return size_of_jpeg(big);
+        case FileFormat::png:
+            if (!big.holds(0, 24)) return std::nullopt;
+            return ImageSize{big.u32(20), big.u32(16)};
+        case FileFormat::webp:
+            return size_of_webp(little);
+        case FileFormat::bmp:
+            return size_of_bmp(head);
+        case FileFormat::gif:
+            if (!little.holds(0, 10)) return std::nullopt;
+            return ImageSize{little.u16(8), little.u16(6)};
+        case FileFormat::tiff:
+            break;
+    }
+    return std::nullopt;
+}
+
+ImageSize decode_whole(FileFormat format, Bytes file, std::vector<std::uint8_t>& pixels) {
+    const FormatRow& row = row_of(format);
+    CNNTRAIN_CHECK(row.decode != nullptr, "JPEG files are decoded in parts");
+    if (!row.missing.empty()) {
+        throw Error(ErrorKind::data, "the file is " + std::string(row.name) + ", which this build does not read: " +
+                                         std::string(row.missing) + " was missing when it was configured");
+    }
+    return row.decode(file, pixels);
+}
+
+}  // namespace cnntrain::data

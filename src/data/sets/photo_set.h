@@ -1,0 +1,79 @@
+// The photos of a user: which files are used, for which split and class, and why others are not.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "cnntrain/data/settings.h"
+#include "data/sets/unused_files.h"
+
+namespace cnntrain::data {
+
+/// Photos of a split with their labels, in little memory.
+class PhotoList {
+public:
+    std::int64_t size() const { return static_cast<std::int64_t>(entries_.size()); }
+    /// The path below PhotoSet::top, ended by '\0'.
+    std::string_view path(std::int64_t index) const { return names_.c_str() + entry(index).begin; }
+    std::int32_t label(std::int64_t index) const { return entry(index).label; }
+    /// Of the file, when it was looked into; 0: unknown or too large to be counted.
+    std::uint32_t bytes(std::int64_t index) const { return entry(index).bytes; }
+    std::uint64_t memory_bytes() const { return names_.capacity() + entries_.capacity() * sizeof(Entry); }
+    void add(std::string_view path, std::int32_t label, std::uint64_t bytes);
+
+private:
+    struct Entry {
+        std::uint64_t begin;  // in names_
+        std::int32_t label;
+        std::uint32_t bytes;
+    };
+    const Entry& entry(std::int64_t index) const { return entries_[static_cast<std::size_t>(index)]; }
+
+    std::string names_;
+    std::vector<Entry> entries_;
+};
+
+struct PhotoSet {
+    std::string top;                    // photos' paths are relative to it
+    std::vector<std::string> classes;   // names by label
+    std::array<PhotoList, 2> splits;    // by Split, each sorted by class and path
+    std::array<std::string, 2> places;  // the folder or the table of each split
+    UnusedFiles unused;
+    std::vector<std::string> notices;  // how the photos were divided
+
+    const PhotoList& of(Split split) const { return splits[static_cast<std::size_t>(split)]; }
+    const std::string& place(Split split) const { return places[static_cast<std::size_t>(split)]; }
+    /// The path of a photo's file.
+    std::string file(Split split, std::int64_t index) const;
+    /// The number of photos of each class in a split.
+    std::vector<std::int64_t> counts(Split split) const;
+};
+
+/// Finds the photos of settings.folder, a folder or a table of files (photo_listing.h). The first bytes of each file
+/// tell whether it is an image; of very many files, only of those whose names do not say so. Throws Error(data) if a
+/// folder or the table cannot be read, if there are fewer than two classes, or a class that the trained network lacks.
+PhotoSet find_photos(const InputSettings& settings);
+
+/// The photos that a run found; it looks for them once.
+class FoundPhotos {
+public:
+    /// The photos of these settings.
+    std::shared_ptr<const PhotoSet> get(const InputSettings& settings);
+    /// False at the first call for the photos that get() returned last.
+    bool told() { return std::exchange(told_, true); }
+
+private:
+    std::mutex mutex_;
+    std::string key_;
+    std::shared_ptr<const PhotoSet> set_;
+    bool told_ = false;
+};
+
+}  // namespace cnntrain::data

@@ -1,0 +1,193 @@
+#include "tasks/image_classification/own_photos.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <initializer_list>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cnntrain/base/error.h"
+#include "cnntrain/base/listed.h"
+#include "cnntrain/data/input.h"
+#include "cnntrain/data/resolve.h"
+
+namespace cnntrain::tasks {
+
+namespace {
+
+/// How to train from random or from given weights. The learning rates are for kBatch photos an update; they grow with
+/// their number, AdamW's with its square root.
+struct Recipe {
+    double momentum_rate;   // momentum and nesterov
+    double momentum_decay;  // weight decay with them
+    double adam_rate;       // AdamW
+    double few_epochs;      // for up to kFew photos
+    double some_epochs;     // for up to kSome photos
+    double many_epochs;     // for more
+};
+constexpr Recipe kFromNothing = {.momentum_rate = 0.05,
+                                 .momentum_decay = 5e-4,
+                                 .adam_rate = 1e-3,
+                                 .few_epochs = 100,
+                                 .some_epochs = 40,
+                                 .many_epochs = 20};
+constexpr Recipe kFromWeights = {.momentum_rate = 0.02,
+                                 .momentum_decay = 1e-4,
+                                 .adam_rate = 5e-4,
+                                 .few_epochs = 20,
+                                 .some_epochs = 10,
+                                 .many_epochs = 5};
+constexpr std::int64_t kFew = 1000;
+constexpr std::int64_t kSome = 10000;
+constexpr std::int64_t kBatch = 32;
+constexpr double kAdamDecay = 0.05;
+constexpr double kLabelSmoothing = 0.1;
+constexpr double kWarmup = 0.05;  // share of the epochs
+
+/// Keys of the options that a recipe may set.
+constexpr std::array<std::string_view, 9> kChosen = {
+    "batch_norm",  "micro_batch_size", "optimiser", "weight_decay", "abs_learning_rate",
+    "lr_schedule", "label_smoothing",  "epochs",    "warmup_epochs"};
+
+double epochs_for(std::int64_t photos, const Recipe& recipe) {
+    return photos <= kFew ? recipe.few_epochs : photos <= kSome ? recipe.some_epochs : recipe.many_epochs;
+}
+
+/// The number of training photos; nothing if there are none or they cannot be read, which the run reports.
+std::optional<std::int64_t> photos_in(const OptionValues& values) {
+    try {
+        data::InputSettings settings;
+        settings.dataset = *dataset_of(values);
+        settings.data_dir = values.text("data_dir");
+        settings.folder = data::find_data_folder(settings.dataset, settings.data_dir);
+        const std::int64_t photos = data::count_samples(settings, data::Split::train).samples;
+        return photos > 0 ? std::optional(photos) : std::nullopt;
+    } catch (const Error&) {
+        return std::nullopt;
+    }
+}
+
+/// The update rules for which recipes have rates.
+bool has_rates(const std::string& optimiser) {
+    const auto rule = *named<graph::UpdateRule>(optimiser);
+    return rule == graph::UpdateRule::momentum || rule == graph::UpdateRule::nesterov ||
+           rule == graph::UpdateRule::adamw;
+}
+
+/// True if the user or the weights of the line decide the option.
+bool is_decided(const OptionValues& values, std::string_view key) {
+    return values.given(key) || (values.has(key) && values.at(key).source == Source::weights);
+}
+
+/// Sets options that the user has left open, and remembers what and why.
+class Chooser {
+public:
+    explicit Chooser(Resolution& run) : values_(run.values) {}
+
+    void choose(std::string_view key, Value value, std::string_view why) {
+        CNNTRAIN_CHECK(std::ranges::find(kChosen, key) != kChosen.end(), "a recipe sets an option beyond kChosen");
+        if (!values_.has(key) || is_decided(values_, key)) return;
+        const Option& option = *values_.at(key).option;
+        const std::string text = to_string(value);
+        const bool on = value == Value(true);
+        values_.set(key, std::move(value), Source::model);
+        lines_ += "\n  " + std::string(option.flag) + (on ? "" : " " + text) + ": " + std::string(why);
+    }
+    const std::string& lines() const { return lines_; }
+
+private:
+    OptionValues& values_;
+    std::string lines_;
+};
+
+bool any_decided(const OptionValues& values, std::initializer_list<std::string_view> keys) {
+    return std::ranges::any_of(keys, [&](std::string_view key) { return is_decided(values, key); });
+}
+
+/// To three digits, for people to read.
+double rounded(double value) {
+    if (value <= 0) return value;
+    const int digits = 2 - static_cast<int>(std::floor(std::log10(value)));
+    return digits < 0 ? std::round(value) : std::round(value * std::pow(10, digits)) / std::pow(10, digits);
+}
+
+std::int64_t batch_for(std::int64_t photos) {
+    constexpr std::int64_t kUpdates = 16;  // an epoch
+    constexpr std::int64_t kLeast = 4;
+    const auto most = static_cast<std::uint64_t>(std::max(photos / kUpdates, kLeast));
+    return std::min(kBatch, static_cast<std::int64_t>(std::bit_floor(most)));
+}
+
+/// Learning rate and weight decay, for the update rules with which they were chosen.
+void choose_rate(Chooser& chooser, const OptionValues& values, const Recipe& recipe) {
+    if (!has_rates(values.text("optimiser"))) return;
+    const bool adam = values.text("optimiser") == name(graph::UpdateRule::adamw);
+    chooser.choose("weight_decay", adam ? kAdamDecay : recipe.momentum_decay, "against learning few photos by heart");
+    if (any_decided(values, {"base_learning_rate_exponent", "abs_learning_rate"})) return;
+    const double batch = static_cast<double>(values.integer("micro_batch_size")) *
+                         static_cast<double>(values.integer("gradient_accumulation_count")) *
+                         static_cast<double>(values.integer("replicas")) *
+                         static_cast<double>(values.launch().processes);
+    if (batch == 0) return;
+    const double rate = adam ? recipe.adam_rate : recipe.momentum_rate;
+    const double share = batch / static_cast<double>(kBatch);
+    chooser.choose("abs_learning_rate", rounded(adam ? rate * std::sqrt(share) : rate * share),
+                   to_string(Value(rate)) + " for " + std::to_string(kBatch) + " photos an update, more for more");
+}
+
+}  // namespace
+
+void fill_for_own_photos(Resolution& run) {
+    OptionValues& values = run.values;
+    const auto dataset = dataset_of(values);
+    const bool own = dataset && data::dataset_info(*dataset).format == data::ImageFormat::class_folders;
+    if (!own || run.command != Command::train) return;
+    const auto photos = photos_in(values);
+    if (!photos) return;
+    const bool has_weights = !values.text("init_path").empty();
+    const Recipe& recipe = has_weights ? kFromWeights : kFromNothing;
+    const double usual_epochs = epochs_for(*photos, recipe);
+
+    Chooser chooser(run);
+    if (!any_decided(values, {"batch_norm", "group_norm"}))
+        chooser.choose("batch_norm", true, "it learns faster than group norm");
+    if (values.integer("batch_size") == 0 && values.integer("micro_batch_size") == 0)
+        chooser.choose("micro_batch_size", batch_for(*photos), "at least 16 updates an epoch");
+    const bool momentum = values.given("momentum");
+    chooser.choose("optimiser", std::string(name(momentum ? graph::UpdateRule::momentum : graph::UpdateRule::adamw)),
+                   momentum ? "--momentum asks for it" : "it learns faster than SGD");
+    choose_rate(chooser, values, recipe);
+    if (!any_decided(values, {"learning_rate_decay", "learning_rate_schedule"}))
+        chooser.choose("lr_schedule", std::string(name(optim::LrSchedule::cosine)), "it fits every length of a run");
+    chooser.choose("label_smoothing", kLabelSmoothing, "against learning few photos by heart");
+    if (values.integer("iterations") == 0)
+        chooser.choose("epochs", usual_epochs, has_weights ? "given weights need few" : "random weights need many");
+    const double epochs = values.is_set("epochs") ? values.number("epochs") : usual_epochs;
+    chooser.choose("warmup_epochs", rounded(epochs * kWarmup), "a part of the epochs, for large first gradients");
+    if (chooser.lines().empty()) return;
+    run.notices.push_back("for " + counted(*photos, "photo") + " and " +
+                          (has_weights ? "given weights" : "random weights") +
+                          ", what the line leaves open is set to:" + chooser.lines());
+}
+
+std::vector<std::string> chosen_for_own_photos(const ParseResult& arguments) {
+    const auto dataset = named<data::DatasetId>(to_string(arguments.at("dataset").value));
+    const bool own = dataset && data::dataset_info(*dataset).format == data::ImageFormat::class_folders;
+    if (!own || arguments.command != Command::train) return {};
+    const bool rates = has_rates(to_string(arguments.at("optimiser").value));
+    std::vector<std::string> keys;
+    for (const ResolvedOption& entry : arguments.options) {
+        const std::string name = key(*entry.option);
+        const bool is_rate = name == "weight_decay" || name == "abs_learning_rate";
+        const bool chosen = entry.source == Source::model && std::ranges::find(kChosen, name) != kChosen.end();
+        if (chosen && (rates || !is_rate)) keys.push_back(name);
+    }
+    return keys;
+}
+
+}  // namespace cnntrain::tasks

@@ -1,0 +1,262 @@
+#include "tasks/image_classification/weights_source.h"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+#include <utility>
+
+#include "cnntrain/base/error.h"
+#include "cnntrain/base/listed.h"
+#include "cnntrain/checkpoint/class_names.h"
+#include "cnntrain/checkpoint/folder.h"
+#include "cnntrain/checkpoint/timm_config.h"
+#include "cnntrain/checkpoint/weights_file.h"
+#include "cnntrain/config/parse.h"
+#include "cnntrain/nn/family_info.h"
+#include "tasks/image_classification/options.h"
+#include "tasks/image_classification/resolve.h"
+#include "tasks/recorded.h"
+
+namespace cnntrain::tasks {
+
+namespace {
+
+/// What a run has recorded about the network and the images of its weights.
+constexpr std::array<std::string_view, 28> kKept = {
+    "model",         "model_size",        "batch_norm",        "group_norm",         "groups",         "padding",
+    "norm_epsilon",  "bottleneck_stride", "network_form",      "convolution_groups", "group_dim",      "widenet",
+    "no_se",         "depth_divisor",     "top_width",         "use_relu",           "expand_ratio",   "proxy_norm",
+    "proxy_epsilon", "width_coefficient", "depth_coefficient", "normalise_input",    "normalise_mean", "normalise_std",
+    "interpolation", "crop_fraction",     "resize_mode",       "image_size"};
+
+/// Values of options by key.
+class Values {
+public:
+    explicit Values(WeightsSource& source) : source_(source) {}
+
+    void set(std::string_view key, Value value) {
+        if (const Option* const option = image_options().find(key)) {
+            source_.values[option] = std::move(value);
+        } else {
+            source_.without_option.push_back(std::string(key) + " " + to_string(value));
+        }
+    }
+
+private:
+    WeightsSource& source_;
+};
+
+void set_network(Values& values, const nn::NetworkSettings& network) {
+    values.set("model", std::string(config::name(network.family)));
+    values.set("model_size", network.size);
+    values.set(network.norm == nn::NormKind::group ? "group_norm" : "batch_norm", true);
+    if (network.family == nn::Family::resnext) {
+        values.set("convolution_groups", network.resnext.convolution_groups);
+        values.set("group_dim", network.resnext.group_dim);
+        values.set("widenet", network.resnext.widenet);
+    }
+    if (network.family == nn::Family::efficientnet) {
+        values.set("group_dim", network.efficientnet.group_dim);
+        values.set("no_se", !network.efficientnet.squeeze_excite);
+    } else {
+        values.set("network_form", std::string(names<nn::NetworkForm>()[static_cast<std::size_t>(network.form)]));
+    }
+}
+
+void set_conventions(Values& values, const nn::NetworkSettings& network) {
+    values.set("padding", std::string(names<nn::PaddingRule>()[static_cast<std::size_t>(network.padding)]));
+    values.set("norm_epsilon", network.epsilon);
+    if (network.family != nn::Family::efficientnet) {
+        values.set("bottleneck_stride",
+                   std::string(names<nn::BottleneckStride>()[static_cast<std::size_t>(network.bottleneck_stride)]));
+    }
+}
+
+void set_pixels(Values& values, const nn::SourcePixels& pixels) {
+    const nn::SourcePixels imagenet;
+    values.set("image_size", pixels.image_size);
+    if (pixels.mean == imagenet.mean && pixels.deviation == imagenet.deviation) {
+        values.set("normalise_input", true);
+    } else {
+        values.set("normalise_mean", std::vector<double>(pixels.mean.begin(), pixels.mean.end()));
+        values.set("normalise_std", std::vector<double>(pixels.deviation.begin(), pixels.deviation.end()));
+    }
+    values.set("crop_fraction", pixels.crop_fraction);
+    values.set("interpolation", pixels.interpolation);
+}
+
+/// timm's config.json says more than the architecture.
+void add_config(const checkpoint::TimmConfig& config, WeightsSource& source) {
+    nn::SourcePixels& pixels = source.network.pixels;
+    if (config.image_size) pixels.image_size = *config.image_size;
+    if (!config.mean.empty()) std::ranges::copy(config.mean, pixels.mean.begin());
+    if (!config.deviation.empty()) std::ranges::copy(config.deviation, pixels.deviation.begin());
+    if (config.crop_fraction) pixels.crop_fraction = *config.crop_fraction;
+    if (!config.interpolation.empty()) pixels.interpolation = config.interpolation;
+    source.class_names = config.class_names;
+    Values values(source);
+    if (config.crop_mode == "squash") values.set("resize_mode", std::string("squash"));
+    if (config.crop_mode == "border") source.without_option.push_back("crop_mode " + config.crop_mode);
+}
+
+/// Of the run that has saved the checkpoint.
+void add_recorded(const FileSystem& files, WeightsSource& source) {
+    const std::string path = file_beside(files, source.path, "arguments.json");
+    for (const auto& [option, value] : recorded_options(files, path, image_options())) {
+        if (std::ranges::find(kKept, key(*option)) != kKept.end()) source.values[option] = value;
+    }
+}
+
+/// "" if there is no such file, or none of several is the only one.
+std::string file_of(const FileSystem& files, const std::string& restore_path) {
+    try {
+        const std::vector<checkpoint::Found> found = checkpoint::find_checkpoints(files, restore_path);
+        if (found.size() == 1) return found.front().path;
+        const auto newest = checkpoint::latest(files, restore_path);
+        return newest ? newest->path : "";
+    } catch (const Error&) {
+        return "";
+    }
+}
+
+std::optional<checkpoint::WeightsHeader> header_of(const FileSystem& files, const std::string& path) {
+    try {
+        return checkpoint::weights_header(files, path);
+    } catch (const Error&) {
+        return std::nullopt;
+    }
+}
+
+std::optional<WeightsSource> own_source(const FileSystem& files, WeightsSource source,
+                                        const checkpoint::WeightsHeader& header) {
+    Values values(source);
+    set_network(values, source.network.settings);
+    add_recorded(files, source);
+    source.class_names = checkpoint::class_names(header.metadata);
+    return source;
+}
+
+std::optional<WeightsSource> foreign_source(const FileSystem& files, WeightsSource source) {
+    const auto config = checkpoint::timm_config_beside(files, source.path);
+    if (config) add_config(*config, source);
+    Values values(source);
+    set_network(values, source.network.settings);
+    set_conventions(values, source.network.settings);
+    set_pixels(values, source.network.pixels);
+    return source;
+}
+
+/// The option of a command that names a file of weights; "" if it has none.
+std::string_view weights_option(Command command) {
+    if (command == Command::train) return "--init-path";
+    return command == Command::validation || command == Command::inference ? "--restore-path" : "";
+}
+
+std::string title_of(const nn::NetworkSettings& network) {
+    return nn::family_info(network.family).title(network);
+}
+
+/// Options of the line that contradict the shapes of the weights.
+std::vector<std::string> contradictions(const config::Resolution& run, const Layer& told) {
+    std::vector<std::string> found;
+    for (const char* key_text : {"model", "model_size", "network_form", "convolution_groups"}) {
+        const auto value = told.find(&image_options().at(key_text));
+        if (value == told.end() || !run.values.given(key_text)) continue;
+        const auto& given = run.values.at(key_text);
+        const bool zero = to_string(given.value) == "0" || to_string(given.value).empty();
+        if (given.value != value->second && !zero)
+            found.push_back(std::string(given.option->flag) + " " + to_string(given.value));
+    }
+    const auto group_norm = told.find(&image_options().at("group_norm"));
+    const bool grouped = group_norm != told.end() && group_norm->second == Value(true);
+    const char* const other = grouped ? "batch_norm" : "group_norm";
+    if (run.values.given(other) && run.values.flag(other)) found.emplace_back(run.values.at(other).option->flag);
+    return found;
+}
+
+}  // namespace
+
+std::optional<WeightsSource> weights_source(const FileSystem& files, const std::string& restore_path) {
+    const std::string path = file_of(files, restore_path);
+    const auto header = path.empty() ? std::nullopt : header_of(files, path);
+    if (!header) return std::nullopt;
+    try {
+        WeightsSource source;
+        source.path = path;
+        auto network = nn::source_network(header->tensors, "");
+        if (!network) return std::nullopt;
+        const auto config = network->own ? std::nullopt : checkpoint::timm_config_beside(files, path);
+        if (config) network = nn::source_network(header->tensors, config->architecture);
+        source.network = *std::move(network);
+        return source.network.own ? own_source(files, std::move(source), *header)
+                                  : foreign_source(files, std::move(source));
+    } catch (const Error& error) {
+        throw error.within(path);
+    }
+}
+
+Layer told_by_weights(const TaskOptions& task, Command command, const std::vector<std::string>& words,
+                      const Layer& config) {
+    const std::string_view flag = weights_option(command);
+    if (flag.empty()) return {};
+    const auto of_line = [&](std::string_view wanted) -> std::optional<std::string> {
+        if (auto typed = value_on_line(task, command, words, wanted)) return typed;
+        const auto found = config.find(&image_options().of_shared(wanted));
+        return found == config.end() ? std::nullopt : std::optional(to_string(found->second));
+    };
+    if (command == Command::train && of_line("--restore-path")) return {};  // its run has recorded everything
+    const auto path = of_line(flag);
+    if (!path) return {};
+    const auto source = weights_source(posix_files(), *path);
+    if (!source || (source->network.own && command != Command::train)) return {};
+    return source->values;
+}
+
+std::optional<WeightsSource> weights_source_of(const config::Resolution& run) {
+    const std::string_view flag = weights_option(run.command);
+    if (flag.empty()) return std::nullopt;
+    const bool resumes = run.command == Command::train && run.values.is_set("restore_path");
+    const std::string path = run.values.text(key(image_options().of_shared(flag)));
+    if (resumes || path.empty()) return std::nullopt;
+    auto source = weights_source(posix_files(), path);
+    if (source && source->network.own && run.command != Command::train) return std::nullopt;
+    return source;
+}
+
+void settle_weights(config::Resolution& run) {
+    const auto source = weights_source_of(run);
+    if (!source) return;
+    const auto dataset = dataset_of(run.values);
+    const bool other_size = dataset && !data::dataset_info(*dataset).any_image_size;
+    if (other_size && run.values.at("image_size").source == Source::weights) run.values.reset("image_size");
+    const std::vector<std::string> against = contradictions(run, source->values);
+    if (!against.empty()) {
+        run.violations.push_back(listed(against) + " contradicts " + source->path + ": its weights are of " +
+                                 title_of(source->network.settings) + " with " +
+                                 (source->network.settings.norm == nn::NormKind::group ? "group" : "batch") +
+                                 " norm; leave out the option, or give other weights");
+        return;
+    }
+    std::vector<std::string> taken;
+    for (const auto& [option, value] : source->values) {
+        if (!run.values.has(key(*option))) continue;
+        const auto& now = run.values.at(key(*option));
+        if (now.source == Source::weights) {
+            const bool usual = is_boolean(*option) ? value == Value(false) : value == option->fallback;
+            const std::string text = is_boolean(*option) ? "" : " " + to_string(value);
+            if (!usual) taken.push_back(std::string(option->flag) + text);
+        } else if (run.values.given(key(*option)) && now.value != value) {
+            run.notices.push_back(documented_flag(*option) + " " + to_string(now.value) + " is used, but " +
+                                  source->path + " has " + to_string(value));
+        }
+    }
+    const std::string what = source->network.own ? "" : " (" + source->network.format + ")";
+    if (!taken.empty()) run.notices.push_back("taken from " + source->path + what + ": " + joined(taken));
+    if (!source->network.assumed.empty())
+        run.notices.push_back(source->path + what +
+                              " does not tell it, so these are assumed: " + source->network.assumed);
+    if (!source->without_option.empty())
+        run.notices.push_back(source->path + what + ": not taken over: " + listed(source->without_option));
+}
+
+}  // namespace cnntrain::tasks

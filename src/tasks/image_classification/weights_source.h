@@ -1,0 +1,41 @@
+// What a file of weights tells about its network, as values of options: the network's kind and size, the conventions
+// with which it was trained, and the preparation of its images.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cnntrain/base/io.h"
+#include "cnntrain/config/task_options.h"
+#include "cnntrain/nn/source_weights.h"
+
+namespace cnntrain::tasks {
+
+struct WeightsSource {
+    std::string path;  // of the file
+    nn::SourceNetwork network;
+    std::vector<std::string> class_names;  // by number; empty: unknown
+    config::Layer values;                  // of options
+    /// Values of the source that no option takes, as "crop_mode border".
+    std::vector<std::string> without_option;
+};
+
+/// The file that a restore path names: one checkpoint or file of weights. Empty if there is none, or several, or its
+/// tensors have names of no known format; the run then reports what is wrong. Error(unsupported) for a network that
+/// this program does not have.
+std::optional<WeightsSource> weights_source(const FileSystem& files, const std::string& restore_path);
+
+/// For TaskOptions::told_by_files: train reads --init-path, commands that evaluate --restore-path.
+config::Layer told_by_weights(const config::TaskOptions& task, config::Command command,
+                              const std::vector<std::string>& words, const config::Layer& config);
+
+/// The file whose values told_by_weights() has taken.
+std::optional<WeightsSource> weights_source_of(const config::Resolution& run);
+
+/// Adds a violation if the line contradicts the weights' network, and notices about what is taken from them. The data
+/// set is known.
+void settle_weights(config::Resolution& run);
+
+}  // namespace cnntrain::tasks

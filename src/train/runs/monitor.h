@@ -1,0 +1,70 @@
+// Validation during training: of the weights as they are, and of their moving average if the training keeps one.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cnntrain/base/io.h"
+#include "cnntrain/checkpoint/checkpoint.h"
+#include "cnntrain/metrics/observer.h"
+#include "cnntrain/schedule/run_plan.h"
+#include "cnntrain/schedule/validation_times.h"
+#include "cnntrain/train/task.h"
+#include "train/runs/best_result.h"
+#include "train/runs/evaluator.h"
+#include "train/runs/weight_average.h"
+
+namespace cnntrain::train {
+
+/// Validates a training at its planned times, reports the rows, compares the results, and says when the training ends
+/// early. All processes of the training call it together, and come to the same results.
+class Monitor {
+public:
+    /// `class_folder`: where the table of classes is written; empty: nowhere. Error(usage) if the task has no result of
+    /// the kind by which the settings compare.
+    Monitor(const Task& task, std::unique_ptr<Evaluator> evaluator, const ValidationSettings& settings,
+            const schedule::RunPlan& plan, metrics::Observers& observers, FileSystem& files, std::string class_folder);
+
+    /// True if a validation is planned at this iteration and not done.
+    bool is_due(std::int64_t iteration) const { return planned_.is_at(iteration) && result_.last() != iteration; }
+    /// The next planned validation.
+    std::int64_t next(std::int64_t iteration) const { return planned_.next(iteration); }
+
+    enum class Outcome { stopped, not_better, better };
+    /// Validates the weights of the training, and `average` if there is one, by which the results are then compared.
+    /// `stopped`: a stop was requested, and the validation is still due.
+    Outcome validate(std::int64_t iteration, const backend::Executable& training, const WeightAverage* average);
+
+    /// Whether the best weights are kept.
+    bool keeps_best() const { return settings_.keep_best.has_value(); }
+    const BestResult& result() const { return result_; }
+    bool ends_early() const { return settings_.early_stop > 0 && result_.without_better() >= settings_.early_stop; }
+    /// "accuracy 61.300 of iteration 60".
+    std::string best_text() const;
+    /// "3 validations without a better accuracy than 61.300 of iteration 60".
+    std::string end_text() const;
+
+    /// For a resumed training. Error(data) if `state` was not written by result().state().
+    void restore(const std::string& state);
+
+private:
+    /// Validates the loaded weights; empty if a stop was requested.
+    std::optional<metrics::ValidationRow> run(const std::string& name, std::int64_t iteration);
+    std::string name_of(std::int64_t iteration) const;
+
+    const Task& task_;
+    std::unique_ptr<Evaluator> evaluator_;
+    ValidationSettings settings_;
+    const schedule::RunPlan& plan_;
+    schedule::PlannedValidations planned_;
+    metrics::Observers& observers_;
+    FileSystem& files_;
+    std::string class_folder_;
+    std::vector<std::string> class_names_;
+    BestResult result_;
+};
+
+}  // namespace cnntrain::train

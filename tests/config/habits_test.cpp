@@ -1,0 +1,159 @@
+// What people type out of habit with other programs.
+#include "cnntrain/config/habits.h"
+
+#include <gmock/gmock.h>
+
+#include <set>
+#include <tuple>
+
+#include "cnntrain/base/listed.h"
+#include "config/parsing.h"
+#include "config/table/habits.h"
+
+namespace cnntrain::config::testing {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+OwnWords own(const std::string& line, Command command = Command::train) {
+    return in_own_words(tasks::task_table().front().options, command, words(line));
+}
+
+/// The line in this program's words.
+std::string read(const std::string& line, Command command = Command::train) {
+    return joined(own(line, command).words, " ");
+}
+
+/// The advice for a line that has no exact meaning.
+std::string advice(const std::string& line, Command command = Command::train) {
+    return test::message_of(ErrorKind::usage, [&] { own(line, command); });
+}
+
+TEST(Habits, WithOneExactMeaningAreReadSo) {
+    EXPECT_EQ(read("--lr 0.1"), "--abs-learning-rate 0.1");
+    EXPECT_EQ(read("--learning-rate=1e-3"), "--abs-learning-rate 1e-3");
+    EXPECT_EQ(read("--wd 5e-4 --workers 4 -b 32"), "--weight-decay 5e-4 --input-threads 4 --micro-batch-size 32");
+    EXPECT_EQ(read("--resume RUN"), "--restore-path RUN");
+    EXPECT_EQ(read("--output RUN --imgsz 64"), "--logs-path RUN --image-size 64");
+    EXPECT_EQ(read("--amp"), "--precision 16.32");
+    EXPECT_EQ(read("--precision bf16"), "--precision 16.32");
+    EXPECT_EQ(read("--precision FP32"), "--precision 32.32");
+    EXPECT_EQ(read("--device cpu"), "--backend cpu");
+    EXPECT_EQ(read("--sched cosine"), "--lr-schedule cosine");
+    EXPECT_EQ(read("--scheduler CosineAnnealingLR"), "--lr-schedule cosine");
+    EXPECT_EQ(read("--optimizer adam"), "--optimiser AdamW --weight-decay 0");
+    EXPECT_EQ(read("--optimizer sgd"), "--optimiser sgd");
+    EXPECT_EQ(read("--pretrained w.safetensors"), "--init-path w.safetensors");
+    EXPECT_EQ(read("--dataset ./photos"), "--data-dir ./photos");
+    EXPECT_EQ(read("--data_dir photos --batch_size 8"), "--data-dir photos --batch-size 8");
+}
+
+TEST(Habits, ModelsAreFamiliesAndSizes) {
+    EXPECT_EQ(read("--model resnet50"), "--model resnet --model-size 50");
+    EXPECT_EQ(read("--arch ResNet18"), "--model resnet --model-size 18");
+    EXPECT_EQ(read("--model resnext50_32x4d"), "--model resnext --model-size 50 --convolution-groups 32 --group-dim 4");
+    EXPECT_EQ(read("-a efficientnet_b3"), "--model efficientnet --model-size B3");
+    EXPECT_EQ(image(parse("--model resnet50 --lr 0.1 " + kImageNet)).model.size, "50");
+    EXPECT_EQ(image(parse("--arch efficientnet-b3 --lr 0.1 " + kImageNet)).model.family, nn::Family::efficientnet);
+    EXPECT_THAT(advice("--model yolo11n-cls.pt"), HasSubstr("--init-path FILE"));
+}
+
+TEST(Habits, DependOnTheCommand) {
+    EXPECT_EQ(read("--weights FILE"), "--init-path FILE");
+    EXPECT_EQ(read("--weights FILE --source photo.jpg", Command::inference),
+              "--restore-path FILE --data-dir photo.jpg");
+    EXPECT_EQ(read("--output found.jsonl", Command::inference), "--predictions found.jsonl");
+    EXPECT_EQ(read("--output out", Command::inference), "--logs-path out");
+}
+
+TEST(Habits, OfBertAreInItsOwnTerms) {
+    const TaskOptions& texts = *parse("--task text-classification --help").task;
+    const auto read_texts = [&](const std::string& line) {
+        return joined(in_own_words(texts, Command::train, words(line)).words, " ");
+    };
+    EXPECT_EQ(read_texts("--lr 2e-5 --wd 0.01"), "--base-learning-rate 2e-5 --weight-decay-rate 0.01");
+    EXPECT_EQ(read_texts("--lr-schedule cosine"), "--lr-schedule cosine_decay");
+    EXPECT_EQ(read_texts("--val-dir held.tsv"), "--validation-file held.tsv");
+}
+
+TEST(Habits, WithoutAnExactMeaningAreAnsweredByTheRightOption) {
+    EXPECT_THAT(advice("--pretrained"), AllOf(HasSubstr("--pretrained: "), HasSubstr("--init-path FILE")));
+    EXPECT_THAT(advice("--weights ResNet50_Weights.DEFAULT"), HasSubstr("weights are not downloaded"));
+    EXPECT_THAT(advice("--device cuda:0"), HasSubstr("there is no GPU backend"));
+    EXPECT_THAT(advice("--val-dir photos/val"), HasSubstr("PHOTOS/validation/<class>/"));
+    EXPECT_THAT(advice("--sched step"), HasSubstr("--learning-rate-schedule 0.5,0.75"));
+    EXPECT_THAT(advice("--precision fp16"), HasSubstr("bfloat16"));
+    EXPECT_THAT(advice("--resume"), HasSubstr("cnntrain restore --restore-path RUN"));
+    EXPECT_THAT(advice("--evaluate"), HasSubstr("cnntrain validation --restore-path RUN"));
+    EXPECT_THAT(advice("--gpus 2"), HasSubstr("--backend cpu"));
+}
+
+TEST(Habits, AreToldInOneNotice) {
+    const std::vector<std::string> notices = parse("--lr 0.1 --workers 4 " + kCifar).notices;
+    ASSERT_FALSE(notices.empty());
+    EXPECT_EQ(notices.front(), "--lr 0.1 is read as --abs-learning-rate 0.1; --workers 4 as --input-threads 4");
+    EXPECT_THAT(own("--model resnet --model-size 50").notice, IsEmpty());
+}
+
+TEST(Habits, ThatSayTwoThingsAreRefused) {
+    EXPECT_THAT(
+        advice("--lr 0.1 --abs-learning-rate 0.2"),
+        HasSubstr("--lr 0.1 is read as --abs-learning-rate 0.1, and the line has --abs-learning-rate 0.2, too"));
+    EXPECT_THAT(advice("--model resnet50 --model-size 18"), HasSubstr("--model-size 18"));
+    EXPECT_THAT(advice("--optimizer adam --weight-decay 0.1"), HasSubstr("leave one of them out"));
+    EXPECT_EQ(read("--model resnet50 --model-size 50"), "--model resnet --model-size 50 --model-size 50");
+}
+
+/// What this program's own lines mean never depends on the table.
+TEST(Habits, NeverTouchWhatWorks) {
+    for (const std::string line : {"--lr cosine", "--device 4", "--data-dir x", "--opt LARS", "--model resnext",
+                                   "--precision 16.16", "--dataset cifar-10", "--batch-size 8", "--weight-d 0.1"}) {
+        EXPECT_EQ(read(line), line);
+    }
+    EXPECT_EQ(image(parse(kCifar + "--lr cosine")).learning_rate.schedule, optim::LrSchedule::cosine);
+    EXPECT_EQ(parse(kCifar + "--device 4").settings.training.device_iterations, 4);
+    EXPECT_THAT(usage_error(kCifar + "--lr-schedule cosine", Command::validation),
+                HasSubstr("not an option of validation"));
+}
+
+TEST(Habits, OfOptionsThatATaskLacksAreUnknown) {
+    EXPECT_THAT(test::message_of(
+                    ErrorKind::usage,
+                    [&] { parse("--config pretrain_tiny_128_lamb --generated-data --imgsz 32", Command::pretrain); }),
+                HasSubstr("unknown option --imgsz"));
+}
+
+/// A row has either a meaning or advice, and none hides behind an earlier one.
+TEST(Habits, EveryRowSaysOneThing) {
+    std::set<std::tuple<std::string_view, std::string_view, std::string_view, std::uint32_t>> seen;
+    for (const Habit& habit : habits()) {
+        EXPECT_TRUE(seen.insert({habit.flag, habit.value, habit.reads, habit.commands}).second) << habit.flag;
+        EXPECT_NE(habit.reads.empty(), habit.advice.empty()) << habit.flag << " " << habit.value;
+    }
+    for (const CommandHabit& habit : command_habits())
+        EXPECT_NE(habit.reads.empty(), habit.advice.empty()) << habit.word;
+}
+
+TEST(Habits, OfCommands) {
+    EXPECT_EQ(command_of_habit("predict"), "inference");
+    EXPECT_EQ(command_of_habit("eval"), "validation");
+    EXPECT_EQ(command_of_habit("train"), "");
+    EXPECT_THAT(test::message_of(ErrorKind::usage, [] { command_of_habit("export"); }), HasSubstr("cnntrain convert"));
+    for (const CommandHabit& habit : command_habits()) {
+        if (habit.reads.empty()) continue;
+        EXPECT_EQ(name(command_named(habit.reads)), habit.reads) << habit.word;
+    }
+}
+
+TEST(Suggestions, AreCloseOrSilent) {
+    EXPECT_THAT(usage_error(kCifar + "--resu x"), AllOf(HasSubstr("--resu"), Not(HasSubstr("did you mean"))));
+    EXPECT_THAT(usage_error(kCifar + "--persistence 3"), Not(HasSubstr("did you mean")));
+    EXPECT_THAT(usage_error(kCifar + "--micro-bach-size 3"), HasSubstr("did you mean --micro-batch-size?"));
+    EXPECT_THAT(usage_error(kCifar + "--epocs 3"), HasSubstr("did you mean --epochs?"));
+}
+
+}  // namespace
+}  // namespace cnntrain::config::testing

@@ -1,0 +1,216 @@
+#include "data/format_fixtures.h"
+
+#include <algorithm>
+#include <cstdlib>
+
+#ifdef CNNTRAIN_GIF
+#include <gif_lib.h>
+#endif
+#ifdef CNNTRAIN_TIFF
+#include <tiffio.h>
+#endif
+#ifdef CNNTRAIN_WEBP
+#include <webp/encode.h>
+#endif
+
+namespace cnntrain::data {
+
+namespace {
+
+std::string little(std::uint32_t value, int bytes) {
+    std::string text;
+    for (int i = 0; i < bytes; ++i)
+        text += static_cast<char>(value >> (8 * i));
+    return text;
+}
+
+std::string bmp_file(const RawImage& image, int bits, int compression, const std::string& behind_header,
+                     const std::string& pixels) {
+    const bool has_masks = compression == 3;
+    const std::uint32_t header = has_masks ? 108 : 40;
+    const std::uint32_t offset = 14 + header + static_cast<std::uint32_t>(has_masks ? 0 : behind_header.size());
+    std::string info = little(header, 4) + little(static_cast<std::uint32_t>(image.width), 4) +
+                       little(static_cast<std::uint32_t>(image.height), 4) + little(1, 2) +
+                       little(static_cast<std::uint32_t>(bits), 2) +
+                       little(static_cast<std::uint32_t>(compression), 4) + std::string(20, '\0') + behind_header;
+    if (has_masks) info.resize(header, '\0');
+    return "BM" + little(offset + static_cast<std::uint32_t>(pixels.size()), 4) + little(0, 4) + little(offset, 4) +
+           info + pixels;
+}
+
+}  // namespace
+
+RawImage make_ramp(int height, int width, int channels) {
+    RawImage image{height, width, channels, {}};
+    for (int y = 0; y < height; ++y) {
+        for (int x = 0; x < width; ++x) {
+            const std::uint8_t pixel[] = {static_cast<std::uint8_t>(51 * (x % 6)),
+                                          static_cast<std::uint8_t>(51 * (y % 6)),
+                                          static_cast<std::uint8_t>(51 * ((x + y) / 6 % 6)),
+                                          static_cast<std::uint8_t>(255 - 255 * x / std::max(width - 1, 1))};
+            image.pixels.insert(image.pixels.end(), pixel, pixel + channels);
+        }
+    }
+    return image;
+}
+
+std::string encode_bmp(const RawImage& image) {
+    std::string pixels;
+    for (int y = image.height - 1; y >= 0; --y) {
+        for (int x = 0; x < image.width; ++x) {
+            const std::uint8_t* const from =
+                image.pixels.data() + static_cast<std::size_t>((y * image.width + x) * image.channels);
+            for (const int channel : {2, 1, 0, 3}) {
+                if (channel < image.channels) pixels += static_cast<char>(from[channel]);
+            }
+        }
+        pixels.resize((pixels.size() + 3) / 4 * 4, '\0');
+    }
+    if (image.channels == 3) return bmp_file(image, 24, 0, "", pixels);
+    return bmp_file(image, 32, 3, little(0xff0000, 4) + little(0xff00, 4) + little(0xff, 4) + little(0xff000000, 4),
+                    pixels);
+}
+
+std::string encode_runs_bmp(int height, int width) {
+    std::string palette;
+    for (std::uint32_t i = 0; i < 256; ++i)
+        palette += little(0x010101 * i, 4);
+    std::string runs;
+    for (int y = 0; y < height; ++y) {
+        runs += static_cast<char>(width);
+        runs += static_cast<char>(10 * y);
+        runs += std::string("\0\0", 2);
+    }
+    return bmp_file({height, width, 3, {}}, 8, 1, palette, runs + std::string("\0\1", 2));
+}
+
+std::string encode_gif(const RawImage& image, bool interlaced) {
+#ifdef CNNTRAIN_GIF
+    std::string bytes;
+    int error = 0;
+    const auto append = [](GifFileType* gif, const GifByteType* from, int count) {
+        static_cast<std::string*>(gif->UserData)
+            ->append(reinterpret_cast<const char*>(from), static_cast<std::size_t>(count));
+        return count;
+    };
+    GifFileType* const gif = EGifOpen(&bytes, append, &error);
+    ColorMapObject* const map = GifMakeMapObject(256, nullptr);
+    for (int i = 0; i < 216; ++i) {
+        map->Colors[i] = {static_cast<GifByteType>(51 * (i / 36)), static_cast<GifByteType>(51 * (i / 6 % 6)),
+                          static_cast<GifByteType>(51 * (i % 6))};
+    }
+    EGifPutScreenDesc(gif, image.width, image.height, 8, 0, map);
+    EGifPutImageDesc(gif, 0, 0, image.width, image.height, interlaced, nullptr);
+    const int firsts[] = {0, 4, 2, 1};
+    const int steps[] = {8, 8, 4, 2};
+    for (int pass = 0; pass < (interlaced ? 4 : 1); ++pass) {
+        for (int y = interlaced ? firsts[pass] : 0; y < image.height; y += interlaced ? steps[pass] : 1) {
+            std::vector<GifPixelType> row;
+            for (int x = 0; x < image.width; ++x) {
+                const std::uint8_t* const from =
+                    image.pixels.data() + static_cast<std::size_t>((y * image.width + x) * 3);
+                row.push_back(static_cast<GifPixelType>(from[0] / 51 * 36 + from[1] / 51 * 6 + from[2] / 51));
+            }
+            EGifPutLine(gif, row.data(), image.width);
+        }
+    }
+    EGifCloseFile(gif, &error);
+    GifFreeMapObject(map);
+    return bytes;
+#else
+    static_cast<void>(image);
+    static_cast<void>(interlaced);
+    return "";
+#endif
+}
+
+std::string encode_webp(const RawImage& image) {
+#ifdef CNNTRAIN_WEBP
+    std::uint8_t* bytes = nullptr;
+    const auto encode = image.channels == 4 ? WebPEncodeLosslessRGBA : WebPEncodeLosslessRGB;
+    const std::size_t size =
+        encode(image.pixels.data(), image.width, image.height, image.width * image.channels, &bytes);
+    const std::string file(reinterpret_cast<const char*>(bytes), size);
+    WebPFree(bytes);
+    return file;
+#else
+    static_cast<void>(image);
+    return "";
+#endif
+}
+
+#ifdef CNNTRAIN_TIFF
+namespace {
+
+struct Written {
+    std::string bytes;
+    std::size_t position = 0;
+};
+
+TIFF* open_in_memory(Written& written) {
+    const auto of = [](thandle_t handle) -> Written& { return *static_cast<Written*>(handle); };
+    static const auto to = of;
+    return TIFFClientOpen(
+        "", "wm", &written, [](thandle_t, void*, tmsize_t) -> tmsize_t { return 0; },
+        [](thandle_t handle, void* from, tmsize_t count) -> tmsize_t {
+            Written& file = to(handle);
+            const auto size = static_cast<std::size_t>(count);
+            file.bytes.resize(std::max(file.bytes.size(), file.position + size));
+            file.bytes.replace(file.position, size, static_cast<const char*>(from), size);
+            file.position += size;
+            return count;
+        },
+        [](thandle_t handle, toff_t offset, int from) -> toff_t {
+            Written& file = to(handle);
+            const std::size_t base = from == SEEK_CUR ? file.position : from == SEEK_END ? file.bytes.size() : 0;
+            return file.position = base + offset;
+        },
+        [](thandle_t) { return 0; }, [](thandle_t handle) -> toff_t { return to(handle).bytes.size(); }, nullptr,
+        nullptr);
+}
+
+}  // namespace
+#endif
+
+std::string encode_tiff(const RawImage& image, int orientation) {
+#ifdef CNNTRAIN_TIFF
+    Written written;
+    TIFF* const tiff = open_in_memory(written);
+    TIFFSetField(tiff, TIFFTAG_IMAGEWIDTH, image.width);
+    TIFFSetField(tiff, TIFFTAG_IMAGELENGTH, image.height);
+    TIFFSetField(tiff, TIFFTAG_SAMPLESPERPIXEL, image.channels);
+    TIFFSetField(tiff, TIFFTAG_BITSPERSAMPLE, 8);
+    TIFFSetField(tiff, TIFFTAG_PHOTOMETRIC, PHOTOMETRIC_RGB);
+    TIFFSetField(tiff, TIFFTAG_PLANARCONFIG, PLANARCONFIG_CONTIG);
+    TIFFSetField(tiff, TIFFTAG_COMPRESSION, COMPRESSION_LZW);
+    TIFFSetField(tiff, TIFFTAG_ORIENTATION, orientation);
+    if (image.channels == 4) {
+        const std::uint16_t kind = EXTRASAMPLE_UNASSALPHA;
+        TIFFSetField(tiff, TIFFTAG_EXTRASAMPLES, 1, &kind);
+    }
+    for (int y = 0; y < image.height; ++y) {
+        const auto begin = static_cast<std::size_t>(y * image.width * image.channels);
+        std::vector<std::uint8_t> row(
+            image.pixels.begin() + static_cast<std::ptrdiff_t>(begin),
+            image.pixels.begin() + static_cast<std::ptrdiff_t>(begin) + image.width * image.channels);
+        TIFFWriteScanline(tiff, row.data(), static_cast<std::uint32_t>(y), 0);
+    }
+    TIFFClose(tiff);
+    return written.bytes;
+#else
+    static_cast<void>(image);
+    static_cast<void>(orientation);
+    return "";
+#endif
+}
+
+std::string with_orientation(const std::string& jpeg, int orientation) {
+    const std::string tiff = std::string("MM\0*\0\0\0\x08\0\x01\x01\x12\0\x03\0\0\0\x01\0", 19) +
+                             static_cast<char>(orientation) + std::string("\0\0\0\0\0\0", 6);
+    const std::string exif = std::string("Exif\0\0", 6) + tiff;
+    const std::size_t length = exif.size() + 2;
+    return jpeg.substr(0, 2) + "\xff\xe1" + static_cast<char>(length >> 8) + static_cast<char>(length & 0xff) + exif +
+           jpeg.substr(2);
+}
+
+}  // namespace cnntrain::data

@@ -1,0 +1,219 @@
+// Which network weights are of, and what is refused. tests/golden compares answers.
+#include "cnntrain/nn/source_weights.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "cnntrain/nn/model.h"
+#include "cnntrain/ops/op_table.h"
+#include "nn/requests.h"
+#include "support/errors.h"
+
+namespace cnntrain::nn {
+namespace {
+
+using test::message_of;
+using testing::AllOf;
+using testing::HasSubstr;
+
+TensorDescs variables_of(const NetworkSettings& settings) {
+    BuildRequest request;
+    request.model = settings;
+    request.model.image_size = 32;
+    request.input.images = {DType::f32, {1, 32, 32, 3}};
+    const Model model = build_evaluation(request, ops::op_table());
+    TensorDescs descs;
+    for (const graph::ValueId id : model.graph.variables())
+        descs.emplace(model.graph.value(id).name, model.graph.desc(id));
+    return descs;
+}
+
+NetworkSettings resnet(const std::string& size, std::int64_t classes = 7) {
+    NetworkSettings settings;
+    settings.size = size;
+    settings.classes = classes;
+    return settings;
+}
+
+/// PyTorch's tensors of a ResNet with two units of two convolutions in four stages.
+TensorDescs pytorch_resnet18() {
+    TensorDescs descs;
+    const auto add = [&](const std::string& name, Shape shape) { descs[name] = {DType::f32, std::move(shape)}; };
+    const auto norm = [&](const std::string& scope, std::int64_t channels) {
+        for (const char* leaf : {".weight", ".bias", ".running_mean", ".running_var"})
+            add(scope + leaf, {channels});
+        descs[scope + ".num_batches_tracked"] = {DType::i64, {}};
+    };
+    add("conv1.weight", {64, 3, 7, 7});
+    norm("bn1", 64);
+    std::int64_t inputs = 64;
+    for (int stage = 1; stage <= 4; ++stage) {
+        const std::int64_t width = std::int64_t{32} << stage;
+        for (int unit = 0; unit < 2; ++unit) {
+            const std::string scope = "layer" + std::to_string(stage) + "." + std::to_string(unit);
+            add(scope + ".conv1.weight", {width, inputs, 3, 3});
+            norm(scope + ".bn1", width);
+            add(scope + ".conv2.weight", {width, width, 3, 3});
+            norm(scope + ".bn2", width);
+            if (inputs != width) {
+                add(scope + ".downsample.0.weight", {width, inputs, 1, 1});
+                norm(scope + ".downsample.1", width);
+            }
+            inputs = width;
+        }
+    }
+    add("fc.weight", {7, 512});
+    add("fc.bias", {7});
+    return descs;
+}
+
+std::map<std::string, HostTensor> zeros(const TensorDescs& descs) {
+    std::map<std::string, HostTensor> tensors;
+    for (const auto& [name, desc] : descs)
+        tensors.emplace(name, HostTensor(desc));
+    return tensors;
+}
+
+TEST(SourceNetwork, IsToldByNamesAndShapes) {
+    const auto told = source_network(pytorch_resnet18(), "");
+    ASSERT_TRUE(told.has_value());
+    EXPECT_EQ(told->settings.family, Family::resnet);
+    EXPECT_EQ(told->settings.size, "18");
+    EXPECT_EQ(told->settings.classes, 7);
+    EXPECT_EQ(told->settings.padding, PaddingRule::symmetric);
+    EXPECT_FALSE(told->own);
+    EXPECT_FALSE(source_network({{"weight", {DType::f32, {3}}}}, "").has_value());
+}
+
+TEST(SourceNetwork, OfThisProgramsOwnVariables) {
+    for (const char* size : {"14", "34", "50"}) {
+        const auto told = source_network(variables_of(resnet(size)), "");
+        ASSERT_TRUE(told.has_value());
+        EXPECT_TRUE(told->own);
+        EXPECT_EQ(told->settings.size, size);
+        EXPECT_EQ(told->settings.classes, 7);
+    }
+    NetworkSettings small = resnet("20");
+    small.form = NetworkForm::small_images;
+    small.norm = NormKind::group;
+    small.groups = 16;
+    const auto told = source_network(variables_of(small), "");
+    EXPECT_EQ(told->settings.form, NetworkForm::small_images);
+    EXPECT_EQ(told->settings.norm, NormKind::group);
+    EXPECT_EQ(told->settings.size, "20");
+    NetworkSettings grouped = resnet("14");
+    grouped.family = Family::resnext;
+    grouped.resnext = {.convolution_groups = 16, .group_dim = 8};
+    const auto resnext = source_network(variables_of(grouped), "");
+    EXPECT_EQ(resnext->settings.family, Family::resnext);
+    EXPECT_EQ(resnext->settings.resnext.convolution_groups, 16);
+    EXPECT_EQ(resnext->settings.resnext.group_dim, 8);
+    for (const char* size : {"B0", "B3", "CIFAR"}) {
+        NetworkSettings efficient = resnet(size);
+        efficient.family = Family::efficientnet;
+        const auto of_efficientnet = source_network(variables_of(efficient), "");
+        ASSERT_TRUE(of_efficientnet.has_value());
+        EXPECT_EQ(of_efficientnet->settings.family, Family::efficientnet);
+        EXPECT_EQ(of_efficientnet->settings.size, size);
+    }
+}
+
+TEST(SourceNetwork, OtherNetworksAreRefusedByATensor) {
+    const auto message = [](const std::string& name, Shape shape, const std::string& architecture = "") {
+        TensorDescs descs = pytorch_resnet18();
+        if (!name.empty()) descs[name] = {DType::f32, std::move(shape)};
+        return message_of(ErrorKind::unsupported, [&] { source_network(descs, architecture); });
+    };
+    EXPECT_THAT(message("layer1.0.se.fc1.weight", {8, 64, 1, 1}),
+                AllOf(HasSubstr("layer1.0.se.fc1.weight [8, 64, 1, 1]"), HasSubstr("squeeze-excite")));
+    EXPECT_THAT(message("layer2.0.downsample.2.weight", {128}), HasSubstr("average pooling before the projection"));
+    EXPECT_THAT(message("conv1.0.weight", {32, 3, 3, 3}), HasSubstr("a stem of several convolutions"));
+    EXPECT_THAT(message("conv1.weight", {64, 1, 7, 7}), AllOf(HasSubstr("conv1.weight"), HasSubstr("3 colours")));
+    EXPECT_THAT(message("layer4.2.conv1.weight", {512, 512, 3, 3}), HasSubstr("2, 2, 2, 3 units"));
+    EXPECT_THAT(message("", {}, "resnetblur18"), HasSubstr("architecture 'resnetblur18'"));
+    EXPECT_THAT(message("", {}, "resnet18d.ra2_in1k"), HasSubstr("architecture 'resnet18d.ra2_in1k'"));
+    EXPECT_TRUE(source_network(pytorch_resnet18(), "resnet18.a1_in1k").has_value());
+}
+
+TEST(InOwnLayout, MovesTheAxesOfKernels) {
+    const TensorDescs theirs = pytorch_resnet18();
+    std::map<std::string, HostTensor> tensors = zeros(theirs);
+    HostTensor& kernel = tensors.at("layer2.0.conv1.weight");  // [128, 64, 3, 3]
+    kernel.set(((5 * 64 + 7) * 3 + 1) * 3 + 2, 1.5);           // output 5, input 7, row 1, column 2
+    tensors.at("fc.weight").set(3 * 512 + 40, 2.5);            // class 3, input 40
+    tensors.at("layer2.0.downsample.1.running_var").set(9, 4);
+    const auto own = in_own_layout(std::move(tensors), variables_of(resnet("18")));
+    EXPECT_EQ(own.at("all/stage2/unit1/conv1/weight").at(((1 * 3 + 2) * 64 + 7) * 128 + 5), 1.5);
+    EXPECT_EQ(own.at("all/fc1/weight").at(40 * 7 + 3), 2.5);
+    EXPECT_EQ(own.at("all/stage2/unit1/bnsc/batch_norm/moving_variance").at(9), 4);
+    EXPECT_EQ(own.size(), variables_of(resnet("18")).size());
+}
+
+TEST(InOwnLayout, TheLastLayerMayBeMissingOrHaveOtherClasses) {
+    TensorDescs theirs = pytorch_resnet18();
+    const auto other = in_own_layout(zeros(theirs), variables_of(resnet("18", 3)));
+    EXPECT_EQ(other.at("all/fc1/weight").shape(), (Shape{512, 7}));
+    theirs.erase("fc.weight");
+    theirs.erase("fc.bias");
+    EXPECT_FALSE(in_own_layout(zeros(theirs), variables_of(resnet("18"))).contains("all/fc1/weight"));
+}
+
+TEST(InOwnLayout, ListsWhatDoesNotFit) {
+    const auto message = [](const TensorDescs& theirs) {
+        return message_of(ErrorKind::data, [&] { in_own_layout(zeros(theirs), variables_of(resnet("18"))); });
+    };
+    TensorDescs lacks = pytorch_resnet18();
+    lacks.erase("layer3.1.bn2.running_mean");
+    EXPECT_THAT(message(lacks), HasSubstr("missing: layer3.1.bn2.running_mean, which becomes "
+                                          "all/stage3/unit2/bn2/batch_norm/moving_mean [256]"));
+    TensorDescs wide = pytorch_resnet18();
+    wide["layer3.1.conv2.weight"].shape = {256, 128, 3, 3};
+    EXPECT_THAT(message(wide), HasSubstr("differs: layer3.1.conv2.weight, in the order of "
+                                         "all/stage3/unit2/conv2/weight, is [3, 3, 128, 256]; the network needs "
+                                         "[3, 3, 256, 256]"));
+    TensorDescs more = pytorch_resnet18();
+    more["layer1.0.conv1.bias"] = {DType::f32, {64}};
+    EXPECT_THAT(message(more), HasSubstr("extra:   layer1.0.conv1.bias [64]"));
+}
+
+/// Keras' images are B, G, R, and its convolutions have biases.
+TEST(InOwnLayout, KerasBiasesGoIntoTheMovingMeans) {
+    const TensorDescs own = variables_of(resnet("50"));
+    std::map<std::string, HostTensor> theirs;
+    const auto add = [&](const std::string& name, Shape shape, double value) {
+        HostTensor tensor({DType::f32, std::move(shape)});
+        for (std::int64_t i = 0; i < tensor.elements(); ++i)
+            tensor.set(i, value);
+        theirs.emplace(name, std::move(tensor));
+    };
+    for (const auto& [name, desc] : own) {
+        if (!name.ends_with("weight") || name.starts_with("all/fc1")) continue;
+        std::string scope = "conv1";
+        if (name.find("unit") != std::string::npos) {
+            const std::string leaf = name.substr(name.find("conv"));
+            const char part = leaf.starts_with("conv1sc") ? '0' : leaf[4];
+            scope = "conv" + std::to_string(name[9] - '0' + 1) + "_block" + name[15] + "_" + part;
+        }
+        add(scope + "_conv/kernel", desc.shape, 0);
+        add(scope + "_conv/bias", {desc.shape[3]}, 0.25);
+        for (const char* leaf : {"gamma", "beta", "moving_mean", "moving_variance"})
+            add(scope + "_bn/" + leaf, {desc.shape[3]}, 1);
+    }
+    theirs.at("conv1_conv/kernel").set(2 * 64 + 5, 3);  // red, output 5
+    add("predictions/kernel", {2048, 7}, 0);
+    add("predictions/bias", {7}, 0);
+    TensorDescs descs;
+    for (const auto& [name, tensor] : theirs)
+        descs.emplace(name, tensor.desc());
+    const auto told = source_network(descs, "");
+    ASSERT_TRUE(told.has_value());
+    EXPECT_EQ(told->settings.bottleneck_stride, BottleneckStride::first);
+    const auto converted = in_own_layout(std::move(theirs), own);
+    EXPECT_EQ(converted.size(), own.size());
+    EXPECT_EQ(converted.at("all/stage3/unit2/bn2/batch_norm/moving_mean").at(0), 0.75);
+    EXPECT_EQ(converted.at("all/stage0/conv0/weight").at(0 * 64 + 5), 3);
+    EXPECT_EQ(converted.at("all/stage0/conv0/weight").at(2 * 64 + 5), 0);
+}
+
+}  // namespace
+}  // namespace cnntrain::nn

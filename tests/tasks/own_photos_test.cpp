@@ -1,0 +1,124 @@
+// Defaults of training on photos in class folders.
+#include "tasks/image_classification/own_photos.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "cnntrain/base/io.h"
+#include "config/parsing.h"
+#include "support/temporary_folder.h"
+
+namespace cnntrain::config::testing {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::Contains;
+using ::testing::Each;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+class OwnPhotos : public ::testing::Test {
+protected:
+    /// The first bytes of a file are enough: nothing is decoded.
+    explicit OwnPhotos(int photos = 100) {
+        for (const char* name : {"train/ant", "train/bee", "val/ant"})
+            posix_files().make_directories(folder_ / name);
+        for (int i = 0; i < photos; ++i)
+            folder_.write((i % 2 == 0 ? "train/ant/" : "train/bee/") + std::to_string(i) + ".jpg", "\xff\xd8\xff\xe0");
+    }
+
+    ParseResult train(const std::string& options) const {
+        return parse("--data-dir " + folder_.path() + " " + options);
+    }
+
+    const test::TemporaryFolder folder_;
+};
+
+std::string text_of(const ParseResult& result, std::string_view key) {
+    return to_string(result.at(key).value);
+}
+
+TEST_F(OwnPhotos, DecideWhatTheLineLeavesOpen) {
+    const ParseResult result = train("");
+    for (const char* key : {"micro_batch_size", "optimiser", "abs_learning_rate", "lr_schedule", "warmup_epochs",
+                            "weight_decay", "label_smoothing", "epochs", "batch_norm"}) {
+        EXPECT_EQ(result.at(key).source, Source::model) << key;
+        EXPECT_THAT(tasks::chosen_for_own_photos(result), Contains(key));
+        std::string flag = std::string("--") + key;
+        std::ranges::replace(flag, '_', '-');
+        EXPECT_THAT(result.notices.front(), HasSubstr("\n  " + flag));
+    }
+    EXPECT_THAT(result.notices.front(), HasSubstr("for 100 photos and random weights, "));
+    EXPECT_EQ(image(result).learning_rate.schedule, optim::LrSchedule::cosine);
+    EXPECT_EQ(image(result).model.norm, nn::NormKind::batch);
+    EXPECT_EQ(result.settings.training.micro_batch_size, 4) << "16 updates an epoch, a power of two";
+}
+
+TEST_F(OwnPhotos, LeaveTheLineItsValues) {
+    const ParseResult result = train(
+        "--epochs 3 --group-norm --micro-batch-size 8 --optimiser nesterov --abs-learning-rate 0.5 --lr-schedule "
+        "stepped --weight-decay 0 --label-smoothing 0 --warmup-epochs 2");
+    EXPECT_THAT(tasks::chosen_for_own_photos(result), IsEmpty());
+    EXPECT_THAT(result.notices, Each(Not(HasSubstr("photos and"))));
+    EXPECT_EQ(text_of(train("--learning-rate-decay 0.2"), "lr_schedule"), "stepped");
+    EXPECT_EQ(text_of(train("--iterations 7"), "epochs"), "none");
+    EXPECT_EQ(text_of(train("--epochs 1"), "warmup_epochs"), "0.05") << "of the epochs that are asked for";
+}
+
+TEST_F(OwnPhotos, HaveRatesForSomeUpdateRulesOnly) {
+    const ParseResult sgd = train("--optimiser SGD");
+    EXPECT_FALSE(sgd.at("abs_learning_rate").value != Value());
+    EXPECT_THAT(tasks::chosen_for_own_photos(sgd), AllOf(Not(Contains("weight_decay")), Contains("epochs")));
+    for (const std::string rule : {"momentum", "nesterov", "AdamW"})
+        EXPECT_TRUE(train("--optimiser " + rule).at("abs_learning_rate").value != Value()) << rule;
+    EXPECT_EQ(text_of(train("--momentum 0.8"), "optimiser"), "momentum");
+    const auto rate = [&](const std::string& options) {
+        return std::get<double>(train(options).at("abs_learning_rate").value);
+    };
+    EXPECT_NEAR(rate("--micro-batch-size 16"), 2 * rate("--micro-batch-size 4"), 1e-5);
+    EXPECT_DOUBLE_EQ(rate("--micro-batch-size 4 --gradient-accumulation-count 4"), rate("--micro-batch-size 16"));
+    EXPECT_DOUBLE_EQ(rate("--optimiser momentum --micro-batch-size 16"),
+                     4 * rate("--optimiser momentum --micro-batch-size 4"));
+}
+
+TEST_F(OwnPhotos, WithWeightsNeedFewerEpochs) {
+    const ParseResult tuned = train("--init-path somewhere");
+    EXPECT_LT(tuned.settings.training.epochs, train("").settings.training.epochs);
+    EXPECT_THAT(tuned.notices.front(), HasSubstr("given weights"));
+}
+
+TEST_F(OwnPhotos, OfSmallSizesGetTheSmallNetwork) {
+    using enum nn::NetworkForm;
+    EXPECT_EQ(network_form(image(train("--image-size 32"))), small_images);
+    EXPECT_EQ(image(train("--image-size 32")).model.size, "20");
+    EXPECT_EQ(network_form(image(train("--image-size 32 --model-size 18"))), large_images)
+        << "the only one with this size";
+    EXPECT_EQ(network_form(image(train("--model-size 20"))), small_images);
+    EXPECT_EQ(network_form(image(train("--image-size 65"))), large_images);
+    EXPECT_EQ(network_form(image(train(""))), large_images);
+    EXPECT_EQ(network_form(image(train("--image-size 32 --network-form large"))), large_images);
+    EXPECT_EQ(network_form(image(parse(kImageNet + "--image-size 32"))), large_images) << "a documented program's data";
+}
+
+TEST_F(OwnPhotos, AloneHaveSuchDefaults) {
+    for (const std::string& line : {kCifar, kImageNet})
+        EXPECT_THAT(tasks::chosen_for_own_photos(parse(line)), IsEmpty());
+    EXPECT_EQ(text_of(parse(kImageNet), "optimiser"), "SGD");
+}
+
+class ManyOwnPhotos : public OwnPhotos {
+protected:
+    ManyOwnPhotos() : OwnPhotos(1200) {}
+};
+
+TEST_F(ManyOwnPhotos, GoIntoLargerBatches) {
+    const ParseResult result = train("");
+    EXPECT_EQ(result.settings.training.micro_batch_size, 32);
+    EXPECT_THAT(result.notices.front(), HasSubstr("for 1200 photos"));
+}
+
+}  // namespace
+}  // namespace cnntrain::config::testing

@@ -1,0 +1,185 @@
+// Runs that begin with a last layer solved from features, the cache of features, and suspicious samples.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <sstream>
+#include <string>
+
+#include "cnntrain/base/error.h"
+#include "cnntrain/checkpoint/checkpoint.h"
+#include "cnntrain/checkpoint/folder.h"
+#include "cnntrain/tasks/tasks.h"
+#include "cnntrain/train/suspects.h"
+#include "support/errors.h"
+#include "train/fixtures.h"
+
+namespace cnntrain::train::testing {
+namespace {
+
+using test::kind_of;
+using test::message_of;
+using ::testing::AllOf;
+using ::testing::ContainsRegex;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+/// A trained network, from whose weights the runs begin.
+class HeadTest : public ::testing::Test {
+protected:
+    static void SetUpTestSuite() {
+        trained_ = new MemoryFiles();
+        train(*trained_, "--no-validation --no-tensorboard");
+    }
+    static void TearDownTestSuite() {
+        delete trained_;
+        trained_ = nullptr;
+    }
+
+    HeadTest() { write_text(files_, kStart, read_text(*trained_, "run/ckpt-40.safetensors")); }
+
+    Outcome solve(const std::string& options) {
+        return train(files_, "--no-tensorboard --init-path " + std::string(kStart) + " " + options);
+    }
+    static double number_after(const std::string& text, const std::string& words) {
+        const std::size_t at = text.find(words);
+        return at == std::string::npos ? -1 : std::stod(text.substr(at + words.size()));
+    }
+
+    static constexpr const char* kStart = "start.safetensors";
+    static MemoryFiles* trained_;
+    MemoryFiles files_;
+};
+MemoryFiles* HeadTest::trained_ = nullptr;
+
+TEST_F(HeadTest, TheCheckpointHasTheAccuracyThatWasTold) {
+    const Outcome outcome = solve("--head-only");
+    EXPECT_EQ(outcome.exit_code, 0);
+    EXPECT_THAT(outcome.console,
+                AllOf(ContainsRegex("Features of 160 training and 37 validation images, 64 each: [0-9.]+ s, [0-9.]+ "
+                                    "img/s, kept in .*features.cache\n"),
+                      ContainsRegex("Last layer: solved in [0-9.]+ s, L2 strength [0-9.e-]+ \\(of [0-9]+ that"),
+                      HasSubstr("on the validation split\n"), HasSubstr("cnntrain restore --restore-path run"),
+                      Not(HasSubstr("iteration:"))));
+    EXPECT_TRUE(exists(files_, "run/ckpt-0.safetensors"));
+    EXPECT_EQ(checkpoint::numbered_checkpoints(files_, "run").size(), 1);
+    const double told = number_after(outcome.console, "held-out accuracy ");
+    EXPECT_LT(number_after(outcome.console, "(loss "), std::log(10.0));  // of training; a blind head has log 10
+    validate(files_, "--restore-path run/ckpt-0 --logs-path run");
+    const std::string row = accuracy_rows(files_).back();
+    EXPECT_NEAR(std::stod(row.substr(row.rfind(',') + 1)), told, 100.0 / 37 + 0.01) << row;
+}
+
+TEST_F(HeadTest, RestoreTrainsTheWholeNetworkFromThere) {
+    solve("--head-only");
+    EXPECT_EQ(restore(files_, "--epochs 1").exit_code, 0);
+    EXPECT_TRUE(exists(files_, "run/ckpt-20.safetensors"));
+    MemoryFiles other;
+    write_text(other, kStart, read_text(files_, kStart));
+    train(other, "--no-tensorboard --head-first --epochs 1 --init-path " + std::string(kStart));
+    EXPECT_EQ(weights(other, 0), weights(files_, 0));
+    EXPECT_EQ(weights(other, 20), weights(files_, 20));
+    MemoryFiles without;
+    write_text(without, kStart, read_text(files_, kStart));
+    train(without, "--no-tensorboard --epochs 1 --init-path " + std::string(kStart));
+    EXPECT_NE(weights(other, 0), weights(without, 0));
+}
+
+TEST_F(HeadTest, FeaturesAreReadAgainAsLongAsNothingChanges) {
+    const std::string cache = " --head-only --feature-cache kept.cache --overwrite ";
+    EXPECT_THAT(solve(cache).console, HasSubstr("kept in "));
+    const std::string file = read_text(files_, "kept.cache");
+    EXPECT_THAT(solve(cache + "--head-strength 0.5").console,
+                AllOf(HasSubstr("read from "), HasSubstr("L2 strength 0.5 (as given)")));
+    // The last layer itself does not count.
+    write_text(files_, "solved.safetensors", read_text(files_, "run/ckpt-0.safetensors"));
+    EXPECT_THAT(solve(cache + "--init-path solved").console, HasSubstr("read from "));
+    // More views, and other weights.
+    EXPECT_THAT(solve(cache + "--feature-views 3").console,
+                ContainsRegex("computed anew: .*kept.cache has those of 1 view of each sample, not 3\n"));
+    EXPECT_THAT(solve(cache + "--feature-views 2").console, HasSubstr("read from "));
+    EXPECT_THAT(solve(cache + "--feature-views 2 --seed 8").console, HasSubstr("other seed of the views (7, now 8)"));
+    auto changed = checkpoint::load(files_, kStart);
+    changed.tensors.at("all/stage0/conv0/weight").set(0, 0.25);
+    checkpoint::save(files_, kStart, changed);
+    EXPECT_THAT(solve(cache).console, ContainsRegex("has those of other weights \\(crc32c [0-9a-f]+, now crc32c "));
+    EXPECT_EQ(read_text(files_, "kept.cache").size(), file.size());
+}
+
+TEST_F(HeadTest, ADamagedFileIsReplacedAndSomebodysIsNot) {
+    const std::string cache = " --head-only --feature-cache kept.cache --overwrite ";
+    solve(cache);
+    const std::string good = read_text(files_, "kept.cache");
+    std::string flipped = good;
+    flipped[good.size() - 5] = static_cast<char>(flipped[good.size() - 5] ^ 1);
+    for (const std::string& bad : {good.substr(0, good.size() / 2), flipped}) {
+        write_text(files_, "kept.cache", bad);
+        EXPECT_THAT(solve(cache).console, ContainsRegex("computed anew: .*kept.cache is damaged: "));
+        EXPECT_EQ(read_text(files_, "kept.cache"), good);
+    }
+    for (const std::string& others : {std::string("a text"), read_text(files_, kStart)}) {
+        write_text(files_, "kept.cache", others);
+        EXPECT_THAT(message_of(ErrorKind::usage, [&] { solve(cache); }), HasSubstr("--feature-cache"));
+        EXPECT_EQ(read_text(files_, "kept.cache"), others);
+    }
+}
+
+TEST_F(HeadTest, WithoutValidationAPartOfTheTrainingDataIsHeldOut) {
+    const std::string console = solve("--head-only --no-validation").console;
+    EXPECT_THAT(console, AllOf(HasSubstr("Features of 160 training images, 64 each"),
+                               HasSubstr("on a fifth of the training images\n")));
+    EXPECT_GT(number_after(console, "held-out accuracy "), 15);
+}
+
+TEST_F(HeadTest, RanksShareTheFeatures) {
+    solve("--head-only");
+    std::vector<Process> processes(2);
+    for (Process& process : processes)
+        write_text(process.files, kStart, read_text(files_, kStart));
+    train_together(processes, "--no-tensorboard --head-only --init-path " + std::string(kStart));
+    for (const Process& process : processes)
+        EXPECT_EQ(process.outcome.exit_code, 0) << process.message;
+    EXPECT_EQ(weights(processes[0].files, 0), weights(files_, 0));
+    EXPECT_FALSE(exists(processes[1].files, "run/features.cache"));
+}
+
+TEST_F(HeadTest, AStopEndsTheRunWithoutACheckpoint) {
+    const std::string line = "--head-only --no-tensorboard --init-path " + std::string(kStart);
+    EXPECT_THROW(train(files_, line, stop_after(3)), Interrupted);
+    EXPECT_FALSE(exists(files_, "run/ckpt-0.safetensors"));
+    EXPECT_EQ(solve("--head-only").exit_code, 0);
+}
+
+TEST_F(HeadTest, ImpossibleLinesAreRefused) {
+    EXPECT_THAT(message_of(ErrorKind::usage, [&] { solve("--head-only --head-first"); }), HasSubstr("choose one"));
+    EXPECT_THAT(message_of(ErrorKind::usage, [&] { solve("--head-only --generated-data"); }),
+                HasSubstr("need real data"));
+    EXPECT_FALSE(exists(files_, "run/arguments.json"));
+}
+
+TEST_F(HeadTest, SuspectsAreListedFromTheRunsFeatures) {
+    solve("--head-only");
+    const config::ParseResult arguments =
+        tasks::restored_arguments(parse("--restore-path run", config::Command::restore), files_);
+    std::ostringstream console;
+    Host host;
+    host.files = &files_;
+    host.console = &console;
+    metrics::Observers observers;
+    SuspectSettings settings{.checkpoint = "run/ckpt-0.safetensors", .folder = "run"};
+    settings.least_similarity = 0.9;
+    const SuspectReport report = find_suspects(tasks::row_of(arguments), arguments, settings, host, observers);
+    EXPECT_EQ(report.training, 160);
+    EXPECT_EQ(report.validation, 37);
+    ASSERT_EQ(report.suspects.size(), 197);
+    EXPECT_TRUE(std::ranges::is_sorted(report.suspects, std::greater<>(), &Suspect::score));
+    for (const Suspect& suspect : report.suspects)
+        EXPECT_NE(suspect.label, suspect.other_label);
+    EXPECT_THAT(report.suspects.front().sample, ContainsRegex("\\.bin, record [0-9]+"));
+    for (const Duplicate& duplicate : report.duplicates)
+        EXPECT_GE(duplicate.similarity, 0.9);
+}
+
+}  // namespace
+}  // namespace cnntrain::train::testing

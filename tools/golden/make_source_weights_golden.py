@@ -1,0 +1,101 @@
+#!/usr/bin/env python3
+"""Golden numbers for tests/golden/source_weights.json: what torchvision's and timm's networks answer, in float64.
+
+Their weights and running statistics follow from the formula below and their names, so that
+tests/golden/source_weights_test.cpp can make the same tensors. The images have even sides, at which symmetric padding
+and TensorFlow's SAME differ at every stride.
+
+Committed numbers were made with Python 3.11.2, torch 2.15.0, torchvision 0.29.2, timm 1.0.31 and numpy 2.4.6:
+
+    python3 -m venv venv && venv/bin/pip install torch torchvision timm numpy
+    venv/bin/python tools/golden/make_source_weights_golden.py            # writes tests/golden/source_weights.json
+"""
+
+import json
+import math
+import pathlib
+
+import numpy as np
+import timm
+import torch
+import torchvision
+
+IMAGES, SIDE, CLASSES = 2, 64, 10
+MODELS = [
+    # program, its name of the network
+    ("torchvision", "resnet18"),
+    ("torchvision", "resnet50"),
+    ("torchvision", "resnext50_32x4d"),
+    ("torchvision", "efficientnet_b0"),
+    ("timm", "resnet26"),
+    ("timm", "efficientnet_b0"),
+    ("timm", "tf_efficientnet_b0"),
+    ("timm", "tf_efficientnet_b1"),
+]
+
+
+def noise(name, count):
+    """MurmurHash3's finaliser over FNV-1a(name) + i * 0x9E3779B9, as numbers in [-1, 1)."""
+    hashed = 0x811C9DC5
+    for c in name.encode():
+        hashed = ((hashed ^ c) * 0x01000193) & 0xFFFFFFFF
+    x = (np.uint32(hashed) + np.arange(count, dtype=np.uint32) * np.uint32(0x9E3779B9)).astype(np.uint32)
+    for shift, factor in ((16, 0x85EBCA6B), (13, 0xC2B2AE35)):
+        x = ((x ^ (x >> np.uint32(shift))) * np.uint32(factor)).astype(np.uint32)
+    return (x ^ (x >> np.uint32(16))).astype(np.float64) / 2147483648.0 - 1.0
+
+
+def value(name, shape):
+    """In float32, as a file has it."""
+    numbers = noise(name, math.prod(shape))
+    if name.endswith("running_var"):
+        numbers = 1 + 0.5 * numbers
+    elif name.endswith("running_mean") or name.endswith("bias"):
+        numbers = 0.2 * numbers
+    elif len(shape) == 1:  # the scale of a norm
+        numbers = 0.8 + 0.2 * numbers
+    else:
+        numbers = math.sqrt(3.0 / math.prod(shape[1:])) * numbers
+    return torch.tensor(numbers.astype(np.float32).reshape(shape))
+
+
+def make_model(program, name):
+    if program == "torchvision":
+        model = getattr(torchvision.models, name)(weights=None, num_classes=CLASSES)
+    else:
+        model = timm.create_model(name, pretrained=False, num_classes=CLASSES)
+    state = {key: value(key, tensor.shape) for key, tensor in model.state_dict().items() if tensor.is_floating_point()}
+    missing = model.load_state_dict(state, strict=False)
+    assert all(key.endswith("num_batches_tracked") for key in missing.missing_keys), missing
+    return model.double().eval(), state
+
+
+def images():
+    pixels = noise("images", IMAGES * SIDE * SIDE * 3).astype(np.float32)
+    return torch.tensor(pixels.reshape(IMAGES, SIDE, SIDE, 3)).permute(0, 3, 1, 2).double()
+
+
+def main():
+    document = []
+    for program, name in MODELS:
+        model, state = make_model(program, name)
+        epsilons = {module.eps for module in model.modules() if isinstance(module, torch.nn.BatchNorm2d)}
+        with torch.no_grad():
+            logits = model(images())
+        print(f"{program} {name}: logits of {logits.abs().max():.3g} at most")
+        document.append({
+            "program": program,
+            "architecture": name if program == "timm" else "",
+            "name": name,
+            "epsilon": epsilons.pop(),
+            "same_padding": any("Same" in type(module).__name__ for module in model.modules()),
+            "tensors": {key: list(tensor.shape) for key, tensor in state.items()},
+            "logits": [[float(f"{x:.9g}") for x in row] for row in logits.tolist()],
+        })
+        assert not epsilons
+    path = pathlib.Path(__file__).resolve().parents[2] / "tests" / "golden" / "source_weights.json"
+    path.write_text("[\n" + ",\n".join(json.dumps(entry, separators=(",", ":")) for entry in document) + "\n]\n")
+
+
+if __name__ == "__main__":
+    main()
