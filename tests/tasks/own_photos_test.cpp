@@ -109,6 +109,20 @@ TEST_F(OwnPhotos, AloneHaveSuchDefaults) {
     EXPECT_EQ(text_of(parse(kImageNet), "optimiser"), "SGD");
 }
 
+TEST(OwnPhotosWithoutSplits, AreCountedWithoutThoseThatAreHeldOut) {
+    const test::TemporaryFolder folder;
+    for (const std::string name : {"ant", "bee"}) {
+        posix_files().make_directories(folder / name);
+        for (int i = 0; i < 40; ++i)
+            folder.write(name + "/" + std::to_string(i) + ".jpg", "\xff\xd8\xff\xe0");
+    }
+    const auto notice = [&](const std::string& fraction) {
+        return parse("--data-dir " + folder.path() + " --validation-fraction " + fraction).notices.front();
+    };
+    EXPECT_THAT(notice("0"), HasSubstr("for 80 photos "));
+    EXPECT_THAT(notice("0.5"), HasSubstr("for 40 photos "));
+}
+
 class ManyOwnPhotos : public OwnPhotos {
 protected:
     ManyOwnPhotos() : OwnPhotos(1200) {}

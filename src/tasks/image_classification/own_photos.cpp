@@ -65,6 +65,8 @@ std::optional<std::int64_t> photos_in(const OptionValues& values) {
         settings.dataset = *dataset_of(values);
         settings.data_dir = values.text("data_dir");
         settings.folder = data::find_data_folder(settings.dataset, settings.data_dir);
+        settings.validation_fraction = values.number("validation_fraction");
+        settings.split_seed = values.integer("split_seed");
         const std::int64_t photos = data::count_samples(settings, data::Split::train).samples;
         return photos > 0 ? std::optional(photos) : std::nullopt;
     } catch (const Error&) {
