@@ -63,15 +63,25 @@ bool is_ignored(int number) {
     return sigaction(number, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
 }
 
+bool interrupt_ignored_at_start = false;
+bool hangup_ignored_at_start = false;
+
+/// Runs before the constructors of shared libraries, which may replace what the parent process has set: UCX, loaded by
+/// Open MPI 5, handles SIGHUP.
+void remember_ignored_signals(int, char**, char**) {
+    interrupt_ignored_at_start = is_ignored(SIGINT);
+    hangup_ignored_at_start = is_ignored(SIGHUP);
+}
+[[gnu::section(".preinit_array"), gnu::used]] void (*before_libraries)(int, char**, char**) = remember_ignored_signals;
+
 }  // namespace
 
 void catch_stop_signals() {
     handle(SIGALRM, on_alarm, /*flags=*/0);
     handle(SIGPIPE, SIG_IGN);
     handle(SIGTERM, on_stop_signal);
-    for (const int number : {SIGINT, SIGHUP}) {
-        if (!is_ignored(number)) handle(number, on_stop_signal);
-    }
+    handle(SIGINT, interrupt_ignored_at_start ? SIG_IGN : on_stop_signal);
+    handle(SIGHUP, hangup_ignored_at_start ? SIG_IGN : on_stop_signal);
 }
 
 bool stop_requested() {

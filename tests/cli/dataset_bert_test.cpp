@@ -85,8 +85,12 @@ TEST_F(DatasetBert, FullDisksAndStopsLeaveWholeFiles) {
     EXPECT_THAT(full.text, AllOf(HasSubstr(out("a")), HasSubstr("0 of 2 files are finished"),
                                  HasSubstr("run the same command again")));
     EXPECT_FALSE(fs::exists(out("a")));
-    const Outcome stopped = shell("timeout --preserve-status -s TERM 0.3 " + std::string(CNNTRAIN_PROGRAM) + " " +
-                                  line() + "--duplication-factor 1000000");
+    const Outcome stopped = shell(std::string(CNNTRAIN_PROGRAM) + " " + line() +
+                                  "--duplication-factor 1000000 & pid=$!; "
+                                  "until ls " +
+                                  folder_.path() +
+                                  "/*.partial >/dev/null 2>&1; do sleep 0.05; done; "
+                                  "kill -TERM $pid; wait $pid");
     EXPECT_EQ(stopped.exit_code, kInterruptedExitCode) << stopped.text;
     EXPECT_THAT(stopped.text, HasSubstr("0 files are finished; run the same command again"));
     EXPECT_EQ(run(two).exit_code, 0);
