@@ -139,15 +139,9 @@ void refuse_uneven_shares(const Shares& recorded, std::int64_t replicas, const L
                                       (counts.empty() ? "fewer --replicas" : "one of " + counts + " processes"));
 }
 
-/// Open MPI starts nothing for root without this option or both of these variables.
 std::string mpirun_for_this_user() {
-    const Variables variables = process_variables();
-    const auto is_one = [&](const char* name) {
-        const auto found = variables.find(name);
-        return found != variables.end() && found->second == "1";
-    };
-    const bool allowed = is_one("OMPI_ALLOW_RUN_AS_ROOT") && is_one("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM");
-    return ::geteuid() == 0 && !allowed ? "mpirun --allow-run-as-root" : "mpirun";
+    const bool refuses = ::geteuid() == 0 && !mpirun_allows_root(process_variables());
+    return refuses ? "mpirun --allow-run-as-root" : "mpirun";
 }
 
 /// Error(usage) if the run shares batch-norm statistics over replicas that this number of processes cannot form.
