@@ -26,6 +26,7 @@ namespace fs = std::filesystem;
 
 struct Layers {
     Layer told = {};  // by files that the line names
+    std::shared_ptr<Findings> findings = nullptr;
     Layer environment;
     Layer config;
     Layer arguments;
@@ -79,7 +80,7 @@ void take_step(void (*step)(Resolution&), Resolution& run) {
 
 ParseResult resolve(const TaskOptions& task, Command command, const std::vector<const Option*>& options,
                     const Layers& layers, const Launch& launch) {
-    Resolution run{task, command, OptionValues(options, launch), {}, {}};
+    Resolution run{task, command, OptionValues(options, launch), {}, {}, layers.findings};
     run.values.apply(layers.told, Source::weights);
     run.values.apply(layers.environment, Source::environment);
     run.values.apply(layers.config, Source::config);
@@ -287,7 +288,8 @@ ParseResult parse_command_line(const TaskOptions& task, Command command, const s
     std::vector<std::string> notices = std::move(config.notices);
     if (!foreign_words.empty()) notices.insert(notices.begin(), foreign_words);
     layers.recorded = recorded_layer(task, command, run, notices);
-    if (task.told_by_files != nullptr) layers.told = task.told_by_files(task, command, arguments, layers.config);
+    if (task.told_by_files != nullptr)
+        layers.told = task.told_by_files(task, command, arguments, layers.config, layers.findings);
     const std::vector<const Option*> options =
         active_options(task, command, front, layers.config, layers.recorded, layers.told);
     layers.command_line = parse_arguments(all, command, options, arguments);
