@@ -114,8 +114,7 @@ std::string introduce_training(TrainingRun& run, const TrainingData& data, const
     if (data.validation) validation_samples = data.validation->count();
     introduction.derived = derived_arguments(run.arguments, description, introduction.facts, validation_samples);
     introduction.derived[kPlannedUpdatesKey] = data.plan.iterations;
-    const CheckpointTotal checkpoints =
-        checkpoint_total(*data.graph, run.settings().checkpoint, data.plan, run.settings().training.ema_decay > 0);
+    const CheckpointTotal checkpoints = checkpoint_total(*data.graph, run.settings(), data.plan);
     introduction.summary =
         summary_block(run.arguments, description, introduction.facts, &data.plan, checkpoint_text(checkpoints));
     if (resume) introduction.resumed_at = resume->checkpoint.iteration;
