@@ -61,9 +61,8 @@ void set_level(Line& line, const Values& values) {
     constexpr std::array<std::string_view, 5> kNames = {"DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"};
     const auto found = std::ranges::find(kNames, values.front());
     if (found == kNames.end()) {
-        const std::string nearest = nearest_name(values.front(), {kNames.begin(), kNames.end()});
         refuse("--logging expects DEBUG, INFO, WARNING, ERROR or CRITICAL, got '" + values.front() + "'" +
-               (nearest.empty() ? "" : "; did you mean " + nearest + "?"));
+               suggestion(values.front(), {kNames.begin(), kNames.end()}, "", "", ""));
     }
     line.request.log_level = static_cast<benchmark::LogLevel>(found - kNames.begin());
 }

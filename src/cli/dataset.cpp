@@ -95,9 +95,8 @@ int dataset_command(const Invocation& invocation) {
         names.emplace_back(kind.name);
         listed += (listed.empty() ? "" : ", ") + names.back();
     }
-    const std::string nearest = nearest_name(words.front(), names);
     throw Error(ErrorKind::usage, "cnntrain dataset: no kind '" + words.front() + "'; there are " + listed +
-                                      (nearest.empty() ? "" : "; did you mean '" + nearest + "'?"));
+                                      suggestion(words.front(), names));
 }
 
 }  // namespace cnntrain::cli

@@ -20,9 +20,8 @@ std::vector<dataset_tools::ReshardSplit> wanted_splits(const Flags& flags) {
     const std::string& split = flags.text("--split");
     const std::vector<std::string> names = {"train", "validation", "all"};
     if (std::ranges::find(names, split) == names.end()) {
-        const std::string nearest = nearest_name(split, names);
         throw Error(ErrorKind::usage, "cnntrain dataset reshard: --split expects train, validation or all, got '" +
-                                          split + "'" + (nearest.empty() ? "" : "; did you mean '" + nearest + "'?"));
+                                          split + "'" + suggestion(split, names));
     }
     const int shards = flags.files("--shards");
     if (split != "all") {

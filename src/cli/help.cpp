@@ -33,9 +33,7 @@ void refuse_topic(const std::string& word) {
     }
     for (const config::CommandInfo& command : config::commands())
         known.emplace_back(command.name);
-    const std::string nearest = nearest_name(word, known);
-    throw Error(ErrorKind::usage, "no help on '" + word + "'" +
-                                      (nearest.empty() ? "." : "; did you mean 'cnntrain help " + nearest + "'?") +
+    throw Error(ErrorKind::usage, "no help on '" + word + "'" + suggestion(word, known, ".", "'cnntrain help ", "'") +
                                       " Topics:" + topics);
 }
 

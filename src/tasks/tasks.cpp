@@ -39,10 +39,8 @@ const TaskRow& first_row(Command command) {
 [[noreturn]] void refuse_task(const std::string& name) {
     const std::vector<std::string_view> known = task_names();
     const std::vector<std::string> names(known.begin(), known.end());
-    const std::string nearest = nearest_name(name, names);
-    throw Error(ErrorKind::usage, "unknown task '" + name + "'" +
-                                      (nearest.empty() ? "" : "; did you mean '" + nearest + "'?") +
-                                      "; tasks: " + joined(names));
+    throw Error(ErrorKind::usage,
+                "unknown task '" + name + "'" + suggestion(name, names) + "; tasks: " + joined(names));
 }
 
 /// A run of a task that does not serve a command which evaluates.

@@ -283,6 +283,9 @@ void check_supported(const Backend& backend, const CompileRequest& request);
 /// The same, and Error(internal) for a request without a graph or with too few stages in its plan.
 void check_request(const Backend& backend, const CompileRequest& request);
 
+/// Error(internal): the graph has no parameter, output, ... (`kind`) of this name. Says which of `names` is meant.
+[[noreturn]] void refuse_name(const std::string& kind, const std::string& name, const std::vector<std::string>& names);
+
 /// Index of the field for each input of the graph, in the order of values_with_role(Role::input). The request must have
 /// passed check_supported().
 std::vector<std::size_t> match_fields(const graph::Graph& graph, const std::vector<data::Field>& fields);

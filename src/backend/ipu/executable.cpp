@@ -37,12 +37,6 @@ poplar::OptionFlags engine_options(const backend::IpuSettings& settings) {
     return options;
 }
 
-[[noreturn]] void unknown_name(const char* what, const std::string& name, const std::vector<std::string>& names) {
-    const std::string nearest = nearest_name(name, names);
-    throw Error(ErrorKind::internal, std::string("the graph has no ") + what + " named '" + name + "'" +
-                                         (nearest.empty() ? "" : "; did you mean '" + nearest + "'?"));
-}
-
 float scalar_of(const std::string& name, const backend::StepScalars& scalars) {
     if (name == "learning_rate") return static_cast<float>(scalars.learning_rate);
     if (name == "step") return static_cast<float>(scalars.iteration + 1);
@@ -293,7 +287,7 @@ void IpuExecutable::write_variable(ValueId variable, const HostTensor& tensor) {
 void IpuExecutable::load(const NamedTensors& tensors) {
     for (const auto& [name, tensor] : tensors) {
         const std::optional<ValueId> id = graph_.find(name);
-        if (!id || !graph_.is_variable(*id)) unknown_name("parameter or state", name, variable_names());
+        if (!id || !graph_.is_variable(*id)) backend::refuse_name("parameter or state", name, variable_names());
         if (tensor.desc() != graph_.desc(*id)) {
             throw Error(ErrorKind::data, name + " is " + to_string(graph_.desc(*id)) + ", it cannot be loaded from " +
                                              to_string(tensor.desc()));
@@ -306,7 +300,7 @@ NamedTensors IpuExecutable::store(std::span<const std::string> names) const {
     NamedTensors tensors;
     for (const std::string& name : names) {
         const std::optional<ValueId> id = graph_.find(name);
-        if (!id || !graph_.is_variable(*id)) unknown_name("parameter or state", name, variable_names());
+        if (!id || !graph_.is_variable(*id)) backend::refuse_name("parameter or state", name, variable_names());
         tensors.emplace(name, read_variable(*id));
     }
     return tensors;
@@ -350,7 +344,7 @@ HostTensor IpuExecutable::output(const std::string& name) const {
         if (output.name == name) return read(handle::output(name), graph_.desc(output.value));
         names.push_back(output.name);
     }
-    unknown_name("output", name, names);
+    backend::refuse_name("output", name, names);
 }
 
 std::optional<std::string> IpuExecutable::first_non_finite() const {
@@ -373,7 +367,7 @@ std::optional<std::string> IpuExecutable::first_non_finite() const {
 
 HostTensor IpuExecutable::gradient(const std::string& parameter_name) const {
     const std::optional<ValueId> parameter = graph_.find(parameter_name);
-    if (!parameter) unknown_name("parameter", parameter_name, variable_names());
+    if (!parameter) backend::refuse_name("parameter", parameter_name, variable_names());
     const std::optional<ValueId> id = graph::update_gradient(graph_, *parameter);
     const std::vector<Accumulator>& all = device_graph_.slots().accumulators();
     for (std::size_t k = 0; k < all.size(); ++k) {

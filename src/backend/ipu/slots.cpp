@@ -79,6 +79,7 @@ Slots::Slots(const Graph& graph, poplar::Graph& device, const backend::CompileRe
     const unsigned tiles = device.getTarget().getTilesPerIPU();
     for (unsigned ipu = 0; ipu < count; ++ipu)
         ipus_.push_back(device.createVirtualGraph(ipu * tiles, (ipu + 1) * tiles));
+    update_scalars_.resize(count);
     const std::int32_t stages = plan_.stages();
     for (std::int32_t stage = 0; stage < stages; ++stage)
         slots_.emplace_back(graph, Phase::forward, stage, ipu_of(stage));
@@ -232,7 +233,8 @@ void Slots::lower_phase(Phase phase) {
 void Slots::lower(const Node& node, const Slot& slot, DeviceValues& values, Sequence& program) {
     const LoweringEntry* entry = lowering_of(node.kind);
     CNNTRAIN_CHECK(entry != nullptr, "no lowering of " + node.name);
-    entry->lower({graph_, node, ipus_.at(slot.ipu), program, values, plans_, slot.keys, replicas_, slot.options});
+    entry->lower({graph_, node, ipus_.at(slot.ipu), program, values, plans_, slot.keys, replicas_, slot.options,
+                  update_scalars_.at(slot.ipu)});
 }
 
 /// Makes a value of another slot, or of the host, visible in this one.

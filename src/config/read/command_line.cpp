@@ -52,8 +52,7 @@ constexpr Retired kRetired[] = {
     }
     std::vector<std::string> flags;
     std::ranges::transform(known, std::back_inserter(flags), &Spelling::flag);
-    const std::string nearest = nearest_name(flag, flags);
-    throw Error(ErrorKind::usage, start + (nearest.empty() ? "; see --help" : "; did you mean " + nearest + "?"));
+    throw Error(ErrorKind::usage, start + suggestion(flag, flags, "; see --help", "", ""));
 }
 
 /// Skips words that are not known yet.

@@ -127,9 +127,7 @@ private:
         for (const Spelling& spelling : known_) {
             if (spelling.preferred) names.push_back(spelling.flag);
         }
-        const std::string nearest = nearest_name(name, names);
-        const std::string help = habits_.quotes ? "" : "; see --help";
-        refuse("unknown " + shown + (nearest.empty() ? help : "; did you mean " + mark + nearest + mark + "?"));
+        refuse("unknown " + shown + suggestion(name, names, habits_.quotes ? "" : "; see --help", mark, mark));
     }
 
     void add(const Spelling& spelling, const Words& values) {

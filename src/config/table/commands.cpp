@@ -85,10 +85,7 @@ Command command_named(std::string_view word) {
             known.emplace_back(script);
         }
     }
-    const std::string nearest = nearest_name(file, known);
-    std::string message = "unknown command '" + std::string(word) + "'";
-    if (!nearest.empty()) message += "; did you mean '" + nearest + "'?";
-    message += nearest.empty() ? ". Commands:" : " Commands:";
+    std::string message = "unknown command '" + std::string(word) + "'" + suggestion(file, known, ".") + " Commands:";
     for (const CommandInfo& entry : commands())
         message += " " + std::string(entry.name);
     throw Error(ErrorKind::usage, message);

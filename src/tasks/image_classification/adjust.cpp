@@ -15,10 +15,10 @@
 #include "cnntrain/data/resolve.h"
 #include "cnntrain/nn/family_info.h"
 #include "tasks/image_classification/class_weights.h"
+#include "tasks/image_classification/findings.h"
 #include "tasks/image_classification/options.h"
 #include "tasks/image_classification/own_photos.h"
 #include "tasks/image_classification/resolve.h"
-#include "tasks/image_classification/weights_source.h"
 
 namespace cnntrain::tasks {
 
@@ -238,6 +238,7 @@ void infer_dataset(Resolution& run) {
 }  // namespace
 
 void fill_image_options(Resolution& run) {
+    findings_of(run.findings);
     renew_spellings(run);
     infer_dataset(run);
     settle_weights(run);
@@ -319,12 +320,12 @@ void complete_image_settings(Settings& settings, const Resolution& run) {
     if (values.flag("synthetic_data")) own.data.kind = data::DataKind::synthetic;
     settings.ipu.inputs_stay = own.data.kind == data::DataKind::synthetic;
     if (own.data.kind != data::DataKind::real) own.data.data_dir.clear();
-    own.data.found_photos = data::found_photos();
+    own.data.found_photos = findings_of(run).photos;
     const bool names_classes = data::dataset_info(own.data.dataset).format != data::ImageFormat::raw_pixels;
     const bool evaluates = run.command == Command::validation || run.command == Command::inference;
     if (names_classes && evaluates && own.data.kind == data::DataKind::real)
         own.recorded_classes = recorded_classes(values);
-    if (const auto source = evaluates ? weights_source_of(run) : std::nullopt) {
+    if (const WeightsSource* const source = evaluates ? weights_source_of(run) : nullptr) {
         own.source_classes = source->network.settings.classes;
         if (std::ssize(source->class_names) == own.source_classes) own.recorded_classes = source->class_names;
     }

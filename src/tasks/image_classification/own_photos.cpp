@@ -15,6 +15,7 @@
 #include "cnntrain/base/listed.h"
 #include "cnntrain/data/input.h"
 #include "cnntrain/data/resolve.h"
+#include "tasks/image_classification/findings.h"
 
 namespace cnntrain::tasks {
 
@@ -59,7 +60,8 @@ double epochs_for(std::int64_t photos, const Recipe& recipe) {
 }
 
 /// The number of training photos; nothing if there are none or they cannot be read, which the run reports.
-std::optional<std::int64_t> photos_in(const OptionValues& values) {
+std::optional<std::int64_t> photos_in(const Resolution& run) {
+    const OptionValues& values = run.values;
     try {
         data::InputSettings settings;
         settings.dataset = *dataset_of(values);
@@ -67,6 +69,7 @@ std::optional<std::int64_t> photos_in(const OptionValues& values) {
         settings.folder = data::find_data_folder(settings.dataset, settings.data_dir);
         settings.validation_fraction = values.number("validation_fraction");
         settings.split_seed = values.integer("split_seed");
+        settings.found_photos = findings_of(run).photos;
         const std::int64_t photos = data::count_samples(settings, data::Split::train).samples;
         return photos > 0 ? std::optional(photos) : std::nullopt;
     } catch (const Error&) {
@@ -149,7 +152,7 @@ void fill_for_own_photos(Resolution& run) {
     const auto dataset = dataset_of(values);
     const bool own = dataset && data::dataset_info(*dataset).format == data::ImageFormat::class_folders;
     if (!own || run.command != Command::train) return;
-    const auto photos = photos_in(values);
+    const auto photos = photos_in(run);
     if (!photos) return;
     const bool has_weights = !values.text("init_path").empty();
     const Recipe& recipe = has_weights ? kFromWeights : kFromNothing;

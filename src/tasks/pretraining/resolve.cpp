@@ -63,8 +63,7 @@ bool is_made_up_data(const Option& option) {
 void take_recorded_run(Resolution& run, const FileSystem& files) {
     const std::string run_folder = run.values.text("restore_dir");
     const std::string checkpoint = run_folder.empty() ? run.values.text("init_checkpoint") : run_folder;
-    const std::string path = file_beside(files, checkpoint, "arguments.json");
-    const Layer recorded = recorded_options(files, path, pretraining_options());
+    const Layer recorded = recorded_options(arguments_beside(files, checkpoint), pretraining_options());
     take(run, recorded, Source::arguments, is_of_evaluation);
     if (!run.values.is_set("valid_file")) take(run, recorded, Source::arguments, is_made_up_data);
 }

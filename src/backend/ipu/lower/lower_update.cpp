@@ -1,8 +1,10 @@
 // Weight updates (graph/update_rule.h), moving averages, and copies of 32-bit masters. All arithmetic is in float;
 // stored results are rounded once.
 #include <cmath>
+#include <initializer_list>
 #include <limits>
 #include <numeric>
+#include <utility>
 #include <vector>
 
 #include <gcl/Collectives.hpp>
@@ -194,11 +196,26 @@ private:
         return computed(node_, pe::Select(ratio, number(1), adapts), {norms(target_), norms(other)});
     }
 
+    /// Computed by the first node of the IPU that needs it. `value`: of placeholders for the inputs of these numbers.
+    poplar::Tensor scalar(UpdateScalar::Formula formula, std::vector<double> attributes, const pe::Expr& value,
+                          std::initializer_list<std::size_t> inputs) const {
+        UpdateScalar key{formula, std::move(attributes), {}};
+        Tensors operands;
+        for (const std::size_t i : inputs) {
+            key.inputs.push_back(node_.node.inputs.at(i));
+            operands.push_back(node_.input(i));
+        }
+        poplar::Tensor& shared = node_.update_scalars[std::move(key)];
+        if (!shared.valid()) shared = computed(node_, value, operands);
+        return shared;
+    }
+
     poplar::Tensor gradient_scale(bool has_factor) const {
+        constexpr auto kFormula = UpdateScalar::Formula::gradient_scale;
         const Any scale = number(attrs_.gradient_scale) / pe::_1;
-        if (!has_factor) return computed(node_, scale, {node_.input(update_input::loss_scaling)});
-        return computed(node_, scale * pe::_2,
-                        {node_.input(update_input::loss_scaling), node_.input(update_input::factor)});
+        if (!has_factor) return scalar(kFormula, {attrs_.gradient_scale}, scale, {update_input::loss_scaling});
+        return scalar(kFormula, {attrs_.gradient_scale}, scale * pe::_2,
+                      {update_input::loss_scaling, update_input::factor});
     }
 
     /// 1 - decay^n. By the exponential minus 1: the power is close to 1.
@@ -208,17 +225,21 @@ private:
 
     poplar::Tensor rate() const {
         Any rate = pe::_1 * number(attrs_.learning_rate_scale);
+        std::vector<double> attributes = {attrs_.learning_rate_scale};
         if (attrs_.corrects_step) {
             const Any next = pe::_2 + number(1);
             rate = rate * pe::Sqrt(one_minus_power(attrs_.decay, next)) / one_minus_power(attrs_.momentum, next);
+            attributes.insert(attributes.end(), {attrs_.decay, attrs_.momentum});
         }
-        return computed(node_, rate, {node_.input(update_input::learning_rate), node_.input(update_input::step)});
+        return scalar(UpdateScalar::Formula::rate, std::move(attributes), rate,
+                      {update_input::learning_rate, update_input::step});
     }
 
     poplar::Tensor correction(double decay) const {
         const Any value = attrs_.corrects_bias ? Any(number(1) / one_minus_power(decay, pe::_1))
                                                : Any(pe::_1 * number(0) + number(1));
-        return computed(node_, value, {node_.input(update_input::step)});
+        return scalar(UpdateScalar::Formula::correction,
+                      attrs_.corrects_bias ? std::vector{decay} : std::vector<double>(), value, {update_input::step});
     }
 
     const NodeContext& node_;
