@@ -50,6 +50,7 @@ std::string run_that_holds(const std::string& folder) {
 
 std::vector<NamedPath> read_files(const std::vector<std::string>& checkpoints) {
     std::vector<NamedPath> all;
+    all.reserve(checkpoints.size());
     for (const std::string& path : checkpoints)
         all.push_back({"checkpoint", path});
     return all;

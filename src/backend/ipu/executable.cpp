@@ -50,7 +50,7 @@ IpuExecutable::IpuExecutable(const backend::CompileRequest& request, poplar::Dev
     : graph_(*request.graph),
       plan_(request.plan),
       runtime_(request.runtime),
-      device_(std::move(device)),
+      device_(std::move(device)),  // NOLINT(performance-move-const-arg): an SDK's devices can only be moved
       fp_exceptions_(request.ipu.fp_exceptions),
       device_graph_(graph_, device_.getTarget(), request),
       engine_(device_graph_.device(), device_graph_.programs(), engine_options(request.ipu)),
@@ -153,10 +153,11 @@ void IpuExecutable::run(Programs program) {
         engine_.run(static_cast<unsigned>(program));
     } catch (const poplar::application_runtime_error& error) {
         std::string text = std::string("the IPU stopped the program: ") + error.what();
-        if (fp_exceptions_)
+        if (fp_exceptions_) {
             text +=
                 "; use a smaller learning rate or --loss-scaling, or leave out --fp-exceptions to go on with what "
                 "follows from it";
+        }
         throw Error(ErrorKind::diverged, text);
     } catch (const poplar::poplar_error& error) {
         throw Error(ErrorKind::internal, std::string("Poplar: ") + error.what());

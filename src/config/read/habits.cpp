@@ -50,10 +50,11 @@ Words words_of(const std::vector<Item>& items) {
     Words words;
     for (const Item& item : items) {
         auto value = item.values.begin();
-        if (item.joined)
+        if (item.joined) {
             words.push_back(item.flag + "=" + *value++);
-        else if (!item.flag.empty())
+        } else if (!item.flag.empty()) {
             words.push_back(item.flag);
+        }
         words.insert(words.end(), value, item.values.end());
     }
     return words;

@@ -23,7 +23,7 @@ struct Habit {
     std::string_view advice = {};
     std::uint32_t commands = kAll;
 };
-inline constexpr std::string_view kNone = "";
+inline constexpr std::string_view kNone;
 inline constexpr std::string_view kAny = "**";
 
 /// Of the rows with a flag, the first one that fits counts.

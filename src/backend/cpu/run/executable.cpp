@@ -374,11 +374,11 @@ void CpuExecutable::set_scalars(const backend::StepScalars& scalars) {
 void CpuExecutable::train(data::BatchSource& source, std::span<const backend::StepScalars> updates,
                           const backend::UpdateDone& done, backend::PartialUpdate* partial) {
     CNNTRAIN_CHECK(std::ssize(updates) <= updates_per_call_, "more updates at once than the plan says");
-    static const std::function<bool()> kNever;
+    static const std::function<bool()> never;
     use_threads();
     const auto one = [&](const backend::StepScalars& scalars) { return update(source, scalars, partial); };
     // By reference: a std::function with a copy of it would need memory in every call.
-    backend::train_one_by_one(updates, std::ref(one), exchange_ ? kNever : stop_requested_, done);
+    backend::train_one_by_one(updates, std::ref(one), exchange_ ? never : stop_requested_, done);
 }
 
 void CpuExecutable::begin_update(Update& update, const backend::PartialUpdate* partial) {

@@ -71,14 +71,14 @@ struct Replicas {
     std::set<std::int32_t> sharded = {};
 };
 
-// Inputs of update; scaled_update has `factor` too, and the slots follow.
+// Inputs of update; scaled_update has kFactor too, and the slots follow.
 namespace update_input {
-inline constexpr std::size_t target = 0;
-inline constexpr std::size_t gradient = 1;
-inline constexpr std::size_t learning_rate = 2;
-inline constexpr std::size_t step = 3;
-inline constexpr std::size_t loss_scaling = 4;
-inline constexpr std::size_t factor = 5;
+inline constexpr std::size_t kTarget = 0;
+inline constexpr std::size_t kGradient = 1;
+inline constexpr std::size_t kLearningRate = 2;
+inline constexpr std::size_t kStep = 3;
+inline constexpr std::size_t kLossScaling = 4;
+inline constexpr std::size_t kFactor = 5;
 }  // namespace update_input
 
 /// A scalar that nodes of the update compute from others: its formula, and the attributes and inputs that enter it.
