@@ -56,6 +56,7 @@ void complete_keras(SourceNetwork& network, const std::string& /*architecture*/)
     network.settings.epsilon = kTensorflowEpsilon;
     network.pixels.image_size = family_info(Family::efficientnet).image_size(network.settings.size);
     network.pixels.crop_fraction = 1;
+    network.normalises_inside = true;
 }
 
 SourceFormat torchvision_format() {
@@ -150,7 +151,7 @@ SourceFormat keras_format() {
                   {"all/Top/batch_norm/{n}", "top_bn/{n}"},
                   {"all/Top/logits/dense/kernel", "predictions/kernel"},
                   {"all/Top/logits/dense/bias", "predictions/bias"}},
-        .ignored = {"normalization/mean", "normalization/variance", "normalization/count"},
+        .ignored = {"/mean", "/variance", "/count"},  // of the layer that normalises the input
         .complete = complete_keras,
     };
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cmath>
 #include <utility>
 
 #include "cnntrain/base/error.h"
@@ -314,6 +315,29 @@ Shape SourceShapes::expect(const std::string& own, std::size_t rank) const {
                 std::string(format_.name) + ": expected a tensor " + name(own) + " with " + std::to_string(rank) +
                     (rank == 1 ? " axis" : " axes") +
                     (shape ? ", got the shape " + to_string(tensors_.at(name(own)).shape) : ", there is none"));
+}
+
+void take_inner_normalisation(SourcePixels& pixels, const std::map<std::string, HostTensor>& tensors) {
+    const auto three = [&](std::string_view leaf) -> const HostTensor* {
+        const auto found = std::ranges::find_if(
+            tensors, [&](const auto& entry) { return entry.first.ends_with(leaf) && entry.second.elements() == 3; });
+        return found == tensors.end() ? nullptr : &found->second;
+    };
+    const HostTensor* const mean = three("/mean");
+    const HostTensor* const variance = three("/variance");
+    if (mean == nullptr || variance == nullptr) return;
+    constexpr double kRounding = 1e-4;
+    const SourcePixels imagenet;
+    bool published = true;
+    SourcePixels own = pixels;
+    for (std::size_t c = 0; c < own.mean.size(); ++c) {
+        const auto i = static_cast<std::int64_t>(c);
+        own.mean[c] = mean->at(i);
+        own.deviation[c] = std::sqrt(variance->at(i));
+        published = published && std::abs(mean->at(i) - imagenet.mean[c]) < kRounding &&
+                    std::abs(variance->at(i) - imagenet.deviation[c]) < kRounding;
+    }
+    if (!published) pixels = own;
 }
 
 std::optional<SourceNetwork> source_network(const TensorDescs& tensors, const std::string& architecture) {

@@ -143,6 +143,8 @@ std::optional<WeightsSource> own_source(const FileSystem& files, WeightsSource s
 std::optional<WeightsSource> foreign_source(const FileSystem& files, WeightsSource source) {
     const auto config = checkpoint::timm_config_beside(files, source.path);
     if (config) add_config(*config, source);
+    if (source.network.normalises_inside)
+        nn::take_inner_normalisation(source.network.pixels, checkpoint::load_weights(files, source.path).tensors);
     Values values(source);
     set_network(values, source.network.settings);
     set_conventions(values, source.network.settings);
