@@ -370,7 +370,8 @@ Without effect on CPUs
 Restrictions
   Images        Networks for TFRecords without labels.txt and --num-classes have 1000 outputs, and
                 classification prints numbers of classes. A folder of images is classified with
-                ImageNet's preprocessing. Images of more than 2^28 pixels are refused.
+                ImageNet's preprocessing. JPEG files of more than 2^28 pixels and
+                other images of more than 178956970 are refused.
   Requests      Each thread of --num-inference-thread has its own copy of the weights.
   Replicas      Several processes with --BN-span have one lane each. --rts has no effect in a
                 single process.
