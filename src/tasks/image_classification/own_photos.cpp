@@ -50,9 +50,9 @@ constexpr double kLabelSmoothing = 0.1;
 constexpr double kWarmup = 0.05;  // share of the epochs
 
 /// Keys of the options that a recipe may set.
-constexpr std::array<std::string_view, 9> kChosen = {
-    "batch_norm",  "micro_batch_size", "optimiser", "weight_decay", "abs_learning_rate",
-    "lr_schedule", "label_smoothing",  "epochs",    "warmup_epochs"};
+constexpr std::array<std::string_view, 12> kChosen = {
+    "batch_norm",      "micro_batch_size", "optimiser",     "weight_decay",  "abs_learning_rate", "lr_schedule",
+    "label_smoothing", "epochs",           "warmup_epochs", "interpolation", "crop_area",         "crop_fraction"};
 
 double epochs_for(std::int64_t photos, const Recipe& recipe) {
     return photos <= kFew ? recipe.few_epochs : photos <= kSome ? recipe.some_epochs : recipe.many_epochs;
@@ -142,6 +142,21 @@ void choose_rate(Chooser& chooser, const OptionValues& values, const Recipe& rec
                    to_string(Value(rate)) + " for " + std::to_string(kBatch) + " photos an update, more for more");
 }
 
+template <typename Enum> std::string spelling(Enum value) {
+    return std::string(names<Enum>()[static_cast<std::size_t>(value)]);
+}
+
+/// How photos become the network's input. Mirroring at random is every training's default.
+void choose_preparation(Chooser& chooser, const OptionValues& values) {
+    chooser.choose("interpolation", spelling(data::Interpolation::bilinear),
+                   "antialiased, as most photos are larger than the input");
+    if (!values.flag("train_with_valid_preprocessing"))
+        chooser.choose("crop_area", std::vector<double>{0.35, 1}, "random crops, not too small");
+    const std::int64_t side = values.integer("image_size");
+    if (side > 0 && side <= kLargestSmallImage && values.text("resize_mode") == spelling(data::ResizeMode::crop))
+        chooser.choose("crop_fraction", 1.0, "small images fill their frame");
+}
+
 }  // namespace
 
 void fill_for_own_photos(Resolution& run) {
@@ -171,6 +186,7 @@ void fill_for_own_photos(Resolution& run) {
         chooser.choose("epochs", usual_epochs, has_weights ? "given weights need few" : "random weights need many");
     const double epochs = values.is_set("epochs") ? values.number("epochs") : usual_epochs;
     chooser.choose("warmup_epochs", rounded(epochs * kWarmup), "a part of the epochs, for large first gradients");
+    choose_preparation(chooser, values);
     if (chooser.lines().empty()) return;
     run.notices.push_back("for " + counted(*photos, "photo") + " and " +
                           (has_weights ? "given weights" : "random weights") +
