@@ -190,7 +190,7 @@ benchmark::Host process_host() {
     host.spec_folders = config::process_environment().config_folders;
     host.output = &std::cout;
     host.notes = &std::cerr;
-    host.terminal_width = metrics::terminal_width(STDERR_FILENO);
+    host.terminal_width = columns_of(terminal_of(STDERR_FILENO, process_variables()), 0);
     host.stop_requested = stop_requested;
     return host;
 }

@@ -129,7 +129,7 @@ int dataset_suspects(const std::string& called, const std::vector<std::string>& 
     train::Host host = process_host({arguments, called, called});
     catch_stop_signals();
     metrics::Observers observers;
-    observers.add(std::make_unique<metrics::Console>(*host.console, host.terminal_width, nullptr));
+    observers.add(std::make_unique<metrics::Console>(*host.console, metrics::Console::Settings{host.terminal}));
     const train::SuspectReport report =
         train::find_suspects(tasks::row_of(recorded), recorded, settings, host, observers);
     print_suspects(report.suspects, most);

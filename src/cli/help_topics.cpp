@@ -4,6 +4,7 @@
 
 #include "cli/help.h"
 #include "cli/help_data_topics.h"
+#include "cli/help_screen_topic.h"
 #include "cnntrain/base/error.h"
 
 namespace cnntrain::cli {
@@ -16,7 +17,7 @@ checkpoint/<phase>/pretraining_<...>) or the folder that --logs-path names. It h
 
   arguments.json           the run's latest options, with absolute paths of data folders. Earlier
                            ones are kept as arguments.<n>.json.
-  log.txt                  everything that was printed, except progress
+  log.txt                  every line of the run, except progress
   training.csv             one row per log line
   validation.csv           one row per validated checkpoint; val_top5_acc, val_loss and balanced_acc
                            come last
@@ -496,6 +497,7 @@ const std::vector<HelpTopic>& help_topics() {
         {"data-folders", "data sets, own photographs, indexes, damaged images", body(kDataFolders)},
         {"preparation", "sizes, crops and augmentation of images, weights of classes", body(kPreparation)},
         {"run-folders", "files of a run, locks, --overwrite", body(kRunFolders)},
+        {"screen", "what a run prints: terminals, pipes, --quiet, --log-format json", screen_topic()},
         {"checkpoints", "files, checksums, averages, conversion, fine-tuning", body(kCheckpoints)},
         {"weights", "starting from the weights of torchvision, timm, Keras or an earlier run", body(kWeights)},
         {"validation", "validation during training, the best weights, early end, averages", body(kValidation)},

@@ -16,6 +16,7 @@
 #include "cli/commands.h"
 #include "cli/help.h"
 #include "cli/run_options.h"
+#include "cli/screen.h"
 #include "cnntrain/base/cores.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/log.h"
@@ -27,6 +28,7 @@
 #include "cnntrain/config/commands.h"
 #include "cnntrain/config/habits.h"
 #include "cnntrain/launch/poprun.h"
+#include "cnntrain/metrics/json_lines.h"
 #include "cnntrain/tasks/tasks.h"
 #include "cnntrain/train/backends.h"
 #include "cnntrain/train/machine.h"
@@ -164,7 +166,8 @@ bool is_command(std::string_view word) {
 /// A command of other programs becomes this program's: "predict" is inference.
 std::vector<std::string> with_own_command(std::vector<std::string> words) {
     if (words.empty()) return words;
-    std::string& command = words[words.front() == "help" && words.size() > 1 ? 1 : 0];
+    const bool asks_help = words.front() == "help" || words.front() == "--help";
+    std::string& command = words[asks_help && words.size() > 1 ? 1 : 0];
     const std::string_view own = config::command_of_habit(command);
     if (own.empty()) return words;
     log::info(command + " is read as " + std::string(own));
@@ -172,9 +175,11 @@ std::vector<std::string> with_own_command(std::vector<std::string> words) {
     return words;
 }
 
-/// "help train" and "help dataset cifar" become "train --help" and "dataset cifar --help"; "help TOPIC" is unchanged.
+/// "help train", "--help train" and "help dataset cifar" become "train --help" and "dataset cifar --help"; "help TOPIC"
+/// is unchanged.
 std::vector<std::string> with_help_last(std::vector<std::string> words) {
-    if (words.size() < 2 || words.front() != "help") return words;
+    const bool asks = !words.empty() && (words.front() == "help" || words.front() == "--help" || words.front() == "-h");
+    if (words.size() < 2 || !asks) return words;
     words.erase(words.begin());
     const std::size_t most = words.front() == config::name(config::Command::dataset) ? 2 : 1;
     if (words.size() > most)
@@ -267,7 +272,8 @@ int run_reporting_errors(const std::string& program, const std::vector<std::stri
         return dispatch_within_limits(program, words);
     } catch (const Interrupted& stop) {
         std::cout << std::flush;
-        std::cerr << std::string(stop.what()) + "\n";
+        const std::string text = stop.what();
+        std::cerr << (reports_in_json() ? metrics::message_line("info", text) : text) + "\n";
         return kInterruptedExitCode;
     } catch (const Error& error) {
         return print_error(error.what(), error.kind());
@@ -299,7 +305,9 @@ int print_lost_output() {
 
 int print_error(const std::string& message, ErrorKind kind) {
     std::cout << std::flush;
-    std::cerr << "error: " + message + '\n';  // one write, so that output of other processes cannot split the line
+    const std::string head = styled("error:", Style::red, diagnostics_terminal().colours);
+    const std::string line = reports_in_json() ? metrics::error_line(message, exit_code(kind)) : head + " " + message;
+    std::cerr << line + '\n';  // one write, so that output of other processes cannot split the line
     return exit_code(kind);
 }
 
@@ -313,6 +321,7 @@ std::string called(const Invocation& invocation) {
 int run_program(const std::string& program, const std::vector<std::string>& words) {
     keep_standard_streams_open();
     outlive_file_size_limit();
+    log::set_colours(diagnostics_terminal().colours);
     const int code = run_reporting_errors(program, with_linked_command(program, words));
     std::cout.flush();
     return code != 0 || std::cout.good() ? code : print_lost_output();

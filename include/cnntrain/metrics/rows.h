@@ -112,6 +112,11 @@ std::string csv_row(const Record& record);
 
 std::string printed(const Latencies& latencies);
 
+// Names of durations.
+inline constexpr std::string_view kCompilation = "compilation";
+inline constexpr std::string_view kTrainingLoop = "training_loop";
+inline constexpr std::string_view kTimeToTrain = "time_to_train";
+
 std::string compilation_line(double seconds);
 std::string initial_checkpoint_line(std::string_view prefix);
 std::string checkpoint_line(std::string_view prefix, double seconds);

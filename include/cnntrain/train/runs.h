@@ -12,6 +12,7 @@
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/io.h"
+#include "cnntrain/base/terminal.h"
 #include "cnntrain/comm/communicator.h"
 #include "cnntrain/config/parse.h"
 #include "cnntrain/train/task.h"
@@ -46,7 +47,7 @@ struct Host {
     /// Connects the processes that train or validate together; never null. Rank 0 reads and writes the run's files for
     /// all.
     std::shared_ptr<comm::Communicator> communicator = comm::make_alone();
-    int terminal_width = 0;                // in columns; 0: the console is not a terminal
+    Terminal terminal = {};                // behind the console
     std::function<bool()> stop_requested;  // called between micro-batches and while waiting for one; empty: never
     /// Called with true when the run starts work that a stop must not interrupt, and with false when that work is
     /// saved. Outside these periods the process may be ended at once. Empty: not needed.

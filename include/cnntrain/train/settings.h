@@ -92,7 +92,14 @@ struct DeviceSettings : nn::PrecisionSettings {
     bool analyse_nans = false;       // count NaNs in every checkpoint
 };
 
+/// How a run reports to the standard output.
+enum class LogFormat : std::uint8_t { text, json };
+inline constexpr std::array<std::string_view, 2> kLogFormatNames{"text", "json"};
+
 struct LoggingSettings {
+    bool verbose = false;  // a terminal shows as much as a pipe
+    bool quiet = false;    // results, warnings and errors only
+    LogFormat format = LogFormat::text;
     std::string log_dir;                   // parent of run folders
     std::optional<std::string> logs_path;  // exact path of the run folder
     bool overwrite = false;                // a new run may replace the one in logs_path

@@ -52,7 +52,8 @@ constexpr Retired kRetired[] = {
     }
     std::vector<std::string> flags;
     std::ranges::transform(known, std::back_inserter(flags), &Spelling::flag);
-    const std::string nearest = nearest_name(flag, flags);
+    const bool is_letter = flag.size() <= 2;  // every other letter is near it
+    const std::string nearest = is_letter ? "" : nearest_name(flag, flags);
     throw Error(ErrorKind::usage, start + (nearest.empty() ? "; see --help" : "; did you mean " + nearest + "?"));
 }
 
@@ -91,6 +92,10 @@ std::vector<Spelling> spellings_of(const OptionSet& options, Command command) {
     return spellings(accepted);
 }
 
+bool asks_help(const std::vector<std::string>& arguments) {
+    return std::ranges::any_of(arguments, [](const auto& word) { return word == "--help" || word == "-h"; });
+}
+
 FrontDoor scan_front_door(const OptionSet& all, Command command, const std::vector<std::string>& arguments) {
     std::vector<std::string_view> keys = {"config", "config_path"};
     keys.insert(keys.end(), all.selectors().begin(), all.selectors().end());
@@ -112,7 +117,7 @@ FrontDoor scan_front_door(const OptionSet& all, Command command, const std::vect
             front.selectors[*selector] = given.values.front();
         }
     }
-    front.help = std::ranges::any_of(arguments, [](const auto& word) { return word == "--help" || word == "-h"; });
+    front.help = asks_help(arguments);
     return front;
 }
 

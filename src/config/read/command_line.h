@@ -26,6 +26,9 @@ std::vector<Spelling> spellings_of(const Option& option);
 /// Those of all options of a command.
 std::vector<Spelling> spellings_of(const OptionSet& options, Command command);
 
+/// True if --help or -h is on the line.
+bool asks_help(const std::vector<std::string>& arguments);
+
 FrontDoor scan_front_door(const OptionSet& all, Command command, const std::vector<std::string>& arguments);
 
 /// Throws Error(usage) for unknown or ambiguous flags and for values that do not fit. `options`: the options in `all`

@@ -281,7 +281,7 @@ std::string ParseResult::flag_of_shared(std::string_view flag) const {
 ParseResult parse_command_line(const TaskOptions& task, Command command, const std::vector<std::string>& typed,
                                const Environment& environment, const RecordedRun& run) {
     const OptionSet& all = task.options();
-    if (scan_front_door(all, command, typed).help || (task.empty_line_asks_help && typed.empty()))
+    if (asks_help(typed) || (task.empty_line_asks_help && typed.empty()))
         return help_request(task, command);
     const auto [arguments, foreign_words] = in_own_words(task, command, typed);
     const FrontDoor front = scan_front_door(all, command, arguments);

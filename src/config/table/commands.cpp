@@ -29,6 +29,15 @@ constexpr Missing kMissingParts[] = {
     {"glue", "GLUE fine-tuning is not part of cnntrain"},
 };
 
+/// A line without a command, or a slip in one of the program's own options.
+[[noreturn]] void refuse_option_first(std::string_view word) {
+    const std::string nearest = nearest_name(word, {"--help", "--version"});
+    const std::string what = "'" + std::string(word) + "' is not a command";
+    if (!nearest.empty()) throw Error(ErrorKind::usage, what + "; did you mean " + nearest + "?");
+    throw Error(ErrorKind::usage, what + ", with which each line begins: cnntrain train " + std::string(word) +
+                                      " ...; see cnntrain help");
+}
+
 }  // namespace
 
 const std::vector<CommandInfo>& commands() {
@@ -73,6 +82,7 @@ std::string_view name(Command command) {
 }
 
 Command command_named(std::string_view word) {
+    if (word.starts_with("-")) refuse_option_first(word);
     const std::string_view file = last_part(word);
     if (const std::string_view reason = why_not_here(word); !reason.empty())
         throw Error(ErrorKind::unsupported, std::string(file) + ": " + std::string(reason));

@@ -211,7 +211,8 @@ void infer_dataset(Resolution& run) {
     if (folder.empty()) {
         const std::string resumed = run.command == Command::train ? values.text("restore_path") : "";
         run.violations.emplace_back(
-            "no data: give --data-dir (or set DATA_DIR) and --dataset, or use --generated-data with --dataset" +
+            "no data: give --data-dir (or set DATA_DIR), a folder of photos, CIFAR's files or ImageNet's TFRecords, or "
+            "use --generated-data with --dataset" +
             (resumed.empty() ? ""
                              : "; to go on with all options of a run: cnntrain restore --restore-path " + resumed));
         return;
@@ -231,8 +232,10 @@ void infer_dataset(Resolution& run) {
                                  ")");
         return;
     }
+    const bool classifies = run.command == Command::inference && values.text("restore_path").empty();
     run.violations.push_back("--dataset is not given and cannot be detected from the data folder '" + folder +
-                             "'; give --dataset " + dataset_names());
+                             "'; give --dataset " + dataset_names() +
+                             (classifies ? "; to find classes by the network of a run, give --restore-path RUN" : ""));
 }
 
 }  // namespace

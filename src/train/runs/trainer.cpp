@@ -51,7 +51,8 @@ Trainer::End Trainer::run() {
     }
     save_results();
     if (settings_.saves) remove_kept_updates(files_, folder_.checkpoints);
-    observers_.line(metrics::loop_completed_line(loop_watch_.seconds()));
+    const double seconds = loop_watch_.seconds();
+    observers_.duration(metrics::kTrainingLoop, seconds, metrics::loop_completed_line(seconds));
     tell_exchange();
     if (const std::int64_t damaged = parts_.stream->stats().damaged; damaged > 0) {
         observers_.line(std::to_string(damaged) + " training " + task_.columns().unit.many +
@@ -63,8 +64,8 @@ Trainer::End Trainer::run() {
 void Trainer::stop() {
     if (parts_.last_saved != iteration_) save();
     const std::string kept = stopped_inside_ ? keep_update() : "";
-    observers_.line("Stopped by a signal after iteration " + std::to_string(iteration_) + " of " +
-                    std::to_string(parts_.plan.iterations) + kept + "; " + settings_.how_to_continue);
+    observers_.result({"Stopped by a signal after iteration " + std::to_string(iteration_) + " of " +
+                       std::to_string(parts_.plan.iterations) + kept + "; " + settings_.how_to_continue});
 }
 
 std::string Trainer::keep_update() {
@@ -153,8 +154,8 @@ void Trainer::save_results() {
         if (settings_.saves_at_end && parts_.last_saved != iteration_) save();
     }
     if (parts_.monitor && parts_.monitor->keeps_best() && parts_.monitor->result().best()) {
-        observers_.line("Best weights: " + parts_.monitor->best_text() + ", in " +
-                        checkpoint::best_prefix(folder_.checkpoints));
+        observers_.result(
+            {"Best weights: " + parts_.monitor->best_text() + ", in " + checkpoint::best_prefix(folder_.checkpoints)});
     }
     if (!parts_.average || !settings_.saves) return;
     const std::string path = checkpoint::average_path(folder_.checkpoints, std::string(kAverageName));
@@ -191,7 +192,7 @@ void Trainer::finish_update(const backend::StepResult& result, double seconds, c
     }
     observers_.progress({iteration_, parts_.iteration, parts_.plan.iterations,
                          parts_.meters.recent_samples_per_second(), loop_watch_.seconds(), "iterations",
-                         task_.columns().unit.many});
+                         task_.columns().unit.many, false, parts_.meters.recent_readings()});
 }
 
 void Trainer::check_loss(double loss, const schedule::HostStep& step, double learning_rate) {

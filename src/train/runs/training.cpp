@@ -16,6 +16,7 @@
 #include "cnntrain/base/log.h"
 #include "cnntrain/checkpoint/averaged_weights.h"
 #include "cnntrain/metrics/csv_files.h"
+#include "cnntrain/nn/model.h"
 #include "cnntrain/optim/step_rate.h"
 #include "cnntrain/schedule/run_plan.h"
 #include "cnntrain/train/backends.h"
@@ -28,6 +29,7 @@
 #include "train/reports/describe.h"
 #include "train/reports/run_estimate.h"
 #include "train/reports/run_report.h"
+#include "train/reports/screen_topics.h"
 #include "train/reports/stage_memory.h"
 #include "train/runs/averaging.h"
 #include "train/runs/evaluator.h"
@@ -151,6 +153,9 @@ std::string introduce_training(Run& run, const RunData& data, const std::optiona
         checkpoint_total(*data.graph, run.settings().checkpoint, data.plan, run.settings().training.ema_decay > 0);
     introduction.summary =
         summary_block(run.arguments, description, introduction.facts, &data.plan, checkpoint_text(checkpoints));
+    introduction.title = network_title(description, &*data.graph);
+    introduction.topics =
+        training_topics(run.task, run.settings(), data.plan, data.training->count(), validation_samples);
     if (resume) introduction.resumed_at = resume->checkpoint.iteration;
     std::string json = introduce(run.observers, run.arguments, std::move(introduction), run.host);
     if (run.settings().logging.no_logs && !resume && checkpoints.written > 0) {
@@ -194,18 +199,18 @@ metrics::Meters make_meters(const Run& run, const RunData& data, const std::opti
 /// Compiles the training graph and loads the run's initial weights.
 std::unique_ptr<backend::Executable> make_executable(Run& run, const std::vector<data::Field>& fields,
                                                      const RunData& data, const std::optional<ResumePoint>& resume) {
-    run.observers.status("compilation_status", "in progress");
+    run.observers.status(metrics::kCompilationStatus, metrics::kCompiling);
     const graph::Graph& graph = *data.graph;
     backend::CompileRequest request = training_request(graph, run.settings(), fields, run.seed);
     request.plan.updates_per_call = std::max<std::int64_t>(1, data.plan.iterations_per_host_step);
     request.runtime.stop_requested = run.host.stop_requested;
     request.peers = peers(run.settings(), *run.host.communicator);
     auto executable = run.backend.compile(request);
-    run.observers.status("compilation_status", "compiled");
-    run.observers.line(variable_list(graph));
+    run.observers.status(metrics::kCompilationStatus, "compiled");
+    run.observers.variables_listed({variable_list(graph), nn::parameter_count(graph)});
     const std::string memory = stage_memory(executable->report(), data.placement);
-    if (!memory.empty()) run.observers.line(memory);
-    if (run.host.communicator->size() > 1) run.observers.line(exchange_line(executable->report(), request));
+    if (!memory.empty()) run.observers.detail(memory);
+    if (run.host.communicator->size() > 1) run.observers.detail(exchange_line(executable->report(), request));
     if (resume) {
         load_resumed_weights(run, *executable, graph, *resume);
     } else {
@@ -407,7 +412,7 @@ bool validate_points(Run& run, const RunData& data, std::vector<Point> points) {
         run.observers.evaluation_began(point.row.epoch);
         const auto result = evaluator.run(point.row, run.observers);
         if (!result) {
-            run.observers.line("Validation stopped by a signal; " + how_to_continue(run.folder, run.arguments));
+            run.observers.result({"Validation stopped by a signal; " + how_to_continue(run.folder, run.arguments)});
             return false;
         }
         run.observers.row(reported(run.task, *result));
@@ -472,7 +477,8 @@ int train_and_validate(Run& run, const RunData& data, TrainingParts parts, bool 
     if (is_first(run.host)) points = validation_points(run, data.plan, average(run, data.plan));
     if (!data.validation) return 0;
     if (!validate_points(run, data, std::move(points))) return kInterruptedExitCode;
-    run.observers.line(metrics::time_to_train_line(loop_watch.seconds()));
+    const double seconds = loop_watch.seconds();
+    run.observers.duration(metrics::kTimeToTrain, seconds, metrics::time_to_train_line(seconds));
     return 0;
 }
 
@@ -499,7 +505,7 @@ int measure_training_input(Run& run, const RunData& data) {
 }
 
 void tell_compile_time(Run& run, double seconds, std::int64_t iteration) {
-    run.observers.line(metrics::compilation_line(seconds));
+    run.observers.duration(metrics::kCompilation, seconds, metrics::compilation_line(seconds));
     const metrics::Columns& columns = run.task.columns();
     if (columns.curves.compile_time.empty()) return;
     run.observers.curve_point(metrics::compile_time_point(seconds, iteration, columns));
