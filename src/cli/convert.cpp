@@ -46,36 +46,6 @@ void refuse_script_actions(const std::vector<std::string>& arguments) {
     }
 }
 
-Flags flags_of(const Invocation& invocation) {
-    return {
-        called(invocation),
-        {{"--from", "",
-          "needed: a run's checkpoint, a file of weights of PyTorch, Keras or TensorFlow (detected by its content), or "
-          "BERT of transformers (detected by the tensors' names)"},
-         {"--to", "", "needed: file to write, or folder (with / at its end) for a model.safetensors"},
-         kCheckpointDtypeFlag,
-         {"--part", "",
-          "from PyTorch: which of several dictionaries of tensors to take as it is, such as model_ema; without it, "
-          "state_dict, model or the only one"},
-         {"--vocab-size", "0",
-          "from transformers: number of rows of the word embedding to keep, from the first; 0: all"},
-         {"--joined-qkv",
-          "",
-          "from transformers: one variable for queries, keys and values (no --use-qkv-split)",
-          {},
-          true},
-         {"--hidden-act", "", "to transformers, if the run's arguments.json is missing: gelu or gelu_erf"},
-         {"--layer-norm-epsilon", "", "to transformers, if the run's arguments.json is missing"},
-         {"--vocab-file", "", "to transformers: file to copy as vocab.txt; without it, the --vocab-file of the run"},
-         {"--overwrite", "", "replace files that are there", {}, true},
-         {kTrustFlag,
-          "",
-          "accept a checkpoint whose checksum does not match because another tool edited it",
-          {},
-          true}},
-        invocation.arguments};
-}
-
 constexpr std::string_view kMore =
     "\nConverts BERT checkpoints from and to the layout of Hugging Face's transformers:\n"
     "  cnntrain convert --from bert-base-uncased/model.safetensors --to base.safetensors\n"
@@ -315,10 +285,40 @@ bool copies_weights(const Flags& flags, const std::string& source, const std::st
 
 }  // namespace
 
+const CommandFlags& convert_flags() {
+    static const CommandFlags table = {
+        {{"--from", "",
+          "needed: a run's checkpoint, a file of weights of PyTorch, Keras or TensorFlow (detected by its content), or "
+          "BERT of transformers (detected by the tensors' names)"},
+         {"--to", "", "needed: file to write, or folder (with / at its end) for a model.safetensors"},
+         kCheckpointDtypeFlag,
+         {"--part", "",
+          "from PyTorch: which of several dictionaries of tensors to take as it is, such as model_ema; without it, "
+          "state_dict, model or the only one"},
+         {"--vocab-size", "0",
+          "from transformers: number of rows of the word embedding to keep, from the first; 0: all"},
+         {"--joined-qkv",
+          "",
+          "from transformers: one variable for queries, keys and values (no --use-qkv-split)",
+          {},
+          true},
+         {"--hidden-act", "", "to transformers, if the run's arguments.json is missing: gelu or gelu_erf"},
+         {"--layer-norm-epsilon", "", "to transformers, if the run's arguments.json is missing"},
+         {"--vocab-file", "", "to transformers: file to copy as vocab.txt; without it, the --vocab-file of the run"},
+         {"--overwrite", "", "replace files that are there", {}, true},
+         {kTrustFlag,
+          "",
+          "accept a checkpoint whose checksum does not match because another tool edited it",
+          {},
+          true}},
+        std::string(kMore)};
+    return table;
+}
+
 int convert_command(const Invocation& invocation) {
     refuse_script_actions(invocation.arguments);
-    const Flags flags = flags_of(invocation);
-    if (flags.print_help_if_wanted(kMore)) return 0;
+    const Flags flags(convert_flags(), called(invocation), invocation.arguments);
+    if (flags.print_help_if_wanted()) return 0;
     const bool wants_f32 = flags.wants_f32();
     const Found found = checkpoint::find_checkpoint(posix_files(), "--from", flags.text("--from"));
     const std::string target = target_file(flags.text("--to"));

@@ -4,6 +4,7 @@
 
 #include "cli/help.h"
 #include "cli/help_data_topics.h"
+#include "cli/help_ipu_topic.h"
 #include "cnntrain/base/error.h"
 
 namespace cnntrain::cli {
@@ -511,6 +512,7 @@ const std::vector<HelpTopic>& help_topics() {
         {"launching", "starting processes with poprun, cores, signals", body(kLaunching)},
         {"recipe", "the large-batch ResNet-50 programs", body(kRecipe)},
         {"exit-codes", "meaning of each exit code", exit_codes()},
+        {"ipu", "--backend ipu, its emulator, options that only steer IPUs", body(kIpuTopic)},
         {"dry-run", "what a run would do, and what it takes of memory, disk and time", body(kDryRun)},
         {"limits", "refused sizes, what is not available, restrictions", body(kLimits)},
         {"differences", "where results differ from the original programs", body(kDifferences)},

@@ -88,7 +88,7 @@ int start(const PoprunRequest& request, const Plan& plan) {
 int poprun_command(const Invocation& invocation) {
     const PoprunRequest request = launch::parse_poprun(invocation.arguments, posix_files());
     if (request.help) {
-        std::cout << launch::poprun_help(called(invocation));
+        std::cout << config::help_text(launch::poprun_page(called(invocation)), *request.help);
         return 0;
     }
     if (request.version) {

@@ -138,7 +138,7 @@ int parse_and_run(config::Command command, const Invocation& invocation,
     const comm::Launched launched = comm::read_launched(comm::process_environment());
     config::ParseResult arguments = parsed(command, invocation, launched);
     if (arguments.wants_help) {
-        std::cout << tasks::help_text(arguments, called(invocation));
+        std::cout << config::help_text(tasks::help_page(arguments, called(invocation)), arguments.help);
         return 0;
     }
     if (complete) arguments = complete(arguments);

@@ -142,8 +142,16 @@ config::ParseResult parse_command_line(Command command, const std::vector<std::s
     return config::parse_command_line(choice.row.options, choice.command, arguments, environment, run.record);
 }
 
-std::string help_text(const config::ParseResult& line, std::string_view called) {
-    return config::help_text(*line.task, line.command, called);
+config::HelpPage help_page(const config::ParseResult& line, std::string_view called) {
+    return config::help_page(*line.task, line.command, called);
+}
+
+std::vector<TaskPage> help_pages(Command command, std::string_view called) {
+    std::vector<TaskPage> pages;
+    for (const TaskRow& row : task_table()) {
+        if (serves(row, command)) pages.push_back({row.options.name, config::help_page(row.options, command, called)});
+    }
+    return pages;
 }
 
 bool serves(Command command) {

@@ -90,17 +90,16 @@ TEST_F(DatasetImagenet, WrongLines) {
 }
 
 TEST(Flags, SwitchesAliasesAndUnderscores) {
-    const std::vector<Flag> known = {{"--one-name", "", "", "--other-name"}, {"--on", "", "", {}, true}};
-    const Flags flags("x", known, {"--other_name", "a", "--on"});
+    const CommandFlags known = {{{"--one-name", "", "", "--other-name"}, {"--on", "", "", {}, true}}};
+    const Flags flags(known, "x", {"--other_name", "a", "--on"});
     EXPECT_EQ(flags.text("--one-name"), "a");
     EXPECT_TRUE(flags.given("--on"));
-    EXPECT_FALSE(Flags("x", known, {"--one-name=b"}).given("--on"));
+    EXPECT_FALSE(Flags(known, "x", {"--one-name=b"}).given("--on"));
 }
 
 TEST(Flags, Numbers) {
-    const auto number = [](const std::string& word) {
-        return Flags("x", {{"--f", "", ""}}, {"--f", word}).number("--f", 0, 1);
-    };
+    const CommandFlags known = {{{"--f", "", ""}}};
+    const auto number = [&](const std::string& word) { return Flags(known, "x", {"--f", word}).number("--f", 0, 1); };
     EXPECT_EQ(number("0.25"), 0.25);
     for (const char* word : {"1.5", "-0.1", "nan", "a", "0.5x", ""}) {
         EXPECT_THROW(number(word), Error) << word;

@@ -112,7 +112,7 @@ FrontDoor scan_front_door(const OptionSet& all, Command command, const std::vect
             front.selectors[*selector] = given.values.front();
         }
     }
-    front.help = std::ranges::any_of(arguments, [](const auto& word) { return word == "--help" || word == "-h"; });
+    front.help = help_wish(arguments);
     return front;
 }
 

@@ -204,11 +204,12 @@ void keep_global_batch(const TaskOptions& task, Layers& layers, std::int64_t rec
     layers.arguments[&replicas_row] = replicas;
 }
 
-ParseResult help_request(const TaskOptions& task, Command command) {
+ParseResult help_request(const TaskOptions& task, Command command, const HelpWish& wish = {}) {
     ParseResult result;
     result.task = &task;
     result.command = command;
     result.wants_help = true;
+    result.help = wish;
     return result;
 }
 
@@ -281,8 +282,8 @@ std::string ParseResult::flag_of_shared(std::string_view flag) const {
 ParseResult parse_command_line(const TaskOptions& task, Command command, const std::vector<std::string>& typed,
                                const Environment& environment, const RecordedRun& run) {
     const OptionSet& all = task.options();
-    if (scan_front_door(all, command, typed).help || (task.empty_line_asks_help && typed.empty()))
-        return help_request(task, command);
+    if (const auto wish = scan_front_door(all, command, typed).help) return help_request(task, command, *wish);
+    if (task.empty_line_asks_help && typed.empty()) return help_request(task, command);
     const auto [arguments, foreign_words] = in_own_words(task, command, typed);
     const FrontDoor front = scan_front_door(all, command, arguments);
     Layers layers;

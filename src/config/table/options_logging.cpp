@@ -13,6 +13,7 @@ std::vector<Option> shared_logging_options() {
         {.flag = "--logs-path",
          .type = Type::text,
          .help = "Path of the run folder.",
+         .main_in = kTVE,
          .bind = to<&Settings::logging, &train::LoggingSettings::logs_path>()},
         {.flag = "--overwrite",
          .fallback = false,

@@ -21,7 +21,8 @@ std::vector<Option> length_options() {
          .help = "Sequences per weight update, instead of --gradient-accumulation-count; rounded up to a multiple that "
                  "--pipeline-stages allow.",
          .unit = "sequences",
-         .range = between(1, kMostIterations)},
+         .range = between(1, kMostIterations),
+         .main_in = kAll},
         refine(shared("--replicas"),
                {.help = "Data-parallel replicas in this process, with one set of weights and one update. Results are "
                         "those of --gradient-accumulation-count times the replicas."}),
