@@ -10,4 +10,4 @@ apt-get install -y -qq --no-install-recommends \
   libpugixml-dev libutf8proc-dev zlib1g-dev \
   libprotobuf-dev protobuf-compiler libspdlog-dev libgtest-dev libgmock-dev \
   libhwy-dev libopenmpi-dev openmpi-bin nlohmann-json3-dev clang-format clang-tidy \
-  mandoc zsh fish
+  dpkg-dev file mandoc zsh fish
