@@ -42,7 +42,7 @@ struct CommandEntry {
 
 /// The functions behind config::commands(), which holds names, script names and help lines. A command without a row
 /// here is implemented by tasks or not available.
-constexpr std::array<CommandEntry, 8> kCommands = {{
+constexpr std::array<CommandEntry, 9> kCommands = {{
     {config::Command::restore, restore_command},
     {config::Command::average, average_command},
     {config::Command::analyse, analyse_command},
@@ -51,6 +51,7 @@ constexpr std::array<CommandEntry, 8> kCommands = {{
     {config::Command::benchmark, benchmark_command},
     {config::Command::plan, plan_command},
     {config::Command::poprun, poprun_command},
+    {config::Command::report, report_command},
 }};
 
 const CommandEntry* entry(config::Command command) {

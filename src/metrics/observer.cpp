@@ -12,6 +12,11 @@ void Observers::console_line(std::string_view text) {
         observer->console_line(text);
 }
 
+void Observers::log_line(std::string_view text) {
+    for (const auto& observer : observers_)
+        observer->log_line(text);
+}
+
 void Observers::status(std::string_view key, std::string_view value) {
     for (const auto& observer : observers_)
         observer->status(key, value);
@@ -25,6 +30,11 @@ void Observers::expect(const Record& row) {
 void Observers::row(const Record& row) {
     for (const auto& observer : observers_)
         observer->row(row);
+}
+
+void Observers::file_row(const Record& row) {
+    for (const auto& observer : observers_)
+        observer->file_row(row);
 }
 
 void Observers::curve_point(const Record& point) {

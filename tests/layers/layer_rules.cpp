@@ -51,11 +51,12 @@ const std::vector<Module>& modules() {
         {"plan",
          {"base", "config", "graph", "comm", "data", "schedule", "ops", "nn", "optim", "metrics", "backend", "train"},
          /*opens=*/{"train/"}},
+        {"report", {"base", "checkpoint", "schedule"}},
         {"launch", {"base", "config"}},
         {"benchmark", {"base", "config", "launch", "tasks"}},
         {"cli",
          {"base", "config", "graph", "comm", "data", "checkpoint", "schedule", "ops", "nn", "optim", "metrics",
-          "backend", "dataset_tools", "plan", "train", "tasks", "launch", "benchmark"}},
+          "backend", "dataset_tools", "plan", "report", "train", "tasks", "launch", "benchmark"}},
     };
     return table;
 }

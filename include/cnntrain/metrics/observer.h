@@ -38,12 +38,16 @@ public:
     virtual void line(std::string_view /*text*/) {}
     /// A line for the console only.
     virtual void console_line(std::string_view /*text*/) {}
+    /// A line for log.txt only, because the process prints it by itself: the error that ends it.
+    virtual void log_line(std::string_view /*text*/) {}
     /// A fact about the run as a whole: "compilation_status", "compiled".
     virtual void status(std::string_view /*key*/, std::string_view /*value*/) {}
     /// Announces rows with the columns of this one. Throws Error(usage) if they differ from those in an earlier run's
     /// file.
     virtual void expect(const Record& /*row*/) {}
     virtual void row(const Record& /*row*/) {}
+    /// A row of a table that the run's folder has, and nothing else.
+    virtual void file_row(const Record& /*row*/) {}
     /// For curves only: a row's fields between log lines, or a number that has no table.
     virtual void curve_point(const Record& /*point*/) {}
     /// The distribution of every variable, at intervals, if the options ask for it.
@@ -74,9 +78,11 @@ public:
 
     void line(std::string_view text) override;
     void console_line(std::string_view text) override;
+    void log_line(std::string_view text) override;
     void status(std::string_view key, std::string_view value) override;
     void expect(const Record& row) override;
     void row(const Record& row) override;
+    void file_row(const Record& row) override;
     void curve_point(const Record& point) override;
     void distribution(const Distribution& distribution) override;
     void progress(const Progress& progress) override;

@@ -69,6 +69,8 @@ public:
     LogFile(FileSystem& files, const std::string& folder, LinePrefix prefix = nullptr)
         : TextReport(prefix), files_(files), path_(without_trailing_slashes(folder) + "/log.txt") {}
 
+    void log_line(std::string_view text) override { put(text); }
+
 private:
     void write(std::string_view text) override { files_.append(path_, std::string(text) + "\n"); }
 

@@ -53,7 +53,7 @@ const std::vector<CommandInfo>& commands() {
         {Command::benchmark, "benchmark", {"examples_utils"}, "run the entries of a benchmarks.yml"},
         {Command::poprun, "poprun", {}, "launch over MPI"},
         {Command::convert, "convert", {"convert_ckpt.py"}, "import and export checkpoints"},
-        {Command::report, "report", {}, "look at a run"},
+        {Command::report, "report", {}, "a page about a run: did it learn, how fast, what does it confuse, what ran"},
         {Command::profile, "profile", {}, "where a step's time goes"},
         {Command::plan, "plan", {}, "stages, times and memory of a pipelined training, and better splits"},
     };

@@ -287,6 +287,16 @@ graph::Graph Pretraining::evaluation_graph(const std::vector<data::Field>& field
                                  backend_.rewrites().evaluation);
 }
 
+graph::Graph Pretraining::words_graph(const std::vector<data::Field>& fields) const {
+    nn::BertRequest bert = request(fields);
+    bert.with_word_scores = true;
+    return graph::apply_rewrites(nn::build_bert_evaluation(bert, ops::op_table()), backend_.rewrites().evaluation);
+}
+
+data::Split Pretraining::words_split() const {
+    return own().held_out_files || own().text.generated ? data::Split::validation : data::Split::train;
+}
+
 std::vector<Topic> Pretraining::dry_run_topics(config::Command /*command*/) const {
     const nn::BertSettings& model = own().model;
     const bool evaluates = own().evaluates;

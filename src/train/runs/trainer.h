@@ -12,6 +12,7 @@
 
 #include "cnntrain/backend/backend.h"
 #include "cnntrain/base/io.h"
+#include "cnntrain/base/processor_time.h"
 #include "cnntrain/checkpoint/checkpoint.h"
 #include "cnntrain/comm/communicator.h"
 #include "cnntrain/data/loader.h"
@@ -118,6 +119,11 @@ private:
     checkpoint::TensorSource variables() const;
     void tell_distributions();
     void tell_exchange();
+    /// Adds what happened since the last reading of the processors' times.
+    void read_processors();
+    void tell_times();
+    /// A row for each rank. All processes call it together.
+    void tell_ranks();
 
     const Task& task_;
     TrainingParts parts_;
@@ -133,7 +139,10 @@ private:
     bool stopped_inside_ = false;                // of an update, whose complete micro-batches are parts_.kept
     std::vector<backend::StepScalars> updates_;  // of one call
     bool stop_agreed_ = false;
-    double exchange_seconds_ = 0, exposed_exchange_seconds_ = 0;  // sum over this process's updates
+    metrics::UpdateTimes times_;      // since the last row
+    metrics::UpdateTimes all_times_;  // of this process's updates
+    ProcessorTimes processors_;       // at the last reading
+    std::int64_t page_loads_ = 0;     // at the last reading
     bool warned_of_nan_ = false;
     Stopwatch loop_watch_;
 };
