@@ -22,9 +22,15 @@ checkpoint/<phase>/pretraining_<...>) or the folder that --logs-path names. It h
                            come last
   validation_classes.csv   of validations during training: samples, correct answers and predictions
                            of each class; see `cnntrain help validation`
+  time_split.csv           where the time of the updates between two log lines went, in seconds:
+                           waiting for input, exchange of gradients, processors; pages read from disk
+  ranks.csv                the same of each process of a run with several, over the whole run
   events.out.tfevents.*    the same curves for TensorBoard (pretrain: in the folder event)
   ckpt-<iteration>.safetensors   see `cnntrain help checkpoints`
   ckpt-best.safetensors    the best weights, with --keep-best; see `cnntrain help validation`
+  sample_predictions.json  what `cnntrain report` has computed of validation samples; it is computed
+                           again for other weights
+  report.html              the page of `cnntrain report`
   features.cache           see `cnntrain help features`
   update-<iteration>.sums  of a run that was stopped inside an update; see `cnntrain help resuming`
 
@@ -40,6 +46,12 @@ from the run's is named. inference takes ckpt-best of a folder, otherwise its ne
 inference writes predictions.csv, or the file that --predictions names: a table (.csv) or JSON lines
 (.jsonl) with the file, its class where that is known, the most probable classes (--top-classes) and
 their probabilities, and whether the first one is right. Only files of predictions are replaced.
+
+cnntrain report RUN writes a page that says whether the run learned, what limited its speed, what it
+confuses and what exactly ran, with curves, confusions and the most wrong photos, in one file that
+loads nothing from elsewhere. The run may be going (--watch writes the page again) or have been
+killed. With several runs, the page is about the first, and compares it with the others. It predicts
+at most --samples validation samples with ckpt-best or the newest checkpoint.
 
 One process at a time writes to a folder. Another process ends with exit code 2 and prints number,
 host, start time and command line of the first. The lock is an fcntl lock on .cnntrain-lock; it
@@ -353,7 +365,7 @@ Refused sizes
   whole numbers                    a range for each option; the error for a wrong value states it
 
 Not available
-  --profile, `cnntrain report`, `cnntrain profile`, GroupBERT, question answering with BERT
+  --profile, `cnntrain profile`, GroupBERT, question answering with BERT
   TensorFlow's checkpoint files of its first format (V1), tensors in slices; HDF5 data sets that are
   compressed or in chunks; whole models that torch.save() or torch.jit.save() wrote
   arithmetic-coded JPEG files (damage in them cannot be detected)

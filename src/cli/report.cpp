@@ -1,6 +1,4 @@
 // `cnntrain report`: a run, or several, as one HTML page.
-#include <time.h>
-
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -171,6 +169,21 @@ private:
         } else if (arguments) {
             add_predictions(run, *arguments);
         }
+        add_class_names(run);
+    }
+
+    /// Data sets in CIFAR's layout name their classes in a file beside the records, and checkpoints do not.
+    void add_class_names(RunRecord& run) const {
+        if (!run.predictions || !run.predictions->classes.empty() || run.predictions->rows.empty()) return;
+        const std::string data = flags_.given("--data-dir") ? flags_.text("--data-dir") : run.argument("data_dir");
+        for (const char* const file : {"batches.meta.txt", "cifar-10-batches-bin/batches.meta.txt",
+                                       "fine_label_names.txt", "cifar-100-binary/fine_label_names.txt"}) {
+            const std::string path = data + "/" + file;
+            if (data.empty() || !exists(files_, path)) continue;
+            run.predictions->classes = report::read_words(read_text(files_, path));
+            std::erase(run.predictions->classes, "");
+            return;
+        }
     }
 
     config::ParseResult recorded_arguments(const std::string& folder) const {
@@ -235,9 +248,8 @@ private:
         settings.checkpoint = run.checkpoint->path;
         settings.key = key;
         settings.most_samples = flags_.integer("--samples", 0);
-        const std::string most =
-            settings.most_samples == 0 ? "all" : "at most " + std::to_string(settings.most_samples);
-        std::cout << "Predicting " << most << " samples of the validation split with " << run.checkpoint->name
+        std::cout << "Predicting validation samples with " << run.checkpoint->name << ": "
+                  << (settings.most_samples == 0 ? "all" : "at most " + std::to_string(settings.most_samples))
                   << " (--samples; --no-predictions leaves this out)" << std::endl;
         const train::Host host = process_host(invocation_);
         metrics::Observers observers;

@@ -134,12 +134,12 @@ TEST(HelpTopics, UnknownOnesAreAnsweredWithTheNearest) {
 
 TEST(HelpTopics, ACommandGivesItsOptions) {
     for (const char* command : {"train", "train.py", "average", "plan", "benchmark", "dataset", "dataset cifar",
-                                "resnet_main.py", "poprun"}) {
+                                "resnet_main.py", "poprun", "report"}) {
         const Outcome outcome = run("help " + std::string(command));
         EXPECT_EQ(outcome.exit_code, 0) << command;
         EXPECT_EQ(outcome.text, run(std::string(command) + " --help").text);
     }
-    expect_error("help report", ErrorKind::unsupported, {"not available yet: cnntrain report"});
+    expect_error("help profile", ErrorKind::unsupported, {"not available yet: cnntrain profile"});
     expect_error("help run_squad.py", ErrorKind::unsupported, {"SQuAD"});
 }
 

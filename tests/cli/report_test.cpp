@@ -79,5 +79,39 @@ TEST_F(Report, AWatchFollowsTheRunAndEndsWithASignal) {
     EXPECT_THAT(watch.text, Not(HasSubstr("error")));
 }
 
+TEST_F(Report, ShowsPredictionsOfATrainedNetwork) {
+    const std::string run = folder_ / "trained";
+    cli::run("dataset cifar --train 120 --test 40 --output-dir " + (folder_ / "data"));
+    const Outcome trained =
+        cli::run("train --data-dir " + (folder_ / "data") +
+                 " --model-size 8 --epochs 2 --warmup-epochs 0 --micro-batch-size 8 --threads 1 --seed 3 "
+                 "--logs-per-epoch 2 --logs-path " +
+                 run);
+    ASSERT_EQ(trained.exit_code, 0) << trained.text;
+    const std::string times = read_text(posix_files(), run + "/time_split.csv");
+    EXPECT_EQ(times.substr(0, times.find('\r')),
+              "updates,iteration,update_seconds,input_wait_seconds,exchange_seconds,exposed_exchange_seconds,"
+              "processor_seconds,queued_seconds,other_programs_seconds,page_loads");
+    EXPECT_EQ(count_of("\n", times), 5U) << "a row for each log line";
+    const Outcome first = cli::run("report " + run);
+    ASSERT_EQ(first.exit_code, 0) << first.text;
+    EXPECT_THAT(first.text, HasSubstr("at most 1000 (--samples"));
+    const std::string page = read_text(posix_files(), run + "/report.html");
+    EXPECT_THAT(page, HasSubstr("40 of 40 validation images, weights of ckpt-30"));
+    EXPECT_THAT(page, HasSubstr("data:image/jpeg;base64,/9j/")) << "a JPEG of a wrong image";
+    EXPECT_THAT(page, HasSubstr("Program: cnntrain "));
+    EXPECT_THAT(page, HasSubstr("Data fingerprint: "));
+    EXPECT_THAT(page, HasSubstr("(120 training and 40 validation samples)"));
+    EXPECT_THAT(page, HasSubstr("<code>--warmup-epochs</code>"));
+    EXPECT_THAT(cli::run("report " + run).text, Not(HasSubstr("Predicting"))) << "they are kept";
+    EXPECT_THAT(cli::run("report " + run + " --samples 16").text, HasSubstr("at most 16"));
+    EXPECT_THAT(read_text(posix_files(), run + "/report.html"), HasSubstr("16 of 40 validation images"));
+    write_text(posix_files(), run + "/sample_predictions.json", "[1]");
+    const Outcome guest = cli::run("report " + run);
+    EXPECT_EQ(guest.exit_code, 0);
+    EXPECT_THAT(guest.text, HasSubstr("could not be computed")) << "somebody's file is not replaced";
+    EXPECT_EQ(read_text(posix_files(), run + "/sample_predictions.json"), "[1]");
+}
+
 }  // namespace
 }  // namespace cnntrain::cli

@@ -75,7 +75,7 @@ TEST(Confusion, PairsAndTheMostWrongSample) {
     EXPECT_EQ(found.count(1, 0), 0);
     EXPECT_THAT(found.worst, ElementsAre(0, 2));
     EXPECT_THAT(found.sentences, Contains(HasSubstr("cat taken for dog (2 times, 67 % of cat)")));
-    EXPECT_THAT(found.sentences, Contains(HasSubstr("a.jpg, cat (0.01), taken for dog (0.99)")));
+    EXPECT_THAT(found.sentences, Contains(HasSubstr("a.jpg, cat (1.0 %), taken for dog (99.0 %)")));
 }
 
 TEST(Confusion, WithoutPredictionsTheTableOfClassesTellsTheWeakest) {
@@ -117,6 +117,7 @@ TEST(Comparison, NamesOptionsThatDifferAndResults) {
     EXPECT_EQ(found.options[0].key, "dataset");
     EXPECT_THAT(found.options[0].values, ElementsAre("cifar-10", "cifar-100"));
     EXPECT_THAT(found.sentences, Contains(HasSubstr("RN20 against other: best validation accuracy 50 % against 50 %")));
+    EXPECT_THAT(found.sentences, Contains(HasSubstr("dataset (cifar-10 against cifar-100)")));
     EXPECT_TRUE(compare_runs({first.read()}).sentences.empty());
 }
 

@@ -126,6 +126,10 @@ Comparison compare_runs(const std::vector<RunRecord>& runs);
 
 /// "3.2 %", "0.0512", "1234": with the digits that matter.
 std::string number_text(double value, int digits = 4);
+/// "47.7 %", "< 0.1 %".
+std::string probability_text(double probability);
+/// The last two parts of a path.
+std::string short_path(std::string_view path);
 /// "12.3 s", "3.4 min", "2.1 h".
 std::string duration_text(double seconds);
 /// "epoch 3", "epoch 2.5".

@@ -86,7 +86,7 @@ void draw_histogram(Html& page, const std::string& title, const std::string& axi
               {{"viewBox", formatted("0 0 %.0f %.0f", kWidth, kHeight)}, {"role", "img"}, {"aria-label", title}});
     for (const double value : round_numbers(0, y.high, 4)) {
         if (value != std::floor(value)) continue;
-        page.empty("line", {{"class", "grid"},
+        page.empty("line", {{"class", "rule"},
                             {"x1", place_text(kLeft)},
                             {"x2", place_text(kRight)},
                             {"y1", place_text(y(value))},

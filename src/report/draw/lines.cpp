@@ -74,7 +74,7 @@ void draw_axes(Html& page, const ChartText& text, const Scale& x, const Scale& y
         const std::string place = place_text(y(value));
         page.empty(
             "line",
-            {{"class", "grid"}, {"x1", place_text(kLeft)}, {"x2", place_text(kRight)}, {"y1", place}, {"y2", place}});
+            {{"class", "rule"}, {"x1", place_text(kLeft)}, {"x2", place_text(kRight)}, {"y1", place}, {"y2", place}});
         page.leaf("text", axis_text(value),
                   {{"x", place_text(kLeft - 6)}, {"y", place_text(y(value) + 4)}, {"text-anchor", "end"}});
     }

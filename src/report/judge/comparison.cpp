@@ -14,6 +14,8 @@ namespace {
 /// Keys of arguments.json that describe the place and time of a run rather than its options.
 bool is_no_option(const std::string& key) {
     static const std::set<std::string, std::less<>> keys = {"name",
+                                                            "grad_scale",
+                                                            "lr_scale",
                                                             "datetime",
                                                             "hostname",
                                                             "summary_str",
@@ -69,6 +71,21 @@ std::string version_text(const RunRecord& run) {
     return version.empty() ? "an earlier version of cnntrain, which did not record its number" : version;
 }
 
+/// "2 options differ from the defaults: --model-size 8, --epochs 3."
+std::string changed_text(const std::vector<ChangedOption>& options) {
+    if (options.empty()) return "No option differs from the defaults.";
+    constexpr std::size_t kShown = 12;
+    constexpr std::size_t kLongest = 40;
+    std::vector<std::string> texts;
+    for (std::size_t i = 0; i < std::min(kShown, options.size()); ++i) {
+        const std::string& value = options[i].value;
+        texts.push_back(options[i].flag + " " + (value.size() > kLongest ? value.substr(0, kLongest) + "..." : value));
+    }
+    if (options.size() > kShown) texts.push_back(std::to_string(options.size() - kShown) + " more");
+    return counted(std::ssize(options), "option") + (options.size() == 1 ? " differs" : " differ") +
+           " from the defaults: " + listed(texts) + ".";
+}
+
 /// Best result and rate of a run, for a comparison with the first one.
 struct Result {
     Learning learning;
@@ -106,6 +123,17 @@ void compare_data(const std::vector<RunRecord>& runs, std::vector<std::string>& 
     sentences.emplace_back(same ? "All have the same data." : "Their data differ: fingerprints are not the same.");
 }
 
+/// "epochs", of two runs "epochs (8 against 3)".
+std::string difference_text(const Difference& difference, std::size_t runs) {
+    if (runs != 2) return difference.key;
+    constexpr std::size_t kLongest = 24;
+    const auto shown = [](const std::string& value) {
+        if (value.empty()) return std::string("none");
+        return value.size() > kLongest ? value.substr(0, kLongest) + "..." : value;
+    };
+    return difference.key + " (" + shown(difference.values[0]) + " against " + shown(difference.values[1]) + ")";
+}
+
 /// Runs of versions without the option count as equal.
 bool differs(const std::string& key, const std::vector<RunRecord>& runs) {
     std::set<std::string> values;
@@ -131,10 +159,7 @@ std::string data_text(const RunRecord& run) {
 std::vector<std::string> describe_run(const RunRecord& run) {
     std::vector<std::string> sentences = {end_text(run.end) + last_iteration_text(run)};
     if (run.log.processes > 1) sentences.push_back("It was continued " + counted(run.log.processes - 1, "time") + ".");
-    if (run.knows_changed_options) {
-        sentences.push_back(counted(std::ssize(run.changed_options), "option") +
-                            (run.changed_options.size() == 1 ? " differs" : " differ") + " from the defaults.");
-    }
+    if (run.knows_changed_options) sentences.push_back(changed_text(run.changed_options));
     sentences.push_back("Program: " + version_text(run) + ".");
     if (!run.log.processor.empty())
         sentences.push_back("Processor: " + run.log.processor + (run.log.cores.empty() ? "" : "; " + run.log.cores) +
@@ -162,7 +187,7 @@ Comparison compare_runs(const std::vector<RunRecord>& runs) {
     }
     std::vector<std::string> names;
     for (const Difference& difference : result.options)
-        names.push_back(difference.key);
+        names.push_back(difference_text(difference, runs.size()));
     constexpr std::size_t kShown = 8;
     const std::size_t more = names.size() > kShown ? names.size() - kShown : 0;
     names.resize(names.size() - more);

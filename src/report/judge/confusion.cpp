@@ -106,10 +106,10 @@ void add_weakest(Confusion& result) {
 void add_worst(const Predictions& predictions, Confusion& result) {
     if (result.worst.empty()) return;
     const Sample& worst = predictions.rows[result.worst.front()];
-    result.sentences.push_back("Most wrong " + predictions.unit_one + ": " + worst.name + ", " +
-                               name_of(result, worst.label) + formatted(" (%.3g), taken for ", worst.own) +
-                               name_of(result, worst.classes.front()) +
-                               formatted(" (%.3g).", worst.probabilities.front()));
+    result.sentences.push_back("Most wrong " + predictions.unit_one + ": " + short_path(worst.name) + ", " +
+                               name_of(result, worst.label) + " (" + probability_text(worst.own) + "), taken for " +
+                               name_of(result, worst.classes.front()) + " (" +
+                               probability_text(worst.probabilities.front()) + ").");
 }
 
 /// What masked words say of a network that predicts them.

@@ -173,6 +173,15 @@ std::string extremes_sentence(const Learning& result) {
            "); last: " + value_text(*result.measure, result.last) + " (" + epoch_text(result.last_epoch) + ").";
 }
 
+/// What the means of two thirds of a curve may differ by without meaning anything.
+double trend_noise(const RunRecord& run, const Learning& result, const Curve& curve) {
+    if (result.measure->more_is_better) return accuracy_noise(result.last, validated_samples(run));
+    if (result.by_validation || curve.size() < 3) return 0.5 * kLeastRelative * std::fabs(result.last);
+    const std::size_t third = curve.size() / 3;
+    const std::size_t last = curve.size() - third;
+    return 2 * std::hypot(standard_error(curve, last, curve.size()), standard_error(curve, last - third, last));
+}
+
 /// What the last third of a curve says of more epochs.
 void add_trend(Learning& result, const Curve& all, double noise) {
     constexpr std::size_t kLeast = 3;
@@ -282,8 +291,7 @@ Learning judge_learning(const RunRecord& run) {
         result.verdict = verdict_of_training(training_loss, false);
     result.sentences = {verdict_sentence(result), extremes_sentence(result)};
     if (!run.log.error.empty()) result.sentences.push_back("It ended with: " + run.log.error);
-    const double noise = by->more_is_better ? accuracy_noise(result.last, validated_samples(run))
-                                            : 0.5 * kLeastRelative * std::fabs(result.last);
+    const double noise = trend_noise(run, result, finite_part(curve));
     add_trend(result, curve, noise);
     if (validated_loss != nullptr)
         result.overfits_from = overfitting_epoch(validation_curve(run, *validated_loss), training_loss);
@@ -291,6 +299,8 @@ Learning judge_learning(const RunRecord& run) {
         result.sentences.push_back("It over-fitted from " + epoch_text(*result.overfits_from) +
                                    " on: the validation loss grew while the training loss went on falling.");
     }
+    if (!result.overfits_from && validated_loss != nullptr && validation_curve(run, *validated_loss).size() > 2)
+        result.sentences.emplace_back("No over-fitting: the validation loss did not turn up.");
     return result;
 }
 

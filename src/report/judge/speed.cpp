@@ -14,7 +14,7 @@ namespace {
 constexpr double kPercent = 100;
 constexpr double kNotable = 0.15;        // share of the time that limits the speed
 constexpr double kMostPageLoads = 50;    // in a second
-constexpr double kLeastOthers = 0.3;     // processors that other programs take
+constexpr double kLeastOthers = 0.2;     // share of the used processor time that other programs take
 constexpr double kMicrobenchmark = 0.5;  // seconds in updates below which shares say little
 
 double sum(const Table& table, std::string_view column) {
@@ -57,6 +57,7 @@ struct Sums {
     double page_loads = 0;
 
     double compute() const { return std::max(0.0, seconds - input - exposed); }
+    double others_share() const { return processor + others > 0 ? others / (processor + others) : 0; }
     double queued_share() const { return processor + queued > 0 ? queued / (processor + queued) : 0; }
 };
 
@@ -78,8 +79,7 @@ Limit limit_of(const Sums& sums) {
     const double exchange = sums.exposed / sums.seconds;
     if (sums.page_loads / sums.seconds > kMostPageLoads) return Limit::memory;
     if (std::max(input, exchange) > kNotable) return input >= exchange ? Limit::input : Limit::communication;
-    const double others = sums.others / sums.seconds;
-    return sums.queued_share() > kNotable && others > kLeastOthers ? Limit::waiting : Limit::compute;
+    return sums.queued_share() > kNotable && sums.others_share() > kLeastOthers ? Limit::waiting : Limit::compute;
 }
 
 std::string limit_sentence(Limit limit, const Sums& sums) {
@@ -97,10 +97,8 @@ std::string limit_sentence(Limit limit, const Sums& sums) {
                              sums.page_loads / sums.seconds) +
                    "a smaller micro-batch, or fewer other programs, would help.";
         case Limit::waiting:
-            return formatted(
-                       "Waiting for processors limited it: other programs took %.1f of them, and the threads "
-                       "of the run waited ",
-                       sums.others / sums.seconds) +
+            return "Waiting for processors limited it: other programs took " + share_text(sums.others_share(), 1) +
+                   " of the processor time that was used, and the run's threads waited " +
                    share_text(sums.queued_share(), 1) + " of the time in which they could have run.";
         case Limit::compute:
             return "Compute limited it: passes and update took " + share_text(sums.compute(), sums.seconds) + of +

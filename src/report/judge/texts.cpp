@@ -13,6 +13,18 @@ std::string number_text(double value, int digits) {
     return formatted("%.*g", digits, value);
 }
 
+std::string probability_text(double probability) {
+    constexpr double kLeast = 0.001;
+    return probability < kLeast ? "< 0.1 %" : formatted("%.1f %%", 100 * probability);
+}
+
+std::string short_path(std::string_view path) {
+    const std::size_t last = path.rfind('/');
+    if (last == std::string_view::npos || last == 0) return std::string(path);
+    const std::size_t before = path.rfind('/', last - 1);
+    return std::string(before == std::string_view::npos ? path : path.substr(before + 1));
+}
+
 std::string duration_text(double seconds) {
     constexpr double kMinute = 60;
     constexpr double kHour = 3600;

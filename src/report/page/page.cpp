@@ -81,8 +81,8 @@ void add_first_screen(Html& page, const std::vector<RunRecord>& runs, const Find
     add_answer(page, "Did it learn?", found.learning.sentences, tone_of(found.learning.verdict));
     add_answer(page, "What limited its speed?", found.speed.sentences);
     add_answer(page, "What does it confuse?", found.confusion.sentences);
-    add_answer(page, "What exactly ran?", with_line(run));
-    if (runs.size() > 1) add_answer(page, "What changed against the other runs?", found.comparison.sentences);
+    add_answer(page, "What exactly ran?", with_line(run), "long");
+    if (runs.size() > 1) add_answer(page, "What changed against the other runs?", found.comparison.sentences, "long");
     page.close();
 }
 

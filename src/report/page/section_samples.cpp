@@ -43,8 +43,8 @@ void add_matrix(Html& page, const Confusion& confusion) {
     const std::vector<std::int64_t> labels = classes_of_matrix(confusion);
     page.leaf("h3", "Confusion matrix");
     page.leaf("p",
-              "Rows: true class. Columns: predicted class. Numbers of samples; the darker, the larger the share of "
-              "the true class." +
+              "Rows: true class. Columns: predicted class. Numbers of samples; the stronger the colour, the larger "
+              "the share of the true class." +
                   std::string(labels.size() < confusion.classes.size()
                                   ? formatted(" The %zu of %zu classes that are confused most often.", labels.size(),
                                               confusion.classes.size())
@@ -98,17 +98,9 @@ void add_class_table(Html& page, const Confusion& confusion) {
     page.close().close().close();
 }
 
-/// The last two parts of a path.
-std::string short_path(std::string_view path) {
-    const std::size_t last = path.rfind('/');
-    if (last == std::string_view::npos || last == 0) return std::string(path);
-    const std::size_t before = path.rfind('/', last - 1);
-    return std::string(before == std::string_view::npos ? path : path.substr(before + 1));
-}
-
 std::string judged(const Confusion& confusion, const Sample& sample) {
-    return name_of(confusion, sample.label) + formatted(" (%.3g)", sample.own) + ", taken for " +
-           name_of(confusion, sample.classes.front()) + formatted(" (%.3g)", sample.probabilities.front());
+    return name_of(confusion, sample.label) + " (" + probability_text(sample.own) + "), taken for " +
+           name_of(confusion, sample.classes.front()) + " (" + probability_text(sample.probabilities.front()) + ")";
 }
 
 void add_photos(Html& page, const Confusion& confusion, const std::vector<const Sample*>& samples) {
@@ -128,17 +120,18 @@ void add_photos(Html& page, const Confusion& confusion, const std::vector<const 
     page.close();
 }
 
-/// A word piece "##ing" continues the word before it.
+std::string piece_of(const RunRecord& run, std::int64_t id) {
+    const bool known = id >= 0 && static_cast<std::size_t>(id) < run.vocabulary.size();
+    return known ? run.vocabulary[static_cast<std::size_t>(id)] : std::to_string(id);
+}
+
+/// A word piece "##ing" continues the word before it, but not a mark such as [SEP].
 std::string text_of(const RunRecord& run, const std::vector<std::int64_t>& tokens) {
     std::string text;
     for (const std::int64_t id : tokens) {
-        const bool known = id >= 0 && static_cast<std::size_t>(id) < run.vocabulary.size();
-        const std::string word = known ? run.vocabulary[static_cast<std::size_t>(id)] : std::to_string(id);
-        if (known && word.starts_with("##")) {
-            text += word.substr(2);
-        } else {
-            text += (text.empty() ? "" : " ") + word;
-        }
+        const std::string piece = piece_of(run, id);
+        const bool continues = piece.starts_with("##") && !text.empty() && !text.ends_with("]");
+        text += continues ? piece.substr(2) : (text.empty() ? "" : " ") + piece;
     }
     return text;
 }
@@ -154,17 +147,14 @@ void add_texts(Html& page, const RunRecord& run, const Confusion& confusion,
     page.close();
 }
 
-std::string word_of(const RunRecord& run, std::int64_t id) {
-    return brief(text_of(run, {id}), 40);
-}
-
 /// A masked word, and what the network guesses instead.
 void add_masked(Html& page, const RunRecord& run, const MaskedWord& word) {
     const bool right = !word.guesses.empty() && word.guesses.front() == word.id;
-    page.text(" ").leaf("mark", word_of(run, word.id), {{"class", right ? "right" : ""}});
+    page.text(" ").leaf("mark", brief(piece_of(run, word.id), 40), {{"class", right ? "right" : ""}});
     std::string guesses;
     for (std::size_t i = 0; i < word.guesses.size(); ++i) {
-        guesses += (i == 0 ? "" : ", ") + word_of(run, word.guesses[i]) + formatted(" %.2g", word.probabilities[i]);
+        guesses += (i == 0 ? "" : ", ") + brief(piece_of(run, word.guesses[i]), 40) + " " +
+                   probability_text(word.probabilities[i]);
     }
     page.leaf("span", " [" + guesses + "]", {{"class", "guess"}});
 }
@@ -204,8 +194,11 @@ std::string brief(std::string_view text, std::size_t most) {
 void add_confusion(Html& page, const Confusion& confusion) {
     if (confusion.classes.empty()) return;
     page.leaf("h2", "Classes").leaf("p", "Counted: " + confusion.source + ".", {{"class", "soft"}});
+    page.open("div", {{"class", "pair"}}).open("div");
     add_matrix(page, confusion);
+    page.close().open("div");
     add_class_table(page, confusion);
+    page.close().close();
 }
 
 void add_samples(Html& page, const RunRecord& run, const Confusion& confusion, std::size_t most_pictures) {

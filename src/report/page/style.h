@@ -16,7 +16,8 @@ inline constexpr Literal kStyle = R"(
 * { box-sizing: border-box; }
 html { -webkit-text-size-adjust: 100%; }
 body { margin: 0 auto; max-width: 1320px; padding: 16px 20px 48px; background: var(--back); color: var(--text);
-  font: 15px/1.45 system-ui, sans-serif; overflow-wrap: anywhere; }
+  font: 15px/1.45 system-ui, sans-serif; overflow-wrap: break-word; }
+p, li, td, pre, figcaption { overflow-wrap: anywhere; }
 h1 { font-size: 1.5rem; line-height: 1.2; margin: 0 0 2px; }
 h2 { font-size: 1.15rem; margin: 28px 0 10px; padding-top: 10px; border-top: 1px solid var(--rule); }
 h3 { font-size: 1rem; margin: 16px 0 6px; }
@@ -25,9 +26,10 @@ p { margin: 0 0 6px; }
 .answers { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 370px), 1fr)); gap: 12px;
   margin-top: 14px; }
 .answers section { background: var(--card); border: 1px solid var(--rule); border-left: 4px solid var(--c0);
-  border-radius: 6px; padding: 10px 14px; }
+  border-radius: 6px; padding: 10px 14px; min-width: 0; }
 .answers section.good { border-left-color: var(--good); }
 .answers section.bad { border-left-color: var(--bad); }
+.answers section.long { grid-column: 1 / -1; }
 .answers h2 { border: 0; margin: 0 0 4px; padding: 0; font-size: 1.05rem; }
 .answers p { font-size: .92rem; margin-bottom: 4px; }
 .answers p:first-of-type { font-weight: 600; }
@@ -36,8 +38,8 @@ figure { margin: 0; min-width: 0; }
 figcaption { font-weight: 600; margin-bottom: 4px; }
 svg { display: block; width: 100%; height: auto; }
 svg text { font: 11px system-ui, sans-serif; fill: var(--soft); }
-.grid-line, .grid { min-width: 0; }
-line.grid { stroke: var(--rule); }
+.grid { min-width: 0; }
+line.rule { stroke: var(--rule); }
 line.axis { stroke: var(--soft); }
 .line { fill: none; stroke-width: 1.8; stroke-linejoin: round; }
 .dashed { stroke-dasharray: 5 3; stroke-width: 1.4; }
@@ -61,7 +63,9 @@ thead th { border-bottom: 2px solid var(--rule); }
 th { font-weight: 600; }
 td.number, th.number { text-align: right; }
 .parts table { width: 100%; max-width: 640px; }
-.parts td.bar { width: 45%; vertical-align: middle; }
+.parts td { white-space: nowrap; } .parts td.bar { width: 40%; vertical-align: middle; }
+.pair { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 480px), 1fr)); gap: 0 20px; }
+.pair > div { min-width: 0; }
 .parts td.bar svg { height: 12px; }
 .scroll { overflow: auto; max-height: 560px; border: 1px solid var(--rule); border-radius: 6px; padding: 6px 10px; }
 .scroll table { font-size: .84rem; }
