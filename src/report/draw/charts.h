@@ -1,5 +1,5 @@
-// Charts as SVG inside a page. Sizes are about those on a phone, so that text stays readable; wider screens show several
-// in a row. Colours are classes of the page's style.
+// Charts as SVG inside a page. Sizes are about those on a phone, so that text stays readable; wider screens show
+// several in a row. Colours are classes of the page's style.
 #pragma once
 
 #include <string>
