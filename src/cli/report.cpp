@@ -92,6 +92,8 @@ public:
         folders_.insert(folders_.begin(), flags.text("RUN"));
         output_ = flags.given("--output") ? flags.text("--output")
                                           : without_trailing_slashes(folders_.front()) + "/report.html";
+        interval_ = flags.number("--interval", 0.1, 86400);
+        samples_ = flags.integer("--samples", 0);
     }
 
     /// Writes the page, and in a watch again and again. Returns the exit code.
@@ -107,12 +109,10 @@ public:
     }
 
 private:
-    double interval() const { return flags_.number("--interval", 0.1, 86400); }
-
     /// Returns false if a stop was requested meanwhile.
     bool wait() const {
         constexpr std::chrono::milliseconds kLook{50};
-        const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(interval());
+        const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(interval_);
         while (std::chrono::steady_clock::now() < end) {
             if (stop_requested()) return false;
             std::this_thread::sleep_for(kLook);
@@ -120,13 +120,27 @@ private:
         return !stop_requested();
     }
 
+    /// The files of the runs, which a page must never replace.
+    std::vector<NamedPath> inputs() const {
+        std::vector<NamedPath> result;
+        for (const std::string& folder : folders_) {
+            if (!is_directory(files_, folder)) continue;
+            for (const std::string& name : files_.list(folder)) {
+                const std::string path = without_trailing_slashes(folder) + "/" + name;
+                if (!name.ends_with(".html")) result.push_back({"the run's file", path});
+            }
+        }
+        return result;
+    }
+
     /// Returns whether the first run is still going.
     bool write() {
-        check_outputs(
-            files_, {{{"--output", output_},
-                      flags_.given("--overwrite"),
-                      "--overwrite",
-                      [](const FileSystem& files, const std::string& path) { return report::is_page(files, path); }}});
+        check_outputs(files_,
+                      {{{"--output", output_},
+                        flags_.given("--overwrite"),
+                        "--overwrite",
+                        [](const FileSystem& files, const std::string& path) { return report::is_page(files, path); }}},
+                      inputs());
         std::vector<RunRecord> runs;
         for (const std::string& folder : folders_) {
             runs.push_back(report::read_run(files_, folder, is_written_to(files_, folder)));
@@ -136,7 +150,7 @@ private:
         const std::string page =
             report::page_of(runs, {.written = local_time(),
                                    .version = train::version_line(),
-                                   .reload_seconds = going && flags_.given("--watch") ? std::max(2.0, interval()) : 0});
+                                   .reload_seconds = going && flags_.given("--watch") ? std::max(2.0, interval_) : 0});
         write_text(files_, output_, page);
         tell(runs.front(), page.size());
         return going;
@@ -247,7 +261,7 @@ private:
         train::SamplePredictionSettings settings;
         settings.checkpoint = run.checkpoint->path;
         settings.key = key;
-        settings.most_samples = flags_.integer("--samples", 0);
+        settings.most_samples = samples_;
         std::cout << "Predicting validation samples with " << run.checkpoint->name << ": "
                   << (settings.most_samples == 0 ? "all" : "at most " + std::to_string(settings.most_samples))
                   << " (--samples; --no-predictions leaves this out)" << std::endl;
@@ -272,6 +286,8 @@ private:
     FileSystem& files_;
     std::vector<std::string> folders_;
     std::string output_;
+    double interval_ = 0;
+    std::int64_t samples_ = 0;
 };
 
 }  // namespace

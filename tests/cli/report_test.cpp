@@ -47,7 +47,8 @@ TEST_F(Report, WritesIntoTheFolderOfTheRunAndReplacesOnlyPages) {
     EXPECT_EQ(run(line("--overwrite")).exit_code, 0);
     expect_error(line("--output " + run_), ErrorKind::usage, {"a folder is there"});
     expect_error(line("--output /dev/null"), ErrorKind::usage, {"a device"});
-    expect_error(line("--output " + run_ + "/training.csv"), ErrorKind::usage, {"somebody's"});
+    expect_error(line("--output " + run_ + "/training.csv"), ErrorKind::usage, {"which is read"});
+    expect_error(line("--overwrite --output " + run_ + "/log.txt"), ErrorKind::usage, {"which is read"});
 }
 
 TEST_F(Report, ComparesRuns) {
@@ -58,6 +59,7 @@ TEST_F(Report, ComparesRuns) {
     expect_error(line(folder_ / "absent"), ErrorKind::not_found, {"there is no such folder"});
     expect_error("report", ErrorKind::usage, {"RUN is needed"});
     expect_error(line("--watch --interval 0"), ErrorKind::usage, {"--interval"});
+    expect_error(line("--samples few"), ErrorKind::usage, {"--samples"});
 }
 
 TEST_F(Report, AWatchOfARunThatHasEndedEnds) {
