@@ -36,8 +36,8 @@ TEST(Rows, Inference) {
 TEST(Rows, TimesHaveTheIterationInTheSecondColumn) {
     UpdateTimes times{10, 2, 0.5, 0.25, 0.125, 3, 1, 0.75, 7};
     times += times;
-    EXPECT_EQ(csv_row(record(times, 40)), "20,40,4.0,1.0,0.5,0.25,6.0,2.0,1.5,14");
-    EXPECT_EQ(csv_row(record(RankTimes{3, 40, times})), "3,40,20,4.0,1.0,0.5,0.25,6.0,2.0,1.5,14");
+    EXPECT_EQ(csv_row(record(times, 40)), "20,40,4,1,0.5,0.25,6,2,1.5,14");
+    EXPECT_EQ(csv_row(record(RankTimes{3, 40, times})), "3,40,20,4,1,0.5,0.25,6,2,1.5,14");
     EXPECT_EQ(csv_header(record(RankTimes{})).find("rank,iteration,updates,update_seconds,"), 0U);
 }
 

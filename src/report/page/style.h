@@ -62,8 +62,9 @@ th, td { text-align: left; padding: 3px 10px 3px 0; vertical-align: top; border-
 thead th { border-bottom: 2px solid var(--rule); }
 th { font-weight: 600; }
 td.number, th.number { text-align: right; }
+td.number { white-space: nowrap; }
 .parts table { width: 100%; max-width: 640px; }
-.parts td { white-space: nowrap; } .parts td.bar { width: 40%; vertical-align: middle; }
+.parts td { white-space: nowrap; } .parts td.bar { width: 34%; vertical-align: middle; }
 .pair { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 480px), 1fr)); gap: 0 20px; }
 .pair > div { min-width: 0; }
 .parts td.bar svg { height: 12px; }
