@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "cli/commands.h"
+#include "cli/convert_run.h"
 #include "cli/flags.h"
 #include "cli/hugging_face_folder.h"
 #include "cnntrain/base/error.h"
@@ -47,37 +48,37 @@ void refuse_script_actions(const std::vector<std::string>& arguments) {
 }
 
 Flags flags_of(const Invocation& invocation) {
-    return {
-        called(invocation),
-        {{"--from", "",
-          "needed: a run's checkpoint, a file of weights of PyTorch, Keras or TensorFlow (detected by its content), or "
-          "BERT of transformers (detected by the tensors' names)"},
-         {"--to", "", "needed: file to write, or folder (with / at its end) for a model.safetensors"},
-         kCheckpointDtypeFlag,
-         {"--part", "",
-          "from PyTorch: which of several dictionaries of tensors to take as it is, such as model_ema; without it, "
-          "state_dict, model or the only one"},
-         {"--vocab-size", "0",
-          "from transformers: number of rows of the word embedding to keep, from the first; 0: all"},
-         {"--joined-qkv",
-          "",
-          "from transformers: one variable for queries, keys and values (no --use-qkv-split)",
-          {},
-          true},
-         {"--hidden-act", "", "to transformers, if the run's arguments.json is missing: gelu or gelu_erf"},
-         {"--layer-norm-epsilon", "", "to transformers, if the run's arguments.json is missing"},
-         {"--vocab-file", "", "to transformers: file to copy as vocab.txt; without it, the --vocab-file of the run"},
-         {"--overwrite", "", "replace files that are there", {}, true},
-         {kTrustFlag,
-          "",
-          "accept a checkpoint whose checksum does not match because another tool edited it",
-          {},
-          true}},
-        invocation.arguments};
+    std::vector<Flag> rows = run_flags();
+    const std::vector<Flag> of_files = {
+        {"--from", "",
+         "instead of RUN: a run's checkpoint, a file of weights of PyTorch, Keras or TensorFlow (detected by its "
+         "content), or BERT of transformers (detected by the tensors' names)"},
+        kCheckpointDtypeFlag,
+        {"--part", "",
+         "from PyTorch: which of several dictionaries of tensors to take as it is, such as model_ema; without it, "
+         "state_dict, model or the only one"},
+        {"--vocab-size", "0",
+         "from transformers: number of rows of the word embedding to keep, from the first; 0: all"},
+        {"--joined-qkv",
+         "",
+         "from transformers: one variable for queries, keys and values (no --use-qkv-split)",
+         {},
+         true},
+        {"--hidden-act", "", "to transformers, if the run's arguments.json is missing: gelu or gelu_erf"},
+        {"--layer-norm-epsilon", "", "to transformers, if the run's arguments.json is missing"},
+        {"--vocab-file", "", "to transformers: file to copy as vocab.txt; without it, the --vocab-file of the run"},
+        {"--overwrite", "", "replace files that are there", {}, true},
+        {kTrustFlag, "", "accept a checkpoint whose checksum does not match because another tool edited it", {}, true}};
+    rows.insert(rows.end(), of_files.begin(), of_files.end());
+    return {called(invocation), rows, invocation.arguments};
 }
 
 constexpr std::string_view kMore =
-    "\nConverts BERT checkpoints from and to the layout of Hugging Face's transformers:\n"
+    "\nWrites a trained network for other programs, and compares the file with the network:\n"
+    "  cnntrain convert RUN --to onnx\n"
+    "  cnntrain convert RUN DIR/ --to timm\n"
+    "cnntrain help export says what each format holds.\n"
+    "\nWith --from, converts BERT checkpoints from and to the layout of Hugging Face's transformers:\n"
     "  cnntrain convert --from bert-base-uncased/model.safetensors --to base.safetensors\n"
     "  cnntrain convert --from RUN/ckpt-7031 --to exported/\n"
     "config.json is read beside a file of transformers, and written with vocab.txt. Activation and epsilon come from\n"
@@ -319,15 +320,21 @@ int convert_command(const Invocation& invocation) {
     refuse_script_actions(invocation.arguments);
     const Flags flags = flags_of(invocation);
     if (flags.print_help_if_wanted(kMore)) return 0;
+    const bool of_run = flags.given("RUN");
+    if (of_run && !wants_hugging_face(flags)) return convert_run(flags);
+    if (!of_run) refuse_format_of_file(flags);
     const bool wants_f32 = flags.wants_f32();
-    const Found found = checkpoint::find_checkpoint(posix_files(), "--from", flags.text("--from"));
-    const std::string target = target_file(flags.text("--to"));
+    const Found found =
+        of_run ? checkpoint_of_run(flags) : checkpoint::find_checkpoint(posix_files(), "--from", flags.text("--from"));
+    const std::string target = of_run ? hugging_face_target(flags, found.path) : target_file(flags.text("--to"));
     checkpoint::refuse_run_checkpoint(posix_files(), "--to", target);
     const bool overwrite = flags.given("--overwrite");
     check_outputs(posix_files(), {{{"--to", target}, overwrite, "--overwrite"}}, {{"--from", found.path}});
-    if (copies_weights(flags, found.path, target)) return 0;
+    if (!of_run && copies_weights(flags, found.path, target)) return 0;
     Checkpoint source = checkpoint::load(posix_files(), found.path, checkpoint::edited_if(flags.given(kTrustFlag)));
     const bool importing = checkpoint::is_hugging_face(source);
+    if (of_run) refuse_for_hugging_face(source, found.path);
+    const std::map<std::string, HostTensor> expected = of_run ? source.tensors : std::map<std::string, HostTensor>{};
     HuggingFaceFolder folder(folder_of(target), overwrite);
     Converted result = importing ? imported(flags, std::move(source), found.path)
                                  : exported(flags, std::move(source), found.path, folder);
@@ -336,6 +343,7 @@ int convert_command(const Invocation& invocation) {
     make_folder_of(target);
     checkpoint::save(posix_files(), target, result.checkpoint);
     folder.write();
+    const std::string compared = of_run ? compared_with_run(flags, target, result, expected) : "";
     std::cout << found.path << (importing ? " (Hugging Face's layout)" : "") << " -> " << target
               << (importing ? "" : " (Hugging Face's layout)") << ": " << result.checkpoint.tensors.size()
               << " tensors, " << elements_of(result.checkpoint) << " numbers\n";
@@ -346,6 +354,7 @@ int convert_command(const Invocation& invocation) {
     }
     for (const std::string& note : folder.notes())
         std::cout << note << '\n';
+    std::cout << compared;
     return 0;
 }
 

@@ -85,6 +85,32 @@ values is refused. convert writes them as safetensors with the names that they h
   cnntrain convert --from FILE.pth --part model_ema --to FILE.safetensors
 )";
 
+constexpr std::string_view kExport = R"(
+  cnntrain convert RUN --to onnx                            RUN/model.onnx
+  cnntrain convert RUN OUT.onnx --to onnx --weights f16 --probabilities
+  cnntrain convert RUN DIR/ --to timm                       config.json and model.safetensors
+  cnntrain convert RUN DIR/ --to torchvision                model.safetensors with its state names
+  cnntrain convert RUN DIR/ --to hf                         BERT, for transformers
+
+RUN is a run's folder (its best or newest checkpoint is taken), one of its checkpoints, or a file of
+weights that inference reads. Every written file is read again, computes 64 samples of the run's
+validation set (generated ones if the data are gone), and is removed if an output differs by more
+than 1e-4 of the greatest one (f16: 1e-2, bf16: 5e-2).
+
+ONNX holds every network. One file of operator set 18 with norms folded into convolutions. Images
+are float32 [batch,3,S,S], normalised as the metadata "preprocessing" (JSON) says; "classes" are the
+names. BERT reads int32 input_ids, attention_mask and token_type_ids of the run's length; pretraining
+also masked_lm_positions, and answers prediction_logits and seq_relationship_logits.
+--weights f16 computes in float16, too; bf16 stores kernels and matrices so and computes in float32.
+
+torchvision and timm have the networks that they define: batch norm, the padding of PyTorch
+(--padding symmetric in training; EfficientNet's default is timm's tf_efficientnet), published sizes.
+Others are refused with the reason.
+
+  timm.create_model("local-dir:DIR", pretrained=True)
+  model.load_state_dict(safetensors.torch.load_file("DIR/model.safetensors"), strict=True)
+)";
+
 constexpr std::string_view kResuming = R"(
   cnntrain restore --restore-path RUN                       continue with the options of the run
   cnntrain restore --restore-path RUN --epochs 20           continue for longer; also --iterations
@@ -497,6 +523,7 @@ const std::vector<HelpTopic>& help_topics() {
         {"preparation", "sizes, crops and augmentation of images, weights of classes", body(kPreparation)},
         {"run-folders", "files of a run, locks, --overwrite", body(kRunFolders)},
         {"checkpoints", "files, checksums, averages, conversion, fine-tuning", body(kCheckpoints)},
+        {"export", "trained networks for ONNX, torchvision, timm and transformers", body(kExport)},
         {"weights", "starting from the weights of torchvision, timm, Keras or an earlier run", body(kWeights)},
         {"validation", "validation during training, the best weights, early end, averages", body(kValidation)},
         {"resuming", "stopping a run and resuming it exactly", body(kResuming)},

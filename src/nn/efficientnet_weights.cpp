@@ -1,5 +1,6 @@
 // Formats of other programs' weights of EfficientNet.
 #include <string>
+#include <vector>
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/patterns.h"
@@ -58,6 +59,16 @@ void complete_keras(SourceNetwork& network, const std::string& /*architecture*/)
     network.pixels.crop_fraction = 1;
 }
 
+std::vector<std::string> torchvision_architectures(const NetworkSettings& network) {
+    return {"efficientnet_b" + network.size.substr(1)};
+}
+
+/// The second one is TensorFlow's: it pads as TensorFlow does.
+std::vector<std::string> timm_architectures(const NetworkSettings& network) {
+    const std::string name = "efficientnet_b" + network.size.substr(1);
+    return {name, "tf_" + name};
+}
+
 SourceFormat torchvision_format() {
     return {
         .name = "torchvision",
@@ -90,6 +101,7 @@ SourceFormat torchvision_format() {
                   {"all/Top/logits/dense/bias", "classifier.1.bias"}},
         .ignored = {"num_batches_tracked"},
         .complete = complete_torchvision,
+        .architectures = {torchvision_architectures, nullptr},
     };
 }
 
@@ -126,6 +138,7 @@ SourceFormat timm_format() {
                           {".aa.", "an anti-aliasing filter"}},
         .ignored = {"num_batches_tracked"},
         .complete = complete_timm,
+        .architectures = {nullptr, timm_architectures},
     };
 }
 
