@@ -77,7 +77,7 @@ constexpr std::string_view kMore =
     "\nWrites a trained network for other programs, and compares the file with the network:\n"
     "  cnntrain convert RUN --to onnx\n"
     "  cnntrain convert RUN DIR/ --to timm\n"
-    "cnntrain help export says what each format holds.\n"
+    "cnntrain help exports says what each format holds.\n"
     "\nWith --from, converts BERT checkpoints from and to the layout of Hugging Face's transformers:\n"
     "  cnntrain convert --from bert-base-uncased/model.safetensors --to base.safetensors\n"
     "  cnntrain convert --from RUN/ckpt-7031 --to exported/\n"

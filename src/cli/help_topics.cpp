@@ -523,7 +523,7 @@ const std::vector<HelpTopic>& help_topics() {
         {"preparation", "sizes, crops and augmentation of images, weights of classes", body(kPreparation)},
         {"run-folders", "files of a run, locks, --overwrite", body(kRunFolders)},
         {"checkpoints", "files, checksums, averages, conversion, fine-tuning", body(kCheckpoints)},
-        {"export", "trained networks for ONNX, torchvision, timm and transformers", body(kExport)},
+        {"exports", "trained networks for ONNX, torchvision, timm and transformers", body(kExport)},
         {"weights", "starting from the weights of torchvision, timm, Keras or an earlier run", body(kWeights)},
         {"validation", "validation during training, the best weights, early end, averages", body(kValidation)},
         {"resuming", "stopping a run and resuming it exactly", body(kResuming)},

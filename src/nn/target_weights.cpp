@@ -90,6 +90,7 @@ std::string target_architecture(TargetProgram program, const NetworkSettings& ne
     std::vector<std::string> first;
     for (const std::string& architecture : candidates) {
         SourceNetwork theirs{.format = std::string(format.name), .settings = network, .pixels = {}};
+        theirs.settings.bottleneck_stride = BottleneckStride::spatial;  // unless the format says otherwise
         format.complete(theirs, architecture);
         const std::vector<std::string> found = differences(network, theirs.settings);
         if (found.empty()) return architecture;

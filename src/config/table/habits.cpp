@@ -185,8 +185,8 @@ constexpr CommandHabit kCommandHabits[] = {
     {"finetune", "",
      "fine-tuning is training that starts from a checkpoint: cnntrain train --data-dir PHOTOS --init-path FILE"},
     {"export", "",
-     "checkpoints are safetensors files, which other programs read; weights of 16 bits in 32: cnntrain convert --from "
-     "RUN/ckpt-100 --to FILE.safetensors --checkpoint-dtype f32"},
+     "a network is written for other programs by cnntrain convert RUN --to onnx (or timm, torchvision, hf); "
+     "checkpoints are safetensors files, which other programs read"},
 };
 
 }  // namespace
