@@ -115,7 +115,7 @@ constexpr BenchmarkOption kOptions[] = {
      [](Line& line, const Values& values) { line.request.timeout_seconds = positive(values.front(), "--timeout"); }},
     {"--compile-only", Takes::nothing, "", "Give --compile-only to the programs; nothing is measured.",
      [](Line& line, const Values&) { line.request.compile_only = true; }},
-    {"--profile", Takes::nothing, "", "Give --profile to the programs, which do not have it yet.",
+    {"--profile", Takes::nothing, "", "Give --profile to the programs: trainings write where their time goes.",
      [](Line& line, const Values&) { line.request.profile = true; }},
     {"--allow-wandb", Takes::nothing, "", "Keep the options of Weights & Biases, which are otherwise removed.",
      [](Line& line, const Values&) { line.request.allow_wandb = true; }},

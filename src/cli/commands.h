@@ -29,6 +29,7 @@ int convert_command(const Invocation& invocation);
 int dataset_command(const Invocation& invocation);
 int benchmark_command(const Invocation& invocation);
 int plan_command(const Invocation& invocation);
+int profile_command(const Invocation& invocation);
 int resnet_main_command(const Invocation& invocation);  // resnet_recipe.h
 int resnet_eval_command(const Invocation& invocation);
 int poprun_command(const Invocation& invocation);

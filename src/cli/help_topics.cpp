@@ -4,6 +4,7 @@
 
 #include "cli/help.h"
 #include "cli/help_data_topics.h"
+#include "cli/help_profile_topic.h"
 #include "cnntrain/base/error.h"
 
 namespace cnntrain::cli {
@@ -26,6 +27,7 @@ checkpoint/<phase>/pretraining_<...>) or the folder that --logs-path names. It h
   ckpt-<iteration>.safetensors   see `cnntrain help checkpoints`
   ckpt-best.safetensors    the best weights, with --keep-best; see `cnntrain help validation`
   features.cache           see `cnntrain help features`
+  profile.*                with --profile; see `cnntrain help profile`
   update-<iteration>.sums  of a run that was stopped inside an update; see `cnntrain help resuming`
 
 A folder holds one run. A new training run in a folder with checkpoints or tables is refused;
@@ -353,7 +355,7 @@ Refused sizes
   whole numbers                    a range for each option; the error for a wrong value states it
 
 Not available
-  --profile, `cnntrain report`, `cnntrain profile`, GroupBERT, question answering with BERT
+  `cnntrain report`, GroupBERT, question answering with BERT
   TensorFlow's checkpoint files of its first format (V1), tensors in slices; HDF5 data sets that are
   compressed or in chunks; whole models that torch.save() or torch.jit.save() wrote
   arithmetic-coded JPEG files (damage in them cannot be detected)
@@ -418,6 +420,8 @@ Results or behaviour differ from the original programs in these points:
                    rate 0 before the first, and validates every image once. The originals
                    overshoot, warm up and pad. Validation leaves out images that cannot be decoded,
                    and prints their number.
+  Profile          --profile measures some updates of a whole training; the originals ended after one
+                   host step. `cnntrain profile` in front of a line runs only what it measures.
   Compilation      The printed time covers everything from reading the options to the first step,
                    opening data included.
   Synthetic data   Loss and accuracy are those of the random images, not 0; pretrain prints 0, as
@@ -512,6 +516,7 @@ const std::vector<HelpTopic>& help_topics() {
         {"recipe", "the large-batch ResNet-50 programs", body(kRecipe)},
         {"exit-codes", "meaning of each exit code", exit_codes()},
         {"dry-run", "what a run would do, and what it takes of memory, disk and time", body(kDryRun)},
+        {"profile", "where the time of a step goes, and what limits it", body(kProfile)},
         {"limits", "refused sizes, what is not available, restrictions", body(kLimits)},
         {"differences", "where results differ from the original programs", body(kDifferences)},
     };

@@ -42,7 +42,7 @@ struct CommandEntry {
 
 /// The functions behind config::commands(), which holds names, script names and help lines. A command without a row
 /// here is implemented by tasks or not available.
-constexpr std::array<CommandEntry, 8> kCommands = {{
+constexpr std::array<CommandEntry, 9> kCommands = {{
     {config::Command::restore, restore_command},
     {config::Command::average, average_command},
     {config::Command::analyse, analyse_command},
@@ -50,6 +50,7 @@ constexpr std::array<CommandEntry, 8> kCommands = {{
     {config::Command::dataset, dataset_command},
     {config::Command::benchmark, benchmark_command},
     {config::Command::plan, plan_command},
+    {config::Command::profile, profile_command},
     {config::Command::poprun, poprun_command},
 }};
 
@@ -148,8 +149,9 @@ void take_core_share(config::Command command) {
 
 /// Throws Error(usage) if a launcher started several processes of a command that has nothing to share between them.
 void refuse_useless_processes(config::Command command, const Invocation& invocation) {
-    const bool shares = tasks::serves(command) || command == config::Command::restore;  // run_options.cpp decides
-    if (shares || command == config::Command::plan) return;                             // plan measures the network
+    using config::Command;
+    const bool shares = tasks::serves(command) || command == Command::restore;      // run_options.cpp decides
+    if (shares || command == Command::profile || command == Command::plan) return;  // plan measures the network
     const auto asks_help = [](const std::string& word) { return word == "--help" || word == "-h"; };
     if (std::ranges::any_of(invocation.arguments, asks_help)) return;
     const auto world = comm::read_launched(comm::process_environment()).world;

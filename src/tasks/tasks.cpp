@@ -185,6 +185,10 @@ int run_restored(const config::ParseResult& restore_line, const train::Host& hos
     return train::run_restored(restored_row(restore_line, *host.files), restore_line, host);
 }
 
+int run_profile(const config::ParseResult& arguments, const train::ProfileRequest& request, const train::Host& host) {
+    return train::run_profile(row_of(arguments), arguments, request, host);
+}
+
 int run(const config::ParseResult& arguments, const train::Host& host) {
     if (arguments.settings.main.trains) return run_training(arguments, host);
     return arguments.command == Command::inference ? run_inference(arguments, host) : run_validation(arguments, host);

@@ -107,7 +107,8 @@ constexpr Acts kActs[] = {
     {"--log-dir", "x", "TVE"}, {"--logs-path", "x", "TVE"}, {"--name-suffix", "x", "TVE"},
     {"--logs-per-epoch", "3", "T"}, {"--no-logs", "", "TVE"}, {"--log-all-instances", "true", "T"},
     {"--mlperf-logging", "", "T"}, {"--no-tensorboard", "", "TVE"}, {"--wandb", "", "TVE"},
-    {"--wandb-project", "x", "TVE", "ICic", "--wandb"}, {"--profile", "", "TVE"},
+    {"--wandb-project", "x", "TVE", "ICic", "--wandb"}, {"--profile", "", "T"},
+    {"--profile-steps", "3", "T", "ICic", "--profile"},
 };
 // clang-format on
 

@@ -42,9 +42,10 @@ const std::vector<Module>& modules() {
          {"base", "data"},
          /*opens=*/
          {"data/images/", "data/records/", "data/text/", "data/sets/file_patterns.h", "data/sets/raw_files.h"}},
+        {"profile", {"base", "graph", "comm", "data", "schedule", "backend"}},
         {"train",
          {"base", "config", "graph", "comm", "data", "checkpoint", "schedule", "ops", "nn", "optim", "metrics",
-          "backend"}},
+          "backend", "profile"}},
         {"tasks",
          {"base", "config", "graph", "data", "checkpoint", "schedule", "ops", "nn", "optim", "metrics", "backend",
           "train"}},

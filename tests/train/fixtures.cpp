@@ -157,6 +157,14 @@ Outcome infer(FileSystem& files, const std::string& options, const std::function
     return {exit_code, console.str()};
 }
 
+Outcome profile_line(FileSystem& files, const std::string& options, const ProfileRequest& request,
+                     config::Command command) {
+    const std::string line = "--data-dir " + small_cifar() + kCommon + options;
+    std::ostringstream console;
+    const int exit_code = tasks::run_profile(parse(line, command), request, host_for(files, console, {}));
+    return {exit_code, console.str()};
+}
+
 std::function<bool()> stop_after(int count) {
     return [left = std::make_shared<int>(count)] { return --*left <= 0; };
 }

@@ -10,6 +10,7 @@
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/io.h"
 #include "cnntrain/config/parse.h"
+#include "cnntrain/train/runs.h"
 #include "train/by_task.h"
 
 namespace cnntrain::train::testing {
@@ -39,6 +40,10 @@ Outcome train(FileSystem& files, const std::string& options = "", const std::fun
 Outcome restore(FileSystem& files, const std::string& options = "", const std::function<bool()>& stop = {});
 Outcome validate(FileSystem& files, const std::string& options);
 Outcome infer(FileSystem& files, const std::string& options, const std::function<bool()>& stop = {});
+
+/// `profile` of a line with the same data and network.
+Outcome profile_line(FileSystem& files, const std::string& options, const ProfileRequest& request,
+                     config::Command command = config::Command::train);
 
 /// One process of several that run in threads.
 struct Process {

@@ -43,6 +43,7 @@ int run_training(const config::ParseResult& arguments, const train::Host& host);
 int run_validation(const config::ParseResult& arguments, const train::Host& host);
 int run_inference(const config::ParseResult& arguments, const train::Host& host);
 int run_restored(const config::ParseResult& restore_line, const train::Host& host);
+int run_profile(const config::ParseResult& arguments, const train::ProfileRequest& request, const train::Host& host);
 /// Executes the arguments' command: training, validation or inference.
 int run(const config::ParseResult& arguments, const train::Host& host);
 std::string dry_run_text(const config::ParseResult& arguments);

@@ -104,6 +104,8 @@ struct LoggingSettings {
     std::string wandb_project;
     std::optional<std::string> wandb_id;  // restore: the W&B run to continue
     bool mlperf = false;                  // write result_<seed>.txt
+    bool profile = false;                 // measure some updates of a training, and write where their time goes
+    std::int64_t profile_steps = 10;      // how many
 };
 
 }  // namespace cnntrain::train

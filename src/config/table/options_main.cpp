@@ -181,6 +181,15 @@ std::vector<Option> shared_run_options() {
          .range = between(1, 1e6),
          .commands = kE,
          .bind = to<&Settings::main, &train::MainSettings::top_classes>()},
+        {.flag = "--profile-steps",
+         .type = Type::integer,
+         .fallback = std::int64_t{10},
+         .help = "Weight updates that --profile measures.",
+         .range = between(1, 1000),
+         .commands = kT,
+         .acts_on_backends = kCpu,
+         .needs = {{"profile"}},
+         .bind = to<&Settings::logging, &train::LoggingSettings::profile_steps>()},
         {.flag = "--dry-run",
          .help =
              "Print the resolved run: model, data, batches, length, files, and estimates of a training's images or "

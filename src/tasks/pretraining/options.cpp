@@ -9,10 +9,10 @@ const OptionSet& pretraining_options() {
     };
     static const OptionSet options({
         {"Main", rows({"--help", "--config", "--wandb-id"})},
-        {kThisProgram,
-         rows({"--backend", "--threads", "--thread-independent", "--input-threads", "--stop-on-nan",
-               "--checkpoint-dtype", "--trust-edited-checkpoint", "--accept-other-data", "--dry-run", "--print-config",
-               "--validate-every", "--validate-every-updates", "--keep-best", "--early-stop", "--ema-decay", "--ema"})},
+        {kThisProgram, rows({"--backend", "--threads", "--thread-independent", "--input-threads", "--stop-on-nan",
+                             "--checkpoint-dtype", "--trust-edited-checkpoint", "--accept-other-data",
+                             "--profile-steps", "--dry-run", "--print-config", "--validate-every",
+                             "--validate-every-updates", "--keep-best", "--early-stop", "--ema-decay", "--ema"})},
         {"Training",
          rows({"--comm-overlap", "--comm-wire", "--comm-route", "--comm-timeout", "--min-remote-tensor-size"})},
         {"IPU", rows({"--seed", "--dataset-benchmark", "--compile-only", "--prefetch-depth", "--select-ipu",

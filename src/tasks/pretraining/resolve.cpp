@@ -127,7 +127,7 @@ Violation accumulation_fits_stages(const OptionValues& values) {
 
 Violation data_given(const OptionValues& values) {
     if (values.flag("generated_data") || values.flag("synthetic_data")) return {};
-    if (values.is_set("train_file")) return {};
+    if (values.is_set("train_file") || values.flag("execution_profile")) return {};
     return "no data: give --train-file, or --generated-data";
 }
 
@@ -291,7 +291,7 @@ std::vector<std::string> splits_of(const Stages& stages) {
 void set_text(Settings& settings) {
     PretrainingSettings& own = settings.task.as<PretrainingSettings>();
     data::PretrainingSettings& text = own.text;
-    text.generated = text.generated || own.synthetic;
+    text.generated = text.generated || own.synthetic || (settings.logging.profile && text.files.empty());
     if (text.generated) text.files.clear();
     text.vocabulary_size = text.generated ? own.model.vocabulary : bert_words_in_files(own.model.vocabulary);
     text.max_positions = own.model.positions;

@@ -162,7 +162,7 @@ std::vector<Option> device_options() {
 std::vector<Option> logging_options() {
     return with_refinement(
         shared({"--log-dir", "--logs-path", "--overwrite", "--name-suffix", "--logs-per-epoch", "--log-freq",
-                "--no-logs", "--log-all-instances", "--tensorboard", "--wandb", "--wandb-project"}),
+                "--no-logs", "--log-all-instances", "--tensorboard", "--wandb", "--wandb-project", "--profile"}),
         "--wandb-project", {.fallback = "text-classification"});
 }
 

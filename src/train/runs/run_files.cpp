@@ -9,6 +9,7 @@
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/path.h"
 #include "cnntrain/checkpoint/folder.h"
+#include "cnntrain/profile/session.h"
 #include "train/runs/averaging.h"
 #include "train/runs/class_counts.h"
 #include "train/runs/kept_update.h"
@@ -60,7 +61,7 @@ bool is_own_record(std::string_view name) {
     const std::string_view mlperf_seed = framed(name, "result_", ".txt");
     return name == "log.txt" || name == kUnusedFiles || name == kArgumentsBeside ||
            is_number(framed(name, "arguments.", ".json")) || is_number(mlperf_seed) || mlperf_seed == "None" ||
-           name.starts_with(kEvents);
+           name.starts_with(kEvents) || profile::is_profile_name(name);
 }
 
 std::vector<std::string> names_in(const FileSystem& files, const std::string& folder) {

@@ -192,6 +192,7 @@ void Trainer::finish_update(const backend::StepResult& result, double seconds, c
     observers_.progress({iteration_, parts_.iteration, parts_.plan.iterations,
                          parts_.meters.recent_samples_per_second(), loop_watch_.seconds(), "iterations",
                          task_.columns().unit.many});
+    if (parts_.profiled) parts_.profiled->update_done();
 }
 
 void Trainer::check_loss(double loss, const schedule::HostStep& step, double learning_rate) {

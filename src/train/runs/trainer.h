@@ -22,6 +22,7 @@
 #include "train/runs/kept_update.h"
 #include "train/runs/learning_check.h"
 #include "train/runs/monitor.h"
+#include "train/runs/profiling.h"
 #include "train/runs/run_folder.h"
 #include "train/runs/timing.h"
 #include "train/runs/update_progress.h"
@@ -41,10 +42,11 @@ struct TrainingParts {
     std::optional<std::int64_t> last_saved = {};  // iteration of the run's newest checkpoint; empty: none
     /// What an earlier process did of the first update. The stream begins behind it.
     KeptUpdate kept = {};
-    std::vector<ModelVariable> model = {};        // what the best weights are
-    std::unique_ptr<WeightAverage> average = {};  // of the weights so far; null: none is kept
-    std::unique_ptr<Monitor> monitor = {};        // validates during the training; null: validation follows it
-    std::optional<DescentCheck> descent = {};     // of a new run on real data
+    std::vector<ModelVariable> model = {};          // what the best weights are
+    std::unique_ptr<WeightAverage> average = {};    // of the weights so far; null: none is kept
+    std::unique_ptr<Monitor> monitor = {};          // validates during the training; null: validation follows it
+    std::optional<DescentCheck> descent = {};       // of a new run on real data
+    std::unique_ptr<ProfiledWindow> profiled = {};  // null: nothing is profiled
 };
 
 struct TrainerSettings {

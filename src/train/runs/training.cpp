@@ -36,6 +36,7 @@
 #include "train/runs/kept_update.h"
 #include "train/runs/learning_check.h"
 #include "train/runs/monitor.h"
+#include "train/runs/profiling.h"
 #include "train/runs/ranks.h"
 #include "train/runs/run_files.h"
 #include "train/runs/run_folder.h"
@@ -264,6 +265,37 @@ std::unique_ptr<Monitor> make_monitor(Run& run, const RunData& data, const std::
     return monitor;
 }
 
+/// The report goes to the log, and its files into the run's folder.
+void tell_profile(metrics::Observers& observers, const RunFolder& folder, FileSystem& files,
+                  const profile::Report& report) {
+    if (report.json.empty()) return;  // not the first rank
+    observers.line(report.table);
+    if (folder.logs.empty()) return;
+    profile::write_report(files, folder.logs, report);
+    observers.line("Saved " + joined(profile::profile_files(folder.logs, report.json.size())));
+}
+
+/// Null if the run is not profiled.
+std::unique_ptr<ProfiledWindow> profiled_window(Run& run, const RunData& data, backend::Executable& executable,
+                                                const data::Stream& stream, std::int64_t iteration) {
+    if (!run.host.timeline) return nullptr;
+    const std::int64_t updates = data.plan.iterations - iteration;
+    const Window window = train::profiled_window(updates, updates_before_profile(stream, data.placement),
+                                                 run.settings().logging.profile_steps);
+    if (window.steps == 0) {
+        run.observers.line("--profile: the training has too few " + run.task.description().update + "s to measure any");
+        return nullptr;
+    }
+    const profile::Subject subject{run.backend,       executable, *data.graph, stream, *run.host.communicator,
+                                   *run.host.timeline};
+    profile::Profile facts =
+        profile_facts(run.task, run.backend, run.settings(), run.host, true, data.placement, stream.fields());
+    return std::make_unique<ProfiledWindow>(
+        std::make_unique<profile::Session>(subject, std::move(facts)), window,
+        data.placement.samples * data.placement.micro_batches,
+        [&run](const profile::Report& report) { tell_profile(run.observers, run.folder, run.files(), report); });
+}
+
 /// Consumes the resume point to release its tensors.
 TrainingParts make_parts(Run& run, const RunData& data, std::optional<ResumePoint> resume) {
     const std::vector<data::Field> fields = data.training->fields(data.placement.samples);
@@ -290,7 +322,9 @@ TrainingParts make_parts(Run& run, const RunData& data, std::optional<ResumePoin
     data::LoaderSettings loader = for_rank(
         training_loader_settings(run.settings(), data.placement, fields, first_sample), *run.host.communicator);
     loader.stop_requested = run.host.stop_requested;
+    loader.timeline = run.host.timeline;
     auto stream = data.training->stream(loader);
+    auto profiled = profiled_window(run, data, *executable, *stream, iteration);
     return {data.plan,
             run.task.learning_rate(data.plan),
             [how = run.settings().optimiser](std::int64_t update) { return optim::loss_scaling_at(how, update); },
@@ -303,7 +337,8 @@ TrainingParts make_parts(Run& run, const RunData& data, std::optional<ResumePoin
             averaged_variables(*data.graph),
             std::move(average),
             std::move(monitor),
-            descent};
+            descent,
+            std::move(profiled)};
 }
 
 std::int64_t iterations_per_sync(const train::TrainingSettings& settings, const schedule::RunPlan& plan) {
@@ -508,7 +543,8 @@ void tell_compile_time(Run& run, double seconds, std::int64_t iteration) {
 int train_task(const TaskRow& row, RunStart start, const Host& host) {
     const auto backend = make_backend(start.arguments.settings.run.backend);
     const std::unique_ptr<Task> task = row.make(start.arguments, *backend, seed_of(start));
-    return train(*task, *backend, std::move(start), host);
+    const Host here = wants_profile(start.arguments.settings) ? recorded(host) : host;
+    return train(*task, *backend, std::move(start), here);
 }
 
 }  // namespace
