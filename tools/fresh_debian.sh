@@ -1,9 +1,17 @@
 #!/bin/sh
 # README.md's two commands on a fresh Debian: tools/fresh_debian.sh SUITE [FOLDER]
-# SUITE: bookworm, trixie, ... FOLDER receives the system, 4 GB; by default a temporary one that is removed at the end.
-# Needs root and debootstrap, else it exits with 77. The last commit is built, not what has been changed since.
+# A package on one: tools/fresh_debian.sh --package FILE.deb SUITE [FOLDER]. It is installed, used and removed.
+# SUITE: bookworm, trixie, ... FOLDER receives the system, 4 GB (with a package 1 GB); by default a temporary one that
+# is removed at the end. Needs root and debootstrap, else it exits with 77. Without --package, the last commit is built,
+# not what has been changed since, and cpack makes its package: FOLDER/cnntrain/build/cnntrain_*.deb.
 set -e
-suite=${1:?usage: tools/fresh_debian.sh SUITE [FOLDER]}
+package=
+if [ "$1" = --package ]; then
+    package=${2:?usage: tools/fresh_debian.sh --package FILE.deb SUITE [FOLDER]}
+    shift 2
+    [ -f "$package" ] || { echo "$package: no such file" >&2 && exit 1; }
+fi
+suite=${1:?usage: tools/fresh_debian.sh [--package FILE.deb] SUITE [FOLDER]}
 source=$(cd "$(dirname "$0")/.." && pwd)
 if [ "$(id -u)" -ne 0 ] || ! command -v debootstrap > /dev/null; then
     echo "skipped: needs root and debootstrap"
@@ -29,6 +37,54 @@ mount -t proc proc "$system/proc"
 mount -t sysfs -o ro sysfs "$system/sys"
 mkdir -p "$system/dev/shm"
 mount -t tmpfs tmpfs "$system/dev/shm"
+inside() {
+    chroot "$system" env PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root DEBIAN_FRONTEND=noninteractive "$@" < /dev/null
+}
+
+# All paths but the user's, temporary files, and what apt and dpkg keep of any package.
+paths() {
+    (cd "$system" && find . -xdev \( -path ./proc -o -path ./sys -o -path ./dev -o -path ./tmp -o -path ./home \
+        -o -path ./package -o -path ./var/log -o -path ./var/cache -o -path ./var/lib/apt -o -path ./var/lib/dpkg \) \
+        -prune -o -print | sort)
+}
+
+# Installs the package, trains and evaluates as a user, removes the package: then its files are gone.
+try_package() {
+    mkdir "$system/package"
+    cp "$package" "$system/package/cnntrain.deb"
+    inside apt-get update -qq
+    inside useradd --create-home user
+    # The dependencies first: what they leave behind is not the package's.
+    inside apt-get install -y -qq --no-install-recommends /package/cnntrain.deb
+    inside dpkg --purge cnntrain
+    paths > "$system/tmp/before"
+    inside apt-get install -y -qq --no-install-recommends /package/cnntrain.deb
+    inside setpriv --reuid=user --regid=user --init-groups env HOME=/home/user sh -ec '
+        cd
+        cnntrain --version
+        cnntrain dataset cifar --output-dir data/cifar-10
+        cnntrain train --data-dir data/cifar-10 --config resnet8_test --epochs 3 --warmup-epochs 0 --logs-path run
+        cnntrain validation --restore-path run
+        cnntrain pretrain --config pretrain_tiny_128_lamb --generated-data --num-train-steps 2
+        cnntrain benchmark --list | grep -q tf1_resnet50
+        poprun --help | grep -q "^usage: .*poprun"'
+    for file in /usr/share/man/man1/cnntrain-train.1.gz /usr/share/bash-completion/completions/cnntrain \
+        /usr/share/fish/vendor_completions.d/cnntrain.fish /usr/share/zsh/vendor-completions/_cnntrain \
+        /usr/share/cnntrain/configs/resnet.yml; do
+        [ -s "$system$file" ] || { echo "$file is not there" >&2 && exit 1; }
+    done
+    inside apt-get purge -y -qq cnntrain
+    paths > "$system/tmp/after"
+    diff "$system/tmp/before" "$system/tmp/after" ||
+        { echo "the package left these files, or took them" >&2 && exit 1; }
+    [ -z "$(sed -n '/cnntrain/p' "$system/tmp/after")" ] || { echo "files of cnntrain are left" >&2 && exit 1; }
+    echo "== $suite: installed, used and removed without a trace"
+}
+
+if [ -n "$package" ]; then
+    try_package
+    exit 0
+fi
 git clone --quiet "$source" "$system/cnntrain"
 
 sed -n '/^tools\/install_packages.sh/p' "$source/README.md" > "$system/commands"
@@ -40,3 +96,4 @@ while read -r command; do
     echo "== $suite: $command"
     chroot "$system" sh -c "cd /cnntrain && $command" < /dev/null
 done < "$system/commands"
+chroot "$system" sh -c "cd /cnntrain/build && cpack" < /dev/null

@@ -9,4 +9,5 @@ apt-get install -y -qq --no-install-recommends \
   libwebp-dev libgif-dev libtiff-dev \
   libpugixml-dev libutf8proc-dev zlib1g-dev \
   libprotobuf-dev protobuf-compiler libspdlog-dev libgtest-dev libgmock-dev \
-  libhwy-dev libopenmpi-dev openmpi-bin nlohmann-json3-dev clang-format clang-tidy
+  libhwy-dev libopenmpi-dev openmpi-bin nlohmann-json3-dev clang-format clang-tidy \
+  dpkg-dev file mandoc zsh fish

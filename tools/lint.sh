@@ -35,7 +35,10 @@ case "$1" in
         build=$2
         shift 2
         if [ $# -eq 0 ]; then
-            set -- $(find src tests tools -name '*.cpp' | sort)
+            # device_sdk.cpp and the like belong to other builds.
+            set -- $(find src tests tools -name '*.cpp' | sort | while read -r file; do
+                grep -q "/$file\"" "$build/compile_commands.json" && echo "$file"
+            done)
         fi
         printf '%s\n' "$@" | xargs -P "$(nproc)" -n 4 clang-tidy -p "$build" --quiet
         ;;

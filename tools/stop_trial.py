@@ -5,9 +5,10 @@ compares losses and weights with those of the undisturbed runs, bit for bit.
 usage: stop_trial.py CNNTRAIN [--stops 40] [--seed 0] [--work FOLDER] [--only KIND] [--processes 1 2]
 
 Kinds: cnn (ResNet-8), pipelined (the same in two stages on two lanes), norms (processes share batch-norm statistics),
-bert (pretraining). Each is run with these numbers of processes; with several, mpirun starts them and all of them get
-the signal. A run is stopped one to three times before it may end. Stops between updates are not counted. Ends with 1
-at the first difference; the folder of that run is then left for inspection.
+validated (the training validates its weights and their average, and keeps the best), bert (pretraining). Each is run
+with these numbers of processes; with several, mpirun starts them and all of them get the signal. A run is stopped one
+to three times before it may end. Stops between updates are not counted. Ends with 1 at the first difference; the folder
+of that run is then left for inspection.
 """
 import argparse
 import collections
@@ -26,14 +27,18 @@ import ranks
 COMMON = ["--generated-data", "--seed", "5", "--threads", "1", "--input-threads", "1"]
 CNN = ["train", "--dataset", "cifar-10", "--model-size", "8", "--epochs", "0", "--iterations", "3", "--log-freq", "1",
        "--no-validation", "--warmup-epochs", "0", "--micro-batch-size", "4", "--abs-learning-rate", "0.01"] + COMMON
+DATA = "DATA"  # stands for a folder of small CIFAR-10 files
 KINDS = {
     "cnn": CNN,
     "pipelined": CNN[:-3] + ["2", "--input-threads", "1", "--lanes", "2", "--shards", "2", "--pipeline",
                              "--pipeline-splits", "stage2/unit1"],
     "norms": CNN + ["--batch-norm", "--BN-span", "2"],
+    "validated": [word for word in CNN if word not in ("--generated-data", "--no-validation")] +
+                 ["--data-dir", DATA, "--validate-every-updates", "1", "--keep-best", "loss", "--ema-decay", "0.9"],
     "bert": ["pretrain", "--config", "pretrain_tiny_128_lamb", "--num-train-steps", "3"] + COMMON,
 }
-ACCUMULATION = {"cnn": 1600, "pipelined": 1600, "norms": 480, "bert": 648}  # bert: 6 a process, for its stages
+ACCUMULATION = {"cnn": 1600, "pipelined": 1600, "norms": 480, "validated": 800,
+                "bert": 648}  # 6 a process, for its stages
 STOPPED, TIMEOUT_S = 143, 600
 KEPT = re.compile(r"of (\d+) micro-batches of the next one are (kept|repeated)")
 CONTINUES = "continues after"
@@ -44,17 +49,25 @@ class Fault(Exception):
 
 
 def losses(folder):
-    """The columns of training.csv that do not depend on time."""
-    rows = [line.split(",") for line in (folder / "training.csv").read_text().splitlines()]
-    kept = [i for i, name in enumerate(rows[0]) if "loss" in name or "acc" in name or name in ("iteration", "step")]
-    if not any("loss" in rows[0][i] for i in kept):
-        raise Fault(f"{folder}/training.csv has no losses: {rows[0]}")
-    return [[row[i] for i in kept] for row in rows]
+    """The columns of training.csv, and of validation.csv if it is there, that do not depend on time."""
+    tables = []
+    for path in (folder / "training.csv", folder / "validation.csv"):
+        if path.name == "validation.csv" and not path.exists():
+            continue
+        rows = [line.split(",") for line in path.read_text().splitlines()]
+        kept = [i for i, name in enumerate(rows[0])
+                if "loss" in name or "acc" in name or name in ("iteration", "step", "name")]
+        if not any("loss" in rows[0][i] for i in kept):
+            raise Fault(f"{path} has no losses: {rows[0]}")
+        tables.append([[row[i] for i in kept] for row in rows])
+    return tables
 
 
-def last_checkpoint(folder):
-    found = sorted(folder.glob("ckpt-*.safetensors"), key=lambda path: int(path.stem[5:]))
-    return found[-1].name, tensors(found[-1])
+def last_weights(folder):
+    """The last checkpoint, and what a validated training keeps beside it."""
+    numbered = sorted(folder.glob("ckpt-[0-9]*.safetensors"), key=lambda path: int(path.stem[5:]))
+    others = [*folder.glob("ckpt-best.safetensors"), *folder.glob("ckpt/*.safetensors")]
+    return {path.name: tensors(path) for path in [numbered[-1], *others]}
 
 
 def tensors(path):
@@ -75,8 +88,17 @@ class Bench:
         return launcher + [self.program] + words
 
     def line(self, kind, processes, folder):
-        words = KINDS[kind] + ["--gradient-accumulation-count", str(ACCUMULATION[kind] // processes)]
+        words = [self.data() if word == DATA else word for word in KINDS[kind]]
+        words += ["--gradient-accumulation-count", str(ACCUMULATION[kind] // processes)]
         return self.command(words + ["--logs-path", str(folder)], processes)
+
+    def data(self):
+        folder = self.work / "cifar"
+        if not folder.exists():
+            words = ["dataset", "cifar", "--train", "256", "--test", "800", "--output-dir", str(folder)]
+            if ranks.run(self.command(words, 1), self.work / "data.txt", TIMEOUT_S) != 0:
+                raise Fault(f"no data: {(self.work / 'data.txt').read_text()[-800:]}")
+        return str(folder)
 
     def undisturbed(self, kind, processes):
         if (kind, processes) not in self.whole:
@@ -137,7 +159,7 @@ class Bench:
             command = self.command(["restore", "--restore-path", str(folder)], processes)
         if losses(folder) != losses(whole):
             raise Fault(f"{folder}: losses {losses(folder)}, undisturbed {losses(whole)}")
-        if last_checkpoint(folder) != last_checkpoint(whole):
+        if last_weights(folder) != last_weights(whole):
             raise Fault(f"{folder}: other weights than in {whole}")
         if list(folder.glob("update-*")):
             raise Fault(f"{folder}: still has {list(folder.glob('update-*'))}")

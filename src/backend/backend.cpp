@@ -47,6 +47,10 @@ std::string unknown_scalars(const graph::Graph& graph) {
 
 }  // namespace
 
+void refuse_name(const std::string& kind, const std::string& name, const std::vector<std::string>& names) {
+    throw Error(ErrorKind::internal, "no " + kind + " is named '" + name + "'" + suggestion(name, names));
+}
+
 void check_supported(const Backend& backend, const CompileRequest& request) {
     const graph::Graph& graph = *request.graph;
     std::string refusals = unfilled_inputs(graph, request.fields) + unknown_scalars(graph);

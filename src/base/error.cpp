@@ -78,4 +78,11 @@ std::string nearest_name(std::string_view name, const std::vector<std::string>& 
     return best;
 }
 
+std::string suggestion(std::string_view name, const std::vector<std::string>& candidates, std::string_view otherwise,
+                       std::string_view before, std::string_view after) {
+    const std::string nearest = nearest_name(name, candidates);
+    if (nearest.empty()) return std::string(otherwise);
+    return "; did you mean " + std::string(before) + nearest + std::string(after) + "?";
+}
+
 }  // namespace cnntrain

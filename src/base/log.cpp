@@ -1,9 +1,11 @@
 #include "cnntrain/base/log.h"
 
-#include <spdlog/sinks/stdout_sinks.h>
+#include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>
 
 #include <memory>
+#include <mutex>
+#include <utility>
 
 namespace cnntrain::log {
 namespace {
@@ -11,44 +13,93 @@ namespace {
 /// In the order of Level.
 constexpr spdlog::level::level_enum kLevels[] = {spdlog::level::debug, spdlog::level::info, spdlog::level::warn,
                                                  spdlog::level::err};
+constexpr const char* kYellow = "\033[33m";
+constexpr const char* kRed = "\033[1;31m";
 
-spdlog::logger& logger() {
-    static const std::unique_ptr<spdlog::logger> instance = [] {
-        auto made = std::make_unique<spdlog::logger>("cnntrain", std::make_shared<spdlog::sinks::stderr_sink_mt>());
-        made->set_pattern("[%l] %v");
-        made->flush_on(spdlog::level::debug);
-        return made;
+struct State {
+    std::shared_ptr<spdlog::sinks::stderr_color_sink_mt> sink;
+    std::unique_ptr<spdlog::logger> logger;
+    std::mutex mutex;
+    std::string prefix;  // as a pattern
+    Format format = nullptr;
+    std::function<void()> before_line;
+
+    void set_pattern() const { logger->set_pattern(format != nullptr ? "%v" : prefix + "%^[%l]%$ %v"); }
+};
+
+State& state() {
+    static State instance;
+    static const bool made = [] {
+        instance.sink = std::make_shared<spdlog::sinks::stderr_color_sink_mt>(spdlog::color_mode::never);
+        instance.sink->set_color(spdlog::level::info, "");
+        instance.sink->set_color(spdlog::level::warn, kYellow);
+        instance.sink->set_color(spdlog::level::err, kRed);
+        instance.logger = std::make_unique<spdlog::logger>("cnntrain", instance.sink);
+        instance.logger->flush_on(spdlog::level::debug);
+        instance.set_pattern();
+        return true;
     }();
-    return *instance;
+    static_cast<void>(made);
+    return instance;
+}
+
+void print(Level level, const std::string& message) {
+    State& all = state();
+    const spdlog::level::level_enum own = kLevels[static_cast<int>(level)];
+    if (!all.logger->should_log(own)) return;
+    const std::scoped_lock lock(all.mutex);
+    if (all.before_line) all.before_line();
+    const auto name = spdlog::level::to_string_view(own);
+    const std::string text = all.format != nullptr ? all.format({name.data(), name.size()}, message) : message;
+    all.logger->log(own, spdlog::string_view_t(text));
 }
 
 }  // namespace
 
 void set_level(Level level) {
-    logger().set_level(kLevels[static_cast<int>(level)]);
+    state().logger->set_level(kLevels[static_cast<int>(level)]);
 }
 
 void set_prefix(const std::string& prefix) {
-    std::string pattern;
+    State& all = state();
+    const std::scoped_lock lock(all.mutex);
+    all.prefix.clear();
     for (const char c : prefix)
-        pattern += c == '%' ? std::string("%%") : std::string(1, c);
-    logger().set_pattern(pattern + "[%l] %v");
+        all.prefix += c == '%' ? std::string("%%") : std::string(1, c);
+    all.set_pattern();
+}
+
+void set_colours(bool on) {
+    state().sink->set_color_mode(on ? spdlog::color_mode::always : spdlog::color_mode::never);
+}
+
+void set_format(Format format) {
+    State& all = state();
+    const std::scoped_lock lock(all.mutex);
+    all.format = format;
+    all.set_pattern();
+}
+
+void set_before_line(std::function<void()> before) {
+    State& all = state();
+    const std::scoped_lock lock(all.mutex);
+    all.before_line = std::move(before);
 }
 
 void debug(const std::string& message) {
-    logger().log(spdlog::level::debug, spdlog::string_view_t(message));
+    print(Level::debug, message);
 }
 
 void info(const std::string& message) {
-    logger().log(spdlog::level::info, spdlog::string_view_t(message));
+    print(Level::info, message);
 }
 
 void warning(const std::string& message) {
-    logger().log(spdlog::level::warn, spdlog::string_view_t(message));
+    print(Level::warning, message);
 }
 
 void error(const std::string& message) {
-    logger().log(spdlog::level::err, spdlog::string_view_t(message));
+    print(Level::error, message);
 }
 
 }  // namespace cnntrain::log

@@ -1,5 +1,6 @@
 #include "cnntrain/base/processor_time.h"
 
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -58,6 +59,11 @@ ProcessorTimes processor_times(const std::string& proc, const std::vector<int>& 
 
 ProcessorTimes processor_times() {
     return processor_times("/proc", allowed_processors());
+}
+
+std::int64_t page_loads() {
+    rusage usage{};
+    return getrusage(RUSAGE_SELF, &usage) == 0 ? usage.ru_majflt : 0;
 }
 
 Competition competition(const ProcessorTimes& begin, const ProcessorTimes& end) {

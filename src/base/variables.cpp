@@ -29,6 +29,14 @@ Variables process_variables() {
     return variables;
 }
 
+bool mpirun_allows_root(const Variables& variables) {
+    const auto is_one = [&](const char* name) {
+        const auto found = variables.find(name);
+        return found != variables.end() && found->second == "1";
+    };
+    return is_one("OMPI_ALLOW_RUN_AS_ROOT") && is_one("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM");
+}
+
 std::size_t name_length(std::string_view text, std::size_t at) {
     std::size_t end = at;
     if (end < text.size() && is_name_start(text[end])) {

@@ -334,10 +334,8 @@ std::string fill_placeholders(const Entry& entry, const Variant& variant) {
             std::vector<std::string> names;
             for (const auto& [known, value] : variant)
                 names.push_back(known);
-            const std::string nearest = nearest_name(name, names);
-            refuse(entry,
-                   "cmd: the parameter {" + name + "} is not defined" +
-                       (nearest.empty() ? "; give it values under 'parameters'" : "; did you mean {" + nearest + "}?"));
+            refuse(entry, "cmd: the parameter {" + name + "} is not defined" +
+                              suggestion(name, names, "; give it values under 'parameters'", "{", "}"));
         }
         result += found->second;
         i += length + 1;

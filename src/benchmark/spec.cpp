@@ -164,9 +164,8 @@ Reduction reduction_of(const YAML::Node& node) {
         if (name(reduction) == text) return reduction;
         names.emplace_back(name(reduction));
     }
-    const std::string nearest = nearest_name(text, names);
     refuse(at_line(node) + "reduction_type '" + text + "' is none of mean, final, min, value" +
-           (nearest.empty() ? "" : "; did you mean '" + nearest + "'?"));
+           suggestion(text, names));
 }
 
 std::int64_t count_of(const YAML::Node& node, const std::string& what) {
@@ -179,8 +178,7 @@ std::int64_t count_of(const YAML::Node& node, const std::string& what) {
 }
 
 [[noreturn]] void refuse_key(const YAML::Node& node, const std::string& key, const std::vector<std::string>& known) {
-    const std::string nearest = nearest_name(key, known);
-    refuse(at_line(node) + "unknown key '" + key + "'" + (nearest.empty() ? "" : "; did you mean '" + nearest + "'?"));
+    refuse(at_line(node) + "unknown key '" + key + "'" + suggestion(key, known));
 }
 
 void read_metrics(Entry& entry, const YAML::Node& node) {
@@ -299,9 +297,8 @@ Entry read_entry(const std::string& name, const YAML::Node& body, const std::str
             std::vector<std::string> names;
             for (const Key& row : kKeys)
                 names.emplace_back(row.name);
-            const std::string nearest = nearest_name(key, names);
             warnings.push_back(file + ": " + at_line(value) + name + ": the key '" + key + "' has no meaning" +
-                               (nearest.empty() ? "" : "; did you mean '" + nearest + "'?"));
+                               suggestion(key, names));
         } else if (known->read != nullptr) {
             known->read(entry, value);
         }
@@ -361,12 +358,10 @@ const Entry& entry_named(const Spec& spec, const std::string& wanted) {
         throw Error(ErrorKind::unsupported,
                     "--benchmark " + wanted + ": " + std::string(missing) + like_names(wanted, names));
     }
-    const std::string nearest = nearest_name(wanted, names);
     std::string message = "--benchmark " + wanted + ": there is no such benchmark in";
     for (const std::string& file : spec.files)
         message += " " + file;
-    message += nearest.empty() ? "; --list shows all" : "; did you mean " + nearest + "? --list shows all";
-    throw Error(ErrorKind::usage, message);
+    throw Error(ErrorKind::usage, message + suggestion(wanted, names, ";", "", "") + " --list shows all");
 }
 
 void check_runnable(const Entry& entry) {

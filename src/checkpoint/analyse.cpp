@@ -64,9 +64,8 @@ double element(const FileSystem& files, const std::string& path, const std::stri
     const Opened file = open_any(files, path, edited);
     const auto found = file.tensors.descs.find(variable);
     if (found == file.tensors.descs.end()) {
-        const std::string nearest = nearest_name(variable, file.names);
-        throw Error(ErrorKind::usage, "checkpoint '" + path + "' has no variable '" + variable + "'" +
-                                          (nearest.empty() ? "" : "; did you mean '" + nearest + "'?"));
+        throw Error(ErrorKind::usage,
+                    "checkpoint '" + path + "' has no variable '" + variable + "'" + suggestion(variable, file.names));
     }
     const TensorDesc& desc = found->second;
     if (index < 0 || index >= desc.elements()) {

@@ -102,6 +102,7 @@ public:
 private:
     Tensors& ours() { return result_.checkpoint.tensors; }
 
+    // NOLINTNEXTLINE(performance-unnecessary-value-param): the tensors are moved out of it
     Tensors renamed(Tensors tensors) const {
         Tensors result;
         for (auto& [name, tensor] : tensors) {

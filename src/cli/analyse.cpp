@@ -83,9 +83,8 @@ void report_variables(const std::vector<Found>& points, checkpoint::Edited edite
 
 }  // namespace
 
-int analyse_command(const Invocation& invocation) {
-    const Flags flags(
-        called(invocation),
+const CommandFlags& analyse_flags() {
+    static const CommandFlags table = {
         {{"--restore-path", "", "needed: folder of the run, one checkpoint, or a file of PyTorch, Keras or TensorFlow"},
          {"--list", "", "print the names, element types and shapes of the variables of each checkpoint", {}, true},
          {"--find-nans", "", "print the variables with NaNs in each checkpoint, and their positions", {}, true},
@@ -97,16 +96,19 @@ int analyse_command(const Invocation& invocation) {
           "accept checkpoints whose checksums do not match because another tool edited them",
           {},
           true}},
-        invocation.arguments);
-    if (flags.print_help_if_wanted(
-            "\n"
-            "Finds the checkpoint in which numbers became NaN or infinite:\n"
-            "  cnntrain analyse --restore-path RUN --find-nans\n"
-            "  cnntrain analyse --restore-path RUN --first-fail --first-fail-var all/fc1/bias --first-fail-index 3\n"
-            "Lists what is in a file of weights:\n"
-            "  cnntrain analyse --restore-path resnet18.pth --list\n"
-            "Exit code 0 whether there are NaNs or not.\n"))
-        return 0;
+        "\n"
+        "Finds the checkpoint in which numbers became NaN or infinite:\n"
+        "  cnntrain analyse --restore-path RUN --find-nans\n"
+        "  cnntrain analyse --restore-path RUN --first-fail --first-fail-var all/fc1/bias --first-fail-index 3\n"
+        "Lists what is in a file of weights:\n"
+        "  cnntrain analyse --restore-path resnet18.pth --list\n"
+        "Exit code 0 whether there are NaNs or not.\n"};
+    return table;
+}
+
+int analyse_command(const Invocation& invocation) {
+    const Flags flags(analyse_flags(), called(invocation), invocation.arguments);
+    if (flags.print_help_if_wanted()) return 0;
     const std::string& path = flags.text("--restore-path");
     if (!flags.given("--list") && !flags.given("--find-nans") && !flags.given("--first-fail")) {
         throw Error(ErrorKind::usage, "cnntrain analyse: give --find-nans or --first-fail, or --list");

@@ -50,6 +50,7 @@ std::string run_that_holds(const std::string& folder) {
 
 std::vector<NamedPath> read_files(const std::vector<std::string>& checkpoints) {
     std::vector<NamedPath> all;
+    all.reserve(checkpoints.size());
     for (const std::string& path : checkpoints)
         all.push_back({"checkpoint", path});
     return all;
@@ -57,27 +58,31 @@ std::vector<NamedPath> read_files(const std::vector<std::string>& checkpoints) {
 
 }  // namespace
 
+const CommandFlags& average_flags() {
+    static const CommandFlags table = {
+        {{"--restore-path", "", "needed: folder of the run, with its ckpt-<iteration>.safetensors"},
+         {"--filename", "", "needed: file for the average; .safetensors is added"},
+         {"--mode", "", "needed: mean or exponential"},
+         {"--decay", "0.99", "exponential, oldest checkpoint first: V = decay x V + (1 - decay) x next"},
+         {"-N", "", "use the last N checkpoints only; without it, all"},
+         {"--overwrite", "", "replace a file that is no average", {}, true},
+         kCheckpointDtypeFlag,
+         {"--discard-last", "0", "number of newest checkpoints to leave out, before -N is applied"},
+         {kTrustFlag,
+          "",
+          "accept checkpoints whose checksums do not match because another tool edited them",
+          {},
+          true}},
+        "\n"
+        "Averages a run's checkpoints. The result is a checkpoint like any other:\n"
+        "  cnntrain average --restore-path RUN --mode mean -N 5 --filename RUN/ckpt/mean5\n"
+        "  cnntrain validation --data-dir DIR --restore-path RUN/ckpt/mean5\n"};
+    return table;
+}
+
 int average_command(const Invocation& invocation) {
-    const Flags flags(called(invocation),
-                      {{"--restore-path", "", "needed: folder of the run, with its ckpt-<iteration>.safetensors"},
-                       {"--filename", "", "needed: file for the average; .safetensors is added"},
-                       {"--mode", "", "needed: mean or exponential"},
-                       {"--decay", "0.99", "exponential, oldest checkpoint first: V = decay x V + (1 - decay) x next"},
-                       {"-N", "", "use the last N checkpoints only; without it, all"},
-                       {"--overwrite", "", "replace a file that is no average", {}, true},
-                       kCheckpointDtypeFlag,
-                       {"--discard-last", "0", "number of newest checkpoints to leave out, before -N is applied"},
-                       {kTrustFlag,
-                        "",
-                        "accept checkpoints whose checksums do not match because another tool edited them",
-                        {},
-                        true}},
-                      invocation.arguments);
-    if (flags.print_help_if_wanted("\n"
-                                   "Averages a run's checkpoints. The result is a checkpoint like any other:\n"
-                                   "  cnntrain average --restore-path RUN --mode mean -N 5 --filename RUN/ckpt/mean5\n"
-                                   "  cnntrain validation --data-dir DIR --restore-path RUN/ckpt/mean5\n"))
-        return 0;
+    const Flags flags(average_flags(), called(invocation), invocation.arguments);
+    if (flags.print_help_if_wanted()) return 0;
     const std::string& folder = flags.text("--restore-path");
     const std::string target = target_path(flags.text("--filename"));
     const checkpoint::AverageSettings settings{checkpoint::averaging_named(flags.text("--mode")),

@@ -61,9 +61,8 @@ void set_level(Line& line, const Values& values) {
     constexpr std::array<std::string_view, 5> kNames = {"DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"};
     const auto found = std::ranges::find(kNames, values.front());
     if (found == kNames.end()) {
-        const std::string nearest = nearest_name(values.front(), {kNames.begin(), kNames.end()});
         refuse("--logging expects DEBUG, INFO, WARNING, ERROR or CRITICAL, got '" + values.front() + "'" +
-               (nearest.empty() ? "" : "; did you mean " + nearest + "?"));
+               suggestion(values.front(), {kNames.begin(), kNames.end()}, "", "", ""));
     }
     line.request.log_level = static_cast<benchmark::LogLevel>(found - kNames.begin());
 }
@@ -90,15 +89,15 @@ void add_overrides(Line& line, const Values& values) {
 }
 
 constexpr BenchmarkOption kOptions[] = {
-    {"--spec", Takes::several, "FILE ...",
+    {"--spec", Takes::several, "FILE",
      "Files with benchmarks; a missing file is replaced by the shipped one of that name (default benchmarks.yml).",
      [](Line& line, const Values& values) { line.request.spec_files = values; }},
-    {"--benchmark", Takes::several, "NAME ...",
+    {"--benchmark", Takes::several, "NAME",
      "Benchmarks to run, in this order (default: all except those that train to convergence).",
      [](Line& line, const Values& values) {
          line.request.benchmarks.insert(line.request.benchmarks.end(), values.begin(), values.end());
      }},
-    {"--set", Takes::several, "NAME=VALUE ...",
+    {"--set", Takes::several, "NAME=VALUE",
      "Overrides options of every program, to shorten it or to try something: --set iterations=2 repeat=1 no-logs "
      "appends --iterations 2 --repeat 1 --no-logs. Options for the same quantity (--epochs) are removed.",
      add_overrides},
@@ -115,7 +114,7 @@ constexpr BenchmarkOption kOptions[] = {
      [](Line& line, const Values& values) { line.request.timeout_seconds = positive(values.front(), "--timeout"); }},
     {"--compile-only", Takes::nothing, "", "Give --compile-only to the programs; nothing is measured.",
      [](Line& line, const Values&) { line.request.compile_only = true; }},
-    {"--profile", Takes::nothing, "", "Give --profile to the programs, which do not have it yet.",
+    {"--profile", Takes::nothing, "", "Give --profile to the programs: trainings write where their time goes.",
      [](Line& line, const Values&) { line.request.profile = true; }},
     {"--allow-wandb", Takes::nothing, "", "Keep the options of Weights & Biases, which are otherwise removed.",
      [](Line& line, const Values&) { line.request.allow_wandb = true; }},
@@ -124,13 +123,14 @@ constexpr BenchmarkOption kOptions[] = {
     {"--logging", Takes::one, "LEVEL", "DEBUG, INFO, WARNING, ERROR or CRITICAL (default INFO).", set_level},
     {"--additional-metrics", Takes::nothing, "", "More columns in the CSV file: duration, loss, result, command, ...",
      [](Line& line, const Values&) { line.request.additional_metrics = true; }},
-    {"--csv-metrics", Takes::several, "METRIC ...", "Metrics to add as columns to the CSV file.",
+    {"--csv-metrics", Takes::several, "METRIC", "Metrics to add as columns to the CSV file.",
      [](Line& line, const Values& values) { line.request.csv_metrics = values; }},
     {"--progress-trace-period", Takes::one, "SECONDS", "Interval between updates of the progress line (default 1).",
      [](Line& line, const Values& values) {
          line.request.progress_seconds = positive(values.front(), "--progress-trace-period");
      }},
     {"--help", Takes::nothing, "", "Print this text.", [](Line& line, const Values&) { line.help = true; }},
+    {"--help-all", Takes::nothing, "", "", [](Line& line, const Values&) { line.help = true; }},
     {"--ignore-errors", Takes::nothing, "", "", [](Line&, const Values&) {}},  // already the behaviour
     {"--gc-monitor", Takes::nothing, "", ""},
     {"--no-code-sync", Takes::nothing, "", ""},
@@ -143,7 +143,8 @@ constexpr BenchmarkOption kOptions[] = {
 Line parse(const Values& arguments) {
     std::vector<config::Spelling> spellings = {{"-h", "--help", Takes::nothing, "true", false}};
     for (const BenchmarkOption& option : kOptions)
-        spellings.push_back({std::string(option.flag), std::string(option.flag), option.takes});
+        spellings.push_back({std::string(option.flag), std::string(option.flag), option.takes, "true",
+                             option.flag != config::kHelpAllFlag});
     config::LineHabits habits{.program = "benchmark", .hyphen_values = true};
     habits.unknown = [](const std::string& word, bool) -> std::optional<config::Spelling> {
         const std::string flag = word.substr(0, word.find('='));
@@ -160,29 +161,12 @@ Line parse(const Values& arguments) {
     return line;
 }
 
-std::string help(const std::string& called) {
-    constexpr std::size_t kColumn = 36;
-    constexpr std::size_t kWidth = 100;
-    std::string text =
-        "usage: " + called + " [options]\n" +
-        "Runs the benchmarks of a benchmarks.yml, one process per variant, and prints what they measured.\n\n";
-    for (const BenchmarkOption& option : kOptions) {
-        if (option.help.empty()) continue;
-        const std::string head = "  " + std::string(option.flag) + " " + std::string(option.placeholder);
-        text += help_entry(head, option.help, kColumn, kWidth);
-    }
-    return text +
-           "\n"
-           "Each benchmark has one variant per combination of its parameters. The log folder receives\n"
-           "benchmark_results.csv, .json and .xml, output.log with the output of all programs, and a folder per "
-           "variant.\n"
-           "  cnntrain benchmark --list\n"
-           "  cnntrain benchmark --benchmark tf1_resnet50_infer_synth_1ipu --set iterations=2 repeat=2\n"
-           "\n"
-           "Exit code: 0 if all passed, 1 if a variant failed, 2 for a wrong command line, 3 if something that is "
-           "needed\n"
-           "is missing (a spec, an environment variable), 143 after SIGTERM, SIGINT or SIGHUP.\n";
-}
+constexpr std::string_view kExplanation =
+    "\n"
+    "Each benchmark has one variant per combination of its parameters. The log folder receives\n"
+    "benchmark_results.csv, .json and .xml, output.log with the output of all programs, and a folder for\n"
+    "each variant. Exit code: 0 if all passed, 1 if a variant failed, 2 for a wrong command line, 3 if\n"
+    "something that is needed is missing (a spec, a variable), 143 after SIGTERM, SIGINT or SIGHUP.\n";
 
 benchmark::Host process_host() {
     benchmark::Host host;
@@ -190,7 +174,7 @@ benchmark::Host process_host() {
     host.spec_folders = config::process_environment().config_folders;
     host.output = &std::cout;
     host.notes = &std::cerr;
-    host.terminal_width = metrics::terminal_width(STDERR_FILENO);
+    host.terminal_width = columns_of(terminal_of(STDERR_FILENO, process_variables()), 0);
     host.stop_requested = stop_requested;
     return host;
 }
@@ -208,11 +192,31 @@ Values own_arguments(const Invocation& invocation) {
 
 }  // namespace
 
+config::HelpPage benchmark_page(const std::string& called) {
+    config::HelpPage page{.called = called};
+    page.summary = "Runs the benchmarks of a benchmarks.yml, one process per variant, and prints what they measured.";
+    page.examples =
+        "  cnntrain benchmark --list\n"
+        "  cnntrain benchmark --benchmark tf1_resnet50_infer_synth_1ipu --set iterations=2 repeat=2\n";
+    for (const BenchmarkOption& option : kOptions) {
+        if (option.help.empty()) continue;
+        config::HelpRow row{.flag = std::string(option.flag), .value = std::string(option.placeholder)};
+        if (option.takes != Takes::nothing)
+            row.arity = option.takes == Takes::several ? config::Arity::several : config::Arity::one;
+        row.path = row.value == "FILE" || row.value == "FOLDER";
+        row.help = row.summary = option.help;
+        page.rows.push_back(std::move(row));
+    }
+    page.more = kExplanation;
+    return page;
+}
+
 int benchmark_command(const Invocation& invocation) {
     const Line line = parse(own_arguments(invocation));
     if (line.help) {
         const bool doubled = invocation.command == "examples_utils";
-        std::cout << help(called(invocation) + (doubled ? " benchmark" : ""));
+        const config::HelpWish wish = config::help_wish(invocation.arguments).value_or(config::HelpWish());
+        std::cout << config::help_text(benchmark_page(called(invocation) + (doubled ? " benchmark" : "")), wish);
         return 0;
     }
     if (!line.without_effect.empty()) {

@@ -1,9 +1,12 @@
 // The entry points of the commands: one function each.
 #pragma once
 
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "cli/flags.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/config/commands.h"
 
@@ -29,6 +32,8 @@ int convert_command(const Invocation& invocation);
 int dataset_command(const Invocation& invocation);
 int benchmark_command(const Invocation& invocation);
 int plan_command(const Invocation& invocation);
+int report_command(const Invocation& invocation);
+int profile_command(const Invocation& invocation);
 int resnet_main_command(const Invocation& invocation);  // resnet_recipe.h
 int resnet_eval_command(const Invocation& invocation);
 int poprun_command(const Invocation& invocation);
@@ -43,6 +48,33 @@ int dataset_inspect(const std::string& called, const std::vector<std::string>& a
 int dataset_verify(const std::string& called, const std::vector<std::string>& arguments);
 int dataset_reshard(const std::string& called, const std::vector<std::string>& arguments);
 int dataset_suspects(const std::string& called, const std::vector<std::string>& arguments);
+
+// What these commands take.
+const CommandFlags& average_flags();
+const CommandFlags& analyse_flags();
+const CommandFlags& convert_flags();
+const CommandFlags& plan_flags();
+const CommandFlags& profile_flags();
+const CommandFlags& report_flags();
+const CommandFlags& resnet_main_flags();
+const CommandFlags& resnet_eval_flags();
+const CommandFlags& dataset_bert_flags();
+const CommandFlags& dataset_imagenet_flags();
+const CommandFlags& dataset_inspect_flags();
+const CommandFlags& dataset_reshard_flags();
+const CommandFlags& dataset_suspects_flags();
+const CommandFlags& dataset_verify_flags();
+config::HelpPage benchmark_page(const std::string& called);
+
+/// A kind of `cnntrain dataset`.
+struct DatasetKind {
+    std::string_view name;
+    std::string_view script;  // original script for the same job; empty if there is none
+    std::string_view help;
+    const CommandFlags& (*flags)();
+    int (*run)(const std::string& called, const std::vector<std::string>& arguments);
+};
+std::span<const DatasetKind> dataset_kinds();
 
 /// Prints an error to standard error. Returns the exit code for `kind`.
 int print_error(const std::string& message, ErrorKind kind);

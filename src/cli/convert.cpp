@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "cli/commands.h"
+#include "cli/convert_run.h"
 #include "cli/flags.h"
 #include "cli/hugging_face_folder.h"
 #include "cnntrain/base/error.h"
@@ -46,44 +47,16 @@ void refuse_script_actions(const std::vector<std::string>& arguments) {
     }
 }
 
-Flags flags_of(const Invocation& invocation) {
-    return {
-        called(invocation),
-        {{"--from", "",
-          "needed: a run's checkpoint, a file of weights of PyTorch, Keras or TensorFlow (detected by its content), or "
-          "BERT of transformers (detected by the tensors' names)"},
-         {"--to", "", "needed: file to write, or folder (with / at its end) for a model.safetensors"},
-         kCheckpointDtypeFlag,
-         {"--part", "",
-          "from PyTorch: which of several dictionaries of tensors to take as it is, such as model_ema; without it, "
-          "state_dict, model or the only one"},
-         {"--vocab-size", "0",
-          "from transformers: number of rows of the word embedding to keep, from the first; 0: all"},
-         {"--joined-qkv",
-          "",
-          "from transformers: one variable for queries, keys and values (no --use-qkv-split)",
-          {},
-          true},
-         {"--hidden-act", "", "to transformers, if the run's arguments.json is missing: gelu or gelu_erf"},
-         {"--layer-norm-epsilon", "", "to transformers, if the run's arguments.json is missing"},
-         {"--vocab-file", "", "to transformers: file to copy as vocab.txt; without it, the --vocab-file of the run"},
-         {"--overwrite", "", "replace files that are there", {}, true},
-         {kTrustFlag,
-          "",
-          "accept a checkpoint whose checksum does not match because another tool edited it",
-          {},
-          true}},
-        invocation.arguments};
-}
-
 constexpr std::string_view kMore =
-    "\nConverts BERT checkpoints from and to the layout of Hugging Face's transformers:\n"
+    "\nWrites a trained network for other programs, and compares the file with the network:\n"
+    "  cnntrain convert RUN --to onnx\n"
+    "  cnntrain convert RUN DIR/ --to timm\n"
+    "cnntrain help exports says what each format holds.\n"
+    "\nWith --from, converts BERT checkpoints from and to the layout of Hugging Face's transformers:\n"
     "  cnntrain convert --from bert-base-uncased/model.safetensors --to base.safetensors\n"
     "  cnntrain convert --from RUN/ckpt-7031 --to exported/\n"
-    "config.json is read beside a file of transformers, and written with vocab.txt. Activation and epsilon come from\n"
-    "the run's arguments.json, or from the options. Weights keep their bits. Biases of keys, which do not affect\n"
-    "attention, are dropped on import and written as zeros on export, as are other biases that a network lacks.\n"
-    "Optimiser slots are not converted.\n"
+    "config.json is read beside a file of transformers, and written with vocab.txt; activation and epsilon come from\n"
+    "the run's arguments.json. Weights keep their bits; biases of keys and others that a network lacks become zeros.\n"
     "Other files of PyTorch (.pth, .pt, .bin), Keras (.h5, .keras) and TensorFlow (PREFIX.index) become safetensors\n"
     "with their own names; cnntrain analyse --list prints what is in them:\n"
     "  cnntrain convert --from resnet18.pth --to resnet18.safetensors\n";
@@ -315,19 +288,78 @@ bool copies_weights(const Flags& flags, const std::string& source, const std::st
 
 }  // namespace
 
+const CommandFlags& convert_flags() {
+    static const CommandFlags table = [] {
+        const std::vector<Flag> of_files = {
+            {"--from", "",
+             "instead of RUN: a run's checkpoint, a file of weights of PyTorch, Keras or TensorFlow (detected by its "
+             "content), or BERT of transformers (detected by the tensors' names)"},
+            kCheckpointDtypeFlag,
+            {"--part",
+             "",
+             "from PyTorch: which of several dictionaries of tensors to take as it is, such as model_ema; without it, "
+             "state_dict, model or the only one",
+             {},
+             /*is_switch=*/false,
+             /*is_rare=*/true},
+            {"--vocab-size",
+             "0",
+             "from transformers: number of rows of the word embedding to keep, from the first; 0: all",
+             {},
+             /*is_switch=*/false,
+             /*is_rare=*/true},
+            {"--joined-qkv",
+             "",
+             "from transformers: one variable for queries, keys and values (no --use-qkv-split)",
+             {},
+             /*is_switch=*/true,
+             /*is_rare=*/true},
+            {"--hidden-act",
+             "",
+             "to transformers, if the run's arguments.json is missing: gelu or gelu_erf",
+             {},
+             false,
+             /*is_rare=*/true},
+            {"--layer-norm-epsilon",
+             "",
+             "to transformers, if the run's arguments.json is missing",
+             {},
+             false,
+             /*is_rare=*/true},
+            {"--vocab-file", "", "to transformers: file to copy as vocab.txt; without it, the --vocab-file of the run"},
+            {"--overwrite", "", "replace files that are there", {}, true},
+            {kTrustFlag,
+             "",
+             "accept a checkpoint whose checksum does not match because another tool edited it",
+             {},
+             /*is_switch=*/true,
+             /*is_rare=*/true}};
+        std::vector<Flag> rows = run_flags();
+        rows.insert(rows.end(), of_files.begin(), of_files.end());
+        return CommandFlags{rows, std::string(kMore)};
+    }();
+    return table;
+}
+
 int convert_command(const Invocation& invocation) {
     refuse_script_actions(invocation.arguments);
-    const Flags flags = flags_of(invocation);
-    if (flags.print_help_if_wanted(kMore)) return 0;
+    const Flags flags(convert_flags(), called(invocation), invocation.arguments);
+    if (flags.print_help_if_wanted()) return 0;
+    const bool of_run = flags.given("RUN");
+    if (of_run && !wants_hugging_face(flags)) return convert_run(flags);
+    if (!of_run) refuse_format_of_file(flags);
     const bool wants_f32 = flags.wants_f32();
-    const Found found = checkpoint::find_checkpoint(posix_files(), "--from", flags.text("--from"));
-    const std::string target = target_file(flags.text("--to"));
+    const Found found =
+        of_run ? checkpoint_of_run(flags) : checkpoint::find_checkpoint(posix_files(), "--from", flags.text("--from"));
+    const std::string target = of_run ? hugging_face_target(flags, found.path) : target_file(flags.text("--to"));
     checkpoint::refuse_run_checkpoint(posix_files(), "--to", target);
     const bool overwrite = flags.given("--overwrite");
     check_outputs(posix_files(), {{{"--to", target}, overwrite, "--overwrite"}}, {{"--from", found.path}});
-    if (copies_weights(flags, found.path, target)) return 0;
+    if (!of_run && copies_weights(flags, found.path, target)) return 0;
     Checkpoint source = checkpoint::load(posix_files(), found.path, checkpoint::edited_if(flags.given(kTrustFlag)));
     const bool importing = checkpoint::is_hugging_face(source);
+    if (of_run) refuse_for_hugging_face(source, found.path);
+    const std::map<std::string, HostTensor> expected = of_run ? source.tensors : std::map<std::string, HostTensor>{};
     HuggingFaceFolder folder(folder_of(target), overwrite);
     Converted result = importing ? imported(flags, std::move(source), found.path)
                                  : exported(flags, std::move(source), found.path, folder);
@@ -336,6 +368,7 @@ int convert_command(const Invocation& invocation) {
     make_folder_of(target);
     checkpoint::save(posix_files(), target, result.checkpoint);
     folder.write();
+    const std::string compared = of_run ? compared_with_run(flags, target, result, expected) : "";
     std::cout << found.path << (importing ? " (Hugging Face's layout)" : "") << " -> " << target
               << (importing ? "" : " (Hugging Face's layout)") << ": " << result.checkpoint.tensors.size()
               << " tensors, " << elements_of(result.checkpoint) << " numbers\n";
@@ -346,6 +379,7 @@ int convert_command(const Invocation& invocation) {
     }
     for (const std::string& note : folder.notes())
         std::cout << note << '\n';
+    std::cout << compared;
     return 0;
 }
 

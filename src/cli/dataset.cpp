@@ -1,6 +1,5 @@
 // `cnntrain dataset`: writes, checks and inspects data sets in the formats that training reads.
 #include <algorithm>
-#include <array>
 #include <iostream>
 
 #include "cli/commands.h"
@@ -14,15 +13,19 @@ namespace cnntrain::cli {
 
 namespace {
 
+const CommandFlags& dataset_cifar_flags() {
+    static const CommandFlags table = {
+        {{"--output-dir", "", "folder to write cifar-10-batches-bin into"},
+         {"--train", "10000", "training images"},
+         {"--test", "2000", "test images"},
+         {"--classes", "10", "classes, 2 to 10"},
+         {"--seed", "0", "of the images"},
+         {"--overwrite", "", "replace a set that this command did not generate", {}, true}}};
+    return table;
+}
+
 int dataset_cifar(const std::string& called, const std::vector<std::string>& arguments) {
-    const Flags flags(called,
-                      {{"--output-dir", "", "folder to write cifar-10-batches-bin into"},
-                       {"--train", "10000", "training images"},
-                       {"--test", "2000", "test images"},
-                       {"--classes", "10", "classes, 2 to 10"},
-                       {"--seed", "0", "of the images"},
-                       {"--overwrite", "", "replace a set that this command did not generate", {}, true}},
-                      arguments);
+    const Flags flags(dataset_cifar_flags(), called, arguments);
     if (flags.print_help_if_wanted()) return 0;
     dataset_tools::GeneratedCifarSettings settings;
     settings.folder = flags.text("--output-dir");
@@ -37,28 +40,26 @@ int dataset_cifar(const std::string& called, const std::vector<std::string>& arg
     return 0;
 }
 
-struct Kind {
-    std::string_view name;
-    std::string_view script;  // original script for the same job; empty if there is none
-    std::string_view help;
-    int (*run)(const std::string& called, const std::vector<std::string>& arguments);
-};
-
-constexpr std::array<Kind, 7> kKinds = {{
-    {"cifar", "", "write a small, learnable generated set in CIFAR-10's format", dataset_cifar},
-    {"imagenet", "imagenet_to_gcs.py", "write TFRecord files from folders of images", dataset_imagenet},
-    {"bert", "create_pretraining_data.py", "write TFRecord files for BERT pretraining from text", dataset_bert},
-    {"inspect", "", "show the contents of TFRecord or CIFAR files: records, keys, sizes, labels", dataset_inspect},
-    {"verify", "", "check that a data set is complete and undamaged: checksums, missing files, images", dataset_verify},
-    {"reshard", "", "write the same records to another number of TFRecord files, shuffled", dataset_reshard},
+constexpr DatasetKind kKinds[] = {
+    {"cifar", "", "write a small, learnable generated set in CIFAR-10's format", dataset_cifar_flags, dataset_cifar},
+    {"imagenet", "imagenet_to_gcs.py", "write TFRecord files from folders of images", dataset_imagenet_flags,
+     dataset_imagenet},
+    {"bert", "create_pretraining_data.py", "write TFRecord files for BERT pretraining from text", dataset_bert_flags,
+     dataset_bert},
+    {"inspect", "", "show the contents of TFRecord or CIFAR files: records, keys, sizes, labels", dataset_inspect_flags,
+     dataset_inspect},
+    {"verify", "", "check that a data set is complete and undamaged: checksums, missing files, images",
+     dataset_verify_flags, dataset_verify},
+    {"reshard", "", "write the same records to another number of TFRecord files, shuffled", dataset_reshard_flags,
+     dataset_reshard},
     {"suspects", "", "list samples of a run's data that look wrongly labelled, and near-duplicates across splits",
-     dataset_suspects},
-}};
+     dataset_suspects_flags, dataset_suspects},
+};
 
 void print_kinds() {
     constexpr std::size_t kColumn = 12;
     std::cout << "usage: cnntrain dataset <kind> [options]\n\n";
-    for (const Kind& kind : kKinds) {
+    for (const DatasetKind& kind : kKinds) {
         std::string line = "  " + std::string(kind.name);
         line.resize(std::max(line.size() + 2, kColumn), ' ');
         line += kind.help;
@@ -70,7 +71,7 @@ void print_kinds() {
 
 /// Runs the kind whose original script was typed; that name selects both command and kind.
 int run_script(std::string_view script, const std::vector<std::string>& arguments) {
-    for (const Kind& kind : kKinds) {
+    for (const DatasetKind& kind : kKinds) {
         if (kind.script == script) return kind.run(std::string(script), arguments);
     }
     throw Error(ErrorKind::internal, "no kind of data set answers to " + std::string(script));
@@ -78,26 +79,29 @@ int run_script(std::string_view script, const std::vector<std::string>& argument
 
 }  // namespace
 
+std::span<const DatasetKind> dataset_kinds() {
+    return kKinds;
+}
+
 int dataset_command(const Invocation& invocation) {
     const std::string_view file = last_part(invocation.command);
     const std::vector<std::string>& words = invocation.arguments;
     if (file != config::name(config::Command::dataset)) return run_script(file, words);
-    if (words.empty() || words.front() == "--help" || words.front() == "-h") {
+    if (words.empty() || config::asks_help(words.front())) {
         print_kinds();
         return 0;
     }
     std::vector<std::string> names;
     std::string listed;
-    for (const Kind& kind : kKinds) {
+    for (const DatasetKind& kind : kKinds) {
         if (kind.name == words.front()) {
             return kind.run("cnntrain dataset " + words.front(), {words.begin() + 1, words.end()});
         }
         names.emplace_back(kind.name);
         listed += (listed.empty() ? "" : ", ") + names.back();
     }
-    const std::string nearest = nearest_name(words.front(), names);
     throw Error(ErrorKind::usage, "cnntrain dataset: no kind '" + words.front() + "'; there are " + listed +
-                                      (nearest.empty() ? "" : "; did you mean '" + nearest + "'?"));
+                                      suggestion(words.front(), names));
 }
 
 }  // namespace cnntrain::cli

@@ -22,30 +22,6 @@ namespace {
 constexpr std::int64_t kKilo = 1000;
 constexpr double kUnlikelyShare = 0.05;  // above this share, the vocabulary does not fit the text
 
-const std::vector<Flag>& known_flags() {
-    static const std::vector<Flag> flags = {
-        {"--input-file", "",
-         "text files (names or patterns, separated by commas): one sentence per line, blank lines between documents"},
-        {"--output-file", "", "TFRecord files to write (separated by commas), filled in turn"},
-        {"--vocab-file", "", "WordPiece vocabulary: one piece per line"},
-        {"--do-lower-case", "", "convert to lower case and strip accents, for uncased vocabularies", {}, true},
-        {"--sequence-length", "128", "tokens per sequence", "--max-seq-length"},
-        {"--mask-tokens", "20", "maximum number of masked tokens per sequence", "--max-predictions-per-seq"},
-        {"--seed", "1984", "seed of all random choices; the reference program makes the same records from it",
-         "--random-seed"},
-        {"--duplication-factor", "6", "times that each document is used, with new cuts and masks each time",
-         "--dupe-factor"},
-        {"--mlm-prob", "0.15", "share of the tokens that are masked", "--masked-lm-prob"},
-        {"--short-seq-prob", "0.1", "share of the documents that are cut to shorter sequences"},
-        {"--pad-position-value", "384", "position of padding in records made with --remask"},
-        {"--remask", "", "masked tokens in front, as --static-mask reads them", {}, true},
-        {"--max-samples", "-1", "no effect, as in the script"},
-        {"--threads", "0", "0: one per core"},
-        {"--overwrite", "", "replace output files of another conversion", {}, true},
-    };
-    return flags;
-}
-
 dataset_tools::PretrainingWriterSettings settings_from(const Flags& flags) {
     dataset_tools::PretrainingWriterSettings settings;
     settings.input_files = flags.text("--input-file");
@@ -115,8 +91,32 @@ void print_summary(const dataset_tools::PretrainingWriterResult& result, double 
 
 }  // namespace
 
+const CommandFlags& dataset_bert_flags() {
+    static const CommandFlags table = {{
+        {"--input-file", "",
+         "text files (names or patterns, separated by commas): one sentence per line, blank lines between documents"},
+        {"--output-file", "", "TFRecord files to write (separated by commas), filled in turn"},
+        {"--vocab-file", "", "WordPiece vocabulary: one piece per line"},
+        {"--do-lower-case", "", "convert to lower case and strip accents, for uncased vocabularies", {}, true},
+        {"--sequence-length", "128", "tokens per sequence", "--max-seq-length"},
+        {"--mask-tokens", "20", "maximum number of masked tokens per sequence", "--max-predictions-per-seq"},
+        {"--seed", "1984", "seed of all random choices; the reference program makes the same records from it",
+         "--random-seed"},
+        {"--duplication-factor", "6", "times that each document is used, with new cuts and masks each time",
+         "--dupe-factor"},
+        {"--mlm-prob", "0.15", "share of the tokens that are masked", "--masked-lm-prob"},
+        {"--short-seq-prob", "0.1", "share of the documents that are cut to shorter sequences"},
+        {"--pad-position-value", "384", "position of padding in records made with --remask"},
+        {"--remask", "", "masked tokens in front, as --static-mask reads them", {}, true},
+        {"--max-samples", "-1", "no effect, as in the script"},
+        {"--threads", "0", "0: one per core"},
+        {"--overwrite", "", "replace output files of another conversion", {}, true},
+    }};
+    return table;
+}
+
 int dataset_bert(const std::string& called, const std::vector<std::string>& arguments) {
-    const Flags flags(called, known_flags(), arguments);
+    const Flags flags(dataset_bert_flags(), called, arguments);
     if (flags.print_help_if_wanted()) return 0;
     const dataset_tools::PretrainingWriterSettings settings = settings_from(flags);
     catch_stop_signals();

@@ -13,30 +13,6 @@ namespace cnntrain::cli {
 
 namespace {
 
-const std::vector<Flag>& known_flags() {
-    static const std::vector<Flag> flags = {
-        {"--raw-data-dir", "",
-         "images: in its folders train and validation (or val); without these, all images are for training"},
-        {"--validation-dir", "", "images of the validation split, if they are elsewhere"},
-        {"--output-dir", "", "folder to write the TFRecord files into (also --local_scratch_dir)",
-         "--local-scratch-dir"},
-        {"--labels", "", "file with a training image and its class per line, instead of class folders"},
-        {"--validation-labels", "",
-         "the same for validation, or the class of each image in sorted order (default: synset_labels.txt)"},
-        {"--classes", "", "file with one class per line, in label order (default: all classes, sorted)"},
-        {"--synset-names", "", "file with a class and its name in words per line"},
-        {"--bounding-boxes", "", "CSV file (name, xmin, ymin, xmax, ymax) or folder of Pascal VOC XML files"},
-        {"--validation-fraction", "0", "share of the training images to hold out if there is no validation folder"},
-        {"--train-shards", "", "files of the training split (default: 1 for each 1251 images, at most 1024)"},
-        {"--validation-shards", "", "files of the validation split (default: 1 for each 390 images, at most 128)"},
-        {"--seed", "0", "seed of the order of the images"},
-        {"--threads", "0", "threads that convert images; 0: one per core"},
-        {"--max-skipped", "", "maximum number of damaged images (default: 1 % of the images, but at least 10)"},
-        {"--overwrite", "", "remove the files of another conversion from the output folder", {}, true},
-    };
-    return flags;
-}
-
 dataset_tools::ImagenetWriterSettings settings_from(const Flags& flags) {
     dataset_tools::ImagenetWriterSettings settings;
     const auto take = [&](std::string_view name, std::string& to) {
@@ -93,8 +69,32 @@ void print_summary(const dataset_tools::ImagenetWriterResult& result, const std:
 
 }  // namespace
 
+const CommandFlags& dataset_imagenet_flags() {
+    static const CommandFlags table = {{
+        {"--raw-data-dir", "",
+         "images: in its folders train and validation (or val); without these, all images are for training"},
+        {"--validation-dir", "", "images of the validation split, if they are elsewhere"},
+        {"--output-dir", "", "folder to write the TFRecord files into (also --local_scratch_dir)",
+         "--local-scratch-dir"},
+        {"--labels", "", "file with a training image and its class per line, instead of class folders"},
+        {"--validation-labels", "",
+         "the same for validation, or the class of each image in sorted order (default: synset_labels.txt)"},
+        {"--classes", "", "file with one class per line, in label order (default: all classes, sorted)"},
+        {"--synset-names", "", "file with a class and its name in words per line"},
+        {"--bounding-boxes", "", "CSV file (name, xmin, ymin, xmax, ymax) or folder of Pascal VOC XML files"},
+        {"--validation-fraction", "0", "share of the training images to hold out if there is no validation folder"},
+        {"--train-shards", "", "files of the training split (default: 1 for each 1251 images, at most 1024)"},
+        {"--validation-shards", "", "files of the validation split (default: 1 for each 390 images, at most 128)"},
+        {"--seed", "0", "seed of the order of the images"},
+        {"--threads", "0", "threads that convert images; 0: one per core"},
+        {"--max-skipped", "", "maximum number of damaged images (default: 1 % of the images, but at least 10)"},
+        {"--overwrite", "", "remove the files of another conversion from the output folder", {}, true},
+    }};
+    return table;
+}
+
 int dataset_imagenet(const std::string& called, const std::vector<std::string>& arguments) {
-    const Flags flags(called, known_flags(), arguments);
+    const Flags flags(dataset_imagenet_flags(), called, arguments);
     if (flags.print_help_if_wanted()) return 0;
     const dataset_tools::ImagenetWriterSettings settings = settings_from(flags);
     catch_stop_signals();

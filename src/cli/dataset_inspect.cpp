@@ -203,14 +203,17 @@ void print_json(const std::vector<dataset_tools::SetReport>& sets) {
 
 }  // namespace
 
+const CommandFlags& dataset_inspect_flags() {
+    static const CommandFlags table = {{{"PATH", "", "a TFRecord or CIFAR file, or a folder of them", "--data-dir"},
+                                        {"--records", "", "number of records to read from each file (default: all)"},
+                                        {"--labels", "", "list every label with its number of records", {}, true},
+                                        {"--json", "", "print JSON, always with all labels", {}, true},
+                                        {"--threads", "0", "files read in parallel; 0: one per core"}}};
+    return table;
+}
+
 int dataset_inspect(const std::string& called, const std::vector<std::string>& arguments) {
-    const Flags flags(called,
-                      {{"PATH", "", "a TFRecord or CIFAR file, or a folder of them", "--data-dir"},
-                       {"--records", "", "number of records to read from each file (default: all)"},
-                       {"--labels", "", "list every label with its number of records", {}, true},
-                       {"--json", "", "print JSON, always with all labels", {}, true},
-                       {"--threads", "0", "files read in parallel; 0: one per core"}},
-                      arguments);
+    const Flags flags(dataset_inspect_flags(), called, arguments);
     if (flags.print_help_if_wanted()) return 0;
     dataset_tools::InspectSettings settings;
     settings.path = flags.text("PATH");

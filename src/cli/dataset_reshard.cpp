@@ -20,9 +20,8 @@ std::vector<dataset_tools::ReshardSplit> wanted_splits(const Flags& flags) {
     const std::string& split = flags.text("--split");
     const std::vector<std::string> names = {"train", "validation", "all"};
     if (std::ranges::find(names, split) == names.end()) {
-        const std::string nearest = nearest_name(split, names);
         throw Error(ErrorKind::usage, "cnntrain dataset reshard: --split expects train, validation or all, got '" +
-                                          split + "'" + (nearest.empty() ? "" : "; did you mean '" + nearest + "'?"));
+                                          split + "'" + suggestion(split, names));
     }
     const int shards = flags.files("--shards");
     if (split != "all") {
@@ -52,18 +51,22 @@ void print_result(const dataset_tools::ReshardResult& result, const dataset_tool
 
 }  // namespace
 
+const CommandFlags& dataset_reshard_flags() {
+    static const CommandFlags table = {
+        {{"--input-dir", "", "folder with the shards to read", "--data-dir"},
+         {"--output-dir", "", "folder for the new shards; must differ from --input-dir"},
+         {"--split", "all", "train, validation or all"},
+         {"--shards", "", "files to write; of the training split if --split is all"},
+         {"--validation-shards", "", "files of the validation split if --split is all (default 128)"},
+         {"--seed", "0", "seed of the new order of the records"},
+         {"--no-shuffle", "", "keep the order of the records", {}, true},
+         {"--overwrite", "", "remove other shards in the output folder instead of refusing", {}, true},
+         {"--threads", "0", "files written in parallel; 0: one per core"}}};
+    return table;
+}
+
 int dataset_reshard(const std::string& called, const std::vector<std::string>& arguments) {
-    const Flags flags(called,
-                      {{"--input-dir", "", "folder with the shards to read", "--data-dir"},
-                       {"--output-dir", "", "folder for the new shards; must differ from --input-dir"},
-                       {"--split", "all", "train, validation or all"},
-                       {"--shards", "", "files to write; of the training split if --split is all"},
-                       {"--validation-shards", "", "files of the validation split if --split is all (default 128)"},
-                       {"--seed", "0", "seed of the new order of the records"},
-                       {"--no-shuffle", "", "keep the order of the records", {}, true},
-                       {"--overwrite", "", "remove other shards in the output folder instead of refusing", {}, true},
-                       {"--threads", "0", "files written in parallel; 0: one per core"}},
-                      arguments);
+    const Flags flags(dataset_reshard_flags(), called, arguments);
     if (flags.print_help_if_wanted()) return 0;
     dataset_tools::ReshardSettings settings;
     settings.input_folder = flags.text("--input-dir");

@@ -92,19 +92,24 @@ void print_duplicates(const train::SuspectReport& report, double least, std::int
 
 }  // namespace
 
+const CommandFlags& dataset_suspects_flags() {
+    static const CommandFlags table = {
+        {{"RUN", "", "folder of a run, whose latest checkpoint is taken, or one of its checkpoints"},
+         {"--data-dir", "", "where the data are now; without it, where the run had them"},
+         {"--csv", "", "write the scores of all samples to this file"},
+         {"--duplicates-csv", "", "write the near-duplicates to this file"},
+         {"--overwrite", "", "replace files that are no such tables", {}, true},
+         {"--most", "50", "lines of each list; 0: all"},
+         {"--neighbours", "10", "nearest training samples whose labels are compared"},
+         {"--least-similarity", "0.999", "of near-duplicates: cosine of centred features"},
+         {"--threads", "0", "threads that compute; 0: one per core"}},
+        "\nSee cnntrain help features.\n"};
+    return table;
+}
+
 int dataset_suspects(const std::string& called, const std::vector<std::string>& arguments) {
-    const Flags flags(called,
-                      {{"RUN", "", "folder of a run, whose latest checkpoint is taken, or one of its checkpoints"},
-                       {"--data-dir", "", "where the data are now; without it, where the run had them"},
-                       {"--csv", "", "write the scores of all samples to this file"},
-                       {"--duplicates-csv", "", "write the near-duplicates to this file"},
-                       {"--overwrite", "", "replace files that are no such tables", {}, true},
-                       {"--most", "50", "lines of each list; 0: all"},
-                       {"--neighbours", "10", "nearest training samples whose labels are compared"},
-                       {"--least-similarity", "0.999", "of near-duplicates: cosine of centred features"},
-                       {"--threads", "0", "threads that compute; 0: one per core"}},
-                      arguments);
-    if (flags.print_help_if_wanted("\nSee cnntrain help features.\n")) return 0;
+    const Flags flags(dataset_suspects_flags(), called, arguments);
+    if (flags.print_help_if_wanted()) return 0;
     train::SuspectSettings settings;
     const std::string run = without_trailing_slashes(flags.text("RUN"));
     const bool is_folder = is_directory(posix_files(), run);
@@ -129,7 +134,7 @@ int dataset_suspects(const std::string& called, const std::vector<std::string>& 
     train::Host host = process_host({arguments, called, called});
     catch_stop_signals();
     metrics::Observers observers;
-    observers.add(std::make_unique<metrics::Console>(*host.console, host.terminal_width, nullptr));
+    observers.add(std::make_unique<metrics::Console>(*host.console, metrics::Console::Settings{host.terminal}));
     const train::SuspectReport report =
         train::find_suspects(tasks::row_of(recorded), recorded, settings, host, observers);
     print_suspects(report.suspects, most);

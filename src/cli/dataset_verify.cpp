@@ -55,12 +55,16 @@ void print_result(const dataset_tools::VerifyResult& result, double seconds) {
 
 }  // namespace
 
+const CommandFlags& dataset_verify_flags() {
+    static const CommandFlags table = {
+        {{"PATH", "", "a folder of TFRecord or CIFAR files, or one file", "--data-dir"},
+         {"--decode", "", "decode every image, too; a warning counts as an error", {}, true},
+         {"--threads", "0", "files read in parallel; 0: one per core"}}};
+    return table;
+}
+
 int dataset_verify(const std::string& called, const std::vector<std::string>& arguments) {
-    const Flags flags(called,
-                      {{"PATH", "", "a folder of TFRecord or CIFAR files, or one file", "--data-dir"},
-                       {"--decode", "", "decode every image, too; a warning counts as an error", {}, true},
-                       {"--threads", "0", "files read in parallel; 0: one per core"}},
-                      arguments);
+    const Flags flags(dataset_verify_flags(), called, arguments);
     if (flags.print_help_if_wanted()) return 0;
     dataset_tools::VerifySettings settings;
     settings.path = flags.text("PATH");

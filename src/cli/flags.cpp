@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iostream>
+#include <iterator>
 #include <sstream>
 #include <utility>
 
@@ -19,7 +20,8 @@ namespace {
 
 std::vector<config::Spelling> spellings(const std::vector<Flag>& known) {
     using config::Takes;
-    std::vector<config::Spelling> all = {{"--help", "--help", Takes::nothing}};
+    std::vector<config::Spelling> all = {
+        {std::string(config::kHelpFlag), std::string(config::kHelpFlag), Takes::nothing}};
     for (const Flag& flag : known) {
         const std::string name(flag.name);
         const Takes takes = flag.is_switch ? Takes::nothing : Takes::any;
@@ -29,44 +31,58 @@ std::vector<config::Spelling> spellings(const std::vector<Flag>& known) {
     return all;
 }
 
+/// The placeholder of a flag's value, by its fallback.
+std::string placeholder(const Flag& flag) {
+    const bool whole = !flag.fallback.empty() && flag.fallback.find_first_not_of("-0123456789") == flag.fallback.npos;
+    if (whole) return "N";
+    return config::decimal_number(flag.fallback) ? "X" : "VALUE";
+}
+
+config::HelpRow help_row(const Flag& flag) {
+    config::HelpRow row{.flag = std::string(flag.name), .main = !flag.is_rare};
+    const bool positional = !flag.name.starts_with('-');
+    if (!flag.is_switch && !positional) {
+        row.arity = config::Arity::one;
+        row.value = placeholder(flag);
+    }
+    row.path = positional || row.value == "VALUE";
+    row.help = flag.help;
+    if (!flag.fallback.empty()) row.help += " (default " + std::string(flag.fallback) + ")";
+    row.summary = row.help;
+    return row;
+}
+
 }  // namespace
 
-Flags::Flags(std::string command, std::vector<Flag> known, const std::vector<std::string>& arguments,
+config::HelpPage help_page(const CommandFlags& table, const std::string& called) {
+    config::HelpPage page{.called = called, .more = table.more};
+    std::ranges::transform(table.flags, std::back_inserter(page.rows), help_row);
+    return page;
+}
+
+Flags::Flags(const CommandFlags& table, std::string command, const std::vector<std::string>& arguments,
              const Foreign& foreign)
-    : command_(std::move(command)), known_(std::move(known)) {
+    : table_(table), command_(std::move(command)) {
     config::LineHabits habits{.program = command_, .quotes = true, .underscores = true};
+    bool helps = false;
     habits.foreign = [&](const std::string& word, bool follows) {
-        wants_help_ = wants_help_ || word == "--help" || word == "-h";
-        return wants_help_ || (foreign && foreign(word, follows));
+        helps = helps || config::asks_help(word);
+        return helps || (foreign && foreign(word, follows));
     };
-    config::Line line = config::read_line(spellings(known_), arguments, habits);
+    config::Line line = config::read_line(spellings(table_.flags), arguments, habits);
     rest_ = std::move(line.rest);
-    for (const Flag& flag : known_) {
+    for (const Flag& flag : table_.flags) {
         if (!flag.fallback.empty()) values_.emplace(flag.name, flag.fallback);
     }
     for (config::GivenValues& given : line.options)
         values_.insert_or_assign(std::move(given.option), std::move(given.values.front()));
-    wants_help_ = wants_help_ || given("--help");
+    if (helps) help_wish_ = config::help_wish(arguments);
+    if (!helps && given(config::kHelpFlag)) help_wish_.emplace();  // --hel
 }
 
-std::string Flags::help() const {
-    constexpr std::size_t kColumn = 28;
-    std::string usage = "usage: " + command_;
-    std::string rows;
-    for (const Flag& flag : known_) {
-        if (!flag.name.starts_with('-')) usage += " " + std::string(flag.name);
-        std::string line = "  " + std::string(flag.name);
-        line.resize(std::max(line.size() + 2, kColumn), ' ');
-        line += flag.help;
-        if (!flag.fallback.empty()) line += " (default " + std::string(flag.fallback) + ")";
-        rows += line + "\n";
-    }
-    return usage + " [options]\n\n" + rows;
-}
-
-bool Flags::print_help_if_wanted(std::string_view more) const {
-    if (wants_help_) std::cout << help() << more;
-    return wants_help_;
+bool Flags::print_help_if_wanted() const {
+    if (help_wish_) std::cout << config::help_text(help_page(table_, command_), *help_wish_);
+    return help_wish_.has_value();
 }
 
 bool Flags::given(std::string_view name) const {

@@ -6,9 +6,12 @@
 #include <functional>
 #include <limits>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "cnntrain/config/help_page.h"
 
 namespace cnntrain::cli {
 
@@ -18,7 +21,16 @@ struct Flag {
     std::string_view help;
     std::string_view alias = {};  // another accepted name, not shown in help
     bool is_switch = false;       // the flag takes no value
+    bool is_rare = false;         // only --help-all shows it
 };
+
+/// What a command takes, and the lines of its help behind the flags: an empty one, explanations, examples.
+struct CommandFlags {
+    std::vector<Flag> flags;
+    std::string more = {};
+};
+
+config::HelpPage help_page(const CommandFlags& table, const std::string& called);
 
 /// The row of commands that write checkpoints; read by Flags::wants_f32().
 inline constexpr Flag kCheckpointDtypeFlag = {
@@ -30,16 +42,16 @@ public:
     /// True if `word`, read where a flag may stand, belongs to another command. `follows`: so did the previous word.
     using Foreign = std::function<bool(const std::string& word, bool follows)>;
 
-    /// Parsing stops at --help or -h. Throws Error(usage) for unknown flags, naming the nearest one, and for missing
-    /// values.
-    Flags(std::string command, std::vector<Flag> known, const std::vector<std::string>& arguments,
+    /// Parsing stops at --help, -h or --help-all. Throws Error(usage) for unknown flags, naming the nearest one, and
+    /// for missing values. `table` must outlive the object.
+    Flags(const CommandFlags& table, std::string command, const std::vector<std::string>& arguments,
           const Foreign& foreign = {});
 
-    bool wants_help() const { return wants_help_; }
-    /// If help was asked for, prints it, followed by `more`, and returns true.
-    bool print_help_if_wanted(std::string_view more = "") const;
+    /// The part of the help that is asked for, if any.
+    const std::optional<config::HelpWish>& help_wish() const { return help_wish_; }
+    /// If help was asked for, prints it and returns true.
+    bool print_help_if_wanted() const;
     const std::vector<std::string>& rest() const { return rest_; }  // the words of the other command
-    std::string help() const;
 
     bool given(std::string_view name) const;  // true if on the command line, or if it has a fallback
     /// Error(usage) if the flag is not given and has no fallback.
@@ -58,11 +70,11 @@ public:
 private:
     static constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
 
+    const CommandFlags& table_;
     std::string command_;
-    std::vector<Flag> known_;
     std::map<std::string, std::string, std::less<>> values_;
     std::vector<std::string> rest_;
-    bool wants_help_ = false;
+    std::optional<config::HelpWish> help_wish_;
 };
 
 }  // namespace cnntrain::cli

@@ -16,11 +16,17 @@ struct HelpTopic {
 /// All topics, in the order of the list.
 const std::vector<HelpTopic>& help_topics();
 
-/// Null if there is no topic with this name.
+/// Null if there is no topic with exactly this name.
 const HelpTopic* help_topic(std::string_view name);
 
-/// Names and summaries, one topic per line.
-std::string list_of_topics();
+/// The topic that words name, such as "exit codes": also by the beginning of its name, if no other begins so. Null if
+/// there is none.
+const HelpTopic* topic_of(const std::vector<std::string>& words);
+
+/// What the program prints without a command: the commands, and where to read on.
+std::string overview();
+/// What `cnntrain help` prints: the commands, and every topic with its summary.
+std::string help_overview();
 
 /// Throws Error(usage) that names the nearest topic or command.
 [[noreturn]] void refuse_topic(const std::string& word);

@@ -13,9 +13,10 @@ Evaluation makes an S x S image (--image-size) of a photo of any size:
   --resize-mode squash   the whole photo, without its aspect ratio
   --resize-mode pad      the whole photo, and the mean pixel above and below or beside it
 
-  --interpolation tf1-bilinear     TensorFlow 1's, without antialiasing; the default
+  --interpolation tf1-bilinear     TensorFlow 1's, without antialiasing; the default of TFRecords
   --interpolation bilinear, bicubic   with antialiasing, as Pillow and torchvision do; of training
-                                   photos, too. Sizes and centres then follow torchvision.
+                                   photos, too. Sizes and centres then follow torchvision. A
+                                   training on photos in folders has bilinear by default.
   --normalise-mean R,G,B --normalise-std R,G,B    (x / 255 - mean) / deviation; ImageNet's are
                          0.485,0.456,0.406 and 0.229,0.224,0.225 (--normalise-input)
   --test-time-flip       validation and inference use the mean logits of each image and its mirror
@@ -26,7 +27,8 @@ A network that was trained elsewhere needs the preparation that it was trained w
 Training cuts out and mirrors at random. These change more, and are off by default:
 
   --crop-area 0.08,1     the crop covers 8 to 100 % of the photo, with sides 3/4 to 4/3
-                         (torchvision's RandomResizedCrop; without it TensorFlow's, from 5 %)
+                         (torchvision's RandomResizedCrop; without it TensorFlow's, from 5 %;
+                         trainings on photos: 0.35,1)
   --colour-jitter 0.4,0.4,0.4,0.1   brightness, contrast, saturation, hue, in random order
   --rand-augment 2,9     2 of RandAugment's 14 operations with magnitude 9 of 30
   --random-erasing 0.25  a rectangle of every fourth image becomes the mean pixel
@@ -134,9 +136,10 @@ names classes that differ by case only, that one split lacks or that are very un
 that are in both splits.
 
 What a training on photos leaves open (update rule, learning rate, schedule, weight decay, label
-smoothing, norm, batch, epochs) follows from the number of photos and from --init-path. It is
-printed, and arguments.json lists it as chosen_by_number_of_photos. With --image-size up to 64, a
-ResNet or ResNeXt has the form for small images (--network-form).
+smoothing, norm, batch, epochs; interpolation, random crops) follows from the number of photos and
+from --init-path. It is printed, and arguments.json lists it as chosen_by_number_of_photos. With
+--image-size up to 64, a ResNet or ResNeXt has the form for small images (--network-form), and
+evaluation cuts nothing off (--crop-fraction 1).
 
 To convert photos to TFRecords:
 

@@ -4,6 +4,9 @@
 
 #include "cli/help.h"
 #include "cli/help_data_topics.h"
+#include "cli/help_ipu_topic.h"
+#include "cli/help_profile_topic.h"
+#include "cli/help_screen_topic.h"
 #include "cnntrain/base/error.h"
 
 namespace cnntrain::cli {
@@ -16,16 +19,23 @@ checkpoint/<phase>/pretraining_<...>) or the folder that --logs-path names. It h
 
   arguments.json           the run's latest options, with absolute paths of data folders. Earlier
                            ones are kept as arguments.<n>.json.
-  log.txt                  everything that was printed, except progress
+  log.txt                  every line of the run, except progress
   training.csv             one row per log line
   validation.csv           one row per validated checkpoint; val_top5_acc, val_loss and balanced_acc
                            come last
   validation_classes.csv   of validations during training: samples, correct answers and predictions
                            of each class; see `cnntrain help validation`
+  time_split.csv           where the time of the updates between two log lines went, in seconds:
+                           waiting for input, exchange of gradients, processors; pages from disk
+  ranks.csv                the same of each process of a run with several, over the whole run
   events.out.tfevents.*    the same curves for TensorBoard (pretrain: in the folder event)
   ckpt-<iteration>.safetensors   see `cnntrain help checkpoints`
   ckpt-best.safetensors    the best weights, with --keep-best; see `cnntrain help validation`
+  sample_predictions.json  what `cnntrain report` has computed of validation samples; it is computed
+                           again for other weights
+  report.html              the page of `cnntrain report`
   features.cache           see `cnntrain help features`
+  profile.*                with --profile; see `cnntrain help profile`
   update-<iteration>.sums  of a run that was stopped inside an update; see `cnntrain help resuming`
 
 A folder holds one run. A new training run in a folder with checkpoints or tables is refused;
@@ -40,6 +50,12 @@ from the run's is named. inference takes ckpt-best of a folder, otherwise its ne
 inference writes predictions.csv, or the file that --predictions names: a table (.csv) or JSON lines
 (.jsonl) with the file, its class where that is known, the most probable classes (--top-classes) and
 their probabilities, and whether the first one is right. Only files of predictions are replaced.
+
+cnntrain report RUN writes a page that says whether the run learned, what limited its speed, what it
+confuses and what exactly ran, with curves, confusions and the most wrong photos, in one file that
+loads nothing from elsewhere. The run may be going (--watch writes the page again) or have been
+killed. With several runs, the page is about the first, and compares it with the others. It predicts
+at most --samples validation samples with ckpt-best or the newest checkpoint.
 
 One process at a time writes to a folder. Another process ends with exit code 2 and prints number,
 host, start time and command line of the first. The lock is an fcntl lock on .cnntrain-lock; it
@@ -83,6 +99,32 @@ values is refused. convert writes them as safetensors with the names that they h
   cnntrain analyse --restore-path FILE.pth --list                   names, types and shapes
   cnntrain convert --from FILE.pth --to FILE.safetensors            also .h5, .keras, PREFIX
   cnntrain convert --from FILE.pth --part model_ema --to FILE.safetensors
+)";
+
+constexpr std::string_view kExport = R"(
+  cnntrain convert RUN --to onnx                            RUN/model.onnx
+  cnntrain convert RUN OUT.onnx --to onnx --weights f16 --probabilities
+  cnntrain convert RUN DIR/ --to timm                       config.json and model.safetensors
+  cnntrain convert RUN DIR/ --to torchvision                model.safetensors with its state names
+  cnntrain convert RUN DIR/ --to hf                         BERT, for transformers
+
+RUN is a run's folder (its best or newest checkpoint is taken), one of its checkpoints, or a file of
+weights that inference reads. Every written file is read again, computes 64 samples of the run's
+validation set (generated ones if the data are gone), and is removed if an output differs by more
+than 1e-4 of the greatest one (f16: 1e-2, bf16: 5e-2).
+
+ONNX holds every network. One file of operator set 18 with norms folded into convolutions. Images
+are float32 [batch,3,S,S], normalised as the metadata "preprocessing" (JSON) says; "classes" are the
+names. BERT reads int32 input_ids, attention_mask and token_type_ids of the run's length;
+pretraining also masked_lm_positions, and answers prediction_logits and seq_relationship_logits.
+--weights f16 computes in float16, too; bf16 stores kernels and matrices so and computes in float32.
+
+torchvision and timm have the networks that they define: batch norm, the padding of PyTorch
+(--padding symmetric in training; EfficientNet's default is timm's tf_efficientnet), known sizes.
+Others are refused with the reason.
+
+  timm.create_model("local-dir:DIR", pretrained=True)
+  model.load_state_dict(safetensors.torch.load_file("DIR/model.safetensors"), strict=True)
 )";
 
 constexpr std::string_view kResuming = R"(
@@ -353,7 +395,7 @@ Refused sizes
   whole numbers                    a range for each option; the error for a wrong value states it
 
 Not available
-  --profile, `cnntrain report`, `cnntrain profile`, GroupBERT, question answering with BERT
+  GroupBERT, question answering with BERT
   TensorFlow's checkpoint files of its first format (V1), tensors in slices; HDF5 data sets that are
   compressed or in chunks; whole models that torch.save() or torch.jit.save() wrote
   arithmetic-coded JPEG files (damage in them cannot be detected)
@@ -370,7 +412,8 @@ Without effect on CPUs
 Restrictions
   Images        Networks for TFRecords without labels.txt and --num-classes have 1000 outputs, and
                 classification prints numbers of classes. A folder of images is classified with
-                ImageNet's preprocessing. Images of more than 2^28 pixels are refused.
+                ImageNet's preprocessing. JPEG files of more than 2^28 pixels and
+                other images of more than 178956970 are refused.
   Requests      Each thread of --num-inference-thread has its own copy of the weights.
   Replicas      Several processes with --BN-span have one lane each. --rts has no effect in a
                 single process.
@@ -418,6 +461,8 @@ Results or behaviour differ from the original programs in these points:
                    rate 0 before the first, and validates every image once. The originals
                    overshoot, warm up and pad. Validation leaves out images that cannot be decoded,
                    and prints their number.
+  Profile          --profile measures some updates of a whole training; the originals ended after
+                   one host step. `cnntrain profile` in front of a line runs only what it measures.
   Compilation      The printed time covers everything from reading the options to the first step,
                    opening data included.
   Synthetic data   Loss and accuracy are those of the random images, not 0; pretrain prints 0, as
@@ -496,7 +541,9 @@ const std::vector<HelpTopic>& help_topics() {
         {"data-folders", "data sets, own photographs, indexes, damaged images", body(kDataFolders)},
         {"preparation", "sizes, crops and augmentation of images, weights of classes", body(kPreparation)},
         {"run-folders", "files of a run, locks, --overwrite", body(kRunFolders)},
+        {"screen", "what a run prints: terminals, pipes, --quiet, --log-format json", screen_topic()},
         {"checkpoints", "files, checksums, averages, conversion, fine-tuning", body(kCheckpoints)},
+        {"exports", "trained networks for ONNX, torchvision, timm and transformers", body(kExport)},
         {"weights", "starting from the weights of torchvision, timm, Keras or an earlier run", body(kWeights)},
         {"validation", "validation during training, the best weights, early end, averages", body(kValidation)},
         {"resuming", "stopping a run and resuming it exactly", body(kResuming)},
@@ -511,7 +558,9 @@ const std::vector<HelpTopic>& help_topics() {
         {"launching", "starting processes with poprun, cores, signals", body(kLaunching)},
         {"recipe", "the large-batch ResNet-50 programs", body(kRecipe)},
         {"exit-codes", "meaning of each exit code", exit_codes()},
+        {"ipu", "--backend ipu, its emulator, options that only steer IPUs", body(kIpuTopic)},
         {"dry-run", "what a run would do, and what it takes of memory, disk and time", body(kDryRun)},
+        {"profile", "where the time of a step goes, and what limits it", body(kProfile)},
         {"limits", "refused sizes, what is not available, restrictions", body(kLimits)},
         {"differences", "where results differ from the original programs", body(kDifferences)},
     };

@@ -129,11 +129,16 @@ std::string explanation() {
 
 }  // namespace
 
+const CommandFlags& plan_flags() {
+    static const CommandFlags table = {own_flags(), explanation()};
+    return table;
+}
+
 int plan_command(const Invocation& invocation) {
-    const Flags flags(called(invocation), own_flags(), invocation.arguments, of_line);
+    const Flags flags(plan_flags(), called(invocation), invocation.arguments, of_line);
     std::vector<std::string> words = flags.rest();
     const config::Command command = taken_command(words);
-    if (flags.print_help_if_wanted(explanation())) return 0;
+    if (flags.print_help_if_wanted()) return 0;
     plan::PlanSettings settings = settings_from(flags);
     check_process_flags(flags);
     const std::optional<comm::World> world = comm::read_launched(comm::process_environment()).world;

@@ -10,6 +10,7 @@
 
 #include "cli/commands.h"
 #include "cli/own_program.h"
+#include "cli/screen.h"
 #include "cli/signals.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/log.h"
@@ -88,7 +89,7 @@ int start(const PoprunRequest& request, const Plan& plan) {
 int poprun_command(const Invocation& invocation) {
     const PoprunRequest request = launch::parse_poprun(invocation.arguments, posix_files());
     if (request.help) {
-        std::cout << launch::poprun_help(called(invocation));
+        std::cout << config::help_text(launch::poprun_page(called(invocation)), *request.help);
         return 0;
     }
     if (request.version) {
@@ -96,7 +97,10 @@ int poprun_command(const Invocation& invocation) {
         return 0;
     }
     const Machine machine = launch::this_machine(comm::process_environment(), own_program());
-    const Plan plan = launch::plan_launch(request, machine);
+    Plan plan = launch::plan_launch(request, machine);
+    constexpr int kTag = 16;  // mpirun's, in front of each line: "[1,10]<stdout>:"
+    const int columns = columns_of(console_terminal(), 0) - kTag;
+    if (columns > 0) plan.environment[std::string(kColumnsVariable)] = std::to_string(columns);
     launch::export_settings(request, posix_files());
     for (const std::string& notice : plan.notices)
         log::info(notice);

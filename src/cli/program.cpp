@@ -3,21 +3,26 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <csignal>
 #include <cstdint>
 #include <exception>
 #include <filesystem>
 #include <iostream>
+#include <iterator>
 #include <new>
 #include <optional>
 #include <system_error>
 
+#include "cli/command_table.h"
 #include "cli/commands.h"
+#include "cli/completion.h"
 #include "cli/help.h"
+#include "cli/man_page.h"
 #include "cli/run_options.h"
+#include "cli/screen.h"
 #include "cnntrain/base/cores.h"
 #include "cnntrain/base/error.h"
+#include "cnntrain/base/listed.h"
 #include "cnntrain/base/log.h"
 #include "cnntrain/base/memory.h"
 #include "cnntrain/base/path.h"
@@ -27,6 +32,7 @@
 #include "cnntrain/config/commands.h"
 #include "cnntrain/config/habits.h"
 #include "cnntrain/launch/poprun.h"
+#include "cnntrain/metrics/json_lines.h"
 #include "cnntrain/tasks/tasks.h"
 #include "cnntrain/train/backends.h"
 #include "cnntrain/train/machine.h"
@@ -34,34 +40,6 @@
 namespace cnntrain::cli {
 
 namespace {
-
-struct CommandEntry {
-    config::Command command;
-    int (*run)(const Invocation&);
-};
-
-/// The functions behind config::commands(), which holds names, script names and help lines. A command without a row
-/// here is implemented by tasks or not available.
-constexpr std::array<CommandEntry, 8> kCommands = {{
-    {config::Command::restore, restore_command},
-    {config::Command::average, average_command},
-    {config::Command::analyse, analyse_command},
-    {config::Command::convert, convert_command},
-    {config::Command::dataset, dataset_command},
-    {config::Command::benchmark, benchmark_command},
-    {config::Command::plan, plan_command},
-    {config::Command::poprun, poprun_command},
-}};
-
-const CommandEntry* entry(config::Command command) {
-    const auto* found = std::find_if(kCommands.begin(), kCommands.end(),
-                                     [&](const CommandEntry& candidate) { return candidate.command == command; });
-    return found == kCommands.end() ? nullptr : found;
-}
-
-bool is_available(config::Command command) {
-    return entry(command) != nullptr || tasks::serves(command);
-}
 
 /// `options`: the words after --version.
 int print_version(const std::vector<std::string>& options) {
@@ -76,56 +54,6 @@ int print_version(const std::vector<std::string>& options) {
     for (const std::string& line : train::machine_lines(*backend, settings))
         std::cout << line << '\n';
     return 0;
-}
-
-/// Programs of another project. They are selected by script name only and take that project's flags.
-struct ForeignProgram {
-    std::string_view script;
-    std::string_view help;
-    int (*run)(const Invocation&);
-};
-
-constexpr ForeignProgram kForeignPrograms[] = {
-    {config::kRecipeScripts[0], "the large-batch ResNet-50 recipe for CPUs: its training", resnet_main_command},
-    {config::kRecipeScripts[1], "its evaluation: top-1 and top-5 accuracy", resnet_eval_command},
-};
-
-/// Null if there is none.
-const ForeignProgram* foreign_program(std::string_view word) {
-    const std::string_view file = last_part(word);
-    const auto* const found = std::ranges::find(kForeignPrograms, file, &ForeignProgram::script);
-    return found == std::end(kForeignPrograms) ? nullptr : found;
-}
-
-/// Indents the name and pads it to the column where its description starts.
-std::string in_column(std::string_view name) {
-    constexpr std::size_t kColumn = 14;
-    std::string line = "  " + std::string(name);
-    line.resize(std::max(line.size() + 1, kColumn), ' ');
-    return line;
-}
-
-void print_overview() {
-    std::cout << "usage: cnntrain <command> [options]\n"
-                 "Trains and measures convolutional networks and BERT on CPUs.\n\nCommands:\n";
-    for (const config::CommandInfo& info : config::commands()) {
-        std::string line = in_column(info.name) + std::string(info.help);
-        for (const std::string_view& script : info.scripts) {
-            line += &script == &info.scripts.front() ? " (also " : ", ";
-            line += script;
-        }
-        if (!info.scripts.empty()) line += ")";
-        if (!is_available(info.command)) line += " - not available yet";
-        std::cout << line << '\n';
-    }
-    std::cout << "\nPrograms of other projects:\n";
-    for (const ForeignProgram& foreign : kForeignPrograms)
-        std::cout << in_column(foreign.script) << foreign.help << '\n';
-    std::cout << "\nTopics of cnntrain help:\n"
-              << list_of_topics()
-              << "\n"
-                 "cnntrain help <command>, or <command> --help, lists the options of a command.\n"
-                 "cnntrain --version --verbose describes this machine and its fastest arithmetic.\n";
 }
 
 /// "python3 -m examples_utils benchmark" with python3 replaced by cnntrain leaves a leading "-m".
@@ -148,10 +76,10 @@ void take_core_share(config::Command command) {
 
 /// Throws Error(usage) if a launcher started several processes of a command that has nothing to share between them.
 void refuse_useless_processes(config::Command command, const Invocation& invocation) {
-    const bool shares = tasks::serves(command) || command == config::Command::restore;  // run_options.cpp decides
-    if (shares || command == config::Command::plan) return;                             // plan measures the network
-    const auto asks_help = [](const std::string& word) { return word == "--help" || word == "-h"; };
-    if (std::ranges::any_of(invocation.arguments, asks_help)) return;
+    using config::Command;
+    const bool shares = tasks::serves(command) || command == Command::restore;      // run_options.cpp decides
+    if (shares || command == Command::profile || command == Command::plan) return;  // plan measures the network
+    if (std::ranges::any_of(invocation.arguments, config::asks_help)) return;
     const auto world = comm::read_launched(comm::process_environment()).world;
     if (world && world->size > 1) refuse_processes(*world, invocation);
 }
@@ -164,7 +92,9 @@ bool is_command(std::string_view word) {
 /// A command of other programs becomes this program's: "predict" is inference.
 std::vector<std::string> with_own_command(std::vector<std::string> words) {
     if (words.empty()) return words;
-    std::string& command = words[words.front() == "help" && words.size() > 1 ? 1 : 0];
+    const bool asks_help = words.front() == "help" || words.front() == "--help";
+    if (asks_help && topic_of({words.begin() + 1, words.end()}) != nullptr) return words;  // "help run folder"
+    std::string& command = words[asks_help && words.size() > 1 ? 1 : 0];
     const std::string_view own = config::command_of_habit(command);
     if (own.empty()) return words;
     log::info(command + " is read as " + std::string(own));
@@ -172,30 +102,79 @@ std::vector<std::string> with_own_command(std::vector<std::string> words) {
     return words;
 }
 
-/// "help train" and "help dataset cifar" become "train --help" and "dataset cifar --help"; "help TOPIC" is unchanged.
+bool asks_version(std::string_view word) {
+    return word == "--version" || word == "-V";
+}
+
+/// "help train", "--help train" and "help dataset cifar" become "train --help" and "dataset cifar --help", "help train
+/// model" becomes "train --help model". "help TOPIC" is unchanged, also if a command has this name.
 std::vector<std::string> with_help_last(std::vector<std::string> words) {
-    if (words.size() < 2 || words.front() != "help") return words;
-    words.erase(words.begin());
-    const std::size_t most = words.front() == config::name(config::Command::dataset) ? 2 : 1;
-    if (words.size() > most)
-        throw Error(ErrorKind::usage, "help takes one topic or command, not also '" + words[most] + "'");
-    if (help_topic(words.front()) != nullptr) return {"help", words.front()};
-    if (!is_command(words.front())) refuse_topic(words.front());
-    words.emplace_back("--help");
+    const bool asks = !words.empty() && (words.front() == "help" || config::asks_help(words.front()));
+    if (words.size() < 2 || !asks || words[1].starts_with('-')) return words;
+    const std::vector<std::string> asked(words.begin() + 1, words.end());
+    const bool of_command = is_command(asked.front());
+    const HelpTopic* const topic = of_command ? help_topic(asked.front()) : topic_of(asked);
+    if (topic != nullptr && (!of_command || asked.size() == 1)) return {"help", std::string(topic->name)};
+    if (!of_command) {
+        if (help_topic(asked.front()) == nullptr) refuse_topic(joined(asked, " "));
+        throw Error(ErrorKind::usage, "help takes one topic or command, not also '" + asked[1] + "'");
+    }
+    const std::size_t command = asked.front() == config::name(config::Command::dataset) ? 2 : 1;
+    if (asked.size() > command + 1)
+        throw Error(ErrorKind::usage,
+                    "help takes a command and a group of its options, not also '" + asked[command + 1] + "'");
+    words.assign(asked.begin(), asked.begin() + static_cast<std::ptrdiff_t>(std::min(command, asked.size())));
+    words.emplace_back(config::kHelpFlag);
+    if (asked.size() > command) words.push_back(asked.back());
     return words;
+}
+
+/// "help", "help TOPIC" and what `help` takes besides.
+int help_command(const std::vector<std::string>& words) {
+    if (words.empty() || config::asks_help(words.front())) {
+        std::cout << help_overview();
+        return 0;
+    }
+    if (const HelpTopic* topic = help_topic(words.front())) {
+        std::cout << topic->text;
+        return 0;
+    }
+    const std::string& wanted = words.front();
+    if (words.size() > 2)
+        throw Error(ErrorKind::usage, "help " + wanted + " takes one word, not also '" + words[2] + "'");
+    if (wanted == "--completion") {
+        if (words.size() < 2)
+            throw Error(ErrorKind::usage,
+                        "help --completion: name a shell: " + joined({std::begin(kShells), std::end(kShells)}));
+        std::vector<std::string> topics;
+        for (const HelpTopic& topic : help_topics())
+            topics.emplace_back(topic.name);
+        std::cout << completion_script(words[1], command_pages(), topics);
+        return 0;
+    }
+    if (wanted != "--man") {
+        throw Error(ErrorKind::usage,
+                    "help takes a topic, a command, --man or --completion, not '" + wanted + "'; see cnntrain help");
+    }
+    ManPages pages{command_pages(), train::version_line(), man_date()};
+    std::erase_if(pages.commands, [](const CommandPage& page) { return foreign_program(page.command) != nullptr; });
+    if (words.size() == 2) {
+        std::cout << man_page(pages, words[1]);
+        return 0;
+    }
+    for (const std::string& name : man_names(pages))
+        std::cout << name << '\n';
+    return 0;
 }
 
 int dispatch(const std::string& program, const std::vector<std::string>& typed) {
     const std::vector<std::string> words = with_help_last(with_own_command(without_module_switch(typed)));
-    if (words.size() > 1 && words.front() == "help") {
-        std::cout << help_topic(words[1])->text;
+    if (words.empty() || config::asks_help(words.front())) {
+        std::cout << overview();
         return 0;
     }
-    if (words.empty() || words.front() == "--help" || words.front() == "-h" || words.front() == "help") {
-        print_overview();
-        return 0;
-    }
-    if (words.front() == "--version") return print_version({words.begin() + 1, words.end()});
+    if (words.front() == "help") return help_command({words.begin() + 1, words.end()});
+    if (asks_version(words.front())) return print_version({words.begin() + 1, words.end()});
     if (words.front() == launch::kInstanceWord) return poprun_instance({words.begin() + 1, words.end()});
     require_kernel_instructions(this_processor());
     require_stack();
@@ -213,7 +192,7 @@ int dispatch(const std::string& program, const std::vector<std::string>& typed) 
     }
     refuse_useless_processes(command, invocation);
     take_core_share(command);
-    const CommandEntry* const found = entry(command);
+    const CommandEntry* const found = command_entry(command);
     return found != nullptr ? found->run(invocation) : task_command(command, invocation);
 }
 
@@ -267,7 +246,8 @@ int run_reporting_errors(const std::string& program, const std::vector<std::stri
         return dispatch_within_limits(program, words);
     } catch (const Interrupted& stop) {
         std::cout << std::flush;
-        std::cerr << std::string(stop.what()) + "\n";
+        const std::string text = stop.what();
+        std::cerr << (reports_in_json() ? metrics::message_line("info", text) : text) + "\n";
         return kInterruptedExitCode;
     } catch (const Error& error) {
         return print_error(error.what(), error.kind());
@@ -299,7 +279,9 @@ int print_lost_output() {
 
 int print_error(const std::string& message, ErrorKind kind) {
     std::cout << std::flush;
-    std::cerr << "error: " + message + '\n';  // one write, so that output of other processes cannot split the line
+    const std::string head = styled("error:", Style::red, diagnostics_terminal().colours);
+    const std::string line = reports_in_json() ? metrics::error_line(message, exit_code(kind)) : head + " " + message;
+    std::cerr << line + '\n';  // one write, so that output of other processes cannot split the line
     return exit_code(kind);
 }
 
@@ -313,6 +295,7 @@ std::string called(const Invocation& invocation) {
 int run_program(const std::string& program, const std::vector<std::string>& words) {
     keep_standard_streams_open();
     outlive_file_size_limit();
+    log::set_colours(diagnostics_terminal().colours);
     const int code = run_reporting_errors(program, with_linked_command(program, words));
     std::cout.flush();
     return code != 0 || std::cout.good() ? code : print_lost_output();

@@ -14,16 +14,15 @@ constexpr std::chrono::seconds kPlainInterval{10};
 
 }  // namespace
 
-ProgressReport::ProgressReport(std::ostream& console, int width, std::string_view unit)
+ProgressReport::ProgressReport(std::ostream& console, const Terminal& terminal, std::string_view unit)
     : console_(console),
-      terminal_(width > 0),
-      line_(console, width),
+      line_(console, terminal),
       unit_(unit),
       start_(std::chrono::steady_clock::now()),
       shown_(start_) {}
 
 ProgressReport::ProgressReport(std::string_view unit)
-    : ProgressReport(std::cerr, metrics::terminal_width(STDERR_FILENO), unit) {}
+    : ProgressReport(std::cerr, terminal_of(STDERR_FILENO, process_variables()), unit) {}
 
 double ProgressReport::elapsed_seconds() const {
     return seconds_since(start_);
@@ -33,7 +32,7 @@ void ProgressReport::update(std::int64_t done, std::int64_t first, std::int64_t 
     const double seconds = elapsed_seconds();
     const double rate = seconds > 0 ? static_cast<double>(done - first) / seconds : 0;
     const metrics::Progress progress{done, first, total, rate, seconds, unit_, unit_};
-    if (terminal_) return line_.show(progress);
+    if (line_.has_terminal()) return line_.show(progress);
     const auto now = std::chrono::steady_clock::now();
     if (now - shown_ < kPlainInterval) return;
     shown_ = now;

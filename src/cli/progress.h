@@ -13,9 +13,8 @@ namespace cnntrain::cli {
 
 class ProgressReport {
 public:
-    /// `width`: columns of the console, 0 if it is not a terminal (metrics::terminal_width). `unit`: what is counted,
-    /// in the plural.
-    ProgressReport(std::ostream& console, int width, std::string_view unit);
+    /// `unit`: what is counted, in the plural.
+    ProgressReport(std::ostream& console, const Terminal& terminal, std::string_view unit);
     explicit ProgressReport(std::string_view unit);  // prints to standard error
 
     /// `first`: how many items were done before this process started. May be called as often as convenient.
@@ -28,7 +27,6 @@ public:
 
 private:
     std::ostream& console_;
-    bool terminal_;
     metrics::ProgressLine line_;
     std::string unit_;
     std::chrono::steady_clock::time_point start_;

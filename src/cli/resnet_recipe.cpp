@@ -120,7 +120,7 @@ Flags::Foreign ours(const std::string& called, const std::vector<RecipeFlag>& ta
             throw Error(ErrorKind::usage, called + ": unexpected word '" + word + "': options start with --");
         const std::string name = with_hyphens(word);
         const bool theirs = std::ranges::any_of(table, [&](const RecipeFlag& row) { return row.flag.name == name; }) ||
-                            name == "--help" || word.substr(0, word.find('=')).find('_') != word.npos;
+                            config::asks_help(name) || word.substr(0, word.find('=')).find('_') != word.npos;
         return !(is_flag(word) && theirs);
     };
 }
@@ -224,20 +224,21 @@ void translate_run_folder(RecipeLine& line, const std::string& model_dir, const 
 RecipeLine recipe_line(const std::string& called, FlagTable own, const std::vector<std::string>& words,
                        const RecipeHost& host, const std::function<void(RecipeLine&, const Flags&)>& translate) {
     const std::vector<RecipeFlag> table = joined(own, kBothPrograms);
-    const Flags flags(called, plain(table), without_no_break_spaces(words), ours(called, table));
+    const CommandFlags known{plain(table)};
+    const Flags flags(known, called, without_no_break_spaces(words), ours(called, table));
     RecipeLine line;
-    line.wants_help = flags.wants_help();
-    if (line.wants_help) return line;
+    line.help_wish = flags.help_wish();
+    if (line.help_wish) return line;
     translate_common(line, flags, table, host);
     translate(line, flags);
     line.options.insert(line.options.end(), flags.rest().begin(), flags.rest().end());
     return line;
 }
 
-std::string help(const std::string& called, FlagTable own, std::string_view command) {
-    return Flags(called, plain(joined(own, kBothPrograms)), {}).help() +
-           "\nFlags may be written with underscores. Options of `cnntrain " + std::string(command) +
-           "` may be given too and take precedence; cnntrain " + std::string(command) + " --help lists them.\n";
+CommandFlags command_flags(FlagTable own, const std::string& command) {
+    return {plain(joined(own, kBothPrograms)), "\nFlags may be written with underscores. Options of `cnntrain " +
+                                                   command + "` may be given too\nand take precedence; cnntrain " +
+                                                   command + " --help-all lists them.\n"};
 }
 
 }  // namespace
@@ -301,12 +302,14 @@ RecipeLine resnet_eval_line(const std::string& called, const std::vector<std::st
     });
 }
 
-std::string resnet_main_help(const std::string& called) {
-    return help(called, kMain, "train");
+const CommandFlags& resnet_main_flags() {
+    static const CommandFlags table = command_flags(kMain, "train");
+    return table;
 }
 
-std::string resnet_eval_help(const std::string& called) {
-    return help(called, kEval, "validation");
+const CommandFlags& resnet_eval_flags() {
+    static const CommandFlags table = command_flags(kEval, "validation");
+    return table;
 }
 
 }  // namespace cnntrain::cli

@@ -3,11 +3,13 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "cnntrain/base/io.h"
 #include "cnntrain/comm/launcher.h"
+#include "cnntrain/config/help_page.h"
 
 namespace cnntrain::cli {
 
@@ -24,7 +26,7 @@ RecipeHost recipe_host(const comm::Launched& launched);
 std::vector<std::string> without_no_break_spaces(const std::vector<std::string>& words);
 
 struct RecipeLine {
-    bool wants_help = false;           // if true, no other member is filled in
+    std::optional<config::HelpWish> help_wish = {};  // if set, no other member is filled in
     std::vector<std::string> options;  // options for our command; those that the user gave in our spelling come last
     std::vector<std::string> notices;
 };
@@ -36,8 +38,6 @@ RecipeLine resnet_main_line(const std::string& called, const std::vector<std::st
                             const FileSystem& files);
 RecipeLine resnet_eval_line(const std::string& called, const std::vector<std::string>& words, const RecipeHost& host,
                             const FileSystem& files);
-std::string resnet_main_help(const std::string& called);
-std::string resnet_eval_help(const std::string& called);
 
 /// Weight decay for the sum of squared weights that both programs add to the loss.
 inline constexpr double kRecipeWeightDecay = 5e-5;

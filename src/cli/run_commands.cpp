@@ -50,8 +50,8 @@ int resnet_main_command(const Invocation& invocation) {
     const std::string script = script_of(invocation);
     const RecipeHost host = this_host();
     RecipeLine line = resnet_main_line(script, invocation.arguments, host, posix_files());
-    if (line.wants_help) {
-        std::cout << resnet_main_help(script);
+    if (line.help_wish) {
+        std::cout << config::help_text(help_page(resnet_main_flags(), script), *line.help_wish);
         return 0;
     }
     return task_command(config::Command::train, announced(invocation, std::move(line), "train", host.rank));
@@ -61,8 +61,8 @@ int resnet_eval_command(const Invocation& invocation) {
     const std::string script = script_of(invocation);
     const RecipeHost here = this_host();
     RecipeLine line = resnet_eval_line(script, invocation.arguments, here, posix_files());
-    if (line.wants_help) {
-        std::cout << resnet_eval_help(script);
+    if (line.help_wish) {
+        std::cout << config::help_text(help_page(resnet_eval_flags(), script), *line.help_wish);
         return 0;
     }
     return parse_and_run(config::Command::validation, announced(invocation, std::move(line), "validation", here.rank),

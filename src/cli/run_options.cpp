@@ -9,13 +9,13 @@
 #include <optional>
 #include <string_view>
 
+#include "cli/screen.h"
 #include "cli/signals.h"
 #include "cnntrain/base/cores.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/log.h"
 #include "cnntrain/base/memory.h"
 #include "cnntrain/comm/communicator.h"
-#include "cnntrain/metrics/progress.h"
 #include "cnntrain/tasks/tasks.h"
 #include "cnntrain/train/stages.h"
 
@@ -99,10 +99,11 @@ int run_with_peers(const std::shared_ptr<comm::Communicator>& communicator, cons
     }
 }
 
-/// True if this process prints. The first one always does. Some tasks print training in every process under poprun; for
-/// others the options decide. A validation's result covers all processes and is printed once.
-bool prints(const config::ParseResult& arguments, bool by_poprun) {
+/// True if this process prints. The first one always does. Some tasks print training in every process under poprun,
+/// except on a terminal; for others the options decide. A validation's result covers all processes and is printed once.
+bool prints(const config::ParseResult& arguments, bool by_poprun, const Terminal& terminal) {
     if (arguments.launch.index == 0 || arguments.settings.logging.all_instances) return true;
+    if (terminal.is_there() && !arguments.settings.logging.verbose) return false;
     return tasks::row_of(arguments).every_process_prints && by_poprun && arguments.settings.main.trains;
 }
 
@@ -118,7 +119,7 @@ train::Host process_host(const Invocation& invocation) {
     train::Host host;
     host.command_line = invocation.command_line;
     host.console = &std::cout;
-    host.terminal_width = metrics::terminal_width(STDOUT_FILENO);
+    host.terminal = console_terminal();
     host.stop_requested = stop_requested;
     host.hold_exit = hold_exit;
     return host;
@@ -138,7 +139,7 @@ int parse_and_run(config::Command command, const Invocation& invocation,
     const comm::Launched launched = comm::read_launched(comm::process_environment());
     config::ParseResult arguments = parsed(command, invocation, launched);
     if (arguments.wants_help) {
-        std::cout << tasks::help_text(arguments, called(invocation));
+        std::cout << config::help_text(tasks::help_page(arguments, called(invocation)), arguments.help);
         return 0;
     }
     if (complete) arguments = complete(arguments);
@@ -146,6 +147,8 @@ int parse_and_run(config::Command command, const Invocation& invocation,
         std::cout << config::print_config_text(arguments);
         return 0;
     }
+    if (arguments.settings.logging.quiet) log::set_level(log::Level::warning);
+    if (arguments.settings.logging.format == train::LogFormat::json) report_in_json();
     for (const std::string& notice : arguments.notices) {
         if (arguments.launch.index == 0) log::info(notice);
     }
@@ -156,10 +159,9 @@ int parse_and_run(config::Command command, const Invocation& invocation,
     if (arguments.wants_dry_run && alone) return 0;
     require_run_memory(arguments.settings, command);
     train::Host host = process_host(invocation);
-    if (launched.world) host.terminal_width = 0;  // under mpirun, a terminal may be a file
     if (!alone) {
         host.communicator = comm::make_mpi_communicator({.timeout_seconds = arguments.settings.comm.timeout_seconds});
-        host.reports = prints(arguments, launched.popdist.has_value());
+        host.reports = prints(arguments, launched.popdist.has_value(), host.terminal);
     }
     catch_stop_signals();
     return run_with_peers(host.communicator, [&] {

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "cnntrain/base/error.h"
+#include "cnntrain/metrics/progress.h"
 
 namespace cnntrain::cli {
 
@@ -34,7 +35,9 @@ extern "C" void on_stop_signal(int) {
         alarm(kSecondsToStop);
         return;
     }
-    if (now_ns - first >= kSameRequestNs) _exit(kInterruptedExitCode);
+    if (now_ns - first < kSameRequestNs) return;
+    metrics::abandon_progress_line();
+    _exit(kInterruptedExitCode);
 }
 
 /// Ends the process when its time to stop is over. If it still has work to save, it may be blocked on a console that
@@ -44,6 +47,7 @@ extern "C" void on_alarm(int) {
         alarm(1);
         return;
     }
+    metrics::abandon_progress_line();
     constexpr std::string_view kText = "stopped by a signal before the current step was complete\n";
     const ssize_t ignored = write(STDERR_FILENO, kText.data(), kText.size());
     static_cast<void>(ignored);
@@ -76,12 +80,18 @@ void remember_ignored_signals(int, char**, char**) {
 
 }  // namespace
 
+void ignore_as_at_start() {
+    if (interrupt_ignored_at_start) handle(SIGINT, SIG_IGN);
+    if (hangup_ignored_at_start) handle(SIGHUP, SIG_IGN);
+}
+
 void catch_stop_signals() {
     handle(SIGALRM, on_alarm, /*flags=*/0);
     handle(SIGPIPE, SIG_IGN);
     handle(SIGTERM, on_stop_signal);
-    handle(SIGINT, interrupt_ignored_at_start ? SIG_IGN : on_stop_signal);
-    handle(SIGHUP, hangup_ignored_at_start ? SIG_IGN : on_stop_signal);
+    for (const int number : {SIGINT, SIGHUP}) {
+        if (!is_ignored(number)) handle(number, on_stop_signal);
+    }
 }
 
 bool stop_requested() {

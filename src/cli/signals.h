@@ -5,6 +5,10 @@
 
 namespace cnntrain::cli {
 
+/// SIGINT and SIGHUP are ignored again if they were when the process began, whatever libraries have done since. Call it
+/// first in main().
+void ignore_as_at_start();
+
 /// SIGINT or SIGHUP stays ignored if it is ignored at the start (nohup, background jobs of a shell). SIGPIPE is ignored
 /// too: Ctrl-C also ends `tee`, and the run must still be able to save.
 void catch_stop_signals();

@@ -4,6 +4,8 @@
 #include <charconv>
 #include <string_view>
 
+#include "cnntrain/base/variables.h"
+
 namespace cnntrain::launch {
 
 std::optional<OpenMpi> open_mpi_version(const std::string& printed) {
@@ -19,12 +21,7 @@ std::optional<OpenMpi> open_mpi_version(const std::string& printed) {
 
 RootLaunch root_launch(const Machine& machine, std::optional<bool> option) {
     if (!machine.is_root) return RootLaunch::allowed;
-    const auto is_one = [&](const char* variable) {
-        const auto found = machine.environment.find(variable);
-        return found != machine.environment.end() && found->second == "1";
-    };
-    const bool variables = is_one("OMPI_ALLOW_RUN_AS_ROOT") && is_one("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM");
-    const bool wanted = option.value_or(variables || machine.in_container);
+    const bool wanted = option.value_or(mpirun_allows_root(machine.environment) || machine.in_container);
     return wanted ? RootLaunch::add_option : RootLaunch::refused;
 }
 

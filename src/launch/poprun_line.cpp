@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "cnntrain/base/columns.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/config/line.h"
 #include "cnntrain/launch/poprun.h"
@@ -22,8 +21,10 @@ config::Spelling spelling_of(const PoprunOption& option, const std::string& flag
 
 std::vector<config::Spelling> spellings() {
     std::vector<config::Spelling> all;
-    for (const PoprunOption& option : poprun_options())
+    for (const PoprunOption& option : poprun_options()) {
         all.push_back(spelling_of(option, std::string(option.flag)));
+        all.back().preferred = option.flag != config::kHelpAllFlag;
+    }
     for (const auto& [letters, flag] :
          {std::pair{"-v", "--verbose"}, {"-vv", "--vv"}, {"-h", "--help"}, {"-H", "--host"}}) {
         all.push_back(spelling_of(*option_named(flag), letters));
@@ -126,30 +127,36 @@ PoprunRequest parse_poprun(const std::vector<std::string>& arguments, const File
     return request;
 }
 
-std::string poprun_help(const std::string& called) {
-    constexpr std::size_t kColumn = 40;
-    constexpr std::size_t kWidth = 110;
-    std::string text =
-        "usage: " + called +
-        " [options] program [arguments]\n"
+config::HelpPage poprun_page(const std::string& called) {
+    config::HelpPage page{.called = called, .operands = "program [arguments]"};
+    page.summary =
         "Starts several processes of a program with Open MPI's mpirun, as PopRun does. The program may be a "
-        "script that\ncnntrain stands for, also behind python or python3, or any other.\n\n";
+        "script that cnntrain stands for, also behind python or python3, or any other.";
+    page.examples =
+        "  cnntrain poprun --num-instances 2 --num-replicas 2 train.py --data-dir DIR\n"
+        "  cnntrain poprun --host node[0-3] --num-instances 8 --num-replicas 8 train.py --data-dir DIR\n";
     std::string for_ipus;
     for (const PoprunOption& option : poprun_options()) {
         if (is_for_ipus(option)) {
             for_ipus += (for_ipus.empty() ? "" : ", ") + std::string(option.flag);
             continue;
         }
-        const std::string head = "  " + std::string(option.flag) + " " + std::string(option.placeholder);
-        text += help_entry(head, option.help, kColumn, kWidth);
+        config::HelpRow row{.flag = std::string(option.flag), .value = std::string(option.placeholder)};
+        if (option.takes != Takes::nothing) row.arity = config::Arity::one;
+        if (option.takes == Takes::boolean) row.choices = {"yes", "no"};
+        row.path = row.value == "FILE" || row.value == "FOLDER";
+        row.help = row.summary = option.help;
+        row.main = option.is_main;
+        page.rows.push_back(std::move(row));
     }
-    return text + "\nWithout effect on CPUs, and named in one notice: " + for_ipus +
-           ", and every other --vipu-... option.\n" +
-           "\nOptions end at the program's name. Every instance gets the variables POPDIST_* and its rank.\n"
-           "Exit code: that of the first instance that failed (128 + its number when a signal ended it), 2 for a line "
-           "that\n"
-           "cannot be right, 4 without Open MPI, 127 when there is no such program, 143 after SIGTERM, SIGINT or "
-           "SIGHUP.\n";
+    page.all_only = "\n" + config::paragraph("Without effect on CPUs, and named in one notice: " + for_ipus +
+                                             ", and every other --vipu-... option.");
+    page.more =
+        "\nOptions end at the program's name. Every instance gets the variables POPDIST_* and its rank.\n"
+        "Exit code: that of the first instance that failed (128 + its number when a signal ended it), 2 for\n"
+        "a line that cannot be right, 4 without Open MPI, 127 when there is no such program, 143 after\n"
+        "SIGTERM, SIGINT or SIGHUP.\n";
+    return page;
 }
 
 void export_settings(const PoprunRequest& request, FileSystem& files) {

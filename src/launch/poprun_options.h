@@ -33,6 +33,7 @@ struct PoprunOption {
     std::string_view help = {};  // empty: the option only steers IPUs
     void (*apply)(PoprunRequest& request, const OptionValue& value) = nullptr;
     bool in_files = true;  // allowed in settings files
+    bool is_main = true;   // listed by --help; the others by --help-all
 };
 
 std::span<const PoprunOption> poprun_options();

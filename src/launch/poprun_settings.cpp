@@ -19,8 +19,7 @@ const PoprunOption& option_of(const std::string& key) {
         names.emplace_back(option.flag.substr(2));
         if (names.back() == key) return option;
     }
-    const std::string nearest = nearest_name(key, names);
-    refuse_line("unknown setting '" + key + "'" + (nearest.empty() ? "" : "; did you mean " + nearest + "?"));
+    refuse_line("unknown setting '" + key + "'" + suggestion(key, names, "", "", ""));
 }
 
 /// In a file, a switch has a boolean value; the resulting option has no text.

@@ -4,6 +4,7 @@
 
 #include "cnntrain/base/path.h"
 #include "cnntrain/config/commands.h"
+#include "cnntrain/config/help_page.h"
 
 namespace cnntrain::launch {
 
@@ -29,8 +30,7 @@ std::vector<std::string> with_own_commands(std::vector<std::string> words, const
 bool only_describes(const std::vector<std::string>& words, const std::string& self) {
     const bool own = !words.empty() && (words.front() == self || last_part(words.front()) == "cnntrain");
     return own && std::ranges::any_of(words, [](const std::string& word) {
-               return word == "--dry-run" || word == "--dry_run" || word == "--print-config" || word == "--help" ||
-                      word == "-h";
+               return word == "--dry-run" || word == "--dry_run" || word == "--print-config" || config::asks_help(word);
            });
 }
 

@@ -30,12 +30,15 @@ double sum_of(const Sums& sums, const std::string& output) {
     return found->second;
 }
 
+double value_of(const Column& column, const Sums& sums, double samples) {
+    const double divisor = column.divisor.empty() ? samples : sum_of(sums, column.divisor);
+    return divisor != 0 ? column.scale * sum_of(sums, column.output) / divisor : 0;
+}
+
 std::vector<double> values_of(const std::vector<Column>& columns, const Sums& sums, std::int64_t samples) {
     std::vector<double> values;
-    for (const Column& column : columns) {
-        const double divisor = column.divisor.empty() ? static_cast<double>(samples) : sum_of(sums, column.divisor);
-        values.push_back(divisor != 0 ? column.scale * sum_of(sums, column.output) / divisor : 0);
-    }
+    for (const Column& column : columns)
+        values.push_back(value_of(column, sums, static_cast<double>(samples)));
     return values;
 }
 

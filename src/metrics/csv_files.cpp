@@ -23,6 +23,8 @@ std::string validation_path(const std::string& folder) {
 std::string path_of(const Record& row, const std::string& folder) {
     if (row.table == kTraining) return folder + "/training.csv";
     if (row.table == kValidation || row.table == kInference) return validation_path(folder);
+    if (row.table == kTimes) return folder + "/" + std::string(kTimesFile);
+    if (row.table == kRanks) return folder + "/" + std::string(kRanksFile);
     return "";
 }
 

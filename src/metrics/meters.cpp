@@ -1,7 +1,9 @@
 #include "cnntrain/metrics/meters.h"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
+#include <cmath>
 #include <sstream>
 #include <utility>
 
@@ -57,8 +59,19 @@ void Meters::begin_host_step() {
 }
 
 void Meters::add(const Sums& sums, std::int64_t samples, double seconds) {
-    for (auto& [output, sum] : current_.outputs)
-        sum += sum_of(sums, output);
+    constexpr double kKept = 0.95;  // of the weight of an update, after another one
+    const auto is_spoilt = [](const auto& item) { return !std::isfinite(item.second); };
+    if (std::ranges::any_of(smooth_, is_spoilt)) {
+        smooth_.clear();
+        smooth_samples_ = 0;
+    }
+    for (auto& [output, sum] : current_.outputs) {
+        const double more = sum_of(sums, output);
+        sum += more;
+        double& smooth = smooth_[output];
+        smooth = kKept * smooth + more;
+    }
+    smooth_samples_ = kKept * smooth_samples_ + static_cast<double>(samples);
     current_.samples += samples;
     current_.seconds += seconds;
     ++timed_updates_;
@@ -113,6 +126,17 @@ double Meters::recent_samples_per_second() const {
     const std::int64_t updates = interval_updates_ + timed_updates_;
     const double seconds = updates > 0 ? mean(interval_seconds_ + current_.seconds, updates) : last_it_seconds_;
     return seconds > 0 ? static_cast<double>(global_batch_) / seconds : 0;
+}
+
+std::vector<Reading> Meters::recent_readings() const {
+    constexpr double kPercent = 100;
+    std::vector<Reading> readings;
+    if (smooth_.empty()) return readings;
+    for (const Column& column : columns_) {
+        if (column.label.empty()) continue;
+        readings.push_back({column.label, value_of(column, smooth_, smooth_samples_), column.scale == kPercent});
+    }
+    return readings;
 }
 
 std::string Meters::state() const {

@@ -12,6 +12,36 @@ void Observers::console_line(std::string_view text) {
         observer->console_line(text);
 }
 
+void Observers::detail(std::string_view text) {
+    for (const auto& observer : observers_)
+        observer->detail(text);
+}
+
+void Observers::result(const Result& result) {
+    for (const auto& observer : observers_)
+        observer->result(result);
+}
+
+void Observers::duration(std::string_view name, double seconds, std::string_view text) {
+    for (const auto& observer : observers_)
+        observer->duration(name, seconds, text);
+}
+
+void Observers::run_described(const RunDescription& run) {
+    for (const auto& observer : observers_)
+        observer->run_described(run);
+}
+
+void Observers::variables_listed(const VariableList& variables) {
+    for (const auto& observer : observers_)
+        observer->variables_listed(variables);
+}
+
+void Observers::log_line(std::string_view text) {
+    for (const auto& observer : observers_)
+        observer->log_line(text);
+}
+
 void Observers::status(std::string_view key, std::string_view value) {
     for (const auto& observer : observers_)
         observer->status(key, value);
@@ -25,6 +55,11 @@ void Observers::expect(const Record& row) {
 void Observers::row(const Record& row) {
     for (const auto& observer : observers_)
         observer->row(row);
+}
+
+void Observers::file_row(const Record& row) {
+    for (const auto& observer : observers_)
+        observer->file_row(row);
 }
 
 void Observers::curve_point(const Record& point) {

@@ -170,6 +170,47 @@ Record record(const NanRow& row) {
             {{"iteration", row.iteration}, {"nan_count", row.nan_count}, {"nan_variables", row.nan_variables}}};
 }
 
+namespace {
+
+void add_times(std::vector<Field>& fields, const UpdateTimes& times) {
+    fields.push_back({"update_seconds", times.seconds});
+    fields.push_back({"input_wait_seconds", times.input_wait});
+    fields.push_back({"exchange_seconds", times.exchange});
+    fields.push_back({"exposed_exchange_seconds", times.exposed_exchange});
+    fields.push_back({"processor_seconds", times.processor});
+    fields.push_back({"queued_seconds", times.queued});
+    fields.push_back({"other_programs_seconds", times.others});
+    fields.push_back({"page_loads", times.page_loads});
+}
+
+}  // namespace
+
+UpdateTimes& UpdateTimes::operator+=(const UpdateTimes& more) {
+    updates += more.updates;
+    seconds += more.seconds;
+    input_wait += more.input_wait;
+    exchange += more.exchange;
+    exposed_exchange += more.exposed_exchange;
+    processor += more.processor;
+    queued += more.queued;
+    others += more.others;
+    page_loads += more.page_loads;
+    return *this;
+}
+
+Record record(const UpdateTimes& times, std::int64_t iteration) {
+    Record result{kTimes, iteration, {{"updates", times.updates}, {"iteration", iteration}}};
+    add_times(result.fields, times);
+    return result;
+}
+
+Record record(const RankTimes& row) {
+    Record result{
+        kRanks, row.iteration, {{"rank", row.rank}, {"iteration", row.iteration}, {"updates", row.times.updates}}};
+    add_times(result.fields, row.times);
+    return result;
+}
+
 std::string csv_header(const Record& record) {
     std::string header;
     for (const Field& field : record.fields) {

@@ -4,6 +4,7 @@
 #include <array>
 #include <chrono>
 #include <ctime>
+#include <utility>
 
 #include "cnntrain/base/format.h"
 
@@ -12,6 +13,21 @@ namespace cnntrain::metrics {
 namespace {
 
 constexpr std::string_view kEmulated = " emulated";
+
+/// The words in lines of at most so many columns, all but the first behind `indent` blanks.
+std::string wrapped(std::string_view words, std::size_t indent, std::size_t columns) {
+    std::string text;
+    std::size_t column = indent;
+    while (!words.empty()) {
+        const std::size_t end = std::min(words.find(' '), words.size());
+        const bool fits = column + 1 + end < columns;
+        if (column > indent) text += fits ? " " : "\n" + std::string(indent, ' ');
+        column = (fits ? column + 1 : indent) + end;
+        text += words.substr(0, end);
+        words.remove_prefix(std::min(end + 1, words.size()));
+    }
+    return text;
+}
 
 std::string with_emulated_rates(std::string_view given) {
     constexpr std::string_view kRate = " samples/sec";
@@ -60,12 +76,69 @@ void TextReport::checkpoint_saved(const SavedCheckpoint& checkpoint) {
     if (checkpoint.iteration > 0) put(checkpoint_line(checkpoint.prefix, checkpoint.seconds));
 }
 
+void TextReport::run_described(const RunDescription& run) {
+    put("Command line: " + run.command_line);
+    for (const std::string& line : run.machine)
+        put(line);
+    if (is_console() && !run.io_line.empty()) put(run.io_line);
+    put(run.summary);
+    put(run.settings);
+}
+
+Console::Console(std::ostream& out, Settings settings)
+    : TextReport(settings.prefix),
+      out_(out),
+      extent_(settings.extent),
+      terminal_(std::move(settings.terminal)),
+      progress_(out, shows_lines() ? terminal_ : Terminal()) {}
+
+void Console::line(std::string_view text) {
+    if (shows_lines()) put(text);
+}
+
+void Console::detail(std::string_view text) {
+    if (extent_ == Extent::all) put(text);
+}
+
+void Console::duration(std::string_view /*name*/, double /*seconds*/, std::string_view text) {
+    if (shows_lines()) put(text);
+}
+
+void Console::run_described(const RunDescription& run) {
+    if (extent_ == Extent::all) return TextReport::run_described(run);
+    if (extent_ == Extent::results) return;
+    constexpr std::size_t kColumn = 15;
+    constexpr int kUsualColumns = 100;
+    const auto columns = static_cast<std::size_t>(columns_of(terminal_, kUsualColumns));
+    std::string text = styled(wrapped(run.title, 0, columns), Style::bold, terminal_.colours);
+    for (const auto& [name, what] : run.topics) {
+        const std::string head = name + ":";
+        text += "\n" + head + std::string(kColumn - std::min(kColumn - 1, head.size()), ' ');
+        text += wrapped(what, kColumn, columns);
+    }
+    write(text);
+}
+
+void Console::variables_listed(const VariableList& variables) {
+    if (extent_ == Extent::all) put(variables.text);
+}
+
+void Console::status(std::string_view key, std::string_view value) {
+    if (key == kCompilationStatus && value == kCompiling) progress_.show("Compiling the network ...");
+}
+
+void Console::row(const Record& row) {
+    if (shows_lines() || row.table != kTraining) TextReport::row(row);
+}
+
 void Console::checkpoint_saved(const SavedCheckpoint& checkpoint) {
+    if (!shows_lines()) return;
     if (checkpoint.iteration == 0) return put(initial_checkpoint_line(checkpoint.prefix));
     TextReport::checkpoint_saved(checkpoint);
 }
 
 void Console::progress(const Progress& given) {
+    if (!shows_lines()) return;
     Progress progress = given;
     const std::string unit = std::string(kEmulated.substr(1)) + " " + std::string(given.rate_unit);
     if (rates_are_emulated()) progress.rate_unit = unit;

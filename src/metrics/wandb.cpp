@@ -31,7 +31,6 @@ using Clock = std::chrono::steady_clock;
 constexpr const char* kInstall = "install the client with `pip install wandb`, or leave --wandb out";
 constexpr int kChannel = 3;           // file descriptor in the script
 constexpr int kSendTimeoutMs = 5000;  // a client that reads nothing for this time counts as hanging
-constexpr const char* kCompilation = "compilation_status";
 
 Error cannot_start(const std::string& what) {
     return Error(ErrorKind::unsupported, "--wandb: " + what + "; " + kInstall);
@@ -199,7 +198,7 @@ Wandb::Wandb(const WandbSettings& settings)
 Wandb::~Wandb() {
     if (!client_) return;
     const bool failed = std::uncaught_exceptions() > exceptions_at_start_;
-    if (failed && compilation_status_ == "in progress") status(kCompilation, "failed");
+    if (failed && compilation_status_ == kCompiling) status(kCompilationStatus, "failed");
     const nlohmann::json request = {{"command", "finish"}, {"exit_code", failed ? 1 : 0}};
     send(request.dump() + "\n");
     if (client_ && !client_->end(finish_timeout_seconds_)) {
@@ -217,7 +216,7 @@ void Wandb::row(const Record& record) {
 }
 
 void Wandb::status(std::string_view key, std::string_view value) {
-    if (key == kCompilation) compilation_status_ = value;
+    if (key == kCompilationStatus) compilation_status_ = value;
     const nlohmann::json request = {{"command", "summary"}, {"values", {{std::string(key), std::string(value)}}}};
     send(request.dump() + "\n");
 }

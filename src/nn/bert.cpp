@@ -15,7 +15,11 @@ const std::string kTransform = "cls/predictions/transform";
 class PretrainingHeads {
 public:
     PretrainingHeads(const BertRequest& request, BertEncoder& encoder, Mode mode)
-        : model_(request.model), input_(request.input), mode_(mode), encoder_(encoder) {}
+        : model_(request.model),
+          input_(request.input),
+          with_word_scores_(request.with_word_scores),
+          mode_(mode),
+          encoder_(encoder) {}
 
     void add(std::string_view token) {
         if (token == kMaskedWordsToken) return masked_words();
@@ -34,6 +38,7 @@ private:
         if (model_.cls_layer) rows = transformed(rows, kTransform);
         const ValueId logits = encoder_.scores(rows, encoder_.words_table(), scope + "/logits",
                                                model_.prediction_bias ? scope + "/output_bias" : std::string());
+        if (with_word_scores_) encoder_.graph().mark_output(std::string(kWordScores), logits);
         const std::vector<ValueId> loss = encoder_.graph().add(OpKind::token_cross_entropy, graph::NoAttrs{},
                                                                {logits, labels, weights}, scope + "/loss");
         encoder_.graph().mark_output(std::string(kMaskedLoss), loss[0]);
@@ -96,6 +101,7 @@ private:
 
     const BertSettings& model_;
     const BertInput& input_;
+    bool with_word_scores_;
     Mode mode_;
     BertEncoder& encoder_;
 };

@@ -1,5 +1,6 @@
 // Formats of other programs' weights of EfficientNet.
 #include <string>
+#include <vector>
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/patterns.h"
@@ -56,6 +57,17 @@ void complete_keras(SourceNetwork& network, const std::string& /*architecture*/)
     network.settings.epsilon = kTensorflowEpsilon;
     network.pixels.image_size = family_info(Family::efficientnet).image_size(network.settings.size);
     network.pixels.crop_fraction = 1;
+    network.normalises_inside = true;
+}
+
+std::vector<std::string> torchvision_architectures(const NetworkSettings& network) {
+    return {"efficientnet_b" + network.size.substr(1)};
+}
+
+/// The second one is TensorFlow's: it pads as TensorFlow does.
+std::vector<std::string> timm_architectures(const NetworkSettings& network) {
+    const std::string name = "efficientnet_b" + network.size.substr(1);
+    return {name, "tf_" + name};
 }
 
 SourceFormat torchvision_format() {
@@ -90,6 +102,7 @@ SourceFormat torchvision_format() {
                   {"all/Top/logits/dense/bias", "classifier.1.bias"}},
         .ignored = {"num_batches_tracked"},
         .complete = complete_torchvision,
+        .architectures = {torchvision_architectures, nullptr},
     };
 }
 
@@ -126,6 +139,7 @@ SourceFormat timm_format() {
                           {".aa.", "an anti-aliasing filter"}},
         .ignored = {"num_batches_tracked"},
         .complete = complete_timm,
+        .architectures = {nullptr, timm_architectures},
     };
 }
 
@@ -150,7 +164,7 @@ SourceFormat keras_format() {
                   {"all/Top/batch_norm/{n}", "top_bn/{n}"},
                   {"all/Top/logits/dense/kernel", "predictions/kernel"},
                   {"all/Top/logits/dense/bias", "predictions/bias"}},
-        .ignored = {"normalization/mean", "normalization/variance", "normalization/count"},
+        .ignored = {"/mean", "/variance", "/count"},  // of the layer that normalises the input
         .complete = complete_keras,
     };
 }

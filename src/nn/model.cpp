@@ -16,11 +16,6 @@ using graph::ValueId;
 
 namespace {
 
-std::string suggestion(const std::string& wrong, const std::vector<std::string>& names) {
-    const std::string nearest = nearest_name(wrong, names);
-    return nearest.empty() ? "" : "; did you mean '" + nearest + "'?";
-}
-
 std::string_view name(NetworkForm form) {
     return form == NetworkForm::large_images ? "large images" : "small images";
 }

@@ -1,6 +1,10 @@
 // Formats of other programs' weights of ResNet and ResNeXt.
 #include <algorithm>
+#include <array>
+#include <span>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/listed.h"
@@ -45,6 +49,36 @@ void complete_pytorch(SourceNetwork& network, const std::string& architecture) {
     network.settings.epsilon = 1e-5;
 }
 
+/// "resnext50_32x4d", "wide_resnet50_2"; "" for a bottleneck of another width.
+std::string pytorch_name(const NetworkSettings& network) {
+    if (network.family == Family::resnet) return "resnet" + network.size;
+    const std::int64_t groups = network.resnext.convolution_groups;
+    const std::int64_t width = network.resnext.group_dim;
+    if (groups > 1) return "resnext" + network.size + "_" + std::to_string(groups) + "x" + std::to_string(width) + "d";
+    return width == 128 ? "wide_resnet" + network.size + "_2" : "";
+}
+
+std::vector<std::string> if_among(const NetworkSettings& network, std::span<const std::string_view> known) {
+    const std::string name = pytorch_name(network);
+    if (std::ranges::find(known, name) == known.end()) return {};
+    return {name};
+}
+
+std::vector<std::string> torchvision_architectures(const NetworkSettings& network) {
+    static constexpr auto kKnown = std::to_array<std::string_view>(
+        {"resnet18", "resnet34", "resnet50", "resnet101", "resnet152", "resnext50_32x4d", "resnext101_32x8d",
+         "resnext101_64x4d", "wide_resnet50_2", "wide_resnet101_2"});
+    return if_among(network, kKnown);
+}
+
+std::vector<std::string> timm_architectures(const NetworkSettings& network) {
+    static constexpr auto kKnown = std::to_array<std::string_view>(
+        {"resnet18", "resnet26", "resnet34", "resnet50", "resnet101", "resnet152", "resnext50_32x4d",
+         "resnext101_32x4d", "resnext101_32x8d", "resnext101_32x16d", "resnext101_32x32d", "resnext101_64x4d",
+         "wide_resnet50_2", "wide_resnet101_2"});
+    return if_among(network, kKnown);
+}
+
 SourceFormat pytorch_format() {
     return {
         .name = "torchvision and timm",
@@ -69,6 +103,7 @@ SourceFormat pytorch_format() {
                           {"fc.0.", "a last layer of several layers"}},
         .ignored = {"num_batches_tracked"},
         .complete = complete_pytorch,
+        .architectures = {torchvision_architectures, timm_architectures},
     };
 }
 

@@ -12,7 +12,9 @@
 #include <string_view>
 #include <vector>
 
+#include "cnntrain/base/enumerators.h"
 #include "cnntrain/nn/source_weights.h"
+#include "cnntrain/nn/target_weights.h"
 
 namespace cnntrain::nn {
 
@@ -32,6 +34,13 @@ enum class KernelOrder : std::uint8_t {
     hwio,  // as here; a depthwise kernel may be [K,K,C,1]
 };
 
+constexpr std::size_t index_of(TargetProgram program) {
+    return static_cast<std::size_t>(program);
+}
+
+/// The program's names of networks with these tensors, the likeliest first; none: it has no such network.
+using Architectures = std::vector<std::string> (*)(const NetworkSettings& network);
+
 struct SourceFormat {
     std::string_view name;
     bool own = false;                     // names and layout are this program's
@@ -46,6 +55,8 @@ struct SourceFormat {
     /// The conventions of the source; `network.settings` has family, size and classes. Error(unsupported) for an
     /// architecture that computes otherwise.
     void (*complete)(SourceNetwork& network, const std::string& architecture) = nullptr;
+    /// By TargetProgram: of the programs for which weights are written in this format; null: none.
+    std::array<Architectures, enumerator_count<TargetProgram>()> architectures = {};
 };
 
 /// The shapes of a file's tensors, asked for by the names of variables.

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cmath>
 #include <utility>
 
+#include "cnntrain/base/axes.h"
 #include "cnntrain/base/error.h"
 #include "nn/families.h"
 #include "nn/source_format.h"
@@ -96,39 +98,6 @@ Shape own_shape(const SourceFormat& format, const Shape& shape) {
 /// A depthwise kernel [K,K,C,1] is [K,K,1,C] here; the elements have the same order.
 bool is_other_depthwise(const Shape& shape, const Shape& wanted) {
     return shape.size() == kKernelRank && shape[3] == 1 && wanted == Shape{shape[0], shape[1], 1, shape[2]};
-}
-
-/// The same elements with the axes in another order: axis i of the result is axis order[i] of the tensor.
-HostTensor with_axes(const HostTensor& tensor, const std::vector<std::size_t>& order) {
-    const Shape& from = tensor.shape();
-    std::vector<std::size_t> steps(from.size(), 1);
-    for (std::size_t i = from.size() - 1; i > 0; --i)
-        steps[i - 1] = steps[i] * static_cast<std::size_t>(from[i]);
-    Shape shape;
-    for (const std::size_t axis : order)
-        shape.push_back(from[axis]);
-    HostTensor result({tensor.dtype(), shape});
-    const std::size_t width = size_bytes(tensor.dtype());
-    const std::byte* source = tensor.bytes().data();
-    std::byte* target = result.bytes().data();
-    std::vector<std::int64_t> index(shape.size(), 0);
-    for (std::int64_t i = 0; i < result.elements(); ++i) {
-        std::size_t place = 0;
-        for (std::size_t axis = 0; axis < order.size(); ++axis)
-            place += static_cast<std::size_t>(index[axis]) * steps[order[axis]];
-        std::copy_n(source + place * width, width, target + static_cast<std::size_t>(i) * width);
-        for (std::size_t axis = order.size(); axis-- > 0;) {
-            if (++index[axis] < shape[axis]) break;
-            index[axis] = 0;
-        }
-    }
-    return result;
-}
-
-HostTensor reshaped(const HostTensor& tensor, const Shape& shape) {
-    HostTensor result({tensor.dtype(), shape});
-    std::ranges::copy(tensor.bytes(), result.bytes().begin());
-    return result;
 }
 
 HostTensor in_own_order(const SourceFormat& format, HostTensor tensor, const Shape& wanted) {
@@ -314,6 +283,29 @@ Shape SourceShapes::expect(const std::string& own, std::size_t rank) const {
                 std::string(format_.name) + ": expected a tensor " + name(own) + " with " + std::to_string(rank) +
                     (rank == 1 ? " axis" : " axes") +
                     (shape ? ", got the shape " + to_string(tensors_.at(name(own)).shape) : ", there is none"));
+}
+
+void take_inner_normalisation(SourcePixels& pixels, const std::map<std::string, HostTensor>& tensors) {
+    const auto three = [&](std::string_view leaf) -> const HostTensor* {
+        const auto found = std::ranges::find_if(
+            tensors, [&](const auto& entry) { return entry.first.ends_with(leaf) && entry.second.elements() == 3; });
+        return found == tensors.end() ? nullptr : &found->second;
+    };
+    const HostTensor* const mean = three("/mean");
+    const HostTensor* const variance = three("/variance");
+    if (mean == nullptr || variance == nullptr) return;
+    constexpr double kRounding = 1e-4;
+    const SourcePixels imagenet;
+    bool published = true;
+    SourcePixels own = pixels;
+    for (std::size_t c = 0; c < own.mean.size(); ++c) {
+        const auto i = static_cast<std::int64_t>(c);
+        own.mean[c] = mean->at(i);
+        own.deviation[c] = std::sqrt(variance->at(i));
+        published = published && std::abs(mean->at(i) - imagenet.mean[c]) < kRounding &&
+                    std::abs(variance->at(i) - imagenet.deviation[c]) < kRounding;
+    }
+    if (!published) pixels = own;
 }
 
 std::optional<SourceNetwork> source_network(const TensorDescs& tensors, const std::string& architecture) {

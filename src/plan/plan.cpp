@@ -93,7 +93,7 @@ private:
 
     std::string described(const PlanReport& report, const Prediction& plan, std::int64_t micro_batches) const {
         constexpr int kUsualWidth = 120;
-        const int width = host_.terminal_width > 0 ? host_.terminal_width : kUsualWidth;
+        const int width = columns_of(host_.terminal, kUsualWidth);
         return report.described(plan, micro_batches, settings_.memory_limit_bytes, static_cast<std::size_t>(width));
     }
 

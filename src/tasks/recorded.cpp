@@ -12,22 +12,23 @@ namespace {
 
 constexpr const char* kArguments = "arguments.json";
 
-/// The arguments.json of the run whose checkpoint or folder this is; "" if there is none.
-std::string record_of(const FileSystem& files, const std::string& place) {
-    if (std::string path = file_beside(files, place, kArguments); !path.empty()) return path;
-    const std::filesystem::path folder = std::filesystem::path(place).parent_path();
-    return folder.filename() == "ckpt" ? file_beside(files, folder.string(), kArguments) : "";  // an average's
-}
-
 }  // namespace
+
+RecordedRun arguments_beside(const FileSystem& files, const std::string& place) {
+    std::string path = file_beside(files, place, kArguments);
+    const std::filesystem::path folder = std::filesystem::path(place).parent_path();
+    if (path.empty() && folder.filename() == "ckpt") path = file_beside(files, folder.string(), kArguments);  // average
+    if (path.empty()) return {};
+    return {path, read_text(files, path)};
+}
 
 RecordedRun recorded_run(const FileSystem& files, const std::string& restore_path) {
     if (restore_path.empty()) return {};
     const std::string given = without_trailing_slashes(restore_path);
-    if (const std::string path = record_of(files, given); !path.empty()) return {path, read_text(files, path)};
+    if (RecordedRun run = arguments_beside(files, given); !run.source.empty()) return run;
     try {
         const std::string checkpoint = checkpoint::one_of(files, given).path;
-        if (const std::string path = record_of(files, checkpoint); !path.empty()) return {path, read_text(files, path)};
+        if (RecordedRun run = arguments_beside(files, checkpoint); !run.source.empty()) return run;
         return {checkpoint, checkpoint::run_options_of(files, checkpoint)};
     } catch (const Error&) {
         return {};  // the command reports what is wrong with the checkpoint
@@ -43,12 +44,12 @@ std::string file_beside(const FileSystem& files, const std::string& checkpoint, 
     return {};
 }
 
-Layer recorded_options(const FileSystem& files, const std::string& path, const OptionSet& options) {
-    if (path.empty()) return {};
+Layer recorded_options(const RecordedRun& run, const OptionSet& options) {
+    if (run.text.empty()) return {};
     try {
-        return config::layer_from_json(options, read_text(files, path));
+        return config::layer_from_json(options, run.text);
     } catch (const Error& error) {
-        throw error.within(path);
+        throw error.within(run.source);
     }
 }
 

@@ -19,8 +19,11 @@ std::string file_beside(const FileSystem& files, const std::string& checkpoint, 
 /// find_checkpoints().
 RecordedRun recorded_run(const FileSystem& files, const std::string& restore_path);
 
-/// The values of these options in an arguments.json; empty for the path "".
-Layer recorded_options(const FileSystem& files, const std::string& path, const OptionSet& options);
+/// The arguments.json of the run whose checkpoint or folder this is; without source if there is none.
+RecordedRun arguments_beside(const FileSystem& files, const std::string& place);
+
+/// The values of these options in a record; empty if it has no text.
+Layer recorded_options(const RecordedRun& run, const OptionSet& options);
 
 /// Takes the values of `wanted` options that the user has not given.
 void take(Resolution& run, const Layer& layer, Source source, bool (*wanted)(const Option&));

@@ -39,10 +39,8 @@ const TaskRow& first_row(Command command) {
 [[noreturn]] void refuse_task(const std::string& name) {
     const std::vector<std::string_view> known = task_names();
     const std::vector<std::string> names(known.begin(), known.end());
-    const std::string nearest = nearest_name(name, names);
-    throw Error(ErrorKind::usage, "unknown task '" + name + "'" +
-                                      (nearest.empty() ? "" : "; did you mean '" + nearest + "'?") +
-                                      "; tasks: " + joined(names));
+    throw Error(ErrorKind::usage,
+                "unknown task '" + name + "'" + suggestion(name, names) + "; tasks: " + joined(names));
 }
 
 /// A run of a task that does not serve a command which evaluates.
@@ -142,8 +140,16 @@ config::ParseResult parse_command_line(Command command, const std::vector<std::s
     return config::parse_command_line(choice.row.options, choice.command, arguments, environment, run.record);
 }
 
-std::string help_text(const config::ParseResult& line, std::string_view called) {
-    return config::help_text(*line.task, line.command, called);
+config::HelpPage help_page(const config::ParseResult& line, std::string_view called) {
+    return config::help_page(*line.task, line.command, called);
+}
+
+std::vector<TaskPage> help_pages(Command command, std::string_view called) {
+    std::vector<TaskPage> pages;
+    for (const TaskRow& row : task_table()) {
+        if (serves(row, command)) pages.push_back({row.options.name, config::help_page(row.options, command, called)});
+    }
+    return pages;
 }
 
 bool serves(Command command) {
@@ -183,6 +189,10 @@ int run_inference(const config::ParseResult& arguments, const train::Host& host)
 
 int run_restored(const config::ParseResult& restore_line, const train::Host& host) {
     return train::run_restored(restored_row(restore_line, *host.files), restore_line, host);
+}
+
+int run_profile(const config::ParseResult& arguments, const train::ProfileRequest& request, const train::Host& host) {
+    return train::run_profile(row_of(arguments), arguments, request, host);
 }
 
 int run(const config::ParseResult& arguments, const train::Host& host) {

@@ -22,13 +22,6 @@ TEST(Columns, CanBeIndented) {
     EXPECT_EQ(indented("", 2), "");
 }
 
-TEST(HelpEntry, GoesOnBelowItsText) {
-    EXPECT_EQ(help_entry("  --a N", "one two three", 8, 16), "  --a N one two\n        three\n");
-    EXPECT_EQ(help_entry("  --a N", "one two three", 8, 21), "  --a N one two three\n");
-    EXPECT_EQ(help_entry("  --longer N", "one two", 8, 11), "  --longer N one\n        two\n");
-    EXPECT_EQ(help_entry("--a", "a-word-that-cannot-be-broken", 4, 10), "--a a-word-that-cannot-be-broken\n");
-}
-
 TEST(Listed, JoinsTheLastWord) {
     EXPECT_EQ(listed({}), "");
     EXPECT_EQ(listed({"a"}), "a");

@@ -54,6 +54,14 @@ TEST(Error, NearestNameAnswersSlipsOnly) {
     EXPECT_EQ(nearest_name("x", {}), "");
 }
 
+TEST(Error, SuggestionsEndAMessage) {
+    const std::vector<std::string> names = {"iterations", "epochs"};
+    EXPECT_EQ(suggestion("epoch", names), "; did you mean 'epochs'?");
+    EXPECT_EQ(suggestion("epoch", names, ".", "{", "}"), "; did you mean {epochs}?");
+    EXPECT_EQ(suggestion("learning-rate", names), "");
+    EXPECT_EQ(suggestion("learning-rate", names, "; see --help"), "; see --help");
+}
+
 TEST(Log, WritesLevelAndTextToStderr) {
     testing::internal::CaptureStderr();
     log::set_level(log::Level::info);

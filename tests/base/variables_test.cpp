@@ -18,6 +18,16 @@ TEST(Variables, AreReplacedWhereTheyAreSetAndListedWhereNot) {
     EXPECT_THAT(unset, ElementsAre("C", "D"));
 }
 
+TEST(Variables, BothOfOpenMpiLetRootLaunch) {
+    Variables variables = {{"OMPI_ALLOW_RUN_AS_ROOT", "1"}};
+    EXPECT_FALSE(mpirun_allows_root({}));
+    EXPECT_FALSE(mpirun_allows_root(variables));
+    variables["OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"] = "0";
+    EXPECT_FALSE(mpirun_allows_root(variables));
+    variables["OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"] = "1";
+    EXPECT_TRUE(mpirun_allows_root(variables));
+}
+
 TEST(Variables, OfTheProcessAreThere) {
     EXPECT_TRUE(process_variables().contains("PATH"));
 }

@@ -11,12 +11,11 @@
 #include "cnntrain/base/folder_lock.h"
 #include "cnntrain/base/io.h"
 #include "cnntrain/checkpoint/checkpoint.h"
-#include "support/temporary_folder.h"
+#include "support/suite_folder.h"
 
 namespace cnntrain::cli {
 namespace {
 
-using test::TemporaryFolder;
 using ::testing::AllOf;
 using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
@@ -25,10 +24,9 @@ using ::testing::Not;
 const std::string kVariable = "all/fc1/weight";
 
 /// Data and a run made once: 3 iterations of ResNet-8 with a checkpoint after each, ckpt-0 to ckpt-3.
-class Checkpoints : public ::testing::Test {
-protected:
-    static void SetUpTestSuite() {
-        folder_ = new TemporaryFolder();
+class Checkpoints : public test::SuiteFolder<Checkpoints> {
+public:
+    static void prepare() {
         ASSERT_EQ(run("dataset cifar --output-dir " + *folder_ / "cifar" + " --train 24 --test 20").exit_code, 0);
         const Outcome outcome =
             run("train.py --data-dir " + *folder_ / "cifar" + model() +
@@ -44,11 +42,8 @@ protected:
         checkpoint::save(posix_files(), *folder_ / "broken/ckpt-4.safetensors", broken);
         ASSERT_EQ(shell("cp " + run_folder() + "/ckpt-3.safetensors " + *folder_ / "broken").exit_code, 0);
     }
-    static void TearDownTestSuite() {
-        delete folder_;
-        folder_ = nullptr;
-    }
 
+protected:
     static std::string run_folder() { return *folder_ / "run"; }
     static std::string broken() { return *folder_ / "broken"; }
     static std::string model() { return " --dataset cifar-10 --model-size 8 --micro-batch-size 8 --threads 1 "; }
@@ -65,9 +60,7 @@ protected:
     static double averaged() { return load("average").tensors.at(kVariable).at(kElement); }
 
     static constexpr std::int64_t kElement = 37;
-    static TemporaryFolder* folder_;
 };
-TemporaryFolder* Checkpoints::folder_ = nullptr;
 
 TEST_F(Checkpoints, MeanOfAllOfTheLastAndWithoutTheLast) {
     const Outcome all = run(average("--mode mean"));

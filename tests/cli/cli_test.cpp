@@ -13,12 +13,11 @@
 #include "cnntrain/base/error.h"
 #include "cnntrain/config/commands.h"
 #include "data/fixtures.h"
-#include "support/temporary_folder.h"
+#include "support/suite_folder.h"
 
 namespace cnntrain::cli {
 namespace {
 
-using test::TemporaryFolder;
 using ::testing::AllOf;
 using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
@@ -26,18 +25,14 @@ using ::testing::Not;
 using ::testing::StartsWith;
 
 /// Data and a run made once: 2 iterations of ResNet-8.
-class Program : public ::testing::Test {
-protected:
-    static void SetUpTestSuite() {
-        folder_ = new TemporaryFolder();
+class Program : public test::SuiteFolder<Program> {
+public:
+    static void prepare() {
         ASSERT_EQ(run("dataset cifar --output-dir " + data_folder() + " --train 40 --test 20").exit_code, 0);
         ASSERT_EQ(run(train_line("run")).exit_code, 0);
     }
-    static void TearDownTestSuite() {
-        delete folder_;
-        folder_ = nullptr;
-    }
 
+protected:
     static std::string data_folder() { return *folder_ / "cifar-data"; }
     static std::string run_folder() { return *folder_ / "run"; }
     static std::string model() { return " --dataset cifar-10 --model-size 8 --micro-batch-size 8 --threads 1 "; }
@@ -45,10 +40,7 @@ protected:
         return "train.py --data-dir " + data_folder() + model() + "--iterations 2 --log-freq 2 --logs-path " +
                *folder_ / run;
     }
-
-    static TemporaryFolder* folder_;
 };
-TemporaryFolder* Program::folder_ = nullptr;
 
 TEST(Help, ListsEveryCommand) {
     for (const char* arguments : {"", "--help", "help"}) {
@@ -89,9 +81,9 @@ TEST(Help, CommandsExplainTheirOptions) {
 }
 
 TEST(Commands, ThoseThatAreNotThereYetSaySo) {
-    const std::set<std::string_view> available = {"train",   "validation", "restore", "inference",
-                                                  "average", "analyse",    "dataset", "benchmark",
-                                                  "plan",    "poprun",     "convert", "pretrain"};
+    const std::set<std::string_view> available = {"train",   "validation", "restore",   "inference", "average",
+                                                  "analyse", "dataset",    "benchmark", "plan",      "poprun",
+                                                  "convert", "pretrain",   "report",    "profile"};
     for (const auto& info : config::commands()) {
         const bool there = available.contains(info.name);
         const Outcome outcome = run(std::string(info.name) + (there ? " --help" : ""));

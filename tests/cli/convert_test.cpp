@@ -13,7 +13,7 @@
 #include "cnntrain/base/io.h"
 #include "cnntrain/checkpoint/checkpoint.h"
 #include "cnntrain/checkpoint/class_names.h"
-#include "support/temporary_folder.h"
+#include "support/suite_folder.h"
 
 namespace cnntrain::cli {
 namespace {
@@ -65,18 +65,14 @@ json read_json(const std::string& path) {
 }
 
 /// Records, and a run of one configuration in small sizes, made once.
-class Convert : public ::testing::TestWithParam<std::string> {
-protected:
-    static void SetUpTestSuite() {
-        folder_ = new test::TemporaryFolder();
+class Convert : public test::SuiteFolder<Convert, ::testing::TestWithParam<std::string>> {
+public:
+    static void prepare() {
         run_well("dataset bert --input-file " + kText + "corpus.txt --vocab-file " + kText +
                  "vocab.txt --output-file " + records() + words_of("records"));
     }
-    static void TearDownTestSuite() {
-        delete folder_;
-        folder_ = nullptr;
-    }
 
+protected:
     static std::string in(const std::string& name) { return *folder_ / name; }
     static std::string records() { return in("records.tfrecord"); }
     /// Trains it if no test has done so.
@@ -92,10 +88,7 @@ protected:
     static std::string evaluation(const std::string& config) {
         return "pretrain --evaluate --no-logs --config " + config + " --valid-file " + records() + words_of("model");
     }
-
-    static test::TemporaryFolder* folder_;
 };
-test::TemporaryFolder* Convert::folder_ = nullptr;
 
 class ShippedConfiguration : public Convert {};
 

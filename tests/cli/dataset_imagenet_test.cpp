@@ -90,17 +90,16 @@ TEST_F(DatasetImagenet, WrongLines) {
 }
 
 TEST(Flags, SwitchesAliasesAndUnderscores) {
-    const std::vector<Flag> known = {{"--one-name", "", "", "--other-name"}, {"--on", "", "", {}, true}};
-    const Flags flags("x", known, {"--other_name", "a", "--on"});
+    const CommandFlags known = {{{"--one-name", "", "", "--other-name"}, {"--on", "", "", {}, true}}};
+    const Flags flags(known, "x", {"--other_name", "a", "--on"});
     EXPECT_EQ(flags.text("--one-name"), "a");
     EXPECT_TRUE(flags.given("--on"));
-    EXPECT_FALSE(Flags("x", known, {"--one-name=b"}).given("--on"));
+    EXPECT_FALSE(Flags(known, "x", {"--one-name=b"}).given("--on"));
 }
 
 TEST(Flags, Numbers) {
-    const auto number = [](const std::string& word) {
-        return Flags("x", {{"--f", "", ""}}, {"--f", word}).number("--f", 0, 1);
-    };
+    const CommandFlags known = {{{"--f", "", ""}}};
+    const auto number = [&](const std::string& word) { return Flags(known, "x", {"--f", word}).number("--f", 0, 1); };
     EXPECT_EQ(number("0.25"), 0.25);
     for (const char* word : {"1.5", "-0.1", "nan", "a", "0.5x", ""}) {
         EXPECT_THROW(number(word), Error) << word;
@@ -110,16 +109,19 @@ TEST(Flags, Numbers) {
 TEST(Progress, ATerminalsLineIsErasedForOthers) {
     std::ostringstream console;
     {
-        ProgressReport report(console, 20, "images");
+        Terminal terminal;
+        terminal.columns = [] { return 20; };
+        terminal.rewrites = true;
+        ProgressReport report(console, terminal, "images");
         report.update(250, 0, 1000);
         report.line("a line");
     }
-    EXPECT_EQ(console.str(), "[ 25.0%] 250/1000 i\r                   \ra line\n");
+    EXPECT_EQ(console.str(), "\r\033[J[ 25.0%]\r\r\033[Ja line\n");
 }
 
 TEST(Progress, OtherConsolesGetLinesSeldom) {
     std::ostringstream console;
-    ProgressReport report(console, 0, "images");
+    ProgressReport report(console, Terminal(), "images");
     for (int i = 0; i < 100; ++i) {
         report.update(i, 0, 100);
     }

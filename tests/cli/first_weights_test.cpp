@@ -6,7 +6,7 @@
 
 #include "cli/shell.h"
 #include "cnntrain/base/error.h"
-#include "support/temporary_folder.h"
+#include "support/suite_folder.h"
 
 namespace cnntrain::cli {
 namespace {
@@ -17,18 +17,15 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 /// A small BERT, trained for three steps with LAMB: ckpt-0, ckpt-1 and ckpt-2.
-class FirstWeights : public ::testing::Test {
-protected:
-    static void SetUpTestSuite() {
-        folder_ = new test::TemporaryFolder();
+class FirstWeights : public test::SuiteFolder<FirstWeights> {
+public:
+    static void prepare() {
         const Outcome outcome =
             bert("--optimizer lamb --num-train-steps 3 --steps-per-ckpts 1 --logs-path " + at("run"));
         ASSERT_EQ(outcome.exit_code, 0) << outcome.text;
     }
-    static void TearDownTestSuite() {
-        delete folder_;
-        folder_ = nullptr;
-    }
+
+protected:
     static Outcome bert(const std::string& options) {
         return run(
             "pretrain --generated-data --micro-batch-size 2 --gradient-accumulation-count 1 --vocab-size 64 "
@@ -37,10 +34,7 @@ protected:
             options);
     }
     static std::string at(const std::string& name) { return *folder_ / name; }
-
-    static test::TemporaryFolder* folder_;
 };
-test::TemporaryFolder* FirstWeights::folder_ = nullptr;
 
 TEST_F(FirstWeights, AStateOfAnotherOptimiserIsLeftOutAndNamed) {
     const std::string line = "--num-train-steps 1 --no-logs --init-checkpoint " + at("run/ckpt-2");

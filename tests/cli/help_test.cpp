@@ -9,7 +9,10 @@
 #include <sstream>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
+#include "cli/command_table.h"
 #include "cli/help.h"
 #include "cli/shell.h"
 #include "cnntrain/base/error.h"
@@ -19,6 +22,8 @@ namespace cnntrain::cli {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
 
 /// Every "--word" of a text, with hyphens for underscores and without "no-".
 std::set<std::string> flags_in(const std::string& text) {
@@ -40,11 +45,12 @@ std::set<std::string> flags_in(const std::string& text) {
 /// Every option that the help of some command lists.
 std::set<std::string> known_flags() {
     std::set<std::string> known = flags_in(run("--help").text);
+    known.merge(flags_in(run("help").text));
     for (const auto& command : config::commands())
-        known.merge(flags_in(run(std::string(command.name) + " --help").text));
+        known.merge(flags_in(run(std::string(command.name) + " --help-all").text));
     for (const char* other : {"train --task text-classification", "dataset cifar", "dataset imagenet", "dataset bert",
                               "dataset suspects", "dataset verify", "resnet_main.py", "resnet_eval.py"})
-        known.merge(flags_in(run(std::string(other) + " --help").text));
+        known.merge(flags_in(run(std::string(other) + " --help-all").text));
     known.merge(std::set<std::string>{"bind-to", "map-by", "mca"});  // mpirun's
     return known;
 }
@@ -88,7 +94,8 @@ TEST(HelpTopics, NameOnlyOptionsThatExist) {
 TEST(Readme, NamesOnlyOptionsAndTopicsThatExist) {
     const std::string text = readme();
     std::set<std::string> known = known_flags();
-    known.merge(std::set<std::string>{"build", "target", "test-dir", "output-on-failure"});  // of CMake and CTest
+    known.merge(
+        std::set<std::string>{"build", "target", "install", "test-dir", "output-on-failure"});  // of CMake and CTest
     for (const std::string& flag : flags_in(text))
         EXPECT_TRUE(known.contains(flag)) << "README.md speaks of --" << flag;
     const std::string call = "`cnntrain help ";
@@ -125,22 +132,89 @@ TEST(HelpTopics, ExitCodesAreThoseOfTheErrors) {
 }
 
 TEST(HelpTopics, UnknownOnesAreAnsweredWithTheNearest) {
-    expect_error("help exit-code", ErrorKind::usage,
-                 {"no help on 'exit-code'; did you mean 'cnntrain help exit-codes'? Topics: data-folders "});
+    expect_error("help exit-coed", ErrorKind::usage,
+                 {"no help on 'exit-coed'; did you mean 'cnntrain help exit-codes'? Topics: data-folders "});
     expect_error("help valdation", ErrorKind::usage, {"did you mean 'cnntrain help validation'?"});
     expect_error("help something-else", ErrorKind::usage, {"no help on 'something-else'. Topics: data-folders "});
     expect_error("help limits now", ErrorKind::usage, {"help takes one topic or command, not also 'now'"});
 }
 
 TEST(HelpTopics, ACommandGivesItsOptions) {
-    for (const char* command : {"train", "train.py", "average", "plan", "benchmark", "dataset", "dataset cifar",
-                                "resnet_main.py", "poprun"}) {
+    for (const char* command : {"train", "train.py", "pretrain", "average", "plan", "benchmark", "dataset",
+                                "dataset cifar", "resnet_main.py", "poprun", "report"}) {
         const Outcome outcome = run("help " + std::string(command));
         EXPECT_EQ(outcome.exit_code, 0) << command;
         EXPECT_EQ(outcome.text, run(std::string(command) + " --help").text);
     }
-    expect_error("help report", ErrorKind::unsupported, {"not available yet: cnntrain report"});
     expect_error("help run_squad.py", ErrorKind::unsupported, {"SQuAD"});
+}
+
+TEST(HelpTopics, AreFoundBySeveralWordsAndByTheirBeginning) {
+    for (const auto& [asked, topic] : {std::pair{"exit codes", "exit-codes"},
+                                       {"run folder", "run-folders"},
+                                       {"data", "data-folders"},
+                                       {"ipu", "ipu"}})
+        EXPECT_EQ(run("help " + std::string(asked)).text, help_topic(topic)->text) << asked;
+    expect_error("help pre", ErrorKind::usage, {"no help on 'pre'"});  // precision, preparation, ...
+}
+
+TEST(ShortHelp, FitsAScreen) {
+    std::vector<std::string> lines = {"", "dataset", "train --task text-classification"};
+    for (const CommandPage& page : command_pages())
+        lines.push_back(page.command);
+    for (const std::string& line : lines) {
+        const Outcome outcome = run(line + " --help");
+        EXPECT_EQ(outcome.exit_code, 0) << line;
+        std::istringstream text(outcome.text);
+        std::size_t count = 0;
+        for (std::string row; std::getline(text, row); ++count)
+            EXPECT_LE(row.size(), 120U) << line << ": " << row;
+        EXPECT_LE(count, 40U) << line;
+    }
+}
+
+TEST(ShortHelp, LeavesOutWhatOnlySteersIpus) {
+    const std::string all = run("train --help-all").text;
+    const std::string ipu = run("train --help ipu").text;
+    ASSERT_THAT(all, HasSubstr("\nIPU:\n"));
+    const std::size_t group = all.find("\nIPU:\n");
+    for (const char* flag : {"--available-memory-proportion", "--gcl-method", "--gradient-mean-reduce-re"}) {
+        EXPECT_GT(all.find("\n  " + std::string(flag)), group) << flag;
+        EXPECT_THAT(ipu, HasSubstr("\n  " + std::string(flag)));
+        for (const char* other : {"", " device", " training", " logging"})
+            EXPECT_THAT(run("train --help" + std::string(other)).text, Not(HasSubstr("  " + std::string(flag) + " ")));
+    }
+    EXPECT_THAT(ipu, Not(HasSubstr("\n  --epochs")));
+}
+
+TEST(HelpParts, AreGroupsAndOptions) {
+    const std::string model = run("train --help model").text;
+    EXPECT_THAT(model, StartsWith("usage: cnntrain train [options]\n\nModel:\n  --model-size"));
+    EXPECT_EQ(run("help train model").text, model);
+    EXPECT_EQ(run("train --help=Model --epochs x").text, model);
+    EXPECT_THAT(run("train -h learning").text, HasSubstr("\nLearning-rate schedule:\n"));
+    EXPECT_THAT(run("train --help mixup_alpha").text, HasSubstr("\n  --mixup-alpha X "));
+    EXPECT_THAT(run("train --help validation").text, HasSubstr("\n  --no-validation "));
+    EXPECT_EQ(run("train --help all").text, run("train --help-all").text);
+    expect_error("train --help modle", ErrorKind::usage,
+                 {"no group or option 'modle'; did you mean 'model'?", "training"});
+    expect_error("average --help nothing", ErrorKind::usage, {"cnntrain average --help: no group or option 'nothing'"});
+}
+
+TEST(HelpPages, EveryAvailableCommandHasOne) {
+    std::set<std::string> with_page;
+    for (const CommandPage& page : command_pages()) {
+        with_page.insert(page.command.substr(0, page.command.find(' ')));
+        EXPECT_GT(page.page.rows.size(), 2U) << page.command;
+        EXPECT_FALSE(page.summary.empty()) << page.command;
+    }
+    for (const auto& info : config::commands())
+        EXPECT_EQ(with_page.contains(std::string(info.name)), is_available(info.command)) << info.name;
+}
+
+TEST(Version, HasALetter) {
+    EXPECT_EQ(run("-V").text, run("--version").text);
+    EXPECT_THAT(run("-V").text, StartsWith("cnntrain "));
 }
 
 }  // namespace

@@ -11,7 +11,7 @@
 #include "cnntrain/base/io.h"
 #include "cnntrain/checkpoint/checkpoint.h"
 #include "cnntrain/checkpoint/folder.h"
-#include "support/temporary_folder.h"
+#include "support/suite_folder.h"
 
 namespace cnntrain::cli {
 namespace {
@@ -19,17 +19,11 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-class Processes : public ::testing::Test {
-protected:
-    static void SetUpTestSuite() {
-        folder_ = new test::TemporaryFolder();
-        run("dataset cifar --train 96 --test 37 --output-dir " + (*folder_ / "data"));
-    }
-    static void TearDownTestSuite() {
-        delete folder_;
-        folder_ = nullptr;
-    }
+class Processes : public test::SuiteFolder<Processes> {
+public:
+    static void prepare() { run("dataset cifar --train 96 --test 37 --output-dir " + (*folder_ / "data")); }
 
+protected:
     /// `count` processes of the program with these arguments, in the folder.
     static Outcome together(int count, const std::string& arguments, const std::string& under = "") {
         return shell("cd " + folder_->path() +
@@ -78,10 +72,7 @@ protected:
             return x.first == y.first && std::ranges::equal(x.second.bytes(), y.second.bytes());
         });
     }
-
-    static test::TemporaryFolder* folder_;
 };
-test::TemporaryFolder* Processes::folder_ = nullptr;
 
 TEST_F(Processes, TrainAndValidateAsOneProcessDoesThatAccumulates) {
     const std::string options = "--iterations 6 --log-freq 1";

@@ -114,6 +114,13 @@ TEST_F(SourceWeights, AFineTunedRunIsFineTuned) {
     const Outcome again = train("photos", "fourth", init);
     EXPECT_EQ(again.exit_code, 0) << again.text;
     EXPECT_THAT(again.text, Not(HasSubstr("Drawn anew")));
+
+    std::filesystem::create_directory(folder_ / "moved");
+    std::filesystem::copy(folder_ / "first/ckpt-1.safetensors", folder_ / "moved/w.safetensors");
+    const Outcome moved = train("photos", "fifth", "--init-path " + (folder_ / "moved/w.safetensors"));
+    EXPECT_EQ(moved.exit_code, 0) << moved.text;
+    EXPECT_THAT(folder_.read("fifth/arguments.json"),
+                AllOf(HasSubstr("\"padding\": \"symmetric\""), HasSubstr("\"image_size\": 32")));
 }
 
 TEST_F(SourceWeights, PhotosAreClassifiedByAFileOfAnotherProgram) {

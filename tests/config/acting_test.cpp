@@ -107,7 +107,8 @@ constexpr Acts kActs[] = {
     {"--log-dir", "x", "TVE"}, {"--logs-path", "x", "TVE"}, {"--name-suffix", "x", "TVE"},
     {"--logs-per-epoch", "3", "T"}, {"--no-logs", "", "TVE"}, {"--log-all-instances", "true", "T"},
     {"--mlperf-logging", "", "T"}, {"--no-tensorboard", "", "TVE"}, {"--wandb", "", "TVE"},
-    {"--wandb-project", "x", "TVE", "ICic", "--wandb"}, {"--profile", "", "TVE"},
+    {"--wandb-project", "x", "TVE", "ICic", "--wandb"}, {"--profile", "", "T"},
+    {"--profile-steps", "3", "T", "ICic", "--profile"},
 };
 // clang-format on
 
@@ -146,7 +147,7 @@ std::string reason(const Acts& acts, const Place& place, std::int64_t processes 
     for (const Option& candidate : rows_of(Command::train))
         all.push_back(&candidate);
     Resolution run{
-        tasks::task_table().front().options, place.command, OptionValues(all, {.processes = processes}), {}, {}};
+        tasks::task_table().front().options, place.command, OptionValues(all, {.processes = processes}), {}, {}, {}};
     OptionValues& values = run.values;
     std::vector<std::string> line_words = words(line);
     for (std::size_t i = 0; i < line_words.size(); ++i) {

@@ -135,7 +135,7 @@ TEST(CommandLine, WrongValuesSayWhatIsExpected) {
     EXPECT_THAT(usage_error(kCifar + "--dataset-percentage-to-use 101"), HasSubstr("from 1 to 100"));
     EXPECT_THAT(usage_error(kCifar + "--label-smoothing -0.1"), HasSubstr("from 0 to 1"));
     EXPECT_THAT(usage_error(kCifar + "--loss-scaling 0"), HasSubstr("above 0"));
-    EXPECT_THAT(usage_error("stray " + kCifar), HasSubstr("unexpected word 'stray'"));
+    EXPECT_THAT(usage_error(kCifar + "--epochs=3 stray"), HasSubstr("unexpected word 'stray'"));
     EXPECT_THAT(usage_error("--dataset cifar-11"), HasSubstr("nearest: cifar-10"));
     EXPECT_THAT(usage_error("--model resnett " + kCifar), HasSubstr("nearest: resnet"));
     EXPECT_THAT(usage_error("--lr-schedule steped " + kCifar), HasSubstr("nearest: stepped"));

@@ -69,6 +69,24 @@ TEST(Habits, DependOnTheCommand) {
     EXPECT_EQ(read("--output out", Command::inference), "--logs-path out");
 }
 
+TEST(Habits, WordsInFrontAreDataOrARun) {
+    EXPECT_EQ(read("photos --epochs 5"), "--data-dir photos --epochs 5");
+    EXPECT_EQ(read("photo.jpg --restore-path RUN", Command::inference), "--data-dir photo.jpg --restore-path RUN");
+    EXPECT_EQ(read("RUN", Command::validation), "--restore-path RUN");
+    EXPECT_EQ(read("RUN", Command::restore), "--restore-path RUN");
+    EXPECT_EQ(read("photos --data-dir others"), "photos --data-dir others") << "refused where the line is parsed";
+    EXPECT_THAT(advice("photos more"), HasSubstr("options start with --: cnntrain train --data-dir PHOTOS"));
+    EXPECT_THAT(advice("data=photos"), HasSubstr("options start with --"));
+}
+
+TEST(Habits, OfOneLetterAreRead) {
+    EXPECT_EQ(read("-d photos -m resnet50 -b 32 -e 5"),
+              "--data-dir photos --model resnet --model-size 50 --micro-batch-size 32 --epochs 5");
+    EXPECT_EQ(read("-q"), "--quiet");
+    EXPECT_EQ(read("--verbose 0"), "--quiet");
+    EXPECT_EQ(read("-r RUN", Command::validation), "--restore-path RUN");
+}
+
 TEST(Habits, OfBertAreInItsOwnTerms) {
     const TaskOptions& texts = *parse("--task text-classification --help").task;
     const auto read_texts = [&](const std::string& line) {
@@ -141,9 +159,11 @@ TEST(Habits, OfCommands) {
     EXPECT_EQ(command_of_habit("predict"), "inference");
     EXPECT_EQ(command_of_habit("eval"), "validation");
     EXPECT_EQ(command_of_habit("train"), "");
+    EXPECT_EQ(command_of_habit("version"), "--version");
+    EXPECT_THAT(test::message_of(ErrorKind::usage, [] { command_of_habit("status"); }), HasSubstr("RUN/log.txt"));
     EXPECT_THAT(test::message_of(ErrorKind::usage, [] { command_of_habit("export"); }), HasSubstr("cnntrain convert"));
     for (const CommandHabit& habit : command_habits()) {
-        if (habit.reads.empty()) continue;
+        if (habit.reads.empty() || habit.reads == "--version") continue;
         EXPECT_EQ(name(command_named(habit.reads)), habit.reads) << habit.word;
     }
 }

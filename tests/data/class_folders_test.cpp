@@ -46,7 +46,7 @@ protected:
         put_photo("val/ant/1.jpg", 7);
     }
 
-    ClassFolders open(Split split, const JpegSettings& settings = {.image_size = kSide}) const {
+    ClassFolders open(Split split, const EncodedImageSettings& settings = {.image_size = kSide}) const {
         InputSettings input;
         input.folder = folder_.path();
         return {std::make_shared<const PhotoSet>(find_photos(input)), split, settings};
@@ -110,7 +110,7 @@ TEST_F(Photos, GoThroughImagenetsPreprocessing) {
     const std::string jpeg = read_file(folder_ / "train/ant/m.jpg");
     write_records(folder_ / "train-00000-of-00001", {make_example(jpeg, 1)});
     for (const bool augment : {false, true}) {
-        const JpegSettings how{.image_size = kSide, .augment = augment, .seed = 5};
+        const EncodedImageSettings how{.image_size = kSide, .augment = augment, .seed = 5};
         const Imagenet records({folder_ / "train-00000-of-00001"}, {.images = how});
         const ReadSample wanted = read_sample(records, 0, {2, 9});
         const ReadSample got = read_sample(open(Split::train, how), 1, {2, 9});

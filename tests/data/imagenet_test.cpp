@@ -291,6 +291,23 @@ TEST_F(ImagenetRecords, AListBesideThemNamesTheClasses) {
     EXPECT_THAT(message_of(ErrorKind::data, [&] { class_count(settings); }), HasSubstr("labels.txt:2"));
 }
 
+TEST_F(ImagenetRecords, ClassesAreCountedOnAnyNumberOfThreads) {
+    const std::string jpeg = encode_jpeg(make_photo(8, 8));
+    std::vector<std::string> examples;
+    for (int i = 0; i < 1100; ++i)
+        examples.push_back(make_example(jpeg, i % 11 == 0 ? 1 : 2 + i % 2));
+    write_records(folder_ / "train-00000-of-00001", examples);
+    write_file(folder_ / "labels.txt", "ant\nbee\nwasp\nfly\n");
+    InputSettings settings;
+    settings.dataset = DatasetId::imagenet;
+    settings.image_size = kSide;
+    settings.data_dir = settings.folder = folder_.path();
+    for (const int threads : {1, 2, 8}) {
+        settings.threads = threads;
+        EXPECT_EQ(InputData(settings, Split::train).class_sizes(4), (std::vector<std::int64_t>{100, 500, 500, 0}));
+    }
+}
+
 TEST_F(ImagenetRecords, PngFilesAreImagesLikeOthers) {
     const std::string jpeg = encode_jpeg(make_photo(45, 61, 3));
     const std::string lossless = encode_png(decode_whole(jpeg, {DctMethod::accurate}));

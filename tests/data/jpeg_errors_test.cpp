@@ -86,6 +86,8 @@ TEST(JpegErrors, ALackOfMemorySaysNothingAboutTheImage) {
 TEST(JpegErrors, ClaimsAreLimited) {
     EXPECT_EQ(size_problem(1 << 14, 1 << 14), "");
     EXPECT_THAT(size_problem(1 << 14, (1 << 14) + 1), HasSubstr("claims 16385 x 16384 pixels"));
+    EXPECT_THAT(size_problem(16383, 16383, kMostWholePixels), HasSubstr("claims 16383 x 16383 pixels"))
+        << "the largest WebP image";
 }
 
 }  // namespace

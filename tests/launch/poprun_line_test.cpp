@@ -224,7 +224,7 @@ TEST_F(PoprunLine, AnExportReplacesAFileOnlyWhenAsked) {
 }
 
 TEST_F(PoprunLine, HelpNamesEveryOption) {
-    const std::string text = poprun_help("poprun");
+    const std::string text = config::help_text(poprun_page("poprun"), {.all = true});
     for (const char* flag : {"--num-instances",
                              "--num-replicas",
                              "--ipus-per-replica",
@@ -261,6 +261,7 @@ TEST_F(PoprunLine, HelpNamesEveryOption) {
                              "--export-config",
                              "--overwrite-config",
                              "--help",
+                             "--help-all",
                              "--version",
                              "--version-format",
                              "--dry-run"})

@@ -57,6 +57,8 @@ const std::vector<Case>& cases() {
         {"src/dataset_tools/inspection/verify.cpp", "#include \"data/sets/imagenet.h\"", "private to the module data"},
         {"src/data/records/example.cpp", "#include \"example.pb.h\"", ""},
         {"src/train/runs/trainer.cpp", "#include \"example.pb.h\"", "module data only"},
+        {"src/exports/onnx/codec.cpp", "#include \"onnx.pb.h\"", ""},
+        {"src/data/records/example.cpp", "#include \"onnx.pb.h\"", "module exports only"},
         {"src/config/yaml.cpp", "#include <yaml-cpp/yaml.h>", ""},
         {"src/train/runs/trainer.cpp", "#include <yaml-cpp/yaml.h>", "not for this module"},
         {"src/backend/cpu/onednn.cpp", "#include <dnnl.hpp>", ""},

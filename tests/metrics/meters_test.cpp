@@ -141,6 +141,26 @@ TEST(Meters, AColumnMayHaveADivisorOfItsOwn) {
     EXPECT_EQ(values_of(columns, {{"loss", 6}, {"words", 3}}, 10), std::vector<double>{4});
 }
 
+TEST(Meters, ReadingsAreMeansThatForget) {
+    const std::vector<Column> columns = {{.name = "loss", .output = "loss", .label = "loss"},
+                                         {.name = "train_acc", .output = "correct", .scale = 100, .label = "accuracy"},
+                                         {.name = "other", .output = "correct"}};
+    Meters meters(columns, 10, 2, 1);
+    EXPECT_TRUE(meters.recent_readings().empty());
+    meters.add(sums(40, 5), 10, 1);
+    ASSERT_EQ(meters.recent_readings().size(), 2U);
+    EXPECT_EQ(meters.recent_readings().at(0).name, "loss");
+    EXPECT_EQ(meters.recent_readings().at(0).value, 4);
+    EXPECT_EQ(meters.recent_readings().at(1).value, 50);
+    EXPECT_TRUE(meters.recent_readings().at(1).percent);
+    meters.add(sums(0, 5), 10, 1);
+    EXPECT_DOUBLE_EQ(meters.recent_readings().at(0).value, 38.0 / 19.5);
+    meters.add(sums(std::nan(""), 5), 10, 1);
+    EXPECT_TRUE(std::isnan(meters.recent_readings().at(0).value));
+    meters.add(sums(20, 5), 10, 1);
+    EXPECT_EQ(meters.recent_readings().at(0).value, 2) << "begins again";
+}
+
 TEST(Meters, AnOutputThatTheGraphDoesNotHaveIsADefect) {
     Meters meters(kColumns, 10, 3, 1);
     EXPECT_THROW(meters.add({{"loss", 1}}, 10, 1), Error);

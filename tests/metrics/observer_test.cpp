@@ -3,10 +3,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "cnntrain/base/error.h"
+#include "cnntrain/base/log.h"
 #include "cnntrain/metrics/csv_files.h"
+#include "cnntrain/metrics/json_lines.h"
 #include "cnntrain/metrics/text_reports.h"
 #include "support/errors.h"
 
@@ -23,6 +27,11 @@ Record row(std::string_view table, const std::string& name, std::int64_t iterati
     return record;
 }
 
+/// A terminal that rewrites lines.
+Terminal terminal(int columns) {
+    return {.columns = [columns] { return columns; }, .rewrites = true};
+}
+
 const std::string kHeader = "name,iteration\r\n";
 
 /// The reports of a run on console and files.
@@ -30,9 +39,9 @@ class ReportTest : public testing::Test {
 protected:
     ReportTest() { files_.make_directories("/run"); }
 
-    Observers reports(const std::string& folder = "/run", int terminal_width = 0) {
+    Observers reports(const std::string& folder = "/run", Console::Settings settings = {}) {
         Observers observers;
-        observers.add(std::make_unique<Console>(console_, terminal_width));
+        observers.add(std::make_unique<Console>(console_, std::move(settings)));
         observers.add(std::make_unique<LogFile>(files_, folder));
         observers.add(std::make_unique<CsvFiles>(files_, folder));
         return observers;
@@ -53,7 +62,7 @@ TEST_F(ReportTest, LinesGoToConsoleAndFile) {
 
 TEST_F(ReportTest, RatesOfAnEmulatedDeviceSaySo) {
     Observers observers;
-    auto console = std::make_unique<Console>(console_, 80);
+    auto console = std::make_unique<Console>(console_, Console::Settings{terminal(80)});
     auto log = std::make_unique<LogFile>(files_, "/run");
     console->mark_rates_as_emulated();
     log->mark_rates_as_emulated();
@@ -70,7 +79,8 @@ TEST_F(ReportTest, RatesOfAnEmulatedDeviceSaySo) {
 
 TEST_F(ReportTest, LinesMayHaveAPrefix) {
     Observers observers;
-    observers.add(std::make_unique<Console>(console_, 0, [] { return std::string("now: "); }));
+    observers.add(
+        std::make_unique<Console>(console_, Console::Settings{{}, Extent::all, [] { return std::string("now: "); }}));
     observers.add(std::make_unique<LogFile>(files_, "/run", [] { return std::string("then: "); }));
     observers.line("\none\n\ntwo\n");
     observers.row(row(kTraining, "a", 97));
@@ -178,10 +188,10 @@ TEST_F(ReportTest, AFullDiskIsAStorageError) {
 
 TEST_F(ReportTest, ProgressIsErasedBeforeALine) {
     const Progress progress{.done = 1, .total = 4};
-    const std::string text = progress_text(progress);
-    const std::string erased = "\r" + std::string(text.size(), ' ') + "\r";
+    const std::string erased = "\r\033[J";
+    const std::string text = erased + progress_text(progress) + "\r";
     {
-        Observers observers = reports("/run", 80);
+        Observers observers = reports("/run", {terminal(80)});
         observers.progress(progress);
         EXPECT_EQ(console_.str(), text);
         observers.line("line");
@@ -195,9 +205,92 @@ TEST_F(ReportTest, ProgressIsErasedBeforeALine) {
 }
 
 TEST_F(ReportTest, ProgressNeverWraps) {
-    Observers observers = reports("/run", 12);
+    Observers observers = reports("/run", {terminal(12)});
     observers.progress({.done = 1, .total = 4});
-    EXPECT_EQ(console_.str(), "[ 25.0%] 1/");
+    EXPECT_EQ(console_.str(), "\r\033[J[ 25.0%]\r");
+}
+
+TEST_F(ReportTest, DiagnosticsRemoveTheProgressLine) {
+    Observers observers = reports("/run", {terminal(80)});
+    observers.progress({.done = 1, .total = 4});
+    ::testing::internal::CaptureStderr();
+    log::warning("a warning");
+    EXPECT_EQ(::testing::internal::GetCapturedStderr(), "[warning] a warning\n");
+    EXPECT_THAT(console_.str(), ::testing::EndsWith("\r\033[J"));
+}
+
+const RunDescription kRun{.version = "1",
+                          .name = "RN",
+                          .folder = "/run",
+                          .command_line = "cnntrain train",
+                          .machine = {"Processor: P"},
+                          .io_line = "16 bits",
+                          .title = "resnet 8, batch norm",
+                          .topics = {{"Data", "10 images of a set with a name that is long"}},
+                          .summary = "\nsummary\n",
+                          .settings = R"({"a":1})"};
+
+void tell_all(Observers& observers) {
+    observers.run_described(kRun);
+    observers.variables_listed({"variables\n", 12});
+    observers.detail("detail");
+    observers.duration(kCompilation, 2, "compiled");
+    observers.row(row(kTraining, "a", 97));
+    observers.result({"result", "prediction", R"({"image": "a"})"});
+    observers.row(row(kValidation, "ckpt"));
+    observers.checkpoint_saved({9, "ckpt-9", 0.25});
+}
+
+const std::string kAllLines =
+    "Command line: cnntrain train\nProcessor: P\n16 bits\n\nsummary\n\n{\"a\":1}\nvariables\n\ndetail\ncompiled\n"
+    "training of a\nresult\nvalidation of ckpt\nSaved checkpoint to ckpt-9 in 0.250s\n";
+
+TEST_F(ReportTest, AScreenShowsSettingsInFewLines) {
+    Observers observers = reports("/run", {terminal(40), Extent::brief});
+    tell_all(observers);
+    EXPECT_EQ(console_.str(),
+              "resnet 8, batch norm\nData:          10 images of a set with\n               a name that is long\n"
+              "compiled\ntraining of a\nresult\nvalidation of ckpt\nSaved checkpoint to ckpt-9 in 0.250s\n");
+    std::string in_file = kAllLines;
+    in_file.erase(in_file.find("16 bits\n"), 8);
+    EXPECT_EQ(read_text(files_, "/run/log.txt"), in_file);
+}
+
+TEST_F(ReportTest, WithoutATerminalAllIsShown) {
+    Observers observers = reports();
+    tell_all(observers);
+    EXPECT_EQ(console_.str(), kAllLines);
+}
+
+TEST_F(ReportTest, WhereOnlyResultsAreWantedNothingElseIsShown) {
+    Observers observers = reports("/run", {terminal(80), Extent::results});
+    tell_all(observers);
+    observers.progress({.done = 1, .total = 4});
+    observers.status(kCompilationStatus, kCompiling);
+    EXPECT_EQ(console_.str(), "result\nvalidation of ckpt\n");
+}
+
+TEST(JsonReport, HasAnObjectForEachEvent) {
+    std::ostringstream out;
+    Observers observers;
+    observers.add(std::make_unique<JsonLines>(out, Extent::all));
+    tell_all(observers);
+    observers.progress({.done = 1, .total = 4, .readings = {{"loss", std::nan(""), false}}});
+    observers.progress({.done = 2, .total = 4});  // too soon after the last
+    std::vector<nlohmann::json> events;
+    std::istringstream lines(out.str());
+    for (std::string line; std::getline(lines, line);)
+        events.push_back(nlohmann::json::parse(line));
+    std::vector<std::string> names;
+    for (const nlohmann::json& event : events)
+        names.push_back(event.at("event"));
+    EXPECT_THAT(names, ::testing::ElementsAre("start", "variables", "message", "duration", "training", "prediction",
+                                              "validation", "checkpoint", "progress"));
+    EXPECT_EQ(events.at(0).at("settings").at("a"), 1);
+    EXPECT_EQ(events.at(4).at("iteration"), 97);
+    EXPECT_EQ(events.at(5).at("image"), "a");
+    EXPECT_TRUE(events.at(8).at("readings").at("loss").is_null());
+    EXPECT_TRUE(events.at(8).at("seconds_left").is_null());
 }
 
 TEST_F(ReportTest, AFileGetsNoProgress) {

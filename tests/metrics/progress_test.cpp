@@ -25,6 +25,22 @@ TEST(ProgressText, WhatWasDoneBeforeDoesNotCountForTheTimeLeft) {
               "[ 50.0%] 500/1000 iterations, 0.0 images/s");
 }
 
+TEST(ProgressText, LosesItsLessImportantPartsOnNarrowTerminals) {
+    const Progress progress{.done = 1953,
+                            .total = 15625,
+                            .rate = 812.34,
+                            .elapsed_seconds = 78.9,
+                            .rate_unit = "images",
+                            .readings = {{"loss", 1.2043, false}, {"accuracy", 56.104, true}}};
+    EXPECT_EQ(progress_text(progress),
+              "[ 12.5%] 1953/15625 iterations, loss 1.204, accuracy 56.10 %, 812.3 images/s, 0:09:12 left");
+    EXPECT_EQ(progress_text(progress, 79), "[ 12.5%] loss 1.204, accuracy 56.10 %, 812.3 images/s, 0:09:12 left");
+    EXPECT_EQ(progress_text(progress, 60), "[ 12.5%] loss 1.204, accuracy 56.10 %, 0:09:12 left");
+    EXPECT_EQ(progress_text(progress, 39), "[ 12.5%] loss 1.204, 0:09:12 left");
+    EXPECT_EQ(progress_text(progress, 20), "[ 12.5%] loss 1.204");
+    EXPECT_EQ(progress_text(progress, 5), "[ 12.");
+}
+
 TEST(ProgressText, NothingToDoIsDone) {
     EXPECT_EQ(progress_text({.unit = "records", .rate_unit = "records"}), "[100.0%] 0/0 records, 0.0 records/s");
 }

@@ -33,6 +33,14 @@ TEST(Rows, Inference) {
     EXPECT_EQ(csv_row(record(row, kColumns)), "ckpt-5,5,0.25,12.5,1.5,0,800,1.25");
 }
 
+TEST(Rows, TimesHaveTheIterationInTheSecondColumn) {
+    UpdateTimes times{10, 2, 0.5, 0.25, 0.125, 3, 1, 0.75, 7};
+    times += times;
+    EXPECT_EQ(csv_row(record(times, 40)), "20,40,4,1,0.5,0.25,6,2,1.5,14");
+    EXPECT_EQ(csv_row(record(RankTimes{3, 40, times})), "3,40,20,4,1,0.5,0.25,6,2,1.5,14");
+    EXPECT_EQ(csv_header(record(RankTimes{})).find("rank,iteration,updates,update_seconds,"), 0U);
+}
+
 TEST(Rows, CsvColumnsAreThoseOfTheTask) {
     EXPECT_EQ(
         csv_header(record(testing::training_row(), kColumns)),

@@ -176,6 +176,28 @@ TEST(InOwnLayout, ListsWhatDoesNotFit) {
     EXPECT_THAT(message(more), HasSubstr("extra:   layer1.0.conv1.bias [64]"));
 }
 
+HostTensor three(double red, double green, double blue) {
+    HostTensor tensor({DType::f32, {3}});
+    tensor.set(0, red);
+    tensor.set(1, green);
+    tensor.set(2, blue);
+    return tensor;
+}
+
+TEST(InnerNormalisation, IsImageNetsInPublishedNetworksAndTheStatisticsInOthers) {
+    SourcePixels pixels;
+    take_inner_normalisation(pixels, {{"normalization/mean", three(0.485, 0.456, 0.406)},
+                                      {"normalization/variance", three(0.229, 0.224, 0.225)}});
+    EXPECT_EQ(pixels, SourcePixels());
+    take_inner_normalisation(pixels, {{"stem_bn/moving_mean", three(7, 7, 7)}});
+    EXPECT_EQ(pixels, SourcePixels());
+    take_inner_normalisation(pixels, {{"stem_bn/moving_mean", three(7, 7, 7)},
+                                      {"normalization_1/mean", three(0, 0.5, 0)},
+                                      {"normalization_1/variance", three(1, 4, 1)}});
+    EXPECT_EQ(pixels.mean, (std::array<double, 3>{0, 0.5, 0}));
+    EXPECT_EQ(pixels.deviation, (std::array<double, 3>{1, 2, 1}));
+}
+
 /// Keras' images are B, G, R, and its convolutions have biases.
 TEST(InOwnLayout, KerasBiasesGoIntoTheMovingMeans) {
     const TensorDescs own = variables_of(resnet("50"));

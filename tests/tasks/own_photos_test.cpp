@@ -60,7 +60,7 @@ TEST_F(OwnPhotos, DecideWhatTheLineLeavesOpen) {
 TEST_F(OwnPhotos, LeaveTheLineItsValues) {
     const ParseResult result = train(
         "--epochs 3 --group-norm --micro-batch-size 8 --optimiser nesterov --abs-learning-rate 0.5 --lr-schedule "
-        "stepped --weight-decay 0 --label-smoothing 0 --warmup-epochs 2");
+        "stepped --weight-decay 0 --label-smoothing 0 --warmup-epochs 2 --interpolation bicubic --crop-area 0.1,1");
     EXPECT_THAT(tasks::chosen_for_own_photos(result), IsEmpty());
     EXPECT_THAT(result.notices, Each(Not(HasSubstr("photos and"))));
     EXPECT_EQ(text_of(train("--learning-rate-decay 0.2"), "lr_schedule"), "stepped");
@@ -103,10 +103,29 @@ TEST_F(OwnPhotos, OfSmallSizesGetTheSmallNetwork) {
     EXPECT_EQ(network_form(image(parse(kImageNet + "--image-size 32"))), large_images) << "a documented program's data";
 }
 
+TEST_F(OwnPhotos, AreCroppedAndResizedAsPhotosAre) {
+    const ParseResult photos = train("");
+    EXPECT_EQ(text_of(photos, "interpolation"), "bilinear");
+    EXPECT_EQ(text_of(photos, "crop_fraction"), "0.875");
+    EXPECT_EQ(text_of(train("--image-size 32"), "crop_fraction"), "1") << "nothing is cut off";
+    EXPECT_EQ(text_of(train("--image-size 32 --crop-fraction 0.9"), "crop_fraction"), "0.9");
+    EXPECT_EQ(text_of(train("--image-size 32 --resize-mode squash"), "crop_fraction"), "0.875") << "unused";
+    for (const char* key : {"interpolation", "crop_area"}) {
+        EXPECT_EQ(photos.at(key).source, Source::model) << key;
+        EXPECT_THAT(tasks::chosen_for_own_photos(photos), Contains(key));
+    }
+    const auto area = [&](const std::string& options) { return image(train(options)).data.augmentation.crop_area; };
+    EXPECT_EQ(area("--crop-area 0.1,0.9"), (std::vector<double>{0.1, 0.9}));
+    EXPECT_EQ(area(""), (std::vector<double>{0.35, 1}));
+    const ParseResult unchanged = train("--train-with-valid-preprocessing");
+    EXPECT_FALSE(unchanged.at("crop_area").value != Value());
+}
+
 TEST_F(OwnPhotos, AloneHaveSuchDefaults) {
     for (const std::string& line : {kCifar, kImageNet})
         EXPECT_THAT(tasks::chosen_for_own_photos(parse(line)), IsEmpty());
     EXPECT_EQ(text_of(parse(kImageNet), "optimiser"), "SGD");
+    EXPECT_EQ(text_of(parse(kImageNet), "interpolation"), "tf1-bilinear");
 }
 
 TEST(OwnPhotosWithoutSplits, AreCountedWithoutThoseThatAreHeldOut) {

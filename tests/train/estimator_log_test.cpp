@@ -39,7 +39,7 @@ Said said(std::int64_t batches, std::vector<double> results) {
     const std::string path = checkpoint::checkpoint_path("run", checkpoint.iteration);
     checkpoint::save(files, path, checkpoint);
     std::ostringstream out;
-    metrics::Console console(out, 0);
+    metrics::Console console(out, {});
     EstimatorLog log(0.08, {{path, "ckpt-15625", 15625}}, checkpoint::Edited::refused, files, console);
     for (std::int64_t done = 1; done <= batches; ++done)
         log.progress({.done = done, .total = batches});

@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <map>
 #include <memory>
 #include <sstream>
 #include <thread>
@@ -135,6 +136,13 @@ Outcome train(FileSystem& files, const std::string& options, const std::function
     return {exit_code, console.str()};
 }
 
+const MemoryFiles& trained_once(const std::string& options) {
+    static std::map<std::string, MemoryFiles> runs;
+    const auto [found, is_new] = runs.try_emplace(options);
+    if (is_new) train(found->second, options);
+    return found->second;
+}
+
 Outcome restore(FileSystem& files, const std::string& options, const std::function<bool()>& stop) {
     const auto line = parse("--restore-path run " + options, config::Command::restore);
     std::ostringstream console;
@@ -157,6 +165,14 @@ Outcome infer(FileSystem& files, const std::string& options, const std::function
     return {exit_code, console.str()};
 }
 
+Outcome profile_line(FileSystem& files, const std::string& options, const ProfileRequest& request,
+                     config::Command command) {
+    const std::string line = "--data-dir " + small_cifar() + kCommon + options;
+    std::ostringstream console;
+    const int exit_code = tasks::run_profile(parse(line, command), request, host_for(files, console, {}));
+    return {exit_code, console.str()};
+}
+
 std::function<bool()> stop_after(int count) {
     return [left = std::make_shared<int>(count)] { return --*left <= 0; };
 }
@@ -169,6 +185,10 @@ std::vector<std::string> loss_rows(const FileSystem& files) {
 std::vector<std::string> accuracy_rows(const FileSystem& files) {
     constexpr int kColumns = 5;
     return first_columns(read_text(files, "run/validation.csv"), kColumns);
+}
+
+double last_number(const std::string& table) {
+    return std::stod(table.substr(table.rfind(',') + 1));
 }
 
 std::string weights(const FileSystem& files, std::int64_t iteration, const std::string& but_those_ending_in) {

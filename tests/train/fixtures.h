@@ -10,6 +10,7 @@
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/io.h"
 #include "cnntrain/config/parse.h"
+#include "cnntrain/train/runs.h"
 #include "train/by_task.h"
 
 namespace cnntrain::train::testing {
@@ -35,10 +36,16 @@ struct Outcome {
 
 /// ResNet-8, batch 8: 20 iterations per epoch, host steps of 5. `options` come on top. The folder is "run".
 Outcome train(FileSystem& files, const std::string& options = "", const std::function<bool()>& stop = {});
+/// The files of a run with these options of train(), made once for all tests of the process.
+const MemoryFiles& trained_once(const std::string& options);
 /// `restore --restore-path run`.
 Outcome restore(FileSystem& files, const std::string& options = "", const std::function<bool()>& stop = {});
 Outcome validate(FileSystem& files, const std::string& options);
 Outcome infer(FileSystem& files, const std::string& options, const std::function<bool()>& stop = {});
+
+/// `profile` of a line with the same data and network.
+Outcome profile_line(FileSystem& files, const std::string& options, const ProfileRequest& request,
+                     config::Command command = config::Command::train);
 
 /// One process of several that run in threads.
 struct Process {
@@ -65,6 +72,8 @@ std::function<bool()> stop_after(int count);
 std::vector<std::string> loss_rows(const FileSystem& files);
 /// Columns name to raw_acc of validation.csv.
 std::vector<std::string> accuracy_rows(const FileSystem& files);
+/// The number in the last column of a table's last row.
+double last_number(const std::string& table);
 /// The tensors of a checkpoint as bytes.
 std::string weights(const FileSystem& files, std::int64_t iteration, const std::string& but_those_ending_in = "\n");
 

@@ -28,16 +28,10 @@ using ::testing::Not;
 /// A trained network, from whose weights the runs begin.
 class HeadTest : public ::testing::Test {
 protected:
-    static void SetUpTestSuite() {
-        trained_ = new MemoryFiles();
-        train(*trained_, "--no-validation --no-tensorboard");
+    HeadTest() {
+        const MemoryFiles& trained = trained_once("--no-validation --no-tensorboard");
+        write_text(files_, kStart, read_text(trained, "run/ckpt-40.safetensors"));
     }
-    static void TearDownTestSuite() {
-        delete trained_;
-        trained_ = nullptr;
-    }
-
-    HeadTest() { write_text(files_, kStart, read_text(*trained_, "run/ckpt-40.safetensors")); }
 
     Outcome solve(const std::string& options) {
         return train(files_, "--no-tensorboard --init-path " + std::string(kStart) + " " + options);
@@ -48,10 +42,8 @@ protected:
     }
 
     static constexpr const char* kStart = "start.safetensors";
-    static MemoryFiles* trained_;
     MemoryFiles files_;
 };
-MemoryFiles* HeadTest::trained_ = nullptr;
 
 TEST_F(HeadTest, TheCheckpointHasTheAccuracyThatWasTold) {
     const Outcome outcome = solve("--head-only");
@@ -68,7 +60,7 @@ TEST_F(HeadTest, TheCheckpointHasTheAccuracyThatWasTold) {
     EXPECT_LT(number_after(outcome.console, "(loss "), std::log(10.0));  // of training; a blind head has log 10
     validate(files_, "--restore-path run/ckpt-0 --logs-path run");
     const std::string row = accuracy_rows(files_).back();
-    EXPECT_NEAR(std::stod(row.substr(row.rfind(',') + 1)), told, 100.0 / 37 + 0.01) << row;
+    EXPECT_NEAR(last_number(row), told, 100.0 / 37 + 0.01) << row;
 }
 
 TEST_F(HeadTest, RestoreTrainsTheWholeNetworkFromThere) {

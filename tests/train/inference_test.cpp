@@ -41,16 +41,7 @@ TEST(Latencies, PercentilesAreLinearBetweenNeighbours) {
 /// A run of two iterations: ckpt-0 and ckpt-2.
 class InferenceTest : public ::testing::Test {
 protected:
-    static void SetUpTestSuite() {
-        trained_ = new MemoryFiles();
-        train(*trained_, "--iterations 2 --epochs 0 --log-freq 2 --no-validation --no-tensorboard");
-    }
-    static void TearDownTestSuite() {
-        delete trained_;
-        trained_ = nullptr;
-    }
-
-    InferenceTest() { write_text(files_, kCheckpoint, read_text(*trained_, kCheckpoint)); }
+    InferenceTest() { write_text(files_, kCheckpoint, read_text(trained_, kCheckpoint)); }
 
     Outcome measure(const std::string& options) { return infer(files_, "--iterations 5 --logs-path out " + options); }
     bool rebuilt(const Outcome& outcome) const {
@@ -59,10 +50,10 @@ protected:
 
     static constexpr const char* kCheckpoint = "run/ckpt-2.safetensors";
     static constexpr const char* kModel = "model_resnet8_bs_8_bps_1000_ckpt-2_withlabels.cnntrain_exec";
-    static MemoryFiles* trained_;
+    const MemoryFiles& trained_ =
+        trained_once("--iterations 2 --epochs 0 --log-freq 2 --no-validation --no-tensorboard");
     MemoryFiles files_;
 };
-MemoryFiles* InferenceTest::trained_ = nullptr;
 
 TEST_F(InferenceTest, PrintsThroughputAndLatencies) {
     const Outcome outcome = measure("--restore-path run/ckpt-2 --num-inference-thread 3 --repeat 2");
@@ -146,7 +137,7 @@ TEST_F(InferenceTest, ADamagedFileIsNotTrusted) {
 }
 
 TEST_F(InferenceTest, SomebodysFileIsReplacedOnRequestOnly) {
-    for (const std::string& others : {std::string("a text"), std::string(), read_text(*trained_, kCheckpoint)}) {
+    for (const std::string& others : {std::string("a text"), std::string(), read_text(trained_, kCheckpoint)}) {
         write_text(files_, kModel, others);
         EXPECT_THAT(message_of(ErrorKind::usage, [&] { measure("--restore-path run/ckpt-2"); }),
                     AllOf(HasSubstr(std::string("the compiled model ") + kModel), HasSubstr("--force-recompile")));
@@ -165,13 +156,13 @@ TEST_F(InferenceTest, TemporaryModelsLeaveNothingBehind) {
 }
 
 TEST_F(InferenceTest, OfSeveralCheckpointsTheBestOrTheNewestIsTaken) {
-    write_text(files_, "run/ckpt-0.safetensors", read_text(*trained_, "run/ckpt-0.safetensors"));
+    write_text(files_, "run/ckpt-0.safetensors", read_text(trained_, "run/ckpt-0.safetensors"));
     ::testing::internal::CaptureStderr();
     const Outcome newest = measure("--restore-path run");
     EXPECT_THAT(::testing::internal::GetCapturedStderr(),
                 HasSubstr("the newest checkpoint is taken, run/ckpt-2.safetensors"));
     EXPECT_THAT(newest.console, HasSubstr("accuracy [ckpt-2]"));
-    write_text(files_, "run/ckpt-best.safetensors", read_text(*trained_, "run/ckpt-0.safetensors"));
+    write_text(files_, "run/ckpt-best.safetensors", read_text(trained_, "run/ckpt-0.safetensors"));
     ::testing::internal::CaptureStderr();
     const Outcome best = measure("--restore-path run --logs-path best");
     EXPECT_THAT(::testing::internal::GetCapturedStderr(),
@@ -209,17 +200,16 @@ TEST_F(InferenceTest, StopsAndOtherEnds) {
 }
 
 TEST_F(InferenceTest, ValidationMeasuresLatencyWhenAsked) {
-    const auto last_column = [](const MemoryFiles& files, const std::string& folder) {
-        const std::string text = read_text(files, folder + "/validation.csv");
-        return std::stod(text.substr(text.rfind(',') + 1));
+    const auto latency = [&](const char* folder) {
+        return last_number(read_text(files_, std::string(folder) + "/validation.csv"));
     };
     validate(files_, "--restore-path run/ckpt-2 --logs-path without");
-    EXPECT_EQ(last_column(files_, "without"), -1);
+    EXPECT_EQ(latency("without"), -1);
     validate(files_, "--restore-path run/ckpt-2 --logs-path with --latency --repeat 2");
-    EXPECT_GT(last_column(files_, "with"), 0);
+    EXPECT_GT(latency("with"), 0);
     validate(files_, "--generated-data --logs-path generated --latency");
-    EXPECT_GT(last_column(files_, "generated"), 0);
-    EXPECT_LT(last_column(files_, "generated"), 60000);
+    EXPECT_GT(latency("generated"), 0);
+    EXPECT_LT(latency("generated"), 60000);
 }
 
 }  // namespace

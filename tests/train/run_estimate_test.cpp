@@ -8,6 +8,7 @@
 
 #include "cnntrain/backend/cpu.h"
 #include "cnntrain/base/memory.h"
+#include "cnntrain/checkpoint/checkpoint.h"
 #include "cnntrain/train/backends.h"
 #include "cnntrain/train/compile_request.h"
 #include "cnntrain/train/dry_run.h"
@@ -106,8 +107,39 @@ TEST(Checkpoints, ThatAreKeptCount) {
     total.keep = 20;
     EXPECT_EQ(checkpoint_text(total), "11 of 2.0 MB: 22.0 MB");
     EXPECT_EQ(checkpoint_text({}), "none");
+    EXPECT_EQ(checkpoint_text({.best_bytes = 2'000'000, .average_bytes = 3'000'000}),
+              "none; the best weights: 2.0 MB; the average of the weights: 3.0 MB");
     EXPECT_EQ(checkpoint_text({.written = INT64_MAX, .keep = 0, .bytes = INT64_MAX}).substr(0, 22),
               "9223372036854775807 of");
+}
+
+std::uint64_t tensor_bytes(const FileSystem& files, const std::string& path) {
+    std::uint64_t bytes = 0;
+    for (const auto& [name, tensor] : checkpoint::load(files, path).tensors)
+        bytes += tensor.desc().bytes();
+    return bytes;
+}
+
+TEST(Checkpoints, HaveTheSizesOfTheFiles) {
+    const std::string often = "--validate-every 1 --keep-best loss --no-tensorboard ";
+    for (const std::string options : {"--precision 16.16", "--precision 16.16 --checkpoint-dtype f32",
+                                      "--precision 16.16 --optimiser AdamW --abs-learning-rate 0.01",
+                                      "--precision 32.32 --ema-decay 0.9", "--precision 16.16 --ema-decay 0.9"}) {
+        MemoryFiles files;
+        train(files, often + options);
+        const config::ParseResult arguments =
+            parse("--dataset cifar-10 --generated-data --model-size 8 --micro-batch-size 8 " + often + options);
+        const auto backend = backend::make_cpu_backend();
+        const ImageClassification task(arguments, *backend, 1);
+        const config::Settings& settings = arguments.settings;
+        const graph::Graph graph = task.training_graph(task.fields_of_generated(placement(settings, *backend).samples));
+        const CheckpointTotal total = checkpoint_total(graph, settings, task.plan(160));
+        EXPECT_EQ(total.bytes, tensor_bytes(files, "run/ckpt-40.safetensors")) << options;
+        EXPECT_EQ(total.best_bytes, tensor_bytes(files, "run/ckpt-best.safetensors")) << options;
+        if (settings.training.ema_decay > 0) {
+            EXPECT_EQ(total.average_bytes, tensor_bytes(files, "run/ckpt/weight_avg_ema.safetensors")) << options;
+        }
+    }
 }
 
 TEST(MemoryText, SaysWhenTheMachineIsTooSmall) {
@@ -128,6 +160,8 @@ TEST(DryRunEstimate, TellsMemoryTimeAndDisk) {
     EXPECT_THAT(text, ContainsRegex("\nTime: +about [0-9.]+ images/s, [0-9.]+ m?s an update, [0-9.]+ "));
     EXPECT_THAT(text, Not(HasSubstr("Long updates")));
     EXPECT_THAT(dry("--ckpts-per-epoch 0"), HasSubstr("checkpoints: none"));
+    EXPECT_THAT(dry("--epochs 10 --ema-decay 0.9 --keep-best loss"),
+                ContainsRegex("\nDisk: .*; the best weights: [0-9.]+ kB; the average of the weights: [0-9.]+ kB\n"));
 }
 
 TEST(DryRunEstimate, PointsOutLongUpdates) {

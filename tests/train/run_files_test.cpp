@@ -18,10 +18,10 @@ constexpr const char* kArguments = R"({"checkpoint_path": "run/ckpt", "epochs": 
 MemoryFiles run_with_guests() {
     MemoryFiles files;
     for (const char* name :
-         {"log.txt", "training.csv", "validation.csv", "predictions.csv", "arguments.1.json", "arguments_restore.json",
-          "result_None.txt", "result_7.txt", "events.out.tfevents.1700000000.host",
-          "event/events.out.tfevents.1700000000.host", "ckpt-0.safetensors", "ckpt-40.safetensors",
-          "ckpt/weight_avg_N_5.safetensors", "ckpt/weight_avg_exp_0.97.safetensors"}) {
+         {"log.txt", "training.csv", "validation.csv", "predictions.csv", "time_split.csv", "ranks.csv",
+          "sample_predictions.json", "arguments.1.json", "arguments_restore.json", "result_None.txt", "result_7.txt",
+          "events.out.tfevents.1700000000.host", "event/events.out.tfevents.1700000000.host", "ckpt-0.safetensors",
+          "ckpt-40.safetensors", "ckpt/weight_avg_N_5.safetensors", "ckpt/weight_avg_exp_0.97.safetensors"}) {
         write_text(files, std::string("run/") + name, "run");
     }
     for (const char* name :
@@ -142,7 +142,11 @@ TEST(Rows, BeyondTheCheckpointAndHalfOnesGo) {
     write_text(files, "run/training.csv", "step,iteration,epoch\r\n1,5,0.1\r\n2,10,0.2\r\n3,15,0.3\r\n4,2");
     write_text(files, "run/validation.csv",
                "name,iteration,epoch\r\nckpt-10,10,0.2\r\n\"a,\"\"40\"\"\",5,1\r\nckpt-15,15,0.3\r\nckpt-5,5");
+    write_text(files, "run/time_split.csv", "updates,iteration,update_seconds\r\n10,10,1\r\n10,20,1\r\n");
+    write_text(files, "run/ranks.csv", "rank,iteration\r\n0,20\r\n1,20\r\n");
     drop_rows_after(files, "run", 10);
+    EXPECT_EQ(read_text(files, "run/time_split.csv"), "updates,iteration,update_seconds\r\n10,10,1\r\n");
+    EXPECT_EQ(read_text(files, "run/ranks.csv"), "rank,iteration\r\n");
     EXPECT_EQ(read_text(files, "run/training.csv"), "step,iteration,epoch\r\n1,5,0.1\r\n2,10,0.2\r\n");
     EXPECT_EQ(read_text(files, "run/validation.csv"),
               "name,iteration,epoch\r\nckpt-10,10,0.2\r\n\"a,\"\"40\"\"\",5,1\r\n");

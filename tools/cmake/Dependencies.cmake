@@ -19,27 +19,21 @@ find_package(ZLIB REQUIRED)                # zlib1g-dev: checkpoint
 # Optional formats of photos: data. CNNTRAIN_IMAGE_FORMATS are the definitions that switch them on.
 set(CNNTRAIN_IMAGE_FORMATS)
 set(CNNTRAIN_IMAGE_LIBRARIES)
-pkg_check_modules(WEBP IMPORTED_TARGET libwebp libwebpdemux)  # libwebp-dev
-if(WEBP_FOUND)
-  list(APPEND CNNTRAIN_IMAGE_FORMATS CNNTRAIN_WEBP)
-  list(APPEND CNNTRAIN_IMAGE_LIBRARIES PkgConfig::WEBP)
-else()
-  message(STATUS "No libwebp found: WebP photos are not read. libwebp-dev brings it.")
-endif()
-pkg_check_modules(TIFF IMPORTED_TARGET libtiff-4>=4.5)  # libtiff-dev
-if(TIFF_FOUND)
-  list(APPEND CNNTRAIN_IMAGE_FORMATS CNNTRAIN_TIFF)
-  list(APPEND CNNTRAIN_IMAGE_LIBRARIES PkgConfig::TIFF)
-else()
-  message(STATUS "No libtiff from 4.5 on found: TIFF photos are not read. libtiff-dev brings it.")
-endif()
-find_package(GIF 5)  # libgif-dev
-if(GIF_FOUND)
-  list(APPEND CNNTRAIN_IMAGE_FORMATS CNNTRAIN_GIF)
-  list(APPEND CNNTRAIN_IMAGE_LIBRARIES GIF::GIF)
-else()
-  message(STATUS "No giflib found: GIF photos are not read. libgif-dev brings it.")
-endif()
+function(cnntrain_image_format name library found_library package)
+  if(NOT ${name}_FOUND)
+    message(STATUS "No ${library} found: ${name} photos are not read. ${package} brings it.")
+    return()
+  endif()
+  string(TOUPPER CNNTRAIN_${name} definition)
+  set(CNNTRAIN_IMAGE_FORMATS ${CNNTRAIN_IMAGE_FORMATS} ${definition} PARENT_SCOPE)
+  set(CNNTRAIN_IMAGE_LIBRARIES ${CNNTRAIN_IMAGE_LIBRARIES} ${found_library} PARENT_SCOPE)
+endfunction()
+pkg_check_modules(WebP IMPORTED_TARGET libwebp libwebpdemux)
+cnntrain_image_format(WebP libwebp PkgConfig::WebP libwebp-dev)
+pkg_check_modules(TIFF IMPORTED_TARGET libtiff-4>=4.5)
+cnntrain_image_format(TIFF "libtiff from 4.5 on" PkgConfig::TIFF libtiff-dev)
+find_package(GIF 5)
+cnntrain_image_format(GIF giflib GIF::GIF libgif-dev)
 pkg_check_modules(UTF8PROC REQUIRED IMPORTED_TARGET libutf8proc)  # libutf8proc-dev: data
 find_package(pugixml REQUIRED)             # libpugixml-dev: data
 find_package(Protobuf REQUIRED)            # libprotobuf-dev, protobuf-compiler: data

@@ -16,6 +16,7 @@
 
 #include "cnntrain/backend/settings.h"
 #include "cnntrain/base/tensor.h"
+#include "cnntrain/base/timeline.h"
 #include "cnntrain/comm/buckets.h"
 #include "cnntrain/comm/communicator.h"
 #include "cnntrain/data/batch.h"
@@ -154,6 +155,14 @@ struct ProfileRow {
     double megabytes = 0;  // least memory traffic: every operand read or written once
     graph::Phase phase = graph::Phase::forward;
     std::int32_t stage = 0;
+    double occupied = 1;  // share of the lanes that it keeps busy
+};
+
+/// How long the lanes wait, as a share of all lanes, in seconds of the whole measurement.
+struct WaitSeconds {
+    double input = 0;  // for the next micro-batch
+    double lanes = 0;  // for other lanes
+    double ranks = 0;  // for other ranks, after the passes or between them
 };
 
 /// A look inside an executable, for error reports, measurements and tests. Runs do not depend on it.
@@ -171,6 +180,10 @@ public:
     /// Starts (with counts and times of zero) or stops the measurement whose rows profile() returns.
     virtual void set_profiling(bool enabled) = 0;
     virtual std::vector<ProfileRow> profile() const = 0;
+    /// The waits during the measurement.
+    virtual WaitSeconds waits() const { return {}; }
+    /// Adds a track for each lane, on which later measurements record every step. The timeline must outlive them.
+    virtual void record_on(Timeline& /*timeline*/) {}
     /// Runs each step of a micro-batch alone, `repeats` times in a row, on the present contents of its memory. A row
     /// has the shortest time: a lower bound of the step's time within a micro-batch.
     virtual std::vector<ProfileRow> profile_alone(int repeats) = 0;
@@ -282,6 +295,9 @@ public:
 void check_supported(const Backend& backend, const CompileRequest& request);
 /// The same, and Error(internal) for a request without a graph or with too few stages in its plan.
 void check_request(const Backend& backend, const CompileRequest& request);
+
+/// Error(internal): the graph has no parameter, output, ... (`kind`) of this name. Says which of `names` is meant.
+[[noreturn]] void refuse_name(const std::string& kind, const std::string& name, const std::vector<std::string>& names);
 
 /// Index of the field for each input of the graph, in the order of values_with_role(Role::input). The request must have
 /// passed check_supported().

@@ -35,22 +35,6 @@ inline std::string in_columns(const TextRows& rows, std::size_t left = 0) {
     return text;
 }
 
-/// A line of help: `head`, and from column `column` on `text`, which is broken at blanks so that no line is longer than
-/// `width`. A longer head moves the first line of the text to the right.
-inline std::string help_entry(const std::string& head, std::string_view text, std::size_t column, std::size_t width) {
-    std::string line = head;
-    line.resize(std::max(line.size() + 1, column), ' ');
-    std::string result;
-    while (column + text.size() > width) {
-        const std::size_t blank = text.rfind(' ', width - column);
-        if (blank == std::string_view::npos) break;
-        result += line + std::string(text.substr(0, blank)) + "\n";
-        text.remove_prefix(blank + 1);
-        line = std::string(column, ' ');
-    }
-    return result + line + std::string(text) + "\n";
-}
-
 /// Every line of the text further to the right.
 inline std::string indented(const std::string& text, std::size_t blanks) {
     std::string result;

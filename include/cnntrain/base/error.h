@@ -63,4 +63,9 @@ int edit_distance(std::string_view a, std::string_view b);
 /// The candidate nearest to `name`, or "" when none is near enough to be a plausible slip.
 std::string nearest_name(std::string_view name, const std::vector<std::string>& candidates);
 
+/// The end of a message on an unknown name: "; did you mean 'CANDIDATE'?" with the nearest one, or `otherwise` when
+/// none is near enough. `before` and `after` stand around the candidate.
+std::string suggestion(std::string_view name, const std::vector<std::string>& candidates,
+                       std::string_view otherwise = "", std::string_view before = "'", std::string_view after = "'");
+
 }  // namespace cnntrain

@@ -1,7 +1,9 @@
 // Diagnostics on stderr (notices, warnings, debug). Not for the run's own report: that is metrics/.
 #pragma once
 
+#include <functional>
 #include <string>
+#include <string_view>
 
 namespace cnntrain::log {
 
@@ -11,6 +13,17 @@ void set_level(Level level);
 
 /// Prefix for every line, for example "[rank 3] "; empty by default.
 void set_prefix(const std::string& prefix);
+
+/// Warnings and errors in colour; off by default.
+void set_colours(bool on);
+
+/// Makes another text of each line, which is then printed without level and prefix; empty: lines are printed as text.
+using Format = std::string (*)(std::string_view level, std::string_view message);
+void set_format(Format format);
+
+/// Called before each line by the thread that logs it, so that a line that is rewritten in place can be removed first;
+/// empty: not called.
+void set_before_line(std::function<void()> before);
 
 void debug(const std::string& message);
 void info(const std::string& message);

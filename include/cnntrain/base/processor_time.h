@@ -1,6 +1,7 @@
 // Competition for processors: how long this process waits for them, and how much of them others take.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,9 @@ struct ProcessorTimes {
 ProcessorTimes processor_times();
 /// By the files below `proc`, which stands for /proc.
 ProcessorTimes processor_times(const std::string& proc, const std::vector<int>& processors);
+
+/// Memory pages that this process had to read from disk since it started.
+std::int64_t page_loads();
 
 /// What happened between two readings.
 struct Competition {

@@ -14,6 +14,9 @@ using Variables = std::map<std::string, std::string>;
 /// All of this process's environment.
 Variables process_variables();
 
+/// True if Open MPI's mpirun starts processes for root without --allow-run-as-root: both of its variables are 1.
+bool mpirun_allows_root(const Variables& variables);
+
 /// Length of the name (letters, digits, _, no digit in front) that begins at `at`; 0: none does.
 std::size_t name_length(std::string_view text, std::size_t at);
 

@@ -93,6 +93,7 @@ struct Option {
     std::vector<std::string_view> choices = {};
     Range range = {};  // of a number, or of each number in a list; a non-integer must also fit into float32
     std::uint32_t commands = kTVE;       // commands that accept the option
+    std::uint32_t main_in = 0;           // those whose short help (--help alone) lists it
     std::vector<Need> exists_with = {};  // the option exists only if all of these hold
     // When the option has an effect (acting.cpp). Otherwise the user gets a notice.
     std::uint32_t acts_in = kAll;           // commands in which it has an effect

@@ -1,7 +1,7 @@
 // Turns a command line into Settings: flags, configuration files, defaults and checks. Also prints options as text.
 //
 //   auto result = parse_command_line(task, Command::train, {"--dataset", "cifar-10"}, process_environment());
-//   if (result.wants_help) print(help_text(task, Command::train, "cnntrain train"));
+//   if (result.wants_help) print(help_text(help_page(task, Command::train, "cnntrain train"), result.help));
 //   if (result.wants_print_config) print(print_config_text(result));
 //   refuse_unavailable(result);
 //   run(result.settings);
@@ -17,6 +17,7 @@
 
 #include "cnntrain/base/variables.h"
 #include "cnntrain/config/commands.h"
+#include "cnntrain/config/help_page.h"
 #include "cnntrain/config/option_values.h"
 #include "cnntrain/config/settings.h"
 #include "cnntrain/config/task_options.h"
@@ -43,6 +44,7 @@ struct ParseResult {
     std::vector<std::string> notices;     // messages for the user: adjusted values, options without effect
     Launch launch = {};
     bool wants_help = false;  // if true, `settings` is not filled in
+    HelpWish help = {};       // the part that is wanted then
     bool wants_print_config = false;
     bool wants_dry_run = false;
 
@@ -98,8 +100,8 @@ std::vector<std::vector<std::string>> word_lists(const std::string& text, const 
 /// Parses a JSON object from whole numbers >= 0 to numbers >= 0. Throws Error(usage) in the same way.
 std::map<std::int64_t, double> numbers_by_step(const std::string& text, const std::string& what);
 
-/// `called`: the program name as the user typed it.
-std::string help_text(const TaskOptions& task, Command command, std::string_view called);
+/// The options of a command for one task. `called`: the program name as the user typed it.
+HelpPage help_page(const TaskOptions& task, Command command, std::string_view called);
 /// All effective values with their sources, by group.
 std::string print_config_text(const ParseResult& result);
 

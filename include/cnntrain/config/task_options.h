@@ -1,6 +1,7 @@
 // What a task gives to option parsing: its rows and the functions that resolve their values.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,6 +15,11 @@ namespace cnntrain::config {
 struct TaskOptions;
 struct Environment;
 
+/// What a task's steps find in files and hand on to its later steps.
+struct Findings {
+    virtual ~Findings() = default;
+};
+
 /// The state of resolution: option values, notices and violations.
 struct Resolution {
     const TaskOptions& task;
@@ -21,6 +27,7 @@ struct Resolution {
     OptionValues values;
     std::vector<std::string> notices;
     std::vector<std::string> violations;  // messages of violated rules; all are reported together
+    std::shared_ptr<Findings> findings;   // null: no step has found any
 };
 
 /// True if the run trains; false if it only evaluates.
@@ -59,7 +66,7 @@ struct TaskOptions {
     /// What the files that a line names tell about the network: values for options that neither the line nor its
     /// configuration gives. Error(unsupported) for networks that this program does not have. Null: nothing.
     Layer (*told_by_files)(const TaskOptions& task, Command command, const std::vector<std::string>& words,
-                           const Layer& config) = nullptr;
+                           const Layer& config, std::shared_ptr<Findings>& findings) = nullptr;
 
     // Steps of resolution. Each runs after the corresponding step that all tasks share.
     /// Fills in unset values that depend on other options. Null: nothing to do.

@@ -31,12 +31,21 @@ struct StageSeconds {
     double resize = 0;   // resizing, with mirroring, conversion and storing
     double augment = 0;  // further changes of training images
 
+    double total() const { return read + parse + decode + resize + augment; }
     StageSeconds& operator+=(const StageSeconds& other) {
         read += other.read;
         parse += other.parse;
         decode += other.decode;
         resize += other.resize;
         augment += other.augment;
+        return *this;
+    }
+    StageSeconds& operator-=(const StageSeconds& other) {
+        read -= other.read;
+        parse -= other.parse;
+        decode -= other.decode;
+        resize -= other.resize;
+        augment -= other.augment;
         return *this;
     }
 };
@@ -60,6 +69,7 @@ struct Workspace {
     std::vector<std::uint8_t> levels;   // an image in 8 bits, before it is stored
     std::vector<std::uint8_t> scratch;  // of operations on `levels`
     StageSeconds seconds;
+    std::int64_t stored_pixels = 0;  // of the image files that were opened
 };
 
 enum class SampleState : std::uint8_t {

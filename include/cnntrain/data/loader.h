@@ -13,6 +13,7 @@
 #include <memory>
 #include <vector>
 
+#include "cnntrain/base/timeline.h"
 #include "cnntrain/data/batch.h"
 #include "cnntrain/data/batch_transform.h"
 #include "cnntrain/data/dataset.h"
@@ -20,9 +21,11 @@
 namespace cnntrain::data {
 
 struct StreamStats {
-    double wait_seconds = 0;        // time blocked in next(): the pipeline is too slow
-    double work_seconds = 0;        // total over all workers
-    StageSeconds stages;            // parts of work_seconds
+    double wait_seconds = 0;         // time blocked in next(): the pipeline is too slow
+    double work_seconds = 0;         // total over all workers
+    StageSeconds stages;             // parts of work_seconds
+    std::int64_t stored_pixels = 0;  // of the images in the files that were decoded
+    std::int64_t workers = 0;
     std::int64_t images = 0;        // delivered, without padding
     std::int64_t filled = 0;        // made by the workers
     std::int64_t left_out = 0;      // not delivered because they could not be decoded
@@ -64,6 +67,7 @@ struct LoaderSettings {
     std::uint64_t seed = 0;
     std::function<bool()> stop_requested = {};             // called while next() waits; empty: never
     std::shared_ptr<const BatchTransform> transform = {};  // applied to each micro-batch; null: none
+    std::shared_ptr<Timeline> timeline = {};               // records what the workers do; null: nothing is recorded
 };
 
 /// The ring that a Loader allocates: the batches ahead of the consumer, one being filled, and one that the consumer

@@ -168,7 +168,7 @@ struct InputSettings : DataSettings {
     std::string folder = {};  // result of find_data_folder(); unused unless real
     DType compute_dtype = DType::f32;
     std::uint64_t seed = 0;
-    int threads = 1;  // for indexing the files when they are opened
+    int threads = 1;  // for work on all files before they are read: indexing, counting the samples of classes
     /// Training images are read in order, each once per sweep, and one that cannot be decoded is left out.
     bool in_order = false;
 };

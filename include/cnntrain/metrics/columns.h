@@ -21,6 +21,7 @@ struct Column {
     std::string divisor = {};  // the output whose sum divides; empty: the number of samples does
     double scale = 1;          // 100: percent
     bool at_end = false;       // validation.csv: last columns, because some programs find the others by position
+    std::string label = {};    // its name on the progress line of a training; empty: it is not there
 };
 
 /// A number of a training row that is a function of TrainingRow::iteration alone.
@@ -72,6 +73,9 @@ std::vector<std::string> outputs_of(const std::vector<Column>& columns);
 
 /// Error(internal) if the graph has no such output.
 double sum_of(const Sums& sums, const std::string& output);
+
+/// A column's value; 0 if the divisor is 0. Samples may have weights, and then are no whole number.
+double value_of(const Column& column, const Sums& sums, double samples);
 
 /// The columns' values; 0 if the divisor is 0. Multiplies by the scale before dividing, so that whole percentages are
 /// exact.

@@ -1,5 +1,5 @@
-// training.csv and validation.csv in the run's folder. Inference measurements go into validation.csv with their own
-// columns.
+// training.csv, validation.csv, time_split.csv and ranks.csv in the run's folder. Inference measurements go into
+// validation.csv with their own columns.
 #pragma once
 
 #include <string>
@@ -11,6 +11,10 @@
 
 namespace cnntrain::metrics {
 
+// Tables of where the time went: of the updates since the last row, and of each rank.
+inline constexpr std::string_view kTimesFile = "time_split.csv";
+inline constexpr std::string_view kRanksFile = "ranks.csv";
+
 /// Writes a new file's header as soon as rows are expected. A resumed run appends to existing files, including files of
 /// earlier versions without Record::later_fields.
 class CsvFiles final : public Observer {
@@ -20,6 +24,7 @@ public:
 
     void expect(const Record& row) override;
     void row(const Record& row) override;
+    void file_row(const Record& row) override { this->row(row); }
 
 private:
     /// Writes the header of a new file. Returns the row in the form that the file accepts.

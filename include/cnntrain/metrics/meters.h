@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "cnntrain/metrics/columns.h"
+#include "cnntrain/metrics/progress.h"
 #include "cnntrain/metrics/rows.h"
 
 namespace cnntrain::metrics {
@@ -35,6 +36,8 @@ public:
 
     /// Samples per second of the updates since the last log line, or of the last one before; 0 before the first update.
     double recent_samples_per_second() const;
+    /// The columns with a label, as exponential means over this process's updates.
+    std::vector<Reading> recent_readings() const;
 
     /// The state of the reported results, without times, as text for a checkpoint's metadata. A run that restores it
     /// prints the same results as an uninterrupted one, even in mid-step.
@@ -60,7 +63,9 @@ private:
     std::int64_t step_increment_;
     std::int64_t step_ = 0;
     HostStepSums current_;
-    std::int64_t timed_updates_ = 0;          // number of updates in it whose time is measured: those of this process
+    std::int64_t timed_updates_ = 0;  // number of updates in it whose time is measured: those of this process
+    Sums smooth_;                     // of outputs and samples of the last updates, the newest with weight 1
+    double smooth_samples_ = 0;
     std::deque<std::vector<double>> recent_;  // the columns' values per host step
     bool first_host_step_ = true;             // first of this process: its time includes start-up
     double last_it_seconds_ = 0;

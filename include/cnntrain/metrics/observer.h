@@ -1,11 +1,12 @@
-// Events of a run, for everything that reports them: console, log.txt, CSV files, TensorBoard, Weights & Biases, the
-// MLPerf log.
+// Events of a run, for everything that reports them: console, JSON lines, log.txt, CSV files, TensorBoard, Weights &
+// Biases, the MLPerf log.
 #pragma once
 
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "cnntrain/metrics/histogram.h"
@@ -29,6 +30,36 @@ struct SavedCheckpoint {
     double seconds = 0;  // time taken to save it
 };
 
+inline constexpr std::string_view kCompilationStatus = "compilation_status";
+inline constexpr std::string_view kCompiling = "in progress";
+
+/// What a run is, at its start.
+struct RunDescription {
+    std::string version;
+    std::string name;
+    std::string folder;  // empty: it writes no log files
+    std::string command_line;
+    std::vector<std::string> machine;                         // lines
+    std::string io_line;                                      // for consoles only; may be empty
+    std::string title;                                        // "resnet 20, batch norm, 269722 parameters"
+    std::vector<std::pair<std::string, std::string>> topics;  // "Data", "50000 training images": for a screen
+    std::string summary;                                      // the block of lines that programs parse
+    std::string settings;                                     // a JSON object
+};
+
+/// The trainable variables of a training.
+struct VariableList {
+    std::string text;  // lines
+    std::int64_t parameters = 0;
+};
+
+/// A part of what the user has asked for.
+struct Result {
+    std::string text;
+    std::string event = "message";  // what it is called in JSON lines
+    std::string fields = {};        // of the event, a JSON object; empty: the text is its field
+};
+
 /// An observer overrides the events that it reports and ignores the others.
 class Observer {
 public:
@@ -38,12 +69,24 @@ public:
     virtual void line(std::string_view /*text*/) {}
     /// A line for the console only.
     virtual void console_line(std::string_view /*text*/) {}
-    /// A fact about the run as a whole: "compilation_status", "compiled".
+    /// A line for log.txt only, because the process prints it by itself: the error that ends it.
+    virtual void log_line(std::string_view /*text*/) {}
+    /// A line (or several) that a person seldom reads: for the file, and consoles that show all.
+    virtual void detail(std::string_view /*text*/) {}
+    /// A line that is shown where nothing but results is.
+    virtual void result(const Result& /*result*/) {}
+    /// A duration of the run, and its line. `name`: "compilation".
+    virtual void duration(std::string_view /*name*/, double /*seconds*/, std::string_view /*text*/) {}
+    virtual void run_described(const RunDescription& /*run*/) {}
+    virtual void variables_listed(const VariableList& /*variables*/) {}
+    /// A fact about the run as a whole: kCompilationStatus, "compiled".
     virtual void status(std::string_view /*key*/, std::string_view /*value*/) {}
     /// Announces rows with the columns of this one. Throws Error(usage) if they differ from those in an earlier run's
     /// file.
     virtual void expect(const Record& /*row*/) {}
     virtual void row(const Record& /*row*/) {}
+    /// A row of a table that the run's folder has, and nothing else.
+    virtual void file_row(const Record& /*row*/) {}
     /// For curves only: a row's fields between log lines, or a number that has no table.
     virtual void curve_point(const Record& /*point*/) {}
     /// The distribution of every variable, at intervals, if the options ask for it.
@@ -74,9 +117,16 @@ public:
 
     void line(std::string_view text) override;
     void console_line(std::string_view text) override;
+    void detail(std::string_view text) override;
+    void result(const Result& result) override;
+    void duration(std::string_view name, double seconds, std::string_view text) override;
+    void run_described(const RunDescription& run) override;
+    void variables_listed(const VariableList& variables) override;
+    void log_line(std::string_view text) override;
     void status(std::string_view key, std::string_view value) override;
     void expect(const Record& row) override;
     void row(const Record& row) override;
+    void file_row(const Record& row) override;
     void curve_point(const Record& point) override;
     void distribution(const Distribution& distribution) override;
     void progress(const Progress& progress) override;

@@ -4,11 +4,22 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <mutex>
 #include <ostream>
 #include <string>
 #include <string_view>
+#include <vector>
+
+#include "cnntrain/base/terminal.h"
 
 namespace cnntrain::metrics {
+
+/// A result of the last weight updates.
+struct Reading {
+    std::string name;  // "accuracy"
+    double value = 0;
+    bool percent = false;
+};
 
 struct Progress {
     std::int64_t done = 0;
@@ -19,31 +30,47 @@ struct Progress {
     std::string_view unit = "iterations";
     std::string_view rate_unit = {};
     bool is_silent = false;  // work that prints nothing before its end: without a terminal, a line a minute shows it
+    std::vector<Reading> readings = {};
 };
 
-/// "[ 12.5%] 1953/15625 iterations, 812.3 images/s, 0:09:12 left"; the remaining time only if it can be estimated.
-std::string progress_text(const Progress& progress);
+/// Seconds until the end; below 0 if they cannot be estimated.
+double seconds_left(const Progress& progress);
 
+/// "[ 12.5%] 1953/15625 iterations, loss 1.204, accuracy 56.10 %, 812.3 images/s, 0:09:12 left"; the remaining time
+/// only if it can be estimated. Of more than `width` columns, the less important parts are left out.
+std::string progress_text(const Progress& progress, std::size_t width = std::string::npos);
+
+/// A line that is rewritten in place on a terminal. The cursor stays in its first column, so that a terminal that wraps
+/// the line when it is made narrower moves the cursor with it, and everything from there on can be erased. Diagnostics
+/// (base/log.h) remove the line first. One object at a time.
 class ProgressLine {
 public:
-    /// `width`: columns of the terminal; 0: no terminal, nothing is shown.
-    ProgressLine(std::ostream& console, int width) : console_(console), width_(width) {}
-    ~ProgressLine() { erase(); }
+    /// On a terminal that does not rewrite lines, and without one, nothing is shown.
+    ProgressLine(std::ostream& console, Terminal terminal);
+    ~ProgressLine();
     ProgressLine(const ProgressLine&) = delete;
     ProgressLine& operator=(const ProgressLine&) = delete;
 
     /// Rewrites the line, at most a few times a second.
     void show(const Progress& progress);
+    /// Rewrites the line at once.
+    void show(const std::string& text);
     /// Must be called before other output.
     void erase();
-    bool has_terminal() const { return width_ > 0; }
+    bool has_terminal() const { return terminal_.rewrites; }
 
 private:
+    void write(const std::string& text);
+
     std::ostream& console_;
-    int width_;
-    std::size_t length_ = 0;  // of the line on the terminal
+    Terminal terminal_;
+    std::mutex mutex_;  // diagnostics come from any thread
+    bool shown_ = false;
     std::chrono::steady_clock::time_point written_;
 };
+
+/// For a signal handler that is about to end the process: removes the progress line from its terminal.
+void abandon_progress_line() noexcept;
 
 /// Chooses the reports of silent work that are printed where there is no terminal: one a minute.
 class MinuteLines {
@@ -55,8 +82,5 @@ private:
     std::int64_t done_ = 0;  // at the last report
     std::int64_t minutes_ = 0;
 };
-
-/// Columns of the terminal behind a file descriptor; 0 if it is not a terminal.
-int terminal_width(int descriptor);
 
 }  // namespace cnntrain::metrics

@@ -74,6 +74,28 @@ struct NanRow {
     std::int64_t nan_variables = 0;  // variables that have NaNs
 };
 
+/// Where the time of some weight updates went, in seconds. With several ranks, that of rank 0.
+struct UpdateTimes {
+    std::int64_t updates = 0;
+    double seconds = 0;           // of the updates
+    double input_wait = 0;        // for samples
+    double exchange = 0;          // of gradients
+    double exposed_exchange = 0;  // the part of `exchange` behind the backward pass
+    double processor = 0;         // of all threads of the process
+    double queued = 0;            // threads could have run, but had no processor
+    double others = 0;            // processor time that other programs took
+    std::int64_t page_loads = 0;  // pages that were read from disk: memory was short
+
+    UpdateTimes& operator+=(const UpdateTimes& more);
+};
+
+/// The times of the updates of one rank over a whole process.
+struct RankTimes {
+    std::int64_t rank = 0;
+    std::int64_t iteration = 0;  // at the end
+    UpdateTimes times;
+};
+
 /// A row as named columns, in the order of the CSV file.
 struct Field {
     std::string name;
@@ -95,6 +117,8 @@ inline constexpr std::string_view kTraining = "training";
 inline constexpr std::string_view kValidation = "validation";
 inline constexpr std::string_view kInference = "inference";
 inline constexpr std::string_view kNans = "nans";
+inline constexpr std::string_view kTimes = "times";
+inline constexpr std::string_view kRanks = "ranks";
 
 /// Without `text`.
 Record record(const TrainingRow& row, const Columns& columns);
@@ -105,12 +129,20 @@ Record compile_time_point(double seconds, std::int64_t iteration, const Columns&
 Record record(const ValidationRow& row, const Columns& columns);
 Record record(const InferenceRow& row, const Columns& columns);
 Record record(const NanRow& row);
+/// `iteration`: the last one of the updates.
+Record record(const UpdateTimes& times, std::int64_t iteration);
+Record record(const RankTimes& row);
 
 std::string csv_header(const Record& record);
 /// Numbers have the fewest digits that are parsed to the same value. No line end.
 std::string csv_row(const Record& record);
 
 std::string printed(const Latencies& latencies);
+
+// Names of durations.
+inline constexpr std::string_view kCompilation = "compilation";
+inline constexpr std::string_view kTrainingLoop = "training_loop";
+inline constexpr std::string_view kTimeToTrain = "time_to_train";
 
 std::string compilation_line(double seconds);
 std::string initial_checkpoint_line(std::string_view prefix);

@@ -1,11 +1,14 @@
 // A run's report as text: on the console, and in log.txt.
 #pragma once
 
+#include <cstdint>
 #include <ostream>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "cnntrain/base/io.h"
+#include "cnntrain/base/terminal.h"
 #include "cnntrain/metrics/observer.h"
 
 namespace cnntrain::metrics {
@@ -17,7 +20,7 @@ using LinePrefix = std::string (*)();
 /// which is the format that programs parse.
 std::string dated_prefix();
 
-/// Lines, printed rows and saved checkpoints.
+/// All lines, printed rows and saved checkpoints.
 class TextReport : public Observer {
 public:
     /// `prefix` null: none.
@@ -27,6 +30,11 @@ public:
     void mark_rates_as_emulated() { rates_are_emulated_ = true; }
 
     void line(std::string_view text) override { put(text); }
+    void detail(std::string_view text) override { put(text); }
+    void result(const Result& result) override { put(result.text); }
+    void duration(std::string_view /*name*/, double /*seconds*/, std::string_view text) override { put(text); }
+    void run_described(const RunDescription& run) override;
+    void variables_listed(const VariableList& variables) override { put(variables.text); }
     void row(const Record& row) override;
     void checkpoint_saved(const SavedCheckpoint& checkpoint) override;
 
@@ -38,27 +46,50 @@ protected:
 private:
     /// A line, or several.
     virtual void write(std::string_view text) = 0;
+    /// Whether this report has the lines that are for consoles only.
+    virtual bool is_console() const { return false; }
 
     LinePrefix prefix_;
     bool rates_are_emulated_ = false;
+};
+
+/// How much of a run a console shows.
+enum class Extent : std::uint8_t {
+    results,  // nothing but results
+    brief,    // on a screen: settings in a few lines, without variables
+    all,      // what log.txt has
 };
 
 /// Also shows progress on a terminal; the progress line is removed before every other line and at the end. Without a
 /// terminal, work that is silent for minutes gets a line a minute.
 class Console final : public TextReport {
 public:
-    /// `terminal_width`: columns; 0: the console is not a terminal.
-    Console(std::ostream& out, int terminal_width, LinePrefix prefix = nullptr)
-        : TextReport(prefix), out_(out), progress_(out, terminal_width) {}
+    struct Settings {
+        Terminal terminal = {};
+        Extent extent = Extent::all;
+        LinePrefix prefix = nullptr;
+    };
+    Console(std::ostream& out, Settings settings);
 
+    void line(std::string_view text) override;
     void console_line(std::string_view text) override { put(text); }
+    void detail(std::string_view text) override;
+    void duration(std::string_view name, double seconds, std::string_view text) override;
+    void run_described(const RunDescription& run) override;
+    void variables_listed(const VariableList& variables) override;
+    void status(std::string_view key, std::string_view value) override;
+    void row(const Record& row) override;
     void checkpoint_saved(const SavedCheckpoint& checkpoint) override;
     void progress(const Progress& progress) override;
 
 private:
     void write(std::string_view text) override;
+    bool is_console() const override { return true; }
+    bool shows_lines() const { return extent_ != Extent::results; }
 
     std::ostream& out_;
+    Extent extent_;
+    Terminal terminal_;
     ProgressLine progress_;
     MinuteLines minutes_;
 };
@@ -68,6 +99,8 @@ class LogFile final : public TextReport {
 public:
     LogFile(FileSystem& files, const std::string& folder, LinePrefix prefix = nullptr)
         : TextReport(prefix), files_(files), path_(without_trailing_slashes(folder) + "/log.txt") {}
+
+    void log_line(std::string_view text) override { put(text); }
 
 private:
     void write(std::string_view text) override { files_.append(path_, std::string(text) + "\n"); }

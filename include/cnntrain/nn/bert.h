@@ -43,6 +43,8 @@ inline constexpr std::string_view kSentenceCorrect = "nsp_correct";
 inline constexpr std::string_view kMaskedLossSum = "mlm_loss_sum";
 inline constexpr std::string_view kMaskedCorrectSum = "mlm_correct_sum";
 inline constexpr std::string_view kMaskedWeightSum = "mlm_weight_sum";
+// With BertRequest::with_word_scores, [B*M,V]: the score of each word at each masked token.
+inline constexpr std::string_view kWordScores = "word_scores";
 
 struct BertInput {
     std::int64_t batch = 1;         // B
@@ -56,6 +58,7 @@ struct BertRequest {
     NumericsSettings numerics;
     BertInput input;
     std::vector<std::string> splits = {};  // functions that begin pipeline stages 1, 2, ..., in the network's order
+    bool with_word_scores = false;         // kWordScores is an output
 };
 
 /// The network's functions in order, named after their tokens: "emb0", "pos0", "hid0", "hid1", ..., "mlm0", "nsp0".

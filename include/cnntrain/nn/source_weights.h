@@ -30,17 +30,23 @@ struct SourcePixels {
 
 /// What a file tells about its network.
 struct SourceNetwork {
-    std::string format;        // "timm"
-    bool own = false;          // the names are this program's
-    NetworkSettings settings;  // with the source's conventions; classes: 0 if the file has no last layer
-    SourcePixels pixels;       // as the source's networks of this size have them
-    std::string assumed = {};  // conventions that the file leaves open; empty: none
+    std::string format;              // "timm"
+    bool own = false;                // the names are this program's
+    NetworkSettings settings;        // with the source's conventions; classes: 0 if the file has no last layer
+    SourcePixels pixels;             // as the source's networks of this size have them
+    bool normalises_inside = false;  // the file has the mean and variance of x / 255: Keras's EfficientNets
+    std::string assumed = {};        // conventions that the file leaves open; empty: none
 };
 
 /// `architecture`: the source's own name of the network, such as timm's in its config.json; "" if unknown. Empty for
 /// names of no known format, and for this program's names if their shapes do not tell the network. Error(unsupported)
 /// for a network that this program does not have; the message names a tensor and what was expected.
 std::optional<SourceNetwork> source_network(const TensorDescs& tensors, const std::string& architecture);
+
+/// How a network normalises its input by a layer of its own, whose "mean" and "variance" are among the tensors. Keras's
+/// published EfficientNets hold ImageNet's deviations in the place of variances, and mend that by a rescaling without
+/// variables; networks that were trained anew do not.
+void take_inner_normalisation(SourcePixels& pixels, const std::map<std::string, HostTensor>& tensors);
 
 /// The tensors by the names and in the layout of a network's variables, `own` (parameters and moving averages). The
 /// last layer may be missing or have other classes. Names of this program, and of no known format, are not changed.

@@ -23,8 +23,14 @@ const train::TaskRow& row_of(const config::ParseResult& arguments);
 /// a task that does not exist or does not serve the command.
 config::ParseResult parse_command_line(config::Command command, const std::vector<std::string>& arguments,
                                        const config::Environment& environment, const FileSystem& files = posix_files());
-/// The help text of the task of a parsed command line.
-std::string help_text(const config::ParseResult& line, std::string_view called);
+/// The options of the command for the task of a parsed command line.
+config::HelpPage help_page(const config::ParseResult& line, std::string_view called);
+/// Those of each task that serves the command; none if tasks do not.
+struct TaskPage {
+    std::string_view task;
+    config::HelpPage page;
+};
+std::vector<TaskPage> help_pages(config::Command command, std::string_view called);
 
 /// True if tasks parse and run this command.
 bool serves(config::Command command);
@@ -43,6 +49,7 @@ int run_training(const config::ParseResult& arguments, const train::Host& host);
 int run_validation(const config::ParseResult& arguments, const train::Host& host);
 int run_inference(const config::ParseResult& arguments, const train::Host& host);
 int run_restored(const config::ParseResult& restore_line, const train::Host& host);
+int run_profile(const config::ParseResult& arguments, const train::ProfileRequest& request, const train::Host& host);
 /// Executes the arguments' command: training, validation or inference.
 int run(const config::ParseResult& arguments, const train::Host& host);
 std::string dry_run_text(const config::ParseResult& arguments);

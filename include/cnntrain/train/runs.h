@@ -12,6 +12,8 @@
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/io.h"
+#include "cnntrain/base/terminal.h"
+#include "cnntrain/base/timeline.h"
 #include "cnntrain/comm/communicator.h"
 #include "cnntrain/config/parse.h"
 #include "cnntrain/train/task.h"
@@ -46,7 +48,7 @@ struct Host {
     /// Connects the processes that train or validate together; never null. Rank 0 reads and writes the run's files for
     /// all.
     std::shared_ptr<comm::Communicator> communicator = comm::make_alone();
-    int terminal_width = 0;                // in columns; 0: the console is not a terminal
+    Terminal terminal = {};                // behind the console
     std::function<bool()> stop_requested;  // called between micro-batches and while waiting for one; empty: never
     /// Called with true when the run starts work that a stop must not interrupt, and with false when that work is
     /// saved. Outside these periods the process may be ended at once. Empty: not needed.
@@ -55,6 +57,8 @@ struct Host {
     /// otherwise `restore` repeats them.
     double least_kept_seconds = 1;
     std::optional<EstimatorReport> estimator = {};  // for `validation` of one ImageNet checkpoint
+    /// Records what the threads of a profiled run do; null: nothing is recorded.
+    std::shared_ptr<Timeline> timeline = {};
 };
 
 /// True in the process that reads and writes files for all.
@@ -85,5 +89,13 @@ int run_validation(const TaskRow& task, const config::ParseResult& arguments, co
 /// `inference`: with --iterations, measures throughput and latency of requests; otherwise prints the five most probable
 /// classes of each sample. Error(unsupported) for a task without classes.
 int run_inference(const TaskRow& task, const config::ParseResult& arguments, const Host& host);
+
+struct ProfileRequest {
+    std::int64_t steps = 10;  // measured ones
+    std::string folder = {};  // for its files; empty: none are written
+};
+/// `profile`: measures steps of the line and prints where their time goes. The line makes no run folder.
+int run_profile(const TaskRow& task, const config::ParseResult& arguments, const ProfileRequest& request,
+                const Host& host);
 
 }  // namespace cnntrain::train

@@ -92,7 +92,14 @@ struct DeviceSettings : nn::PrecisionSettings {
     bool analyse_nans = false;       // count NaNs in every checkpoint
 };
 
+/// How a run reports to the standard output.
+enum class LogFormat : std::uint8_t { text, json };
+inline constexpr std::array<std::string_view, 2> kLogFormatNames{"text", "json"};
+
 struct LoggingSettings {
+    bool verbose = false;  // a terminal shows as much as a pipe
+    bool quiet = false;    // results, warnings and errors only
+    LogFormat format = LogFormat::text;
     std::string log_dir;                   // parent of run folders
     std::optional<std::string> logs_path;  // exact path of the run folder
     bool overwrite = false;                // a new run may replace the one in logs_path
@@ -104,6 +111,8 @@ struct LoggingSettings {
     std::string wandb_project;
     std::optional<std::string> wandb_id;  // restore: the W&B run to continue
     bool mlperf = false;                  // write result_<seed>.txt
+    bool profile = false;                 // measure some updates of a training, and write where their time goes
+    std::int64_t profile_steps = 10;      // how many
 };
 
 }  // namespace cnntrain::train

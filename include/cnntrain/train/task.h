@@ -141,6 +141,16 @@ public:
     /// `augmented`: as training changes them, differently in each sweep; otherwise as evaluation reads them.
     virtual std::unique_ptr<Samples> in_order(data::Split split, bool augmented) const = 0;
 };
+/// A task that predicts masked words of texts, with the fields and outputs of nn/bert.h.
+class WordPredictor {
+public:
+    virtual ~WordPredictor() = default;
+    /// An evaluation graph with output nn::kWordScores.
+    virtual graph::Graph words_graph(const std::vector<data::Field>& fields) const = 0;
+    /// The split on which predictions are shown: validation where there is one.
+    virtual data::Split words_split() const = 0;
+};
+
 inline constexpr const char* kLogits = "logits";
 inline constexpr const char* kFeatures = "features";
 
@@ -206,6 +216,8 @@ public:
 
     /// Null if the task assigns no classes.
     virtual const Classifier* classifier() const { return nullptr; }
+    /// Null if the task predicts no words.
+    virtual const WordPredictor* word_predictor() const { return nullptr; }
 };
 
 /// How a task's options write a pipeline, if not as --pipeline and --pipeline-splits.

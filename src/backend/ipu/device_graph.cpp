@@ -40,7 +40,7 @@ DeviceGraph::DeviceGraph(const graph::Graph& graph, const poplar::Target& target
 }
 
 poplar::Tensor DeviceGraph::words(const char* name, std::size_t count) {
-    const poplar::Tensor tensor = device_.addVariable(poplar::UNSIGNED_INT, {count}, {name});
+    poplar::Tensor tensor = device_.addVariable(poplar::UNSIGNED_INT, {count}, {name});
     device_.setTileMapping(tensor, 0);
     return tensor;
 }

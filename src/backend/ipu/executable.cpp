@@ -37,12 +37,6 @@ poplar::OptionFlags engine_options(const backend::IpuSettings& settings) {
     return options;
 }
 
-[[noreturn]] void unknown_name(const char* what, const std::string& name, const std::vector<std::string>& names) {
-    const std::string nearest = nearest_name(name, names);
-    throw Error(ErrorKind::internal, std::string("the graph has no ") + what + " named '" + name + "'" +
-                                         (nearest.empty() ? "" : "; did you mean '" + nearest + "'?"));
-}
-
 float scalar_of(const std::string& name, const backend::StepScalars& scalars) {
     if (name == "learning_rate") return static_cast<float>(scalars.learning_rate);
     if (name == "step") return static_cast<float>(scalars.iteration + 1);
@@ -56,7 +50,7 @@ IpuExecutable::IpuExecutable(const backend::CompileRequest& request, poplar::Dev
     : graph_(*request.graph),
       plan_(request.plan),
       runtime_(request.runtime),
-      device_(std::move(device)),
+      device_(std::move(device)),  // NOLINT(performance-move-const-arg): an SDK's devices can only be moved
       fp_exceptions_(request.ipu.fp_exceptions),
       device_graph_(graph_, device_.getTarget(), request),
       engine_(device_graph_.device(), device_graph_.programs(), engine_options(request.ipu)),
@@ -159,10 +153,11 @@ void IpuExecutable::run(Programs program) {
         engine_.run(static_cast<unsigned>(program));
     } catch (const poplar::application_runtime_error& error) {
         std::string text = std::string("the IPU stopped the program: ") + error.what();
-        if (fp_exceptions_)
+        if (fp_exceptions_) {
             text +=
                 "; use a smaller learning rate or --loss-scaling, or leave out --fp-exceptions to go on with what "
                 "follows from it";
+        }
         throw Error(ErrorKind::diverged, text);
     } catch (const poplar::poplar_error& error) {
         throw Error(ErrorKind::internal, std::string("Poplar: ") + error.what());
@@ -293,7 +288,7 @@ void IpuExecutable::write_variable(ValueId variable, const HostTensor& tensor) {
 void IpuExecutable::load(const NamedTensors& tensors) {
     for (const auto& [name, tensor] : tensors) {
         const std::optional<ValueId> id = graph_.find(name);
-        if (!id || !graph_.is_variable(*id)) unknown_name("parameter or state", name, variable_names());
+        if (!id || !graph_.is_variable(*id)) backend::refuse_name("parameter or state", name, variable_names());
         if (tensor.desc() != graph_.desc(*id)) {
             throw Error(ErrorKind::data, name + " is " + to_string(graph_.desc(*id)) + ", it cannot be loaded from " +
                                              to_string(tensor.desc()));
@@ -306,7 +301,7 @@ NamedTensors IpuExecutable::store(std::span<const std::string> names) const {
     NamedTensors tensors;
     for (const std::string& name : names) {
         const std::optional<ValueId> id = graph_.find(name);
-        if (!id || !graph_.is_variable(*id)) unknown_name("parameter or state", name, variable_names());
+        if (!id || !graph_.is_variable(*id)) backend::refuse_name("parameter or state", name, variable_names());
         tensors.emplace(name, read_variable(*id));
     }
     return tensors;
@@ -350,7 +345,7 @@ HostTensor IpuExecutable::output(const std::string& name) const {
         if (output.name == name) return read(handle::output(name), graph_.desc(output.value));
         names.push_back(output.name);
     }
-    unknown_name("output", name, names);
+    backend::refuse_name("output", name, names);
 }
 
 std::optional<std::string> IpuExecutable::first_non_finite() const {
@@ -373,7 +368,7 @@ std::optional<std::string> IpuExecutable::first_non_finite() const {
 
 HostTensor IpuExecutable::gradient(const std::string& parameter_name) const {
     const std::optional<ValueId> parameter = graph_.find(parameter_name);
-    if (!parameter) unknown_name("parameter", parameter_name, variable_names());
+    if (!parameter) backend::refuse_name("parameter", parameter_name, variable_names());
     const std::optional<ValueId> id = graph::update_gradient(graph_, *parameter);
     const std::vector<Accumulator>& all = device_graph_.slots().accumulators();
     for (std::size_t k = 0; k < all.size(); ++k) {

@@ -97,7 +97,7 @@ private:
                 throw Error(ErrorKind::usage, "--select-ipu " + std::to_string(number) +
                                                   ": another program uses this device; choose another one, or AUTO");
             }
-            return std::move(candidate);
+            return std::move(candidate);  // NOLINT(performance-move-const-arg): as an SDK needs it
         }
         throw Error(ErrorKind::usage, "--select-ipu " + std::to_string(number) +
                                           ": there is no such device; those of " + std::to_string(ipus) + " IPUs are " +

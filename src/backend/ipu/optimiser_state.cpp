@@ -55,8 +55,8 @@ OptimiserState::OptimiserState(const Graph& graph, const graph::Facts& facts, un
 void OptimiserState::shard(NodeId id) {
     const Node& node = graph_.node(id);
     if (!is_update(node)) return;
-    const ValueId target = node.inputs.at(update_input::target);
-    const ValueId gradient = node.inputs.at(update_input::gradient);
+    const ValueId target = node.inputs.at(update_input::kTarget);
+    const ValueId gradient = node.inputs.at(update_input::kGradient);
     std::vector<ValueId> states;
     for (const ValueId input : node.inputs) {
         if (graph_.value(input).role == Role::slot) states.push_back(input);

@@ -79,6 +79,7 @@ Slots::Slots(const Graph& graph, poplar::Graph& device, const backend::CompileRe
     const unsigned tiles = device.getTarget().getTilesPerIPU();
     for (unsigned ipu = 0; ipu < count; ++ipu)
         ipus_.push_back(device.createVirtualGraph(ipu * tiles, (ipu + 1) * tiles));
+    update_scalars_.resize(count);
     const std::int32_t stages = plan_.stages();
     for (std::int32_t stage = 0; stage < stages; ++stage)
         slots_.emplace_back(graph, Phase::forward, stage, ipu_of(stage));
@@ -132,7 +133,7 @@ std::size_t Slots::number_of(const Slot& slot) const {
 
 poplar::Tensor Slots::linear(unsigned ipu, const poplar::Type& type, const std::vector<std::size_t>& shape,
                              const std::string& name) {
-    const poplar::Tensor tensor = device_.addVariable(type, shape, {name});
+    poplar::Tensor tensor = device_.addVariable(type, shape, {name});
     poputil::mapTensorLinearly(ipus_.at(ipu), tensor);
     return tensor;
 }
@@ -148,8 +149,7 @@ poplar::Tensor Slots::allocated(unsigned ipu, ValueId id) {
         const LoweringEntry* entry = lowering_of(node.kind);
         if (entry == nullptr || entry->allocate == nullptr) continue;
         const auto index = static_cast<std::size_t>(std::ranges::find(node.inputs, id) - node.inputs.begin());
-        const poplar::Tensor tensor =
-            entry->allocate({graph_, node, ipus_.at(ipu), plans_, slot_of(node).options}, index);
+        poplar::Tensor tensor = entry->allocate({graph_, node, ipus_.at(ipu), plans_, slot_of(node).options}, index);
         if (tensor.valid()) return tensor;
     }
     return linear(ipu, type, extents(value.desc.shape), value.name);
@@ -232,7 +232,8 @@ void Slots::lower_phase(Phase phase) {
 void Slots::lower(const Node& node, const Slot& slot, DeviceValues& values, Sequence& program) {
     const LoweringEntry* entry = lowering_of(node.kind);
     CNNTRAIN_CHECK(entry != nullptr, "no lowering of " + node.name);
-    entry->lower({graph_, node, ipus_.at(slot.ipu), program, values, plans_, slot.keys, replicas_, slot.options});
+    entry->lower({graph_, node, ipus_.at(slot.ipu), program, values, plans_, slot.keys, replicas_, slot.options,
+                  update_scalars_.at(slot.ipu)});
 }
 
 /// Makes a value of another slot, or of the host, visible in this one.
@@ -292,13 +293,13 @@ void Slots::carry(ValueId value, Slot& maker, Slot& reader) {
 /// The tensor of a value, which only the maker overwrites. If it is a view of what another slot overwrites, the value
 /// gets a tensor of its own.
 poplar::Tensor Slots::lasting(ValueId value, Slot& maker) {
-    const poplar::Tensor made = maker.values.of(value);
+    poplar::Tensor made = maker.values.of(value);
     const bool is_borrowed = std::ranges::any_of(maker.borrowed, [&](const poplar::Tensor& other) {
         return other.elementType() == made.elementType() &&
                poplar::concat(made.flatten(), other.flatten()).containsAliases();
     });
     if (!is_borrowed) return made;
-    const poplar::Tensor own = linear(maker.ipu, made.elementType(), made.shape(), graph_.value(value).name);
+    poplar::Tensor own = linear(maker.ipu, made.elementType(), made.shape(), graph_.value(value).name);
     maker.compute.add(Copy(made, own));
     maker.values.replace(value, own);
     return own;
@@ -498,7 +499,7 @@ void Slots::lower_update() {
 /// Gradient and states are shards already; only the target may be whole.
 void Slots::lower_on_shard(const Node& node, const Slot& slot) {
     poplar::Graph& device = ipus_.at(slot.ipu);
-    const ValueId target = node.inputs.at(update_input::target);
+    const ValueId target = node.inputs.at(update_input::kTarget);
     const bool whole = !state_.sharded(target);
     for (const ValueId input : node.inputs)
         shards_.replace(input, slot.values.of(input));

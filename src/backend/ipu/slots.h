@@ -146,9 +146,10 @@ private:
     Replicas replicas_;
     poplin::PlanningCache plans_;
     std::vector<poplar::Tensor> scalars_;  // by IPU
-    std::deque<Slot> slots_;               // addresses stay
-    std::deque<Slot> updates_;             // by stage; programs are in update_
-    DeviceValues shards_;                  // of the last node on shards, in the update
+    std::vector<UpdateScalars> update_scalars_;
+    std::deque<Slot> slots_;    // addresses stay
+    std::deque<Slot> updates_;  // by stage; programs are in update_
+    DeviceValues shards_;       // of the last node on shards, in the update
     /// By value that the update reads: its summands, which the slots that make them add to its accumulator. That is
     /// less to carry than the gradient of a variable of several stages.
     std::map<std::int32_t, std::vector<graph::ValueId>> summands_;

@@ -59,9 +59,10 @@ bool TrainingRun::verdict() {
     result_.samples += infeed_.samples() - samples_;
     result_.input_wait_seconds = infeed_.wait_seconds() - wait_seconds_;
     result_.stopped = complete < settings_.micro_batches;
-    if (result_.stopped && complete > 0)
+    if (result_.stopped && complete > 0) {
         stopped_within_ = {
             updates_[update_].iteration, complete * settings_.replicas, result_.samples, result_.sums, {}};
+    }
     result_.stop_requested = result_.stopped || stop_requested();
     result_.counts = backend::settle(result_, settings_.check_finite);
     const bool counts = result_.counts;

@@ -164,9 +164,7 @@ RefExecutable::RefExecutable(const CompileRequest& request, const schedule::Plac
 ValueId RefExecutable::variable(const std::string& name) const {
     const std::optional<ValueId> id = graph_.find(name);
     if (id && graph_.is_variable(*id)) return *id;
-    const std::string nearest = nearest_name(name, variable_names());
-    throw Error(ErrorKind::internal, "no parameter or state is named '" + name + "'" +
-                                         (nearest.empty() ? "" : "; did you mean '" + nearest + "'?"));
+    backend::refuse_name("parameter or state", name, variable_names());
 }
 
 void RefExecutable::load(const NamedTensors& tensors) {
@@ -401,9 +399,7 @@ HostTensor RefExecutable::output(const std::string& name) const {
         if (output.name == name) return to_host(at(output.value));
         names.push_back(output.name);
     }
-    const std::string nearest = nearest_name(name, names);
-    throw Error(ErrorKind::internal, "the graph has no output named '" + name + "'" +
-                                         (nearest.empty() ? "" : "; did you mean '" + nearest + "'?"));
+    backend::refuse_name("output", name, names);
 }
 
 std::optional<std::string> RefExecutable::first_non_finite() const {

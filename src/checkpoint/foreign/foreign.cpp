@@ -69,7 +69,7 @@ ForeignContent open_container(const FileSystem& files, std::shared_ptr<const Inp
         case Container::torch_zip:
             return open_torch_zip(std::move(file), part);
         case Container::torch_legacy:
-            return open_torch_legacy(std::move(file), part);
+            return open_torch_legacy(file, part);
         case Container::hdf5:
             return open_hdf5(std::move(file));
         case Container::keras_zip:

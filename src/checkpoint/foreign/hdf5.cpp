@@ -17,18 +17,17 @@ constexpr std::string_view kTexts[] = {"name", "dtype"};  // attributes that are
 constexpr int kDeepestTree = 16;
 constexpr std::uint64_t kMostBlock = std::uint64_t{1} << 20;  // of a header's messages
 
-enum Message : std::uint16_t {
-    kDataspace = 1,
-    kLinkInfo = 2,
-    kDatatype = 3,
-    kLink = 6,
-    kExternalFiles = 7,
-    kLayout = 8,
-    kFilters = 11,
-    kAttribute = 12,
-    kContinuation = 16,
-    kSymbolTable = 17,
-};
+// Types of a header's messages.
+constexpr std::uint16_t kDataspace = 1;
+constexpr std::uint16_t kLinkInfo = 2;
+constexpr std::uint16_t kDatatype = 3;
+constexpr std::uint16_t kLink = 6;
+constexpr std::uint16_t kExternalFiles = 7;
+constexpr std::uint16_t kLayout = 8;
+constexpr std::uint16_t kFilters = 11;
+constexpr std::uint16_t kAttribute = 12;
+constexpr std::uint16_t kContinuation = 16;
+constexpr std::uint16_t kSymbolTable = 17;
 constexpr std::uint8_t kShared = 2;  // flag of a message: its content is elsewhere
 
 constexpr std::string_view kTypeNames[] = {"integers",    "floats",         "times",     "texts",

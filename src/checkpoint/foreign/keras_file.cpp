@@ -162,9 +162,10 @@ private:
         for (const auto& [member, child] : node.members) {
             const std::string child_path = below(path, member);
             if (member == "vars") {
-                for (const auto& [number, variable] : child.members)
+                for (const auto& [number, variable] : child.members) {
                     found(variable, below(child_path, number),
                           below(layers, variable_name(group, number, child.members.size())));
+                }
             } else if (child.object.dataset) {
                 found(child, child_path, legacy_name(child_path));
             } else {

@@ -234,9 +234,9 @@ private:
                 append(pop_items(2), PickleKind::dict);
                 return true;
             case 'u': {
-                std::vector<PickleId> items = pop_to_mark();
+                const std::vector<PickleId> items = pop_to_mark();
                 if (items.size() % 2 != 0) fail("sets a key without a value");
-                append(std::move(items), PickleKind::dict);
+                append(items, PickleKind::dict);
                 return true;
             }
             default:

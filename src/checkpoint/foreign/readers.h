@@ -20,7 +20,7 @@ struct ForeignContent {
 /// torch.save() as a zip archive.
 ForeignContent open_torch_zip(std::shared_ptr<const InputFile> file, const std::string& part);
 /// torch.save() before version 1.6: pickles, one behind the other, and the storages.
-ForeignContent open_torch_legacy(std::shared_ptr<const InputFile> file, const std::string& part);
+ForeignContent open_torch_legacy(const std::shared_ptr<const InputFile>& file, const std::string& part);
 /// Bytes with which such a file begins.
 inline constexpr std::string_view kTorchLegacy("\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19", 14);
 

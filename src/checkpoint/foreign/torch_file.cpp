@@ -102,7 +102,7 @@ std::string archive_folder(const ZipArchive& archive, const std::string& path) {
     constexpr std::string_view kPickle = "/data.pkl";
     for (const std::string& name : archive.names()) {
         if (!name.ends_with(kPickle)) continue;
-        const std::string folder = name.substr(0, name.size() - kPickle.size() + 1);
+        std::string folder = name.substr(0, name.size() - kPickle.size() + 1);
         if (archive.contains(folder + "constants.pkl"))
             fail_unsupported(path, "it is a TorchScript program; save the state_dict of its model instead");
         return folder;
@@ -197,7 +197,7 @@ ForeignContent open_torch_zip(std::shared_ptr<const InputFile> file, const std::
     return content_of(std::move(found), std::move(others), std::move(storages));
 }
 
-ForeignContent open_torch_legacy(std::shared_ptr<const InputFile> file, const std::string& part) {
+ForeignContent open_torch_legacy(const std::shared_ptr<const InputFile>& file, const std::string& part) {
     // The pickles stand in front, and their length is not said.
     const std::vector<std::byte> bytes = FileSlice(*file).read_up_to(0, kMostPickleBytes);
     ByteCursor cursor(bytes, file->path());

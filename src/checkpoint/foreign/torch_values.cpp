@@ -317,12 +317,14 @@ TorchPart find_torch_part(const Pickle& pickle, const std::string& file, const s
     PartFinder finder(pickle, file);
     const auto found = finder.find();
     std::vector<std::string> paths;
+    paths.reserve(found.size());
     for (const auto& [path, id] : found)
         paths.push_back(path);
     if (paths.empty()) fail_unsupported(file, "it holds no dictionary of tensors by name, as a state_dict is");
     const std::optional<std::size_t> place = chosen(paths, part);
     if (!place) {
         std::vector<std::string> names;
+        names.reserve(paths.size());
         for (const std::string& path : paths)
             names.push_back(path.empty() ? "its outermost one" : "'" + path + "'");
         throw Error(ErrorKind::usage, "'" + file + "': " +

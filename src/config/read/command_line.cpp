@@ -52,8 +52,8 @@ constexpr Retired kRetired[] = {
     }
     std::vector<std::string> flags;
     std::ranges::transform(known, std::back_inserter(flags), &Spelling::flag);
-    const std::string nearest = nearest_name(flag, flags);
-    throw Error(ErrorKind::usage, start + (nearest.empty() ? "; see --help" : "; did you mean " + nearest + "?"));
+    if (flag.size() <= 2) flags.clear();  // every other letter is near it
+    throw Error(ErrorKind::usage, start + suggestion(flag, flags, "; see --help", "", ""));
 }
 
 /// Skips words that are not known yet.
@@ -112,7 +112,7 @@ FrontDoor scan_front_door(const OptionSet& all, Command command, const std::vect
             front.selectors[*selector] = given.values.front();
         }
     }
-    front.help = std::ranges::any_of(arguments, [](const auto& word) { return word == "--help" || word == "-h"; });
+    front.help = help_wish(arguments);
     return front;
 }
 

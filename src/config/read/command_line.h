@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "cnntrain/config/help_page.h"
 #include "cnntrain/config/line.h"
 #include "cnntrain/config/option_values.h"
 
@@ -15,7 +16,7 @@ namespace cnntrain::config {
 
 /// The few values that decide which options exist. Unknown words are skipped here; the full parse reports them.
 struct FrontDoor {
-    bool help = false;
+    std::optional<HelpWish> help;
     std::map<std::string_view, std::string> selectors;  // values of OptionSet::selectors() given on the command line
     std::optional<std::string> config;
     std::optional<std::string> config_path;

@@ -91,9 +91,7 @@ const Option& option_for(const OptionSet& options, const std::string& key_text, 
     std::vector<std::string> keys;
     for (const Option& known : options.rows())
         keys.push_back(key(known));
-    const std::string nearest = nearest_name(key_text, keys);
-    throw Error(ErrorKind::usage,
-                "unknown key '" + key_text + "'" + (nearest.empty() ? "" : "; did you mean '" + nearest + "'?"));
+    throw Error(ErrorKind::usage, "unknown key '" + key_text + "'" + suggestion(key_text, keys));
 }
 
 Layer to_layer(const OptionSet& options, const Entries& entries) {
@@ -168,9 +166,7 @@ Layer read_config_layer(const OptionSet& options, const std::string& config, con
     if (search.found) return *search.found;
     if (search.unreadable) throw *search.unreadable;
     const std::vector<std::string> known = names_in(places);
-    std::string message = "unknown configuration '" + config + "'";
-    const std::string nearest = nearest_name(config, known);
-    if (!nearest.empty()) message += "; did you mean '" + nearest + "'?";
+    std::string message = "unknown configuration '" + config + "'" + suggestion(config, known);
     message += known.empty() ? "; no configuration files in" : "; configurations in";
     for (const std::string& place : places)
         message += " " + place;

@@ -67,14 +67,17 @@ private:
         throw Error(ErrorKind::usage, (habits_.program.empty() ? "" : habits_.program + ": ") + message);
     }
 
-    /// Reads a word that is not the value of a flag.
+    /// Reads a word that is not the value of a flag: the next place for such a word takes it.
     void read_place(const std::string& word) {
-        const auto place = std::ranges::find_if(known_, [](const Spelling& row) { return !row.flag.starts_with('-'); });
-        if (place == known_.end() && habits_.quotes) refuse_name(word, {});
-        if (place == known_.end()) refuse("unexpected word '" + word + "': options start with --");
-        if (std::ranges::find(result_.words, place->option) != result_.words.end())
-            refuse("one " + place->flag + " only, got also '" + word + "'");
-        add(*place, {word});
+        std::string taken;
+        for (const Spelling& place : known_) {
+            if (place.flag.starts_with('-')) continue;
+            if (std::ranges::find(result_.words, place.option) == result_.words.end()) return add(place, {word});
+            taken += (taken.empty() ? "" : " and one ") + place.flag;
+        }
+        if (!taken.empty()) refuse("one " + taken + " only, got also '" + word + "'");
+        if (habits_.quotes) refuse_name(word, {});
+        refuse("unexpected word '" + word + "': options start with --");
     }
 
     void read_flag(const std::string& word) {
@@ -127,9 +130,7 @@ private:
         for (const Spelling& spelling : known_) {
             if (spelling.preferred) names.push_back(spelling.flag);
         }
-        const std::string nearest = nearest_name(name, names);
-        const std::string help = habits_.quotes ? "" : "; see --help";
-        refuse("unknown " + shown + (nearest.empty() ? help : "; did you mean " + mark + nearest + mark + "?"));
+        refuse("unknown " + shown + suggestion(name, names, habits_.quotes ? "" : "; see --help", mark, mark));
     }
 
     void add(const Spelling& spelling, const Words& values) {

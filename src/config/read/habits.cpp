@@ -50,10 +50,11 @@ Words words_of(const std::vector<Item>& items) {
     Words words;
     for (const Item& item : items) {
         auto value = item.values.begin();
-        if (item.joined)
+        if (item.joined) {
             words.push_back(item.flag + "=" + *value++);
-        else if (!item.flag.empty())
+        } else if (!item.flag.empty()) {
             words.push_back(item.flag);
+        }
         words.insert(words.end(), value, item.values.end());
     }
     return words;
@@ -114,8 +115,9 @@ public:
     }
 
     OwnWords read(const Words& words) {
+        line_ = items_of(words);
         std::vector<Item> own;
-        for (const Item& item : items_of(words)) {
+        for (const Item& item : line_) {
             std::vector<Item> read = {item};
             constexpr int kMostSteps = 4;  // --arch resnet50 becomes --model resnet50, which becomes two options
             for (int step = 0; step < kMostSteps; ++step) {
@@ -124,6 +126,7 @@ public:
                 std::ranges::move(read.begin() + 1, read.end(), std::back_inserter(*next));
                 read = std::move(*next);
             }
+            if (lenient_ && read.front().flag.empty()) continue;  // refused where the line is parsed
             if (words_of(read) != words_of({item})) note(item, read);
             std::ranges::move(read, std::back_inserter(own));
         }
@@ -186,12 +189,21 @@ private:
 
     /// The item in other words; nothing if it stays. `typed`: as on the line, for the error.
     std::optional<std::vector<Item>> read_once(const Item& item, const std::string& typed) const {
-        if (item.flag.empty() || works(item)) return std::nullopt;
+        if (!item.flag.empty() && works(item)) return std::nullopt;
         const Match match = habit_of(item);
         if (match.habit == nullptr) return with_hyphens(item);
+        if (item.flag.empty() && is_on_line(reading(match, item))) return std::nullopt;
         if (!match.habit->reads.empty()) return reading(match, item);
         if (lenient_ || (is_own(item.flag) && !is_here(item.flag))) return std::nullopt;
         throw Error(ErrorKind::usage, typed + ": " + std::string(match.habit->advice));
+    }
+
+    /// True if the line has the option of these words already.
+    bool is_on_line(const std::vector<Item>& read) const {
+        return std::ranges::any_of(line_, [&](const Item& item) {
+            const Spelling* const spelling = item.flag.empty() ? nullptr : spelling_of(known_, item.flag);
+            return !read.empty() && spelling != nullptr && spelling->flag == read.front().flag;
+        });
     }
 
     bool is_here(const std::string& flag) const {
@@ -233,6 +245,7 @@ private:
 
     Command command_;
     bool lenient_;
+    std::vector<Item> line_;               // as typed
     std::vector<const Option*> options_;   // of this command
     std::vector<Spelling> known_;          // of these
     std::vector<std::string> everywhere_;  // flags of all commands

@@ -113,9 +113,7 @@ Layer layer_of_json_config(const OptionSet& options, std::string_view text) {
             std::vector<std::string> keys;
             for (const Option& known : options.rows())
                 keys.push_back(key(known));
-            const std::string nearest = nearest_name(name, keys);
-            throw Error(ErrorKind::usage,
-                        "unknown key '" + name + "'" + (nearest.empty() ? "" : "; did you mean '" + nearest + "'?"));
+            throw Error(ErrorKind::usage, "unknown key '" + name + "'" + suggestion(name, keys));
         }
         const bool not_given = node.is_null() || (node.is_string() && node.get<std::string>().empty());
         if (!not_given) layer[option] = convert(*option, words_of(*option, node));

@@ -26,6 +26,7 @@ namespace fs = std::filesystem;
 
 struct Layers {
     Layer told = {};  // by files that the line names
+    std::shared_ptr<Findings> findings = nullptr;
     Layer environment;
     Layer config;
     Layer arguments;
@@ -79,7 +80,7 @@ void take_step(void (*step)(Resolution&), Resolution& run) {
 
 ParseResult resolve(const TaskOptions& task, Command command, const std::vector<const Option*>& options,
                     const Layers& layers, const Launch& launch) {
-    Resolution run{task, command, OptionValues(options, launch), {}, {}};
+    Resolution run{task, command, OptionValues(options, launch), {}, {}, layers.findings};
     run.values.apply(layers.told, Source::weights);
     run.values.apply(layers.environment, Source::environment);
     run.values.apply(layers.config, Source::config);
@@ -139,15 +140,9 @@ void refuse_uneven_shares(const Shares& recorded, std::int64_t replicas, const L
                                       (counts.empty() ? "fewer --replicas" : "one of " + counts + " processes"));
 }
 
-/// Open MPI starts nothing for root without this option or both of these variables.
 std::string mpirun_for_this_user() {
-    const Variables variables = process_variables();
-    const auto is_one = [&](const char* name) {
-        const auto found = variables.find(name);
-        return found != variables.end() && found->second == "1";
-    };
-    const bool allowed = is_one("OMPI_ALLOW_RUN_AS_ROOT") && is_one("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM");
-    return ::geteuid() == 0 && !allowed ? "mpirun --allow-run-as-root" : "mpirun";
+    const bool refuses = ::geteuid() == 0 && !mpirun_allows_root(process_variables());
+    return refuses ? "mpirun --allow-run-as-root" : "mpirun";
 }
 
 /// Error(usage) if the run shares batch-norm statistics over replicas that this number of processes cannot form.
@@ -204,11 +199,12 @@ void keep_global_batch(const TaskOptions& task, Layers& layers, std::int64_t rec
     layers.arguments[&replicas_row] = replicas;
 }
 
-ParseResult help_request(const TaskOptions& task, Command command) {
+ParseResult help_request(const TaskOptions& task, Command command, const HelpWish& wish = {}) {
     ParseResult result;
     result.task = &task;
     result.command = command;
     result.wants_help = true;
+    result.help = wish;
     return result;
 }
 
@@ -281,8 +277,8 @@ std::string ParseResult::flag_of_shared(std::string_view flag) const {
 ParseResult parse_command_line(const TaskOptions& task, Command command, const std::vector<std::string>& typed,
                                const Environment& environment, const RecordedRun& run) {
     const OptionSet& all = task.options();
-    if (scan_front_door(all, command, typed).help || (task.empty_line_asks_help && typed.empty()))
-        return help_request(task, command);
+    if (const auto wish = help_wish(typed)) return help_request(task, command, *wish);
+    if (task.empty_line_asks_help && typed.empty()) return help_request(task, command);
     const auto [arguments, foreign_words] = in_own_words(task, command, typed);
     const FrontDoor front = scan_front_door(all, command, arguments);
     Layers layers;
@@ -293,7 +289,8 @@ ParseResult parse_command_line(const TaskOptions& task, Command command, const s
     std::vector<std::string> notices = std::move(config.notices);
     if (!foreign_words.empty()) notices.insert(notices.begin(), foreign_words);
     layers.recorded = recorded_layer(task, command, run, notices);
-    if (task.told_by_files != nullptr) layers.told = task.told_by_files(task, command, arguments, layers.config);
+    if (task.told_by_files != nullptr)
+        layers.told = task.told_by_files(task, command, arguments, layers.config, layers.findings);
     const std::vector<const Option*> options =
         active_options(task, command, front, layers.config, layers.recorded, layers.told);
     layers.command_line = parse_arguments(all, command, options, arguments);

@@ -10,39 +10,44 @@ namespace cnntrain::config {
 
 namespace {
 
-constexpr std::size_t kWidth = 100;
-constexpr std::size_t kHelpColumn = 34;
-
-std::string_view placeholder(const Option& option) {
+/// The value's placeholder. Patterns are several names of files.
+std::string placeholder(const Option& option) {
     switch (option.type) {
         case Type::boolean:
             return "";
         case Type::boolean_value:
-            return " [true|false]";
+            return "true|false";
         case Type::integer:
-            return " N";
-        case Type::number:
-            return " X";
         case Type::integers:
-            return " N ...";
+            return "N";
+        case Type::number:
         case Type::numbers:
-            return " X ...";
-        case Type::texts:
-            return " TEXT ...";
+            return "X";
         case Type::patterns:
-            return " FILE ...";
-        default:
-            return " TEXT";
+            return "FILE";
+        case Type::text:
+            return option.path || option.names_data ? "PATH" : "TEXT";
+        case Type::choice:
+            return "NAME";
+        case Type::texts:
+        case Type::structure:
+            return "TEXT";
     }
+    return {};
+}
+
+Arity arity(const Option& option) {
+    if (option.type == Type::boolean) return Arity::none;
+    if (option.type == Type::boolean_value) return Arity::optional;
+    return is_list(option) || option.type == Type::patterns ? Arity::several : Arity::one;
 }
 
 std::string choices_text(const std::vector<std::string_view>& choices) {
     return joined(choices, ", ", [](std::string_view choice) { return choice.empty() ? "''" : choice; });
 }
 
-/// For example "help (choices; default 3 epochs; also --old-name)".
-std::string description(const Option& option, std::uint32_t commands) {
-    std::string text(option.help);
+/// The choices and the default of an option.
+std::vector<std::string> value_facts(const Option& option) {
     std::vector<std::string> facts;
     if (!option.choices.empty()) facts.push_back(choices_text(option.choices));
     if (!is_unset(option.fallback) && !is_boolean(option)) {
@@ -53,6 +58,16 @@ std::string description(const Option& option, std::uint32_t commands) {
     } else if (!option.unit.empty()) {
         facts.emplace_back(option.unit);
     }
+    return facts;
+}
+
+std::string with_facts(std::string text, const std::vector<std::string>& facts) {
+    return facts.empty() ? text : text + " (" + joined(facts, "; ") + ")";
+}
+
+/// For example "help (choices; default 3 epochs; also --old-name)".
+std::string description(const Option& option, std::uint32_t commands) {
+    std::vector<std::string> facts = value_facts(option);
     if (!option.aliases.empty())
         facts.push_back("also " + joined(option.aliases, ", ", [](const Alias& alias) { return alias.flag; }));
     if (option.acts_on_backends != kAll) facts.push_back("steers " + backend_names(option.acts_on_backends) + " only");
@@ -64,36 +79,37 @@ std::string description(const Option& option, std::uint32_t commands) {
         if (!option.missing_choices.empty())
             facts.push_back("not available yet: " + choices_text(option.missing_choices));
     }
-    for (std::size_t i = 0; i < facts.size(); ++i)
-        text += (i == 0 ? " (" : "; ") + facts[i];
-    return facts.empty() ? text : text + ")";
+    return with_facts(std::string(option.help), facts);
 }
 
-/// For example "  --flag X      text", with the text wrapped and indented.
-std::string help_entry(const std::string& head, const std::string& text) {
-    std::string result = "  " + head;
-    std::size_t column = result.size();
-    if (column + 2 > kHelpColumn) {
-        result += "\n";
-        column = 0;
+/// What fits into a line: the first sentence or its first clause, with the choices and the default.
+std::string summary(const Option& option) {
+    constexpr std::size_t kLine = 68;
+    std::vector<std::string> facts;
+    if (!option.choices.empty()) facts.push_back(choices_text(option.choices));
+    const bool has_default = !is_unset(option.fallback) && !is_boolean(option) && option.choices.empty();
+    const std::string value = to_string(option.fallback);
+    if (has_default && !value.empty() && value != "0") facts.push_back("default " + value);
+    std::string text(option.help.substr(0, option.help.find(". ")));
+    while (text.ends_with('.'))
+        text.pop_back();
+    for (const char* end : {"; ", " (", ": ", ", "}) {
+        if (with_facts(text, facts).size() > kLine) text.resize(std::min(text.find(end), text.size()));
     }
-    result += std::string(kHelpColumn - column, ' ');
-    column = kHelpColumn;
-    std::size_t begin = 0;
-    while (begin < text.size()) {
-        const std::size_t end = std::min(text.find(' ', begin), text.size());
-        if (column + (end - begin) > kWidth && column > kHelpColumn) {
-            result += "\n" + std::string(kHelpColumn, ' ');
-            column = kHelpColumn;
-        } else if (column > kHelpColumn) {
-            result += " ";
-            ++column;
-        }
-        result += text.substr(begin, end - begin);
-        column += end - begin;
-        begin = end + 1;
+    return with_facts(text, facts);
+}
+
+HelpRow help_row(const Option& option, Command command) {
+    HelpRow row{.flag = documented_flag(option), .arity = arity(option), .value = placeholder(option)};
+    for (const std::string_view choice : option.choices) {
+        if (!choice.empty()) row.choices.emplace_back(choice);
     }
-    return result + "\n";
+    row.path = option.path || option.names_data || option.type == Type::patterns;
+    row.summary = summary(option);
+    row.help = description(option, bit(command));
+    row.group = option.acts_on_backends == kIpu ? kIpuGroup : option.group;
+    row.main = (option.main_in & bit(command)) != 0 && option.idle.empty();
+    return row;
 }
 
 std::string source_text(const ParseResult& result, Source source) {
@@ -120,22 +136,16 @@ std::string source_text(const ParseResult& result, Source source) {
 
 }  // namespace
 
-std::string help_text(const TaskOptions& task, Command command, std::string_view called) {
-    const CommandInfo& facts = info(command);
-    std::string text = "usage: " + std::string(called) + " [options]\n";
-    text += std::string(facts.help) + "\n\n" + std::string(task.examples(command)) +
-            "DIR is a data folder, RUN the folder of a run.\n" +
-            "\nLong options may be shortened while they stay unambiguous; every boolean has a --no- form.\n"
-            "--dry-run describes what a command line would do, --print-config prints the source of each value.\n";
-    std::string_view group;
+HelpPage help_page(const TaskOptions& task, Command command, std::string_view called) {
+    HelpPage page{.called = std::string(called)};
+    page.summary = info(command).help;
+    page.examples = std::string(task.examples(command)) + "DIR is a data folder, RUN the folder of a run.\n";
     for (const Option& option : task.options().rows()) {
-        if ((option.commands & bit(command)) == 0) continue;
-        if (group != option.group) text += "\n" + std::string(option.group) + ":\n";
-        group = option.group;
-        text +=
-            help_entry(documented_flag(option) + std::string(placeholder(option)), description(option, bit(command)));
+        if ((option.commands & bit(command)) != 0) page.rows.push_back(help_row(option, command));
     }
-    return text;
+    gather_groups(page.rows);
+    page.all_only = "\nLong options may be shortened while they stay unambiguous; every boolean has a --no- form.\n";
+    return page;
 }
 
 std::string print_config_text(const ParseResult& result) {

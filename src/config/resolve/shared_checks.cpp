@@ -66,6 +66,11 @@ Violation overwritten_folder(const Resolution& run) {
     return "--overwrite needs --logs-path, the folder whose run is removed; without it a run gets a new folder";
 }
 
+Violation amount_of_output(const Resolution& run) {
+    if (!run.values.flag("verbose") || !run.values.flag("quiet")) return {};
+    return "--verbose and --quiet are both given; choose one";
+}
+
 Violation restore_folder(const Resolution& run) {
     if (run.command != Command::restore || !run.values.text("restore_path").empty()) return {};
     return "restore needs --restore-path, the folder of the run to resume";
@@ -232,7 +237,7 @@ const std::vector<Rule>& rules() {
 void check_shared(Resolution& run) {
     for (Violation (*const rule)(const Resolution&) :
          {right_task, compute_type_of_16, momentum_of_optimiser, betas, thread_counts, overwritten_folder,
-          restore_folder, validation_times}) {
+          amount_of_output, restore_folder, validation_times}) {
         Violation violation = rule(run);
         if (!violation.empty()) run.violations.push_back(std::move(violation));
     }

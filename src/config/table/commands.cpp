@@ -29,6 +29,15 @@ constexpr Missing kMissingParts[] = {
     {"glue", "GLUE fine-tuning is not part of cnntrain"},
 };
 
+/// A line without a command, or a slip in one of the program's own options.
+[[noreturn]] void refuse_option_first(std::string_view word) {
+    const std::string nearest = nearest_name(word, {"--help", "--version"});
+    const std::string what = "'" + std::string(word) + "' is not a command";
+    if (!nearest.empty()) throw Error(ErrorKind::usage, what + "; did you mean " + nearest + "?");
+    throw Error(ErrorKind::usage, what + ", with which each line begins: cnntrain train " + std::string(word) +
+                                      " ...; see cnntrain help");
+}
+
 }  // namespace
 
 const std::vector<CommandInfo>& commands() {
@@ -53,7 +62,7 @@ const std::vector<CommandInfo>& commands() {
         {Command::benchmark, "benchmark", {"examples_utils"}, "run the entries of a benchmarks.yml"},
         {Command::poprun, "poprun", {}, "launch over MPI"},
         {Command::convert, "convert", {"convert_ckpt.py"}, "import and export checkpoints"},
-        {Command::report, "report", {}, "look at a run"},
+        {Command::report, "report", {}, "a page about a run: did it learn, how fast, what does it confuse, what ran"},
         {Command::profile, "profile", {}, "where a step's time goes"},
         {Command::plan, "plan", {}, "stages, times and memory of a pipelined training, and better splits"},
     };
@@ -73,6 +82,7 @@ std::string_view name(Command command) {
 }
 
 Command command_named(std::string_view word) {
+    if (word.starts_with("-")) refuse_option_first(word);
     const std::string_view file = last_part(word);
     if (const std::string_view reason = why_not_here(word); !reason.empty())
         throw Error(ErrorKind::unsupported, std::string(file) + ": " + std::string(reason));
@@ -85,10 +95,7 @@ Command command_named(std::string_view word) {
             known.emplace_back(script);
         }
     }
-    const std::string nearest = nearest_name(file, known);
-    std::string message = "unknown command '" + std::string(word) + "'";
-    if (!nearest.empty()) message += "; did you mean '" + nearest + "'?";
-    message += nearest.empty() ? ". Commands:" : " Commands:";
+    std::string message = "unknown command '" + std::string(word) + "'" + suggestion(file, known, ".") + " Commands:";
     for (const CommandInfo& entry : commands())
         message += " " + std::string(entry.name);
     throw Error(ErrorKind::usage, message);

@@ -26,10 +26,24 @@ constexpr std::string_view kWhichRun = "name the folder of the run: cnntrain res
 constexpr std::string_view kCheckpointFile =
     "--model is a family (resnet, resnext, efficientnet); weights come from a file: cnntrain train --data-dir PHOTOS "
     "--model resnet --model-size 50 --init-path FILE";
+constexpr std::string_view kProcesses =
+    "processes are started by poprun, or by mpirun: cnntrain poprun --num-instances 2 --num-replicas 2 train.py "
+    "--data-dir PHOTOS";
+constexpr std::string_view kWords = "options start with --: cnntrain train --data-dir PHOTOS --epochs 10";
+constexpr std::string_view kWordsOfRun =
+    "options start with --: cnntrain inference --restore-path RUN --data-dir PHOTOS";
 constexpr std::string_view kCutmix =
     "--cutmix-lambda is the share of an image that cutmix keeps: --cutmix-lambda 0.85 --cutmix-version 1";
 
 constexpr Habit kHabits[] = {
+    // Words in front of the first option.
+    {kNoFlag, "*=*", "", kWords, kT},
+    {kNoFlag, "*", "--data-dir {}", {}, kT},
+    {kNoFlag, kAny, "", kWords, kT},
+    {kNoFlag, "*=*", "", kWordsOfRun, kE},
+    {kNoFlag, "*", "--data-dir {}", {}, kE},
+    {kNoFlag, kAny, "", kWordsOfRun, kE},
+    {kNoFlag, "*", "--restore-path {}", {}, kV | kR},
     // Learning rate and optimiser.
     {"--lr", "X", "--abs-learning-rate {}"},
     {"--lr", "X", "--base-learning-rate {}"},  // BERT's option for the rate itself
@@ -58,6 +72,7 @@ constexpr Habit kHabits[] = {
     {"--smoothing", "X", "--label-smoothing {}"},
     {"--cutmix", "*", "", kCutmix},
     // Batches and length.
+    {"-e", "X", "--epochs {}"},
     {"--batch", "#", "--micro-batch-size {}"},
     {"--bs", "#", "--micro-batch-size {}"},
     {"-b", "#", "--micro-batch-size {}"},
@@ -77,6 +92,14 @@ constexpr Habit kHabits[] = {
     {"--eval-every", "X", "--validate-every {}"},
     {"--val-every", "X", "--validate-every {}"},
     {"--val-interval", "X", "--validate-every {}"},
+    {"--save-every", "X", "--epochs-per-ckpt {}"},
+    {"--save-period", "X", "--epochs-per-ckpt {}"},
+    {"--checkpoint-every", "X", "--epochs-per-ckpt {}"},
+    {"--log-interval", "#", "--log-freq {}"},
+    {"--print-freq", "#", "--log-freq {}"},
+    {"--logging-steps", "#", "--log-freq {}"},
+    {"--model-ema", kNone, "", "the decay of the average is named: --ema-decay 0.999"},
+    {"--model-ema-decay", "X", "--ema-decay {}"},
     // Networks and weights.
     {"--model", "resnet#", "--model resnet --model-size {}"},
     {"--model", "resnext#_32x4d", "--model resnext --model-size {} --convolution-groups 32 --group-dim 4"},
@@ -86,6 +109,7 @@ constexpr Habit kHabits[] = {
     {"--model", "*.pt", "", kCheckpointFile},
     {"--model", "*.pth", "", kCheckpointFile},
     {"--model", "*.safetensors", "", kCheckpointFile},
+    {"-m", "*", "--model {}"},
     {"--arch", "*", "--model {}"},
     {"-a", "*", "--model {}"},
     {"--depth", "#", "--model-size {}"},
@@ -105,7 +129,8 @@ constexpr Habit kHabits[] = {
     {"--checkpoint", "*", "--init-path {}", {}, kT},
     {"--ckpt", "*", "--restore-path {}", {}, kEvaluates},
     {"--ckpt-path", "*", "--restore-path {}", {}, kEvaluates},
-    {"--run", "*", "--restore-path {}", {}, kEvaluates},
+    {"--run", "*", "--restore-path {}", {}, kEvaluates | kR},
+    {"-r", "*", "--restore-path {}", {}, kEvaluates | kR},
     {"--resume", kNone, "", kWhichRun},
     {"--resume", "*", "--restore-path {}"},
     {"--resume", "*", "--restore-dir {}"},
@@ -116,8 +141,12 @@ constexpr Habit kHabits[] = {
     {"--input-size", "#", "--image-size {}"},
     {"--size", "#", "--image-size {}"},
     {"--crop-pct", "X", "--crop-fraction {}"},
+    {"-d", "*", "--data-dir {}"},
     {"--data", "*", "--data-dir {}"},
+    {"--root", "*", "--data-dir {}"},
     {"--data-path", "*", "--data-dir {}"},
+    {"--dataset", "cifar#", "--dataset cifar-{}"},
+    {"--dataset", "imagefolder", "--dataset folder"},
     {"--dataset", "*/*", "--data-dir {value}"},
     {"--source", "*", "--data-dir {}", {}, kEvaluates},
     {"--input", "*", "--data-dir {}", {}, kEvaluates},
@@ -129,11 +158,20 @@ constexpr Habit kHabits[] = {
     {"--valdir", kAny, "", kOneFolder},
     {"--val-data", kAny, "", kOneFolder},
     {"--val-split", "X", "--validation-fraction {}"},
+    {"--val-split", kAny, "", kOneFolder},
+    {"--train-split", kAny, "", kOneFolder},
     {"--validation-split", "X", "--validation-fraction {}"},
     {"--valid-pct", "X", "--validation-fraction {}"},
     {"--eval", kAny, "", kValidationCommand, kT},
     {"--evaluate", kAny, "", kValidationCommand, kT},
     {"--test-only", kAny, "", kValidationCommand, kT},
+    {"--eval-only", kAny, "", kValidationCommand, kT},
+    {"--do-eval", kAny, "", kValidationCommand, kT},
+    {"--do-predict", kAny, "",
+     "classes are found by a command of its own: cnntrain inference --restore-path RUN "
+     "--data-dir PHOTOS",
+     kT},
+    {"--do-train", kAny, "", "the command says it; leave the option out: cnntrain train --data-dir PHOTOS", kT},
     // The machine, precision, output.
     {"--workers", "#", "--input-threads {}"},
     {"--num-workers", "#", "--input-threads {}"},
@@ -143,6 +181,10 @@ constexpr Habit kHabits[] = {
     {"--gpu", kAny, "", kNoGpu},
     {"--gpus", kAny, "", kNoGpu},
     {"--cuda", kAny, "", kNoGpu},
+    {"--no-cuda", kNone, "--backend cpu"},
+    {"--nproc", kAny, "", kProcesses},
+    {"--nproc-per-node", kAny, "", kProcesses},
+    {"--world-size", kAny, "", kProcesses},
     {"--amp", kNone, "--precision 16.32"},
     {"--bf16", kNone, "--precision 16.32"},
     {"--fp16", kAny, "", kSixteenBits},
@@ -165,9 +207,19 @@ constexpr Habit kHabits[] = {
     {"-o", "*", "--logs-path {}"},
     {"--output-dir", "*", "--logs-path {}"},
     {"--save-dir", "*", "--logs-path {}"},
+    {"-v", kNone, "--verbose"},
+    {"--verbose", "0", "--quiet"},
+    {"--verbose", "#", "--verbose"},
+    {"-q", kNone, "--quiet"},
+    {"--silent", kNone, "--quiet"},
     {"--topk", "#", "--top-classes {}"},
     {"--top-k", "#", "--top-classes {}"},
 };
+
+constexpr std::string_view kFilesOfRun =
+    "a run reports in its folder: RUN/log.txt, RUN/training.csv and RUN/validation.csv; see cnntrain help run-folders";
+constexpr std::string_view kNoSetup =
+    "nothing needs to be set up; a training makes its own folder: cnntrain train --data-dir PHOTOS --logs-path RUN";
 
 constexpr CommandHabit kCommandHabits[] = {
     {"predict", "inference"},
@@ -179,14 +231,37 @@ constexpr CommandHabit kCommandHabits[] = {
     {"validate", "validation"},
     {"fit", "train"},
     {"resume", "restore"},
+    {"continue", "restore"},
+    {"bench", "benchmark"},
+    {"version", "--version"},
+    {"-v", "--version"},
+    {"run", "", "say what it does: cnntrain train --data-dir PHOTOS; several processes: cnntrain poprun"},
+    {"status", "", kFilesOfRun},
+    {"log", "", kFilesOfRun},
+    {"logs", "", kFilesOfRun},
+    {"show", "", kFilesOfRun},
+    {"init", "", kNoSetup},
+    {"new", "", kNoSetup},
+    {"list", "", "cnntrain help lists commands and topics, cnntrain train --help options and networks"},
+    {"models", "",
+     "networks are chosen by --model and --model-size: cnntrain train --data-dir PHOTOS --model resnet --model-size "
+     "50"},
+    {"configs", "", "a name that does not exist prints all names of configurations: cnntrain train --config list"},
+    {"download", "", "nothing is downloaded; images to try with are made by: cnntrain dataset cifar --output-dir DIR"},
+    {"info", "", "the machine is described by cnntrain --version --verbose, data by cnntrain dataset inspect DIR"},
+    {"devices", "", "the machine is described by cnntrain --version --verbose"},
+    {"stop", "", "a run stops, and saves its state, at Ctrl-C or SIGTERM: kill PID; it goes on with cnntrain restore"},
+    {"serve", "",
+     "there is no server; photos are classified by cnntrain inference --restore-path RUN --data-dir PHOTOS"},
+    {"tensorboard", "", "the program tensorboard shows the curves of a run: tensorboard --logdir RUN"},
     {"test", "",
      "a run's checkpoints are evaluated by cnntrain validation --restore-path RUN, photos classified by cnntrain "
      "inference --restore-path RUN --data-dir PHOTOS"},
     {"finetune", "",
      "fine-tuning is training that starts from a checkpoint: cnntrain train --data-dir PHOTOS --init-path FILE"},
     {"export", "",
-     "checkpoints are safetensors files, which other programs read; weights of 16 bits in 32: cnntrain convert --from "
-     "RUN/ckpt-100 --to FILE.safetensors --checkpoint-dtype f32"},
+     "a network is written for other programs by cnntrain convert RUN --to onnx (or timm, torchvision, hf); "
+     "checkpoints are safetensors files, which other programs read"},
 };
 
 }  // namespace

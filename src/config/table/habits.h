@@ -23,7 +23,8 @@ struct Habit {
     std::string_view advice = {};
     std::uint32_t commands = kAll;
 };
-inline constexpr std::string_view kNone = "";
+inline constexpr std::string_view kNoFlag;  // words in front of the first flag
+inline constexpr std::string_view kNone;
 inline constexpr std::string_view kAny = "**";
 
 /// Of the rows with a flag, the first one that fits counts.
@@ -32,7 +33,7 @@ std::span<const Habit> habits();
 /// A command of other programs.
 struct CommandHabit {
     std::string_view word;
-    std::string_view reads;  // a command of this program; "": there is no exact one
+    std::string_view reads;  // a command of this program, or --version; "": there is no exact one
     std::string_view advice = {};
 };
 std::span<const CommandHabit> command_habits();

@@ -110,6 +110,11 @@ template <> const std::vector<std::string_view>& names<train::Metric>() {
     return all;
 }
 
+template <> const std::vector<std::string_view>& names<train::LogFormat>() {
+    static const std::vector<std::string_view> all(train::kLogFormatNames.begin(), train::kLogFormatNames.end());
+    return all;
+}
+
 template <> const std::vector<std::string_view>& names<comm::Wire>() {
     static const std::vector<std::string_view> all(comm::kWireNames.begin(), comm::kWireNames.end());
     return all;

@@ -64,8 +64,10 @@ std::vector<Option> shared(std::initializer_list<std::string_view> flags) {
 }
 
 std::vector<Option> for_one_command(std::vector<Option> rows) {
-    for (Option& row : rows)
+    for (Option& row : rows) {
         row.commands = row.acts_in = row.missing_in = kAll;
+        row.main_in = (row.main_in & kT) != 0 ? kAll : 0;
+    }
     return rows;
 }
 

@@ -1,4 +1,4 @@
-// Shared options: the IPU group. Several of them have an effect on every device.
+// Shared options: the group Device. Those that only steer IPUs are in the group IPU of help.
 #include "cnntrain/config/shared_options.h"
 
 namespace cnntrain::config {
@@ -13,6 +13,7 @@ std::vector<Option> numerics_options() {
          .help = "Bits of the compute type and of the master weights. 16: weights are stored in 16 bits (bfloat16 on a "
                  "CPU, half on an IPU) and computed with at least that precision (--compute-type).",
          .choices = names<nn::Precision>(),
+         .main_in = kTVE,
          .numerics = true,
          .bind = to<&Settings::device, &train::DeviceSettings::precision>()},
         {.flag = "--compute-type",
@@ -66,6 +67,7 @@ std::vector<Option> numerics_options() {
          .help = "Makes the run reproducible: the same command line gives the same results on the same processor, with "
                  "any number of input threads. Another --threads may change the last digits, unless "
                  "--thread-independent is given.",
+         .main_in = kT,
          .numerics = true,
          .bind = to<&Settings::device, &train::DeviceSettings::seed>()},
         {.flag = "--BN-span",
@@ -97,6 +99,7 @@ std::vector<Option> numerics_options() {
          .fallback = false,
          .help = "In validation, measure the time from when a batch is ready on the host to its result. This includes "
                  "waiting in the queue, whose length is 1 unless --prefetch-depth is given.",
+         .main_in = kV,
          .acts_in = kT | kV,
          .bind = to<&Settings::device, &train::DeviceSettings::latency>()},
         {.flag = "--analyse-nans",

@@ -21,6 +21,7 @@ ImageFile::ImageFile(std::span<const std::byte> bytes, Exif exif, Workspace& wor
     if (exif == Exif::applied) orientation_ = stored_orientation(bytes, format_);
     stored_size_ =
         format_ == FileFormat::jpeg ? workspace.jpeg->open(bytes) : decode_whole(format_, bytes, workspace.pixels);
+    workspace.stored_pixels += stored_size_.width * stored_size_.height;
     clock.add_to(workspace.seconds.decode);
 }
 

@@ -10,8 +10,6 @@
 namespace cnntrain::data {
 namespace {
 
-constexpr std::int64_t kMaxPixels = std::int64_t{1} << 28;
-
 JpegErrors& errors_of(j_common_ptr info) {
     return *reinterpret_cast<JpegErrors*>(info->err);
 }
@@ -77,9 +75,9 @@ void throw_if_out_of_memory(const JpegErrors& errors) {
     if (errors.base.msg_code == JERR_OUT_OF_MEMORY) throw std::bad_alloc();
 }
 
-std::string size_problem(std::int64_t height, std::int64_t width) {
+std::string size_problem(std::int64_t height, std::int64_t width, std::int64_t most) {
     if (height < 1 || width < 1) return "has no pixels";
-    if (height <= kMaxPixels / width) return "";
+    if (height <= most / width) return "";
     return "claims " + std::to_string(width) + " x " + std::to_string(height) + " pixels, more than this program reads";
 }
 

@@ -25,7 +25,7 @@ inline std::uint8_t* room_for(std::size_t bytes, std::vector<std::uint8_t>& buff
 
 /// Makes room for an image's pixels of `channels` bytes. Throws Error(data) if the image is too large or has no pixels.
 inline std::uint8_t* room_for(ImageSize size, std::vector<std::uint8_t>& buffer, std::int64_t channels = 3) {
-    const std::string problem = size_problem(size.height, size.width);
+    const std::string problem = size_problem(size.height, size.width, kMostWholePixels);
     if (!problem.empty()) throw Error(ErrorKind::data, "the image " + problem);
     return room_for(static_cast<std::size_t>(size.height * size.width * channels), buffer);
 }

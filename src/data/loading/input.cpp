@@ -1,5 +1,14 @@
 #include "cnntrain/data/input.h"
 
+#include <tbb/blocked_range.h>
+#include <tbb/enumerable_thread_specific.h>
+#include <tbb/info.h>
+#include <tbb/parallel_reduce.h>
+#include <tbb/task_arena.h>
+
+#include <algorithm>
+#include <functional>
+
 #include "cnntrain/base/error.h"
 #include "cnntrain/data/image_fields.h"
 #include "cnntrain/data/mirroring.h"
@@ -68,14 +77,26 @@ Origin InputData::origin() const {
 
 std::vector<std::int64_t> InputData::class_sizes(std::int64_t classes) const {
     CNNTRAIN_CHECK(dataset_ != nullptr, "only real data have classes of some size");
-    std::vector<std::int64_t> sizes(static_cast<std::size_t>(classes), 0);
-    Workspace workspace;
-    for (std::int64_t index = 0; index < dataset_->size(); ++index) {
-        const std::int32_t label = dataset_->label(index, workspace);
-        CNNTRAIN_CHECK(label >= 0 && label < classes, "a label that is no class");
-        ++sizes[static_cast<std::size_t>(label)];
-    }
-    return sizes;
+    using Range = tbb::blocked_range<std::int64_t>;
+    using Sizes = std::vector<std::int64_t>;
+    tbb::enumerable_thread_specific<Workspace> workspaces;
+    const auto count = [&](const Range& range, Sizes sizes) {
+        Workspace& workspace = workspaces.local();
+        for (std::int64_t index = range.begin(); index < range.end(); ++index) {
+            const std::int32_t label = dataset_->label(index, workspace);
+            CNNTRAIN_CHECK(label >= 0 && label < classes, "a label that is no class");
+            ++sizes[static_cast<std::size_t>(label)];
+        }
+        return sizes;
+    };
+    const auto sum = [](Sizes one, const Sizes& other) {
+        std::ranges::transform(one, other, one.begin(), std::plus<>());
+        return one;
+    };
+    constexpr std::int64_t kGrain = 256;  // records that a thread reads one behind the other
+    const Sizes none(static_cast<std::size_t>(classes), 0);
+    tbb::task_arena arena(std::clamp(settings_.threads, 1, tbb::info::default_concurrency()));
+    return arena.execute([&] { return tbb::parallel_reduce(Range(0, dataset_->size(), kGrain), none, count, sum); });
 }
 
 std::string InputData::describe(std::int64_t index) const {

@@ -26,6 +26,13 @@ constexpr std::uint64_t kWorkerBytes = std::uint64_t{4} << 20;
 /// Interval at which a waiting next() checks for a stop request.
 constexpr std::chrono::milliseconds kStopPollInterval{100};
 
+// What a worker's track shows.
+constexpr std::int32_t kFillLabel = 0;
+constexpr std::int32_t kTransformLabel = 1;
+std::vector<Timeline::Label> worker_labels() {
+    return {{"prepare samples", "", "input"}, {"mix the batch", "", "input"}};
+}
+
 }  // namespace
 
 /// The slots and the workers that fill them. Batches are opened in order. Workers claim small groups of samples of the
@@ -42,6 +49,7 @@ public:
         const RingSize ring = ring_size(sample, settings);
         stats_.ring_batches = ring.batches();
         stats_.ring_bytes = ring.bytes;
+        stats_.workers = std::max(settings.threads, 1);
         const auto workers = static_cast<std::uint64_t>(std::max(settings.threads, 1));
         require_memory(ring.bytes + workers * (thread_stack_bytes() + kWorkerBytes), "the input pipeline");
         slots_.resize(static_cast<std::size_t>(ring.batches()));
@@ -58,7 +66,10 @@ public:
 
     void start() {
         for (int i = 0; i < std::max(settings_.threads, 1); ++i) {
-            threads_.emplace_back([this] { work(); });
+            Timeline::Track* track = nullptr;
+            if (settings_.timeline)
+                track = &settings_.timeline->add_track("loader " + std::to_string(i), worker_labels());
+            threads_.emplace_back([this, track] { work(track); });
         }
     }
 
@@ -109,8 +120,9 @@ private:
     void deliver(Slot& slot);
 
     // These functions are called without the lock.
-    void work();
-    void fill_batches();
+    void work(Timeline::Track* track);
+    void fill_batches(Timeline::Track* track);
+    bool records(const Timeline::Track* track) const { return track != nullptr && settings_.timeline->is_on(); }
     void announce(std::vector<PlannedSample>& next) const;
     Outcome fill(const Claim& claim, std::vector<std::span<std::byte>>& view, Workspace& workspace) const;
     void transform(Slot& slot) const;
@@ -188,9 +200,9 @@ void Loader::Ring::deliver(Slot& slot) {
 
 /// An exception other than a sample's error, thrown while a worker plans or transforms, ends the stream, not the
 /// process.
-void Loader::Ring::work() {
+void Loader::Ring::work(Timeline::Track* track) {
     try {
-        fill_batches();
+        fill_batches(track);
     } catch (...) {
         const std::lock_guard lock(mutex_);
         if (!failure_) failure_ = std::current_exception();
@@ -199,7 +211,8 @@ void Loader::Ring::work() {
     }
 }
 
-void Loader::Ring::fill_batches() {
+/// `track`: of this worker; null: nothing is recorded.
+void Loader::Ring::fill_batches(Timeline::Track* track) {
     Workspace workspace;
     std::vector<std::span<std::byte>> view(sample_bytes_.size());  // fields of the sample being read
     std::vector<PlannedSample> next;                               // records to announce
@@ -213,20 +226,24 @@ void Loader::Ring::fill_batches() {
         const Clock::time_point start = Clock::now();
         announce(next);
         workspace.seconds = {};
+        workspace.stored_pixels = 0;
         const Outcome outcome = fill(mine, view, workspace);
-        const double seconds = seconds_since(start);
+        const Clock::time_point end = Clock::now();
+        if (records(track)) track->add(kFillLabel, start, end, mine.slot->batch);
         lock.lock();
-        stats_.work_seconds += seconds;
+        stats_.work_seconds += std::chrono::duration<double>(end - start).count();
         stats_.stages += workspace.seconds;
+        stats_.stored_pixels += workspace.stored_pixels;
         stats_.worker_bytes += workspace.held_bytes() - std::exchange(held_bytes, workspace.held_bytes());
         if (!finish(mine, outcome)) continue;
         if (settings_.transform && !mine.slot->error) {
             lock.unlock();
             const Clock::time_point transform_start = Clock::now();
             transform(*mine.slot);
-            const double transform_seconds = seconds_since(transform_start);
+            const Clock::time_point transform_end = Clock::now();
+            if (records(track)) track->add(kTransformLabel, transform_start, transform_end, mine.slot->batch);
             lock.lock();
-            stats_.work_seconds += transform_seconds;
+            stats_.work_seconds += std::chrono::duration<double>(transform_end - transform_start).count();
         }
         deliver(*mine.slot);
     }

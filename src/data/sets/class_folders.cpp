@@ -24,8 +24,8 @@ std::string_view below_class(std::string_view path, const std::string& class_nam
 
 }  // namespace
 
-ClassFolders::ClassFolders(std::shared_ptr<const PhotoSet> photos, Split split, const JpegSettings& settings)
-    : JpegDataset(settings, {}), photos_(std::move(photos)), split_(split) {
+ClassFolders::ClassFolders(std::shared_ptr<const PhotoSet> photos, Split split, const EncodedImageSettings& settings)
+    : EncodedImages(settings, {}), photos_(std::move(photos)), split_(split) {
     if (split == Split::train) {
         check_training_photos(*photos_);
     } else {
@@ -58,7 +58,7 @@ std::string ClassFolders::unused_files() const {
     return photos_->unused.empty() ? "" : unused_csv(photos_->unused);
 }
 
-JpegDataset::Image ClassFolders::load(std::int64_t index, Workspace& workspace) const {
+EncodedImages::Image ClassFolders::load(std::int64_t index, Workspace& workspace) const {
     return {read_whole(file_of(index), workspace), {}, list().label(index)};
 }
 
@@ -105,7 +105,7 @@ void tell(const InputSettings& settings, const PhotoSet& photos, Split split) {
 }
 
 std::shared_ptr<const Dataset> open(const InputSettings& settings, Split split, const PixelFormat& format) {
-    JpegSettings how = jpeg_settings(settings, split, format);
+    EncodedImageSettings how = encoded_image_settings(settings, split, format);
     how.exif = Exif::applied;
     const auto photos = photos_of(settings);
     tell(settings, *photos, split);

@@ -5,17 +5,17 @@
 #include <memory>
 #include <string>
 
+#include "data/sets/encoded_images.h"
 #include "data/sets/image_sets.h"
-#include "data/sets/jpeg_dataset.h"
 #include "data/sets/photo_set.h"
 
 namespace cnntrain::data {
 
 /// The label of a photo is the number of its class among the sorted classes, or among those of a trained network.
-class ClassFolders final : public JpegDataset {
+class ClassFolders final : public EncodedImages {
 public:
     /// Throws Error(data) if a class has no photos to train on, or if there are none for validation.
-    ClassFolders(std::shared_ptr<const PhotoSet> photos, Split split, const JpegSettings& settings);
+    ClassFolders(std::shared_ptr<const PhotoSet> photos, Split split, const EncodedImageSettings& settings);
 
     std::int64_t size() const override { return list().size(); }
     std::int32_t label(std::int64_t index, Workspace& /*workspace*/) const override { return list().label(index); }

@@ -6,17 +6,17 @@
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/data/image_fields.h"
+#include "data/sets/encoded_images.h"
 #include "data/sets/file_patterns.h"
-#include "data/sets/jpeg_dataset.h"
 #include "data/sets/raw_files.h"
 
 namespace cnntrain::data {
 
 /// The files by number, without labels.
-class ImageFolder::Images final : public JpegDataset {
+class ImageFolder::Images final : public EncodedImages {
 public:
-    Images(const std::string& folder, const std::vector<std::string>& names, const JpegSettings& settings)
-        : JpegDataset(settings, {.left_out = "it is left out"}), folder_(folder), names_(names) {}
+    Images(const std::string& folder, const std::vector<std::string>& names, const EncodedImageSettings& settings)
+        : EncodedImages(settings, {.left_out = "it is left out"}), folder_(folder), names_(names) {}
 
     std::int64_t size() const override { return static_cast<std::int64_t>(names_.size()); }
 
@@ -83,12 +83,12 @@ ImageFolder::ImageFolder(const std::string& place, const DataSettings& settings,
         throw Error(ErrorKind::data, "no image file in or below " + place +
                                          (left_out_.empty() ? "" : "; other files there: " + left_out_));
     }
-    const JpegSettings how{.image_size = settings.image_size,
-                           .format = format,
-                           .exif = Exif::applied,
-                           .on_bad_image = settings.strict ? OnBadImage::stop : OnBadImage::leave_out,
-                           .preparation = settings.preparation,
-                           .mean_pixel = mean_pixel(settings)};
+    const EncodedImageSettings how{.image_size = settings.image_size,
+                                   .format = format,
+                                   .exif = Exif::applied,
+                                   .on_bad_image = settings.strict ? OnBadImage::stop : OnBadImage::leave_out,
+                                   .preparation = settings.preparation,
+                                   .mean_pixel = mean_pixel(settings)};
     images_ = std::make_unique<Images>(found.folder.string(), names_, how);
 }
 

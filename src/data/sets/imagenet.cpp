@@ -16,7 +16,7 @@
 namespace cnntrain::data {
 
 Imagenet::Imagenet(std::vector<std::string> paths, const ImagenetSettings& settings)
-    : JpegDataset(settings.images, {.unit = "record", .empty = "the record has no image (image/encoded)"}),
+    : EncodedImages(settings.images, {.unit = "record", .empty = "the record has no image (image/encoded)"}),
       classes_(settings.classes),
       records_(std::move(paths), settings.records) {
     if (settings.percentage_to_use < 1 || settings.percentage_to_use > 100) {
@@ -31,7 +31,7 @@ Imagenet::Imagenet(std::vector<std::string> paths, const ImagenetSettings& setti
 }
 
 /// Loads record `index` into the workspace, parses it and checks its label.
-JpegDataset::Image Imagenet::load(std::int64_t index, Workspace& workspace) const {
+EncodedImages::Image Imagenet::load(std::int64_t index, Workspace& workspace) const {
     StageClock clock;
     const std::span<const std::byte> record = records_.read(index, workspace.record);
     clock.add_to(workspace.seconds.read);
@@ -131,7 +131,7 @@ SampleCount count(const InputSettings& settings, Split split) {
 
 std::shared_ptr<const Dataset> open(const InputSettings& settings, Split split, const PixelFormat& format) {
     ImagenetSettings how;
-    how.images = jpeg_settings(settings, split, format);
+    how.images = encoded_image_settings(settings, split, format);
     if (split == Split::train) how.percentage_to_use = settings.percentage_to_use;
     how.classes = class_count(settings);
     how.records.threads = settings.threads;

@@ -6,20 +6,20 @@
 #include <vector>
 
 #include "cnntrain/data/tfrecord.h"
+#include "data/sets/encoded_images.h"
 #include "data/sets/image_sets.h"
-#include "data/sets/jpeg_dataset.h"
 
 namespace cnntrain::data {
 
 struct ImagenetSettings {
-    JpegSettings images = {};
+    EncodedImageSettings images = {};
     std::int64_t classes = 1000;
     std::int64_t percentage_to_use = 100;
     RecordOptions records = {};
 };
 
 /// Damaged records (wrong checksum, no tf.Example, label out of range) are always errors.
-class Imagenet final : public JpegDataset {
+class Imagenet final : public EncodedImages {
 public:
     Imagenet(std::vector<std::string> paths, const ImagenetSettings& settings);
 

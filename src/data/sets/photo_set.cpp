@@ -61,7 +61,8 @@ std::optional<UnusedFile> look_into(const std::string& top, ListedPhoto& photo) 
         if (!size && *format == FileFormat::jpeg && photo.bytes > bytes.size())
             size = claimed_size(read_head(*file, kMostBytes, head), *format);
         if (!size) return std::nullopt;
-        if (size->height > 0 && size->width > 0 && !size_problem(size->height, size->width).empty())
+        const std::int64_t most = *format == FileFormat::jpeg ? kMostPixels : kMostWholePixels;
+        if (size->height > 0 && size->width > 0 && !size_problem(size->height, size->width, most).empty())
             return unused(Unused::too_large, std::to_string(size->width) + " x " + std::to_string(size->height));
         return std::nullopt;
     } catch (const Error& error) {

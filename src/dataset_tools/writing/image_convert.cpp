@@ -1,11 +1,11 @@
 #include "dataset_tools/writing/image_convert.h"
 
-#include <cstdlib>
 #include <span>
 #include <utility>
 
 #include "cnntrain/base/error.h"
 #include "data/images/image_file.h"
+#include "data/images/jpeg_encoder.h"
 #include "data/images/jpeg_errors.h"
 
 namespace cnntrain::dataset_tools {
@@ -31,57 +31,12 @@ bool look_through(jpeg_decompress_struct& info, data::JpegErrors& errors) {
     return true;
 }
 
-struct Compression {
-    jpeg_compress_struct info{};
-    data::JpegErrors errors{};
-    unsigned char* bytes = nullptr;  // allocated by libjpeg with malloc
-    unsigned long size = 0;          // NOLINT(google-runtime-int): libjpeg's type
-
-    Compression() = default;
-    ~Compression() {
-        jpeg_destroy_compress(&info);
-        std::free(bytes);
-    }
-    Compression(const Compression&) = delete;
-    Compression& operator=(const Compression&) = delete;
-};
-
-/// Compresses without chroma subsampling: the source has none, or was already subsampled once.
-bool compress(Compression& to, const data::PixelView& rgb) {
-    to.info.err = data::error_manager(to.errors);
-    if (setjmp(to.errors.jump) != 0) return false;
-    jpeg_create_compress(&to.info);
-    jpeg_mem_dest(&to.info, &to.bytes, &to.size);
-    to.info.image_height = static_cast<JDIMENSION>(rgb.size.height);
-    to.info.image_width = static_cast<JDIMENSION>(rgb.size.width);
-    to.info.input_components = 3;
-    to.info.in_color_space = JCS_RGB;
-    jpeg_set_defaults(&to.info);
-    jpeg_set_quality(&to.info, kQuality, TRUE);
-    to.info.comp_info[0].h_samp_factor = 1;
-    to.info.comp_info[0].v_samp_factor = 1;
-    jpeg_start_compress(&to.info, TRUE);
-    while (to.info.next_scanline < to.info.image_height) {
-        // libjpeg does not write to the row.
-        auto* row = const_cast<JSAMPLE*>(rgb.pixels + rgb.row_bytes * to.info.next_scanline);
-        jpeg_write_scanlines(&to.info, &row, 1);
-    }
-    jpeg_finish_compress(&to.info);
-    return true;
-}
-
 [[noreturn]] void fail(const std::string& what) {
     throw Error(ErrorKind::data, what);
 }
 
 StoredImage stored(const data::PixelView& rgb, std::string_view converted_from, bool turned) {
-    Compression to;
-    if (!compress(to, rgb)) {
-        data::throw_if_out_of_memory(to.errors);
-        fail("the image cannot be stored as a JPEG: " + std::string(to.errors.message.data()));
-    }
-    return {std::string(reinterpret_cast<const char*>(to.bytes), to.size), rgb.size.height, rgb.size.width,
-            converted_from, turned};
+    return {data::encode_jpeg(rgb, kQuality), rgb.size.height, rgb.size.width, converted_from, turned};
 }
 
 }  // namespace

@@ -232,6 +232,7 @@ std::vector<Option> bert_rate_options() {
          .fallback = 2e-5,
          .help = "Learning rate at the end of the warm-up.",
          .range = at_least(0),
+         .main_in = kT,
          .numerics = true,
          .bind = to<&BertTaskSettings::learning_rate, &optim::StepRateSettings::base>()},
         refine(

@@ -15,10 +15,10 @@
 #include "cnntrain/data/resolve.h"
 #include "cnntrain/nn/family_info.h"
 #include "tasks/image_classification/class_weights.h"
+#include "tasks/image_classification/findings.h"
 #include "tasks/image_classification/options.h"
 #include "tasks/image_classification/own_photos.h"
 #include "tasks/image_classification/resolve.h"
-#include "tasks/image_classification/weights_source.h"
 
 namespace cnntrain::tasks {
 
@@ -211,7 +211,8 @@ void infer_dataset(Resolution& run) {
     if (folder.empty()) {
         const std::string resumed = run.command == Command::train ? values.text("restore_path") : "";
         run.violations.emplace_back(
-            "no data: give --data-dir (or set DATA_DIR) and --dataset, or use --generated-data with --dataset" +
+            "no data: give --data-dir (or set DATA_DIR), a folder of photos, CIFAR's files or ImageNet's TFRecords, or "
+            "use --generated-data with --dataset" +
             (resumed.empty() ? ""
                              : "; to go on with all options of a run: cnntrain restore --restore-path " + resumed));
         return;
@@ -231,13 +232,16 @@ void infer_dataset(Resolution& run) {
                                  ")");
         return;
     }
+    const bool classifies = run.command == Command::inference && values.text("restore_path").empty();
     run.violations.push_back("--dataset is not given and cannot be detected from the data folder '" + folder +
-                             "'; give --dataset " + dataset_names());
+                             "'; give --dataset " + dataset_names() +
+                             (classifies ? "; to find classes by the network of a run, give --restore-path RUN" : ""));
 }
 
 }  // namespace
 
 void fill_image_options(Resolution& run) {
+    findings_of(run.findings);
     renew_spellings(run);
     infer_dataset(run);
     settle_weights(run);
@@ -319,12 +323,12 @@ void complete_image_settings(Settings& settings, const Resolution& run) {
     if (values.flag("synthetic_data")) own.data.kind = data::DataKind::synthetic;
     settings.ipu.inputs_stay = own.data.kind == data::DataKind::synthetic;
     if (own.data.kind != data::DataKind::real) own.data.data_dir.clear();
-    own.data.found_photos = data::found_photos();
+    own.data.found_photos = findings_of(run).photos;
     const bool names_classes = data::dataset_info(own.data.dataset).format != data::ImageFormat::raw_pixels;
     const bool evaluates = run.command == Command::validation || run.command == Command::inference;
     if (names_classes && evaluates && own.data.kind == data::DataKind::real)
         own.recorded_classes = recorded_classes(values);
-    if (const auto source = evaluates ? weights_source_of(run) : std::nullopt) {
+    if (const WeightsSource* const source = evaluates ? weights_source_of(run) : nullptr) {
         own.source_classes = source->network.settings.classes;
         if (std::ssize(source->class_names) == own.source_classes) own.recorded_classes = source->class_names;
     }

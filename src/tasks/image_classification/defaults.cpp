@@ -110,7 +110,6 @@ std::int64_t default_image_size(const nn::FamilyInfo& family, const std::string&
 
 /// The form that --network-form names, or that follows from the size of the network and of the images.
 nn::NetworkForm fill_form(Resolution& run, nn::Family family, const data::DatasetInfo& images) {
-    constexpr std::int64_t kLargestSmallImage = 64;
     OptionValues& values = run.values;
     if (const auto given = named<nn::NetworkForm>(values.text("network_form"))) return *given;
     const auto has_size = [&](nn::NetworkForm form) {

@@ -16,6 +16,7 @@ std::vector<Option> main_options() {
          .fallback = "resnet",
          .help = "Model family.",
          .choices = names<nn::Family>(),
+         .main_in = kTVE,
          .numerics = true,
          .bind = to<&ImageSettings::model, &nn::ModelSettings::family>()},
     };
@@ -38,6 +39,7 @@ std::vector<Option> rate_options() {
          .type = Type::number,
          .help = "The learning rate itself; overrides the exponent.",
          .range = at_least(std::numeric_limits<double>::min()),
+         .main_in = kT,
          .acts_in = kT,
          .numerics = true,
          .bind = to<&ImageSettings::learning_rate, &optim::LearningRateSettings::absolute>()},
@@ -92,7 +94,7 @@ const OptionSet& image_options() {
         {"Training", with_refinements(training_options())},
         {"Learning-rate schedule", schedule_options()},
         {config::kHeadGroup, config::shared_head_options()},
-        {"IPU", with_refinements(shared_ipu_options())},
+        {"Device", with_refinements(shared_ipu_options())},
         {"Logging", shared_logging_options()},
     });
     return options;

@@ -9,6 +9,7 @@ std::vector<Option> dataset_options() {
          .type = Type::choice,
          .help = "Data set; without it, inferred from the data folder.",
          .choices = names<data::DatasetId>(),
+         .main_in = kTVE,
          .numerics = true,
          .bind = to<&ImageSettings::data, &data::DataSettings::dataset>()},
         refine(

@@ -23,6 +23,7 @@ std::vector<Option> model_options() {
         {.flag = "--model-size",
          .type = Type::text,
          .help = "Depth of a ResNet or ResNeXt (56b: CIFAR ResNet-56 with bottlenecks); EfficientNet: B0 to B7, CIFAR.",
+         .main_in = kTVE,
          .numerics = true,
          .bind = to<&ImageSettings::model, &nn::ModelSettings::size>()},
         {.flag = "--batch-norm",

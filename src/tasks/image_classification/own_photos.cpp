@@ -15,6 +15,7 @@
 #include "cnntrain/base/listed.h"
 #include "cnntrain/data/input.h"
 #include "cnntrain/data/resolve.h"
+#include "tasks/image_classification/findings.h"
 
 namespace cnntrain::tasks {
 
@@ -50,16 +51,17 @@ constexpr double kLabelSmoothing = 0.1;
 constexpr double kWarmup = 0.05;  // share of the epochs
 
 /// Keys of the options that a recipe may set.
-constexpr std::array<std::string_view, 9> kChosen = {
-    "batch_norm",  "micro_batch_size", "optimiser", "weight_decay", "abs_learning_rate",
-    "lr_schedule", "label_smoothing",  "epochs",    "warmup_epochs"};
+constexpr std::array<std::string_view, 12> kChosen = {
+    "batch_norm",      "micro_batch_size", "optimiser",     "weight_decay",  "abs_learning_rate", "lr_schedule",
+    "label_smoothing", "epochs",           "warmup_epochs", "interpolation", "crop_area",         "crop_fraction"};
 
 double epochs_for(std::int64_t photos, const Recipe& recipe) {
     return photos <= kFew ? recipe.few_epochs : photos <= kSome ? recipe.some_epochs : recipe.many_epochs;
 }
 
 /// The number of training photos; nothing if there are none or they cannot be read, which the run reports.
-std::optional<std::int64_t> photos_in(const OptionValues& values) {
+std::optional<std::int64_t> photos_in(const Resolution& run) {
+    const OptionValues& values = run.values;
     try {
         data::InputSettings settings;
         settings.dataset = *dataset_of(values);
@@ -67,6 +69,7 @@ std::optional<std::int64_t> photos_in(const OptionValues& values) {
         settings.folder = data::find_data_folder(settings.dataset, settings.data_dir);
         settings.validation_fraction = values.number("validation_fraction");
         settings.split_seed = values.integer("split_seed");
+        settings.found_photos = findings_of(run).photos;
         const std::int64_t photos = data::count_samples(settings, data::Split::train).samples;
         return photos > 0 ? std::optional(photos) : std::nullopt;
     } catch (const Error&) {
@@ -142,6 +145,21 @@ void choose_rate(Chooser& chooser, const OptionValues& values, const Recipe& rec
                    to_string(Value(rate)) + " for " + std::to_string(kBatch) + " photos an update, more for more");
 }
 
+template <typename Enum> std::string spelling(Enum value) {
+    return std::string(names<Enum>()[static_cast<std::size_t>(value)]);
+}
+
+/// How photos become the network's input. Mirroring at random is every training's default.
+void choose_preparation(Chooser& chooser, const OptionValues& values) {
+    chooser.choose("interpolation", spelling(data::Interpolation::bilinear),
+                   "antialiased, as most photos are larger than the input");
+    if (!values.flag("train_with_valid_preprocessing"))
+        chooser.choose("crop_area", std::vector<double>{0.35, 1}, "random crops, not too small");
+    const std::int64_t side = values.integer("image_size");
+    if (side > 0 && side <= kLargestSmallImage && values.text("resize_mode") == spelling(data::ResizeMode::crop))
+        chooser.choose("crop_fraction", 1.0, "small images fill their frame");
+}
+
 }  // namespace
 
 void fill_for_own_photos(Resolution& run) {
@@ -149,7 +167,7 @@ void fill_for_own_photos(Resolution& run) {
     const auto dataset = dataset_of(values);
     const bool own = dataset && data::dataset_info(*dataset).format == data::ImageFormat::class_folders;
     if (!own || run.command != Command::train) return;
-    const auto photos = photos_in(values);
+    const auto photos = photos_in(run);
     if (!photos) return;
     const bool has_weights = !values.text("init_path").empty();
     const Recipe& recipe = has_weights ? kFromWeights : kFromNothing;
@@ -171,6 +189,7 @@ void fill_for_own_photos(Resolution& run) {
         chooser.choose("epochs", usual_epochs, has_weights ? "given weights need few" : "random weights need many");
     const double epochs = values.is_set("epochs") ? values.number("epochs") : usual_epochs;
     chooser.choose("warmup_epochs", rounded(epochs * kWarmup), "a part of the epochs, for large first gradients");
+    choose_preparation(chooser, values);
     if (chooser.lines().empty()) return;
     run.notices.push_back("for " + counted(*photos, "photo") + " and " +
                           (has_weights ? "given weights" : "random weights") +

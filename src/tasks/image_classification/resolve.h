@@ -1,6 +1,7 @@
 // The steps from the option values of image classification to its settings.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 
@@ -8,6 +9,9 @@
 #include "tasks/image_classification/options.h"
 
 namespace cnntrain::tasks {
+
+/// Photos of up to this --image-size (pixels) are taken for a data set of small images.
+inline constexpr std::int64_t kLargestSmallImage = 64;
 
 /// Fills in unset values: the data set, and defaults of the model and the data set.
 void fill_image_options(Resolution& run);

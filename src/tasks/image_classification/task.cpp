@@ -60,7 +60,8 @@ metrics::Columns make_columns(bool top_5, bool during_training) {
     const std::string loss(nn::kLoss);
     metrics::Columns columns = {
         .unit = {"image", "images", "img"},
-        .training = {{.name = "loss", .output = loss}, {.name = "train_acc", .output = correct, .scale = 100}},
+        .training = {{.name = "loss", .output = loss, .label = "loss"},
+                     {.name = "train_acc", .output = correct, .scale = 100, .label = "accuracy"}},
         .validation = {{.name = train::kTop1Column, .output = correct, .scale = 100},
                        {.name = "raw_acc", .output = correct, .scale = 100}},
         .inference = {{.name = train::kTop1Column, .output = correct, .scale = 100}},

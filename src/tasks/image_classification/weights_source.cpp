@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <string_view>
 #include <utility>
 
@@ -9,10 +10,12 @@
 #include "cnntrain/base/listed.h"
 #include "cnntrain/checkpoint/class_names.h"
 #include "cnntrain/checkpoint/folder.h"
+#include "cnntrain/checkpoint/run_options.h"
 #include "cnntrain/checkpoint/timm_config.h"
 #include "cnntrain/checkpoint/weights_file.h"
 #include "cnntrain/config/parse.h"
 #include "cnntrain/nn/family_info.h"
+#include "tasks/image_classification/findings.h"
 #include "tasks/image_classification/options.h"
 #include "tasks/image_classification/resolve.h"
 #include "tasks/recorded.h"
@@ -99,10 +102,11 @@ void add_config(const checkpoint::TimmConfig& config, WeightsSource& source) {
     if (config.crop_mode == "border") source.without_option.push_back("crop_mode " + config.crop_mode);
 }
 
-/// Of the run that has saved the checkpoint.
-void add_recorded(const FileSystem& files, WeightsSource& source) {
-    const std::string path = file_beside(files, source.path, "arguments.json");
-    for (const auto& [option, value] : recorded_options(files, path, image_options())) {
+/// Of the run that has saved the checkpoint: from its folder, or, if the checkpoint was moved, from its metadata.
+void add_recorded(const FileSystem& files, const std::map<std::string, std::string>& metadata, WeightsSource& source) {
+    RecordedRun run = arguments_beside(files, source.path);
+    if (run.source.empty()) run = {source.path, checkpoint::run_options(metadata)};
+    for (const auto& [option, value] : recorded_options(run, image_options())) {
         if (std::ranges::find(kKept, key(*option)) != kKept.end()) source.values[option] = value;
     }
 }
@@ -131,7 +135,7 @@ std::optional<WeightsSource> own_source(const FileSystem& files, WeightsSource s
                                         const checkpoint::WeightsHeader& header) {
     Values values(source);
     set_network(values, source.network.settings);
-    add_recorded(files, source);
+    add_recorded(files, header.metadata, source);
     source.class_names = checkpoint::class_names(header.metadata);
     return source;
 }
@@ -139,6 +143,8 @@ std::optional<WeightsSource> own_source(const FileSystem& files, WeightsSource s
 std::optional<WeightsSource> foreign_source(const FileSystem& files, WeightsSource source) {
     const auto config = checkpoint::timm_config_beside(files, source.path);
     if (config) add_config(*config, source);
+    if (source.network.normalises_inside)
+        nn::take_inner_normalisation(source.network.pixels, checkpoint::load_weights(files, source.path).tensors);
     Values values(source);
     set_network(values, source.network.settings);
     set_conventions(values, source.network.settings);
@@ -174,7 +180,27 @@ std::vector<std::string> contradictions(const config::Resolution& run, const Lay
     return found;
 }
 
+/// Reads the weights of another path only. Null if they tell nothing to this command.
+const WeightsSource* found_weights(ImageFindings& findings, Command command, const std::string& path) {
+    if (findings.weights_path != path) {
+        findings.weights = weights_source(posix_files(), path);
+        findings.weights_path = path;
+    }
+    const bool tells = findings.weights && (!findings.weights->network.own || command == Command::train);
+    return tells ? &*findings.weights : nullptr;
+}
+
 }  // namespace
+
+ImageFindings& findings_of(std::shared_ptr<config::Findings>& findings) {
+    if (findings == nullptr) findings = std::make_shared<ImageFindings>();
+    return dynamic_cast<ImageFindings&>(*findings);
+}
+
+ImageFindings& findings_of(const config::Resolution& run) {
+    CNNTRAIN_CHECK(run.findings != nullptr, "findings are asked for before there are any");
+    return dynamic_cast<ImageFindings&>(*run.findings);
+}
 
 std::optional<WeightsSource> weights_source(const FileSystem& files, const std::string& restore_path) {
     const std::string path = file_of(files, restore_path);
@@ -196,7 +222,7 @@ std::optional<WeightsSource> weights_source(const FileSystem& files, const std::
 }
 
 Layer told_by_weights(const TaskOptions& task, Command command, const std::vector<std::string>& words,
-                      const Layer& config) {
+                      const Layer& config, std::shared_ptr<config::Findings>& findings) {
     const std::string_view flag = weights_option(command);
     if (flag.empty()) return {};
     const auto of_line = [&](std::string_view wanted) -> std::optional<std::string> {
@@ -207,25 +233,22 @@ Layer told_by_weights(const TaskOptions& task, Command command, const std::vecto
     if (command == Command::train && of_line("--restore-path")) return {};  // its run has recorded everything
     const auto path = of_line(flag);
     if (!path) return {};
-    const auto source = weights_source(posix_files(), *path);
-    if (!source || (source->network.own && command != Command::train)) return {};
-    return source->values;
+    const WeightsSource* const source = found_weights(findings_of(findings), command, *path);
+    return source == nullptr ? Layer() : source->values;
 }
 
-std::optional<WeightsSource> weights_source_of(const config::Resolution& run) {
+const WeightsSource* weights_source_of(const config::Resolution& run) {
     const std::string_view flag = weights_option(run.command);
-    if (flag.empty()) return std::nullopt;
+    if (flag.empty()) return nullptr;
     const bool resumes = run.command == Command::train && run.values.is_set("restore_path");
     const std::string path = run.values.text(key(image_options().of_shared(flag)));
-    if (resumes || path.empty()) return std::nullopt;
-    auto source = weights_source(posix_files(), path);
-    if (source && source->network.own && run.command != Command::train) return std::nullopt;
-    return source;
+    if (resumes || path.empty()) return nullptr;
+    return found_weights(findings_of(run), run.command, path);
 }
 
 void settle_weights(config::Resolution& run) {
-    const auto source = weights_source_of(run);
-    if (!source) return;
+    const WeightsSource* const source = weights_source_of(run);
+    if (source == nullptr) return;
     const auto dataset = dataset_of(run.values);
     const bool other_size = dataset && !data::dataset_info(*dataset).any_image_size;
     if (other_size && run.values.at("image_size").source == Source::weights) run.values.reset("image_size");

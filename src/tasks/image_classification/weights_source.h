@@ -2,7 +2,7 @@
 // with which it was trained, and the preparation of its images.
 #pragma once
 
-#include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -29,10 +29,11 @@ std::optional<WeightsSource> weights_source(const FileSystem& files, const std::
 
 /// For TaskOptions::told_by_files: train reads --init-path, commands that evaluate --restore-path.
 config::Layer told_by_weights(const config::TaskOptions& task, config::Command command,
-                              const std::vector<std::string>& words, const config::Layer& config);
+                              const std::vector<std::string>& words, const config::Layer& config,
+                              std::shared_ptr<config::Findings>& findings);
 
-/// The file whose values told_by_weights() has taken.
-std::optional<WeightsSource> weights_source_of(const config::Resolution& run);
+/// The file whose values told_by_weights() has taken; null if there is none.
+const WeightsSource* weights_source_of(const config::Resolution& run);
 
 /// Adds a violation if the line contradicts the weights' network, and notices about what is taken from them. The data
 /// set is known.

@@ -85,9 +85,7 @@ std::optional<fs::path> find_file(const std::string& word, const std::vector<std
                                                 (plain.empty() ? "" : "; BERT's own is '" + plain + "'") +
                                                 "; configurations of BERT:" + names);
     }
-    const std::string nearest = nearest_name(stem_of(word), known);
-    std::string message = "unknown configuration '" + word + "'";
-    if (!nearest.empty()) message += "; did you mean '" + nearest + "'?";
+    std::string message = "unknown configuration '" + word + "'" + suggestion(stem_of(word), known);
     message += known.empty() ? "; no configuration files in" : "; known in";
     for (const std::string& folder : folders)
         message += " " + folder;

@@ -69,12 +69,14 @@ std::vector<Option> pretraining_data_options() {
          .help =
              "TFRecord files of training sequences: names or patterns (*, ?, [...]), separated by blanks or commas. "
              "$NAME is replaced by the environment variable.",
+         .main_in = kAll,
          .path = true,
          .expands = true,
          .bind = to<&PretrainingSettings::text, &data::PretrainingSettings::files>()},
         {.flag = "--valid-file",
          .type = Type::patterns,
          .help = "TFRecord files of held-out sequences for --evaluate and --validate-every, in the same form.",
+         .main_in = kAll,
          .needs = {{"evaluate"}, {"validate_every"}, {"validate_every_updates"}},
          .path = true,
          .expands = true,

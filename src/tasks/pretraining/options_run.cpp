@@ -11,6 +11,7 @@ std::vector<Option> run_folder_options() {
          .type = Type::text,
          .fallback = "checkpoints",
          .help = "Folder in which run folders are created.",
+         .main_in = kAll,
          .bind = to<&Settings::logging, &train::LoggingSettings::log_dir>()},
         refine(shared("--init-path"),
                {.flag = "--init-checkpoint",
@@ -26,6 +27,7 @@ std::vector<Option> run_folder_options() {
          .help = "Evaluate one checkpoint (--init-checkpoint) or all checkpoints of a run (--restore-dir) on "
                  "--valid-file. Options of the model and its sequences and --micro-batch-size come from the run's "
                  "arguments.json unless they are given; options of training are not needed.",
+         .main_in = kAll,
          .bind = to<&PretrainingSettings::evaluates>()},
         {.flag = "--steps-per-ckpts",
          .type = Type::integer,

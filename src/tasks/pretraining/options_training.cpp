@@ -21,7 +21,8 @@ std::vector<Option> length_options() {
          .help = "Sequences per weight update, instead of --gradient-accumulation-count; rounded up to a multiple that "
                  "--pipeline-stages allow.",
          .unit = "sequences",
-         .range = between(1, kMostIterations)},
+         .range = between(1, kMostIterations),
+         .main_in = kAll},
         refine(shared("--replicas"),
                {.help = "Data-parallel replicas in this process, with one set of weights and one update. Results are "
                         "those of --gradient-accumulation-count times the replicas."}),
@@ -195,10 +196,11 @@ std::vector<Option> switch_options() {
          .acts_on_backends = kIpu,
          .replicas_suffice_on_ipu = true,
          .bind = to<&Settings::ipu, &backend::IpuSettings::sync_replicas_independently>()},
-        {.flag = "--execution-profile",
-         .fallback = false,
-         .help = "Write a profile of the execution.",
-         .missing = "profiling"},
+        refine(shared("--profile"),
+               {.flag = "--execution-profile",
+                .help = "Measure --profile-steps weight updates and write where their time goes to the run folder; "
+                        "without --train-file, on generated data.",
+                .aliases = std::vector<Alias>{{"--profile"}}}),
         {.flag = "--memory-profile",
          .fallback = false,
          .help = "Write a profile of the memory.",

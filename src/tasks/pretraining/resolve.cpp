@@ -63,8 +63,7 @@ bool is_made_up_data(const Option& option) {
 void take_recorded_run(Resolution& run, const FileSystem& files) {
     const std::string run_folder = run.values.text("restore_dir");
     const std::string checkpoint = run_folder.empty() ? run.values.text("init_checkpoint") : run_folder;
-    const std::string path = file_beside(files, checkpoint, "arguments.json");
-    const Layer recorded = recorded_options(files, path, pretraining_options());
+    const Layer recorded = recorded_options(arguments_beside(files, checkpoint), pretraining_options());
     take(run, recorded, Source::arguments, is_of_evaluation);
     if (!run.values.is_set("valid_file")) take(run, recorded, Source::arguments, is_made_up_data);
 }
@@ -127,7 +126,7 @@ Violation accumulation_fits_stages(const OptionValues& values) {
 
 Violation data_given(const OptionValues& values) {
     if (values.flag("generated_data") || values.flag("synthetic_data")) return {};
-    if (values.is_set("train_file")) return {};
+    if (values.is_set("train_file") || values.flag("execution_profile")) return {};
     return "no data: give --train-file, or --generated-data";
 }
 
@@ -291,7 +290,7 @@ std::vector<std::string> splits_of(const Stages& stages) {
 void set_text(Settings& settings) {
     PretrainingSettings& own = settings.task.as<PretrainingSettings>();
     data::PretrainingSettings& text = own.text;
-    text.generated = text.generated || own.synthetic;
+    text.generated = text.generated || own.synthetic || (settings.logging.profile && text.files.empty());
     if (text.generated) text.files.clear();
     text.vocabulary_size = text.generated ? own.model.vocabulary : bert_words_in_files(own.model.vocabulary);
     text.max_positions = own.model.positions;

@@ -15,10 +15,8 @@ namespace {
 std::string_view examples(Command /*command*/) {
     return "  cnntrain pretrain --config configs/pretrain_base_128_phase1.json --train-file 'DIR/*.tfrecord'\n"
            "  cnntrain pretrain --config pretrain_tiny_128_lamb --generated-data --num-train-steps 4\n"
-           "  cnntrain pretrain --config pretrain_base_384_phase2 --train-file 'DIR/*.tfrecord' "
-           "--init-checkpoint RUN/ckpt-7031\n"
-           "  cnntrain pretrain --config pretrain_base_128_phase1 --evaluate --restore-dir RUN --valid-file "
-           "'DIR/*.tfrecord'\n";
+           "  cnntrain pretrain --config pretrain_base_384_phase2 --train-file FILE --init-checkpoint RUN/ckpt-7031\n"
+           "  cnntrain pretrain --config pretrain_base_128_phase1 --evaluate --restore-dir RUN --valid-file FILE\n";
 }
 
 std::unique_ptr<train::Task> make(const config::ParseResult& arguments, const backend::Backend& backend,

@@ -55,12 +55,13 @@ metrics::Columns make_columns(std::int64_t batch, bool counts_correct) {
                     {"mlm_acc_batch", "accuracy/MLM"},
                     {"nsp_acc_batch", "accuracy/NSP"},
                     {"seq_per_sec", "samples_per_sec"}};
-    columns.training = {{.name = "mlm_loss", .output = text(nn::kMaskedLoss), .scale = size},
-                        {.name = "nsp_loss", .output = text(nn::kSentenceLoss)}};
+    columns.training = {{.name = "mlm_loss", .output = text(nn::kMaskedLoss), .scale = size, .label = "MLM loss"},
+                        {.name = "nsp_loss", .output = text(nn::kSentenceLoss), .label = "NSP loss"}};
     columns.validation = {{.name = "mlm_loss", .output = text(nn::kMaskedLossSum), .divisor = weights},
                           {.name = "nsp_loss", .output = text(nn::kSentenceLoss)}};
     if (counts_correct) {
-        columns.training.push_back({.name = "mlm_acc", .output = text(nn::kMaskedCorrect), .scale = size});
+        columns.training.push_back(
+            {.name = "mlm_acc", .output = text(nn::kMaskedCorrect), .scale = size, .label = "MLM accuracy"});
         columns.training.push_back({.name = "nsp_acc", .output = text(nn::kSentenceCorrect)});
         columns.validation.push_back({.name = "mlm_acc", .output = text(nn::kMaskedCorrectSum), .divisor = weights});
         columns.validation.push_back({.name = "nsp_acc", .output = text(nn::kSentenceCorrect)});
@@ -285,6 +286,16 @@ graph::Graph Pretraining::training_graph(const std::vector<data::Field>& fields)
 graph::Graph Pretraining::evaluation_graph(const std::vector<data::Field>& fields) const {
     return graph::apply_rewrites(nn::build_bert_evaluation(request(fields), ops::op_table()),
                                  backend_.rewrites().evaluation);
+}
+
+graph::Graph Pretraining::words_graph(const std::vector<data::Field>& fields) const {
+    nn::BertRequest bert = request(fields);
+    bert.with_word_scores = true;
+    return graph::apply_rewrites(nn::build_bert_evaluation(bert, ops::op_table()), backend_.rewrites().evaluation);
+}
+
+data::Split Pretraining::words_split() const {
+    return own().held_out_files || own().text.generated ? data::Split::validation : data::Split::train;
 }
 
 std::vector<Topic> Pretraining::dry_run_topics(config::Command /*command*/) const {

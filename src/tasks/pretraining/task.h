@@ -20,7 +20,7 @@ using train::Samples;
 using train::TaskDescription;
 using train::Topic;
 
-class Pretraining final : public train::Task {
+class Pretraining final : public train::Task, public train::WordPredictor {
 public:
     /// `backend`: executes the graphs and must outlive the task. `seed`: of the order of sequences and of generated
     /// ones.
@@ -53,6 +53,11 @@ public:
 
     graph::Graph training_graph(const std::vector<data::Field>& fields) const override;
     graph::Graph evaluation_graph(const std::vector<data::Field>& fields) const override;
+
+    const train::WordPredictor* word_predictor() const override { return this; }
+    graph::Graph words_graph(const std::vector<data::Field>& fields) const override;
+    /// The training text where no other is given.
+    data::Split words_split() const override;
 
     std::vector<Topic> dry_run_topics(config::Command command) const override;
     std::vector<Topic> rate_topics(const schedule::RunPlan& plan) const override;

@@ -44,6 +44,7 @@ std::vector<Option> file_options() {
         {.flag = "--validation-file",
          .type = Type::text,
          .help = "File of the same format that is used for validation; without it, --validation-fraction is.",
+         .main_in = kT | kV,
          .recorded = Recorded::taken,
          .path = true,
          .bind = to<&TextSettings::validation_file>()},
@@ -57,6 +58,7 @@ std::vector<Option> file_options() {
          .type = Type::text,
          .help = "Vocabulary of the WordPiece tokeniser, one word piece per line (default: the vocab.txt beside "
                  "--init-checkpoint).",
+         .main_in = kTVE,
          .recorded = Recorded::taken,
          .path = true,
          .bind = to<&TextSettings::text, &data::LabelledTextSettings::vocabulary_file>()},
@@ -162,7 +164,7 @@ std::vector<Option> device_options() {
 std::vector<Option> logging_options() {
     return with_refinement(
         shared({"--log-dir", "--logs-path", "--overwrite", "--name-suffix", "--logs-per-epoch", "--log-freq",
-                "--no-logs", "--log-all-instances", "--tensorboard", "--wandb", "--wandb-project"}),
+                "--no-logs", "--log-all-instances", "--tensorboard", "--wandb", "--wandb-project", "--profile"}),
         "--wandb-project", {.fallback = "text-classification"});
 }
 

@@ -48,8 +48,8 @@ Layer read_hugging_face_config(const FileSystem& files, const std::string& path)
 void take_recorded_model(Resolution& run, const FileSystem& files) {
     const std::string checkpoint = run.values.text("init_checkpoint");
     if (checkpoint.empty()) return;
-    if (const std::string path = file_beside(files, checkpoint, "arguments.json"); !path.empty()) {
-        take(run, recorded_options(files, path, text_options()), Source::model, is_of_model_or_vocabulary);
+    if (const RecordedRun recorded = arguments_beside(files, checkpoint); !recorded.source.empty()) {
+        take(run, recorded_options(recorded, text_options()), Source::model, is_of_model_or_vocabulary);
     } else if (const std::string config = file_beside(files, checkpoint, "config.json"); !config.empty()) {
         take(run, read_hugging_face_config(files, config), Source::model, is_of_model);
     }

@@ -14,7 +14,7 @@ std::string_view examples(Command command) {
             return "  cnntrain train --task text-classification --data-dir FILE.tsv --init-checkpoint RUN/ckpt-7031 "
                    "--vocab-file vocab.txt\n"
                    "  cnntrain train --task text-classification --data-dir FILE.tsv --init-checkpoint "
-                   "FOLDER/model.safetensors   of transformers\n";
+                   "FOLDER/model.safetensors\n";
         case Command::validation:
             return "  cnntrain validation --restore-path RUN                    on the run's held-out texts\n"
                    "  cnntrain validation --restore-path RUN --data-dir FILE.tsv\n";

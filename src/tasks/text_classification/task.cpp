@@ -33,7 +33,8 @@ metrics::Columns make_columns(bool during_training) {
     const std::string loss(nn::kLoss);
     metrics::Columns columns = {
         .unit = {"text", "texts", "text"},
-        .training = {{.name = "loss", .output = loss}, {.name = "train_acc", .output = correct, .scale = 100}},
+        .training = {{.name = "loss", .output = loss, .label = "loss"},
+                     {.name = "train_acc", .output = correct, .scale = 100, .label = "accuracy"}},
         .validation = {{.name = train::kTop1Column, .output = correct, .scale = 100},
                        {.name = train::kValidationLossColumn, .output = loss}},
         .inference = {{.name = train::kTop1Column, .output = correct, .scale = 100}},

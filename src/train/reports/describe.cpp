@@ -14,6 +14,7 @@
 #include "cnntrain/optim/optimiser.h"
 #include "cnntrain/train/backends.h"
 #include "cnntrain/train/compile_request.h"
+#include "cnntrain/train/machine.h"
 #include "cnntrain/train/stages.h"
 
 namespace cnntrain::train {
@@ -148,6 +149,7 @@ std::map<std::string, config::Value> derived_arguments(const config::ParseResult
         {"poplar_version", std::monostate{}},
         {"arithmetic", std::string(name(task.arithmetic.type))},
         {"seed_specified", seed_was_given(arguments)},
+        {"program_version", version_line()},
         {"logs_path", optional_text(facts.folder.logs)},
         {"checkpoint_path", facts.folder.checkpoints + "/ckpt"},
     };

@@ -242,8 +242,7 @@ private:
         try {
             const std::vector<data::Field> fields = task_.fields_of_generated(placement_.samples);
             const graph::Graph graph = task_.training_graph(fields);
-            line("Disk", "checkpoints: " + checkpoint_text(checkpoint_total(graph, settings_.checkpoint, plan,
-                                                                            settings_.training.ema_decay > 0)));
+            line("Disk", "checkpoints: " + checkpoint_text(checkpoint_total(graph, settings_, plan)));
             const char* const wanted = std::getenv(kEstimateVariable);
             if (wanted != nullptr && std::string_view(wanted) == "off") return;
             const auto estimate = estimate_run(task_, settings_, backend_, graph, fields);

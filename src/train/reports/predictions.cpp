@@ -98,7 +98,8 @@ PredictionText::Format PredictionText::format_of(const std::string& option, cons
 }
 
 void PredictionText::add(const Prediction& prediction) {
-    format_ == Format::json_lines ? add_object(prediction) : add_row(prediction);
+    if (format_ != Format::json_lines) return add_row(prediction);
+    text_ += object_of(prediction) + "\n";
 }
 
 void PredictionText::add_row(const Prediction& prediction) {
@@ -117,7 +118,7 @@ void PredictionText::add_row(const Prediction& prediction) {
     text_ += "\r\n";
 }
 
-void PredictionText::add_object(const Prediction& prediction) {
+std::string PredictionText::object_of(const Prediction& prediction) const {
     const auto class_json = [&](std::int64_t label) {
         return names_.empty() ? std::to_string(label) : json_string(class_text(label, names_));
     };
@@ -128,10 +129,10 @@ void PredictionText::add_object(const Prediction& prediction) {
         probabilities += (probabilities.empty() ? "" : ", ") + formatted("%.6g", item.probability);
     }
     const bool correct = prediction.label == prediction.classes.front().label;
-    text_ += "{" + json_string(unit_) + ": " + json_string(prediction.sample);
-    text_ += ", \"label\": " + (prediction.label < 0 ? "null" : class_json(prediction.label));
-    text_ += std::string(", \"correct\": ") + (prediction.label < 0 ? "null" : correct ? "true" : "false");
-    text_ += ", \"classes\": [" + classes + "], \"probabilities\": [" + probabilities + "]}\n";
+    std::string object = "{" + json_string(unit_) + ": " + json_string(prediction.sample);
+    object += ", \"label\": " + (prediction.label < 0 ? "null" : class_json(prediction.label));
+    object += std::string(", \"correct\": ") + (prediction.label < 0 ? "null" : correct ? "true" : "false");
+    return object + ", \"classes\": [" + classes + "], \"probabilities\": [" + probabilities + "]}";
 }
 
 bool PredictionText::is_own(const FileSystem& files, const std::string& path, const std::string& unit) {

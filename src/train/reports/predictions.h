@@ -50,13 +50,14 @@ public:
 
     void add(const Prediction& prediction);
     const std::string& text() const { return text_; }
+    /// The prediction as a JSON object.
+    std::string object_of(const Prediction& prediction) const;
 
     /// True if a file is one of predictions of such samples.
     static bool is_own(const FileSystem& files, const std::string& path, const std::string& unit);
 
 private:
     void add_row(const Prediction& prediction);
-    void add_object(const Prediction& prediction);
 
     Format format_;
     std::string unit_;

@@ -1,7 +1,6 @@
 #include "train/reports/run_estimate.h"
 
 #include <algorithm>
-#include <map>
 
 #include "cnntrain/base/format.h"
 #include "cnntrain/base/memory.h"
@@ -172,28 +171,46 @@ std::int64_t CheckpointTotal::kept() const {
     return keep > 0 ? std::min(keep, written) : written;
 }
 
-CheckpointTotal checkpoint_total(const graph::Graph& graph, const CheckpointSettings& settings,
-                                 const schedule::RunPlan& plan, bool with_average) {
+CheckpointTotal checkpoint_total(const graph::Graph& graph, const config::Settings& settings,
+                                 const schedule::RunPlan& plan) {
+    const auto stored_bytes = [&](const TensorDesc& desc) {
+        const bool widened = settings.checkpoint.in_f32 && size_bytes(desc.dtype) < sizeof(float);
+        return TensorDesc{widened ? DType::f32 : desc.dtype, desc.shape}.bytes();
+    };
     CheckpointTotal total;
     const std::int64_t planned = plan.checkpoint_count();
     total.written = planned > 0 ? planned + 1 : 0;  // and the first weights
-    total.keep = settings.keep;
-    std::map<std::string, TensorDesc> descs = variables(graph);
-    for (auto& [name, desc] : descs) {
-        if (settings.in_f32 && size_bytes(desc.dtype) < sizeof(float)) desc.dtype = DType::f32;
-        total.bytes += desc.bytes();
+    total.keep = settings.checkpoint.keep;
+    for (const auto& [name, desc] : variables(graph))
+        total.bytes += stored_bytes(desc);
+    if (settings.training.ema_decay > 0) {
+        total.average_bytes = model_bytes(graph);
+        total.bytes += total.average_bytes;
     }
-    if (with_average) total.bytes += model_bytes(graph);
+    if (!settings.validation.keep_best) return total;
+    total.best_bytes = total.average_bytes;  // the best weights are those of the average
+    for (const ModelVariable& variable : averaged_variables(graph))
+        total.best_bytes += total.average_bytes > 0 ? 0 : stored_bytes(variable.desc);
     return total;
 }
 
-std::string checkpoint_text(const CheckpointTotal& total) {
+namespace {
+
+std::string numbered_checkpoints(const CheckpointTotal& total) {
     if (total.written == 0) return "none";
     std::string text = std::to_string(total.written) + " of " + size_text(total.bytes);
     if (total.kept() < total.written) text += ", of which the newest " + std::to_string(total.kept()) + " are kept";
     constexpr double kMost = 9e18;  // below 2^63
     const double all = static_cast<double>(total.kept()) * static_cast<double>(total.bytes);
     return text + ": " + size_text(static_cast<std::uint64_t>(std::min(all, kMost)));
+}
+
+}  // namespace
+
+std::string checkpoint_text(const CheckpointTotal& total) {
+    return numbered_checkpoints(total) +
+           (total.best_bytes > 0 ? "; the best weights: " + size_text(total.best_bytes) : "") +
+           (total.average_bytes > 0 ? "; the average of the weights: " + size_text(total.average_bytes) : "");
 }
 
 }  // namespace cnntrain::train

@@ -58,17 +58,18 @@ std::string time_text(const TimeEstimate& time, const schedule::RunPlan& plan, c
 /// "38 seconds", "4.2 hours"
 std::string duration_text(double seconds);
 
-/// The checkpoints of a run.
+/// The files of weights that a run writes, without their headers.
 struct CheckpointTotal {
-    std::int64_t written = 0;  // in the whole run
-    std::int64_t keep = 0;     // newest ones that are kept; 0: all
-    std::uint64_t bytes = 0;   // of each
+    std::int64_t written = 0;         // in the whole run
+    std::int64_t keep = 0;            // newest ones that are kept; 0: all
+    std::uint64_t bytes = 0;          // of each
+    std::uint64_t best_bytes = 0;     // of the best weights; 0: they are not kept
+    std::uint64_t average_bytes = 0;  // of the moving average of the weights; 0: there is none
     std::int64_t kept() const;
 };
-/// `with_average`: they hold the moving average of the weights, too.
-CheckpointTotal checkpoint_total(const graph::Graph& graph, const CheckpointSettings& settings,
-                                 const schedule::RunPlan& plan, bool with_average = false);
-/// "11 of 97.8 MB, of which the newest 5 are kept: 489.0 MB"; "none".
+CheckpointTotal checkpoint_total(const graph::Graph& graph, const config::Settings& settings,
+                                 const schedule::RunPlan& plan);
+/// "11 of 97.8 MB, of which the newest 5 are kept: 489.0 MB"; "none"; with the best weights and the average behind it.
 std::string checkpoint_text(const CheckpointTotal& total);
 
 }  // namespace cnntrain::train

@@ -5,6 +5,7 @@
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/metrics/csv_files.h"
+#include "cnntrain/metrics/json_lines.h"
 #include "cnntrain/metrics/tensorboard.h"
 #include "cnntrain/metrics/text_reports.h"
 #include "cnntrain/metrics/wandb.h"
@@ -12,6 +13,7 @@
 #include "cnntrain/train/machine.h"
 #include "train/reports/estimator_log.h"
 #include "train/reports/mlperf_log.h"
+#include "train/reports/screen_topics.h"
 #include "train/runs/run_files.h"
 
 namespace cnntrain::train {
@@ -29,14 +31,23 @@ bool marks_rates(const config::Settings& settings) {
     return is_emulated(settings.run) && !settings.device.dataset_benchmark;
 }
 
-std::unique_ptr<metrics::Console> console_of(const Task& task, const config::Settings& settings, const Host& host) {
-    auto console = std::make_unique<metrics::Console>(*host.console, host.terminal_width, line_prefix(task));
+metrics::Extent extent_of(const LoggingSettings& logging, const Terminal& terminal) {
+    if (logging.quiet) return metrics::Extent::results;
+    return terminal.is_there() && !logging.verbose ? metrics::Extent::brief : metrics::Extent::all;
+}
+
+/// The report on the standard output.
+std::unique_ptr<metrics::Observer> console_of(const Task& task, const config::Settings& settings, const Host& host) {
+    const metrics::Extent extent = extent_of(settings.logging, host.terminal);
+    if (settings.logging.format == LogFormat::json) return std::make_unique<metrics::JsonLines>(*host.console, extent);
+    auto console = std::make_unique<metrics::Console>(
+        *host.console, metrics::Console::Settings{host.terminal, extent, line_prefix(task)});
     if (marks_rates(settings)) console->mark_rates_as_emulated();
     return console;
 }
 
 /// Console, log.txt and the CSV files.
-void add_local_reports(metrics::Observers& observers, std::unique_ptr<metrics::Console> console, const Task& task,
+void add_local_reports(metrics::Observers& observers, std::unique_ptr<metrics::Observer> console, const Task& task,
                        const config::Settings& settings, const RunFolder& folder, const Host& host) {
     if (host.reports) observers.add(std::move(console));
     if (folder.logs.empty()) return;
@@ -57,7 +68,7 @@ void add_wandb(metrics::Observers& observers, const LoggingSettings& logging, co
     auto wandb = std::make_unique<metrics::Wandb>(settings);
     observers.line("Weights & Biases: " + wandb->description());
     observers.add(std::move(wandb));
-    observers.status("compilation_status", "not started");
+    observers.status(metrics::kCompilationStatus, "not started");
 }
 
 void add_tensorboard(metrics::Observers& observers, const RunFacts& facts, const std::string& events_folder,
@@ -95,6 +106,27 @@ metrics::Observers report_estimator(const Task& task, const config::ParseResult&
     return observers;
 }
 
+metrics::RunDescription described(const Introduction& introduction, const std::string& json, const Host& host) {
+    const RunFolder& folder = introduction.facts.folder;
+    metrics::RunDescription run;
+    run.version = CNNTRAIN_VERSION;
+    run.name = folder.name;
+    run.folder = folder.logs;
+    run.command_line = host.command_line;
+    run.machine = introduction.machine;
+    if (introduction.io_bits > 0)
+        run.io_line = "Using " + std::to_string(introduction.io_bits) + "-bit IO between the IPU and host";
+    run.title = introduction.title;
+    for (const Topic& topic : introduction.topics)
+        run.topics.emplace_back(topic.name, topic.text);
+    run.topics.emplace_back("Folder", folder.logs.empty()
+                                          ? "none (--no-logs); --verbose prints all settings and variables"
+                                          : folder.logs + " (all settings and variables are in log.txt)");
+    run.summary = introduction.summary;
+    run.settings = option_dictionary(json);
+    return run;
+}
+
 }  // namespace
 
 metrics::Observers report_training(const Task& task, const config::ParseResult& arguments, const RunFolder& folder,
@@ -118,18 +150,11 @@ std::string introduce(metrics::Observers& observers, const config::ParseResult& 
     introduction.derived[kSummary] = introduction.summary;
     std::string json = config::arguments_json(arguments, introduction.derived);
     if (is_emulated(arguments.settings.run)) observers.line(std::string(kEmulatorNotice));
-    observers.line("Command line: " + host.command_line);
-    for (const std::string& line : introduction.machine)
-        observers.line(line);
-    if (introduction.io_bits > 0) {
-        observers.console_line("Using " + std::to_string(introduction.io_bits) + "-bit IO between the IPU and host");
-    }
+    observers.run_described(described(introduction, json, host));
     if (logging.wandb && is_first(host)) add_wandb(observers, logging, facts.folder.name, json);
     if (logging.tensorboard && !facts.folder.logs.empty())
         add_tensorboard(observers, facts, introduction.events_folder, introduction.resumed_at, *host.files);
     if (!introduction.resumed_at && !facts.folder.logs.empty()) begin_records(arguments, facts.folder.logs, json, host);
-    observers.line(introduction.summary);
-    observers.line(option_dictionary(json));
     return json;
 }
 
@@ -142,6 +167,8 @@ metrics::Observers report_evaluation(const Task& task, const backend::Backend& b
     introduction.machine = machine_lines(backend, arguments.settings.run);
     introduction.derived = derived_arguments(arguments, description, introduction.facts, samples);
     introduction.summary = summary_block(arguments, description, introduction.facts, nullptr);
+    introduction.title = network_title(description);
+    introduction.topics = evaluation_topics(task, arguments.settings, samples);
     introduction.io_bits = description.io_bits;
     introduction.events_folder = description.events_folder;
     metrics::Observers observers = report_estimator(task, arguments, folder, host);

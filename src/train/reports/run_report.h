@@ -26,6 +26,8 @@ struct Introduction {
     RunFacts facts;
     std::vector<std::string> machine;  // lines
     std::string summary;
+    std::string title;                             // the network
+    std::vector<Topic> topics;                     // the summary for a screen
     std::map<std::string, config::Value> derived;  // keys of arguments.json that are not options
     std::size_t io_bits = 0;                       // TaskDescription::io_bits
     std::string events_folder = {};                // TaskDescription::events_folder

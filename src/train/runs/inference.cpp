@@ -94,7 +94,7 @@ public:
         ++samples_;
         classes.resize(static_cast<std::size_t>(std::min(shown_classes, std::ssize(classes))));
         text_.add(prediction);
-        if (printed) observers_.line(line_of(prediction));
+        if (printed) observers_.result({line_of(prediction), "prediction", text_.object_of(prediction)});
     }
 
     void leave_out() { ++left_out_; }
@@ -113,7 +113,7 @@ public:
                         ", throughput: " + config::to_string(config::Value{count / seconds}) + " samples/sec");
         if (labelled_ > 0) {
             const std::string top5 = classes > kTop ? ", top-5 accuracy: " + percent(top5_) + " %" : "";
-            observers_.line("top-1 accuracy: " + percent(top1_) + " %" + top5);
+            observers_.result({"top-1 accuracy: " + percent(top1_) + " %" + top5});
         }
         if (!path_.empty()) observers_.line("Saved predictions to " + path_);
     }
@@ -211,9 +211,9 @@ int run_inference(const TaskRow& task_row, const config::ParseResult& arguments,
             report.add({subject, label, likeliest(logits, row, std::max(kTop, top))}, top, subjects.printed);
         }
         if (host.stop_requested && host.stop_requested()) {
-            observers.line("Inference stopped by a signal after " + std::to_string(std::min(first + batch, count)) +
-                           " of " + std::to_string(count) + " " + task.columns().unit.many +
-                           "; predictions are not written.");
+            observers.result({"Inference stopped by a signal after " + std::to_string(std::min(first + batch, count)) +
+                              " of " + std::to_string(count) + " " + task.columns().unit.many +
+                              "; predictions are not written."});
             return kInterruptedExitCode;
         }
     }

@@ -45,7 +45,7 @@ int measure_input_speed(data::Stream& stream, std::int64_t batches, const metric
         return kInterruptedExitCode;
     }
     const data::StreamStats stats = stream.stats();
-    observers.line("mean throughput: " + config::to_string(config::Value{rate}) + " " + unit.brief + "s/sec");
+    observers.result({"mean throughput: " + config::to_string(config::Value{rate}) + " " + unit.brief + "s/sec"});
     struct Stage {
         std::string_view name;
         double seconds;

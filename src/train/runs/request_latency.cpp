@@ -305,7 +305,7 @@ int measure_requests(const TaskRow& task_row, const config::ParseResult& argumen
     }
     observers.expect(expected_row(task));
 
-    observers.status("compilation_status", "in progress");
+    observers.status(metrics::kCompilationStatus, metrics::kCompiling);
     const graph::Graph graph = task.evaluation_graph(fields);
     std::optional<TemporaryFile> removed;
     if (temporary) removed.emplace(files, path);
@@ -321,8 +321,9 @@ int measure_requests(const TaskRow& task_row, const config::ParseResult& argumen
         for (const auto& executable : executables)
             executable->load(model.tensors);
     }
-    observers.line(metrics::compilation_line(since_start.seconds()));
-    observers.status("compilation_status", "compiled");
+    const double seconds = since_start.seconds();
+    observers.duration(metrics::kCompilation, seconds, metrics::compilation_line(seconds));
+    observers.status(metrics::kCompilationStatus, "compiled");
     if (settings.device.compile_only) {
         observers.line("Compilation successful; stopping because of --compile-only.");
         return 0;
@@ -330,7 +331,7 @@ int measure_requests(const TaskRow& task_row, const config::ParseResult& argumen
     for (std::int64_t i = 0; i < settings.main.repeat; ++i) {
         const Measured measured = measure(executables, *stream, settings, task.columns().unit, observers, host);
         if (measured.stopped) {
-            observers.line("Inference stopped by a signal.");
+            observers.result({"Inference stopped by a signal."});
             return kInterruptedExitCode;
         }
         const metrics::InferenceRow result = row_of(measured, task, settings.training.micro_batch_size, row);

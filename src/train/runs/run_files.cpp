@@ -9,6 +9,9 @@
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/path.h"
 #include "cnntrain/checkpoint/folder.h"
+#include "cnntrain/metrics/csv_files.h"
+#include "cnntrain/profile/session.h"
+#include "cnntrain/train/sample_predictions.h"
 #include "train/runs/averaging.h"
 #include "train/runs/class_counts.h"
 #include "train/runs/kept_update.h"
@@ -24,7 +27,12 @@ constexpr const char* kUnusedFiles = "unused_files.csv";
 constexpr const char* kSeedWasGivenKey = "seed_specified";
 constexpr std::string_view kTrainingTable = "training.csv";
 constexpr std::string_view kValidationTable = "validation.csv";
-constexpr std::string_view kResultTables[] = {kTrainingTable, kValidationTable, kClassTable, "predictions.csv"};
+constexpr std::string_view kPredictionsTable = "predictions.csv";
+/// Their second column is the iteration.
+constexpr std::string_view kIterationTables[] = {kTrainingTable, kValidationTable, kClassTable, metrics::kTimesFile,
+                                                 metrics::kRanksFile};
+constexpr std::string_view kResultTables[] = {kTrainingTable,      kValidationTable,    kClassTable,
+                                              metrics::kTimesFile, metrics::kRanksFile, kPredictionsTable};
 constexpr std::string_view kAverages = "ckpt";
 constexpr std::string_view kEventsFolder = "event";  // of pretraining
 constexpr std::string_view kEvents = "events.out.tfevents.";
@@ -58,9 +66,9 @@ bool is_own_average(std::string_view name) {
 /// True for record files of a run, except arguments.json itself.
 bool is_own_record(std::string_view name) {
     const std::string_view mlperf_seed = framed(name, "result_", ".txt");
-    return name == "log.txt" || name == kUnusedFiles || name == kArgumentsBeside ||
+    return name == "log.txt" || name == kSamplePredictionsFile || name == kUnusedFiles || name == kArgumentsBeside ||
            is_number(framed(name, "arguments.", ".json")) || is_number(mlperf_seed) || mlperf_seed == "None" ||
-           name.starts_with(kEvents);
+           name.starts_with(kEvents) || profile::is_profile_name(name);
 }
 
 std::vector<std::string> names_in(const FileSystem& files, const std::string& folder) {
@@ -118,7 +126,7 @@ std::size_t end_of_first_column(std::string_view row) {
     return std::string_view::npos;
 }
 
-/// The second column in both tables; -1 for the header.
+/// The second column; -1 for the header.
 std::int64_t iteration_of_row(std::string_view row) {
     const std::size_t comma = end_of_first_column(row);
     std::int64_t iteration = -1;
@@ -184,8 +192,9 @@ bool holds_killed_run(const FileSystem& files, const std::string& folder) {
     return std::ranges::all_of(names, [&](const std::string& name) {
         const bool is_table = std::ranges::find(kResultTables, name) != std::end(kResultTables);
         if (!is_table) return false;
+        if (name == metrics::kTimesFile || name == metrics::kRanksFile) return true;  // beside the training's rows
         const std::string table = read_text(files, path_in(folder, name));
-        const bool of_training = name == kTrainingTable || name == kValidationTable || name == kClassTable;
+        const bool of_training = name != kPredictionsTable;
         return of_training ? last_iteration(table) < planned->get<std::int64_t>() : !has_rows(table);
     });
 }
@@ -255,7 +264,7 @@ void add_arguments(FileSystem& files, const std::string& folder, const std::stri
 }
 
 void drop_rows_after(FileSystem& files, const std::string& folder, std::int64_t iteration) {
-    for (const std::string_view table : {kTrainingTable, kValidationTable, kClassTable}) {
+    for (const std::string_view table : kIterationTables) {
         filter_rows(files, path_in(folder, table),
                     [&](std::string_view row) { return iteration_of_row(row) <= iteration; });
     }

@@ -1,6 +1,7 @@
 #include "train/runs/trainer.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <iomanip>
 #include <sstream>
@@ -37,6 +38,8 @@ Trainer::End Trainer::run() {
     const schedule::RunPlan& plan = parts_.plan;
     loop_watch_ = Stopwatch();
     catch_up();
+    processors_ = processor_times();
+    page_loads_ = page_loads();
     bool stopped = stop_agreed_;
     while (!stopped && iteration_ < plan.iterations && !ends_early()) {
         const schedule::HostStep step = plan.host_step(iteration_);
@@ -51,8 +54,10 @@ Trainer::End Trainer::run() {
     }
     save_results();
     if (settings_.saves) remove_kept_updates(files_, folder_.checkpoints);
-    observers_.line(metrics::loop_completed_line(loop_watch_.seconds()));
+    const double seconds = loop_watch_.seconds();
+    observers_.duration(metrics::kTrainingLoop, seconds, metrics::loop_completed_line(seconds));
     tell_exchange();
+    tell_ranks();
     if (const std::int64_t damaged = parts_.stream->stats().damaged; damaged > 0) {
         observers_.line(std::to_string(damaged) + " training " + task_.columns().unit.many +
                         " could not be decoded; each time the next one was taken");
@@ -63,8 +68,8 @@ Trainer::End Trainer::run() {
 void Trainer::stop() {
     if (parts_.last_saved != iteration_) save();
     const std::string kept = stopped_inside_ ? keep_update() : "";
-    observers_.line("Stopped by a signal after iteration " + std::to_string(iteration_) + " of " +
-                    std::to_string(parts_.plan.iterations) + kept + "; " + settings_.how_to_continue);
+    observers_.result({"Stopped by a signal after iteration " + std::to_string(iteration_) + " of " +
+                       std::to_string(parts_.plan.iterations) + kept + "; " + settings_.how_to_continue});
 }
 
 std::string Trainer::keep_update() {
@@ -90,7 +95,10 @@ void Trainer::finish(const schedule::HostStep& step, double learning_rate) {
         const metrics::HostStepFacts facts{iteration_, step.epoch_after, learning_rate, loop_watch_.seconds()};
         if (task_.columns().curves.every_host_step)
             observers_.curve_point(metrics::curve_point(parts_.meters.host_step_row(facts), task_.columns()));
-        if (step.log) observers_.row(reported(task_, parts_.meters.log_row(facts)));
+        if (step.log) {
+            observers_.row(reported(task_, parts_.meters.log_row(facts)));
+            tell_times();
+        }
     }
     validate();
     if (step.checkpoint) save();
@@ -153,8 +161,8 @@ void Trainer::save_results() {
         if (settings_.saves_at_end && parts_.last_saved != iteration_) save();
     }
     if (parts_.monitor && parts_.monitor->keeps_best() && parts_.monitor->result().best()) {
-        observers_.line("Best weights: " + parts_.monitor->best_text() + ", in " +
-                        checkpoint::best_prefix(folder_.checkpoints));
+        observers_.result(
+            {"Best weights: " + parts_.monitor->best_text() + ", in " + checkpoint::best_prefix(folder_.checkpoints)});
     }
     if (!parts_.average || !settings_.saves) return;
     const std::string path = checkpoint::average_path(folder_.checkpoints, std::string(kAverageName));
@@ -179,8 +187,11 @@ std::span<const backend::StepScalars> Trainer::next_updates(const schedule::Host
 void Trainer::finish_update(const backend::StepResult& result, double seconds, const schedule::HostStep& step,
                             double learning_rate) {
     ++iteration_;
-    exchange_seconds_ += result.exchange_seconds;
-    exposed_exchange_seconds_ += result.exposed_exchange_seconds;
+    ++times_.updates;
+    times_.seconds += seconds;
+    times_.input_wait += result.input_wait_seconds;
+    times_.exchange += result.exchange_seconds;
+    times_.exposed_exchange += result.exposed_exchange_seconds;
     parts_.meters.add(result.sums, result.samples, seconds);
     const double loss = metrics::sum_of(result.sums, task_.loss());
     check_loss(loss, step, learning_rate);
@@ -191,7 +202,8 @@ void Trainer::finish_update(const backend::StepResult& result, double seconds, c
     }
     observers_.progress({iteration_, parts_.iteration, parts_.plan.iterations,
                          parts_.meters.recent_samples_per_second(), loop_watch_.seconds(), "iterations",
-                         task_.columns().unit.many});
+                         task_.columns().unit.many, false, parts_.meters.recent_readings()});
+    if (parts_.profiled) parts_.profiled->update_done();
 }
 
 void Trainer::check_loss(double loss, const schedule::HostStep& step, double learning_rate) {
@@ -206,8 +218,10 @@ void Trainer::check_loss(double loss, const schedule::HostStep& step, double lea
                    ? "; last good checkpoint: " +
                          checkpoint::checkpoint_prefix(folder_.checkpoints, checkpoint_number(*parts_.last_saved))
                    : "; no checkpoint has been written";
+    message += "; lower the learning rate, lengthen the warm-up or use more precision";
+    observers_.log_line("error: " + message);
     observers_.run_ended();
-    throw Error(ErrorKind::diverged, message + "; lower the learning rate, lengthen the warm-up or use more precision");
+    throw Error(ErrorKind::diverged, message);
 }
 
 std::string Trainer::divergence(double loss, const schedule::HostStep& step, double learning_rate) const {
@@ -223,11 +237,62 @@ std::string Trainer::divergence(double loss, const schedule::HostStep& step, dou
 void Trainer::tell_exchange() {
     const std::int64_t updates = iteration_ - parts_.iteration;
     if (communicator_.size() == 1 || updates == 0) return;
+    metrics::UpdateTimes all = all_times_;
+    all += times_;
     std::ostringstream text;
     text << std::fixed << std::setprecision(1) << "Gradients of " << communicator_.size()
-         << " processes: " << 1e3 * exchange_seconds_ / static_cast<double>(updates) << " ms in each update, of which "
-         << 1e3 * exposed_exchange_seconds_ / static_cast<double>(updates) << " ms after the backward pass";
+         << " processes: " << 1e3 * all.exchange / static_cast<double>(updates) << " ms in each update, of which "
+         << 1e3 * all.exposed_exchange / static_cast<double>(updates) << " ms after the backward pass";
     observers_.line(text.str());
+}
+
+void Trainer::read_processors() {
+    const ProcessorTimes now = processor_times();
+    const double own = std::max(0.0, now.own_seconds - processors_.own_seconds);  // ended threads took theirs along
+    times_.processor += own;
+    times_.queued += std::max(0.0, now.queued_seconds - processors_.queued_seconds);
+    times_.others += std::max(0.0, now.busy_seconds - processors_.busy_seconds - own);
+    processors_ = now;
+    const std::int64_t loads = page_loads();
+    times_.page_loads += loads - page_loads_;
+    page_loads_ = loads;
+}
+
+void Trainer::tell_times() {
+    read_processors();
+    observers_.file_row(metrics::record(times_, iteration_));
+    all_times_ += times_;
+    times_ = {};
+}
+
+void Trainer::tell_ranks() {
+    if (communicator_.size() == 1) return;
+    read_processors();
+    metrics::UpdateTimes all = all_times_;
+    all += times_;
+    const std::vector<std::uint64_t> words = communicator_.all_gather(
+        std::vector<std::uint64_t>{
+            static_cast<std::uint64_t>(all.updates), std::bit_cast<std::uint64_t>(all.seconds),
+            std::bit_cast<std::uint64_t>(all.input_wait), std::bit_cast<std::uint64_t>(all.exchange),
+            std::bit_cast<std::uint64_t>(all.exposed_exchange), std::bit_cast<std::uint64_t>(all.processor),
+            std::bit_cast<std::uint64_t>(all.queued), std::bit_cast<std::uint64_t>(all.others),
+            static_cast<std::uint64_t>(all.page_loads)},
+        "times of the ranks");
+    const auto ranks = static_cast<std::size_t>(communicator_.size());
+    const std::size_t each = words.size() / ranks;
+    for (std::size_t rank = 0; rank < ranks; ++rank) {
+        const auto seconds = [&](std::size_t field) { return std::bit_cast<double>(words[rank * each + field]); };
+        const metrics::UpdateTimes times{static_cast<std::int64_t>(words[rank * each]),
+                                         seconds(1),
+                                         seconds(2),
+                                         seconds(3),
+                                         seconds(4),
+                                         seconds(5),
+                                         seconds(6),
+                                         seconds(7),
+                                         static_cast<std::int64_t>(words[rank * each + 8])};
+        observers_.file_row(metrics::record(metrics::RankTimes{static_cast<std::int64_t>(rank), iteration_, times}));
+    }
 }
 
 /// With several processes, all hold the full variables at once, because parts of them must be gathered.

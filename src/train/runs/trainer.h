@@ -12,6 +12,7 @@
 
 #include "cnntrain/backend/backend.h"
 #include "cnntrain/base/io.h"
+#include "cnntrain/base/processor_time.h"
 #include "cnntrain/checkpoint/checkpoint.h"
 #include "cnntrain/comm/communicator.h"
 #include "cnntrain/data/loader.h"
@@ -22,6 +23,7 @@
 #include "train/runs/kept_update.h"
 #include "train/runs/learning_check.h"
 #include "train/runs/monitor.h"
+#include "train/runs/profiling.h"
 #include "train/runs/run_folder.h"
 #include "train/runs/timing.h"
 #include "train/runs/update_progress.h"
@@ -41,10 +43,11 @@ struct TrainingParts {
     std::optional<std::int64_t> last_saved = {};  // iteration of the run's newest checkpoint; empty: none
     /// What an earlier process did of the first update. The stream begins behind it.
     KeptUpdate kept = {};
-    std::vector<ModelVariable> model = {};        // what the best weights are
-    std::unique_ptr<WeightAverage> average = {};  // of the weights so far; null: none is kept
-    std::unique_ptr<Monitor> monitor = {};        // validates during the training; null: validation follows it
-    std::optional<DescentCheck> descent = {};     // of a new run on real data
+    std::vector<ModelVariable> model = {};          // what the best weights are
+    std::unique_ptr<WeightAverage> average = {};    // of the weights so far; null: none is kept
+    std::unique_ptr<Monitor> monitor = {};          // validates during the training; null: validation follows it
+    std::optional<DescentCheck> descent = {};       // of a new run on real data
+    std::unique_ptr<ProfiledWindow> profiled = {};  // null: nothing is profiled
 };
 
 struct TrainerSettings {
@@ -118,6 +121,11 @@ private:
     checkpoint::TensorSource variables() const;
     void tell_distributions();
     void tell_exchange();
+    /// Adds what happened since the last reading of the processors' times.
+    void read_processors();
+    void tell_times();
+    /// A row for each rank. All processes call it together.
+    void tell_ranks();
 
     const Task& task_;
     TrainingParts parts_;
@@ -133,7 +141,10 @@ private:
     bool stopped_inside_ = false;                // of an update, whose complete micro-batches are parts_.kept
     std::vector<backend::StepScalars> updates_;  // of one call
     bool stop_agreed_ = false;
-    double exchange_seconds_ = 0, exposed_exchange_seconds_ = 0;  // sum over this process's updates
+    metrics::UpdateTimes times_;      // since the last row
+    metrics::UpdateTimes all_times_;  // of this process's updates
+    ProcessorTimes processors_;       // at the last reading
+    std::int64_t page_loads_ = 0;     // at the last reading
     bool warned_of_nan_ = false;
     Stopwatch loop_watch_;
 };

@@ -84,7 +84,7 @@ private:
         for (std::int64_t i = 0; i < settings_.main.repeat; ++i) {
             const auto row = evaluator_.run(point, observers_);
             if (!row) {
-                observers_.line("Validation of " + point.name + " stopped by a signal.");
+                observers_.result({"Validation of " + point.name + " stopped by a signal."});
                 return false;
             }
             observers_.row(reported(task_, *row));
@@ -151,10 +151,11 @@ int run_validation(const TaskRow& row, const config::ParseResult& arguments, con
     }
     observers.expect(expected_row(task));
 
-    observers.status("compilation_status", "in progress");
+    observers.status(metrics::kCompilationStatus, metrics::kCompiling);
     Evaluator evaluator(task, *backend, *data, settings, seed, host);
-    observers.line(metrics::compilation_line(since_start.seconds()));
-    observers.status("compilation_status", "compiled");
+    const double seconds = since_start.seconds();
+    observers.duration(metrics::kCompilation, seconds, metrics::compilation_line(seconds));
+    observers.status(metrics::kCompilationStatus, "compiled");
     if (settings.device.compile_only) {
         observers.line("Compilation successful; stopping because of --compile-only.");
         return 0;

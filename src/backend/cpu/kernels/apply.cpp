@@ -1,6 +1,7 @@
 // The second sweeps over memory in normalisation: y from x, dx from dy.
 #include <cstdint>
 
+#include "backend/cpu/kernels/element_types.h"
 #include "backend/cpu/kernels/kernels.h"
 #include "backend/cpu/kernels/targets.h"
 
@@ -134,18 +135,8 @@ template <typename T> void gradient_apply_rows(const GradientApplyRows<T>& args)
     });
 }
 
-void apply_rows_f32(const ApplyRows<float>& args) {
-    apply_rows(args);
-}
-void apply_rows_bf16(const ApplyRows<BFloat16>& args) {
-    apply_rows(args);
-}
-void gradient_apply_rows_f32(const GradientApplyRows<float>& args) {
-    gradient_apply_rows(args);
-}
-void gradient_apply_rows_bf16(const GradientApplyRows<BFloat16>& args) {
-    gradient_apply_rows(args);
-}
+CNNTRAIN_KERNELS_OF_TYPES(apply_rows, ApplyRows)
+CNNTRAIN_KERNELS_OF_TYPES(gradient_apply_rows, GradientApplyRows)
 
 }  // namespace
 }  // namespace cnntrain::cpu::HWY_NAMESPACE
@@ -158,23 +149,8 @@ HWY_AFTER_NAMESPACE();
 namespace cnntrain::cpu {
 namespace {
 
-HWY_EXPORT(apply_rows_f32);
-HWY_EXPORT(apply_rows_bf16);
-HWY_EXPORT(gradient_apply_rows_f32);
-HWY_EXPORT(gradient_apply_rows_bf16);
-
-void call_apply(const ApplyRows<float>& args) {
-    HWY_DYNAMIC_DISPATCH(apply_rows_f32)(args);
-}
-void call_apply(const ApplyRows<BFloat16>& args) {
-    HWY_DYNAMIC_DISPATCH(apply_rows_bf16)(args);
-}
-void call_gradient_apply(const GradientApplyRows<float>& args) {
-    HWY_DYNAMIC_DISPATCH(gradient_apply_rows_f32)(args);
-}
-void call_gradient_apply(const GradientApplyRows<BFloat16>& args) {
-    HWY_DYNAMIC_DISPATCH(gradient_apply_rows_bf16)(args);
-}
+CNNTRAIN_CALL_OF_TYPES(call_apply, apply_rows, ApplyRows)
+CNNTRAIN_CALL_OF_TYPES(call_gradient_apply, gradient_apply_rows, GradientApplyRows)
 
 template <typename Pointer> Pointer shifted(Pointer pointer, std::int64_t by) {
     return pointer == nullptr ? nullptr : pointer + by;

@@ -4,6 +4,7 @@
 // order.
 #include <cstdint>
 
+#include "backend/cpu/kernels/element_types.h"
 #include "backend/cpu/kernels/kernels.h"
 #include "backend/cpu/kernels/targets.h"
 
@@ -113,12 +114,7 @@ template <typename T> void depthwise_row(const DepthwiseRow<T>& args) {
     }
 }
 
-void depthwise_row_f32(const DepthwiseRow<float>& args) {
-    depthwise_row(args);
-}
-void depthwise_row_bf16(const DepthwiseRow<BFloat16>& args) {
-    depthwise_row(args);
-}
+CNNTRAIN_KERNELS_OF_TYPES(depthwise_row, DepthwiseRow)
 
 }  // namespace
 }  // namespace cnntrain::cpu::HWY_NAMESPACE
@@ -134,15 +130,7 @@ HWY_AFTER_NAMESPACE();
 namespace cnntrain::cpu {
 namespace {
 
-HWY_EXPORT(depthwise_row_f32);
-HWY_EXPORT(depthwise_row_bf16);
-
-void call_row(const DepthwiseRow<float>& args) {
-    HWY_DYNAMIC_DISPATCH(depthwise_row_f32)(args);
-}
-void call_row(const DepthwiseRow<BFloat16>& args) {
-    HWY_DYNAMIC_DISPATCH(depthwise_row_bf16)(args);
-}
+CNNTRAIN_CALL_OF_TYPES(call_row, depthwise_row, DepthwiseRow)
 
 constexpr std::int64_t kMostParts = 16;
 

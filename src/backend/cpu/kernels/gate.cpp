@@ -1,6 +1,7 @@
 // Per-channel gates and random scales: multiplication of activations by smaller tensors.
 #include <cstdint>
 
+#include "backend/cpu/kernels/element_types.h"
 #include "backend/cpu/kernels/kernels.h"
 #include "backend/cpu/kernels/targets.h"
 
@@ -91,24 +92,10 @@ template <typename T> void multiply(std::int64_t count, const T* x, float factor
                 [&](auto extent, std::int64_t i) { extent.store_to(hn::Mul(extent.load_from(x + i), by), y + i); });
 }
 
-void gate_rows_f32(const GateRows<float>& args) {
-    gate_rows(args);
-}
-void gate_rows_bf16(const GateRows<BFloat16>& args) {
-    gate_rows(args);
-}
-void gate_gradient_rows_f32(const GateRows<float>& args) {
-    gate_gradient_rows(args);
-}
-void gate_gradient_rows_bf16(const GateRows<BFloat16>& args) {
-    gate_gradient_rows(args);
-}
-void random_rows_f32(const RandomRows<float>& args) {
-    random_rows(args);
-}
-void random_rows_bf16(const RandomRows<BFloat16>& args) {
-    random_rows(args);
-}
+CNNTRAIN_KERNELS_OF_TYPES(gate_rows, GateRows)
+CNNTRAIN_KERNELS_OF_TYPES(gate_gradient_rows, GateRows)
+CNNTRAIN_KERNELS_OF_TYPES(random_rows, RandomRows)
+
 void multiply_f32(std::int64_t count, const float* x, float factor, float* y) {
     multiply(count, x, factor, y);
 }
@@ -131,33 +118,13 @@ HWY_AFTER_NAMESPACE();
 namespace cnntrain::cpu {
 namespace {
 
-HWY_EXPORT(gate_rows_f32);
-HWY_EXPORT(gate_rows_bf16);
-HWY_EXPORT(gate_gradient_rows_f32);
-HWY_EXPORT(gate_gradient_rows_bf16);
-HWY_EXPORT(random_rows_f32);
-HWY_EXPORT(random_rows_bf16);
 HWY_EXPORT(multiply_f32);
 HWY_EXPORT(multiply_bf16);
 
-void call_gate(const GateRows<float>& args) {
-    HWY_DYNAMIC_DISPATCH(gate_rows_f32)(args);
-}
-void call_gate(const GateRows<BFloat16>& args) {
-    HWY_DYNAMIC_DISPATCH(gate_rows_bf16)(args);
-}
-void call_gate_gradient(const GateRows<float>& args) {
-    HWY_DYNAMIC_DISPATCH(gate_gradient_rows_f32)(args);
-}
-void call_gate_gradient(const GateRows<BFloat16>& args) {
-    HWY_DYNAMIC_DISPATCH(gate_gradient_rows_bf16)(args);
-}
-void call_random(const RandomRows<float>& args) {
-    HWY_DYNAMIC_DISPATCH(random_rows_f32)(args);
-}
-void call_random(const RandomRows<BFloat16>& args) {
-    HWY_DYNAMIC_DISPATCH(random_rows_bf16)(args);
-}
+CNNTRAIN_CALL_OF_TYPES(call_gate, gate_rows, GateRows)
+CNNTRAIN_CALL_OF_TYPES(call_gate_gradient, gate_gradient_rows, GateRows)
+CNNTRAIN_CALL_OF_TYPES(call_random, random_rows, RandomRows)
+
 void call_multiply(std::int64_t count, const float* x, float factor, float* y) {
     HWY_DYNAMIC_DISPATCH(multiply_f32)(count, x, factor, y);
 }

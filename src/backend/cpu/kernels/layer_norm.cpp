@@ -2,6 +2,7 @@
 // sweeps over it find it in the cache.
 #include <cstdint>
 
+#include "backend/cpu/kernels/element_types.h"
 #include "backend/cpu/kernels/targets.h"
 #include "backend/cpu/kernels/tokens.h"
 
@@ -150,18 +151,8 @@ template <typename T> void gradient_row(const GradientRow<T>& row) {
     });
 }
 
-RowMoments forward_row_f32(const ForwardRow<float>& row) {
-    return forward_row(row);
-}
-RowMoments forward_row_bf16(const ForwardRow<BFloat16>& row) {
-    return forward_row(row);
-}
-void gradient_row_f32(const GradientRow<float>& row) {
-    gradient_row(row);
-}
-void gradient_row_bf16(const GradientRow<BFloat16>& row) {
-    gradient_row(row);
-}
+CNNTRAIN_KERNELS_OF_TYPES(forward_row, ForwardRow)
+CNNTRAIN_KERNELS_OF_TYPES(gradient_row, GradientRow)
 
 }  // namespace
 }  // namespace cnntrain::cpu::HWY_NAMESPACE
@@ -178,23 +169,8 @@ HWY_AFTER_NAMESPACE();
 namespace cnntrain::cpu {
 namespace {
 
-HWY_EXPORT(forward_row_f32);
-HWY_EXPORT(forward_row_bf16);
-HWY_EXPORT(gradient_row_f32);
-HWY_EXPORT(gradient_row_bf16);
-
-RowMoments call_forward(const ForwardRow<float>& row) {
-    return HWY_DYNAMIC_DISPATCH(forward_row_f32)(row);
-}
-RowMoments call_forward(const ForwardRow<BFloat16>& row) {
-    return HWY_DYNAMIC_DISPATCH(forward_row_bf16)(row);
-}
-void call_gradient(const GradientRow<float>& row) {
-    HWY_DYNAMIC_DISPATCH(gradient_row_f32)(row);
-}
-void call_gradient(const GradientRow<BFloat16>& row) {
-    HWY_DYNAMIC_DISPATCH(gradient_row_bf16)(row);
-}
+CNNTRAIN_CALL_OF_TYPES(call_forward, forward_row, ForwardRow)
+CNNTRAIN_CALL_OF_TYPES(call_gradient, gradient_row, GradientRow)
 
 /// Rows are divided into parts by their number alone; each part has its own sums and buffers.
 constexpr std::int64_t kMostParts = 64;

@@ -2,6 +2,7 @@
 // vectors over channels; with hundreds of quantiles per channel, the activation function determines their time.
 #include <cstdint>
 
+#include "backend/cpu/kernels/element_types.h"
 #include "backend/cpu/kernels/kernels.h"
 #include "backend/cpu/kernels/targets.h"
 #include "cnntrain/graph/op.h"
@@ -29,6 +30,7 @@ template <typename T> struct ProxyChannels {
     const float* gradient = nullptr;
     float* result = nullptr;
 };
+template <typename T> using ReadProxyChannels = ProxyChannels<const T>;
 
 }  // namespace
 }  // namespace cnntrain::cpu
@@ -145,18 +147,8 @@ template <typename T> void gradient(const ProxyChannels<T>& args) {
     with_activation(args.proxy.activation, [&]<Activation kActivation>() { gradient_of_channels<kActivation>(args); });
 }
 
-void statistics_f32(const ProxyChannels<float>& args) {
-    statistics(args);
-}
-void statistics_bf16(const ProxyChannels<BFloat16>& args) {
-    statistics(args);
-}
-void gradient_f32(const ProxyChannels<const float>& args) {
-    gradient(args);
-}
-void gradient_bf16(const ProxyChannels<const BFloat16>& args) {
-    gradient(args);
-}
+CNNTRAIN_KERNELS_OF_TYPES(statistics, ProxyChannels)
+CNNTRAIN_KERNELS_OF_TYPES(gradient, ReadProxyChannels)
 
 }  // namespace
 }  // namespace cnntrain::cpu::HWY_NAMESPACE
@@ -172,23 +164,8 @@ HWY_AFTER_NAMESPACE();
 namespace cnntrain::cpu {
 namespace {
 
-HWY_EXPORT(statistics_f32);
-HWY_EXPORT(statistics_bf16);
-HWY_EXPORT(gradient_f32);
-HWY_EXPORT(gradient_bf16);
-
-void call_statistics(const ProxyChannels<float>& args) {
-    HWY_DYNAMIC_DISPATCH(statistics_f32)(args);
-}
-void call_statistics(const ProxyChannels<BFloat16>& args) {
-    HWY_DYNAMIC_DISPATCH(statistics_bf16)(args);
-}
-void call_gradient(const ProxyChannels<const float>& args) {
-    HWY_DYNAMIC_DISPATCH(gradient_f32)(args);
-}
-void call_gradient(const ProxyChannels<const BFloat16>& args) {
-    HWY_DYNAMIC_DISPATCH(gradient_bf16)(args);
-}
+CNNTRAIN_CALL_OF_TYPES(call_statistics, statistics, ProxyChannels)
+CNNTRAIN_CALL_OF_TYPES(call_gradient, gradient, ReadProxyChannels)
 
 constexpr std::int64_t kChannelGrain = 64;
 

@@ -4,6 +4,7 @@
 // rows), which keeps the variance accurate to fp32 even if the mean is far from zero.
 #include <cstdint>
 
+#include "backend/cpu/kernels/element_types.h"
 #include "backend/cpu/kernels/kernels.h"
 #include "backend/cpu/kernels/targets.h"
 
@@ -149,18 +150,9 @@ void sum_rows_f32(std::int64_t rows, std::int64_t lanes, const float* x, float* 
 void sum_rows_bf16(std::int64_t rows, std::int64_t lanes, const BFloat16* x, float* sum) {
     sum_rows(rows, lanes, x, sum);
 }
-void statistic_rows_f32(const StatisticRows<float>& args) {
-    statistic_rows(args);
-}
-void statistic_rows_bf16(const StatisticRows<BFloat16>& args) {
-    statistic_rows(args);
-}
-void gradient_rows_f32(const GradientRows<float>& args) {
-    gradient_rows(args);
-}
-void gradient_rows_bf16(const GradientRows<BFloat16>& args) {
-    gradient_rows(args);
-}
+
+CNNTRAIN_KERNELS_OF_TYPES(statistic_rows, StatisticRows)
+CNNTRAIN_KERNELS_OF_TYPES(gradient_rows, GradientRows)
 
 }  // namespace
 }  // namespace cnntrain::cpu::HWY_NAMESPACE
@@ -179,10 +171,6 @@ namespace {
 
 HWY_EXPORT(sum_rows_f32);
 HWY_EXPORT(sum_rows_bf16);
-HWY_EXPORT(statistic_rows_f32);
-HWY_EXPORT(statistic_rows_bf16);
-HWY_EXPORT(gradient_rows_f32);
-HWY_EXPORT(gradient_rows_bf16);
 
 void call_sum(std::int64_t rows, std::int64_t lanes, const float* x, float* sum) {
     HWY_DYNAMIC_DISPATCH(sum_rows_f32)(rows, lanes, x, sum);
@@ -190,18 +178,9 @@ void call_sum(std::int64_t rows, std::int64_t lanes, const float* x, float* sum)
 void call_sum(std::int64_t rows, std::int64_t lanes, const BFloat16* x, float* sum) {
     HWY_DYNAMIC_DISPATCH(sum_rows_bf16)(rows, lanes, x, sum);
 }
-void call_statistics(const StatisticRows<float>& args) {
-    HWY_DYNAMIC_DISPATCH(statistic_rows_f32)(args);
-}
-void call_statistics(const StatisticRows<BFloat16>& args) {
-    HWY_DYNAMIC_DISPATCH(statistic_rows_bf16)(args);
-}
-void call_gradient(const GradientRows<float>& args) {
-    HWY_DYNAMIC_DISPATCH(gradient_rows_f32)(args);
-}
-void call_gradient(const GradientRows<BFloat16>& args) {
-    HWY_DYNAMIC_DISPATCH(gradient_rows_bf16)(args);
-}
+
+CNNTRAIN_CALL_OF_TYPES(call_statistics, statistic_rows, StatisticRows)
+CNNTRAIN_CALL_OF_TYPES(call_gradient, gradient_rows, GradientRows)
 
 constexpr std::int64_t kMostTasks = 64;
 constexpr std::int64_t kFewestRows = 128;       // per part, so that adding the parts costs little

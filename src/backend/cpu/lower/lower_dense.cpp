@@ -293,9 +293,10 @@ void lower_dense_weight_grad(const NodeContext& lower) {
     };
     if (division.is_on()) {
         const std::vector<DividedArgument> divided = {{DNNL_ARG_SRC, product.src}, {DNNL_ARG_DST, product.dst}};
-        if (lower.graph.desc(dw).dtype != DType::f32)
+        if (lower.graph.desc(dw).dtype != DType::f32) {
             return division.add(lower, product, with_result(lower.values.define(dw, result_matrix)), divided,
                                 {DNNL_ARG_DST});
+        }
         const std::int64_t count = m * grad.product.columns;
         const Sums::Gradient gradient = lower.sums.define_gradient(dw, result_matrix);
         const Placed parts = lower.steps.temporary("parts", result_matrix, DType::f32);

@@ -1,4 +1,6 @@
 // Batched matrix products: operands are transposed, and read where views have left them, through their strides.
+#include <numeric>
+
 #include "backend/cpu/lower/division.h"
 #include "backend/cpu/lower/node_context.h"
 
@@ -13,9 +15,8 @@ namespace {
 Placed transposed(Placed tensor, bool wanted) {
     if (!wanted) return tensor;
     const auto rank = static_cast<int>(strides_of(tensor.desc).size());
-    std::vector<int> place;
-    for (int i = 0; i < rank - 2; ++i)
-        place.push_back(i);
+    std::vector<int> place(static_cast<std::size_t>(rank - 2));
+    std::iota(place.begin(), place.end(), 0);
     place.insert(place.end(), {rank - 1, rank - 2});
     tensor.desc = tensor.desc.permute_axes(place);
     return tensor;

@@ -127,9 +127,10 @@ Placed Values::reordered(ValueId value, const Placed& now, const Desc& wanted, c
     }
     const Placed copy = define_copy(value, wanted);
     add_layout_copy(program_, walk_.section(), steps_.data_step("reorder", "reorder"), onednn_, now, copy);
-    if (walk_.pipeline() == 0)
+    if (walk_.pipeline() == 0) {
         reorders_.push_back(walk_.node().name + ": " + layout_name(now.desc) + " -> " + layout_name(wanted) + ", " +
                             reason);
+    }
     return copy;
 }
 

@@ -33,17 +33,6 @@ std::int64_t first_bad_index(const Placed& tensor) {
     return -1;
 }
 
-graph::Phase phase_of(Section section) {
-    if (section.kind == Section::Kind::forward) return graph::Phase::forward;
-    return section.kind == Section::Kind::backward ? graph::Phase::backward : graph::Phase::update;
-}
-
-backend::ProfileRow profile_row(Section section, const Step& step, double seconds, std::int64_t runs) {
-    return {step.name, step.op,          step.implementation,      1e3 * seconds,
-            runs,      step.flops / 1e9, step.bytes_moved() / 1e6, phase_of(section),
-            step.stage};
-}
-
 }  // namespace
 
 CpuExecutable::CpuExecutable(const backend::CompileRequest& request, const schedule::Placement& placement, Aim aim)
@@ -53,6 +42,7 @@ CpuExecutable::CpuExecutable(const backend::CompileRequest& request, const sched
       threads_(compute_threads(request.cpu)),
       lanes_(threads_of_lanes(threads_, plan_.lanes)),
       program_(onednn_, plan_, lanes_of_sites(graph_, plan_)),
+      recorder_(program_),
       check_finite_(request.runtime.check_finite),
       stop_requested_(request.runtime.stop_requested),
       contexts_(aim == Aim::run ? static_cast<std::size_t>(plan_.micro_batches) : 0),
@@ -162,23 +152,12 @@ void CpuExecutable::use_threads() const {
 }
 
 void CpuExecutable::run_section(Section section, const StepContext& context) {
-    const std::vector<Step>& steps = program_.steps(section);
-    if (!profiling_) {
-        for (const Step& step : steps) {
-            if (step.by_update && context.follows_update) continue;
-            step.run(context);
-            if (context.exchange != nullptr) context.exchange->progress();
-        }
-        return;
+    if (recorder_.is_on()) return recorder_.run(section, context);
+    for (const Step& step : program_.steps(section)) {
+        if (step.by_update && context.follows_update) continue;
+        step.run(context);
+        if (context.exchange != nullptr) context.exchange->progress();
     }
-    const std::size_t index = program_.position(section);
-    for (std::size_t i = 0; i < steps.size(); ++i) {
-        if (steps[i].by_update && context.follows_update) continue;
-        const Clock::time_point start = Clock::now();
-        steps[i].run(context);
-        seconds_[index][i] += seconds_since(start);
-    }
-    ++executions_[index];
 }
 
 void CpuExecutable::refresh_prepared(bool follows_update) {
@@ -218,6 +197,21 @@ struct CpuExecutable::Update {
     }
 };
 
+data::Batch CpuExecutable::next_batch(data::BatchSource& source, Section section, backend::StepResult& result) {
+    const StepRecorder::Waiting waiting(recorder_, section, StepRecorder::Wait::input);
+    const Clock::time_point start = Clock::now();
+    data::Batch batch = source.next();
+    result.input_wait_seconds += seconds_since(start);
+    return batch;
+}
+
+/// True if this rank and all ranks that share statistics with it can continue.
+bool CpuExecutable::all_go_on(bool this_rank, Section section) {
+    if (!norms_) return this_rank;
+    const StepRecorder::Waiting waiting(recorder_, section, StepRecorder::Wait::ranks);
+    return norms_->all_go_on(this_rank);
+}
+
 bool CpuExecutable::take_batch(std::int32_t pipeline, std::int64_t number, Update& update) {
     const std::int64_t micro_batch = number * plan_.pipelines + pipeline;
     if (backend::stops_before(micro_batch, stop_requested_)) return false;
@@ -226,10 +220,8 @@ bool CpuExecutable::take_batch(std::int32_t pipeline, std::int64_t number, Updat
     context.micro_batch = micro_batch;
     context.first_sample = context.iteration * plan_.micro_batches + micro_batch;  // of a graph without inputs
     if (inputs_.empty()) return true;
-    const Clock::time_point start = Clock::now();
     try {
-        data::Batch batch = update.source.next();
-        update.result.input_wait_seconds += seconds_since(start);
+        data::Batch batch = next_batch(update.source, Section::forward(0, pipeline), update.result);
         context.first_sample = batch.first_sample;
         bind_batch(std::move(batch), pipeline, number);
     } catch (const Interrupted&) {
@@ -247,10 +239,10 @@ bool CpuExecutable::take_batch_in_turn(std::int32_t pipeline, std::int64_t numbe
         try {
             is_there = take_batch(pipeline, number, update);
         } catch (...) {
-            all_go_on(false);
+            all_go_on(false, Section::forward(0, pipeline));
             throw;
         }
-        if (all_go_on(is_there)) {
+        if (all_go_on(is_there, Section::forward(0, pipeline))) {
             update.result.samples += held_batch(pipeline, number).valid_count;
             if (exchange_ && micro_batch == plan_.micro_batches - 1) exchange_->last_micro_batch_begins();
         } else {
@@ -290,7 +282,7 @@ bool CpuExecutable::compute(Section section, std::int64_t number, Update& update
         const std::lock_guard lock(update.mutex);
         if (!update.not_finite) update.not_finite = micro_batch;
     }
-    if (!(has_sums && check_finite_ ? all_go_on(finite) : finite)) return false;
+    if (!(has_sums && check_finite_ ? all_go_on(finite, section) : finite)) return false;
     if (section == Section::backward(0, section.pipeline)) held_batch(section.pipeline, number) = {};
     return true;
 }
@@ -374,11 +366,11 @@ void CpuExecutable::set_scalars(const backend::StepScalars& scalars) {
 void CpuExecutable::train(data::BatchSource& source, std::span<const backend::StepScalars> updates,
                           const backend::UpdateDone& done, backend::PartialUpdate* partial) {
     CNNTRAIN_CHECK(std::ssize(updates) <= updates_per_call_, "more updates at once than the plan says");
-    static const std::function<bool()> kNever;
+    static const std::function<bool()> never;
     use_threads();
     const auto one = [&](const backend::StepScalars& scalars) { return update(source, scalars, partial); };
     // By reference: a std::function with a copy of it would need memory in every call.
-    backend::train_one_by_one(updates, std::ref(one), exchange_ ? kNever : stop_requested_, done);
+    backend::train_one_by_one(updates, std::ref(one), exchange_ ? never : stop_requested_, done);
 }
 
 void CpuExecutable::begin_update(Update& update, const backend::PartialUpdate* partial) {
@@ -417,7 +409,9 @@ backend::StepResult CpuExecutable::update(data::BatchSource& source, const backe
                            .norms = norms_ ? &*norms_ : nullptr},
                   .end = plan_.micro_batches};
     begin_update(update, partial);
+    const Clock::time_point start = Clock::now();
     lanes_.run([this, &update](std::int32_t lane) { run_lane(lane, update); });
+    recorder_.lanes_worked_since(start);
     update.result.stopped = update.end < plan_.micro_batches;
     if (update.not_finite) {
         const auto pipeline = static_cast<std::int32_t>(*update.not_finite % plan_.pipelines);
@@ -441,6 +435,7 @@ backend::StepResult CpuExecutable::update(data::BatchSource& source, const backe
 void CpuExecutable::settle_update(Update& update) {
     update.result.stop_requested = update.result.stopped || (stop_requested_ && stop_requested_());
     if (exchange_) {
+        const StepRecorder::Waiting waiting(recorder_, Section::update(), StepRecorder::Wait::ranks);
         exchange_->agree({update.failure, update.not_finite.has_value()}, update.result, first_non_finite_);
     } else if (update.failure) {
         std::rethrow_exception(update.failure);
@@ -465,9 +460,7 @@ backend::StepResult CpuExecutable::evaluate(data::BatchSource& source, std::int6
 void CpuExecutable::evaluate_batch(data::BatchSource& source, std::int64_t number, backend::StepResult& result) {
     StepContext context{.first_sample = number};
     if (!inputs_.empty()) {
-        const Clock::time_point start = Clock::now();
-        data::Batch batch = source.next();
-        result.input_wait_seconds += seconds_since(start);
+        data::Batch batch = next_batch(source, Section::forward(0, 0), result);
         result.samples += batch.valid_count;
         context.first_sample = batch.first_sample;
         bind_batch(std::move(batch), 0, 0);
@@ -484,28 +477,6 @@ void CpuExecutable::evaluate_batch(data::BatchSource& source, std::int64_t numbe
     }
     if (check_finite_ && !finite) find_non_finite(program_.forward_sections(0), 0, context);
     held_batch(0, 0) = {};
-}
-
-void CpuExecutable::set_profiling(bool enabled) {
-    profiling_ = enabled;
-    seconds_.clear();
-    for (const Section section : program_.sections())
-        seconds_.emplace_back(program_.steps(section).size());
-    executions_.assign(seconds_.size(), 0);
-}
-
-std::vector<backend::ProfileRow> CpuExecutable::profile() const {
-    std::vector<backend::ProfileRow> rows;
-    for (std::size_t i = 0; i < executions_.size(); ++i) {
-        if (executions_[i] == 0) continue;
-        const std::vector<Step>& steps = program_.steps(program_.sections()[i]);
-        for (std::size_t k = 0; k < steps.size(); ++k) {
-            if (seconds_[i][k] == 0) continue;  // it did not run
-            const double seconds = seconds_[i][k] / static_cast<double>(executions_[i]);
-            rows.push_back(profile_row(program_.sections()[i], steps[k], seconds, executions_[i]));
-        }
-    }
-    return rows;
 }
 
 std::vector<backend::ProfileRow> CpuExecutable::profile_alone(int repeats) {

@@ -13,6 +13,7 @@
 #include "backend/cpu/run/gradient_exchange.h"
 #include "backend/cpu/run/lanes.h"
 #include "backend/cpu/run/norm_exchange.h"
+#include "backend/cpu/run/step_recorder.h"
 #include "cnntrain/backend/backend.h"
 #include "cnntrain/graph/graph.h"
 
@@ -38,8 +39,10 @@ public:
 private:
     std::optional<std::string> first_non_finite() const override { return first_non_finite_; }
     HostTensor gradient(const std::string& parameter_name) const override;
-    void set_profiling(bool enabled) override;
-    std::vector<backend::ProfileRow> profile() const override;
+    void set_profiling(bool enabled) override { recorder_.set_on(enabled); }
+    std::vector<backend::ProfileRow> profile() const override { return recorder_.rows(); }
+    backend::WaitSeconds waits() const override { return recorder_.waits(); }
+    void record_on(Timeline& timeline) override { recorder_.record_on(timeline); }
     std::vector<backend::ProfileRow> profile_alone(int repeats) override;
     std::vector<std::string> reorders() const override { return reorders_; }
 
@@ -94,8 +97,8 @@ private:
     /// False if the update has failed.
     bool run_work(Section section, std::int64_t number, Update& update);
     bool compute(Section section, std::int64_t number, Update& update);
-    /// True if this rank and all ranks that share statistics with it can continue.
-    bool all_go_on(bool this_rank) { return norms_ ? norms_->all_go_on(this_rank) : this_rank; }
+    bool all_go_on(bool this_rank, Section section);
+    data::Batch next_batch(data::BatchSource& source, Section section, backend::StepResult& result);
     /// Waits for this micro-batch's turn, then calls take_batch() on all of these ranks. If one of them has no batch,
     /// the update ends before this micro-batch. False if the update has failed.
     bool take_batch_in_turn(std::int32_t pipeline, std::int64_t number, Update& update);
@@ -120,12 +123,12 @@ private:
     int threads_ = 1;
     Lanes lanes_;
     Program program_;
+    StepRecorder recorder_;
     std::optional<GradientExchange> exchange_;  // empty: a single rank
     std::optional<NormExchange> norms_;         // empty: batch norms cover this rank's micro-batches only
     bool check_finite_ = true;
     std::function<bool()> stop_requested_;
     bool prepared_is_stale_ = true;
-    bool profiling_ = false;
     std::vector<std::string> reorders_;
     std::vector<Tensor> variables_;
     std::vector<std::vector<Tensor>> outputs_;  // by pipeline
@@ -140,8 +143,6 @@ private:
     std::int32_t last_pipeline_ = 0;         // of the last micro-batch
     std::optional<std::string> first_non_finite_;
     backend::CompileReport report_;
-    std::vector<std::vector<double>> seconds_;  // profile, by section: total per step
-    std::vector<std::int64_t> executions_;      // profile, by section
 };
 
 }  // namespace cnntrain::cpu

@@ -17,8 +17,7 @@ const CpuExecutable::Tensor& CpuExecutable::find(const std::vector<Tensor>& tens
     names.reserve(tensors.size());
     for (const Tensor& candidate : tensors)
         names.push_back(candidate.name);
-    throw Error(ErrorKind::internal,
-                "cpu backend: no " + kind + " is called " + name + "; the nearest is " + nearest_name(name, names));
+    backend::refuse_name(kind, name, names);
 }
 
 void CpuExecutable::copy(const Desc& from_desc, const void* from, const Desc& to_desc, void* to) const {

@@ -81,6 +81,13 @@ public:
     poplar::Tensor dropped_out(const poplar::Tensor& x) const {
         return attrs_.keep < 1 ? randomly_scaled(node_, attrs_.site, attrs_.keep, x) : x;
     }
+    /// Which scores dropout keeps; invalid without dropout.
+    poplar::Tensor kept(const poplar::Tensor& scores) const {
+        return attrs_.keep < 1 ? randomly_kept(node_, attrs_.site, attrs_.keep, scores) : poplar::Tensor();
+    }
+    poplar::Tensor dropped_out(const poplar::Tensor& x, const poplar::Tensor& kept) const {
+        return kept.valid() ? scaled_where_kept(node_, kept, attrs_.keep, x) : x;
+    }
 
     float scale() const { return static_cast<float>(attrs_.scale); }
 
@@ -111,14 +118,16 @@ void lower_attention_grad(const NodeContext& node) {
 
     const poplar::Tensor p = heads.scores();
     popops::mapInPlace(node.device, pe::Exp(pe::_1 - pe::_2), {p, log_sums}, node.program, node.debug());
-    const poplar::Tensor dv = heads.product(Heads::transposed(heads.dropped_out(node.cast(p, type))), dy, type);
+    const poplar::Tensor kept = heads.kept(p);
+    const poplar::Tensor dv = heads.product(Heads::transposed(heads.dropped_out(node.cast(p, type), kept)), dy, type);
 
     const poplar::Tensor products =
         popops::map(node.device, pe::Cast(pe::_1, poplar::FLOAT) * pe::Cast(pe::_2, poplar::FLOAT), {dy, y},
                     node.program, node.debug());
     const poplar::Tensor sums =
         popops::reduce(node.device, products, poplar::FLOAT, {3}, popops::Operation::ADD, node.program, node.debug());
-    const poplar::Tensor dp = heads.dropped_out(heads.product(dy, Heads::transposed(heads.part(2)), poplar::FLOAT));
+    const poplar::Tensor dp =
+        heads.dropped_out(heads.product(dy, Heads::transposed(heads.part(2)), poplar::FLOAT), kept);
     // The scale of q * k^T, which dq and dk take over, is applied once, to ds.
     const poplar::Tensor ds = popops::map(node.device, pe::Cast(heads.scale() * pe::_1 * (pe::_2 - pe::_3), type),
                                           {p, dp, sums.expand({3})}, node.program, node.debug());

@@ -49,7 +49,7 @@ void lower_normalise_image(const NodeContext& node) {
     const std::size_t channels = attrs.scale.size();
     const auto row = [&](const std::vector<double>& values) {
         const std::vector<float> floats(values.begin(), values.end());
-        const poplar::Tensor constant =
+        poplar::Tensor constant =
             node.device.addConstant(poplar::FLOAT, {1, 1, 1, channels}, floats.data(), node.debug());
         node.device.setTileMapping(constant, 0);
         return constant;

@@ -65,7 +65,7 @@ void lower_global_average_pool_grad(const NodeContext& node) {
 
 /// Zeros in the shape of the node's result.
 poplar::Tensor zeros(const NodeContext& node) {
-    const poplar::Tensor tensor =
+    poplar::Tensor tensor =
         node.device.addVariable(node.output_type(), extents(node.output_desc().shape), node.debug());
     poputil::mapTensorLinearly(node.device, tensor);
     popops::zero(node.device, tensor, node.program, node.debug());

@@ -1,8 +1,10 @@
 // Weight updates (graph/update_rule.h), moving averages, and copies of 32-bit masters. All arithmetic is in float;
 // stored results are rounded once.
 #include <cmath>
+#include <initializer_list>
 #include <limits>
 #include <numeric>
+#include <utility>
 #include <vector>
 
 #include <gcl/Collectives.hpp>
@@ -68,9 +70,9 @@ public:
     Update(const NodeContext& node, std::size_t first_slot)
         : node_(node),
           attrs_(node.attrs<UpdateAttrs>()),
-          target_(in_blocks(node.input(update_input::target))),
-          gradient_(in_blocks(node.input(update_input::gradient))),
-          scale_(gradient_scale(first_slot > update_input::factor)),
+          target_(in_blocks(node.input(update_input::kTarget))),
+          gradient_(in_blocks(node.input(update_input::kGradient))),
+          scale_(gradient_scale(first_slot > update_input::kFactor)),
           rate_(rate()) {
         for (std::size_t i = first_slot; i < node.inputs(); ++i)
             slots_.push_back(in_blocks(node.input(i)));
@@ -176,7 +178,7 @@ private:
     poplar::Tensor norms(const poplar::Tensor& x) const {
         if (attrs_.column_blocks == 1) {
             const poplar::Tensor sum = squares(node_, x, all_dimensions(x));
-            const bool sharded = node_.is_sharded(update_input::gradient);
+            const bool sharded = node_.is_sharded(update_input::kGradient);
             return computed(node_, pe::Sqrt(pe::_1), {sharded ? over_replicas(node_, sum) : sum});
         }
         return computed(node_, pe::Sqrt(pe::_1), {squares(node_, x, {0, 2}).expand({0, 1})});
@@ -186,19 +188,35 @@ private:
         const Any target = pe::_1;
         const Any norm = pe::_2;
         Any ratio = target / norm;
-        if (attrs_.rule == UpdateRule::lars)
+        if (attrs_.rule == UpdateRule::lars) {
             ratio = number(attrs_.trust_scale) * target /
                     (norm + number(attrs_.rule_weight_decay) * target + number(attrs_.epsilon));
+        }
         const Any adapts =
             attrs_.adapts ? Any(pe::And(pe::Gt(target, number(0)), pe::Gt(norm, number(0)))) : Any(pe::Const(false));
         return computed(node_, pe::Select(ratio, number(1), adapts), {norms(target_), norms(other)});
     }
 
+    /// Computed by the first node of the IPU that needs it. `value`: of placeholders for the inputs of these numbers.
+    poplar::Tensor scalar(UpdateScalar::Formula formula, std::vector<double> attributes, const pe::Expr& value,
+                          std::initializer_list<std::size_t> inputs) const {
+        UpdateScalar key{formula, std::move(attributes), {}};
+        Tensors operands;
+        for (const std::size_t i : inputs) {
+            key.inputs.push_back(node_.node.inputs.at(i));
+            operands.push_back(node_.input(i));
+        }
+        poplar::Tensor& shared = node_.update_scalars[std::move(key)];
+        if (!shared.valid()) shared = computed(node_, value, operands);
+        return shared;
+    }
+
     poplar::Tensor gradient_scale(bool has_factor) const {
+        constexpr auto kFormula = UpdateScalar::Formula::gradient_scale;
         const Any scale = number(attrs_.gradient_scale) / pe::_1;
-        if (!has_factor) return computed(node_, scale, {node_.input(update_input::loss_scaling)});
-        return computed(node_, scale * pe::_2,
-                        {node_.input(update_input::loss_scaling), node_.input(update_input::factor)});
+        if (!has_factor) return scalar(kFormula, {attrs_.gradient_scale}, scale, {update_input::kLossScaling});
+        return scalar(kFormula, {attrs_.gradient_scale}, scale * pe::_2,
+                      {update_input::kLossScaling, update_input::kFactor});
     }
 
     /// 1 - decay^n. By the exponential minus 1: the power is close to 1.
@@ -208,17 +226,21 @@ private:
 
     poplar::Tensor rate() const {
         Any rate = pe::_1 * number(attrs_.learning_rate_scale);
+        std::vector<double> attributes = {attrs_.learning_rate_scale};
         if (attrs_.corrects_step) {
             const Any next = pe::_2 + number(1);
             rate = rate * pe::Sqrt(one_minus_power(attrs_.decay, next)) / one_minus_power(attrs_.momentum, next);
+            attributes.insert(attributes.end(), {attrs_.decay, attrs_.momentum});
         }
-        return computed(node_, rate, {node_.input(update_input::learning_rate), node_.input(update_input::step)});
+        return scalar(UpdateScalar::Formula::rate, std::move(attributes), rate,
+                      {update_input::kLearningRate, update_input::kStep});
     }
 
     poplar::Tensor correction(double decay) const {
         const Any value = attrs_.corrects_bias ? Any(number(1) / one_minus_power(decay, pe::_1))
                                                : Any(pe::_1 * number(0) + number(1));
-        return computed(node_, value, {node_.input(update_input::step)});
+        return scalar(UpdateScalar::Formula::correction,
+                      attrs_.corrects_bias ? std::vector{decay} : std::vector<double>(), value, {update_input::kStep});
     }
 
     const NodeContext& node_;
@@ -229,11 +251,11 @@ private:
 };
 
 void lower_update(const NodeContext& node) {
-    Update(node, update_input::factor).run();
+    Update(node, update_input::kFactor).run();
 }
 
 void lower_scaled_update(const NodeContext& node) {
-    Update(node, update_input::factor + 1).run();
+    Update(node, update_input::kFactor + 1).run();
 }
 
 void lower_gradient_factor(const NodeContext& node) {

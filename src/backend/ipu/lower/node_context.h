@@ -4,6 +4,7 @@
 // takes views (dimShuffle), which cost nothing; the order in memory follows from the function that made the tensor.
 #pragma once
 
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -70,15 +71,27 @@ struct Replicas {
     std::set<std::int32_t> sharded = {};
 };
 
-// Inputs of update; scaled_update has `factor` too, and the slots follow.
+// Inputs of update; scaled_update has kFactor too, and the slots follow.
 namespace update_input {
-inline constexpr std::size_t target = 0;
-inline constexpr std::size_t gradient = 1;
-inline constexpr std::size_t learning_rate = 2;
-inline constexpr std::size_t step = 3;
-inline constexpr std::size_t loss_scaling = 4;
-inline constexpr std::size_t factor = 5;
+inline constexpr std::size_t kTarget = 0;
+inline constexpr std::size_t kGradient = 1;
+inline constexpr std::size_t kLearningRate = 2;
+inline constexpr std::size_t kStep = 3;
+inline constexpr std::size_t kLossScaling = 4;
+inline constexpr std::size_t kFactor = 5;
 }  // namespace update_input
+
+/// A scalar that nodes of the update compute from others: its formula, and the attributes and inputs that enter it.
+struct UpdateScalar {
+    enum class Formula : std::uint8_t { gradient_scale, rate, correction };
+
+    Formula formula;
+    std::vector<double> attributes;
+    std::vector<graph::ValueId> inputs;
+    auto operator<=>(const UpdateScalar&) const = default;
+};
+/// Those of one IPU: the first node that needs one computes it, later ones read it.
+using UpdateScalars = std::map<UpdateScalar, poplar::Tensor>;
 
 /// A lowering reads the node's operands, sets its results and adds to the program.
 class NodeContext {
@@ -92,6 +105,7 @@ public:
     const SiteKeys& keys;
     const Replicas& replicas;
     const LoweringOptions& options;
+    UpdateScalars& update_scalars;  // of the IPU; for nodes of the update only
 
     template <typename A> const A& attrs() const { return node.as<A>(); }
     std::size_t inputs() const { return node.inputs.size(); }

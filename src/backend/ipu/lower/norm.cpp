@@ -28,6 +28,7 @@ std::vector<poplar::Tensor> sums_over_replicas(poplar::Graph& device, const std:
                                                poplar::program::Sequence& program, unsigned span,
                                                const poplar::DebugContext& debug, const poplar::OptionFlags& options) {
     std::vector<poplar::Tensor> sums;
+    sums.reserve(inputs.size());
     for (const poplar::Tensor& input : inputs) {
         sums.push_back(gcl::allReduceCrossReplica(device, input, gcl::CollectiveOperator::ADD, program,
                                                   {gcl::CommGroupType::CONSECUTIVE, span}, debug, options));

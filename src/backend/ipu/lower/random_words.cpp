@@ -23,10 +23,14 @@ pe::Any random_word_formula() {
     return end ^ (end >> 16U);
 }
 
-/// _1 / keep where the word is within `keep`, else 0; in float.
-pe::Any scaled_formula(double keep) {
+pe::Any kept_formula(double keep) {
+    return random_word_formula() <= last_word_within(keep);
+}
+
+/// _1 / keep where the element is kept, else 0; in float.
+pe::Any scaled_formula(double keep, const pe::Expr& kept) {
     const pe::Any x = pe::Cast(pe::_1, poplar::FLOAT) / static_cast<float>(keep);
-    return pe::Select(x, pe::Const(0.0F), random_word_formula() <= last_word_within(keep));
+    return pe::Select(x, pe::Const(0.0F), kept);
 }
 
 /// The arguments _1 to _4 of scaled_formula().
@@ -50,16 +54,30 @@ std::vector<poplar::Tensor> arguments(const NodeContext& node, std::uint64_t sit
 
 poplar::Tensor randomly_scaled(const NodeContext& node, std::uint64_t site, double keep, const poplar::Tensor& x,
                                Draw draw) {
-    return popops::map(node.device, pe::Cast(scaled_formula(keep), x.elementType()), arguments(node, site, x, draw),
-                       node.program, node.debug());
+    return popops::map(node.device, pe::Cast(scaled_formula(keep, kept_formula(keep)), x.elementType()),
+                       arguments(node, site, x, draw), node.program, node.debug());
+}
+
+poplar::Tensor randomly_kept(const NodeContext& node, std::uint64_t site, double keep, const poplar::Tensor& x) {
+    const poplar::Tensor kept = node.device.clone(poplar::BOOL, x, node.debug());
+    popops::mapWithOutput(node.device, kept_formula(keep), arguments(node, site, x, Draw::per_element), kept,
+                          node.program, node.debug());
+    return kept;
+}
+
+poplar::Tensor scaled_where_kept(const NodeContext& node, const poplar::Tensor& kept, double keep,
+                                 const poplar::Tensor& x) {
+    return popops::map(node.device, pe::Cast(scaled_formula(keep, pe::_2), x.elementType()), {x, kept}, node.program,
+                       node.debug());
 }
 
 poplar::Tensor randomly_scaled_sum(const NodeContext& node, std::uint64_t site, double keep, const poplar::Tensor& x,
                                    const poplar::Tensor& addend) {
     std::vector<poplar::Tensor> operands = arguments(node, site, x, Draw::per_element);
     operands.push_back(addend);
-    return popops::map(node.device, pe::Cast(scaled_formula(keep) + pe::Cast(pe::_5, poplar::FLOAT), x.elementType()),
-                       operands, node.program, node.debug());
+    const pe::Any scaled = scaled_formula(keep, kept_formula(keep));
+    return popops::map(node.device, pe::Cast(scaled + pe::Cast(pe::_5, poplar::FLOAT), x.elementType()), operands,
+                       node.program, node.debug());
 }
 
 }  // namespace cnntrain::ipu

@@ -19,5 +19,10 @@ poplar::Tensor randomly_scaled(const NodeContext& node, std::uint64_t site, doub
 /// The same, per element, plus an addend like x; rounded to x's type once.
 poplar::Tensor randomly_scaled_sum(const NodeContext& node, std::uint64_t site, double keep, const poplar::Tensor& x,
                                    const poplar::Tensor& addend);
+/// BOOL, like x: which elements randomly_scaled() keeps. For several tensors that the same words scale.
+poplar::Tensor randomly_kept(const NodeContext& node, std::uint64_t site, double keep, const poplar::Tensor& x);
+/// randomly_scaled() of x, per element, by these.
+poplar::Tensor scaled_where_kept(const NodeContext& node, const poplar::Tensor& kept, double keep,
+                                 const poplar::Tensor& x);
 
 }  // namespace cnntrain::ipu

@@ -40,7 +40,8 @@ struct ConvParams {
               paddingLower(std::move(paddingLower_)),
               paddingUpper(std::move(paddingUpper_)),
               flip(std::move(flip_)) {}
-        friend auto operator<=>(const InputTransform&, const InputTransform&) = default;
+        friend auto operator<=>(const InputTransform&,
+                                const InputTransform&) = default;  // NOLINT(modernize-use-nullptr)
     };
     struct OutputTransform {
         std::vector<unsigned> truncationLower;
@@ -61,7 +62,8 @@ struct ConvParams {
               stride(std::move(stride_)),
               paddingLower(std::move(paddingLower_)),
               paddingUpper(std::move(paddingUpper_)) {}
-        friend auto operator<=>(const OutputTransform&, const OutputTransform&) = default;
+        friend auto operator<=>(const OutputTransform&,
+                                const OutputTransform&) = default;  // NOLINT(modernize-use-nullptr)
     };
 
     ConvParams(poplar::Type dataType, std::size_t batchSize_, std::vector<std::size_t> inputFieldShape_,

@@ -76,6 +76,7 @@ public:
     TernaryOp(TernaryOpType type, const Expr& arg0, const Expr& arg1, const Expr& arg2);
 };
 
+// NOLINTBEGIN(bugprone-macro-parentheses): names of classes and types
 #define IPU_EMULATOR_UNARY(TYPE, CLASS, FUNCTION)                        \
     class CLASS : public UnaryOp {                                       \
     public:                                                              \
@@ -86,6 +87,7 @@ public:
     public:                                                                         \
         CLASS(const Expr& a, const Expr& b) : BinaryOp(BinaryOpType::TYPE, a, b) {} \
     };
+// NOLINTEND(bugprone-macro-parentheses)
 IPU_EMULATOR_UNARY_OPERATIONS(IPU_EMULATOR_UNARY)
 IPU_EMULATOR_BINARY_OPERATIONS(IPU_EMULATOR_BINARY)
 #undef IPU_EMULATOR_BINARY
@@ -120,6 +122,7 @@ inline const PlaceHolder _18(18);
 inline const PlaceHolder _19(19);
 inline const PlaceHolder _20(20);
 
+// NOLINTBEGIN(bugprone-macro-parentheses): names of classes
 #define IPU_EMULATOR_OPERATOR(SYMBOL, CLASS)                                     \
     inline CLASS operator SYMBOL(const Expr& a, const Expr& b) {                 \
         return {a, b};                                                           \
@@ -151,6 +154,7 @@ IPU_EMULATOR_OPERATOR(>, Gt)
 IPU_EMULATOR_OPERATOR(<=, Lte)
 IPU_EMULATOR_OPERATOR(>=, Gte)
 #undef IPU_EMULATOR_OPERATOR
+// NOLINTEND(bugprone-macro-parentheses)
 
 inline Neg operator-(const Expr& a) {
     return Neg(a);

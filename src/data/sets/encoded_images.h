@@ -1,4 +1,4 @@
-// Base of data sets of JPEG images: decoding, cropping, and handling of images that cannot be decoded.
+// Base of data sets of encoded images: decoding, cropping, and handling of images that cannot be decoded.
 #pragma once
 
 #include <array>
@@ -25,7 +25,7 @@ enum class OnBadImage {
     leave_out  // validation: do not count it
 };
 
-struct JpegSettings {
+struct EncodedImageSettings {
     std::int64_t image_size = 224;
     PixelFormat format = {};
     Exif exif = Exif::ignored;
@@ -38,13 +38,13 @@ struct JpegSettings {
 };
 
 /// The settings of a run. `format`: of the samples.
-JpegSettings jpeg_settings(const InputSettings& settings, Split split, const PixelFormat& format);
+EncodedImageSettings encoded_image_settings(const InputSettings& settings, Split split, const PixelFormat& format);
 
 /// Reads a whole file into the workspace.
 std::span<const std::byte> read_whole(const std::string& path, Workspace& workspace);
 
 /// Derived classes provide the bytes and the label of each image.
-class JpegDataset : public Dataset {
+class EncodedImages : public Dataset {
 public:
     std::vector<Field> fields() const final;
     SampleState read(std::int64_t index, SamplePosition position, SampleView out, Workspace& workspace) const final;
@@ -54,7 +54,7 @@ public:
 
 protected:
     struct Image {
-        std::span<const std::byte> jpeg;
+        std::span<const std::byte> encoded;
         std::span<const Box> boxes;
         std::int32_t label = 0;
     };
@@ -65,7 +65,7 @@ protected:
         std::string_view left_out = "it is not counted";
     };
 
-    JpegDataset(const JpegSettings& settings, const Words& words);
+    EncodedImages(const EncodedImageSettings& settings, const Words& words);
 
     /// The image may be a view into the workspace. An exception always ends the run.
     virtual Image load(std::int64_t index, Workspace& workspace) const = 0;
@@ -76,7 +76,7 @@ private:
     void preprocess(const Image& image, SamplePosition position, std::span<std::byte> pixels,
                     Workspace& workspace) const;
 
-    JpegSettings settings_;
+    EncodedImageSettings settings_;
     PhotoTarget target_;
     Augmenter augmenter_;
     Words words_;

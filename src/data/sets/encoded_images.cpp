@@ -1,4 +1,4 @@
-#include "data/sets/jpeg_dataset.h"
+#include "data/sets/encoded_images.h"
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/io.h"
@@ -16,7 +16,7 @@ constexpr int kMostReplacements = 16;
 
 }  // namespace
 
-JpegSettings jpeg_settings(const InputSettings& settings, Split split, const PixelFormat& format) {
+EncodedImageSettings encoded_image_settings(const InputSettings& settings, Split split, const PixelFormat& format) {
     const bool trains = split == Split::train;
     const bool replaces = trains && !settings.in_order;
     return {.image_size = settings.image_size,
@@ -31,7 +31,7 @@ JpegSettings jpeg_settings(const InputSettings& settings, Split split, const Pix
             .mean_pixel = mean_pixel(settings)};
 }
 
-JpegDataset::JpegDataset(const JpegSettings& settings, const Words& words)
+EncodedImages::EncodedImages(const EncodedImageSettings& settings, const Words& words)
     : settings_(settings),
       target_{settings.image_size, settings.format, settings.preparation, settings.mean_pixel},
       augmenter_(settings.augmentation),
@@ -46,15 +46,16 @@ std::span<const std::byte> read_whole(const std::string& path, Workspace& worksp
     return workspace.record;
 }
 
-std::vector<Field> JpegDataset::fields() const {
+std::vector<Field> EncodedImages::fields() const {
     return image_fields({settings_.format.dtype, {settings_.image_size, settings_.image_size, 3}});
 }
 
-void JpegDataset::pad(SampleView out) const {
+void EncodedImages::pad(SampleView out) const {
     store_nothing(kNoLabel, out);
 }
 
-SampleState JpegDataset::read(std::int64_t index, SamplePosition position, SampleView out, Workspace& workspace) const {
+SampleState EncodedImages::read(std::int64_t index, SamplePosition position, SampleView out,
+                                Workspace& workspace) const {
     for (int replacements = 0;; ++replacements) {
         const std::int64_t number = (index + replacements) % size();
         const Image image = load(number, workspace);
@@ -82,10 +83,10 @@ SampleState JpegDataset::read(std::int64_t index, SamplePosition position, Sampl
     }
 }
 
-void JpegDataset::preprocess(const Image& image, SamplePosition position, std::span<std::byte> pixels,
-                             Workspace& workspace) const {
-    if (image.jpeg.empty()) throw Error(ErrorKind::data, std::string(words_.empty));
-    const ImageFile file(image.jpeg, settings_.exif, workspace);
+void EncodedImages::preprocess(const Image& image, SamplePosition position, std::span<std::byte> pixels,
+                               Workspace& workspace) const {
+    if (image.encoded.empty()) throw Error(ErrorKind::data, std::string(words_.empty));
+    const ImageFile file(image.encoded, settings_.exif, workspace);
     if (settings_.augment) {
         preprocess_for_training(file, image.boxes, target_, augmenter_, settings_.seed, position, pixels, workspace);
     } else {

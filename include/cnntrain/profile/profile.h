@@ -1,0 +1,140 @@
+// Where the time of a step goes: a profile of weight updates, or of evaluated micro-batches ("steps").
+//
+// All times are seconds of one step on the wall's clock. Work of a lane counts by its share of the lanes, so that the
+// times of all rows and waits, and `other`, add up to the step.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cnntrain/backend/backend.h"
+#include "cnntrain/base/processor_time.h"
+#include "cnntrain/data/loader.h"
+
+namespace cnntrain::profile {
+
+/// One step of the program (an operation of the network), or all of a kind.
+struct Row {
+    std::string name;            // "all/stage1/unit1/conv1"; of a kind: the operation
+    std::string op;              // "conv2d"
+    std::string implementation;  // "brgemm:avx512_core_amx"
+    std::string phase;           // "forward", "backward" or "update"
+    std::int32_t stage = 0;      // of the pipeline
+    double runs = 0;             // per step
+    double seconds = 0;
+    double run_seconds = 0;  // of one run
+    double gflop = 0;        // work of a step
+    double megabytes = 0;    // least memory traffic of a step: every operand read or written once
+};
+
+struct Waits {
+    double input = 0;
+    double lanes = 0;
+    double ranks = 0;  // communication that computing does not hide
+
+    double total() const { return input + lanes + ranks; }
+};
+
+/// The loader's threads, per step: seconds of all threads together.
+struct InputWork {
+    std::int64_t threads = 0;  // 0: nothing is loaded
+    double seconds = 0;
+    data::StageSeconds stages = {};  // parts of `seconds`
+    double samples = 0;              // prepared
+    double megapixels = 0;           // of a decoded image file, on average; 0: no images
+};
+
+struct Owner {
+    std::string name;
+    std::uint64_t bytes = 0;
+};
+
+/// A rank's step.
+struct RankTimes {
+    double step = 0;
+    Waits waits = {};
+
+    /// What the rank itself takes: other ranks wait for it.
+    double own() const { return step - waits.ranks; }
+};
+
+/// What limits the rate.
+enum class Limit : std::uint8_t {
+    neighbours,        // other programs on the processors
+    slow_rank,         // all ranks wait for one
+    disk,              // reading the data
+    large_images,      // decoding images that are much larger than needed
+    input_threads,     // too few threads prepare samples
+    input,             // preparing samples
+    threads,           // cores that do not compute
+    communication,     // exchange between ranks
+    lanes,             // lanes that wait for each other
+    small_batch,       // too little work in each step of the program, or in each weight update
+    between_steps,     // work of the host between steps
+    memory_bandwidth,  // memory traffic
+    compute,           // arithmetic
+};
+std::string_view name(Limit limit);
+
+struct Verdict {
+    Limit limit = Limit::compute;
+    std::string sentence;  // what limits, and what to try
+};
+
+struct Profile {
+    // The run
+    std::string title;    // "training, resnet 50"
+    std::string line;     // the command line
+    std::string version;  // of this program
+    std::string machine;  // its processor
+    std::string unit;     // "images"
+    std::string type;     // in which products are computed: "bf16"
+    bool trains = true;
+    std::int64_t steps = 0;        // measured ones
+    std::int64_t samples = 0;      // of one step, in this process
+    std::int64_t micro_batch = 0;  // samples
+    double image_megapixels = 0;   // as the network reads images; 0: no images
+    int threads = 0;               // that compute
+    int lanes = 1;
+    int cores = 0;       // that this process may use
+    int processors = 0;  // the same, as the system counts them
+
+    // What was measured
+    double step_seconds = 0;
+    std::vector<Row> rows;  // in the order of execution
+    Waits waits = {};
+    InputWork input = {};
+    backend::Speeds peaks = {};  // measured in this process; 0: not measured
+    /// Other programs on this process's processors; 0 where several ranks share a host.
+    Competition competition = {};
+    std::vector<Owner> memory;
+    std::uint64_t resident_bytes = 0;  // of the process
+    std::int64_t layout_changes = 0;   // steps that only change layouts
+    std::int32_t rank = 0;
+    std::vector<RankTimes> ranks;  // by rank; empty: a single process
+
+    double computed() const;  // seconds of all rows
+    double other() const;     // seconds of a step that are in no row and no wait; never negative
+    double samples_per_second() const { return static_cast<double>(samples) / step_seconds; }
+};
+
+/// Rows per step. `steps`: how many were measured.
+std::vector<Row> rows_per_step(const std::vector<backend::ProfileRow>& measured, std::int64_t steps);
+
+/// One row for each operation, with the sums of its rows, the longest first. Products and the like appear once for each
+/// phase.
+std::vector<Row> by_operation(const std::vector<Row>& rows);
+
+/// The least time that the machine needs for a row's work, if its operands come from memory: the larger one of the time
+/// of its arithmetic and that of its memory traffic (Williams, Waterman and Patterson 2009, "Roofline: an insightful
+/// visual performance model"). 0 without peaks.
+double least_seconds(const Row& row, const backend::Speeds& peaks);
+/// least_seconds() over the row's time. Above 1 where operands come from a cache. 0 without peaks.
+double roofline_share(const Row& row, const backend::Speeds& peaks);
+
+/// Names what limits the step; a pure function of the profile.
+Verdict judge(const Profile& profile);
+
+}  // namespace cnntrain::profile

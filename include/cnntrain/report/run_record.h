@@ -1,0 +1,148 @@
+// A run's folder as typed values. A folder may be that of a run which is still going, was killed, or was written by an
+// earlier version: what it lacks is empty here and named in RunRecord::missing.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cnntrain/base/io.h"
+
+namespace cnntrain::report {
+
+inline constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
+
+/// A table as in a CSV file. A last row that is not complete is none.
+class Table {
+public:
+    Table() = default;
+    explicit Table(std::string_view csv);
+
+    std::size_t rows() const { return rows_.size(); }
+    bool has(std::string_view column) const { return place(column) >= 0; }
+    /// "" if there is no such column, or the row is shorter.
+    std::string_view text(std::size_t row, std::string_view column) const;
+    /// kUnknown where there is no number.
+    double number(std::size_t row, std::string_view column) const;
+
+private:
+    std::ptrdiff_t place(std::string_view column) const;
+
+    std::vector<std::string> columns_;
+    std::vector<std::vector<std::string>> rows_;
+};
+
+/// What log.txt says. Seconds are totals over all processes of the run.
+struct LogFacts {
+    std::string command_line;  // of the latest process
+    std::string processor, cores, backend, arithmetic;
+    std::string host, date;
+    std::int64_t processes = 0;  // that trained: one, and one for each restore
+    std::string stages;          // memory of pipeline stages; "": no pipeline
+    std::int64_t stage_count = 0;
+    double compile_seconds = 0;
+    double save_seconds = 0;
+    std::int64_t saves = 0;
+    double loop_seconds = kUnknown;  // of the latest process
+    std::string exchange;            // how long gradients were exchanged, as printed
+    bool was_stopped = false, ended_early = false, finished = false;
+    std::string error;  // that ended the latest process
+};
+
+/// One option that differs from its default.
+struct ChangedOption {
+    std::string flag;
+    std::string value;
+    std::string fallback;  // "": none, or set by the model or the data
+};
+
+/// The checkpoint whose weights are looked at, as its header describes it.
+struct CheckpointFacts {
+    std::string path;
+    std::string name;  // "ckpt-best"
+    std::int64_t iteration = -1;
+    double epoch = 0;
+    std::string header_crc;                 // of the whole header, which has the checksum of the weights
+    std::string data_crc;                   // of the text that identifies the data; "": the file does not say
+    std::int64_t training_samples = 0;      // 0: unknown
+    std::int64_t validation_samples = 0;    // 0: unknown, or nothing is validated
+    std::vector<std::string> classes = {};  // names
+};
+
+/// A sample with a label.
+struct Sample {
+    std::string name;
+    std::int64_t label = 0;
+    double own = 0;                     // probability of the label's class
+    std::vector<std::int64_t> classes;  // the most probable ones
+    std::vector<double> probabilities;
+    std::string picture = {};               // JPEG in base 64; "": none
+    std::vector<std::int64_t> tokens = {};  // ids
+
+    bool is_wrong() const { return classes.empty() || classes.front() != label; }
+};
+
+struct MaskedWord {
+    std::size_t at = 0;  // in the tokens
+    std::int64_t id = 0;
+    std::vector<std::int64_t> guesses;
+    std::vector<double> probabilities;
+};
+struct Sequence {
+    std::vector<std::int64_t> tokens;
+    std::vector<MaskedWord> masked;
+};
+
+/// sample_predictions.json, as cnntrain/train/sample_predictions.h describes it.
+struct Predictions {
+    std::map<std::string, std::string> key;
+    std::string split;
+    std::string unit_one, unit_many;
+    bool is_real = true;
+    std::int64_t samples = 0, seen = 0, left_out = 0;
+    std::vector<std::string> classes;
+    std::vector<Sample> rows;
+    std::vector<Sequence> sequences;
+};
+
+/// How a run ended, as far as its folder tells.
+enum class End : std::uint8_t { finished, early, stopped, diverged, going, killed, unknown };
+
+struct RunRecord {
+    std::string folder;
+    std::string name;
+    std::map<std::string, std::string> arguments;  // arguments.json: values as JSON texts, strings without quotes
+    Table training, validation, classes, times, ranks;
+    LogFacts log;
+    End end = End::unknown;
+    std::optional<CheckpointFacts> checkpoint;
+    std::optional<Predictions> predictions;
+    std::string why_no_predictions = {};       // a sentence
+    std::vector<std::string> vocabulary = {};  // words by id; empty: unknown
+    std::vector<ChangedOption> changed_options = {};
+    bool knows_changed_options = false;
+    std::vector<std::string> missing = {};  // "time_split.csv (...)"
+
+    /// "" if it is not recorded.
+    std::string argument(std::string_view key) const;
+};
+
+/// Reads a folder. `is_going`: another process writes there. Error(not_found) if there is no such folder, or it holds
+/// no run.
+RunRecord read_run(const FileSystem& files, const std::string& folder, bool is_going);
+
+/// Reads only what predictions depend on; empty if the folder has no checkpoint that can be read.
+std::optional<CheckpointFacts> read_checkpoint(const FileSystem& files, const std::string& folder);
+
+/// The predictions in a text; empty if it is no such text. Error(data) never: a damaged file is computed again.
+std::optional<Predictions> read_predictions(std::string_view text);
+
+/// The words of a vocabulary file, one in a line.
+std::vector<std::string> read_words(std::string_view text);
+
+}  // namespace cnntrain::report

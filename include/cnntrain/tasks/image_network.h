@@ -1,0 +1,20 @@
+// What another program must know of an image network to compute the same of a photo.
+#pragma once
+
+#include <optional>
+
+#include "cnntrain/config/parse.h"
+#include "cnntrain/data/settings.h"
+#include "cnntrain/nn/settings.h"
+
+namespace cnntrain::tasks {
+
+struct ImageNetwork {
+    nn::NetworkSettings network;
+    data::DataSettings images;
+};
+
+/// Empty for other tasks. Reads the data if only they say how many classes there are.
+std::optional<ImageNetwork> image_network(const config::ParseResult& arguments);
+
+}  // namespace cnntrain::tasks

@@ -1,0 +1,397 @@
+#include "cli/completion.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "cnntrain/base/error.h"
+#include "cnntrain/base/listed.h"
+
+namespace cnntrain::cli {
+
+namespace {
+
+using config::Arity;
+using config::HelpRow;
+
+using Pages = std::vector<CommandPage>;
+using Words = std::vector<std::string>;
+
+constexpr std::string_view kDataset = "dataset ";
+
+/// A word with what it stands for.
+struct Described {
+    std::string word;
+    std::string text;
+};
+
+/// The words behind "cnntrain".
+std::vector<Described> first_words(const Pages& pages) {
+    std::vector<Described> words;
+    for (const CommandPage& page : pages) {
+        const bool kind = page.command.starts_with(kDataset);
+        const bool another_kind = kind && words.back().word == "dataset";
+        if (!another_kind) {
+            words.push_back(kind ? Described{"dataset", "write and inspect data sets"}
+                                 : Described{page.command, page.summary});
+        }
+    }
+    words.push_back({"help", "topics and the options of commands"});
+    return words;
+}
+
+std::vector<Described> kinds(const Pages& pages) {
+    std::vector<Described> words;
+    for (const CommandPage& page : pages) {
+        if (page.command.starts_with(kDataset)) words.push_back({page.command.substr(kDataset.size()), page.summary});
+    }
+    return words;
+}
+
+Words only_words(const std::vector<Described>& described) {
+    Words words;
+    std::ranges::transform(described, std::back_inserter(words), &Described::word);
+    return words;
+}
+
+Words help_words(const Pages& pages, const Words& topics) {
+    Words words = only_words(first_words(pages));
+    words.pop_back();  // help
+    words.insert(words.end(), topics.begin(), topics.end());
+    std::ranges::sort(words);
+    words.erase(std::ranges::unique(words).begin(), words.end());
+    return words;
+}
+
+bool is_flag(const HelpRow& row) {
+    return row.flag.starts_with('-');
+}
+
+bool takes_files(const CommandPage& page) {
+    return !page.page.operands.empty() || !std::ranges::all_of(page.page.rows, is_flag);
+}
+
+/// The text of a shell's word: between single quotes.
+std::string quoted(std::string_view text) {
+    std::string result = "'";
+    for (const char letter : text)
+        result += letter == '\'' ? "'\\''" : std::string(1, letter);
+    return result + "'";
+}
+
+std::string first_sentence(const HelpRow& row) {
+    const std::size_t end = row.help.find(". ");
+    return row.help.substr(0, end);
+}
+
+// bash ---------------------------------------------------------------------------------------------------------------
+
+/// "case" rows that set `kind` for options of one command.
+std::string bash_kinds(const std::vector<HelpRow>& rows) {
+    std::vector<std::pair<std::string, Words>> lists = {{"path", {}}, {"paths", {}}, {"value", {}}, {"values", {}}};
+    std::string text;
+    for (const HelpRow& row : rows) {
+        if (!is_flag(row) || row.arity == Arity::none) continue;
+        const bool several = row.arity == Arity::several;
+        Words choices = row.choices;
+        if (row.arity == Arity::optional) choices = {"true", "false"};
+        if (!choices.empty()) {
+            text += "                " + row.flag + ") kind=" + (several ? "choices" : "choice") +
+                    " words=" + quoted(joined(choices, " ")) + " ;;\n";
+            continue;
+        }
+        lists[(row.path ? 0U : 2U) + (several ? 1U : 0U)].second.push_back(row.flag);
+    }
+    for (const auto& [kind, flags] : lists) {
+        if (!flags.empty()) text += "                " + joined(flags, " | ") + ") kind=" + kind + " ;;\n";
+    }
+    return text;
+}
+
+std::string bash_command(const CommandPage& page) {
+    Words flags;
+    for (const HelpRow& row : page.page.rows) {
+        if (is_flag(row)) flags.push_back(row.flag);
+    }
+    std::string text =
+        "        " + quoted(page.command) + ")\n            options=" + quoted(joined(flags, " ")) + "\n";
+    if (takes_files(page)) text += "            operands=path\n";
+    const std::string kinds_of_flags = bash_kinds(page.page.rows);
+    if (!kinds_of_flags.empty()) text += "            case $flag in\n" + kinds_of_flags + "            esac\n";
+    return text + "            ;;\n";
+}
+
+/// "case" rows from names of original scripts to commands; `indent`: of the rows.
+std::string script_rows(const Pages& pages, const std::string& indent) {
+    std::string text;
+    for (const CommandPage& page : pages) {
+        if (!page.scripts.empty())
+            text += indent + joined(page.scripts, " | ") + ") command=" + quoted(page.command) + " ;;\n";
+    }
+    return text;
+}
+
+constexpr std::string_view kBashStart =
+    R"sh(# Completion of cnntrain in bash, written by: cnntrain help --completion bash
+
+_cnntrain() {
+    local command=${COMP_WORDS[1]} current=${COMP_WORDS[COMP_CWORD]} first=2
+    local options='' operands='' flag='' kind='' words='' distance=0 i
+    COMPREPLY=()
+    if [[ ${COMP_WORDS[0]##*/} == poprun ]]; then
+        command=poprun first=1
+    elif ((COMP_CWORD == 1)); then
+        COMPREPLY=($(compgen -W @FIRST@ -- "$current"))
+        return
+    fi
+    command=${command##*/}
+    if [[ $command == dataset ]]; then
+        if ((COMP_CWORD == 2)); then
+            COMPREPLY=($(compgen -W @KINDS@ -- "$current"))
+            return
+        fi
+        command="dataset ${COMP_WORDS[2]}" first=3
+    elif [[ $command == help ]]; then
+        ((COMP_CWORD == 2)) && COMPREPLY=($(compgen -W @HELP@ -- "$current"))
+        return
+    fi
+    case $command in
+)sh";
+
+constexpr std::string_view kBashEnd = R"sh(    esac
+    # "=" stands between an option and its value as a word of its own.
+    if [[ $current == = ]]; then
+        current=''
+    elif [[ ${COMP_WORDS[COMP_CWORD - 1]} == = ]]; then
+        ((--distance))
+    fi
+    ((distance > 1)) && [[ $kind != *s ]] && kind=''
+    if [[ -z $kind && $current != -* ]]; then
+        kind=$operands
+    fi
+    case $kind in
+        choice | choices) [[ $current != -* ]] && COMPREPLY=($(compgen -W "$words" -- "$current")) ;;
+        path | paths)
+            if [[ $current != -* ]]; then
+                compopt -o filenames 2> /dev/null
+                mapfile -t COMPREPLY < <(compgen -f -- "$current")
+            fi
+            ;;
+        value | values) ;;
+        *) COMPREPLY=($(compgen -W "$options" -- "$current")) ;;
+    esac
+    if [[ $current == -* ]]; then
+        COMPREPLY=($(compgen -W "$options" -- "$current"))
+    fi
+}
+complete -F _cnntrain cnntrain poprun
+)sh";
+
+constexpr std::string_view kBashFlag = R"sh(    esac
+    # The option whose value may be the word at the cursor: the last one before it.
+    for ((i = COMP_CWORD - 1; i >= first; --i)); do
+        if [[ ${COMP_WORDS[i]} == -* ]]; then
+            flag=${COMP_WORDS[i]} distance=$((COMP_CWORD - i))
+            break
+        fi
+    done
+    case $command in
+)sh";
+
+std::string replaced(std::string text, const std::string& mark, const std::string& by) {
+    const std::size_t at = text.find(mark);
+    CNNTRAIN_CHECK(at != std::string::npos, "a template without " + mark);
+    return text.replace(at, mark.size(), by);
+}
+
+std::string bash_script(const Pages& pages, const Words& topics) {
+    std::string text(kBashStart);
+    text = replaced(text, "@FIRST@", quoted(joined(only_words(first_words(pages)), " ")));
+    text = replaced(text, "@KINDS@", quoted(joined(only_words(kinds(pages)), " ")));
+    text = replaced(text, "@HELP@", quoted(joined(help_words(pages, topics), " ")));
+    text += script_rows(pages, "        ") + std::string(kBashFlag);
+    for (const CommandPage& page : pages)
+        text += bash_command(page);
+    return text + std::string(kBashEnd);
+}
+
+// fish ---------------------------------------------------------------------------------------------------------------
+
+/// Between single quotes, fish reads \\ and \' only.
+std::string fish_quoted(std::string_view text) {
+    std::string result = "'";
+    for (const char letter : text) {
+        if (letter == '\'' || letter == '\\') result += '\\';
+        result += letter;
+    }
+    return result + "'";
+}
+
+std::string fish_option(const std::string& condition, const HelpRow& row) {
+    std::string text = "complete " + condition;
+    if (row.flag.starts_with("--")) {
+        text += " -l " + row.flag.substr(2);
+    } else {
+        text += (row.flag.size() == 2 ? " -s " : " -o ") + row.flag.substr(1);
+    }
+    if (row.arity == Arity::optional) {
+        text += " -f -a 'true false'";
+    } else if (row.arity != Arity::none && !row.choices.empty()) {
+        text += " -x -a " + fish_quoted(joined(row.choices, " "));
+    } else if (row.arity != Arity::none) {
+        text += row.path ? " -r -F" : " -x";
+    }
+    return text + " -d " + fish_quoted(first_sentence(row)) + "\n";
+}
+
+constexpr std::string_view kFishStart =
+    R"sh(# Completion of cnntrain in fish, written by: cnntrain help --completion fish
+
+# True if the line is of this command; without arguments, if it has none yet.
+function __cnntrain_is
+    set -l words (commandline -opc)
+    set -l command (string replace -r '.*/' '' -- "$words[2]")
+    switch "$command"
+@SCRIPTS@        case dataset
+            test (count $words) -gt 2; and set command "dataset $words[3]"
+    end
+    test "$command" = "$argv[1]"
+end
+
+complete -c cnntrain -f
+)sh";
+
+std::string fish_rows(const std::string& condition, const CommandPage& page) {
+    std::string text;
+    if (takes_files(page)) text += "complete " + condition + " -F\n";
+    for (const HelpRow& row : page.page.rows) {
+        if (is_flag(row)) text += fish_option(condition, row);
+    }
+    return text;
+}
+
+std::string fish_script(const Pages& pages, const Words& topics) {
+    std::string scripts;
+    for (const CommandPage& page : pages) {
+        if (page.scripts.empty()) continue;
+        scripts +=
+            "        case " + joined(page.scripts, " ") + "\n            set command " + quoted(page.command) + "\n";
+    }
+    std::string text = replaced(std::string(kFishStart), "@SCRIPTS@", scripts);
+    const auto add = [&](const std::string& condition, const std::vector<Described>& words) {
+        for (const Described& word : words)
+            text += "complete -c cnntrain -n " + quoted(condition) + " -a " + fish_quoted(word.word) + " -d " +
+                    fish_quoted(word.text) + "\n";
+    };
+    add("__cnntrain_is", first_words(pages));
+    add("__cnntrain_is dataset", kinds(pages));
+    text +=
+        "complete -c cnntrain -n '__cnntrain_is help' -a " + fish_quoted(joined(help_words(pages, topics), " ")) + "\n";
+    for (const CommandPage& page : pages) {
+        text += fish_rows("-c cnntrain -n " + quoted("__cnntrain_is " + (page.command.find(' ') == std::string::npos
+                                                                             ? page.command
+                                                                             : "\"" + page.command + "\"")),
+                          page);
+        if (page.command == "poprun") text += fish_rows("-c poprun", page);
+    }
+    return text;
+}
+
+// zsh ----------------------------------------------------------------------------------------------------------------
+
+std::string escaped(std::string_view text, std::string_view letters) {
+    std::string result;
+    for (const char letter : text) {
+        if (letter == '\\' || letters.find(letter) != std::string_view::npos) result += '\\';
+        result += letter;
+    }
+    return result;
+}
+
+std::string zsh_option(const HelpRow& row) {
+    const bool takes = row.arity == Arity::one || row.arity == Arity::several;
+    std::string spec = "*" + row.flag + (takes && row.flag.starts_with("--") ? "=" : "") + "[" +
+                       escaped(first_sentence(row), "[]") + "]";
+    if (row.arity == Arity::optional) return quoted(spec + "::value:(true false)");
+    if (!takes) return quoted(spec);
+    spec += ":" + escaped(row.value, ":") + ":";
+    if (!row.choices.empty()) return quoted(spec + "(" + joined(row.choices, " ") + ")");
+    return quoted(spec + (row.path ? "_files" : " "));
+}
+
+/// An array of _describe: 'word:text'.
+std::string zsh_array(const std::vector<Described>& words) {
+    std::string text;
+    for (const Described& word : words)
+        text += " " + quoted(escaped(word.word, ":") + ":" + word.text);
+    return text;
+}
+
+constexpr std::string_view kZshStart = R"sh(#compdef cnntrain poprun
+# Completion of cnntrain in zsh, written by: cnntrain help --completion zsh
+
+_cnntrain() {
+    local command=$words[2] skipped=1
+    local -a specs names
+    if [[ ${words[1]:t} == poprun ]]; then
+        command=poprun skipped=0
+    elif ((CURRENT == 2)); then
+        names=(@FIRST@)
+        _describe -t commands command names
+        return
+    fi
+    command=${command:t}
+    if [[ $command == dataset ]]; then
+        if ((CURRENT == 3)); then
+            names=(@KINDS@)
+            _describe -t kinds kind names
+            return
+        fi
+        command="dataset $words[3]" skipped=2
+    elif [[ $command == help ]]; then
+        names=(@HELP@)
+        ((CURRENT == 3)) && compadd -a names
+        return
+    fi
+    case $command in
+)sh";
+
+constexpr std::string_view kZshEnd = R"sh(    esac
+    ((skipped)) && shift $skipped words && ((CURRENT -= skipped))
+    _arguments $specs
+}
+if [[ $zsh_eval_context[-1] == loadautofunc ]]; then
+    _cnntrain "$@"
+else
+    compdef _cnntrain cnntrain poprun
+fi
+)sh";
+
+std::string zsh_script(const Pages& pages, const Words& topics) {
+    std::string text(kZshStart);
+    text = replaced(text, "@FIRST@", zsh_array(first_words(pages)));
+    text = replaced(text, "@KINDS@", zsh_array(kinds(pages)));
+    text = replaced(text, "@HELP@", joined(help_words(pages, topics), " "));
+    text += script_rows(pages, "        ") + "    esac\n    case $command in\n";
+    for (const CommandPage& page : pages) {
+        text += "        " + quoted(page.command) + ")\n            specs=(\n";
+        for (const HelpRow& row : page.page.rows) {
+            if (is_flag(row)) text += "                " + zsh_option(row) + "\n";
+        }
+        if (takes_files(page)) text += "                '*:file:_files'\n";
+        text += "            )\n            ;;\n";
+    }
+    return text + std::string(kZshEnd);
+}
+
+}  // namespace
+
+std::string completion_script(std::string_view shell, const std::vector<CommandPage>& pages,
+                              const std::vector<std::string>& topics) {
+    if (shell == "bash") return bash_script(pages, topics);
+    if (shell == "fish") return fish_script(pages, topics);
+    if (shell == "zsh") return zsh_script(pages, topics);
+    throw Error(ErrorKind::usage, "completion is written for " + listed({"bash", "fish", "zsh"}, "and") +
+                                      ", not for '" + std::string(shell) + "'");
+}
+
+}  // namespace cnntrain::cli

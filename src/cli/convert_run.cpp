@@ -1,0 +1,198 @@
+#include "cli/convert_run.h"
+
+#include <algorithm>
+#include <array>
+#include <iostream>
+#include <optional>
+#include <sstream>
+#include <string>
+
+#include "cnntrain/base/error.h"
+#include "cnntrain/base/format.h"
+#include "cnntrain/base/listed.h"
+#include "cnntrain/checkpoint/checkpoint.h"
+#include "cnntrain/exports/exports.h"
+#include "cnntrain/train/machine.h"
+
+namespace cnntrain::cli {
+
+namespace {
+
+constexpr const char* kWeights = "--weights";
+constexpr std::array<std::string_view, 3> kWeightTypes = {"f32", "f16", "bf16"};  // in the order of OnnxWeights
+
+/// Options of `inference` that choose samples and weights of the run.
+constexpr std::array<std::string_view, 2> kPassed = {"--data-dir", "--dataset"};
+constexpr std::array<std::string_view, 1> kPassedSwitches = {"--ema"};
+
+constexpr std::array<std::string_view, 3> kOnlyOfRuns = {"--class-names", "--probabilities", "--data-dir"};
+
+constexpr const char* kHuggingFace = "hf";  // BERT's, besides the formats of exports
+
+std::vector<std::string> format_names() {
+    std::vector<std::string> names(exports::kFormatNames.begin(), exports::kFormatNames.end());
+    names.emplace_back(kHuggingFace);
+    return names;
+}
+
+/// What chooses the run's weights and samples.
+exports::OpenRequest source_of(const Flags& flags) {
+    exports::OpenRequest source{.run = flags.text("RUN")};
+    for (const std::string_view option : kPassed) {
+        if (!flags.given(option)) continue;
+        source.options.emplace_back(option);
+        source.options.push_back(flags.text(option));
+    }
+    for (const std::string_view option : kPassedSwitches)
+        if (flags.given(option)) source.options.emplace_back(option);
+    return source;
+}
+
+bool is_format(const std::string& name) {
+    return name == kHuggingFace || exports::format_named(name);
+}
+
+exports::Format format_of(const Flags& flags) {
+    const std::string& name = flags.text("--to");
+    if (const auto format = exports::format_named(name)) return *format;
+    const std::string nearest = nearest_name(name, format_names());
+    throw Error(ErrorKind::usage, "--to " + name + " is no format" +
+                                      (nearest.empty() ? "" : "; did you mean " + nearest + "?") +
+                                      " With RUN, --to is " + listed(format_names(), "or") +
+                                      ", and the path stands behind RUN: cnntrain convert RUN OUT --to onnx");
+}
+
+exports::OnnxWeights weights_of(const Flags& flags, exports::Format format) {
+    if (!flags.given(kWeights)) return exports::OnnxWeights::f32;
+    if (format != exports::Format::onnx) throw Error(ErrorKind::usage, std::string(kWeights) + " is for --to onnx");
+    const auto* found = std::ranges::find(kWeightTypes, flags.text(kWeights));
+    if (found != kWeightTypes.end()) return static_cast<exports::OnnxWeights>(found - kWeightTypes.begin());
+    throw Error(ErrorKind::usage,
+                std::string(kWeights) + " must be f32, f16 or bf16, not '" + flags.text(kWeights) + "'");
+}
+
+/// One name a line.
+std::vector<std::string> names_in(const std::string& path) {
+    std::istringstream lines(read_text(posix_files(), path));
+    std::vector<std::string> names;
+    for (std::string line; std::getline(lines, line);) {
+        if (line.ends_with('\r')) line.pop_back();
+        names.push_back(line);
+    }
+    while (!names.empty() && names.back().empty())
+        names.pop_back();
+    if (names.empty()) throw Error(ErrorKind::data, path + ": expected a class name on each line, got none");
+    return names;
+}
+
+void refuse_from(const Flags& flags) {
+    if (flags.given("--from"))
+        throw Error(ErrorKind::usage, "give RUN with --to FORMAT, or --from FILE with --to PATH, not both");
+}
+
+}  // namespace
+
+std::vector<Flag> run_flags() {
+    return {
+        {"RUN", "", "a run's folder, one of its checkpoints, or weights that `inference` reads; with --to FORMAT"},
+        {"OUT", "", "file (onnx) or folder to write; without it, model.onnx or a folder beside the checkpoint"},
+        {"--to", "",
+         "needed. With RUN: onnx, torchvision, timm or hf. With --from: file to write, or folder (with / at its end) "
+         "for a model.safetensors"},
+        {kWeights, "", "onnx: f32 (default), f16 (computed in float16, too) or bf16 (stored so, computed in float32)"},
+        {"--probabilities", "", "onnx: a second output with the softmax of the logits", {}, true},
+        {"--class-names", "", "of RUN: file with the name of a class on each line, instead of the run's names"},
+        {"--data-dir", "", "of RUN: data whose samples the file is compared on; without it, the run's"},
+        {"--dataset", "", "of RUN: kind of this data", {}, false, /*is_rare=*/true},
+        {"--ema", "", "of RUN: the moving averages of the weights", {}, true}};
+}
+
+void refuse_format_of_file(const Flags& flags) {
+    if (flags.given("--to") && is_format(flags.text("--to"))) {
+        const std::string& name = flags.text("--to");
+        throw Error(ErrorKind::usage, "--to " + name + " is a format and needs a run: cnntrain convert RUN --to " +
+                                          name + ". With --from, --to is a path; a file of this name is ./" + name);
+    }
+    for (const std::string_view option : {std::string_view(kWeights), kOnlyOfRuns[0], kOnlyOfRuns[1], kOnlyOfRuns[2]}) {
+        if (flags.given(option))
+            throw Error(ErrorKind::usage, std::string(option) + " is for cnntrain convert RUN --to FORMAT");
+    }
+}
+
+int convert_run(const Flags& flags) {
+    refuse_from(flags);
+    exports::ExportRequest request{.source = source_of(flags), .format = format_of(flags)};
+    request.weights = weights_of(flags, request.format);
+    request.target = flags.given("OUT") ? flags.text("OUT") : "";
+    request.probabilities = flags.given("--probabilities");
+    if (request.probabilities && request.format != exports::Format::onnx)
+        throw Error(ErrorKind::usage, "--probabilities is for --to onnx");
+    if (flags.given("--class-names")) request.class_names = names_in(flags.text("--class-names"));
+    request.version = train::version_line();
+    request.overwrite = flags.given("--overwrite");
+    const exports::ExportReport report = exports::export_network(request, posix_files());
+    std::cout << report.checkpoint << " -> " << joined(report.paths) << " (" << report.what << ")\n"
+              << "Compared on " << report.samples << ": the greatest difference is "
+              << formatted("%.2g", report.difference) << " of the greatest output\n";
+    return 0;
+}
+
+// ---- RUN --to hf ----
+
+bool wants_hugging_face(const Flags& flags) {
+    return flags.given("--to") && flags.text("--to") == kHuggingFace;
+}
+
+checkpoint::Found checkpoint_of_run(const Flags& flags) {
+    refuse_from(flags);
+    for (const std::string_view option : {kWeights, "--probabilities", "--class-names", "--ema"}) {
+        if (flags.given(option)) throw Error(ErrorKind::usage, std::string(option) + " has no effect with --to hf");
+    }
+    return checkpoint::best_or_latest(posix_files(), "RUN", flags.text("RUN"));
+}
+
+std::string hugging_face_target(const Flags& flags, const std::string& checkpoint) {
+    std::string folder = checkpoint.substr(0, checkpoint.rfind('/') + 1) + std::string(kHuggingFace) + "/";
+    if (flags.given("OUT")) folder = without_trailing_slashes(flags.text("OUT")) + "/";
+    return folder + "model.safetensors";
+}
+
+void refuse_for_hugging_face(const checkpoint::Checkpoint& source, const std::string& path) {
+    if (source.tensors.contains("bert/embeddings/word_embeddings")) return;
+    throw Error(ErrorKind::unsupported,
+                path + ": --to hf is for BERT's checkpoints of this program; " +
+                    (checkpoint::is_hugging_face(source) ? "this one is in the layout of transformers already"
+                                                         : "--to onnx, timm and torchvision are for image networks"));
+}
+
+std::string compared_with_run(const Flags& flags, const std::string& path, const checkpoint::Converted& written,
+                              const std::map<std::string, HostTensor>& variables) {
+    try {
+        const checkpoint::ImportSettings settings{.variables = written.variables, .sizes = written.sizes};
+        const checkpoint::Converted read =
+            checkpoint::from_hugging_face(checkpoint::load(posix_files(), path), settings, path);
+        std::int64_t equal = 0;
+        for (const auto& [name, tensor] : read.checkpoint.tensors) {
+            const auto found = variables.find(name);
+            if (found == variables.end() || found->second.shape() != tensor.shape() ||
+                exports::difference(found->second, tensor) != 0)
+                throw Error(ErrorKind::data, "the written file has another " + name + " than the run; it is removed");
+            ++equal;
+        }
+        std::string text = "Read back: " + std::to_string(equal) + " variables, all equal to the run's\n";
+        if (written.sizes.classes == 0) return text;
+        exports::TrainedNetwork network(posix_files(), source_of(flags));
+        const auto answers = network.answers(checkpoint::load(posix_files(), path), path);
+        const double apart =
+            exports::difference(network.replay().outputs.at(train::kLogits), answers.at(train::kLogits));
+        if (!(apart <= exports::tolerance(exports::OnnxWeights::f32)))
+            throw Error(ErrorKind::data, "the written file answers otherwise than the run; it is removed");
+        return text + "Compared on " + std::to_string(network.replay().samples) + " " + network.samples_text() +
+               ": the greatest difference is " + formatted("%.2g", apart) + " of the greatest output\n";
+    } catch (const Error& error) {
+        posix_files().remove(path);
+        throw error.within(path);
+    }
+}
+
+}  // namespace cnntrain::cli

@@ -1,0 +1,78 @@
+// `cnntrain profile`: measures steps of another command's line, and says where their time goes.
+#include <algorithm>
+#include <array>
+
+#include "cli/commands.h"
+#include "cli/flags.h"
+#include "cli/run_options.h"
+#include "cnntrain/base/error.h"
+#include "cnntrain/base/listed.h"
+#include "cnntrain/tasks/tasks.h"
+
+namespace cnntrain::cli {
+
+namespace {
+
+/// True for words of the line: all but the options of `profile`, which must be written in full.
+bool of_line(const std::string& word, bool) {
+    const std::string flag = word.substr(0, word.find('='));
+    return std::ranges::none_of(profile_flags().flags, [&](const Flag& own) { return own.name == flag; });
+}
+
+/// Removes a leading command that runs a network and returns it; refuses any other.
+config::Command taken_command(std::vector<std::string>& line) {
+    using config::Command;
+    if (line.empty() || line.front().starts_with('-')) return Command::train;
+    static constexpr std::array kRunning = {Command::train, Command::restore, Command::validation, Command::inference,
+                                            Command::pretrain};
+    const Command command = config::command_named(line.front());
+    if (std::ranges::find(kRunning, command) == kRunning.end()) {
+        std::vector<std::string> names;
+        for (const Command one : kRunning)
+            names.emplace_back(config::name(one));
+        throw Error(ErrorKind::usage, "cnntrain profile takes a line of " + listed(names, "or") + ", not of '" +
+                                          std::string(config::name(command)) + "'");
+    }
+    line.erase(line.begin());
+    return command;
+}
+
+}  // namespace
+
+const CommandFlags& profile_flags() {
+    static const CommandFlags table = {
+        {{"--profile-steps", "10", "weight updates, or micro-batches of an evaluation, to measure"},
+         {"--profile-dir", "",
+          "folder for profile.json, profile.trace.json (ui.perfetto.dev, chrome://tracing) and profile.folded (flame "
+          "graphs)"}},
+        "\n"
+        "Runs some steps of a line and prints where their time goes: operations with their rates and\n"
+        "their share of the machine's roofline, input, communication, memory. It ends with what limits,\n"
+        "and what to try. No run folder is made, and the weights are random.\n"
+        "  cnntrain profile train.py --model-size 50 --dataset imagenet --generated-data --batch-norm\n"
+        "  cnntrain profile pretrain --config pretrain_base_128_phase1 --generated-data --profile-dir DIR\n"
+        "  mpirun -np 2 --bind-to none cnntrain profile train --data-dir PHOTOS --model-size 18\n"
+        "All other options are those of the line. cnntrain help profile explains table and files.\n"};
+    return table;
+}
+
+int profile_command(const Invocation& invocation) {
+    const Flags flags(profile_flags(), called(invocation), invocation.arguments, of_line);
+    std::vector<std::string> words = flags.rest();
+    if (flags.print_help_if_wanted()) return 0;
+    const config::Command command = taken_command(words);
+    constexpr std::int64_t kMostSteps = 1000;
+    train::ProfileRequest request;
+    request.steps = flags.integer("--profile-steps", 1, kMostSteps);
+    if (flags.given("--profile-dir")) request.folder = flags.text("--profile-dir");
+    const Invocation line{std::move(words), invocation.command_line, std::string(config::name(command))};
+    const auto run = [&](const config::ParseResult& arguments, const train::Host& host) {
+        return tasks::run_profile(arguments, request, host);
+    };
+    if (command != config::Command::restore) return parse_and_run(command, line, run);
+    return parse_and_run(command, line, run, [](const config::ParseResult& given) {
+        return tasks::restored_arguments(given, posix_files());
+    });
+}
+
+}  // namespace cnntrain::cli

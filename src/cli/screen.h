@@ -1,0 +1,24 @@
+// Where this process prints: the terminals of its standard streams, and whether it prints JSON lines.
+#pragma once
+
+#include <string_view>
+
+#include "cnntrain/base/terminal.h"
+
+namespace cnntrain::cli {
+
+/// Set by poprun for its instances if it prints to a terminal: the terminal's columns.
+inline constexpr std::string_view kColumnsVariable = "CNNTRAIN_POPRUN_COLUMNS";
+
+/// Of the standard output. Under mpirun, where a terminal may be a file, none; under poprun, its own, which rewrites no
+/// line because text passes through mpirun.
+Terminal console_terminal();
+
+/// Of the standard error, in the same way.
+Terminal diagnostics_terminal();
+
+/// From now on, diagnostics and errors are JSON lines (--log-format json).
+void report_in_json();
+bool reports_in_json();
+
+}  // namespace cnntrain::cli

@@ -1,0 +1,314 @@
+// Products, pools, norms and softmax.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "cnntrain/base/error.h"
+#include "exports/onnx/operators.h"
+
+namespace cnntrain::exports {
+
+namespace {
+
+std::size_t at(std::int64_t value) {
+    return static_cast<std::size_t>(value);
+}
+
+/// Windows of convolutions and pools: two axes with equal strides, no dilation, explicit padding.
+struct Window {
+    std::int64_t stride = 1;
+    std::vector<std::int64_t> pads;
+};
+
+Window window_of(const NodeCall& call) {
+    const std::vector<std::int64_t> strides = call.list("strides", {1, 1});
+    const std::vector<std::int64_t> dilations = call.list("dilations", {1, 1});
+    Window window{1, call.list("pads", {0, 0, 0, 0})};
+    call.require(strides.size() == 2 && window.pads.size() == 4 && strides[0] >= 1, "expected windows of two axes");
+    for (const std::int64_t pad : window.pads)
+        call.require(pad >= 0 && pad < (std::int64_t{1} << 31), "a padding of " + std::to_string(pad));
+    if (strides[0] != strides[1] || dilations != std::vector<std::int64_t>{1, 1} || call.integer("ceil_mode", 0) != 0)
+        call.unsupported("unequal strides, dilation or ceil_mode");
+    window.stride = strides[0];
+    return window;
+}
+
+std::int64_t windows(const NodeCall& call, std::int64_t size, std::int64_t before, std::int64_t after,
+                     std::int64_t kernel, std::int64_t stride) {
+    call.require(kernel >= 1 && size + before + after >= kernel,
+                 "a window of " + std::to_string(kernel) + " on " + std::to_string(size) + " pixels");
+    return (size + before + after - kernel) / stride + 1;
+}
+
+/// The result's shape for x[N,C,H,W].
+Shape window_shape(const NodeCall& call, const Shape& x, std::int64_t channels, std::int64_t height, std::int64_t width,
+                   const Window& window) {
+    return {x[0], channels, windows(call, x[2], window.pads[0], window.pads[2], height, window.stride),
+            windows(call, x[3], window.pads[1], window.pads[3], width, window.stride)};
+}
+
+/// The product of some sizes, within reach.
+std::int64_t product(const Shape& shape, std::size_t begin, std::size_t end) {
+    std::int64_t result = 1;
+    for (std::size_t i = begin; i < end; ++i)
+        result *= shape[i];
+    return result;
+}
+
+}  // namespace
+
+Array run_conv(const NodeCall& call) {
+    const Array& x = call.reals(0, 4);
+    const Array& weight = call.reals(1, 4);
+    const Window window = window_of(call);
+    const std::int64_t groups = call.integer("group", 1);
+    const Shape& w = weight.shape;
+    call.require(groups >= 1 && x.shape[1] % groups == 0 && w[0] % groups == 0 && w[1] == x.shape[1] / groups,
+                 "a kernel " + to_string(w) + " of " + std::to_string(groups) + " groups on " + to_string(x.shape));
+    if (w[2] != w[3]) call.unsupported("a kernel that is not square");
+    if (!call.is_constant(1) || (call.has(2) && !call.is_constant(2))) call.unsupported("weights that are computed");
+    const Array* const bias = call.has(2) ? &call.vector(2, w[0]) : nullptr;
+    Array result = call.made(window_shape(call, x.shape, w[0], w[2], w[3], window));
+    if (result.reals.empty()) return result;
+    call.products().convolution(call.name(), x, weight, bias, {window.stride, window.pads, groups}, result);
+    return result;
+}
+
+void Products::convolution(const std::string& /*node*/, const Array& x, const Array& weight, const Array* bias,
+                           const Convolution& how, Array& result) {
+    const Shape& in = x.shape;
+    const Shape& w = weight.shape;
+    const Shape& out = result.shape;
+    const std::int64_t group_outputs = w[0] / how.groups;
+    for (std::int64_t i = 0; i < std::ssize(result.reals); ++i) {
+        const std::int64_t column = i % out[3];
+        const std::int64_t row = i / out[3] % out[2];
+        const std::int64_t channel = i / (out[3] * out[2]) % out[1];
+        const std::int64_t sample = i / (out[3] * out[2] * out[1]);
+        double sum = bias != nullptr ? bias->reals[at(channel)] : 0;
+        for (std::int64_t k = 0; k < w[1] * w[2] * w[3]; ++k) {
+            const std::int64_t from = channel / group_outputs * w[1] + k / (w[2] * w[3]);
+            const std::int64_t y = row * how.stride + k / w[3] % w[2] - how.pads[0];
+            const std::int64_t z = column * how.stride + k % w[3] - how.pads[1];
+            if (y < 0 || y >= in[2] || z < 0 || z >= in[3]) continue;
+            sum += double{x.reals[at(((sample * in[1] + from) * in[2] + y) * in[3] + z)]} *
+                   double{weight.reals[at(channel * w[1] * w[2] * w[3] + k)]};
+        }
+        result.reals[at(i)] = static_cast<float>(sum);
+    }
+}
+
+namespace {
+
+void multiply(const float* a, const float* b, float* c, std::int64_t rows, std::int64_t inner, std::int64_t columns) {
+    for (std::int64_t r = 0; r < rows; ++r) {
+        for (std::int64_t k = 0; k < columns; ++k) {
+            double sum = 0;
+            for (std::int64_t i = 0; i < inner; ++i)
+                sum += double{a[r * inner + i]} * double{b[i * columns + k]};
+            c[r * columns + k] = static_cast<float>(sum);
+        }
+    }
+}
+
+Array transposed_matrix(const NodeCall& call, const Array& matrix) {
+    const std::int64_t rows = matrix.shape[0];
+    const std::int64_t columns = matrix.shape[1];
+    Array result = call.made({columns, rows});
+    for (std::int64_t r = 0; r < rows; ++r)
+        for (std::int64_t c = 0; c < columns; ++c)
+            result.reals[at(c * rows + r)] = matrix.reals[at(r * columns + c)];
+    return result;
+}
+
+}  // namespace
+
+void Products::dense(const std::string& /*node*/, const Array& a, const Array& b, Array& result) {
+    multiply(a.reals.data(), b.reals.data(), result.reals.data(), a.shape[0], a.shape[1], b.shape[1]);
+}
+
+void Products::matrices(const std::string& /*node*/, const Array& a, const Array& b, Array& result) {
+    const std::int64_t rows = a.shape[1];
+    const std::int64_t inner = a.shape[2];
+    const std::int64_t columns = b.shape[2];
+    for (std::int64_t i = 0; i < a.shape[0]; ++i) {
+        multiply(a.reals.data() + i * rows * inner, b.reals.data() + i * inner * columns,
+                 result.reals.data() + i * rows * columns, rows, inner, columns);
+    }
+}
+
+/// a[M,K] * b[K,N] + c[N].
+Array run_gemm(const NodeCall& call) {
+    const Array& a = call.reals(0, 2);
+    const Array& stored = call.reals(1, 2);
+    if (call.integer("transA", 0) != 0 || call.number("alpha", 1) != 1 || call.number("beta", 1) != 1 ||
+        !call.is_constant(1))
+        call.unsupported("a transposed first operand, factors, or a second operand that is computed");
+    const bool transposed = call.integer("transB", 0) != 0;
+    const Array turned = transposed ? transposed_matrix(call, stored) : Array{};
+    const Array& b = transposed ? turned : stored;
+    call.require(a.shape[1] == b.shape[0], to_string(a.shape) + " times " + to_string(b.shape));
+    Array result = call.made({a.shape[0], b.shape[1]});
+    if (result.reals.empty()) return result;
+    call.products().dense(call.name(), a, b, result);
+    if (!call.has(2)) return result;
+    const Array& bias = call.vector(2, b.shape[1]);
+    for (std::size_t i = 0; i < result.reals.size(); ++i)
+        result.reals[i] += bias.reals[i % bias.reals.size()];
+    return result;
+}
+
+Array run_matmul(const NodeCall& call) {
+    const Array& a = call.reals(0);
+    const Array& b = call.reals(1);
+    const std::size_t rank = a.shape.size();
+    call.require(rank >= 2 && b.shape.size() >= 2 && a.shape.back() == b.shape[b.shape.size() - 2],
+                 to_string(a.shape) + " times " + to_string(b.shape));
+    Shape shape = a.shape;
+    shape.back() = b.shape.back();
+    Array result = call.made(shape);
+    if (result.reals.empty()) return result;
+    if (b.shape.size() == 2 && call.is_constant(1)) {
+        const Array rows{.shape = {product(a.shape, 0, rank - 1), a.shape.back()}, .reals = a.reals};
+        result.shape = {rows.shape[0], b.shape[1]};
+        call.products().dense(call.name(), rows, b, result);
+    } else {
+        const bool same = b.shape.size() == rank && std::equal(a.shape.begin(), a.shape.end() - 2, b.shape.begin());
+        if (!same) call.unsupported("matrices of other axes than " + to_string(a.shape));
+        const std::int64_t count = product(a.shape, 0, rank - 2);
+        const Array left{.shape = {count, a.shape[rank - 2], a.shape[rank - 1]}, .reals = a.reals};
+        const Array right{.shape = {count, b.shape[rank - 2], b.shape[rank - 1]}, .reals = b.reals};
+        result.shape = {count, a.shape[rank - 2], b.shape[rank - 1]};
+        call.products().matrices(call.name(), left, right, result);
+    }
+    result.shape = shape;
+    return result;
+}
+
+Array run_max_pool(const NodeCall& call) {
+    const Array& x = call.reals(0, 4);
+    const Window window = window_of(call);
+    const std::vector<std::int64_t> kernel = call.list("kernel_shape", {});
+    call.require(kernel.size() == 2, "expected a window of two axes");
+    Array result = call.made(window_shape(call, x.shape, x.shape[1], kernel[0], kernel[1], window));
+    const Shape& out = result.shape;
+    for (std::int64_t i = 0; i < std::ssize(result.reals); ++i) {
+        const std::int64_t plane = i / (out[2] * out[3]);
+        const std::int64_t top = i / out[3] % out[2] * window.stride - window.pads[0];
+        const std::int64_t left = i % out[3] * window.stride - window.pads[1];
+        float most = -std::numeric_limits<float>::infinity();
+        for (std::int64_t y = std::max<std::int64_t>(top, 0); y < std::min(top + kernel[0], x.shape[2]); ++y) {
+            for (std::int64_t z = std::max<std::int64_t>(left, 0); z < std::min(left + kernel[1], x.shape[3]); ++z)
+                most = std::max(most, x.reals[at((plane * x.shape[2] + y) * x.shape[3] + z)]);
+        }
+        result.reals[at(i)] = most;
+    }
+    return result;
+}
+
+Array run_global_average_pool(const NodeCall& call) {
+    const Array& x = call.reals(0, 4);
+    Array result = call.made({x.shape[0], x.shape[1], 1, 1});
+    const std::size_t pixels = at(x.shape[2] * x.shape[3]);
+    call.require(pixels > 0, "images without pixels");
+    for (std::size_t i = 0; i < result.reals.size(); ++i) {
+        double sum = 0;
+        for (std::size_t k = 0; k < pixels; ++k)
+            sum += x.reals[i * pixels + k];
+        result.reals[i] = static_cast<float>(sum / static_cast<double>(pixels));
+    }
+    return result;
+}
+
+Array run_batch_norm(const NodeCall& call) {
+    const Array& x = call.reals(0);
+    call.require(x.shape.size() >= 2, "expected at least two axes");
+    const std::int64_t channels = x.shape[1];
+    const Array& gamma = call.vector(1, channels);
+    const Array& beta = call.vector(2, channels);
+    const Array& mean = call.vector(3, channels);
+    const Array& variance = call.vector(4, channels);
+    if (call.integer("training_mode", 0) != 0) call.unsupported("statistics of the batch");
+    const double epsilon = call.number("epsilon", 1e-5);
+    const std::size_t pixels = at(product(x.shape, 2, x.shape.size()));
+    Array result = x;
+    for (std::size_t i = 0; i < result.reals.size(); ++i) {
+        const std::size_t c = i / pixels % at(channels);
+        result.reals[i] = static_cast<float>((double{x.reals[i]} - mean.reals[c]) /
+                                                 std::sqrt(double{variance.reals[c]} + epsilon) * gamma.reals[c] +
+                                             beta.reals[c]);
+    }
+    return result;
+}
+
+namespace {
+
+/// y = (x - mean) / sqrt(variance + epsilon) for each row of so many elements.
+void normalise_rows(std::vector<float>& values, std::size_t row, double epsilon) {
+    for (std::size_t begin = 0; row > 0 && begin + row <= values.size(); begin += row) {
+        double sum = 0;
+        for (std::size_t i = 0; i < row; ++i)
+            sum += values[begin + i];
+        const double mean = sum / static_cast<double>(row);
+        double squares = 0;
+        for (std::size_t i = 0; i < row; ++i)
+            squares += (values[begin + i] - mean) * (values[begin + i] - mean);
+        const double scale = 1 / std::sqrt(squares / static_cast<double>(row) + epsilon);
+        for (std::size_t i = 0; i < row; ++i)
+            values[begin + i] = static_cast<float>((values[begin + i] - mean) * scale);
+    }
+}
+
+}  // namespace
+
+Array run_instance_norm(const NodeCall& call) {
+    const Array& x = call.reals(0);
+    call.require(x.shape.size() >= 3, "expected at least three axes");
+    const std::int64_t channels = x.shape[1];
+    const Array& scale = call.vector(1, channels);
+    const Array& shift = call.vector(2, channels);
+    const std::size_t row = at(product(x.shape, 2, x.shape.size()));
+    Array result = x;
+    normalise_rows(result.reals, row, call.number("epsilon", 1e-5));
+    for (std::size_t i = 0; i < result.reals.size(); ++i) {
+        const std::size_t c = i / row % at(channels);
+        result.reals[i] = result.reals[i] * scale.reals[c] + shift.reals[c];
+    }
+    return result;
+}
+
+Array run_layer_norm(const NodeCall& call) {
+    const Array& x = call.reals(0);
+    call.require(!x.shape.empty(), "expected at least one axis");
+    if (call.axis(call.integer("axis", -1), x.shape.size()) + 1 != std::ssize(x.shape))
+        call.unsupported("a norm of other axes than the last");
+    const Array& scale = call.vector(1, x.shape.back());
+    Array result = x;
+    normalise_rows(result.reals, at(x.shape.back()), call.number("epsilon", 1e-5));
+    const Array* const shift = call.has(2) ? &call.vector(2, x.shape.back()) : nullptr;
+    for (std::size_t i = 0; i < result.reals.size(); ++i) {
+        const std::size_t c = i % scale.reals.size();
+        result.reals[i] = result.reals[i] * scale.reals[c] + (shift != nullptr ? shift->reals[c] : 0);
+    }
+    return result;
+}
+
+Array run_softmax(const NodeCall& call) {
+    Array result = call.reals(0);
+    call.require(!result.shape.empty(), "expected at least one axis");
+    if (call.axis(call.integer("axis", -1), result.shape.size()) + 1 != std::ssize(result.shape))
+        call.unsupported("a softmax over another axis than the last");
+    const std::size_t row = at(result.shape.back());
+    for (std::size_t begin = 0; row > 0 && begin + row <= result.reals.size(); begin += row) {
+        float* const values = result.reals.data() + begin;
+        const float most = *std::max_element(values, values + row);
+        double sum = 0;
+        for (std::size_t i = 0; i < row; ++i)
+            sum += values[i] = std::exp(values[i] - most);
+        for (std::size_t i = 0; i < row; ++i)
+            values[i] = static_cast<float>(values[i] / sum);
+    }
+    return result;
+}
+
+}  // namespace cnntrain::exports

@@ -1,0 +1,334 @@
+#include "cnntrain/exports/trained.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstring>
+#include <random>
+#include <string_view>
+
+#include "cnntrain/base/error.h"
+#include "cnntrain/base/log.h"
+#include "cnntrain/base/path.h"
+#include "cnntrain/config/commands.h"
+#include "cnntrain/data/image_fields.h"
+#include "cnntrain/nn/bert.h"
+#include "cnntrain/nn/bert_classification.h"
+#include "cnntrain/tasks/tasks.h"
+#include "cnntrain/train/backends.h"
+#include "cnntrain/train/compile_request.h"
+#include "train/runs/run_folder.h"
+#include "train/runs/weights.h"
+
+namespace cnntrain::exports {
+
+using graph::OpKind;
+using graph::ValueId;
+
+namespace {
+
+constexpr const char* kMicroBatch = "16";
+constexpr std::int64_t kSamplesAtOnce = 16;
+constexpr const char* kPrepared = "exported input";  // output of the graph: images as the network reads them
+
+/// Names of BERT's inputs in other programs.
+struct InputName {
+    std::string_view own;
+    std::string_view theirs;
+};
+constexpr auto kInputNames = std::to_array<InputName>({{nn::kInputIds, "input_ids"},
+                                                       {nn::kInputMask, "attention_mask"},
+                                                       {nn::kSegmentIds, "token_type_ids"},
+                                                       {nn::kInputPosition, "position_ids"}});
+
+/// Inputs that only losses read.
+bool is_target(const std::string& name) {
+    return name == data::kLabels || name == nn::kMaskedIds || name == nn::kMaskedWeights ||
+           name == nn::kNextSentenceLabels;
+}
+
+std::string exported_name(const std::string& own) {
+    const auto* found = std::ranges::find(kInputNames, own, &InputName::own);
+    return found == kInputNames.end() ? own : std::string(found->theirs);
+}
+
+/// Forwards the batches of a list.
+class Batches final : public data::BatchSource {
+public:
+    Batches(const std::vector<data::Field>& fields, const std::vector<HostTensor>& batch) : fields_(fields) {
+        for (const HostTensor& field : batch)
+            bytes_.push_back(field.bytes());
+        samples_ = fields.front().desc.shape.front();
+    }
+    std::vector<data::Field> fields() const override { return fields_; }
+    data::Batch next() override { return {.fields = bytes_, .valid_count = samples_}; }
+
+private:
+    std::vector<data::Field> fields_;
+    std::vector<std::span<const std::byte>> bytes_;
+    std::int64_t samples_ = 0;
+};
+
+/// Appends the first `count` samples of a tensor to those of another.
+void append(HostTensor& all, const HostTensor& part, std::int64_t count) {
+    Shape shape = part.shape();
+    const std::size_t row = part.bytes().size() / static_cast<std::size_t>(shape.front());
+    const std::int64_t before = all.shape().empty() ? 0 : all.shape().front();
+    shape.front() = before + count;
+    HostTensor longer({part.dtype(), shape});
+    if (before > 0) std::ranges::copy(all.bytes(), longer.bytes().begin());
+    std::memcpy(longer.bytes().data() + static_cast<std::size_t>(before) * row, part.bytes().data(),
+                static_cast<std::size_t>(count) * row);
+    all = std::move(longer);
+}
+
+/// One number of a made-up sample; `place` within the sample.
+double made_up_value(const data::Field& field, std::int64_t place, std::int64_t words, std::mt19937_64& random) {
+    constexpr double kMiddle = 127;
+    constexpr double kWidth = 60;
+    const std::int64_t length = field.desc.shape.size() > 1 ? field.desc.shape[1] : 1;
+    if (field.desc.dtype == DType::u8)
+        return std::clamp(std::round(std::normal_distribution<double>(kMiddle, kWidth)(random)), 0.0, 255.0);
+    if (field.desc.dtype != DType::i32) {
+        const bool levels = field.name == data::kImages;
+        return std::normal_distribution<double>(levels ? kMiddle : 0, levels ? kWidth : 1)(random);
+    }
+    if (field.name == nn::kInputIds) return static_cast<double>(random() % static_cast<std::uint64_t>(words));
+    if (field.name == nn::kInputMask || field.name == nn::kSequencePaddingIndex)
+        return field.name == nn::kInputMask ? 1 : 1e6;
+    if (field.name == nn::kInputPosition || field.name == nn::kMaskedPositions) return static_cast<double>(place);
+    if (field.name == nn::kSegmentIds) return 2 * place < length ? 0 : 1;
+    return 0;
+}
+
+/// The folder of the run, if one of pretraining wrote these checkpoints; otherwise "".
+std::string run_of_pretraining(const FileSystem& files, const std::string& path) {
+    const std::string given = without_trailing_slashes(path);
+    const std::string parent = given.substr(0, given.size() - last_part(given).size());
+    for (const std::string& folder : {given, parent.empty() ? "." : without_trailing_slashes(parent)}) {
+        const std::string record = folder + "/arguments.json";
+        if (!exists(files, record)) continue;
+        return config::recorded_task(read_text(files, record)) == "pretraining" ? folder : "";
+    }
+    return "";
+}
+
+std::vector<std::string> words_of(const OpenRequest& request, bool made_up) {
+    std::vector<std::string> words = {"--restore-path", request.run, "--precision",        "32.32",
+                                      "--backend",      "cpu",       "--micro-batch-size", kMicroBatch};
+    words.insert(words.end(), request.options.begin(), request.options.end());
+    if (made_up) words.emplace_back("--synthetic-data");
+    return words;
+}
+
+}  // namespace
+
+TrainedNetwork::~TrainedNetwork() = default;
+
+void TrainedNetwork::parse(const OpenRequest& request, bool made_up) {
+    make_task(words_of(request, made_up));
+    const std::optional<tasks::ImageNetwork> image = image_network();
+    if (!image || !image->images.test_time_flip) return;
+    std::vector<std::string> words = words_of(request, made_up);
+    words.emplace_back("--no-test-time-flip");  // another program shows the network one view at a time
+    make_task(words);
+}
+
+/// Its samples are made up: pretraining changes those of its data as it reads them.
+void TrainedNetwork::parse_pretraining(const std::string& run, const FileSystem& files) {
+    const std::vector<std::string> words = {"--restore-path", run};
+    const config::ParseResult line =
+        tasks::parse_command_line(config::Command::restore, words, config::process_environment());
+    arguments_ = std::make_unique<config::ParseResult>(tasks::restored_arguments(line, files));
+    config::Settings& settings = arguments_->settings;
+    settings.device.precision = nn::Precision::p32_32;
+    settings.run.backend = backend::BackendKind::cpu;
+    settings.training.micro_batch_size = kSamplesAtOnce;
+    settings.main.restore_path = run;
+    backend_ = train::make_backend(settings.run.backend);
+    task_ = tasks::row_of(*arguments_).make(*arguments_, *backend_, 0);
+}
+
+bool TrainedNetwork::image_network_or_none() const {
+    try {
+        return image_network().has_value();
+    } catch (const Error&) {
+        return true;
+    }
+}
+
+void TrainedNetwork::make_task(const std::vector<std::string>& words) {
+    arguments_ = std::make_unique<config::ParseResult>(
+        tasks::parse_command_line(config::Command::inference, words, config::process_environment()));
+    config::refuse_unavailable(*arguments_);
+    backend_ = train::make_backend(arguments_->settings.run.backend);
+    task_ = tasks::row_of(*arguments_).make(*arguments_, *backend_, 0);
+}
+
+TrainedNetwork::TrainedNetwork(const FileSystem& files, const OpenRequest& request) {
+    samples_text_ = "samples of the validation set";
+    if (const std::string run = run_of_pretraining(files, request.run); !run.empty()) {
+        parse_pretraining(run, files);
+    } else {
+        open_classifier(request);
+    }
+    const bool made_up = batches_.empty();
+    if (made_up) {
+        samples_text_ = "generated samples";
+        replay_.samples = kReplayedSamples;
+        fields_ = task_->fields_of_generated(arguments_->settings.training.micro_batch_size);
+    }
+    const train::Classifier* const classifier = task_->classifier();
+    graph_ = std::make_unique<graph::Graph>(classifier != nullptr ? classifier->classifying_graph(fields_)
+                                                                  : task_->evaluation_graph(fields_));
+    find_ports();
+    if (made_up) make_up_samples();
+    executable_ = backend_->compile(train::compile_request(*graph_, arguments_->settings, fields_, 0));
+    load(files);
+    replay_.outputs = answers();
+}
+
+/// Of a task with classes. Without its data the samples are made up.
+void TrainedNetwork::open_classifier(const OpenRequest& request) {
+    try {
+        parse(request, /*made_up=*/false);
+        open_samples();
+    } catch (const Error& error) {
+        const bool without_data = error.kind() == ErrorKind::data || error.kind() == ErrorKind::usage;
+        if (!without_data) throw;
+        batches_.clear();
+        try {
+            // Texts have no option for this; their parsed line is enough.
+            const bool texts = task_ != nullptr && !image_network_or_none();
+            if (!texts) parse(request, /*made_up=*/true);
+            static_cast<void>(task_->class_names());
+        } catch (const Error&) {
+            throw error;
+        }
+        log::info("the data of the run cannot be read (" + std::string(error.what()) +
+                  "): the file is compared on generated samples");
+    }
+}
+
+/// Images are drawn from a normal distribution, words evenly from the vocabulary.
+void TrainedNetwork::make_up_samples() {
+    const auto table = graph_->find("bert/embeddings/word_embeddings");
+    const std::int64_t words = table ? graph_->desc(*table).shape.front() : 1;
+    const std::int64_t batch = fields_.front().desc.shape.front();
+    std::mt19937_64 random(1);
+    for (std::int64_t first = 0; first < replay_.samples; first += batch) {
+        std::vector<HostTensor>& tensors = batches_.emplace_back();
+        for (const data::Field& field : fields_) {
+            HostTensor& tensor = tensors.emplace_back(field.desc);
+            const std::int64_t row = tensor.elements() / batch;
+            for (std::int64_t i = 0; i < tensor.elements(); ++i)
+                tensor.set(i, made_up_value(field, i % row, words, random));
+        }
+    }
+}
+
+void TrainedNetwork::open_samples() {
+    const train::Classifier* const classifier = task_->classifier();
+    CNNTRAIN_CHECK(classifier != nullptr, "a network without classes");
+    const train::Classifier::Subjects subjects = classifier->subjects({});
+    data::Stream& stream = *subjects.stream;
+    fields_ = stream.fields();
+    replay_.samples = std::min(kReplayedSamples, stream.samples());
+    for (std::int64_t first = 0; first < replay_.samples; first += stream.micro_batch()) {
+        const data::Batch batch = stream.next();
+        std::vector<HostTensor>& tensors = batches_.emplace_back();
+        for (std::size_t i = 0; i < fields_.size(); ++i) {
+            tensors.emplace_back(fields_[i].desc);
+            std::ranges::copy(batch.fields[i], tensors.back().bytes().begin());
+        }
+    }
+}
+
+/// Images: the network begins where they have been normalised. Positions of tokens count from 0.
+void TrainedNetwork::find_ports() {
+    for (const ValueId input : graph_->values_with_role(graph::Role::input)) {
+        const graph::Value& value = graph_->value(input);
+        if (is_target(value.name)) continue;
+        if (value.name == nn::kInputPosition && !graph_->find(nn::kMaskPaddingIndex)) {
+            const std::int64_t length = value.desc.shape.back();
+            HostTensor places({DType::i32, {1, length}});
+            for (std::int64_t i = 0; i < length; ++i)
+                places.set(i, static_cast<double>(i));
+            fixed_.push_back({input, std::move(places)});
+            continue;
+        }
+        Port port{exported_name(value.name), input};
+        if (value.name == data::kImages && value.users.size() == 1) {
+            const graph::Node& first = graph_->node(value.users.front());
+            if (first.kind == OpKind::normalise_image || first.kind == OpKind::cast) port.value = first.outputs[0];
+        }
+        if (port.value != input) graph_->mark_output(kPrepared, port.value);
+        inputs_.push_back(std::move(port));
+    }
+    const auto logits = std::ranges::find(graph_->outputs(), std::string(train::kLogits), &graph::Output::name);
+    if (logits != graph_->outputs().end()) {
+        outputs_.push_back({train::kLogits, logits->value});
+    } else {
+        find_scores();
+    }
+}
+
+/// Pretraining: the scores of masked words [N,M,V] and of the next sentence [N,2], which the losses read.
+void TrainedNetwork::find_scores() {
+    const std::int64_t samples = fields_.front().desc.shape.front();
+    const auto add = [&](const char* name, ValueId value) {
+        graph_->mark_output(name, value);
+        outputs_.push_back({name, value});
+    };
+    for (std::int32_t i = 0; i < graph_->node_count(); ++i) {
+        const graph::Node node = graph_->node(graph::NodeId{i});
+        if (node.kind == OpKind::softmax_cross_entropy) add("seq_relationship_logits", node.inputs[0]);
+        if (node.kind != OpKind::token_cross_entropy) continue;
+        const Shape& rows = graph_->desc(node.inputs[0]).shape;
+        add("prediction_logits",
+            graph_->add_one(OpKind::reshape, graph::ReshapeAttrs{{samples, rows[0] / samples, rows[1]}},
+                            {node.inputs[0]}, "prediction_logits"));
+    }
+}
+
+void TrainedNetwork::load(const FileSystem& files) {
+    const config::Settings& settings = arguments_->settings;
+    const checkpoint::Found found = train::checkpoint_to_evaluate(files, *settings.main.restore_path);
+    checkpoint_ = found.path;
+    variables_ = train::model_variables(*graph_, train::checkpoint_weights(files, found.path, settings), found.path);
+    executable_->load(backend::NamedTensors(variables_.begin(), variables_.end()));
+}
+
+std::map<std::string, HostTensor> TrainedNetwork::answers() {
+    const bool first = replay_.inputs.empty();
+    std::map<std::string, HostTensor> outputs;
+    std::int64_t left = replay_.samples;
+    for (const std::vector<HostTensor>& batch : batches_) {
+        Batches source(fields_, batch);
+        executable_->evaluate(source, 1);
+        const std::int64_t count = std::min(left, fields_.front().desc.shape.front());
+        left -= count;
+        for (const Port& port : outputs_)
+            append(outputs[port.name], executable_->output(port.name), count);
+        if (!first) continue;
+        for (const Port& port : inputs_) {
+            const graph::Value& value = graph_->value(port.value);
+            const bool of_data = value.role == graph::Role::input;
+            append(replay_.inputs[port.name],
+                   of_data ? batch.at(data::field_number(fields_, value.name)) : executable_->output(kPrepared), count);
+        }
+    }
+    return outputs;
+}
+
+std::map<std::string, HostTensor> TrainedNetwork::answers(checkpoint::Checkpoint weights, const std::string& path) {
+    const auto variables = train::model_variables(*graph_, std::move(weights), path);
+    executable_->load(backend::NamedTensors(variables.begin(), variables.end()));
+    return answers();
+}
+
+std::vector<std::string> TrainedNetwork::class_names() const {
+    return task_->class_names();
+}
+
+}  // namespace cnntrain::exports

@@ -1,0 +1,222 @@
+// JSON, trace and folded stacks. nlohmann's JSON escapes all names; bytes that are not UTF-8 are replaced.
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+
+#include "cnntrain/profile/output.h"
+
+namespace cnntrain::profile {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string text_of(const Json& json, int indent = -1) {
+    return json.dump(indent, ' ', false, Json::error_handler_t::replace);
+}
+
+Json waits_json(const Waits& waits) {
+    return {{"input", waits.input}, {"lanes", waits.lanes}, {"ranks", waits.ranks}};
+}
+
+Json row_json(const Row& row, const backend::Speeds& peaks) {
+    Json json = {{"name", row.name},          {"op", row.op},
+                 {"phase", row.phase},        {"implementation", row.implementation},
+                 {"stage", row.stage},        {"runs", row.runs},
+                 {"seconds", row.seconds},    {"gflop", row.gflop},
+                 {"megabytes", row.megabytes}};
+    if (const double share = roofline_share(row, peaks); share > 0) json["roofline"] = share;
+    return json;
+}
+
+Json input_json(const InputWork& work) {
+    return {{"threads", work.threads},
+            {"seconds", work.seconds},
+            {"stages",
+             {{"read", work.stages.read},
+              {"parse", work.stages.parse},
+              {"decode", work.stages.decode},
+              {"resize", work.stages.resize},
+              {"augment", work.stages.augment}}},
+            {"samples", work.samples},
+            {"megapixels", work.megapixels}};
+}
+
+Json run_json(const Profile& profile) {
+    return {{"title", profile.title},
+            {"line", profile.line},
+            {"version", profile.version},
+            {"machine", profile.machine},
+            {"unit", profile.unit},
+            {"type", profile.type},
+            {"trains", profile.trains},
+            {"rank", profile.rank},
+            {"steps", profile.steps},
+            {"samples", profile.samples},
+            {"micro_batch", profile.micro_batch},
+            {"threads", profile.threads},
+            {"lanes", profile.lanes},
+            {"cores", profile.cores},
+            {"processors", profile.processors}};
+}
+
+Json operations_json(const Profile& profile) {
+    Json list = Json::array();
+    for (const Row& row : profile.rows)
+        list.push_back(row_json(row, profile.peaks));
+    return list;
+}
+
+double microseconds(Timeline::Clock::time_point from, Timeline::Clock::time_point to) {
+    const double exact = std::chrono::duration<double, std::micro>(to - from).count();
+    return std::round(1e3 * exact) / 1e3;  // nanoseconds are the clock's unit
+}
+
+Json metadata(const char* what, int rank, std::int64_t thread, Json value) {
+    Json event = {{"name", what}, {"ph", "M"}, {"pid", rank}};
+    if (thread >= 0) event["tid"] = thread;
+    event["args"] = std::move(value);
+    return event;
+}
+
+/// The parts of an event that all kinds have.
+Json event_of(const Timeline::Label& label, int rank, std::int64_t thread, double begin) {
+    return {{"name", label.title},
+            {"cat", label.category.empty() ? "run" : label.category},
+            {"pid", rank},
+            {"tid", thread},
+            {"ts", begin}};
+}
+
+Json arguments_of(const Timeline::Label& label, const Timeline::Interval& interval) {
+    Json arguments = {{"number", interval.number}};
+    if (!label.detail.empty()) arguments["node"] = label.detail;
+    return arguments;
+}
+
+void append(std::string& text, const Json& event) {
+    if (!text.empty()) text += ",\n";
+    text += text_of(event);
+}
+
+/// Intervals of one thread follow each other: complete events. Overlapping ones are pairs of asynchronous events.
+void append_track(std::string& text, const Timeline::Track& track, Timeline::Clock::time_point origin, int rank,
+                  std::int64_t thread) {
+    append(text, metadata("thread_name", rank, thread, {{"name", track.name()}}));
+    append(text, metadata("thread_sort_index", rank, thread, {{"sort_index", thread}}));
+    std::int64_t number = 0;
+    for (const Timeline::Interval& interval : track.intervals()) {
+        if (interval.end < origin) continue;
+        const Timeline::Label& label = track.labels()[static_cast<std::size_t>(interval.label)];
+        const double begin = std::max(0.0, microseconds(origin, interval.begin));
+        Json event = event_of(label, rank, thread, begin);
+        if (track.order() == Timeline::Order::one_by_one) {
+            event["ph"] = "X";
+            event["dur"] = microseconds(origin, interval.end) - begin;
+            event["args"] = arguments_of(label, interval);
+            append(text, event);
+            continue;
+        }
+        event["id"] = std::to_string(rank) + "." + std::to_string(thread) + "." + std::to_string(number++);
+        event["ph"] = "b";
+        event["args"] = arguments_of(label, interval);
+        append(text, event);
+        event.erase("args");
+        event["ph"] = "e";
+        event["ts"] = microseconds(origin, interval.end);
+        append(text, event);
+    }
+}
+
+/// A frame of a folded stack: without the characters that separate frames and stacks.
+std::string frame(std::string text) {
+    std::ranges::replace(text, ';', ':');
+    std::ranges::replace_if(
+        text, [](unsigned char c) { return c < 0x20 || c == 0x7f; }, ' ');
+    return text.empty() ? "-" : text;
+}
+
+/// A row's scopes as frames: "all/stage1/conv" becomes "all;stage1;conv".
+std::string frames_of(const std::string& name) {
+    std::string frames;
+    std::size_t begin = 0;
+    while (begin <= name.size()) {
+        const std::size_t end = std::min(name.find('/', begin), name.size());
+        frames += ";" + frame(name.substr(begin, end - begin));
+        begin = end + 1;
+    }
+    return frames;
+}
+
+}  // namespace
+
+std::string to_json(const Profile& profile, const Verdict& verdict) {
+    Json ranks = Json::array();
+    for (const RankTimes& rank : profile.ranks)
+        ranks.push_back({{"step_seconds", rank.step}, {"waits", waits_json(rank.waits)}});
+    Json memory = Json::array();
+    for (const Owner& owner : profile.memory)
+        memory.push_back({{"owner", owner.name}, {"bytes", owner.bytes}});
+    const Json json = {
+        {"cnntrain_profile", 1},
+        {"run", run_json(profile)},
+        {"step_seconds", profile.step_seconds},
+        {"samples_per_second", profile.samples_per_second()},
+        {"computed_seconds", profile.computed()},
+        {"waits", waits_json(profile.waits)},
+        {"other_seconds", profile.other()},
+        {"peaks",
+         {{"flops_per_second", profile.peaks.flops_per_second}, {"bytes_per_second", profile.peaks.bytes_per_second}}},
+        {"other_programs",
+         {{"processors", profile.competition.others}, {"queued_share", profile.competition.queued_share}}},
+        {"operations", operations_json(profile)},
+        {"input", input_json(profile.input)},
+        {"memory", memory},
+        {"resident_bytes", profile.resident_bytes},
+        {"layout_changes", profile.layout_changes},
+        {"ranks", ranks},
+        {"limit", name(verdict.limit)},
+        {"advice", verdict.sentence},
+    };
+    return text_of(json, 1) + "\n";
+}
+
+std::string trace_events(const Timeline& timeline, Timeline::Clock::time_point origin, int rank,
+                         const std::string& process) {
+    std::string text;
+    append(text, metadata("process_name", rank, -1, {{"name", process}}));
+    append(text, metadata("process_sort_index", rank, -1, {{"sort_index", rank}}));
+    std::int64_t thread = 0;
+    for (const Timeline::Track& track : timeline.tracks())
+        append_track(text, track, origin, rank, thread++);
+    return text;
+}
+
+std::string trace_of(std::span<const std::string> ranks) {
+    std::string text = "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n";
+    for (const std::string& events : ranks)
+        text += (&events == &ranks.front() ? "" : ",\n") + events;
+    return text + "\n]}\n";
+}
+
+std::string folded_stacks(const Profile& profile) {
+    std::map<std::string, double> stacks;
+    const std::string root = "rank " + std::to_string(profile.rank);
+    for (const Row& row : profile.rows)
+        stacks[root + ";" + frame(row.phase) + frames_of(row.name) + ";" + frame(row.op)] += row.seconds;
+    stacks[root + ";wait for input"] += profile.waits.input;
+    stacks[root + ";wait for lanes"] += profile.waits.lanes;
+    stacks[root + ";wait for ranks"] += profile.waits.ranks;
+    stacks[root + ";other"] += profile.other();
+    std::string text;
+    for (const auto& [stack, seconds] : stacks) {
+        const auto count = std::llround(1e6 * seconds);
+        if (count > 0) text += stack + " " + std::to_string(count) + "\n";
+    }
+    return text;
+}
+
+}  // namespace cnntrain::profile

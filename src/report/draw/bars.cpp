@@ -1,0 +1,154 @@
+// Shares, histograms and the chart of a pipeline.
+#include <algorithm>
+#include <cmath>
+
+#include "report/draw/charts.h"
+#include "report/draw/scale.h"
+
+namespace cnntrain::report {
+
+namespace {
+
+constexpr double kPercent = 100;
+constexpr double kWidth = 400, kHeight = 200;
+constexpr double kLeft = 44, kRight = 392, kTop = 10, kBottom = 168;
+
+struct Bins {
+    double low = 0, width = 1;
+    std::vector<std::vector<std::size_t>> counts;  // [series][bin]
+    std::size_t most = 0;
+};
+
+Bins counted_in(const std::vector<HistogramSeries>& series) {
+    constexpr std::size_t kBins = 24;
+    double low = INFINITY;
+    double high = -INFINITY;
+    for (const HistogramSeries& one : series) {
+        for (const double value : one.values) {
+            if (!std::isfinite(value)) continue;
+            low = std::min(low, value);
+            high = std::max(high, value);
+        }
+    }
+    Bins bins;
+    if (!(high >= low)) return bins;
+    if (high == low) high = low + std::max(1e-9, 0.1 * std::fabs(low));
+    bins.low = low;
+    bins.width = (high - low) / kBins;
+    for (const HistogramSeries& one : series) {
+        std::vector<std::size_t> counts(kBins);
+        for (const double value : one.values) {
+            if (!std::isfinite(value)) continue;
+            const auto bin = static_cast<std::size_t>((value - low) / bins.width);
+            bins.most = std::max(bins.most, ++counts[std::min(bin, kBins - 1)]);
+        }
+        bins.counts.push_back(std::move(counts));
+    }
+    return bins;
+}
+
+std::string cell_text(const schedule::StageWork& work) {
+    return (work.backward ? "B" : "F") + std::to_string(work.micro_batch);
+}
+
+}  // namespace
+
+void draw_parts(Html& page, const std::string& title, const std::vector<TimePart>& parts) {
+    double whole = 0;
+    for (const TimePart& part : parts)
+        whole += part.seconds;
+    if (whole <= 0) return;
+    page.open("figure", {{"class", "parts"}}).leaf("figcaption", title).open("table");
+    page.open("tbody");
+    for (const TimePart& part : parts) {
+        const double share = kPercent * part.seconds / whole;
+        page.open("tr").leaf("th", part.name, {{"scope", "row"}}).open("td", {{"class", "bar"}});
+        page.open("svg", {{"viewBox", "0 0 100 10"}, {"preserveAspectRatio", "none"}, {"aria-hidden", "true"}});
+        page.empty("rect", {{"class", "track"}, {"x", "0"}, {"y", "0"}, {"width", "100"}, {"height", "10"}});
+        page.empty(
+            "rect",
+            {{"class", "fill c0"}, {"x", "0"}, {"y", "0"}, {"width", formatted("%.2f", share)}, {"height", "10"}});
+        page.close().close();
+        page.leaf("td", formatted("%.1f %%", share)).leaf("td", duration_text(part.seconds)).close();
+    }
+    page.close().close().close();
+}
+
+void draw_histogram(Html& page, const std::string& title, const std::string& axis,
+                    const std::vector<HistogramSeries>& series) {
+    const Bins bins = counted_in(series);
+    if (bins.most == 0) return;
+    const std::size_t count = bins.counts.front().size();
+    const Scale x{bins.low, bins.low + bins.width * static_cast<double>(count), kLeft, kRight};
+    const Scale y{0, static_cast<double>(bins.most), kBottom, kTop};
+    page.open("figure", {{"class", "chart"}}).leaf("figcaption", title);
+    page.open("svg",
+              {{"viewBox", formatted("0 0 %.0f %.0f", kWidth, kHeight)}, {"role", "img"}, {"aria-label", title}});
+    for (const double value : round_numbers(0, y.high, 4)) {
+        if (value != std::floor(value)) continue;
+        page.empty("line", {{"class", "rule"},
+                            {"x1", place_text(kLeft)},
+                            {"x2", place_text(kRight)},
+                            {"y1", place_text(y(value))},
+                            {"y2", place_text(y(value))}});
+        page.leaf("text", axis_text(value),
+                  {{"x", place_text(kLeft - 6)}, {"y", place_text(y(value) + 4)}, {"text-anchor", "end"}});
+    }
+    const double bar = (kRight - kLeft) / static_cast<double>(count * series.size());
+    for (std::size_t s = 0; s < series.size(); ++s) {
+        for (std::size_t bin = 0; bin < count; ++bin) {
+            if (bins.counts[s][bin] == 0) continue;
+            const double height = std::max(1.0, kBottom - y(static_cast<double>(bins.counts[s][bin])));
+            page.empty("rect", {{"class", formatted("fill c%d", series[s].colour)},
+                                {"x", place_text(kLeft + bar * static_cast<double>(bin * series.size() + s))},
+                                {"y", place_text(kBottom - height)},
+                                {"width", place_text(std::max(1.0, bar - 1))},
+                                {"height", place_text(height)}});
+        }
+    }
+    for (const double value : round_numbers(x.low, x.high, 5)) {
+        page.leaf("text", axis_text(value),
+                  {{"x", place_text(x(value))}, {"y", place_text(kBottom + 15)}, {"text-anchor", "middle"}});
+    }
+    page.leaf("text", axis, {{"x", place_text(kRight)}, {"y", place_text(kHeight - 2)}, {"text-anchor", "end"}});
+    page.close().open("ul", {{"class", "legend"}});
+    for (const HistogramSeries& one : series) {
+        if (one.values.empty()) continue;
+        page.open("li").open("svg", {{"class", "key"}, {"viewBox", "0 0 22 8"}, {"aria-hidden", "true"}});
+        page.empty("rect", {{"class", formatted("fill c%d", one.colour)}, {"width", "22"}, {"height", "8"}});
+        page.close().text(one.name + ": " + std::to_string(one.values.size())).close();
+    }
+    page.close().close();
+}
+
+void draw_pipeline(Html& page, const schedule::Pipeline& pipeline, std::int64_t micro_batches) {
+    constexpr std::int64_t kMostTicks = 64;
+    const std::int64_t ticks = schedule::tick_count(pipeline, micro_batches);
+    const std::int64_t shown = std::min(ticks, kMostTicks);
+    page.open("figure", {{"class", "wide"}});
+    page.leaf("figcaption",
+              "Ticks of one weight update, " + std::string(schedule::name(pipeline.schedule)) +
+                  " pipeline: F forward, B backward, with the number of the micro-batch" +
+                  (shown < ticks ? "; the first " + std::to_string(shown) + " of " + std::to_string(ticks) : ""));
+    page.open("div", {{"class", "scroll"}, {"tabindex", "0"}, {"role", "region"}, {"aria-label", "pipeline"}});
+    page.open("table", {{"class", "ticks"}}).open("tbody");
+    for (std::int32_t stage = 0; stage < pipeline.stages; ++stage) {
+        page.open("tr").leaf("th", "stage " + std::to_string(stage), {{"scope", "row"}});
+        for (std::int64_t tick = 0; tick < shown; ++tick) {
+            std::string text;
+            bool forward = false;
+            bool backward = false;
+            for (const schedule::StageWork& work : schedule::work_at(pipeline, micro_batches, tick)) {
+                if (work.stage != stage) continue;
+                text += (text.empty() ? "" : " ") + cell_text(work);
+                (work.backward ? backward : forward) = true;
+            }
+            const char* const kind = forward && backward ? "both" : backward ? "backward" : forward ? "forward" : "";
+            page.leaf("td", text, {{"class", kind}});
+        }
+        page.close();
+    }
+    page.close().close().close().close();
+}
+
+}  // namespace cnntrain::report

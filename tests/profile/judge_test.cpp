@@ -1,0 +1,151 @@
+// What limits made-up steps.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "profile/made_up.h"
+
+namespace cnntrain::profile::testing {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+/// The limit and the sentence.
+::testing::AssertionResult is(const Profile& profile, Limit limit, const std::vector<std::string>& words) {
+    const Verdict verdict = judge(profile);
+    if (verdict.limit != limit) return ::testing::AssertionFailure() << name(verdict.limit) << ": " << verdict.sentence;
+    for (const std::string& word : words) {
+        if (verdict.sentence.find(word) == std::string::npos)
+            return ::testing::AssertionFailure() << "'" << word << "' is not in: " << verdict.sentence;
+    }
+    return ::testing::AssertionSuccess();
+}
+
+TEST(Judge, ArithmeticLimitsWhereNothingElseDoes) {
+    EXPECT_TRUE(is(made_up(), Limit::compute, {"98 % of a step", "69 % of what the processor", "more cores"}));
+    EXPECT_THAT(judge(made_up()).sentence, Not(HasSubstr("--precision")));
+    Profile f32 = made_up();
+    f32.type = "f32";
+    EXPECT_TRUE(is(f32, Limit::compute, {"--precision 16.16"}));
+}
+
+TEST(Judge, ASlowDisk) {
+    Profile profile = waiting_for_input();
+    profile.input.stages = {.read = 0.3, .decode = 0.05, .resize = 0.02, .augment = 0.02};
+    EXPECT_TRUE(is(profile, Limit::disk, {"waits 60 % of its time for images", "reading is 77 %", "local disk"}));
+}
+
+TEST(Judge, HugeImages) {
+    Profile profile = waiting_for_input();
+    profile.input.megapixels = 24.2;
+    EXPECT_TRUE(
+        is(profile, Limit::large_images, {"24.2 megapixels, where the network reads 0.05", "store them smaller"}));
+    profile.image_megapixels = 20;  // the network needs them
+    EXPECT_TRUE(is(profile, Limit::input, {"for decoding"}));
+    profile = waiting_for_input();
+    profile.input.megapixels = 24.2;
+    profile.waits.input = 0.005;  // they do not hold up the step
+    EXPECT_FALSE(is(profile, Limit::large_images, {}));
+}
+
+TEST(Judge, FewInputThreads) {
+    Profile profile = waiting_for_input();
+    EXPECT_TRUE(is(profile, Limit::input, {"decoding", "more processors"}));
+    profile.input.threads = 1;
+    EXPECT_TRUE(is(profile, Limit::input_threads, {"1 thread of 4 processors", "--input-threads"}));
+}
+
+TEST(Judge, OneThread) {
+    Profile profile = made_up();
+    profile.threads = 1;
+    EXPECT_TRUE(is(profile, Limit::threads, {"1 thread computes on a machine with 2 cores", "leave out --threads"}));
+}
+
+TEST(Judge, BusyNeighbours) {
+    Profile profile = made_up();
+    profile.competition = {.others = 2.1, .queued_share = 0.4};
+    EXPECT_TRUE(is(profile, Limit::neighbours, {"2.1 of 4 processors", "40 % of the time", "--threads 1"}));
+    profile.waits.input = 0.06;  // a consequence of the other programs
+    EXPECT_TRUE(is(profile, Limit::neighbours, {}));
+    profile = made_up();
+    profile.competition = {.others = 2.1, .queued_share = 0.05};  // there is room for both
+    EXPECT_TRUE(is(profile, Limit::compute, {}));
+}
+
+TEST(Judge, ASmallBatchByTheUpdatesOfWeights) {
+    Profile profile = made_up();
+    profile.micro_batch = 1;
+    profile.rows[2].seconds = 0.05;
+    profile.rows[1].seconds = 0.02;
+    EXPECT_TRUE(is(profile, Limit::small_batch,
+                   {"a micro-batch of 1", "50 % of a step updates the weights", "--gradient-accumulation-count"}));
+    profile.trains = false;
+    EXPECT_FALSE(is(profile, Limit::small_batch, {}));
+}
+
+TEST(Judge, ASmallBatchByShortOperations) {
+    Profile profile = made_up();
+    profile.micro_batch = 2;
+    for (Row& row : profile.rows)
+        row.run_seconds = 20e-6;
+    EXPECT_TRUE(is(profile, Limit::small_batch, {"a micro-batch of 2", "shorter than 50 microseconds"}));
+}
+
+RankTimes rank(double own, double input, double waits_for_ranks) {
+    return {own + waits_for_ranks, {.input = input, .lanes = 0, .ranks = waits_for_ranks}};
+}
+
+TEST(Judge, ASlowRank) {
+    Profile profile = made_up();
+    profile.waits.ranks = 0.05;
+    profile.ranks = {rank(0.05, 0, 0.05), rank(0.05, 0, 0.05), rank(0.1, 0, 0.0), rank(0.051, 0, 0.049)};
+    EXPECT_TRUE(is(profile, Limit::slow_rank, {"rank 2", "100.0 ms, and the others 50.0 ms", "other programs"}));
+    profile.ranks[2].waits.input = 0.045;
+    EXPECT_TRUE(is(profile, Limit::slow_rank, {"rank 2", "because it waits for input"}));
+}
+
+TEST(Judge, CommunicationOfEqualRanks) {
+    Profile profile = made_up();
+    scale_work(profile, 0.6);
+    profile.waits.ranks = 0.04;
+    profile.ranks = {rank(0.06, 0, 0.04), rank(0.061, 0, 0.039)};
+    EXPECT_TRUE(is(profile, Limit::communication, {"40 % of a step", "--comm-wire bf16"}));
+}
+
+TEST(Judge, LanesThatWait) {
+    Profile profile = made_up();
+    scale_work(profile, 0.7);
+    profile.lanes = 2;
+    profile.waits.lanes = 0.3 * profile.step_seconds;
+    EXPECT_TRUE(is(profile, Limit::lanes, {"30 %", "cnntrain plan"}));
+}
+
+TEST(Judge, MemoryBandwidth) {
+    Profile profile = made_up();
+    profile.rows[1].megabytes = 1100;
+    EXPECT_TRUE(is(profile, Limit::memory_bandwidth, {"68 % of a step", "20.0 GB/s"}));
+}
+
+TEST(Judge, WorkBetweenSteps) {
+    Profile profile = made_up();
+    scale_work(profile, 0.7);
+    EXPECT_TRUE(is(profile, Limit::between_steps, {"31 %", "checkpoints"}));
+}
+
+TEST(Judge, EveryLimitHasAName) {
+    for (int i = 0; i <= static_cast<int>(Limit::compute); ++i)
+        EXPECT_FALSE(name(static_cast<Limit>(i)).empty());
+    EXPECT_EQ(name(Limit::lanes), "lanes");
+    EXPECT_EQ(name(Limit::compute), "compute");
+}
+
+TEST(Judge, AProfileWithoutAnythingHasAVerdict) {
+    Profile empty;
+    empty.step_seconds = 1;
+    EXPECT_THAT(judge(empty).sentence, AllOf(HasSubstr("Limited by"), Not(EndsWith("."))));
+}
+
+}  // namespace
+}  // namespace cnntrain::profile::testing

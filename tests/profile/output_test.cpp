@@ -1,0 +1,227 @@
+// Forms of a profile: JSON, trace, folded stacks, table.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <sstream>
+
+#include "cnntrain/profile/output.h"
+#include "cnntrain/profile/session.h"
+#include "profile/made_up.h"
+
+namespace cnntrain::profile::testing {
+namespace {
+
+using nlohmann::json;
+using ::testing::AllOf;
+using ::testing::ContainsRegex;
+using ::testing::DoubleNear;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+const std::string kHostile = "a;b\n\"<script>\\ \t\xff/\xc3\xa9";
+
+Profile hostile() {
+    Profile profile = made_up();
+    profile.rows[0].name = kHostile;
+    profile.rows[1].op = kHostile;
+    profile.title = profile.line = profile.unit = kHostile;
+    return profile;
+}
+
+TEST(ProfileRows, CountByTheirRunsAndTheirShareOfTheLanes) {
+    backend::ProfileRow measured;
+    measured.milliseconds = 2;
+    measured.runs = 12;
+    measured.gflops = 3;
+    measured.occupied = 0.5;
+    const std::vector<Row> rows = rows_per_step({measured}, 4);
+    ASSERT_EQ(rows.size(), 1U);
+    EXPECT_DOUBLE_EQ(rows[0].runs, 3);
+    EXPECT_DOUBLE_EQ(rows[0].seconds, 0.003);
+    EXPECT_DOUBLE_EQ(rows[0].run_seconds, 0.002);
+    EXPECT_DOUBLE_EQ(rows[0].gflop, 9);
+}
+
+TEST(ProfileRows, OfAnOperationAreOneForEachPhaseTheLongestFirst) {
+    Profile profile = made_up();
+    profile.rows.push_back(made_up_row("conv2d", "forward", 0.05, 10));
+    profile.rows.push_back(made_up_row("conv2d", "backward", 0.001));
+    const std::vector<Row> sums = by_operation(profile.rows);
+    ASSERT_EQ(sums.size(), 4U);
+    EXPECT_EQ(sums[0].op, "conv2d");
+    EXPECT_EQ(sums[0].phase, "forward");
+    EXPECT_DOUBLE_EQ(sums[0].seconds, 0.08);
+    EXPECT_DOUBLE_EQ(sums[0].runs, 60);
+    EXPECT_EQ(sums[3].phase, "backward");
+}
+
+TEST(Roofline, IsTheLongerOneOfArithmeticAndMemoryTraffic) {
+    Row row = made_up_row("conv2d", "forward", 0.04);
+    row.gflop = 20;
+    row.megabytes = 100;
+    EXPECT_DOUBLE_EQ(least_seconds(row, {1e12, 2e10}), 0.02);
+    EXPECT_DOUBLE_EQ(roofline_share(row, {1e12, 2e10}), 0.5);
+    row.megabytes = 600;
+    EXPECT_DOUBLE_EQ(roofline_share(row, {1e12, 2e10}), 0.75);
+    EXPECT_EQ(roofline_share(row, {}), 0);
+}
+
+TEST(ProfileJson, HasWhatTheHelpTopicSays) {
+    const Profile profile = made_up();
+    const json read = json::parse(to_json(profile, judge(profile)));
+    EXPECT_EQ(read["cnntrain_profile"], 1);
+    EXPECT_EQ(read["run"]["samples"], 32);
+    EXPECT_EQ(read["operations"].size(), 3U);
+    EXPECT_EQ(read["operations"][0]["op"], "conv2d");
+    EXPECT_THAT(read["operations"][0]["roofline"].get<double>(), DoubleNear(0.02 / 0.03, 1e-9));
+    EXPECT_EQ(read["limit"], "compute");
+    EXPECT_EQ(read["memory"][0]["owner"], "weights");
+    const double sum = read["computed_seconds"].get<double>() + read["waits"]["input"].get<double>() +
+                       read["waits"]["lanes"].get<double>() + read["waits"]["ranks"].get<double>() +
+                       read["other_seconds"].get<double>();
+    EXPECT_THAT(sum, DoubleNear(read["step_seconds"].get<double>(), 1e-12));
+}
+
+TEST(ProfileJson, SurvivesAnyName) {
+    const json read = json::parse(to_json(hostile(), {Limit::compute, kHostile}));
+    EXPECT_THAT(read["operations"][0]["name"].get<std::string>(), HasSubstr("<script>"));
+    EXPECT_TRUE(json::accept(trace_of(std::vector<std::string>{trace_events(Timeline(), {}, 0, kHostile)})));
+}
+
+// ---- Trace ----
+
+using Clock = Timeline::Clock;
+using std::chrono::microseconds;
+
+/// The trace of two ranks, each with a lane, a loader's thread and buckets.
+json made_up_trace() {
+    std::vector<std::string> ranks;
+    const Clock::time_point origin = Clock::now();
+    for (int rank = 0; rank < 2; ++rank) {
+        Timeline timeline;
+        Timeline::Track& lane =
+            timeline.add_track("lane 0", {{"conv2d", kHostile, "forward"}, {"wait for input", "", "wait"}});
+        Timeline::Track& loader = timeline.add_track("loader 0", {{"prepare samples", "", "input"}});
+        Timeline::Track& buckets = timeline.add_track("buckets", {{"sum"}}, Timeline::Order::overlapping);
+        lane.add(0, origin, origin + microseconds(30), 5);
+        lane.add(1, origin + microseconds(30), origin + microseconds(42));
+        loader.add(0, origin - microseconds(50), origin - microseconds(10));  // before the measurement
+        loader.add(0, origin - microseconds(5), origin + microseconds(10));
+        buckets.add(0, origin + microseconds(1), origin + microseconds(20), 3);
+        buckets.add(0, origin + microseconds(10), origin + microseconds(25), 4);
+        ranks.push_back(trace_events(timeline, origin, rank, "rank " + std::to_string(rank)));
+    }
+    return json::parse(trace_of(ranks));
+}
+
+// The Trace Event Format: what Perfetto and chrome://tracing need of each kind of event.
+TEST(ProfileTrace, FollowsTheTraceEventFormat) {
+    const json trace = made_up_trace();
+    EXPECT_EQ(trace["displayTimeUnit"], "ms");
+    ASSERT_TRUE(trace["traceEvents"].is_array());
+    std::map<std::string, int> open;  // asynchronous events
+    std::map<std::pair<int, int>, double> last_end;
+    for (const json& event : trace["traceEvents"]) {
+        ASSERT_TRUE(event["name"].is_string() && event["ph"].is_string() && event["pid"].is_number_integer()) << event;
+        const std::string kind = event["ph"];
+        if (kind == "M") {
+            EXPECT_TRUE(event["args"].is_object()) << event;
+            continue;
+        }
+        ASSERT_TRUE(event["tid"].is_number_integer() && event["ts"].is_number() && event["cat"].is_string()) << event;
+        EXPECT_GE(event["ts"].get<double>(), 0);
+        if (kind == "X") {
+            EXPECT_GE(event["dur"].get<double>(), 0);
+            double& end = last_end[{event["pid"], event["tid"]}];
+            EXPECT_GE(event["ts"].get<double>(), end - 1e-6) << "events of a thread must not overlap";
+            end = event["ts"].get<double>() + event["dur"].get<double>();
+            continue;
+        }
+        ASSERT_TRUE(kind == "b" || kind == "e") << event;
+        ASSERT_TRUE(event["id"].is_string()) << event;
+        open[event["id"].get<std::string>()] += kind == "b" ? 1 : -1;
+    }
+    for (const auto& [id, count] : open)
+        EXPECT_EQ(count, 0) << id;
+    EXPECT_EQ(open.size(), 4U);
+}
+
+TEST(ProfileTrace, NamesRanksLanesAndTheLoader) {
+    std::set<std::string> names;
+    std::set<int> processes;
+    int slices = 0;
+    const json trace = made_up_trace();
+    for (const json& event : trace["traceEvents"]) {
+        if (event["ph"] == "M" && event["args"].contains("name")) names.insert(event["args"]["name"]);
+        if (event["ph"] != "X") continue;
+        ++slices;
+        processes.insert(event["pid"].get<int>());
+        if (event["name"] == "conv2d") {
+            EXPECT_EQ(event["dur"].get<double>(), 30);
+            EXPECT_EQ(event["args"]["number"], 5);
+        }
+    }
+    EXPECT_EQ(names, (std::set<std::string>{"rank 0", "rank 1", "lane 0", "loader 0", "buckets"}));
+    EXPECT_EQ(processes, (std::set<int>{0, 1}));
+    EXPECT_EQ(slices, 6);  // without the one that ended before the measurement
+}
+
+// ---- Stacks, table, files ----
+
+TEST(FoldedStacks, AddUpToTheStepAndHaveOneFrameSeparator) {
+    const std::string text = folded_stacks(hostile());
+    EXPECT_THAT(text, HasSubstr("rank 0;backward;all;stage1;conv2d_input_grad;a:b \"<script>\\  "));
+    std::istringstream lines(text);
+    double sum = 0;
+    for (std::string line; std::getline(lines, line);) {
+        const std::size_t space = line.rfind(' ');
+        ASSERT_NE(space, std::string::npos) << line;
+        EXPECT_EQ(line.substr(space + 1).find_first_not_of("0123456789"), std::string::npos) << line;
+        EXPECT_THAT(line, ::testing::StartsWith("rank 0;"));
+        sum += std::stod(line.substr(space + 1));
+    }
+    EXPECT_THAT(sum, DoubleNear(1e5, 3));
+}
+
+TEST(ProfileTable, HasSharesThatAddUp) {
+    Profile profile = waiting_for_input();
+    profile.ranks = {{0.1, {.input = 0.06}}, {0.1, {.ranks = 0.02}}};
+    const std::string text = table(profile, judge(profile), 2);
+    EXPECT_THAT(text, AllOf(HasSubstr("10 steps of 32 images"), ContainsRegex("waiting for input +60.000 +60.0 %"),
+                            ContainsRegex("conv2d +forward +50 +12.000 +12.0 % +1666.7 +3.3"),
+                            HasSubstr("weights 100.0 MB"), ContainsRegex("\n1 +100.00 +80.00 +0.00 +20.00\n")));
+    std::istringstream lines(text);
+    double sum = 0;
+    for (std::string line; std::getline(lines, line) && line.find("a step   ") == std::string::npos;) {
+        const std::size_t percent = line.find(" %");
+        if (percent == std::string::npos || line.starts_with("Profile")) continue;
+        sum += std::stod(line.substr(percent - 5, 5));
+    }
+    EXPECT_THAT(sum, DoubleNear(100, 0.5));
+    EXPECT_THAT(text, ::testing::EndsWith(judge(profile).sentence + ".\n"));
+}
+
+TEST(ProfileFiles, AreKnownByNameAndContent) {
+    MemoryFiles files;
+    const Profile profile = made_up();
+    const std::string json_text = to_json(profile, judge(profile));
+    write_report(files, "d",
+                 {"", {json_text, json_text}, trace_of(std::vector<std::string>{"{}"}), folded_stacks(profile)});
+    const std::vector<std::string> paths = profile_files("d", 2);
+    EXPECT_EQ(paths.size(), 4U);
+    for (const std::string& path : paths) {
+        EXPECT_TRUE(is_profile_name(path.substr(2))) << path;
+        EXPECT_TRUE(is_profile_file(files, path)) << path;
+    }
+    for (const char* name : {"profile.rank.json", "profile.rank1x.json", "profile.rankx.json", "profile.txt", "x"})
+        EXPECT_FALSE(is_profile_name(name)) << name;
+    write_text(files, "mine", "rank");
+    EXPECT_FALSE(is_profile_file(files, "mine"));
+}
+
+}  // namespace
+}  // namespace cnntrain::profile::testing

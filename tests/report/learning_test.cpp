@@ -1,0 +1,124 @@
+// Did it learn? Judgements on made-up curves.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "cnntrain/report/findings.h"
+#include "report/made_up_run.h"
+
+namespace cnntrain::report::test {
+namespace {
+
+using ::testing::Contains;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+TEST(Learning, BestAndLastOfARunThatLearned) {
+    const Learning found = judge_learning(MadeUpRun{}.read());
+    EXPECT_EQ(found.verdict, Verdict::learned);
+    EXPECT_TRUE(found.by_validation);
+    EXPECT_EQ(found.best, 50);
+    EXPECT_EQ(found.best_epoch, 4);
+    EXPECT_EQ(found.chance, 10);
+    EXPECT_TRUE(found.still_improving);
+    EXPECT_FALSE(found.overfits_from);
+    EXPECT_THAT(found.sentences, Contains(HasSubstr("still improving")));
+}
+
+TEST(Learning, GuessingIsNotLearning) {
+    MadeUpRun run;
+    run.validation = {{1, 2.3, 10.1}, {2, 2.3, 9.9}, {3, 2.3, 10.2}};
+    const Learning found = judge_learning(run.read());
+    EXPECT_EQ(found.verdict, Verdict::none);
+    EXPECT_FALSE(found.still_improving);
+    EXPECT_THAT(found.sentences.front(), HasSubstr("did not learn"));
+}
+
+TEST(Learning, OverfittingBeginsWhereTheValidationLossIsLeast) {
+    MadeUpRun run;
+    run.training = {{1, "2.0"}, {2, "1.5"}, {3, "1.0"}, {4, "0.6"}, {5, "0.3"}, {6, "0.1"}};
+    run.validation = {{1, 2.0, 30}, {2, 1.6, 45}, {3, 1.5, 50}, {4, 1.7, 50}, {5, 1.9, 50}, {6, 2.2, 50}};
+    const Learning found = judge_learning(run.read());
+    ASSERT_TRUE(found.overfits_from);
+    EXPECT_EQ(*found.overfits_from, 3);
+    EXPECT_THAT(found.sentences, Contains(HasSubstr("over-fitted from epoch 3")));
+}
+
+TEST(Learning, AGrowingValidationLossWithoutAFallingTrainingLossIsNoOverfitting) {
+    MadeUpRun run;
+    run.training = {{1, "1.0"}, {2, "1.0"}, {3, "1.0"}, {4, "1.2"}, {5, "1.4"}, {6, "1.6"}};
+    run.validation = {{1, 1.6, 30}, {2, 1.5, 45}, {3, 1.7, 50}, {4, 1.8, 50}, {5, 1.9, 50}, {6, 2.2, 50}};
+    EXPECT_FALSE(judge_learning(run.read()).overfits_from);
+}
+
+TEST(Learning, AWobbleIsNoOverfitting) {
+    const Curve validation{{1, 2, 3, 4, 5}, {2, 1.5, 1.505, 1.502, 1.51}};
+    const Curve training{{1, 2, 3, 4, 5}, {2, 1.5, 1.2, 1.0, 0.8}};
+    EXPECT_FALSE(overfitting_epoch(validation, training));
+    const Curve growing{{1, 2, 3, 4, 5}, {2, 1.5, 1.7, 1.8, 2}};
+    EXPECT_EQ(overfitting_epoch(growing, training), 2);
+}
+
+TEST(Learning, ALossThatIsNoNumberDiverged) {
+    for (const char* const loss : {"nan", "inf", "-nan"}) {
+        MadeUpRun run;
+        run.training = {{1, "2.3"}, {2, "2.0"}, {3, loss}};
+        run.log_end = "";
+        const Learning found = judge_learning(run.read());
+        EXPECT_EQ(found.verdict, Verdict::diverged) << loss;
+        EXPECT_THAT(found.sentences.front(), HasSubstr("epoch 3"));
+    }
+}
+
+TEST(Learning, TheErrorThatEndedARunIsTold) {
+    MadeUpRun run;
+    run.training.clear();
+    run.validation.clear();
+    run.log_end = "error: training diverged: the loss of iteration 3 is nan\n";
+    const RunRecord record = run.read();
+    EXPECT_EQ(record.end, End::diverged);
+    EXPECT_THAT(judge_learning(record).sentences.front(), HasSubstr("iteration 3 is nan"));
+}
+
+TEST(Learning, OneRowSaysLittle) {
+    MadeUpRun run;
+    run.training = {{1, "2.3"}};
+    run.validation.clear();
+    const Learning found = judge_learning(run.read());
+    EXPECT_EQ(found.verdict, Verdict::unknown);
+    EXPECT_FALSE(found.still_improving);
+    EXPECT_EQ(found.best, 2.3);
+    EXPECT_THAT(found.sentences, Contains(HasSubstr("not known")));
+}
+
+TEST(Learning, NoRowsSayNothing) {
+    MadeUpRun run;
+    run.training.clear();
+    run.validation.clear();
+    EXPECT_EQ(judge_learning(run.read()).verdict, Verdict::unknown);
+}
+
+TEST(Learning, WithoutValidationTheTrainingDecides) {
+    MadeUpRun run;
+    run.validation.clear();
+    run.training.clear();
+    for (int i = 1; i <= 40; ++i)
+        run.training.push_back({0.1 * i, std::to_string(2.5 - 0.03 * i)});
+    EXPECT_EQ(judge_learning(run.read()).verdict, Verdict::learned);
+    for (std::size_t i = 0; i < run.training.size(); ++i)
+        run.training[i].loss = i % 2 == 0 ? "2.31" : "2.29";
+    const Learning flat = judge_learning(run.read());
+    EXPECT_EQ(flat.verdict, Verdict::none);
+    EXPECT_THAT(flat.sentences, Not(Contains(HasSubstr("over-fitted"))));
+}
+
+TEST(Learning, ARowThatWasCutIsNone) {
+    MemoryFiles files;
+    MadeUpRun{}.write(files);
+    files.append(std::string(kFolder) + "/training.csv", "50,50,5.0,0.1,na");
+    const RunRecord run = read_run(files, kFolder, false);
+    EXPECT_EQ(run.training.rows(), 4U);
+    EXPECT_EQ(judge_learning(run).verdict, Verdict::learned);
+}
+
+}  // namespace
+}  // namespace cnntrain::report::test
