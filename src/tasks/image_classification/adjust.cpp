@@ -12,6 +12,7 @@
 #include "cnntrain/base/listed.h"
 #include "cnntrain/checkpoint/class_names.h"
 #include "cnntrain/checkpoint/folder.h"
+#include "cnntrain/checkpoint/foreign.h"
 #include "cnntrain/data/resolve.h"
 #include "cnntrain/nn/family_info.h"
 #include "tasks/image_classification/class_weights.h"
@@ -189,7 +190,8 @@ void prefer_found_dataset(Resolution& run) {
 
 bool is_missing_run(const std::string& path) {
     return !path.empty() && !exists(posix_files(), path) &&
-           !exists(posix_files(), path + std::string(checkpoint::kCheckpointSuffix));
+           !exists(posix_files(), path + std::string(checkpoint::kCheckpointSuffix)) &&
+           !exists(posix_files(), path + std::string(checkpoint::kTensorFlowIndex));
 }
 
 void infer_dataset(Resolution& run) {
