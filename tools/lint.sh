@@ -1,6 +1,7 @@
 #!/bin/sh
 # Style, held by machines: `lint.sh format` checks clang-format and the length of lines, `lint.sh tidy BUILD_DIR
-# [FILE...]` runs clang-tidy on the files (all sources by default) with the compile commands of a build.
+# [FILE...]` runs clang-tidy on the files (all that the build compiles by default) with the compile commands of a build.
+# For single files, configure the build with -DCMAKE_UNITY_BUILD=OFF.
 set -e
 root=$(cd "$(dirname "$0")/.." && pwd)
 cd "$root"
@@ -35,10 +36,9 @@ case "$1" in
         build=$2
         shift 2
         if [ $# -eq 0 ]; then
-            # device_sdk.cpp and the like belong to other builds.
-            set -- $(find src tests tools -name '*.cpp' | sort | while read -r file; do
-                grep -q "/$file\"" "$build/compile_commands.json" && echo "$file"
-            done)
+            # What the build compiles, in its batches of sources; generated sources are not ours.
+            compiled=$(sed -n 's/^ *"file": "\(.*\)".*/\1/p' "$build/compile_commands.json" | sort -u)
+            set -- $(printf '%s\n' "$compiled" | grep -v '\.pb\.cc$')
         fi
         printf '%s\n' "$@" | xargs -P "$(nproc)" -n 4 clang-tidy -p "$build" --quiet
         ;;

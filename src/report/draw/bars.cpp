@@ -4,12 +4,12 @@
 
 #include "report/draw/charts.h"
 #include "report/draw/scale.h"
+#include "report/percent.h"
 
 namespace cnntrain::report {
 
 namespace {
 
-constexpr double kPercent = 100;
 constexpr double kWidth = 400, kHeight = 200;
 constexpr double kLeft = 44, kRight = 392, kTop = 10, kBottom = 168;
 

@@ -7,12 +7,11 @@
 #include "cnntrain/base/format.h"
 #include "cnntrain/base/listed.h"
 #include "cnntrain/report/findings.h"
+#include "report/percent.h"
 
 namespace cnntrain::report {
 
 namespace {
-
-constexpr double kPercent = 100;
 
 std::string name_of(const Confusion& confusion, std::int64_t label) {
     const auto place = static_cast<std::size_t>(label);

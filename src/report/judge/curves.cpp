@@ -3,12 +3,11 @@
 #include <map>
 
 #include "cnntrain/report/findings.h"
+#include "report/percent.h"
 
 namespace cnntrain::report {
 
 namespace {
-
-constexpr double kPercent = 100;
 
 constexpr Measure kMeasures[] = {
     {"Loss", "loss", "val_loss"},

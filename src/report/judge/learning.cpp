@@ -6,12 +6,12 @@
 #include "cnntrain/base/format.h"
 #include "cnntrain/base/listed.h"
 #include "cnntrain/report/findings.h"
+#include "report/percent.h"
 
 namespace cnntrain::report {
 
 namespace {
 
-constexpr double kPercent = 100;
 constexpr double kSigmas = 3;            // what is not by chance
 constexpr double kLeastRelative = 0.01;  // change of a loss that is not noise
 

@@ -6,12 +6,12 @@
 #include "cnntrain/base/format.h"
 #include "cnntrain/base/listed.h"
 #include "cnntrain/report/findings.h"
+#include "report/percent.h"
 
 namespace cnntrain::report {
 
 namespace {
 
-constexpr double kPercent = 100;
 constexpr double kNotable = 0.15;        // share of the time that limits the speed
 constexpr double kMostPageLoads = 50;    // in a second
 constexpr double kLeastOthers = 0.2;     // share of the used processor time that other programs take

@@ -5,12 +5,12 @@
 
 #include "cnntrain/base/format.h"
 #include "report/page/sections.h"
+#include "report/percent.h"
 
 namespace cnntrain::report {
 
 namespace {
 
-constexpr double kPercent = 100;
 constexpr std::size_t kMostInMatrix = 20;
 constexpr std::size_t kMostInTable = 200;
 constexpr std::size_t kTinyPicture = 3000;  // base 64: about 32 x 32 pixels

@@ -82,12 +82,12 @@ void add_tensorboard(metrics::Observers& observers, const RunFacts& facts, const
 }
 
 /// Training records its options as the only run in its folder; other runs add to existing files.
-void begin_records(const config::ParseResult& arguments, const std::string& folder, const std::string& json,
+void begin_records(const config::ParseResult& arguments, const std::string& folder, const std::string& arguments_text,
                    const Host& host) {
     if (arguments.settings.main.trains) {
-        record_arguments(*host.files, folder, json, config::arguments_json(arguments, {}), false);
+        record_arguments(*host.files, folder, arguments_text, config::arguments_json(arguments, {}), false);
     } else {
-        add_arguments(*host.files, folder, json);
+        add_arguments(*host.files, folder, arguments_text);
     }
 }
 
@@ -106,7 +106,8 @@ metrics::Observers report_estimator(const Task& task, const config::ParseResult&
     return observers;
 }
 
-metrics::RunDescription described(const Introduction& introduction, const std::string& json, const Host& host) {
+metrics::RunDescription described(const Introduction& introduction, const std::string& arguments_text,
+                                  const Host& host) {
     const RunFolder& folder = introduction.facts.folder;
     metrics::RunDescription run;
     run.version = CNNTRAIN_VERSION;
@@ -123,7 +124,7 @@ metrics::RunDescription described(const Introduction& introduction, const std::s
                                           ? "none (--no-logs); --verbose prints all settings and variables"
                                           : folder.logs + " (all settings and variables are in log.txt)");
     run.summary = introduction.summary;
-    run.settings = option_dictionary(json);
+    run.settings = option_dictionary(arguments_text);
     return run;
 }
 
@@ -148,14 +149,15 @@ std::string introduce(metrics::Observers& observers, const config::ParseResult& 
     const LoggingSettings& logging = arguments.settings.logging;
     const RunFacts& facts = introduction.facts;
     introduction.derived[kSummary] = introduction.summary;
-    std::string json = config::arguments_json(arguments, introduction.derived);
+    std::string arguments_text = config::arguments_json(arguments, introduction.derived);
     if (is_emulated(arguments.settings.run)) observers.line(std::string(kEmulatorNotice));
-    observers.run_described(described(introduction, json, host));
-    if (logging.wandb && is_first(host)) add_wandb(observers, logging, facts.folder.name, json);
+    observers.run_described(described(introduction, arguments_text, host));
+    if (logging.wandb && is_first(host)) add_wandb(observers, logging, facts.folder.name, arguments_text);
     if (logging.tensorboard && !facts.folder.logs.empty())
         add_tensorboard(observers, facts, introduction.events_folder, introduction.resumed_at, *host.files);
-    if (!introduction.resumed_at && !facts.folder.logs.empty()) begin_records(arguments, facts.folder.logs, json, host);
-    return json;
+    if (!introduction.resumed_at && !facts.folder.logs.empty())
+        begin_records(arguments, facts.folder.logs, arguments_text, host);
+    return arguments_text;
 }
 
 metrics::Observers report_evaluation(const Task& task, const backend::Backend& backend,

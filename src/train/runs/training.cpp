@@ -123,17 +123,17 @@ std::string introduce_training(TrainingRun& run, const TrainingData& data, const
     introduction.topics =
         training_topics(run.task, run.settings(), data.plan, data.training->count(), validation_samples);
     if (resume) introduction.resumed_at = resume->checkpoint.iteration;
-    std::string json = introduce(run.observers, run.arguments, std::move(introduction), run.host);
+    std::string arguments_text = introduce(run.observers, run.arguments, std::move(introduction), run.host);
     if (run.settings().logging.no_logs && !resume && checkpoints.written > 0) {
         run.observers.line("--no-logs keeps checkpoints all the same, in " + run.folder.checkpoints + ": " +
                            checkpoint_text(checkpoints) + "; --ckpts-per-epoch 0 writes none");
     }
-    return json;
+    return arguments_text;
 }
 
-/// Updates a resumed run's files: results that do not match its checkpoint or options are removed. `json`: the new
-/// arguments.json.
-void continue_records(TrainingRun& run, const std::string& json, const TrainingParts& parts,
+/// Updates a resumed run's files: results that do not match its checkpoint or options are removed. `arguments_text`:
+/// the new arguments.json.
+void continue_records(TrainingRun& run, const std::string& arguments_text, const TrainingParts& parts,
                       const schedule::RunPlan& plan) {
     const std::string& folder = run.folder.checkpoints;
     const std::int64_t iteration = parts.iteration;
@@ -141,7 +141,8 @@ void continue_records(TrainingRun& run, const std::string& json, const TrainingP
     if (parts.monitor && parts.monitor->is_due(iteration)) drop_validations_at(run.files(), folder, iteration);
     if (iteration < plan.iterations) drop_averages(run.files(), folder);
     const bool recorded = !run.folder.logs.empty() || exists(run.files(), folder + "/" + kArgumentsFile);
-    if (recorded) record_arguments(run.files(), folder, json, config::arguments_json(run.arguments, {}), true);
+    if (recorded)
+        record_arguments(run.files(), folder, arguments_text, config::arguments_json(run.arguments, {}), true);
 }
 
 /// While an object of this class exists, a stop waits until the work is saved.
@@ -263,7 +264,7 @@ int train(const Task& task, const backend::Backend& backend, RunStart start, con
     TrainingRun run{task, backend, start.arguments, host, std::move(folder), std::move(observers), seed_of(start)};
     tell_size(run, data);
     if (is_first(host)) record_unused_files(run.files(), run.folder.logs, data.training->unused_files());
-    const std::string json = introduce_training(run, data, start.resume);
+    const std::string arguments_text = introduce_training(run, data, start.resume);
     if (settings.device.dataset_benchmark) {
         unused.keep();
         return measure_training_input(run, data);
@@ -281,7 +282,7 @@ int train(const Task& task, const backend::Backend& backend, RunStart start, con
     }
     if (begins_anew && settings.head.solves()) begin_with_last_layer(run, data, parts);
     if (begins_anew && settings.head.only) return end_with_last_layer(run, data, std::move(parts));
-    if (!begins_anew && is_first(host)) continue_records(run, json, parts, data.plan);
+    if (!begins_anew && is_first(host)) continue_records(run, arguments_text, parts, data.plan);
     if (is_first(host)) run.observers.add(busy_machine(settings.run));
     run.observers.expect(expected_row(task));
     run.observers.training_began(parts.iteration);

@@ -1,0 +1,7 @@
+#pragma once
+
+namespace cnntrain::report {
+
+inline constexpr double kPercent = 100;
+
+}  // namespace cnntrain::report
