@@ -1,5 +1,4 @@
 // Fields that nobody but a data set and a graph knows go through the Loader to every backend.
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -13,6 +12,7 @@
 #include "cnntrain/base/error.h"
 #include "cnntrain/data/loader.h"
 #include "support/errors.h"
+#include "support/matchers.h"
 #include "support/toy_graph.h"
 
 namespace cnntrain::test {
@@ -24,8 +24,6 @@ using data::SampleView;
 using graph::Graph;
 using graph::OpKind;
 using graph::ValueId;
-using testing::HasSubstr;
-using testing::Not;
 
 constexpr std::int64_t kTokens = 6;
 constexpr std::int64_t kWords = 5;

@@ -1,5 +1,4 @@
 // What an executable promises, on graphs small enough to do by hand.
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -7,6 +6,7 @@
 #include "cnntrain/backend/ref.h"
 #include "cnntrain/base/error.h"
 #include "support/errors.h"
+#include "support/matchers.h"
 #include "support/op_cases.h"
 #include "support/toy_graph.h"
 
@@ -21,8 +21,6 @@ using graph::NoAttrs;
 using graph::OpKind;
 using graph::Phase;
 using graph::ValueId;
-using testing::ElementsAre;
-using testing::HasSubstr;
 
 /// loss = sum over the batch of cross-entropy of (images + 0) * w + b, with SGD on w and b.
 struct Linear : ToyGraph {

@@ -1,6 +1,5 @@
 #include "backend/cpu/run/gradient_exchange.h"
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <exception>
@@ -13,12 +12,10 @@
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/comm/communicator.h"
+#include "support/matchers.h"
 
 namespace cnntrain::cpu {
 namespace {
-
-using ::testing::AllOf;
-using ::testing::HasSubstr;
 
 constexpr int kRanks = 3;
 

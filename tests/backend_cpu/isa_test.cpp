@@ -1,14 +1,13 @@
 #include "backend/cpu/isa.h"
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <hwy/targets.h>
 
+#include "support/matchers.h"
+
 namespace cnntrain::cpu {
 namespace {
-
-using ::testing::HasSubstr;
 
 TEST(Arithmetic, IsBfloat16OnlyWhereItsProductsAreFaster) {
     struct Row {

@@ -1,5 +1,4 @@
 // What the IPU backend refuses: each message says what to change.
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <string>
@@ -8,14 +7,11 @@
 #include "cnntrain/base/error.h"
 #include "cnntrain/comm/communicator.h"
 #include "support/errors.h"
+#include "support/matchers.h"
 #include "train/staged.h"
 
 namespace cnntrain::train::testing {
 namespace {
-
-using test::message_of;
-using ::testing::AllOf;
-using ::testing::HasSubstr;
 
 const std::string kNet = "--backend ipu --dataset cifar-10 --model-size 8 --micro-batch-size 1 ";
 const std::string kTwo = "--pipeline --pipeline-splits stage2/unit1 --gradient-accumulation-count 4 ";

@@ -1,5 +1,4 @@
 // Runs in 16.16 on IPUs that were stopped or killed and resumed, and checkpoints that change the backend.
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -10,13 +9,12 @@
 #include "cli/shell.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/checkpoint/folder.h"
+#include "support/matchers.h"
 #include "support/temporary_folder.h"
 #include "train/fixtures.h"
 
 namespace cnntrain::train::testing {
 namespace {
-
-using ::testing::HasSubstr;
 
 constexpr std::int64_t kLast = 40;
 

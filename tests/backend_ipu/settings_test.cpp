@@ -1,6 +1,4 @@
 // Each setting of the IPU backend changes what it says, and nothing else.
-#include <gmock/gmock.h>
-
 #include <algorithm>
 #include <cmath>
 #include <memory>
@@ -9,6 +7,7 @@
 
 #include "cnntrain/backend/ipu.h"
 #include "support/errors.h"
+#include "support/matchers.h"
 #include "support/tensor_source.h"
 #include "support/toy_graph.h"
 
@@ -19,7 +18,6 @@ using backend::CompileRequest;
 using backend::StepResult;
 using graph::OpKind;
 using graph::ValueId;
-using ::testing::HasSubstr;
 
 constexpr unsigned kTiles = 4;
 constexpr std::int64_t kBatch = 4;

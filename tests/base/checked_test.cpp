@@ -9,8 +9,6 @@
 namespace cnntrain {
 namespace {
 
-using test::message_of;
-
 constexpr std::int64_t kLargest = std::numeric_limits<std::int64_t>::max();
 
 TEST(Checked, ProductsThatFitAreThose) {

@@ -1,5 +1,4 @@
 // How processes on one machine divide its cores.
-#include <gmock/gmock.h>
 #include <sched.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -10,13 +9,10 @@
 
 #include "base/core_files.h"
 #include "cnntrain/base/cores.h"
+#include "support/matchers.h"
 
 namespace cnntrain {
 namespace {
-
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 
 using Files = std::map<std::string, std::string>;
 

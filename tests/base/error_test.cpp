@@ -9,8 +9,6 @@
 namespace cnntrain {
 namespace {
 
-using test::message_of;
-
 TEST(Error, EveryKindHasItsExitCode) {
     EXPECT_EQ(exit_code(ErrorKind::not_found), 1);
     EXPECT_EQ(exit_code(ErrorKind::usage), 2);

@@ -1,6 +1,5 @@
 #include "cnntrain/base/folder_lock.h"
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -11,16 +10,11 @@
 
 #include "cnntrain/base/error.h"
 #include "support/errors.h"
+#include "support/matchers.h"
 #include "support/temporary_folder.h"
 
 namespace cnntrain {
 namespace {
-
-using test::refusal_of;
-using ::testing::AllOf;
-using ::testing::ContainsRegex;
-using ::testing::HasSubstr;
-using ::testing::Not;
 
 /// The refusal of a lock that another has; "" when it was given.
 std::string refusal(FileSystem& files, const std::string& folder, ErrorKind kind = ErrorKind::usage) {

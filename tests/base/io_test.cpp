@@ -1,6 +1,5 @@
 #include "cnntrain/base/io.h"
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -12,17 +11,11 @@
 
 #include "cnntrain/base/error.h"
 #include "support/errors.h"
+#include "support/matchers.h"
 #include "support/temporary_folder.h"
 
 namespace cnntrain {
 namespace {
-
-using test::kind_of;
-using test::message_of;
-using testing::AllOf;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::MatchesRegex;
 
 std::span<const std::byte> as_bytes(std::string_view text) {
     return std::as_bytes(std::span(text));

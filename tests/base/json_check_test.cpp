@@ -1,18 +1,15 @@
 #include "cnntrain/base/json_check.h"
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <string>
 
 #include "cnntrain/base/error.h"
 #include "support/errors.h"
+#include "support/matchers.h"
 
 namespace cnntrain {
 namespace {
-
-using test::refusal_of;
-using testing::HasSubstr;
 
 /// "" when the text is sound.
 std::string mistake(const std::string& text) {

@@ -1,6 +1,5 @@
 #include "cnntrain/base/memory.h"
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <malloc.h>
 
@@ -12,13 +11,10 @@
 #include "base/memory_files.h"
 #include "cnntrain/base/error.h"
 #include "support/errors.h"
+#include "support/matchers.h"
 
 namespace cnntrain {
 namespace {
-
-using test::message_of;
-using ::testing::AllOf;
-using ::testing::HasSubstr;
 
 /// Until it goes out of scope.
 class DataLimit {

@@ -1,6 +1,5 @@
 #include "cnntrain/base/outputs.h"
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
@@ -8,14 +7,13 @@
 
 #include "cnntrain/base/error.h"
 #include "support/errors.h"
+#include "support/matchers.h"
 #include "support/temporary_folder.h"
 
 namespace cnntrain {
 namespace {
 
 using test::TemporaryFolder;
-using ::testing::AllOf;
-using ::testing::HasSubstr;
 
 std::string refusal(const std::vector<Output>& outputs, const std::vector<NamedPath>& inputs = {}) {
     return test::refusal_of(ErrorKind::usage, [&] { check_outputs(posix_files(), outputs, inputs); });

@@ -1,16 +1,10 @@
 #include "cnntrain/base/patterns.h"
 
-#include <gmock/gmock.h>
-
 #include "support/errors.h"
+#include "support/matchers.h"
 
 namespace cnntrain {
 namespace {
-
-using test::message_of;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
 
 TEST(Patterns, MatchPartsOfNames) {
     const Patterns patterns({"^all/stage[01]/", "bias$"});

@@ -1,6 +1,5 @@
 #include "cnntrain/base/processor.h"
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -10,12 +9,10 @@
 #include "base/cpuid.h"
 #include "cnntrain/base/error.h"
 #include "support/errors.h"
+#include "support/matchers.h"
 
 namespace cnntrain {
 namespace {
-
-using test::message_of;
-using ::testing::HasSubstr;
 
 /// Answers of CPUID by leaf and subleaf.
 using Leaves = std::map<std::pair<std::uint32_t, std::uint32_t>, CpuidAnswer>;

@@ -1,13 +1,9 @@
 // Variables of the environment in texts.
 #include "cnntrain/base/variables.h"
-
-#include <gmock/gmock.h>
+#include "support/matchers.h"
 
 namespace cnntrain {
 namespace {
-
-using ::testing::ElementsAre;
-using ::testing::IsEmpty;
 
 TEST(Variables, AreReplacedWhereTheyAreSetAndListedWhereNot) {
     std::set<std::string> unset;

@@ -1,21 +1,13 @@
 // From a command in a spec to the words of a process.
 #include "benchmark/command.h"
 
-#include <gmock/gmock.h>
-
 #include "cnntrain/launch/words.h"
 #include "support/errors.h"
+#include "support/matchers.h"
 #include "support/temporary_folder.h"
 
 namespace cnntrain::benchmark::testing {
 namespace {
-
-using test::message_of;
-using ::testing::Contains;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using ::testing::Not;
 
 class Command : public ::testing::Test {
 protected:

@@ -1,18 +1,13 @@
 // Metrics from output: which matches count, how they are reduced, and what is said when there are none.
 #include "benchmark/measure.h"
 
-#include <gmock/gmock.h>
-
 #include <cmath>
 
 #include "support/errors.h"
+#include "support/matchers.h"
 
 namespace cnntrain::benchmark::testing {
 namespace {
-
-using test::message_of;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 
 constexpr const char* kRate = R"(throughput: *(.*?) samples\/sec,)";
 const std::string kOutput =

@@ -1,21 +1,14 @@
 // Python's regular expressions in a linear-time engine.
 #include "benchmark/pattern.h"
 
-#include <gmock/gmock.h>
-
 #include <chrono>
 
 #include "benchmark/measure.h"
 #include "support/errors.h"
+#include "support/matchers.h"
 
 namespace cnntrain::benchmark::testing {
 namespace {
-
-using test::message_of;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using ::testing::SizeIs;
 
 std::vector<std::string> found(const std::string& regexp, const std::string& line) {
     return Pattern(regexp).matches(line);

@@ -1,6 +1,4 @@
 // Whole calls: processes, files, tables, exit codes. The programs are shell lines that print what is measured.
-#include <gmock/gmock.h>
-
 #include <chrono>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -8,17 +6,11 @@
 
 #include "cnntrain/benchmark/benchmark.h"
 #include "support/errors.h"
+#include "support/matchers.h"
 #include "support/temporary_folder.h"
 
 namespace cnntrain::benchmark::testing {
 namespace {
-
-using test::message_of;
-using ::testing::AllOf;
-using ::testing::ContainsRegex;
-using ::testing::HasSubstr;
-using ::testing::Not;
-using ::testing::StartsWith;
 
 /// Prints a rate that depends on the parameter.
 const std::string kSpec =

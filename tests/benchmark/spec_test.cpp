@@ -1,25 +1,16 @@
 // benchmarks.yml: keys, merges, parameters, selection, mistakes; and the shipped file.
 #include "benchmark/spec.h"
 
-#include <gmock/gmock.h>
-
 #include <algorithm>
 #include <map>
 
 #include "benchmark/command.h"
 #include "support/errors.h"
+#include "support/matchers.h"
 #include "support/temporary_folder.h"
 
 namespace cnntrain::benchmark::testing {
 namespace {
-
-using test::message_of;
-using test::refusal_of;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using ::testing::Pair;
-using ::testing::SizeIs;
 
 class SpecFile : public ::testing::Test {
 protected:

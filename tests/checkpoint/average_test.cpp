@@ -1,6 +1,5 @@
 #include "cnntrain/checkpoint/average.h"
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -10,14 +9,10 @@
 #include "cnntrain/checkpoint/analyse.h"
 #include "cnntrain/checkpoint/checkpoint.h"
 #include "support/errors.h"
+#include "support/matchers.h"
 
 namespace cnntrain::checkpoint {
 namespace {
-
-using test::message_of;
-using ::testing::AllOf;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 
 std::string path_of(int i) {
     return "run/ckpt-" + std::to_string(i) + ".safetensors";

@@ -1,14 +1,12 @@
 #include "cnntrain/checkpoint/averaged_weights.h"
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "support/errors.h"
+#include "support/matchers.h"
 
 namespace cnntrain::checkpoint {
 namespace {
-
-using ::testing::HasSubstr;
 
 HostTensor numbers(float first, float second) {
     return HostTensor::of<float>({2}, {first, second});

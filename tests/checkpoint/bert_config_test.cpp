@@ -1,20 +1,15 @@
 #include "cnntrain/checkpoint/bert_config.h"
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <string>
 
 #include "cnntrain/base/error.h"
 #include "support/errors.h"
+#include "support/matchers.h"
 
 namespace cnntrain::checkpoint {
 namespace {
-
-using test::message_of;
-using ::testing::AllOf;
-using ::testing::HasSubstr;
-using ::testing::Not;
 
 BertConfig parsed(const std::string& text) {
     return parse_bert_config(text, "F/config.json");

@@ -1,6 +1,5 @@
 #include "cnntrain/checkpoint/checkpoint.h"
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -10,14 +9,10 @@
 #include "cnntrain/base/hash.h"
 #include "cnntrain/checkpoint/analyse.h"
 #include "support/errors.h"
+#include "support/matchers.h"
 
 namespace cnntrain::checkpoint {
 namespace {
-
-using test::message_of;
-using testing::AllOf;
-using testing::HasSubstr;
-using testing::Not;
 
 constexpr const char* kPath = "/run/ckpt-7.safetensors";
 

@@ -1,7 +1,6 @@
 // Weights of PyTorch, Keras and TensorFlow. tools/golden/make_foreign_weights.py makes files with these programs.
 #include "cnntrain/checkpoint/foreign.h"
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -15,19 +14,14 @@
 #include "cnntrain/checkpoint/file.h"
 #include "cnntrain/checkpoint/folder.h"
 #include "support/errors.h"
+#include "support/matchers.h"
 #include "support/weight_containers.h"
 
 namespace cnntrain::checkpoint {
 namespace {
 
 using nlohmann::json;
-using test::message_of;
 using test::zip_of;
-using testing::AllOf;
-using testing::Contains;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
 
 const std::string kFolder = CNNTRAIN_SOURCE_DIR "/tests/golden/foreign/";
 

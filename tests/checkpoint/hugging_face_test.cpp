@@ -1,25 +1,15 @@
 #include "cnntrain/checkpoint/hugging_face.h"
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
 #include "cnntrain/base/error.h"
 #include "support/errors.h"
+#include "support/matchers.h"
 
 namespace cnntrain::checkpoint {
 namespace {
-
-using test::refusal_of;
-using ::testing::AllOf;
-using ::testing::Contains;
-using ::testing::Each;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using ::testing::SizeIs;
-using ::testing::StartsWith;
 
 constexpr std::int64_t kHidden = 4;
 constexpr std::int64_t kWide = 6;

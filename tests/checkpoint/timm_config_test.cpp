@@ -1,16 +1,11 @@
 #include "cnntrain/checkpoint/timm_config.h"
 
-#include <gmock/gmock.h>
-
 #include "cnntrain/base/error.h"
 #include "support/errors.h"
+#include "support/matchers.h"
 
 namespace cnntrain::checkpoint {
 namespace {
-
-using test::message_of;
-using testing::ElementsAre;
-using testing::HasSubstr;
 
 /// As timm writes it, with values for some keys.
 std::string config(const std::string& more = "", const std::string& pretrained = "") {

@@ -1,5 +1,4 @@
 // `cnntrain benchmark` as a program: its options, its mistakes, a real run of this program, a stop.
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <array>
@@ -8,15 +7,13 @@
 
 #include "cli/shell.h"
 #include "data/fixtures.h"
+#include "support/matchers.h"
 #include "support/temporary_folder.h"
 
 namespace cnntrain::cli {
 namespace {
 
 using test::TemporaryFolder;
-using ::testing::AllOf;
-using ::testing::ContainsRegex;
-using ::testing::HasSubstr;
 
 /// Two batch sizes of ResNet-8, a few iterations each.
 const std::string kSpec =

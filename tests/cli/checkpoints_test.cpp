@@ -1,5 +1,4 @@
 // `cnntrain average` and `cnntrain analyse` as a user runs them, on the checkpoints of a short run.
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <limits>
@@ -11,15 +10,11 @@
 #include "cnntrain/base/folder_lock.h"
 #include "cnntrain/base/io.h"
 #include "cnntrain/checkpoint/checkpoint.h"
+#include "support/matchers.h"
 #include "support/suite_folder.h"
 
 namespace cnntrain::cli {
 namespace {
-
-using ::testing::AllOf;
-using ::testing::ContainsRegex;
-using ::testing::HasSubstr;
-using ::testing::Not;
 
 const std::string kVariable = "all/fc1/weight";
 

@@ -1,5 +1,4 @@
 // The program itself: help, exit codes, messages for bad input, documented lines.
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cstdio>
@@ -13,16 +12,11 @@
 #include "cnntrain/base/error.h"
 #include "cnntrain/config/commands.h"
 #include "data/fixtures.h"
+#include "support/matchers.h"
 #include "support/suite_folder.h"
 
 namespace cnntrain::cli {
 namespace {
-
-using ::testing::AllOf;
-using ::testing::ContainsRegex;
-using ::testing::HasSubstr;
-using ::testing::Not;
-using ::testing::StartsWith;
 
 /// Data and a run made once: 2 iterations of ResNet-8.
 class Program : public test::SuiteFolder<Program> {

@@ -1,5 +1,4 @@
 // The examples for clusters in tools/, as texts: the lines in them are ones that this program takes.
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <yaml-cpp/yaml.h>
 
@@ -11,12 +10,10 @@
 #include "cli/shell.h"
 #include "cnntrain/base/io.h"
 #include "cnntrain/config/yaml_text.h"
+#include "support/matchers.h"
 
 namespace cnntrain::cli {
 namespace {
-
-using ::testing::AllOf;
-using ::testing::HasSubstr;
 
 std::string tool(const std::string& name) {
     return read_text(posix_files(), std::string(CNNTRAIN_SOURCE_DIR) + "/tools/" + name);

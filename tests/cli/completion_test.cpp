@@ -1,5 +1,4 @@
 // Completion in real shells, manual pages before mandoc's linter.
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -9,17 +8,13 @@
 
 #include "cli/shell.h"
 #include "cnntrain/base/error.h"
+#include "support/matchers.h"
 #include "support/temporary_folder.h"
 
 namespace cnntrain::cli {
 namespace {
 
-using ::testing::Contains;
-using ::testing::ElementsAre;
-using ::testing::IsEmpty;
 using ::testing::IsSupersetOf;
-using ::testing::Not;
-using ::testing::UnorderedElementsAre;
 
 using Words = std::vector<std::string>;
 

@@ -1,5 +1,4 @@
 // `cnntrain convert` as a user runs it: networks of the shipped configurations to transformers and back.
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -13,6 +12,7 @@
 #include "cnntrain/base/io.h"
 #include "cnntrain/checkpoint/checkpoint.h"
 #include "cnntrain/checkpoint/class_names.h"
+#include "support/matchers.h"
 #include "support/suite_folder.h"
 
 namespace cnntrain::cli {
@@ -20,10 +20,6 @@ namespace {
 
 using checkpoint::Checkpoint;
 using nlohmann::json;
-using ::testing::AllOf;
-using ::testing::ContainsRegex;
-using ::testing::HasSubstr;
-using ::testing::Not;
 
 const std::string kText = CNNTRAIN_SOURCE_DIR "/tests/data/bert/";
 constexpr double kTolerance = 2e-4;  // of numbers with four places, from processors that sum in other orders

@@ -1,5 +1,4 @@
 // `cnntrain dataset bert`, end to end on small files.
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -7,15 +6,13 @@
 #include "cli/shell.h"
 #include "cnntrain/base/error.h"
 #include "data/fixtures.h"
+#include "support/matchers.h"
 #include "support/temporary_folder.h"
 
 namespace cnntrain::cli {
 namespace {
 
 namespace fs = std::filesystem;
-using ::testing::AllOf;
-using ::testing::HasSubstr;
-using ::testing::Not;
 
 class DatasetBert : public ::testing::Test {
 protected:

@@ -1,5 +1,4 @@
 // `cnntrain dataset imagenet`, end to end on small files; the command's flags and its progress lines.
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cstdio>
@@ -11,14 +10,13 @@
 #include "cli/shell.h"
 #include "cnntrain/base/error.h"
 #include "data/fixtures.h"
+#include "support/matchers.h"
 #include "support/temporary_folder.h"
 
 namespace cnntrain::cli {
 namespace {
 
 namespace fs = std::filesystem;
-using ::testing::AllOf;
-using ::testing::HasSubstr;
 
 class DatasetImagenet : public ::testing::Test {
 protected:

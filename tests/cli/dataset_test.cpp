@@ -1,5 +1,4 @@
 // `cnntrain dataset inspect`, `verify` and `reshard`, end to end on small files.
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -10,16 +9,13 @@
 #include "cli/shell.h"
 #include "cnntrain/base/error.h"
 #include "data/fixtures.h"
+#include "support/matchers.h"
 #include "support/temporary_folder.h"
 
 namespace cnntrain::cli {
 namespace {
 
 namespace fs = std::filesystem;
-using ::testing::AllOf;
-using ::testing::ContainsRegex;
-using ::testing::HasSubstr;
-using ::testing::Not;
 
 /// `streams`: where standard error goes, if not with the output.
 Outcome dataset(const std::string& arguments, const std::string& streams = "") {

@@ -1,5 +1,4 @@
 // Two processes under mpirun, of which one was started with another option: both end at once and name it.
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -9,13 +8,11 @@
 
 #include "cli/shell.h"
 #include "cnntrain/base/io.h"
+#include "support/matchers.h"
 #include "support/temporary_folder.h"
 
 namespace cnntrain::cli {
 namespace {
-
-using ::testing::AllOf;
-using ::testing::HasSubstr;
 
 constexpr const char* kMpirun = "export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 && " CNNTRAIN_MPIEXEC
                                 " --oversubscribe --bind-to none -np 2 ";

@@ -1,7 +1,6 @@
 // Every command line of the documents that this program follows, with python3 replaced by cnntrain: it resolves as its
 // row says, and exactly the capabilities that its row names are refused as not available yet. A capability that
 // arrives, or is lost, changes rows here.
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <array>
@@ -11,13 +10,10 @@
 #include <string_view>
 
 #include "cli/shell.h"
+#include "support/matchers.h"
 
 namespace cnntrain::cli {
 namespace {
-
-using ::testing::AllOf;
-using ::testing::HasSubstr;
-using ::testing::Not;
 
 enum class Means {
     run,       // accepted, unless something is `missing`; `detail` stands in what is printed in both cases

@@ -1,6 +1,5 @@
 // The documented lines of one process, and those that poprun starts, run for real: a few micro-batches of generated
 // data.
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -8,11 +7,10 @@
 #include <string_view>
 
 #include "cli/shell.h"
+#include "support/matchers.h"
 
 namespace cnntrain::cli {
 namespace {
-
-using ::testing::ContainsRegex;
 
 struct DocumentedRun {
     std::string_view id;

@@ -1,5 +1,4 @@
 // `cnntrain convert RUN --to FORMAT` as a user calls it.
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -7,13 +6,11 @@
 
 #include "cli/shell.h"
 #include "cnntrain/base/io.h"
+#include "support/matchers.h"
 #include "support/temporary_folder.h"
 
 namespace cnntrain::cli {
 namespace {
-
-using ::testing::AllOf;
-using ::testing::HasSubstr;
 
 /// The folder of a run of two updates.
 class Export : public ::testing::Test {

@@ -1,20 +1,15 @@
 // The checkpoint that a new run begins with: what a dry run and the run say of it.
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <string>
 
 #include "cli/shell.h"
 #include "cnntrain/base/error.h"
+#include "support/matchers.h"
 #include "support/suite_folder.h"
 
 namespace cnntrain::cli {
 namespace {
-
-using ::testing::AllOf;
-using ::testing::ContainsRegex;
-using ::testing::HasSubstr;
-using ::testing::Not;
 
 /// A small BERT, trained for three steps with LAMB: ckpt-0, ckpt-1 and ckpt-2.
 class FirstWeights : public test::SuiteFolder<FirstWeights> {

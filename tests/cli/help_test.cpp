@@ -1,5 +1,4 @@
 // `cnntrain help` prints topics and commands. Topics and README.md name only options, topics and exit codes that exist.
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cctype>
@@ -17,13 +16,10 @@
 #include "cli/shell.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/config/commands.h"
+#include "support/matchers.h"
 
 namespace cnntrain::cli {
 namespace {
-
-using ::testing::HasSubstr;
-using ::testing::Not;
-using ::testing::StartsWith;
 
 /// Every "--word" of a text, with hyphens for underscores and without "no-".
 std::set<std::string> flags_in(const std::string& text) {

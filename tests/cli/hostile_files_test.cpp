@@ -1,5 +1,4 @@
 // Files that are no files, folders that cannot be read, outputs that cannot be written: each has its exit code.
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -11,15 +10,13 @@
 #include "cnntrain/base/io.h"
 #include "cnntrain/checkpoint/checkpoint.h"
 #include "data/fixtures.h"
+#include "support/matchers.h"
 #include "support/temporary_folder.h"
 
 namespace cnntrain::cli {
 namespace {
 
 using test::TemporaryFolder;
-using ::testing::AllOf;
-using ::testing::HasSubstr;
-using ::testing::Not;
 
 class HostileFiles : public ::testing::Test {
 protected:

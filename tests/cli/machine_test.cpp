@@ -1,5 +1,4 @@
 // What the program says about the machine, and how its waiting threads behave.
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -9,17 +8,11 @@
 #include "cli/shell.h"
 #include "cnntrain/base/error.h"
 #include "data/fixtures.h"
+#include "support/matchers.h"
 #include "support/temporary_folder.h"
 
 namespace cnntrain::cli {
 namespace {
-
-using ::testing::AllOf;
-using ::testing::ContainsRegex;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::MatchesRegex;
-using ::testing::Not;
 
 /// What libgomp says about itself each time that it is loaded.
 std::vector<std::int64_t> spin_counts(const std::string& environment) {

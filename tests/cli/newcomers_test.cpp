@@ -1,16 +1,14 @@
 // Lines that newcomers type from habit with timm, Keras, torchvision, Hugging Face and git, and the answers.
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <string>
 #include <vector>
 
 #include "cli/shell.h"
+#include "support/matchers.h"
 
 namespace cnntrain::cli {
 namespace {
-
-using ::testing::HasSubstr;
 
 /// --dry-run resolves a line without training; CIFAR-10's counts are known without its files.
 const std::string kDry = " --dry-run";

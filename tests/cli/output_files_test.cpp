@@ -1,5 +1,4 @@
 // No command replaces a file that is somebody else's: every option that names an output, against what may be there.
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
@@ -12,13 +11,13 @@
 #include "cli/shell.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/checkpoint/checkpoint.h"
+#include "support/matchers.h"
 #include "support/temporary_folder.h"
 
 namespace cnntrain::cli {
 namespace {
 
 using test::TemporaryFolder;
-using ::testing::HasSubstr;
 
 constexpr const char* kText = "somebody's text\n";
 

@@ -1,5 +1,4 @@
 // A network of a user's own classes: trained on class folders, then asked about photos that are in none.
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -7,13 +6,11 @@
 
 #include "cli/shell.h"
 #include "data/fixtures.h"
+#include "support/matchers.h"
 #include "support/temporary_folder.h"
 
 namespace cnntrain::cli {
 namespace {
-
-using ::testing::AllOf;
-using ::testing::HasSubstr;
 
 class OwnPhotos : public ::testing::Test {
 protected:

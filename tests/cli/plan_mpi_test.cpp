@@ -1,5 +1,4 @@
 // `cnntrain plan` started by mpirun.
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <regex>
@@ -7,14 +6,10 @@
 
 #include "cli/shell.h"
 #include "cnntrain/base/error.h"
+#include "support/matchers.h"
 
 namespace cnntrain::cli {
 namespace {
-
-using ::testing::AllOf;
-using ::testing::ContainsRegex;
-using ::testing::HasSubstr;
-using ::testing::Not;
 
 const std::string kLine =
     "plan train.py --dataset cifar-10 --generated-data --model-size 8 --micro-batch-size 4 --no-measure ";

@@ -1,5 +1,4 @@
 // `cnntrain plan` as it is typed.
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <string>
@@ -7,15 +6,11 @@
 #include "cli/shell.h"
 #include "cnntrain/base/error.h"
 #include "data/fixtures.h"
+#include "support/matchers.h"
 #include "support/temporary_folder.h"
 
 namespace cnntrain::cli {
 namespace {
-
-using ::testing::AllOf;
-using ::testing::HasSubstr;
-using ::testing::Not;
-using ::testing::StartsWith;
 
 const std::string kLine =
     "--dataset cifar-10 --generated-data --model-size 8 --micro-batch-size 4 --pipeline --pipeline-splits stage2/unit1 "

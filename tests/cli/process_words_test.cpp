@@ -1,20 +1,16 @@
 // Numbers of processes and networks as they are typed.
 #include "cli/process_words.h"
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <string>
 
 #include "cnntrain/base/error.h"
 #include "support/errors.h"
+#include "support/matchers.h"
 
 namespace cnntrain::cli {
 namespace {
-
-using test::message_of;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 
 TEST(ProcessWords, AreNumbersListsAndDoublings) {
     EXPECT_THAT(parse_processes("8"), ElementsAre(8));

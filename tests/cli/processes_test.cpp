@@ -1,5 +1,4 @@
 // Real processes under mpirun that train, validate and go on together.
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -11,13 +10,11 @@
 #include "cnntrain/base/io.h"
 #include "cnntrain/checkpoint/checkpoint.h"
 #include "cnntrain/checkpoint/folder.h"
+#include "support/matchers.h"
 #include "support/suite_folder.h"
 
 namespace cnntrain::cli {
 namespace {
-
-using ::testing::AllOf;
-using ::testing::HasSubstr;
 
 class Processes : public test::SuiteFolder<Processes> {
 public:

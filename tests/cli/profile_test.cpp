@@ -1,19 +1,15 @@
 // `cnntrain profile` as it is typed.
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <string>
 
 #include "cli/shell.h"
 #include "cnntrain/base/error.h"
+#include "support/matchers.h"
 #include "support/temporary_folder.h"
 
 namespace cnntrain::cli {
 namespace {
-
-using ::testing::AllOf;
-using ::testing::HasSubstr;
-using ::testing::StartsWith;
 
 const std::string kLine = "--dataset cifar-10 --generated-data --model-size 8 --micro-batch-size 4 --profile-steps 2 ";
 

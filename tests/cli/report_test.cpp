@@ -1,5 +1,4 @@
 // cnntrain report on folders of made-up runs: what it writes, replaces and refuses, and how a watch ends.
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <string>
@@ -7,13 +6,11 @@
 #include "cli/shell.h"
 #include "cnntrain/base/folder_lock.h"
 #include "cnntrain/base/io.h"
+#include "support/matchers.h"
 #include "support/temporary_folder.h"
 
 namespace cnntrain::cli {
 namespace {
-
-using ::testing::HasSubstr;
-using ::testing::Not;
 
 class Report : public ::testing::Test {
 protected:

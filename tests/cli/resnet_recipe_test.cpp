@@ -1,7 +1,6 @@
 // The programs of the large-batch recipe: what their flags mean, and the documented lines run for real on a few images.
 #include "cli/resnet_recipe.h"
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -12,18 +11,13 @@
 #include "cnntrain/base/error.h"
 #include "data/fixtures.h"
 #include "support/errors.h"
+#include "support/matchers.h"
 #include "support/temporary_folder.h"
 
 namespace cnntrain::cli {
 namespace {
 
 namespace fs = std::filesystem;
-using test::message_of;
-using ::testing::AllOf;
-using ::testing::Contains;
-using ::testing::ContainsRegex;
-using ::testing::HasSubstr;
-using ::testing::Not;
 
 constexpr const char* kSpace = "\u00a0";  // between words, in documents
 

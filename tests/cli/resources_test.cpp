@@ -1,5 +1,4 @@
 // Memory, disk and time: what a dry run and a run say of them, against what the run takes.
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -10,14 +9,11 @@
 #include <string>
 
 #include "cli/shell.h"
+#include "support/matchers.h"
 #include "support/temporary_folder.h"
 
 namespace cnntrain::cli {
 namespace {
-
-using ::testing::ContainsRegex;
-using ::testing::HasSubstr;
-using ::testing::Not;
 
 const std::string kTrain =
     "train --dataset cifar-10 --generated-data --model-size 8 --no-validation --threads 1 --input-threads 1 "

@@ -1,5 +1,4 @@
 // What a person sees of a run on a terminal, and what programs read from a pipe.
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -15,16 +14,11 @@
 #include "cli/shell.h"
 #include "cnntrain/base/io.h"
 #include "cnntrain/metrics/json_lines.h"
+#include "support/matchers.h"
 #include "support/temporary_folder.h"
 
 namespace cnntrain::cli {
 namespace {
-
-using ::testing::AllOf;
-using ::testing::ContainsRegex;
-using ::testing::HasSubstr;
-using ::testing::Not;
-using ::testing::StartsWith;
 
 using nlohmann::json;
 

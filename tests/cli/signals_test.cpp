@@ -1,17 +1,14 @@
 // SIGTERM, SIGINT and SIGHUP at awkward moments, and little memory: the real program in a real shell.
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <string>
 
 #include "cli/shell.h"
+#include "support/matchers.h"
 #include "support/suite_folder.h"
 
 namespace cnntrain::cli {
 namespace {
-
-using ::testing::AnyOf;
-using ::testing::HasSubstr;
 
 /// A shell's functions, for a program in the background whose number is in $pid.
 constexpr const char* kFunctions = R"(

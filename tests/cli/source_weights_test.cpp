@@ -1,6 +1,4 @@
 // A run that begins with the weights of another network: its options, its classes, its last layer.
-#include <gmock/gmock.h>
-
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -8,14 +6,11 @@
 #include "cli/shell.h"
 #include "cnntrain/checkpoint/checkpoint.h"
 #include "data/fixtures.h"
+#include "support/matchers.h"
 #include "support/temporary_folder.h"
 
 namespace cnntrain::cli {
 namespace {
-
-using ::testing::AllOf;
-using ::testing::HasSubstr;
-using ::testing::Not;
 
 class SourceWeights : public ::testing::Test {
 protected:

@@ -1,5 +1,4 @@
 // Files of PyTorch, Keras and TensorFlow on the command line. tests/checkpoint/foreign_test.cpp has what is refused.
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -9,14 +8,13 @@
 #include "cnntrain/base/io.h"
 #include "cnntrain/checkpoint/checkpoint.h"
 #include "cnntrain/checkpoint/foreign.h"
+#include "support/matchers.h"
 #include "support/temporary_folder.h"
 
 namespace cnntrain::cli {
 namespace {
 
 using checkpoint::Checkpoint;
-using ::testing::AllOf;
-using ::testing::HasSubstr;
 
 const std::string kGolden = CNNTRAIN_SOURCE_DIR "/tests/golden/foreign/";
 

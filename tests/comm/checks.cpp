@@ -1,6 +1,5 @@
 #include "comm/checks.h"
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -16,12 +15,10 @@
 #include "cnntrain/base/tensor.h"
 #include "cnntrain/comm/network.h"
 #include "support/errors.h"
+#include "support/matchers.h"
 
 namespace cnntrain::comm::testing {
 namespace {
-
-using test::message_of;
-using ::testing::HasSubstr;
 
 constexpr std::size_t kCounts[] = {0, 1, 15, 16, 17, 100, 1000, 4099, 70'001};
 

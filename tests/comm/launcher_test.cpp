@@ -1,16 +1,13 @@
 #include "cnntrain/comm/launcher.h"
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "cnntrain/base/error.h"
 #include "support/errors.h"
+#include "support/matchers.h"
 
 namespace cnntrain::comm {
 namespace {
-
-using test::message_of;
-using ::testing::HasSubstr;
 
 Environment open_mpi(const std::string& rank, const std::string& size) {
     return {{"OMPI_COMM_WORLD_RANK", rank},

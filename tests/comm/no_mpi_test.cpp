@@ -9,8 +9,6 @@
 namespace cnntrain::comm {
 namespace {
 
-using test::message_of;
-
 TEST(NoMpi, SaysWhatIsMissing) {
     EXPECT_THAT(message_of(ErrorKind::unsupported, [&] { make_mpi_communicator({}); }),
                 ::testing::HasSubstr("libopenmpi-dev"));

@@ -1,5 +1,4 @@
 // Ranks that are threads, and the only rank.
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <array>
@@ -13,14 +12,10 @@
 #include "cnntrain/comm/communicator.h"
 #include "comm/checks.h"
 #include "support/errors.h"
+#include "support/matchers.h"
 
 namespace cnntrain::comm::testing {
 namespace {
-
-using test::error_of;
-using ::testing::AllOf;
-using ::testing::HasSubstr;
-using ::testing::Not;
 
 using Work = std::function<void(Communicator&)>;
 

@@ -1,18 +1,13 @@
 // Where each option changes something: what the contract says, option by option, against what its user is told.
-#include <gmock/gmock.h>
-
 #include <set>
 
 #include "config/parsing.h"
 #include "config/read/value.h"
 #include "config/resolve/resolve.h"
+#include "support/matchers.h"
 
 namespace cnntrain::config::testing {
 namespace {
-
-using ::testing::Contains;
-using ::testing::HasSubstr;
-using ::testing::Not;
 
 /// Images: "I" and "C" from ImageNet's and CIFAR's files, "i" and "c" made up.
 struct Acts {

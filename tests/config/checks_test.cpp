@@ -1,16 +1,9 @@
-#include <gmock/gmock.h>
-
 #include "config/parsing.h"
 #include "support/errors.h"
+#include "support/matchers.h"
 
 namespace cnntrain::config::testing {
 namespace {
-
-using test::message_of;
-using ::testing::AllOf;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 
 struct Case {
     std::string line;

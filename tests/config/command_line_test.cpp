@@ -1,14 +1,9 @@
-#include <gmock/gmock.h>
-
 #include "config/parsing.h"
 #include "support/errors.h"
+#include "support/matchers.h"
 
 namespace cnntrain::config::testing {
 namespace {
-
-using test::message_of;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 
 TEST(CommandLine, TakesValuesAfterSpaceAndEquals) {
     const auto settings = parse(kCifar + "--micro-batch-size 16 --gradient-accumulation-count=4").settings;

@@ -1,22 +1,15 @@
 // The configurations in configs/: names, values and what follows from them.
-#include <gmock/gmock.h>
-
 #include <algorithm>
 #include <filesystem>
 
 #include "config/expected_configs.h"
 #include "config/parsing.h"
 #include "support/errors.h"
+#include "support/matchers.h"
 #include "support/temporary_folder.h"
 
 namespace cnntrain::config::testing {
 namespace {
-
-using test::message_of;
-using test::refusal_of;
-using ::testing::Contains;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 
 /// Entries as text, of an expected configuration: its base's under its own.
 std::map<std::string, std::string> expected_entries(std::string_view name) {

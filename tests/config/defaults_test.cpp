@@ -1,17 +1,12 @@
-#include <gmock/gmock.h>
-
 #include "cnntrain/base/io.h"
 #include "config/parsing.h"
+#include "support/matchers.h"
 #include "support/temporary_folder.h"
 
 namespace cnntrain::config::testing {
 namespace {
 
-using ::testing::Contains;
 using ::testing::DoubleEq;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 
 /// A column of the table of model defaults.
 struct Column {

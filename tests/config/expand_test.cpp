@@ -1,17 +1,13 @@
 // What a user may write, as the words that CLI11 reads, and what CLI11 makes of them.
 #include "config/read/expand.h"
 
-#include <gmock/gmock.h>
-
 #include "cnntrain/base/error.h"
 #include "support/errors.h"
+#include "support/matchers.h"
 
 namespace cnntrain::config::testing {
 namespace {
 
-using test::refusal_of;
-using ::testing::ElementsAre;
-using ::testing::IsEmpty;
 using Words = std::vector<std::string>;
 
 const std::vector<Spelling> kKnown = {

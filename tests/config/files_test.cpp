@@ -1,19 +1,13 @@
 // What a run folder holds of its options: arguments.json, fingerprint, name.
-#include <gmock/gmock.h>
-
 #include <nlohmann/json.hpp>
 
 #include "config/parsing.h"
 #include "support/errors.h"
+#include "support/matchers.h"
 #include "tasks/image_classification/reports.h"
 
 namespace cnntrain::config::testing {
 namespace {
-
-using test::message_of;
-using ::testing::AllOf;
-using ::testing::HasSubstr;
-using ::testing::StartsWith;
 
 TEST(ArgumentsJson, HoldsEveryOptionSortedWithIndent) {
     const auto result = parse(kCifar + "--model-size 8 --seed 3 --enable-half-partials");

@@ -1,22 +1,16 @@
 // What people type out of habit with other programs.
 #include "cnntrain/config/habits.h"
 
-#include <gmock/gmock.h>
-
 #include <set>
 #include <tuple>
 
 #include "cnntrain/base/listed.h"
 #include "config/parsing.h"
 #include "config/table/habits.h"
+#include "support/matchers.h"
 
 namespace cnntrain::config::testing {
 namespace {
-
-using ::testing::AllOf;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using ::testing::Not;
 
 OwnWords own(const std::string& line, Command command = Command::train) {
     return in_own_words(tasks::task_table().front().options, command, words(line));

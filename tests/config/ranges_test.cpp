@@ -1,16 +1,13 @@
 // What numbers options take, and what becomes of those that nobody can want.
-#include <gmock/gmock.h>
-
 #include <cmath>
 
 #include "cnntrain/base/cores.h"
 #include "config/parsing.h"
 #include "config/read/value.h"
+#include "support/matchers.h"
 
 namespace cnntrain::config::testing {
 namespace {
-
-using ::testing::HasSubstr;
 
 TEST(Ranges, EveryWholeNumberHasOne) {
     for (const Command command : {Command::train, Command::pretrain}) {

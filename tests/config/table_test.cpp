@@ -1,16 +1,13 @@
 // The option table against the documented contract, and against itself.
-#include <gmock/gmock.h>
-
 #include <regex>
 #include <set>
 
 #include "config/parsing.h"
 #include "config/read/value.h"
+#include "support/matchers.h"
 
 namespace cnntrain::config::testing {
 namespace {
-
-using ::testing::HasSubstr;
 
 /// Every flag of the original programs.
 const std::vector<std::string>& documented_flags() {

@@ -1,7 +1,6 @@
 // Limits of YAML files.
 #include "cnntrain/config/yaml_text.h"
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -10,15 +9,11 @@
 
 #include "config/parsing.h"
 #include "support/errors.h"
+#include "support/matchers.h"
 #include "support/temporary_folder.h"
 
 namespace cnntrain::config::testing {
 namespace {
-
-using test::message_of;
-using test::refusal_of;
-using ::testing::AllOf;
-using ::testing::HasSubstr;
 
 /// "" when the text is sound.
 std::string mistake(const std::string& text) {

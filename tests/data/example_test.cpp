@@ -4,14 +4,11 @@
 #include "dataset_tools/writing/example_writer.h"
 #include "fixtures.h"
 #include "support/errors.h"
+#include "support/matchers.h"
 #include "wire_text.h"
 
 namespace cnntrain::data {
 namespace {
-
-using test::message_of;
-using test::refusal_of;
-using testing::HasSubstr;
 
 OwnedExample parse(const std::vector<wire::Entry>& entries) {
     const std::string example = wire::example(entries);

@@ -9,13 +9,10 @@
 #include "data/images/exif.h"
 #include "fixtures.h"
 #include "support/errors.h"
+#include "support/matchers.h"
 
 namespace cnntrain::data {
 namespace {
-
-using test::message_of;
-using testing::AllOf;
-using testing::HasSubstr;
 
 std::span<const std::byte> bytes_of(const std::string& text) {
     return std::as_bytes(std::span(text));

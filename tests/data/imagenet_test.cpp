@@ -11,14 +11,11 @@
 #include "data/images/resize.h"
 #include "fixtures.h"
 #include "support/errors.h"
+#include "support/matchers.h"
 #include "support/temporary_folder.h"
 
 namespace cnntrain::data {
 namespace {
-
-using test::message_of;
-using testing::AllOf;
-using testing::HasSubstr;
 
 constexpr std::int64_t kSide = 24;
 

@@ -10,13 +10,11 @@
 #include "cnntrain/data/resolve.h"
 #include "fixtures.h"
 #include "support/errors.h"
+#include "support/matchers.h"
 #include "support/temporary_folder.h"
 
 namespace cnntrain::data {
 namespace {
-
-using test::message_of;
-using testing::Each;
 
 InputSettings generated(DatasetId dataset) {
     InputSettings settings;

@@ -10,13 +10,10 @@
 #include "dataset_tools/writing/image_convert.h"
 #include "fixtures.h"
 #include "support/errors.h"
+#include "support/matchers.h"
 
 namespace cnntrain::data {
 namespace {
-
-using test::refusal_of;
-using testing::HasSubstr;
-using testing::IsEmpty;
 
 /// What a reader has to say; "" for nothing.
 std::string by_decoder(const std::string& jpeg) {

@@ -3,13 +3,10 @@
 #include "cnntrain/base/rng.h"
 #include "fixtures.h"
 #include "support/errors.h"
+#include "support/matchers.h"
 
 namespace cnntrain::data {
 namespace {
-
-using test::message_of;
-using test::refusal_of;
-using testing::HasSubstr;
 
 std::span<const std::byte> bytes_of(const std::string& text) {
     return std::as_bytes(std::span(text));

@@ -9,16 +9,13 @@
 #include "cnntrain/data/loader.h"
 #include "fixtures.h"
 #include "support/errors.h"
+#include "support/matchers.h"
 #include "support/temporary_folder.h"
 
 namespace cnntrain::data {
 namespace {
 
-using test::message_of;
-using testing::AllOf;
-using testing::ElementsAre;
 using testing::Gt;
-using testing::HasSubstr;
 
 // Ids 0 to 4 are the special tokens.
 const std::string kVocabulary = "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\nb\nc\n##d\n,\n\"\n";

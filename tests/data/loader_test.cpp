@@ -16,12 +16,10 @@
 #include "cnntrain/data/mixing.h"
 #include "fixtures.h"
 #include "support/errors.h"
+#include "support/matchers.h"
 
 namespace cnntrain::data {
 namespace {
-
-using test::message_of;
-using testing::HasSubstr;
 
 /// Four bytes per sample: record, epoch, index in the epoch, and a byte that depends on all of them.
 class CountingDataset final : public Dataset {

@@ -10,11 +10,10 @@
 #include "cnntrain/data/image_fields.h"
 #include "cnntrain/data/loader.h"
 #include "fixtures.h"
+#include "support/matchers.h"
 
 namespace cnntrain::data {
 namespace {
-
-using testing::ElementsAre;
 
 // ---- the distributions ----
 

@@ -1,7 +1,5 @@
 #include "cnntrain/data/origin.h"
 
-#include <gmock/gmock.h>
-
 #include <filesystem>
 
 #include "cnntrain/base/crc32c.h"
@@ -10,12 +8,11 @@
 #include "cnntrain/data/tfrecord.h"
 #include "fixtures.h"
 #include "sequences.h"
+#include "support/matchers.h"
 #include "support/temporary_folder.h"
 
 namespace cnntrain::data {
 namespace {
-
-using testing::ElementsAre;
 
 TEST(Origin, NamesFilesBelowTheFolderThatAllAreIn) {
     EXPECT_THAT(names_below_common_folder({"/a/b/1", "/a/b/2"}), ElementsAre("1", "2"));

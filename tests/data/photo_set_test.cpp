@@ -10,17 +10,11 @@
 #include "data/sets/photo_listing.h"
 #include "fixtures.h"
 #include "support/errors.h"
+#include "support/matchers.h"
 #include "support/temporary_folder.h"
 
 namespace cnntrain::data {
 namespace {
-
-using test::message_of;
-using testing::AllOf;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
-using testing::Not;
 
 class FindPhotos : public testing::Test {
 protected:

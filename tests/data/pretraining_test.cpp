@@ -12,18 +12,12 @@
 #include "fixtures.h"
 #include "sequences.h"
 #include "support/errors.h"
+#include "support/matchers.h"
 #include "support/temporary_folder.h"
 #include "wire_text.h"
 
 namespace cnntrain::data {
 namespace {
-
-using test::message_of;
-using testing::AllOf;
-using testing::Each;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::Not;
 
 /// The fields of one sample, by name.
 class Sample {

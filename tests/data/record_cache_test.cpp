@@ -15,14 +15,11 @@
 
 #include "fixtures.h"
 #include "support/errors.h"
+#include "support/matchers.h"
 #include "support/temporary_folder.h"
 
 namespace cnntrain::data {
 namespace {
-
-using test::message_of;
-using testing::ElementsAre;
-using testing::HasSubstr;
 
 constexpr std::uint64_t kTables = 8192;  // header, and slots of up to 512 records
 

@@ -13,14 +13,11 @@
 #include "data/records/record_frame.h"
 #include "fixtures.h"
 #include "support/errors.h"
+#include "support/matchers.h"
 #include "support/temporary_folder.h"
 
 namespace cnntrain::data {
 namespace {
-
-using test::message_of;
-using testing::ElementsAre;
-using testing::HasSubstr;
 
 constexpr const char* kIndexName = "train.cnntrain-index";
 

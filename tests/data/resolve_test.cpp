@@ -5,14 +5,11 @@
 #include "data/sets/image_sets.h"
 #include "fixtures.h"
 #include "support/errors.h"
+#include "support/matchers.h"
 #include "support/temporary_folder.h"
 
 namespace cnntrain::data {
 namespace {
-
-using test::message_of;
-using testing::AllOf;
-using testing::HasSubstr;
 
 void touch(const std::string& path) {
     posix_files().make_directories(std::filesystem::path(path).parent_path().string());

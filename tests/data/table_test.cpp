@@ -2,14 +2,10 @@
 
 #include "fixtures.h"
 #include "support/errors.h"
+#include "support/matchers.h"
 
 namespace cnntrain::data {
 namespace {
-
-using test::message_of;
-using testing::AllOf;
-using testing::ElementsAre;
-using testing::HasSubstr;
 
 using Rows = std::vector<std::vector<std::string>>;
 

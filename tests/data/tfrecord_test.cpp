@@ -8,14 +8,11 @@
 #include "cnntrain/base/crc32c.h"
 #include "fixtures.h"
 #include "support/errors.h"
+#include "support/matchers.h"
 #include "support/temporary_folder.h"
 
 namespace cnntrain::data {
 namespace {
-
-using test::message_of;
-using testing::AllOf;
-using testing::HasSubstr;
 
 std::string text(const RecordFiles& records, std::int64_t index) {
     std::vector<std::byte> buffer;

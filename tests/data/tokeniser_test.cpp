@@ -8,14 +8,10 @@
 #include "dataset_tools/writing/python_random.h"
 #include "fixtures.h"
 #include "support/errors.h"
+#include "support/matchers.h"
 
 namespace cnntrain::data {
 namespace {
-
-using test::message_of;
-using testing::AllOf;
-using testing::ElementsAre;
-using testing::HasSubstr;
 
 /// Of small vocabularies: the pieces that a text is cut into.
 class Pieces {

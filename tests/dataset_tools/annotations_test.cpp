@@ -5,15 +5,11 @@
 #include "data/fixtures.h"
 #include "data/sets/raw_files.h"
 #include "support/errors.h"
+#include "support/matchers.h"
 #include "support/temporary_folder.h"
 
 namespace cnntrain::dataset_tools {
 namespace {
-
-using test::message_of;
-using testing::AllOf;
-using testing::ElementsAre;
-using testing::HasSubstr;
 
 class Annotations : public testing::Test {
 protected:

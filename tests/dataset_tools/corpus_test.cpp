@@ -1,20 +1,17 @@
 // Lines that are longer than what is read at once: the same tokens, in bounded memory.
 #include "dataset_tools/writing/corpus.h"
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
 #include "data/fixtures.h"
 #include "data/text/tokeniser.h"
 #include "support/errors.h"
+#include "support/matchers.h"
 #include "support/temporary_folder.h"
 
 namespace cnntrain::dataset_tools {
 namespace {
-
-using ::testing::AllOf;
-using ::testing::HasSubstr;
 
 const data::Vocabulary& vocabulary() {
     static const data::Vocabulary words("[UNK]\n[CLS]\n[SEP]\n[MASK]\nthe\ncat\n##s\n.\n\u00fcber\n\u0441\u043b\n");

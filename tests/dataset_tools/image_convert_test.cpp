@@ -7,13 +7,10 @@
 #include "data/fixtures.h"
 #include "data/format_fixtures.h"
 #include "support/errors.h"
+#include "support/matchers.h"
 
 namespace cnntrain::dataset_tools {
 namespace {
-
-using test::message_of;
-using testing::HasSubstr;
-using testing::StartsWith;
 
 struct PngOptions {
     int depth = 8;

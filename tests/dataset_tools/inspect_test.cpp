@@ -10,16 +10,11 @@
 #include "dataset_tools/inspection/features.h"
 #include "dataset_tools/writing/example_writer.h"
 #include "support/errors.h"
+#include "support/matchers.h"
 #include "support/temporary_folder.h"
 
 namespace cnntrain::dataset_tools {
 namespace {
-
-using test::message_of;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::Pair;
-using ::testing::SizeIs;
 
 std::vector<SetReport> inspect_path(const std::string& path, int threads = 1, std::int64_t records_per_file = 0) {
     InspectSettings settings;

@@ -10,6 +10,7 @@
 #include "dataset_tools/writing/pretraining_plan.h"
 #include "example.pb.h"
 #include "support/errors.h"
+#include "support/matchers.h"
 #include "support/sha256.h"
 #include "support/temporary_folder.h"
 
@@ -17,10 +18,6 @@ namespace cnntrain::dataset_tools {
 namespace {
 
 namespace fs = std::filesystem;
-using test::message_of;
-using testing::AllOf;
-using testing::HasSubstr;
-using testing::Not;
 
 /// "key:1,2,;" for every key in alphabetical order, then a line feed; values as whole numbers.
 std::string text_of_record(std::span<const std::byte> record) {

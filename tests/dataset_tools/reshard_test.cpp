@@ -7,17 +7,13 @@
 #include "cnntrain/data/tfrecord.h"
 #include "data/fixtures.h"
 #include "support/errors.h"
+#include "support/matchers.h"
 #include "support/temporary_folder.h"
 
 namespace cnntrain::dataset_tools {
 namespace {
 
 namespace fs = std::filesystem;
-using test::message_of;
-using ::testing::AllOf;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::SizeIs;
 
 std::string shard(const std::string& prefix, int index, int count) {
     char name[64];

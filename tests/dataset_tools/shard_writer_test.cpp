@@ -12,17 +12,11 @@
 #include "data/fixtures.h"
 #include "dataset_tools/writing/shard_journal.h"
 #include "support/errors.h"
+#include "support/matchers.h"
 #include "support/temporary_folder.h"
 
 namespace cnntrain::dataset_tools {
 namespace {
-
-using test::message_of;
-using testing::AllOf;
-using testing::AnyOf;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::Not;
 
 ShardPlan plan_in(const std::string& folder, const std::string& seed = "7") {
     return {folder, {{"train", {{3, 1}, {0, 5, 2}, {}}}, {"validation", {{4, 6}}}}, {{"seed", seed}, {"files", "4"}}};

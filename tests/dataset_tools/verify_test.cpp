@@ -8,17 +8,13 @@
 #include "data/wire_text.h"
 #include "dataset_tools/inspection/raw_records.h"
 #include "dataset_tools/writing/shard_journal.h"
+#include "support/matchers.h"
 #include "support/temporary_folder.h"
 
 namespace cnntrain::dataset_tools {
 namespace {
 
-using ::testing::AllOf;
-using ::testing::ElementsAre;
 using ::testing::Field;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using ::testing::SizeIs;
 
 VerifyResult verify_path(const std::string& path, bool decode = false, int threads = 1) {
     VerifySettings settings;

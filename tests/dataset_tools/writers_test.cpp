@@ -12,14 +12,11 @@
 #include "data/fixtures.h"
 #include "example.pb.h"
 #include "support/errors.h"
+#include "support/matchers.h"
 #include "support/temporary_folder.h"
 
 namespace cnntrain::dataset_tools {
 namespace {
-
-using test::message_of;
-using testing::AllOf;
-using testing::HasSubstr;
 
 TEST(GeneratedCifar, IsAReadableBalancedSet) {
     const test::TemporaryFolder folder;

@@ -1,6 +1,4 @@
 // ONNX files: what is in them, what they compute, what is refused.
-#include <gmock/gmock.h>
-
 #include <algorithm>
 #include <cmath>
 #include <set>
@@ -11,13 +9,10 @@
 #include "cnntrain/nn/bert_classification.h"
 #include "exports/network.h"
 #include "support/errors.h"
+#include "support/matchers.h"
 
 namespace cnntrain::exports {
 namespace {
-
-using ::testing::Contains;
-using ::testing::HasSubstr;
-using ::testing::Not;
 
 std::vector<std::string> operators(const OnnxModel& model) {
     std::vector<std::string> names;

@@ -1,19 +1,17 @@
 // Weights with the names of torchvision and timm.
-#include <gmock/gmock.h>
-
 #include <algorithm>
 
 #include "cnntrain/nn/source_weights.h"
 #include "cnntrain/nn/target_weights.h"
 #include "exports/network.h"
 #include "support/errors.h"
+#include "support/matchers.h"
 
 namespace cnntrain::exports {
 namespace {
 
 using nn::Family;
 using nn::TargetProgram;
-using ::testing::HasSubstr;
 
 nn::NetworkSettings large(Family family, const std::string& size) {
     nn::NetworkSettings model;

@@ -1,12 +1,12 @@
 // Reverse mode on toy ops: numbers, order of sums, stages, stashes, recomputation and refusals.
 #include "cnntrain/graph/autodiff.h"
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "cnntrain/base/error.h"
 #include "graph/toy_ops.h"
 #include "support/errors.h"
+#include "support/matchers.h"
 
 namespace cnntrain::test {
 namespace {
@@ -18,8 +18,6 @@ using graph::NodeId;
 using graph::Phase;
 using graph::StageId;
 using graph::ValueId;
-using testing::ElementsAre;
-using testing::HasSubstr;
 
 const std::vector<double> kX = {1, 2, 3, 4};
 const std::vector<double> kW = {5, -1, 2, 0.5};

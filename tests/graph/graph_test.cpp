@@ -1,13 +1,13 @@
 // Storage, use lists, refusals, verification and text.
 #include "cnntrain/graph/graph.h"
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/graph/update_rule.h"
 #include "graph/toy_ops.h"
 #include "support/errors.h"
+#include "support/matchers.h"
 
 namespace cnntrain::test {
 namespace {
@@ -19,9 +19,6 @@ using graph::Phase;
 using graph::Role;
 using graph::StageId;
 using graph::ValueId;
-using testing::AllOf;
-using testing::ElementsAre;
-using testing::HasSubstr;
 
 struct Chain {
     Graph graph{toy_ops()};

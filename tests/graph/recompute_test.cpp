@@ -1,5 +1,4 @@
 // Which forward values recomputation keeps: choose_recompute_points on chains and blocks of toy ops.
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -9,6 +8,7 @@
 #include "cnntrain/base/error.h"
 #include "cnntrain/graph/autodiff.h"
 #include "graph/toy_ops.h"
+#include "support/matchers.h"
 
 namespace cnntrain::test {
 namespace {
@@ -19,9 +19,6 @@ using graph::NoAttrs;
 using graph::NodeId;
 using graph::Objective;
 using graph::ValueId;
-using testing::ElementsAre;
-using testing::IsEmpty;
-using testing::Not;
 
 /// value[i] = value[i - 1] * weight[i - 1]; backward reads every value but the last. All are equally large.
 struct Chain {

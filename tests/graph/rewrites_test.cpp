@@ -1,13 +1,13 @@
 // What each rewrite changes and, as important, what it leaves alone.
 #include "cnntrain/graph/rewrites.h"
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/ops/op_table.h"
 #include "graph/toy_ops.h"
 #include "support/errors.h"
+#include "support/matchers.h"
 #include "support/toy_graph.h"
 
 namespace cnntrain::test {
@@ -27,8 +27,6 @@ using graph::OpKind;
 using graph::Phase;
 using graph::StageId;
 using graph::ValueId;
-using testing::ElementsAre;
-using testing::HasSubstr;
 
 const TensorDesc kImage{DType::f32, {2, 4, 4, 8}};
 const TensorDesc kChannelVector{DType::f32, {8}};

@@ -1,16 +1,11 @@
 // Names of hosts and networks.
 #include "launch/hosts.h"
 
-#include <gmock/gmock.h>
-
 #include "support/errors.h"
+#include "support/matchers.h"
 
 namespace cnntrain::launch {
 namespace {
-
-using test::message_of;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 
 TEST(Hosts, ListsAreExpanded) {
     EXPECT_THAT(expand_hosts("a,b.c,10.1.2.3"), ElementsAre("a", "b.c", "10.1.2.3"));

@@ -1,14 +1,9 @@
 // What is shown of the output of several instances.
 #include "launch/output_filter.h"
-
-#include <gmock/gmock.h>
+#include "support/matchers.h"
 
 namespace cnntrain::launch {
 namespace {
-
-using ::testing::ElementsAre;
-using ::testing::IsEmpty;
-using ::testing::Pair;
 
 struct Shown {
     std::string out;

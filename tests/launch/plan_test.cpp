@@ -1,25 +1,13 @@
 // From a request to instances and to an mpirun line, on machines that exist in these tests only.
-#include <gmock/gmock.h>
-
 #include <map>
 
 #include "cnntrain/launch/poprun.h"
 #include "cnntrain/launch/words.h"
 #include "support/errors.h"
+#include "support/matchers.h"
 
 namespace cnntrain::launch {
 namespace {
-
-using test::message_of;
-using ::testing::AllOf;
-using ::testing::Contains;
-using ::testing::ElementsAre;
-using ::testing::EndsWith;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using ::testing::Not;
-using ::testing::Pair;
-using ::testing::StartsWith;
 
 /// Sixteen cores, Open MPI 4, a user, /bin/sh as the program that is there.
 Machine machine() {

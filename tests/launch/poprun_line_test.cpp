@@ -1,19 +1,11 @@
 // A poprun line as a request.
-#include <gmock/gmock.h>
-
 #include "cnntrain/launch/poprun.h"
 #include "cnntrain/launch/words.h"
 #include "support/errors.h"
+#include "support/matchers.h"
 
 namespace cnntrain::launch {
 namespace {
-
-using test::message_of;
-using ::testing::AllOf;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using ::testing::Pair;
 
 class PoprunLine : public ::testing::Test {
 protected:

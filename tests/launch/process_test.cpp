@@ -2,7 +2,6 @@
 #include "cnntrain/launch/process.h"
 
 #include <fcntl.h>
-#include <gmock/gmock.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -10,12 +9,10 @@
 #include <thread>
 
 #include "support/errors.h"
+#include "support/matchers.h"
 
 namespace cnntrain::launch {
 namespace {
-
-using test::message_of;
-using ::testing::HasSubstr;
 
 ProcessRequest shell(const std::string& script) {
     ProcessRequest request;

@@ -1,17 +1,12 @@
 // Command lines as words, and the programs that this one stands for.
 #include "cnntrain/launch/words.h"
 
-#include <gmock/gmock.h>
-
 #include "cnntrain/launch/scripts.h"
 #include "support/errors.h"
+#include "support/matchers.h"
 
 namespace cnntrain::launch {
 namespace {
-
-using test::message_of;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 
 TEST(SplitWords, FollowsTheShell) {
     EXPECT_THAT(split_words("a  b\tc"), ElementsAre("a", "b", "c"));

@@ -12,8 +12,6 @@
 namespace cnntrain::metrics {
 namespace {
 
-using test::kind_of;
-
 const std::vector<Column> kColumns = {{.name = "loss", .output = "loss"},
                                       {.name = "train_acc", .output = "correct", .scale = 100}};
 

@@ -1,6 +1,5 @@
 #include "cnntrain/metrics/observer.h"
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -13,12 +12,10 @@
 #include "cnntrain/metrics/json_lines.h"
 #include "cnntrain/metrics/text_reports.h"
 #include "support/errors.h"
+#include "support/matchers.h"
 
 namespace cnntrain::metrics {
 namespace {
-
-using test::kind_of;
-using testing::StartsWith;
 
 /// Rows with two columns.
 Record row(std::string_view table, const std::string& name, std::int64_t iteration = 0) {

@@ -1,6 +1,5 @@
 #include "cnntrain/metrics/tensorboard.h"
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -11,11 +10,10 @@
 #include <vector>
 
 #include "cnntrain/base/crc32c.h"
+#include "support/matchers.h"
 
 namespace cnntrain::metrics {
 namespace {
-
-using testing::ElementsAre;
 
 template <typename T> T take(std::string_view& bytes) {
     T value{};

@@ -1,7 +1,6 @@
 // Against a fake client, tests/metrics/fake_wandb.
 #include "cnntrain/metrics/wandb.h"
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -14,13 +13,11 @@
 
 #include "cnntrain/base/error.h"
 #include "support/errors.h"
+#include "support/matchers.h"
 #include "support/temporary_folder.h"
 
 namespace cnntrain::metrics {
 namespace {
-
-using test::message_of;
-using testing::HasSubstr;
 
 class WandbTest : public testing::Test {
 protected:

@@ -1,8 +1,6 @@
 // BERT that tells classes, as a graph: its variables, its stages, its gradients.
 #include "cnntrain/nn/bert_classification.h"
 
-#include <gmock/gmock.h>
-
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -16,6 +14,7 @@
 #include "cnntrain/nn/model.h"
 #include "cnntrain/ops/op_table.h"
 #include "support/errors.h"
+#include "support/matchers.h"
 
 namespace cnntrain::nn {
 namespace {
@@ -24,8 +23,6 @@ using graph::Graph;
 using graph::OpKind;
 using graph::RefTensor;
 using graph::ValueId;
-using test::message_of;
-using testing::HasSubstr;
 
 BertSettings tiny() {
     BertSettings settings;

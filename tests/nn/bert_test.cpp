@@ -1,8 +1,6 @@
 // BERT as a graph: sizes, names, stages, and the rules that its settings must keep.
 #include "cnntrain/nn/bert.h"
 
-#include <gmock/gmock.h>
-
 #include <optional>
 #include <set>
 
@@ -11,14 +9,12 @@
 #include "cnntrain/nn/model.h"
 #include "cnntrain/ops/op_table.h"
 #include "support/errors.h"
+#include "support/matchers.h"
 
 namespace cnntrain::nn {
 namespace {
 
 using graph::OpKind;
-using test::message_of;
-using testing::HasSubstr;
-using testing::UnorderedElementsAre;
 
 BertSettings base() {
     BertSettings settings;

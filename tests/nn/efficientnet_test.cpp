@@ -1,4 +1,3 @@
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -9,6 +8,7 @@
 #include "cnntrain/nn/model.h"
 #include "cnntrain/ops/op_table.h"
 #include "nn/requests.h"
+#include "support/matchers.h"
 
 namespace cnntrain::nn {
 namespace {
@@ -16,10 +16,6 @@ namespace {
 using graph::Graph;
 using graph::OpKind;
 using graph::Role;
-using testing::AllOf;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::ThrowsMessage;
 
 BuildRequest efficientnet_request(const std::string& size, std::int64_t batch = 1) {
     const bool cifar = size == "CIFAR";

@@ -1,6 +1,5 @@
 #include "cnntrain/nn/model.h"
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "cnntrain/base/error.h"
@@ -8,6 +7,7 @@
 #include "cnntrain/ops/op_table.h"
 #include "nn/requests.h"
 #include "support/errors.h"
+#include "support/matchers.h"
 
 namespace cnntrain::nn {
 namespace {
@@ -16,10 +16,6 @@ using graph::Graph;
 using graph::OpKind;
 using graph::Role;
 using graph::ValueId;
-using test::message_of;
-using testing::AllOf;
-using testing::ElementsAre;
-using testing::HasSubstr;
 
 std::string build_error(const BuildRequest& request) {
     return message_of(ErrorKind::usage, [&] { build_training(request, ops::op_table()); });

@@ -1,4 +1,3 @@
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -7,14 +6,13 @@
 #include "cnntrain/nn/model.h"
 #include "cnntrain/ops/op_table.h"
 #include "nn/requests.h"
+#include "support/matchers.h"
 
 namespace cnntrain::nn {
 namespace {
 
 using graph::Graph;
 using graph::OpKind;
-using testing::Contains;
-using testing::ElementsAre;
 
 struct SizeCase {
     NetworkForm form;

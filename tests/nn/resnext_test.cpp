@@ -1,4 +1,3 @@
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -8,13 +7,12 @@
 #include "cnntrain/nn/model.h"
 #include "cnntrain/ops/op_table.h"
 #include "nn/requests.h"
+#include "support/matchers.h"
 
 namespace cnntrain::nn {
 namespace {
 
 using graph::Graph;
-using testing::HasSubstr;
-using testing::ThrowsMessage;
 
 constexpr NetworkForm kLarge = NetworkForm::large_images;
 constexpr NetworkForm kSmall = NetworkForm::small_images;

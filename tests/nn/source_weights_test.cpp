@@ -1,20 +1,16 @@
 // Which network weights are of, and what is refused. tests/golden compares answers.
 #include "cnntrain/nn/source_weights.h"
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "cnntrain/nn/model.h"
 #include "cnntrain/ops/op_table.h"
 #include "nn/requests.h"
 #include "support/errors.h"
+#include "support/matchers.h"
 
 namespace cnntrain::nn {
 namespace {
-
-using test::message_of;
-using testing::AllOf;
-using testing::HasSubstr;
 
 TensorDescs variables_of(const NetworkSettings& settings) {
     BuildRequest request;

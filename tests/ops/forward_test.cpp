@@ -1,5 +1,4 @@
 // The naive evaluators against numbers worked out by hand: what they judge, nothing else judges them.
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -8,6 +7,7 @@
 
 #include "cnntrain/base/normal.h"
 #include "ops/run_op.h"
+#include "support/matchers.h"
 
 namespace cnntrain::test {
 namespace {
@@ -16,8 +16,6 @@ using graph::Activation;
 using graph::Attrs;
 using graph::OpKind;
 using graph::RefTensor;
-using testing::DoubleNear;
-using testing::Pair;
 using testing::Pointwise;
 
 TEST(Forward, Pointwise) {

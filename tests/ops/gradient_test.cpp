@@ -1,10 +1,10 @@
 // The gradient rules against central differences, for every case that has one.
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <set>
 
 #include "cnntrain/graph/autodiff.h"
+#include "support/matchers.h"
 #include "support/op_cases.h"
 
 namespace cnntrain::test {
@@ -12,7 +12,6 @@ namespace {
 
 using graph::GradContext;
 using graph::OpKind;
-using testing::HasSubstr;
 
 TEST(OpCases, CoverEveryOp) {
     std::set<OpKind> covered;

@@ -1,11 +1,11 @@
 // What the shape rules refuse, and that their messages name node, op, shapes and reason.
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/graph/graph.h"
 #include "cnntrain/ops/op_table.h"
 #include "support/errors.h"
+#include "support/matchers.h"
 
 namespace cnntrain::test {
 namespace {
@@ -13,8 +13,6 @@ namespace {
 using graph::Attrs;
 using graph::NoAttrs;
 using graph::OpKind;
-using testing::AllOf;
-using testing::HasSubstr;
 
 struct BadNode {
     OpKind kind;

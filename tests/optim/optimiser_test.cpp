@@ -1,10 +1,10 @@
 #include "cnntrain/optim/optimiser.h"
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "cnntrain/base/error.h"
 #include "support/errors.h"
+#include "support/matchers.h"
 #include "support/toy_graph.h"
 
 namespace cnntrain::optim {
@@ -12,10 +12,6 @@ namespace {
 
 using graph::OpKind;
 using graph::ValueId;
-using test::message_of;
-using testing::AllOf;
-using testing::ElementsAre;
-using testing::HasSubstr;
 
 /// A batch norm and, in a second stage, a dense layer and a loss.
 struct SmallModel : test::ToyGraph {

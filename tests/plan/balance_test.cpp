@@ -1,7 +1,6 @@
 // Chosen splits against all splits that there are.
 #include "cnntrain/plan/balance.h"
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -12,15 +11,10 @@
 
 #include "cnntrain/base/error.h"
 #include "support/errors.h"
+#include "support/matchers.h"
 
 namespace cnntrain::plan {
 namespace {
-
-using test::message_of;
-using ::testing::AllOf;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 
 using Splits = std::vector<std::size_t>;
 

@@ -1,5 +1,4 @@
 // Plans of BERT: what belongs to which function, what stages need, and what is proposed.
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <regex>
@@ -10,15 +9,12 @@
 #include "plan/planned_memory.h"
 #include "plan/profile.h"
 #include "support/errors.h"
+#include "support/matchers.h"
 #include "support/temporary_folder.h"
 
 namespace cnntrain::train {
 namespace {
 
-using ::testing::AllOf;
-using ::testing::ContainsRegex;
-using ::testing::HasSubstr;
-using ::testing::Not;
 using testing::proposal;
 
 const std::string kTiny =

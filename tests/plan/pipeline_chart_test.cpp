@@ -1,7 +1,6 @@
 // Charts: text literally, drawings by their boxes.
 #include "cnntrain/plan/pipeline_chart.h"
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -12,13 +11,10 @@
 
 #include "cnntrain/base/error.h"
 #include "plan/svg_text.h"
+#include "support/matchers.h"
 
 namespace cnntrain::plan {
 namespace {
-
-using ::testing::AllOf;
-using ::testing::HasSubstr;
-using ::testing::Not;
 
 constexpr schedule::Pipeline kTwoGrouped{2, schedule::PipelineSchedule::grouped};
 

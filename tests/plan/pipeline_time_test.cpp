@@ -1,7 +1,6 @@
 // Predicted times against the worked numbers of the documents and against what any order of work must keep.
 #include "cnntrain/plan/pipeline_time.h"
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -11,12 +10,10 @@
 #include <vector>
 
 #include "cnntrain/base/error.h"
+#include "support/matchers.h"
 
 namespace cnntrain::plan {
 namespace {
-
-using ::testing::DoubleNear;
-using ::testing::ElementsAre;
 
 constexpr schedule::PipelineSchedule kSchedules[] = {schedule::PipelineSchedule::grouped,
                                                      schedule::PipelineSchedule::interleaved,

@@ -1,7 +1,6 @@
 // `plan`: what it knows of a network's functions, where its times come from, and what it proposes.
 #include "cnntrain/plan/plan.h"
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <numeric>
@@ -13,18 +12,11 @@
 #include "plan/planned.h"
 #include "plan/prediction.h"
 #include "support/errors.h"
+#include "support/matchers.h"
 #include "train/fixtures.h"
 
 namespace cnntrain::train::testing {
 namespace {
-
-using test::message_of;
-using ::testing::AllOf;
-using ::testing::ContainsRegex;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::Not;
-using ::testing::SizeIs;
 
 const std::string kThreeStages =
     "--pipeline --pipeline-splits stage1/unit1 stage3/unit1 --gradient-accumulation-count 6 --threads 2 ";

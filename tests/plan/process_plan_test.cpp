@@ -1,5 +1,4 @@
 // `plan --processes`: what is summed when, and what several processes would reach.
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -10,15 +9,10 @@
 #include "cnntrain/plan/network.h"
 #include "plan/planned.h"
 #include "plan/processes.h"
+#include "support/matchers.h"
 
 namespace cnntrain::train::testing {
 namespace {
-
-using ::testing::AllOf;
-using ::testing::ContainsRegex;
-using ::testing::HasSubstr;
-using ::testing::Not;
-using ::testing::SizeIs;
 
 TEST(SummedValues, AreWhatTheUpdateReadsInTheOrderOfThePasses) {
     const Net net("--batch-norm --precision 16.32");

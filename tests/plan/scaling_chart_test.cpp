@@ -1,17 +1,14 @@
 // The chart of predictions over the number of processes.
 #include "cnntrain/plan/scaling_chart.h"
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "cnntrain/base/error.h"
 #include "plan/svg_text.h"
+#include "support/matchers.h"
 
 namespace cnntrain::plan {
 namespace {
-
-using ::testing::AllOf;
-using ::testing::HasSubstr;
 
 ScalingCurve curve(const ReduceMethod& method, const std::vector<std::int64_t>& counts) {
     const Network network{.between_nodes = {.latency_ms = 0.01, .bytes_per_ms = 1e5}};

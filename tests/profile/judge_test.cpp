@@ -1,16 +1,11 @@
 // What limits made-up steps.
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "profile/made_up.h"
+#include "support/matchers.h"
 
 namespace cnntrain::profile::testing {
 namespace {
-
-using ::testing::AllOf;
-using ::testing::EndsWith;
-using ::testing::HasSubstr;
-using ::testing::Not;
 
 /// The limit and the sentence.
 ::testing::AssertionResult is(const Profile& profile, Limit limit, const std::vector<std::string>& words) {

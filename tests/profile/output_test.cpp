@@ -1,5 +1,4 @@
 // Forms of a profile: JSON, trace, folded stacks, table.
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -11,16 +10,12 @@
 #include "cnntrain/profile/output.h"
 #include "cnntrain/profile/session.h"
 #include "profile/made_up.h"
+#include "support/matchers.h"
 
 namespace cnntrain::profile::testing {
 namespace {
 
 using nlohmann::json;
-using ::testing::AllOf;
-using ::testing::ContainsRegex;
-using ::testing::DoubleNear;
-using ::testing::HasSubstr;
-using ::testing::Not;
 
 const std::string kHostile = "a;b\n\"<script>\\ \t\xff/\xc3\xa9";
 

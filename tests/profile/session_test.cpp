@@ -1,5 +1,4 @@
 // Measurements of small steps on the CPU: what is planted is found.
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -13,6 +12,7 @@
 #include "cnntrain/backend/cpu.h"
 #include "cnntrain/comm/recorded.h"
 #include "cnntrain/profile/session.h"
+#include "support/matchers.h"
 #include "support/toy_graph.h"
 
 namespace cnntrain::profile::testing {
@@ -20,8 +20,6 @@ namespace {
 
 using nlohmann::json;
 using std::chrono::milliseconds;
-using ::testing::DoubleNear;
-using ::testing::HasSubstr;
 
 constexpr std::int64_t kBatch = 8;
 constexpr std::int64_t kFeatures = 256;

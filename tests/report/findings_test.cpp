@@ -1,17 +1,13 @@
 // What limited the speed, what is confused, what differs; how runs ended.
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "cnntrain/report/findings.h"
 #include "report/made_up_run.h"
 #include "support/errors.h"
+#include "support/matchers.h"
 
 namespace cnntrain::report::test {
 namespace {
-
-using ::testing::Contains;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 
 /// A run with these times of 100 updates.
 RunRecord with_times(const std::string& row) {

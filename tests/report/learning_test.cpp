@@ -1,16 +1,12 @@
 // Did it learn? Judgements on made-up curves.
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "cnntrain/report/findings.h"
 #include "report/made_up_run.h"
+#include "support/matchers.h"
 
 namespace cnntrain::report::test {
 namespace {
-
-using ::testing::Contains;
-using ::testing::HasSubstr;
-using ::testing::Not;
 
 TEST(Learning, BestAndLastOfARunThatLearned) {
     const Learning found = judge_learning(MadeUpRun{}.read());

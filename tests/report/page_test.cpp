@@ -1,5 +1,4 @@
 // The page as a file: XML that a strict parser reads, nothing from elsewhere, hostile names as text, its size.
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <pugixml.hpp>
@@ -9,12 +8,10 @@
 #include "report/made_up_run.h"
 #include "report/page/html.h"
 #include "support/errors.h"
+#include "support/matchers.h"
 
 namespace cnntrain::report::test {
 namespace {
-
-using ::testing::HasSubstr;
-using ::testing::Not;
 
 const PageSettings kSettings{.written = "2026-11-25 12:00:00", .version = "cnntrain 9.8.7"};
 

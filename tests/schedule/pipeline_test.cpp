@@ -1,7 +1,6 @@
 // The pipeline tables against what a pipeline is: every pass once, after what it needs, in no more memory than is said.
 #include "cnntrain/schedule/pipeline.h"
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -16,15 +15,10 @@
 #include "cnntrain/base/error.h"
 #include "cnntrain/schedule/update_plan.h"
 #include "support/errors.h"
+#include "support/matchers.h"
 
 namespace cnntrain::schedule {
 namespace {
-
-using test::refusal_of;
-using ::testing::AllOf;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 
 constexpr PipelineSchedule kSchedules[] = {PipelineSchedule::grouped, PipelineSchedule::interleaved,
                                            PipelineSchedule::sequential};

@@ -1,6 +1,5 @@
 #include "cnntrain/schedule/run_plan.h"
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -11,13 +10,10 @@
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/rng.h"
 #include "support/errors.h"
+#include "support/matchers.h"
 
 namespace cnntrain::schedule {
 namespace {
-
-using test::message_of;
-using testing::ElementsAre;
-using testing::HasSubstr;
 
 constexpr std::int64_t kCifar = 50000;
 constexpr std::int64_t kImageNet = 1281167;

@@ -1,14 +1,13 @@
 #include "cnntrain/schedule/validation_times.h"
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <vector>
 
+#include "support/matchers.h"
+
 namespace cnntrain::schedule {
 namespace {
-
-using ::testing::ElementsAre;
 
 /// A run of `iterations` updates, 100 to an epoch.
 RunPlan plan_of(std::int64_t iterations) {

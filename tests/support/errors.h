@@ -42,3 +42,12 @@ template <typename Call> std::string message_of(ErrorKind kind, Call&& call) {
 }
 
 }  // namespace cnntrain::test
+
+namespace cnntrain {
+
+using test::error_of;
+using test::kind_of;
+using test::message_of;
+using test::refusal_of;
+
+}  // namespace cnntrain

@@ -1,17 +1,13 @@
 // Which task a line is for.
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "cnntrain/base/io.h"
 #include "config/parsing.h"
 #include "support/errors.h"
+#include "support/matchers.h"
 
 namespace cnntrain::config::testing {
 namespace {
-
-using test::message_of;
-using ::testing::HasSubstr;
-using ::testing::Not;
 
 const std::string kPretraining = "--config pretrain_tiny_128_lamb --generated-data ";
 

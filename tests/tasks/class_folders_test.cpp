@@ -1,17 +1,13 @@
 // Photos in class folders, as the task of image classification uses them.
-#include <gmock/gmock.h>
-
 #include "cnntrain/backend/cpu.h"
 #include "cnntrain/base/io.h"
 #include "data/fixtures.h"
+#include "support/matchers.h"
 #include "support/temporary_folder.h"
 #include "train/fixtures.h"
 
 namespace cnntrain::train::testing {
 namespace {
-
-using ::testing::HasSubstr;
-using ::testing::Not;
 
 /// Two classes with one photo each for training and for validation.
 class Photos {

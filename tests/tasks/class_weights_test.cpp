@@ -1,19 +1,14 @@
 // Weights of classes from numbers, files and the sizes of the classes.
 #include "tasks/image_classification/class_weights.h"
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "cnntrain/base/error.h"
 #include "support/errors.h"
+#include "support/matchers.h"
 
 namespace cnntrain::tasks {
 namespace {
-
-using test::message_of;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
 
 TEST(ClassWeights, NumbersOrSomethingElse) {
     EXPECT_THAT(listed_weights("1,2.5,1e-2"), ElementsAre(1, 2.5, 0.01));

@@ -1,5 +1,4 @@
 // Runs of each task that go on after their data have changed.
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -13,6 +12,7 @@
 #include "data/fixtures.h"
 #include "data/sequences.h"
 #include "support/errors.h"
+#include "support/matchers.h"
 #include "support/temporary_folder.h"
 #include "train/fixtures.h"
 
@@ -20,9 +20,6 @@ namespace cnntrain::train::testing {
 namespace {
 
 namespace fs = std::filesystem;
-using ::testing::AllOf;
-using ::testing::HasSubstr;
-using ::testing::Not;
 using ::testing::internal::CaptureStderr;
 using ::testing::internal::GetCapturedStderr;
 

@@ -1,24 +1,17 @@
 // Defaults of training on photos in class folders.
 #include "tasks/image_classification/own_photos.h"
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
 #include "cnntrain/base/io.h"
 #include "config/parsing.h"
+#include "support/matchers.h"
 #include "support/temporary_folder.h"
 
 namespace cnntrain::config::testing {
 namespace {
-
-using ::testing::AllOf;
-using ::testing::Contains;
-using ::testing::Each;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using ::testing::Not;
 
 class OwnPhotos : public ::testing::Test {
 protected:

@@ -1,23 +1,16 @@
 // Options and configurations of pretraining.
-#include <gmock/gmock.h>
-
 #include <fstream>
 
 #include "config/parsing.h"
 #include "config/read/json.h"
 #include "support/errors.h"
+#include "support/matchers.h"
 #include "support/temporary_folder.h"
 #include "tasks/pretraining/config_file.h"
 #include "tasks/pretraining/options.h"
 
 namespace cnntrain::config::testing {
 namespace {
-
-using test::message_of;
-using ::testing::Contains;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::Not;
 
 /// Every flag of the original program.
 const std::vector<std::string> kDocumentedFlags = {"--help",

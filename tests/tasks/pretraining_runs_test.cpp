@@ -1,6 +1,5 @@
 // What can be done with the folder of a pretraining run: evaluated, made longer; and what its user is told who asks for
 // it with the commands of other tasks.
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <sstream>
@@ -10,6 +9,7 @@
 #include "cnntrain/tasks/tasks.h"
 #include "cnntrain/train/runs.h"
 #include "support/errors.h"
+#include "support/matchers.h"
 #include "support/temporary_folder.h"
 #include "tasks/pretraining/settings.h"
 
@@ -17,10 +17,6 @@ namespace cnntrain::train {
 namespace {
 
 using config::Command;
-using ::testing::AllOf;
-using ::testing::ContainsRegex;
-using ::testing::HasSubstr;
-using ::testing::Not;
 
 const std::string kNetwork =
     "--vocab-size 50 --hidden-size 64 --num-attention-heads 1 --num-hidden-layers 2 --intermediate-size 64 "

@@ -1,5 +1,4 @@
 // Small pretraining runs in memory, on generated sequences.
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -20,19 +19,11 @@
 #include "cnntrain/train/dry_run.h"
 #include "cnntrain/train/runs.h"
 #include "support/errors.h"
+#include "support/matchers.h"
 #include "tasks/pretraining/settings.h"
 
 namespace cnntrain::train {
 namespace {
-
-using test::message_of;
-using test::refusal_of;
-using ::testing::AllOf;
-using ::testing::ContainsRegex;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::Not;
-using ::testing::StartsWith;
 
 const std::string kModel =
     "--vocab-size 50 --hidden-size 64 --num-attention-heads 1 --num-hidden-layers 2 --intermediate-size 64 "

@@ -1,5 +1,4 @@
 // Evaluations take the options of the run whose checkpoints they read.
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "cnntrain/base/io.h"
@@ -8,16 +7,11 @@
 #include "cnntrain/checkpoint/run_options.h"
 #include "config/parsing.h"
 #include "config/resolve/recorded.h"
+#include "support/matchers.h"
 #include "support/temporary_folder.h"
 
 namespace cnntrain::config::testing {
 namespace {
-
-using ::testing::AllOf;
-using ::testing::Contains;
-using ::testing::Each;
-using ::testing::HasSubstr;
-using ::testing::Not;
 
 /// The folder "run" of a training with this line.
 MemoryFiles run_of(const std::string& line) {

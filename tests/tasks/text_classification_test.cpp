@@ -1,5 +1,4 @@
 // Runs of text classification on texts whose class follows from one word.
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -12,17 +11,12 @@
 #include "cnntrain/tasks/tasks.h"
 #include "cnntrain/train/runs.h"
 #include "support/errors.h"
+#include "support/matchers.h"
 #include "support/temporary_folder.h"
 #include "tasks/text_classification/settings.h"
 
 namespace cnntrain::train {
 namespace {
-
-using ::testing::AllOf;
-using ::testing::ContainsRegex;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::Not;
 
 using config::Command;
 

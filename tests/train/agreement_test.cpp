@@ -1,5 +1,4 @@
 // Ranks that were started with different options: each finds out before anything else is exchanged.
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <set>
@@ -8,15 +7,12 @@
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/tasks/tasks.h"
+#include "support/matchers.h"
 #include "tasks/task_table.h"
 #include "train/fixtures.h"
 
 namespace cnntrain::train::testing {
 namespace {
-
-using ::testing::AllOf;
-using ::testing::HasSubstr;
-using ::testing::Not;
 
 /// A line of each task that trains in two processes.
 config::ParseResult line_of(std::string_view task) {

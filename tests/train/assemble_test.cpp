@@ -5,7 +5,6 @@
 #include "cnntrain/train/stages.h"
 #include "cnntrain/train/weight_update.h"
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "cnntrain/backend/cpu.h"
@@ -13,15 +12,11 @@
 #include "cnntrain/data/input.h"
 #include "cnntrain/ops/op_table.h"
 #include "support/errors.h"
+#include "support/matchers.h"
 #include "train/fixtures.h"
 
 namespace cnntrain::train::testing {
 namespace {
-
-using test::kind_of;
-using test::refusal_of;
-using ::testing::AllOf;
-using ::testing::HasSubstr;
 
 constexpr const char* kCifar = "--dataset cifar-10 --generated-data --model-size 8 --micro-batch-size 4 ";
 

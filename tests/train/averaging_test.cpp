@@ -1,17 +1,14 @@
 // Weight averages after training.
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/checkpoint/checkpoint.h"
 #include "support/errors.h"
+#include "support/matchers.h"
 #include "train/fixtures.h"
 
 namespace cnntrain::train::testing {
 namespace {
-
-using test::message_of;
-using ::testing::HasSubstr;
 
 double element(const FileSystem& files, const std::string& file) {
     return checkpoint::load(files, "run/" + file + ".safetensors").tensors.at("all/fc1/bias").at(3);

@@ -1,7 +1,6 @@
 // The record of the best validation, and the counts of classes.
 #include "train/runs/best_result.h"
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -9,12 +8,11 @@
 
 #include "cnntrain/train/task.h"
 #include "support/errors.h"
+#include "support/matchers.h"
 #include "train/runs/class_counts.h"
 
 namespace cnntrain::train {
 namespace {
-
-using ::testing::HasSubstr;
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 

@@ -1,14 +1,11 @@
 #include "train/reports/busy_machine.h"
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "support/matchers.h"
 
 namespace cnntrain::train {
 namespace {
-
-using ::testing::AllOf;
-using ::testing::EndsWith;
-using ::testing::HasSubstr;
 
 constexpr Competition kCrowded{.others = 1.6, .queued_share = 0.7};
 

@@ -1,6 +1,5 @@
 // Weights of 16 bits, computed with in bfloat16 and in f32: what is stored, what is learnt, and runs that move between
 // the two.
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <map>
@@ -14,13 +13,11 @@
 #include "cnntrain/checkpoint/folder.h"
 #include "support/bf16_products.h"
 #include "support/errors.h"
+#include "support/matchers.h"
 #include "train/fixtures.h"
 
 namespace cnntrain::train::testing {
 namespace {
-
-using test::message_of;
-using ::testing::HasSubstr;
 
 const std::string kMomentum = "--optimiser momentum --no-validation ";
 

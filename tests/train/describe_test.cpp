@@ -1,19 +1,15 @@
 #include "train/reports/describe.h"
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "cnntrain/backend/cpu.h"
 #include "cnntrain/train/dry_run.h"
+#include "support/matchers.h"
 #include "train/by_task.h"
 #include "train/fixtures.h"
 
 namespace cnntrain::train::testing {
 namespace {
-
-using ::testing::AllOf;
-using ::testing::HasSubstr;
-using ::testing::Not;
 
 TaskDescription described(const config::ParseResult& arguments) {
     return ImageClassification(arguments, *backend::make_cpu_backend(), 1).description();

@@ -1,21 +1,18 @@
 #include "train/reports/estimator_log.h"
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <sstream>
 
 #include "cnntrain/metrics/text_reports.h"
 #include "cnntrain/train/backends.h"
+#include "support/matchers.h"
 #include "support/metric_rows.h"
 #include "train/by_task.h"
 #include "train/fixtures.h"
 
 namespace cnntrain::train::testing {
 namespace {
-
-using ::testing::ContainsRegex;
-using ::testing::HasSubstr;
 
 /// Squares of decayed weights: 9 + 16.
 std::map<std::string, HostTensor> weights() {

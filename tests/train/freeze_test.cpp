@@ -1,18 +1,13 @@
 // Variables that --freeze keeps.
-#include <gmock/gmock.h>
-
 #include <algorithm>
 
 #include "cnntrain/checkpoint/checkpoint.h"
 #include "support/errors.h"
+#include "support/matchers.h"
 #include "train/fixtures.h"
 
 namespace cnntrain::train::testing {
 namespace {
-
-using test::message_of;
-using ::testing::AllOf;
-using ::testing::HasSubstr;
 
 /// The variables of the network, without slots, that differ between the run's first and last checkpoint.
 std::vector<std::string> changed(const FileSystem& files) {

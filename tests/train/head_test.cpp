@@ -1,5 +1,4 @@
 // Runs that begin with a last layer solved from features, the cache of features, and suspicious samples.
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -13,17 +12,11 @@
 #include "cnntrain/tasks/tasks.h"
 #include "cnntrain/train/suspects.h"
 #include "support/errors.h"
+#include "support/matchers.h"
 #include "train/fixtures.h"
 
 namespace cnntrain::train::testing {
 namespace {
-
-using test::kind_of;
-using test::message_of;
-using ::testing::AllOf;
-using ::testing::ContainsRegex;
-using ::testing::HasSubstr;
-using ::testing::Not;
 
 /// A trained network, from whose weights the runs begin.
 class HeadTest : public ::testing::Test {

@@ -1,5 +1,4 @@
 // Measuring inference, its compiled-model file, and validation's latency.
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -10,18 +9,12 @@
 #include "cnntrain/base/error.h"
 #include "cnntrain/checkpoint/checkpoint.h"
 #include "support/errors.h"
+#include "support/matchers.h"
 #include "train/fixtures.h"
 #include "train/runs/timing.h"
 
 namespace cnntrain::train::testing {
 namespace {
-
-using test::kind_of;
-using test::message_of;
-using ::testing::AllOf;
-using ::testing::ContainsRegex;
-using ::testing::HasSubstr;
-using ::testing::Not;
 
 TEST(Latencies, PercentilesAreLinearBetweenNeighbours) {
     std::vector<double> times;

@@ -1,16 +1,14 @@
 #include "train/runs/learning_check.h"
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <functional>
 
+#include "support/matchers.h"
+
 namespace cnntrain::train {
 namespace {
-
-using ::testing::AllOf;
-using ::testing::HasSubstr;
 
 TEST(StatisticsWarning, NamesADecayForFewUpdates) {
     const std::string warning = statistics_warning(0.97, 5);

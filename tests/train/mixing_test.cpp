@@ -10,8 +10,6 @@
 namespace cnntrain::train::testing {
 namespace {
 
-using test::message_of;
-
 constexpr std::int64_t kLast = 40;
 
 struct Result {

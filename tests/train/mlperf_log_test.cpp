@@ -1,16 +1,15 @@
 // The MLPerf log of a run.
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "support/matchers.h"
 #include "train/fixtures.h"
 
 namespace cnntrain::train::testing {
 namespace {
 
-using ::testing::HasSubstr;
 using Json = nlohmann::ordered_json;
 
 TEST(Mlperf, EveryLineIsAnEventInTheDocumentedOrder) {

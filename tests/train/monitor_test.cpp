@@ -1,6 +1,5 @@
 // Validation during training: rows, the best weights, early ends, the average of the weights; and that none of them
 // depends on where a run was stopped.
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -11,17 +10,11 @@
 #include "cnntrain/checkpoint/checkpoint.h"
 #include "cnntrain/checkpoint/folder.h"
 #include "support/errors.h"
+#include "support/matchers.h"
 #include "train/fixtures.h"
 
 namespace cnntrain::train::testing {
 namespace {
-
-using test::message_of;
-using ::testing::AllOf;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::Not;
-using ::testing::StartsWith;
 
 const std::string kOften = "--validate-every 0.5 ";
 const std::string kBest = "run/ckpt-best.safetensors";

@@ -1,5 +1,4 @@
 // One folder holds one run: nothing of another one is mixed into it, and nothing that does not belong any more stays.
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -9,17 +8,11 @@
 #include "cnntrain/base/folder_lock.h"
 #include "cnntrain/checkpoint/checkpoint.h"
 #include "support/errors.h"
+#include "support/matchers.h"
 #include "train/fixtures.h"
 
 namespace cnntrain::train::testing {
 namespace {
-
-using test::message_of;
-using ::testing::AllOf;
-using ::testing::EndsWith;
-using ::testing::HasSubstr;
-using ::testing::Not;
-using ::testing::StartsWith;
 
 nlohmann::json arguments_in(const FileSystem& files, const std::string& path = "run/arguments.json") {
     return nlohmann::json::parse(read_text(files, path));

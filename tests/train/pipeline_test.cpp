@@ -1,6 +1,5 @@
 // Pipelines and replicas: a weight update in stages is the one of gradient accumulation, and replicas are micro-batches
 // of it.
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -11,17 +10,13 @@
 #include "cnntrain/train/dry_run.h"
 #include "support/bf16_products.h"
 #include "support/errors.h"
+#include "support/matchers.h"
 #include "train/fixtures.h"
 #include "train/reports/stage_memory.h"
 #include "train/staged.h"
 
 namespace cnntrain::train::testing {
 namespace {
-
-using test::message_of;
-using ::testing::AllOf;
-using ::testing::ContainsRegex;
-using ::testing::HasSubstr;
 
 constexpr const char* kF32 = " --precision 32.32 ";
 

@@ -1,5 +1,4 @@
 // Profiles of trainings and of lines.
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -7,6 +6,7 @@
 #include <set>
 
 #include "support/errors.h"
+#include "support/matchers.h"
 #include "train/fixtures.h"
 #include "train/runs/profiling.h"
 
@@ -14,11 +14,6 @@ namespace cnntrain::train::testing {
 namespace {
 
 using nlohmann::json;
-using ::testing::AllOf;
-using ::testing::ContainsRegex;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using ::testing::Not;
 
 std::set<std::string> threads_in(const json& trace) {
     std::set<std::string> names;

@@ -1,5 +1,4 @@
 // Several processes that train together, as threads: what they compute, what they write, and how they end.
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -14,15 +13,12 @@
 #include "cnntrain/base/error.h"
 #include "cnntrain/checkpoint/checkpoint.h"
 #include "cnntrain/checkpoint/folder.h"
+#include "support/matchers.h"
 #include "train/fixtures.h"
 #include "train/runs/ranks.h"
 
 namespace cnntrain::train::testing {
 namespace {
-
-using ::testing::AllOf;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 
 const std::string kF32 = "--precision 32.32 --no-validation --epochs 1 --logs-per-epoch 40 ";
 

@@ -1,18 +1,14 @@
 // A run that was stopped or killed and resumed is the run that was not.
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/checkpoint/folder.h"
 #include "support/errors.h"
+#include "support/matchers.h"
 #include "train/fixtures.h"
 
 namespace cnntrain::train::testing {
 namespace {
-
-using test::message_of;
-using ::testing::HasSubstr;
-using ::testing::Not;
 
 constexpr std::int64_t kLast = 40;
 

@@ -1,7 +1,6 @@
 // Estimates of a run's memory, time and disk.
 #include "train/reports/run_estimate.h"
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -12,16 +11,12 @@
 #include "cnntrain/train/backends.h"
 #include "cnntrain/train/compile_request.h"
 #include "cnntrain/train/dry_run.h"
+#include "support/matchers.h"
 #include "train/by_task.h"
 #include "train/fixtures.h"
 
 namespace cnntrain::train::testing {
 namespace {
-
-using ::testing::AllOf;
-using ::testing::ContainsRegex;
-using ::testing::HasSubstr;
-using ::testing::Not;
 
 const std::string kSmall = "--dataset cifar-10 --generated-data --model-size 8 --threads 2 ";
 

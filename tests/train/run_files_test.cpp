@@ -1,16 +1,12 @@
 #include "train/runs/run_files.h"
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "cnntrain/base/error.h"
+#include "support/matchers.h"
 
 namespace cnntrain::train {
 namespace {
-
-using ::testing::ElementsAre;
-using ::testing::IsEmpty;
-using ::testing::UnorderedElementsAre;
 
 constexpr const char* kArguments = R"({"checkpoint_path": "run/ckpt", "epochs": 2.0, "model": "resnet"})";
 

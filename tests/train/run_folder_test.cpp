@@ -1,17 +1,15 @@
 #include "train/runs/run_folder.h"
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "cnntrain/backend/cpu.h"
+#include "support/matchers.h"
 #include "train/by_task.h"
 #include "train/fixtures.h"
 #include "train/reports/predictions.h"
 
 namespace cnntrain::train::testing {
 namespace {
-
-using ::testing::MatchesRegex;
 
 config::ParseResult arguments(const std::string& options) {
     return parse("--dataset cifar-10 --generated-data " + options);

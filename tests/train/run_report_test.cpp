@@ -1,5 +1,4 @@
 // The logs for others: TensorBoard, with counts of NaNs, and Weights & Biases.
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -7,15 +6,13 @@
 #include <cstdlib>
 
 #include "cnntrain/base/error.h"
+#include "support/matchers.h"
 #include "support/temporary_folder.h"
 #include "train/fixtures.h"
 #include "train/runs/weights.h"
 
 namespace cnntrain::train::testing {
 namespace {
-
-using ::testing::AllOf;
-using ::testing::HasSubstr;
 
 std::vector<std::string> event_files(const MemoryFiles& files) {
     std::vector<std::string> names;

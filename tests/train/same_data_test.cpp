@@ -1,16 +1,14 @@
 #include "train/runs/same_data.h"
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "cnntrain/base/error.h"
+#include "support/matchers.h"
 
 namespace cnntrain::train {
 namespace {
 
 using data::Origin;
-using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 
 const Origin kFiles{
     .samples = 30, .recipe = {}, .parts = {{"a.tfrecord", 1000, 10, 0x11}, {"b.tfrecord", 2000, 20, 0x22}}};

@@ -1,6 +1,5 @@
 // Which steps of a compiled graph run when: forward and backward sections per stage, on training graphs of whole
 // networks.
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -10,6 +9,7 @@
 #include "cnntrain/backend/ref.h"
 #include "cnntrain/base/error.h"
 #include "support/errors.h"
+#include "support/matchers.h"
 #include "support/toy_graph.h"
 #include "train/runs/weights.h"
 #include "train/staged.h"
@@ -17,14 +17,8 @@
 namespace cnntrain::train::testing {
 namespace {
 
-using test::message_of;
-using ::testing::AllOf;
-using ::testing::Each;
-using ::testing::ElementsAre;
 using ::testing::Field;
 using ::testing::Gt;
-using ::testing::HasSubstr;
-using ::testing::Not;
 
 const std::vector<std::string> kThreeStages = {"stage1/unit1/relu", "fc1"};
 

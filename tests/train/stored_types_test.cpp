@@ -1,5 +1,4 @@
 // LARS with variables whose stored type is forced: what runs, and which types a checkpoint then holds.
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -8,15 +7,11 @@
 #include "cnntrain/checkpoint/checkpoint.h"
 #include "cnntrain/optim/optimiser.h"
 #include "support/errors.h"
+#include "support/matchers.h"
 #include "train/fixtures.h"
 
 namespace cnntrain::train::testing {
 namespace {
-
-using test::message_of;
-using ::testing::AllOf;
-using ::testing::HasSubstr;
-using ::testing::Not;
 
 const std::string kLars = "--optimiser LARS --lars-weight-decay 1e-4 --abs-learning-rate 0.5 --no-validation ";
 

@@ -1,7 +1,6 @@
 // The trainer, its logs and its validation know no images: a task of the test's own runs through all of them.
 #include "cnntrain/train/task.h"
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -12,6 +11,7 @@
 #include "cnntrain/base/error.h"
 #include "cnntrain/train/backends.h"
 #include "support/errors.h"
+#include "support/matchers.h"
 #include "train/fixtures.h"
 #include "train/point_fitting.h"
 #include "train/runs/evaluator.h"
@@ -19,13 +19,6 @@
 
 namespace cnntrain::train::testing {
 namespace {
-
-using test::kind_of;
-using test::message_of;
-using ::testing::ContainsRegex;
-using ::testing::HasSubstr;
-using ::testing::Not;
-using ::testing::StartsWith;
 
 /// Eight updates per epoch, host steps of two.
 Outcome fit(FileSystem& files, const std::string& options = "", const std::function<bool()>& stop = {}) {

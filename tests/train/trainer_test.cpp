@@ -1,5 +1,4 @@
 // What a run writes, and how it ends when something goes wrong.
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -8,17 +7,11 @@
 #include "cnntrain/checkpoint/checkpoint.h"
 #include "cnntrain/checkpoint/folder.h"
 #include "support/errors.h"
+#include "support/matchers.h"
 #include "train/fixtures.h"
 
 namespace cnntrain::train::testing {
 namespace {
-
-using test::kind_of;
-using test::message_of;
-using ::testing::ContainsRegex;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
-using ::testing::Not;
 
 std::vector<std::string> checkpoints(const FileSystem& files) {
     std::vector<std::string> names;
