@@ -7,12 +7,6 @@
 namespace cnntrain::ops {
 
 using graph::ActivationAttrs;
-using graph::Attrs;
-using graph::AttrText;
-using graph::GradContext;
-using graph::Layout;
-using graph::OpDef;
-using graph::OpKind;
 
 namespace {
 
@@ -33,7 +27,7 @@ std::vector<TensorDesc> infer_activation_grad(const Attrs& attrs, Descs inputs) 
 
 void activation_gradient(GradContext& context) {
     const auto& a = context.attrs_as<ActivationAttrs>();
-    const graph::ValueId at = slope_follows_from_result(a.activation) ? context.output(0) : context.input(0);
+    const ValueId at = slope_follows_from_result(a.activation) ? context.output(0) : context.input(0);
     context.set_grad(0, context.add_one(OpKind::activation_grad, a, {at, context.grad_output(0)}, "grad"));
 }
 

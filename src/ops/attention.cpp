@@ -9,14 +9,7 @@ namespace cnntrain::ops {
 
 using graph::AttentionAttrs;
 using graph::AttentionMaskAttrs;
-using graph::Attrs;
-using graph::AttrText;
-using graph::GradContext;
-using graph::Layout;
-using graph::OpDef;
-using graph::OpKind;
 using graph::RandomKey;
-using graph::ValueId;
 
 namespace {
 

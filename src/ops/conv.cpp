@@ -7,13 +7,7 @@
 
 namespace cnntrain::ops {
 
-using graph::Attrs;
-using graph::AttrText;
 using graph::ConvAttrs;
-using graph::GradContext;
-using graph::Layout;
-using graph::OpDef;
-using graph::OpKind;
 
 namespace {
 
@@ -78,9 +72,9 @@ std::vector<TensorDesc> infer_weight_grad(const Attrs& attrs, Descs inputs) {
 
 void conv2d_gradient(GradContext& context) {
     auto attrs = context.attrs_as<ConvAttrs>();
-    const graph::ValueId x = context.input(0);
-    const graph::ValueId w = context.input(1);
-    const graph::ValueId dy = context.grad_output(0);
+    const ValueId x = context.input(0);
+    const ValueId w = context.input(1);
+    const ValueId dy = context.grad_output(0);
     if (context.needs(1)) {
         attrs.result_shape = context.desc(w).shape;
         context.set_grad(1, context.add_one(OpKind::conv2d_weight_grad, attrs, {x, dy}, "weight_grad"));

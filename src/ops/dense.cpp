@@ -4,14 +4,7 @@
 
 namespace cnntrain::ops {
 
-using graph::Attrs;
-using graph::AttrText;
 using graph::DenseAttrs;
-using graph::GradContext;
-using graph::Layout;
-using graph::NoAttrs;
-using graph::OpDef;
-using graph::OpKind;
 
 namespace {
 
@@ -66,17 +59,17 @@ std::vector<TensorDesc> infer_dense(const Attrs& attrs, Descs inputs) {
 
 void dense_gradient(GradContext& context) {
     const auto& a = context.attrs_as<DenseAttrs>();
-    const graph::ValueId dy = context.grad_output(0);
+    const ValueId dy = context.grad_output(0);
     if (a.bias && context.needs(2))
         context.set_grad(2, context.add_one(OpKind::bias_grad, NoAttrs{}, {dy}, "bias_grad"));
     if (context.needs(1)) {
         DenseAttrs attrs{.transposed = a.transposed};
         attrs.kernel = context.desc(context.input(1)).shape.size() == 4;
-        const std::vector<graph::ValueId> inputs = {context.input(0), dy};
+        const std::vector<ValueId> inputs = {context.input(0), dy};
         context.set_grad(1, context.add_one(OpKind::dense_weight_grad, attrs, inputs, "weight_grad"));
     }
     if (context.needs(0)) {
-        const std::vector<graph::ValueId> inputs = {dy, context.input(1)};
+        const std::vector<ValueId> inputs = {dy, context.input(1)};
         context.set_grad(
             0, context.add_one(OpKind::dense_input_grad, DenseAttrs{.transposed = a.transposed}, inputs, "input_grad"));
     }

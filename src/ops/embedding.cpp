@@ -4,14 +4,8 @@
 
 namespace cnntrain::ops {
 
-using graph::Attrs;
-using graph::AttrText;
 using graph::EmbeddingAttrs;
 using graph::GatherRowsAttrs;
-using graph::GradContext;
-using graph::Layout;
-using graph::OpDef;
-using graph::OpKind;
 
 namespace {
 
@@ -33,7 +27,7 @@ std::vector<TensorDesc> infer_embedding(const Attrs& attrs, Descs inputs) {
 void embedding_gradient(GradContext& context) {
     if (!context.needs(1)) return;
     const EmbeddingAttrs attrs{.rows = context.desc(context.input(1)).shape[0]};
-    const std::vector<graph::ValueId> inputs = {context.input(0), context.grad_output(0)};
+    const std::vector<ValueId> inputs = {context.input(0), context.grad_output(0)};
     context.set_grad(1, context.add_one(OpKind::embedding_grad, attrs, inputs, "grad"));
 }
 
@@ -98,7 +92,7 @@ std::vector<TensorDesc> infer_gather_rows(const Attrs& attrs, Descs inputs) {
 
 void gather_rows_gradient(GradContext& context) {
     const GatherRowsAttrs attrs{.rows = context.desc(context.input(0)).shape[1]};
-    const std::vector<graph::ValueId> inputs = {context.input(1), context.grad_output(0)};
+    const std::vector<ValueId> inputs = {context.input(1), context.grad_output(0)};
     context.set_grad(0, context.add_one(OpKind::gather_rows_grad, attrs, inputs, "grad"));
 }
 

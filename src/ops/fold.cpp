@@ -6,12 +6,7 @@
 
 namespace cnntrain::ops {
 
-using graph::Attrs;
-using graph::AttrText;
 using graph::FoldNormAttrs;
-using graph::Layout;
-using graph::OpDef;
-using graph::OpKind;
 
 namespace {
 

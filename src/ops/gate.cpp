@@ -4,13 +4,6 @@
 
 namespace cnntrain::ops {
 
-using graph::Attrs;
-using graph::GradContext;
-using graph::Layout;
-using graph::NoAttrs;
-using graph::OpDef;
-using graph::OpKind;
-
 namespace {
 
 void expect_gate(const TensorDesc& x, const TensorDesc& gate) {
@@ -26,8 +19,8 @@ std::vector<TensorDesc> infer_scale_channels(const Attrs& /*attrs*/, Descs input
 }
 
 void scale_channels_gradient(GradContext& context) {
-    const std::vector<graph::ValueId> inputs = {context.input(0), context.input(1), context.grad_output(0)};
-    const std::vector<graph::ValueId> gradients = context.add(OpKind::scale_channels_grad, NoAttrs{}, inputs, "grad");
+    const std::vector<ValueId> inputs = {context.input(0), context.input(1), context.grad_output(0)};
+    const std::vector<ValueId> gradients = context.add(OpKind::scale_channels_grad, NoAttrs{}, inputs, "grad");
     for (std::size_t i = 0; i < gradients.size(); ++i)
         context.set_grad(i, gradients[i]);
 }

@@ -6,13 +6,7 @@
 
 namespace cnntrain::ops {
 
-using graph::Attrs;
-using graph::AttrText;
-using graph::GradContext;
 using graph::LayerNormAttrs;
-using graph::Layout;
-using graph::OpDef;
-using graph::OpKind;
 
 namespace {
 
@@ -54,10 +48,10 @@ std::vector<TensorDesc> infer_layer_norm(const Attrs& attrs, Descs inputs) {
 void layer_norm_gradient(GradContext& context) {
     const auto& a = context.attrs_as<LayerNormAttrs>();
     if (!only_first_output_has_gradient(context, a.residual ? 4 : 3)) return;
-    const graph::ValueId z = a.residual ? context.output(3) : context.input(0);
-    const std::vector<graph::ValueId> inputs = {z, context.input(1), context.output(1), context.output(2),
-                                                context.grad_output(0)};
-    const std::vector<graph::ValueId> gradients = context.add(OpKind::layer_norm_grad, a, inputs, "grad");
+    const ValueId z = a.residual ? context.output(3) : context.input(0);
+    const std::vector<ValueId> inputs = {z, context.input(1), context.output(1), context.output(2),
+                                         context.grad_output(0)};
+    const std::vector<ValueId> gradients = context.add(OpKind::layer_norm_grad, a, inputs, "grad");
     if (context.needs(0)) context.set_grad(0, a.keep < 1 ? gradients[3] : gradients[0]);
     if (context.needs(1)) context.set_grad(1, gradients[1]);
     if (context.needs(2)) context.set_grad(2, gradients[2]);

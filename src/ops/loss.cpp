@@ -8,15 +8,8 @@
 
 namespace cnntrain::ops {
 
-using graph::Attrs;
-using graph::AttrText;
-using graph::GradContext;
-using graph::Layout;
-using graph::OpDef;
-using graph::OpKind;
 using graph::SoftmaxAttrs;
 using graph::TopKAttrs;
-using graph::Use;
 
 namespace {
 
@@ -39,7 +32,7 @@ std::vector<TensorDesc> infer_loss(const Attrs& attrs, Descs inputs) {
 
 void loss_gradient(GradContext& context) {
     if (!only_first_output_has_gradient(context, 2)) return;
-    const std::vector<graph::ValueId> inputs = {context.input(0), context.input(1), context.grad_output(0)};
+    const std::vector<ValueId> inputs = {context.input(0), context.input(1), context.grad_output(0)};
     context.set_grad(0, context.add_one(OpKind::softmax_cross_entropy_grad, context.attrs(), inputs, "grad"));
 }
 

@@ -6,13 +6,7 @@
 
 namespace cnntrain::ops {
 
-using graph::Attrs;
-using graph::AttrText;
-using graph::GradContext;
 using graph::MatmulAttrs;
-using graph::OpDef;
-using graph::OpKind;
-using graph::ValueId;
 
 namespace {
 

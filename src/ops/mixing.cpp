@@ -9,15 +9,8 @@
 
 namespace cnntrain::ops {
 
-using graph::Attrs;
-using graph::AttrText;
-using graph::GradContext;
-using graph::Layout;
 using graph::MixedTargetsAttrs;
 using graph::MixImagesAttrs;
-using graph::OpDef;
-using graph::OpKind;
-using graph::Use;
 
 namespace {
 
@@ -94,8 +87,7 @@ std::vector<TensorDesc> infer_mixed_loss(const Attrs& attrs, Descs inputs) {
 /// The shares are data: they have no gradient.
 void mixed_loss_gradient(GradContext& context) {
     if (!only_first_output_has_gradient(context, 2)) return;
-    const std::vector<graph::ValueId> inputs = {context.input(0), context.input(1), context.input(2),
-                                                context.grad_output(0)};
+    const std::vector<ValueId> inputs = {context.input(0), context.input(1), context.input(2), context.grad_output(0)};
     context.set_grad(0, context.add_one(OpKind::mixed_cross_entropy_grad, context.attrs(), inputs, "grad"));
 }
 

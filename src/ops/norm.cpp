@@ -9,13 +9,7 @@
 namespace cnntrain::ops {
 
 using graph::Activation;
-using graph::Attrs;
-using graph::AttrText;
-using graph::GradContext;
-using graph::Layout;
 using graph::NormAttrs;
-using graph::OpDef;
-using graph::OpKind;
 
 namespace {
 
@@ -107,10 +101,10 @@ template <Family kFamily> std::vector<TensorDesc> infer_norm_grad(const Attrs& a
 template <OpKind kGradKind> void norm_gradient(GradContext& context) {
     if (!only_first_output_has_gradient(context, 3)) return;
     const auto& a = context.attrs_as<NormAttrs>();
-    std::vector<graph::ValueId> inputs = {context.input(0),  context.input(1),  context.input(2),
-                                          context.output(1), context.output(2), context.grad_output(0)};
+    std::vector<ValueId> inputs = {context.input(0),  context.input(1),  context.input(2),
+                                   context.output(1), context.output(2), context.grad_output(0)};
     if (reads_output(a)) inputs.push_back(context.output(0));
-    const std::vector<graph::ValueId> gradients = context.add(kGradKind, a, inputs, "grad");
+    const std::vector<ValueId> gradients = context.add(kGradKind, a, inputs, "grad");
     for (std::size_t i = 0; i < gradients.size(); ++i) {
         if (context.needs(i)) context.set_grad(i, gradients[i]);
     }
@@ -121,10 +115,10 @@ void inference_gradient(GradContext& context) {
     if (!only_first_output_has_gradient(context, 1)) return;
     auto a = context.attrs_as<NormAttrs>();
     a.given_statistics = true;
-    std::vector<graph::ValueId> inputs = {context.input(0), context.input(1), context.input(2),
-                                          context.input(3), context.input(4), context.grad_output(0)};
+    std::vector<ValueId> inputs = {context.input(0), context.input(1), context.input(2),
+                                   context.input(3), context.input(4), context.grad_output(0)};
     if (reads_output(a)) inputs.push_back(context.output(0));
-    const std::vector<graph::ValueId> gradients = context.add(OpKind::batch_norm_grad, a, inputs, "grad");
+    const std::vector<ValueId> gradients = context.add(OpKind::batch_norm_grad, a, inputs, "grad");
     constexpr std::size_t kInputs[] = {0, 1, 2, 5};  // x, gamma, beta, residual
     for (std::size_t i = 0; i < gradients.size(); ++i) {
         if (context.needs(kInputs[i])) context.set_grad(kInputs[i], gradients[i]);

@@ -99,7 +99,7 @@ double RandomScale::operator()(std::size_t sample, std::size_t element, double x
     return kept ? x / keep_ : 0;
 }
 
-bool only_first_output_has_gradient(const graph::GradContext& context, std::size_t output_count) {
+bool only_first_output_has_gradient(const GradContext& context, std::size_t output_count) {
     for (std::size_t i = 1; i < output_count; ++i) {
         CNNTRAIN_CHECK(!context.has_grad_output(i), "no gradient is defined through output " + std::to_string(i));
     }

@@ -14,6 +14,16 @@
 
 namespace cnntrain::ops {
 
+using graph::Attrs;
+using graph::AttrText;
+using graph::GradContext;
+using graph::Layout;
+using graph::NoAttrs;
+using graph::OpDef;
+using graph::OpKind;
+using graph::Use;
+using graph::ValueId;
+
 using Descs = std::span<const TensorDesc>;
 using RefInputs = std::span<const graph::RefTensor* const>;
 using RefOutputs = std::span<graph::RefTensor>;

@@ -6,14 +6,6 @@
 
 namespace cnntrain::ops {
 
-using graph::Attrs;
-using graph::AttrText;
-using graph::GradContext;
-using graph::Layout;
-using graph::NoAttrs;
-using graph::OpDef;
-using graph::OpKind;
-
 namespace {
 
 // ---- constant ----
@@ -54,8 +46,8 @@ std::vector<TensorDesc> infer_cast(const Attrs& attrs, Descs inputs) {
 
 /// The gradient of a 16-bit weight that was widened stays as wide as it is: updates compute in f32.
 void cast_gradient(GradContext& context) {
-    const graph::ValueId x = context.input(0);
-    const graph::ValueId dy = context.grad_output(0);
+    const ValueId x = context.input(0);
+    const ValueId dy = context.grad_output(0);
     const DType type = context.desc(x).dtype;
     const bool is_wide = context.is_variable(x) && context.desc(dy).dtype == DType::f32;
     const bool fits = is_wide || context.desc(dy).dtype == type;

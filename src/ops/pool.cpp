@@ -7,12 +7,6 @@
 
 namespace cnntrain::ops {
 
-using graph::Attrs;
-using graph::AttrText;
-using graph::GradContext;
-using graph::Layout;
-using graph::OpDef;
-using graph::OpKind;
 using graph::PoolAttrs;
 
 namespace {
@@ -33,7 +27,7 @@ std::vector<TensorDesc> infer_max_pool(const Attrs& attrs, Descs inputs) {
 }
 
 void max_pool_gradient(GradContext& context) {
-    const std::vector<graph::ValueId> inputs = {context.input(0), context.grad_output(0)};
+    const std::vector<ValueId> inputs = {context.input(0), context.grad_output(0)};
     context.set_grad(0, context.add_one(OpKind::max_pool_grad, context.attrs(), inputs, "grad"));
 }
 

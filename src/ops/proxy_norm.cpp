@@ -11,17 +11,10 @@
 namespace cnntrain::ops {
 
 using graph::Activation;
-using graph::Attrs;
-using graph::AttrText;
-using graph::GradContext;
 using graph::kProxyRows;
 using graph::kProxySamples;
-using graph::Layout;
-using graph::OpDef;
-using graph::OpKind;
 using graph::ProxyNormAttrs;
 using graph::StandardiseAttrs;
-using graph::Use;
 namespace proxy_row = graph::proxy_row;
 
 namespace {
@@ -66,9 +59,9 @@ std::vector<TensorDesc> infer_standardise_grad(const Attrs& attrs, Descs inputs)
 /// The gradient of the scale is made of y instead of x, so that y may be written over x.
 void standardise_gradient(GradContext& context) {
     const auto& a = context.attrs_as<StandardiseAttrs>();
-    std::vector<graph::ValueId> inputs = {context.grad_output(0)};
+    std::vector<ValueId> inputs = {context.grad_output(0)};
     if (a.scale) inputs = {context.output(0), context.input(a.mean ? 2 : 1), context.grad_output(0)};
-    const std::vector<graph::ValueId> gradients = context.add(OpKind::standardise_grad, a, std::move(inputs), "grad");
+    const std::vector<ValueId> gradients = context.add(OpKind::standardise_grad, a, std::move(inputs), "grad");
     if (!a.scale) context.set_grad(0, context.grad_output(0));
     const std::size_t first = a.scale ? 0 : 1;  // input that the op's first result is the gradient of
     for (std::size_t i = 0; i < gradients.size(); ++i)
@@ -122,7 +115,7 @@ std::vector<TensorDesc> infer_rows(const Attrs& attrs, Descs inputs) {
 
 void rows_gradient(GradContext& context) {
     auto attrs = context.attrs_as<ProxyNormAttrs>();
-    std::vector<graph::ValueId> inputs;
+    std::vector<ValueId> inputs;
     for (std::size_t row = 0; row < kRowsRead; ++row) {
         if (!context.has_grad_output(row)) continue;
         attrs.rows.push_back(static_cast<std::int64_t>(row));

@@ -7,12 +7,6 @@
 
 namespace cnntrain::ops {
 
-using graph::Attrs;
-using graph::AttrText;
-using graph::GradContext;
-using graph::Layout;
-using graph::OpDef;
-using graph::OpKind;
 using graph::RandomScaleAttrs;
 
 namespace {

@@ -7,13 +7,6 @@
 
 namespace cnntrain::ops {
 
-using graph::Attrs;
-using graph::GradContext;
-using graph::Layout;
-using graph::NoAttrs;
-using graph::OpDef;
-using graph::OpKind;
-
 namespace {
 
 void expect_tokens(Descs inputs) {
@@ -33,8 +26,8 @@ std::vector<TensorDesc> infer_loss(const Attrs& attrs, Descs inputs) {
 
 void loss_gradient(GradContext& context) {
     if (!only_first_output_has_gradient(context, 3)) return;
-    const std::vector<graph::ValueId> inputs = {context.input(0), context.input(1), context.input(2), context.output(2),
-                                                context.grad_output(0)};
+    const std::vector<ValueId> inputs = {context.input(0), context.input(1), context.input(2), context.output(2),
+                                         context.grad_output(0)};
     context.set_grad(0, context.add_one(OpKind::token_cross_entropy_grad, NoAttrs{}, inputs, "grad"));
 }
 

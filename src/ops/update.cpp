@@ -6,13 +6,8 @@
 
 namespace cnntrain::ops {
 
-using graph::Attrs;
-using graph::AttrText;
-using graph::OpDef;
-using graph::OpKind;
 using graph::UpdateAttrs;
 using graph::UpdateRule;
-using graph::Use;
 
 namespace {
 
@@ -67,7 +62,7 @@ std::vector<TensorDesc> infer_gradient_factor(const Attrs& attrs, Descs inputs) 
 }
 
 std::vector<TensorDesc> infer_round_copy(const Attrs& attrs, Descs inputs) {
-    static_cast<void>(std::get<graph::NoAttrs>(attrs));
+    static_cast<void>(std::get<NoAttrs>(attrs));
     expect_inputs(inputs, 2);
     if (inputs[0].dtype == DType::f32) reject("a master is for 16-bit parameters");
     expect_floating(inputs[0], "parameter");

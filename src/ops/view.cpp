@@ -7,15 +7,9 @@
 
 namespace cnntrain::ops {
 
-using graph::Attrs;
-using graph::AttrText;
-using graph::GradContext;
-using graph::OpDef;
-using graph::OpKind;
 using graph::ReshapeAttrs;
 using graph::SliceAttrs;
 using graph::TransposeAttrs;
-using graph::ValueId;
 
 namespace {
 

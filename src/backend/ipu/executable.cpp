@@ -20,9 +20,6 @@ namespace cnntrain::ipu {
 using backend::NamedTensors;
 using backend::PartialUpdate;
 using backend::StepResult;
-using graph::NodeId;
-using graph::Role;
-using graph::ValueId;
 using Clock = std::chrono::steady_clock;
 
 namespace {

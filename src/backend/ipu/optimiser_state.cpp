@@ -11,13 +11,6 @@
 
 namespace cnntrain::ipu {
 
-using graph::Graph;
-using graph::Node;
-using graph::NodeId;
-using graph::OpKind;
-using graph::Phase;
-using graph::Role;
-using graph::ValueId;
 using poplar::program::Copy;
 
 namespace {

@@ -15,12 +15,6 @@
 
 namespace cnntrain::ipu {
 
-using graph::Graph;
-using graph::Node;
-using graph::NodeId;
-using graph::Phase;
-using graph::Role;
-using graph::ValueId;
 using poplar::program::Copy;
 
 namespace {

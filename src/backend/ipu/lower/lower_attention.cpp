@@ -11,7 +11,6 @@
 namespace cnntrain::ipu {
 
 using graph::AttentionAttrs;
-using graph::OpKind;
 
 namespace pe = popops::expr;
 

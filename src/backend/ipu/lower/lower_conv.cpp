@@ -13,7 +13,6 @@
 namespace cnntrain::ipu {
 
 using graph::ConvAttrs;
-using graph::OpKind;
 
 namespace {
 

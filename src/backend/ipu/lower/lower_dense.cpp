@@ -17,7 +17,6 @@
 namespace cnntrain::ipu {
 
 using graph::DenseAttrs;
-using graph::OpKind;
 
 namespace {
 

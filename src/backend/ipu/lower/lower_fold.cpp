@@ -5,8 +5,6 @@
 
 namespace cnntrain::ipu {
 
-using graph::OpKind;
-
 namespace {
 
 namespace pe = popops::expr;

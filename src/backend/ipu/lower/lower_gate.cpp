@@ -6,8 +6,6 @@
 
 namespace cnntrain::ipu {
 
-using graph::OpKind;
-
 namespace {
 
 namespace pe = popops::expr;

@@ -10,7 +10,6 @@
 namespace cnntrain::ipu {
 
 using graph::LayerNormAttrs;
-using graph::OpKind;
 
 namespace {
 

@@ -4,8 +4,6 @@
 
 namespace cnntrain::ipu {
 
-using graph::OpKind;
-
 namespace {
 
 TargetRule target_rule(const NodeContext& node) {

@@ -8,7 +8,6 @@
 namespace cnntrain::ipu {
 
 using graph::MixedTargetsAttrs;
-using graph::OpKind;
 
 namespace pe = popops::expr;
 

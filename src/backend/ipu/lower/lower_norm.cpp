@@ -7,7 +7,6 @@
 namespace cnntrain::ipu {
 
 using graph::NormAttrs;
-using graph::OpKind;
 
 namespace {
 

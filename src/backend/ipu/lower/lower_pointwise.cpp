@@ -9,8 +9,6 @@
 
 namespace cnntrain::ipu {
 
-using graph::OpKind;
-
 namespace {
 
 void lower_constant(const NodeContext& node) {

@@ -13,8 +13,6 @@
 
 namespace cnntrain::ipu {
 
-using graph::OpKind;
-
 namespace {
 
 popnn::pooling::PoolParams pool_params(const graph::PoolAttrs& attrs, const TensorDesc& x) {

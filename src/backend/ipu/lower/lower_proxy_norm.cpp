@@ -15,7 +15,6 @@ namespace cnntrain::ipu {
 
 using graph::kProxyRows;
 using graph::kProxySamples;
-using graph::OpKind;
 using graph::ProxyNormAttrs;
 using graph::StandardiseAttrs;
 namespace proxy_row = graph::proxy_row;

@@ -4,8 +4,6 @@
 
 namespace cnntrain::ipu {
 
-using graph::OpKind;
-
 namespace {
 
 void lower_random_scale(const NodeContext& node) {

@@ -13,7 +13,6 @@
 
 namespace cnntrain::ipu {
 
-using graph::OpKind;
 using popops::SlicePlan;
 
 namespace pe = popops::expr;

@@ -17,7 +17,6 @@
 
 namespace cnntrain::ipu {
 
-using graph::OpKind;
 using graph::UpdateAttrs;
 using graph::UpdateRule;
 using popops::expr::Any;

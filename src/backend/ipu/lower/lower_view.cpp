@@ -9,7 +9,6 @@
 
 namespace cnntrain::ipu {
 
-using graph::OpKind;
 using graph::SliceAttrs;
 
 namespace {

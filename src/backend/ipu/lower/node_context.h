@@ -22,24 +22,32 @@
 
 namespace cnntrain::ipu {
 
+using graph::Graph;
+using graph::Node;
+using graph::NodeId;
+using graph::OpKind;
+using graph::Phase;
+using graph::Role;
+using graph::ValueId;
+
 /// The tensors of a graph's values on the IPUs.
 class DeviceValues {
 public:
-    explicit DeviceValues(const graph::Graph& graph)
+    explicit DeviceValues(const Graph& graph)
         : graph_(graph), tensors_(static_cast<std::size_t>(graph.value_count())) {}
 
-    bool has(graph::ValueId value) const { return tensors_.at(index(value)).valid(); }
+    bool has(ValueId value) const { return tensors_.at(index(value)).valid(); }
     /// Error(internal) before set().
-    const poplar::Tensor& of(graph::ValueId value) const;
+    const poplar::Tensor& of(ValueId value) const;
     /// Error(internal) unless the tensor has the descriptor of the value.
-    void set(graph::ValueId value, const poplar::Tensor& tensor);
+    void set(ValueId value, const poplar::Tensor& tensor);
     /// Lets later readers use another tensor: of the same contents, of their sum over micro-batches, or a shard of it.
-    void replace(graph::ValueId value, const poplar::Tensor& tensor) { tensors_.at(index(value)) = tensor; }
+    void replace(ValueId value, const poplar::Tensor& tensor) { tensors_.at(index(value)) = tensor; }
 
 private:
-    static std::size_t index(graph::ValueId value) { return static_cast<std::size_t>(value.index); }
+    static std::size_t index(ValueId value) { return static_cast<std::size_t>(value.index); }
 
-    const graph::Graph& graph_;
+    const Graph& graph_;
     std::vector<poplar::Tensor> tensors_;
 };
 
@@ -87,7 +95,7 @@ struct UpdateScalar {
 
     Formula formula;
     std::vector<double> attributes;
-    std::vector<graph::ValueId> inputs;
+    std::vector<ValueId> inputs;
     auto operator<=>(const UpdateScalar&) const = default;
 };
 /// Those of one IPU: the first node that needs one computes it, later ones read it.
@@ -96,8 +104,8 @@ using UpdateScalars = std::map<UpdateScalar, poplar::Tensor>;
 /// A lowering reads the node's operands, sets its results and adds to the program.
 class NodeContext {
 public:
-    const graph::Graph& graph;
-    const graph::Node& node;
+    const Graph& graph;
+    const Node& node;
     poplar::Graph& device;               // tiles of the node's stage
     poplar::program::Sequence& program;  // of the node's phase and stage
     DeviceValues& values;
@@ -126,8 +134,8 @@ using LowerFunction = void (*)(const NodeContext&);
 
 /// What a lowering needs to make an operand in the layout that PopLibs plans for it.
 struct AllocationContext {
-    const graph::Graph& graph;
-    const graph::Node& node;
+    const Graph& graph;
+    const Node& node;
     poplar::Graph& device;
     poplin::PlanningCache& plans;
     const LoweringOptions& options;
@@ -136,13 +144,13 @@ struct AllocationContext {
 using AllocateFunction = poplar::Tensor (*)(const AllocationContext&, std::size_t index);
 
 struct LoweringEntry {
-    graph::OpKind kind;
+    OpKind kind;
     LowerFunction lower;
     AllocateFunction allocate = nullptr;
 };
 
 /// The entry of an op kind, or null if this backend has none.
-const LoweringEntry* lowering_of(graph::OpKind kind);
+const LoweringEntry* lowering_of(OpKind kind);
 
 // The tables that lowering_of() searches, one per family file.
 std::span<const LoweringEntry> attention_lowerings();
