@@ -2,10 +2,7 @@
 // `cnntrain plan --processes` makes of the messages.
 #include <mpi.h>
 
-#include <algorithm>
 #include <cstdio>
-#include <functional>
-#include <string>
 #include <vector>
 
 #include "cnntrain/base/error.h"

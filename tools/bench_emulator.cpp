@@ -5,7 +5,6 @@
 #include <cstdio>
 #include <ctime>
 #include <functional>
-#include <string>
 #include <vector>
 
 #include <poplar/CSRFunctions.hpp>

@@ -1,6 +1,5 @@
 // Decodes the file of an image to a PPM file, as training and inference see it before they crop and resize.
 #include <cstddef>
-#include <cstdio>
 #include <span>
 #include <string>
 

@@ -1,10 +1,8 @@
 // Converts the command of an entry to the words of a process.
 #pragma once
 
-#include <map>
 #include <set>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "benchmark/spec.h"

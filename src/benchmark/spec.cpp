@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <cmath>
 
 #include "benchmark/measure.h"
 #include "cnntrain/base/error.h"

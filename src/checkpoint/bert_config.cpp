@@ -1,8 +1,6 @@
 #include "cnntrain/checkpoint/bert_config.h"
 
 #include <algorithm>
-#include <array>
-#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "cnntrain/base/error.h"
@@ -281,7 +279,6 @@ std::string_view without_transform_source() {
 
 import torch
 from transformers import BertForPreTraining
-
 
 class BertForPreTrainingWithoutTransform(BertForPreTraining):
     def __init__(self, config):

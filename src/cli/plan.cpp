@@ -1,8 +1,6 @@
 // `cnntrain plan`: draws the pipeline of a training command line, or predicts its speed on several processes.
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <iostream>
 #include <optional>
 
 #include "cli/commands.h"

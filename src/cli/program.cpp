@@ -4,13 +4,11 @@
 
 #include <algorithm>
 #include <csignal>
-#include <cstdint>
 #include <exception>
 #include <filesystem>
 #include <iostream>
 #include <iterator>
 #include <new>
-#include <optional>
 #include <system_error>
 
 #include "cli/command_table.h"

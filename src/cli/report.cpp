@@ -3,7 +3,6 @@
 #include <array>
 #include <chrono>
 #include <ctime>
-#include <filesystem>
 #include <iostream>
 #include <memory>
 #include <optional>

@@ -6,7 +6,6 @@
 #include <exception>
 #include <iostream>
 #include <memory>
-#include <optional>
 #include <string_view>
 
 #include "cli/screen.h"

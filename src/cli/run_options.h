@@ -2,7 +2,6 @@
 #pragma once
 
 #include <functional>
-#include <string>
 
 #include "cli/commands.h"
 #include "cnntrain/comm/launcher.h"

@@ -1,7 +1,6 @@
 // The arithmetic of reductions: sums along the tree described in communicator.h, and rounding for the wire format.
 #pragma once
 
-#include <cstdint>
 #include <span>
 #include <vector>
 

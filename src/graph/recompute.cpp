@@ -7,7 +7,6 @@
 // large, few points the second one; neither is best in general, because early blocks have large activations and late
 // ones small. So the choice minimises the largest of these sums.
 #include <algorithm>
-#include <cmath>
 #include <iterator>
 #include <limits>
 #include <optional>

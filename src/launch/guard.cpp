@@ -9,7 +9,6 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
-#include <string_view>
 #include <vector>
 
 namespace cnntrain::launch {

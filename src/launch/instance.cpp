@@ -4,7 +4,6 @@
 
 #include <cerrno>
 #include <cstdlib>
-#include <cstring>
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/config/line.h"

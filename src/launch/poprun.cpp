@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <array>
-#include <csignal>
 #include <ctime>
 #include <optional>
 #include <ostream>

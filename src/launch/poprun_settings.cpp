@@ -1,7 +1,6 @@
 // Settings files of --import-config and --export-config.
 #include <yaml-cpp/yaml.h>
 
-#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "cnntrain/base/error.h"

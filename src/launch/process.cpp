@@ -10,10 +10,8 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <charconv>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 
 #include "cnntrain/base/error.h"
 #include "launch/guard.h"

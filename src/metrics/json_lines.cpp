@@ -1,6 +1,5 @@
 #include "cnntrain/metrics/json_lines.h"
 
-#include <cmath>
 #include <nlohmann/json.hpp>
 #include <utility>
 #include <variant>

@@ -16,7 +16,6 @@
 #include <exception>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <utility>
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/log.h"

@@ -2,7 +2,6 @@
 #include "cnntrain/base/listed.h"
 
 #include <algorithm>
-#include <array>
 
 #include "cnntrain/base/error.h"
 #include "nn/families.h"

@@ -1,6 +1,5 @@
 // Formats of other programs' weights of ResNet and ResNeXt.
 #include <algorithm>
-#include <array>
 #include <span>
 #include <string>
 #include <string_view>

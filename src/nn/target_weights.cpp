@@ -1,7 +1,6 @@
 #include "cnntrain/nn/target_weights.h"
 
 #include <algorithm>
-#include <array>
 #include <optional>
 #include <vector>
 

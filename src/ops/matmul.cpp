@@ -1,5 +1,4 @@
 // Batched matrix products; their gradients are batched matrix products too.
-#include <algorithm>
 
 #include "ops/families.h"
 #include "ops/op_support.h"

@@ -1,6 +1,5 @@
 // Max pooling and global average pooling, with their gradients.
 #include <algorithm>
-#include <limits>
 
 #include "ops/families.h"
 #include "ops/op_support.h"

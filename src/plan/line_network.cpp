@@ -1,8 +1,6 @@
 #include "plan/line_network.h"
 
 #include <algorithm>
-#include <string>
-#include <utility>
 #include <vector>
 
 #include "cnntrain/base/error.h"

@@ -1,7 +1,6 @@
 // The network of a training command line, before any measurement.
 #pragma once
 
-#include <memory>
 #include <string>
 
 #include "cnntrain/backend/backend.h"

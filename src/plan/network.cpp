@@ -1,7 +1,5 @@
 #include "cnntrain/plan/network.h"
 
-#include <cmath>
-#include <optional>
 #include <vector>
 
 #include "cnntrain/base/columns.h"

@@ -1,7 +1,6 @@
 // Parts of a plan's text.
 #pragma once
 
-#include <cstdint>
 #include <string>
 
 namespace cnntrain::plan {

@@ -1,8 +1,6 @@
 #include "cnntrain/tasks/tasks.h"
 
 #include <algorithm>
-#include <filesystem>
-#include <optional>
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/listed.h"

@@ -3,8 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cmath>
-
 #include "cnntrain/backend/cpu.h"
 #include "support/bf16_products.h"
 #include "support/op_cases.h"

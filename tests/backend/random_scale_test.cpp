@@ -3,8 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <memory>
-
 #include "cnntrain/backend/cpu.h"
 #include "cnntrain/backend/ref.h"
 #include "support/bf16_products.h"

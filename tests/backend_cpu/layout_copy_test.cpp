@@ -1,7 +1,6 @@
 // The layouts that own copies are made for are those that oneDNN means by them.
 #include <gtest/gtest.h>
 
-#include <cstring>
 #include <vector>
 
 #include "backend/cpu/kernels/kernels.h"

@@ -1,5 +1,4 @@
 // Batch norm, group norm and their sweeps against float64 loops over (sample, channel, pixel).
-#include <array>
 
 #include "backend_cpu/kernel_data.h"
 

@@ -1,7 +1,6 @@
 // Gradients that are too small for half: the factor on the loss saves them, and changes nothing in float.
 #include <gtest/gtest.h>
 
-#include <cmath>
 #include <string>
 
 #include "train/staged.h"

@@ -1,9 +1,7 @@
 // Batch norm over the micro-batches of several replicas, against the CPU, which computes such replicas together.
 #include <gtest/gtest.h>
 
-#include <string>
 #include <tuple>
-#include <vector>
 
 #include "backend_ipu/replica_net.h"
 #include "cnntrain/backend/cpu.h"

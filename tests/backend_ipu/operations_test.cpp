@@ -2,7 +2,6 @@
 #include <gtest/gtest.h>
 
 #include <cstddef>
-#include <memory>
 
 #include <poplar/Graph.hpp>
 #include <poplar/Target.hpp>

@@ -1,7 +1,6 @@
 // Each setting of the IPU backend changes what it says, and nothing else.
 #include <algorithm>
 #include <cmath>
-#include <memory>
 #include <string>
 #include <vector>
 

@@ -1,8 +1,6 @@
 // A table of words that the first and the last stage of a pipeline read: its gradient against the CPU's.
 #include <gtest/gtest.h>
 
-#include <memory>
-#include <string>
 #include <tuple>
 #include <vector>
 

@@ -1,8 +1,6 @@
 // Metrics from output: which matches count, how they are reduced, and what is said when there are none.
 #include "benchmark/measure.h"
 
-#include <cmath>
-
 #include "support/errors.h"
 #include "support/matchers.h"
 

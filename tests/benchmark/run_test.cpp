@@ -2,7 +2,6 @@
 #include <chrono>
 #include <nlohmann/json.hpp>
 #include <sstream>
-#include <thread>
 
 #include "cnntrain/benchmark/benchmark.h"
 #include "support/errors.h"

@@ -1,8 +1,6 @@
 // `cnntrain benchmark` as a program: its options, its mistakes, a real run of this program, a stop.
 #include <gtest/gtest.h>
 
-#include <array>
-#include <cstdio>
 #include <string>
 
 #include "cli/shell.h"

@@ -3,7 +3,6 @@
 
 #include <limits>
 #include <string>
-#include <vector>
 
 #include "cli/shell.h"
 #include "cnntrain/base/error.h"

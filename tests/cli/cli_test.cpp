@@ -1,12 +1,10 @@
 // The program itself: help, exit codes, messages for bad input, documented lines.
 #include <gtest/gtest.h>
 
-#include <cstdio>
 #include <cstdlib>
 #include <set>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "cli/shell.h"
 #include "cnntrain/base/error.h"

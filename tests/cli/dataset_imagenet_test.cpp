@@ -1,7 +1,6 @@
 // `cnntrain dataset imagenet`, end to end on small files; the command's flags and its progress lines.
 #include <gtest/gtest.h>
 
-#include <cstdio>
 #include <filesystem>
 #include <sstream>
 

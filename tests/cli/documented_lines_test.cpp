@@ -3,8 +3,6 @@
 // arrives, or is lost, changes rows here.
 #include <gtest/gtest.h>
 
-#include <array>
-#include <cstdio>
 #include <regex>
 #include <string>
 #include <string_view>

@@ -1,7 +1,6 @@
 // Runs command lines on a pseudo terminal, and shows what a person sees there.
 #pragma once
 
-#include <chrono>
 #include <functional>
 #include <string>
 #include <vector>

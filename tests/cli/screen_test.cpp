@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <csignal>
-#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <sstream>

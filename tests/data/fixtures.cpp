@@ -2,7 +2,6 @@
 
 #include <array>
 #include <cmath>
-#include <cstdio>
 #include <cstring>
 // After <cstdio>: libjpeg's header uses FILE and size_t without including them.
 #include <jpeglib.h>

@@ -1,7 +1,6 @@
 #include "data/format_fixtures.h"
 
 #include <algorithm>
-#include <cstdlib>
 
 #ifdef CNNTRAIN_GIF
 #include <gif_lib.h>

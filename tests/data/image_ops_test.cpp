@@ -2,8 +2,6 @@
 #include "cnntrain/base/half.h"
 
 #include <cmath>
-#include <cstring>
-#include <numeric>
 
 #include "data/images/resize.h"
 #include "fixtures.h"

@@ -1,6 +1,5 @@
 #include "cnntrain/data/labelled_text.h"
 
-#include <cstring>
 #include <functional>
 #include <map>
 #include <numeric>

@@ -2,8 +2,6 @@
 
 #include <png.h>
 
-#include <cmath>
-
 #include "data/fixtures.h"
 #include "data/format_fixtures.h"
 #include "support/errors.h"

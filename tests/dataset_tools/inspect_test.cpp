@@ -1,7 +1,5 @@
 #include "cnntrain/dataset_tools/inspect.h"
 
-#include <bit>
-#include <cmath>
 #include <filesystem>
 #include <limits>
 

@@ -1,6 +1,5 @@
 // Image files of every format through their headers, Exif data, decoders, turns and the resize of training.
 #include <cstdlib>
-#include <memory>
 #include <span>
 
 #include <png.h>

@@ -1,5 +1,4 @@
 // JPEG files through header, crop, shrunken decode and resize. Two bytes in front choose the crop and the shrink.
-#include <cstdio>
 #include <cstdlib>
 #include <memory>
 #include <span>

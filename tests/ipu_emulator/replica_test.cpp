@@ -12,7 +12,6 @@
 #include <poputil/exceptions.hpp>
 
 #include <algorithm>
-#include <cmath>
 #include <numeric>
 
 #include "ipu_emulator/machine_support.h"

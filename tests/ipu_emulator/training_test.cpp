@@ -20,7 +20,6 @@
 #include <popops/Zero.hpp>
 #include <poputil/TileMapping.hpp>
 
-#include <cmath>
 #include <numeric>
 
 #include "ipu_emulator/machine_support.h"

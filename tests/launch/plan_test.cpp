@@ -1,5 +1,4 @@
 // From a request to instances and to an mpirun line, on machines that exist in these tests only.
-#include <map>
 
 #include "cnntrain/launch/poprun.h"
 #include "cnntrain/launch/words.h"

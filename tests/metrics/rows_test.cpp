@@ -2,8 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <cmath>
-
 #include "support/metric_rows.h"
 
 namespace cnntrain::metrics {

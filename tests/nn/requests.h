@@ -1,7 +1,6 @@
 // Requests that the tests of nn start from.
 #pragma once
 
-#include <cmath>
 #include <string>
 
 #include "cnntrain/nn/model.h"

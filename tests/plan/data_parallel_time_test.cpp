@@ -4,8 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <numeric>
-#include <string>
 #include <vector>
 
 #include "cnntrain/base/error.h"

@@ -5,7 +5,6 @@
 #include <cmath>
 #include <cstdio>
 #include <random>
-#include <string>
 #include <thread>
 #include <vector>
 

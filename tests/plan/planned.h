@@ -8,7 +8,6 @@
 #include <regex>
 #include <sstream>
 #include <string>
-#include <vector>
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/data/image_fields.h"

@@ -2,7 +2,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <regex>
 
 #include "cnntrain/graph/facts.h"
 #include "cnntrain/nn/model.h"

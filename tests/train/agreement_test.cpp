@@ -1,7 +1,6 @@
 // Ranks that were started with different options: each finds out before anything else is exchanged.
 #include <gtest/gtest.h>
 
-#include <set>
 #include <sstream>
 #include <thread>
 

@@ -2,7 +2,6 @@
 // them: a Poplar SDK, or the emulator in src/ipu_emulator.
 #pragma once
 
-#include <cstdint>
 #include <memory>
 #include <optional>
 

@@ -12,7 +12,6 @@
 // size in a file makes the reader allocate more than a small multiple of the file's own size.
 #pragma once
 
-#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>

@@ -5,7 +5,6 @@
 #include <string>
 #include <type_traits>
 #include <variant>
-#include <vector>
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/config/names.h"

@@ -1,7 +1,6 @@
 // The attributes of a node as text: "stride 2, padding 1/2/3/4, bias".
 #pragma once
 
-#include <cstdint>
 #include <sstream>
 #include <string>
 #include <string_view>

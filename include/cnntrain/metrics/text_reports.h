@@ -5,7 +5,6 @@
 #include <ostream>
 #include <string>
 #include <string_view>
-#include <utility>
 
 #include "cnntrain/base/io.h"
 #include "cnntrain/base/terminal.h"

@@ -1,7 +1,6 @@
 // Weights & Biases, through the user's own `wandb` client: a child process `python3` that receives JSON lines.
 #pragma once
 
-#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>

@@ -1,7 +1,6 @@
 // Models as graphs: the families, and the graph of one micro-batch for training or for evaluation.
 #pragma once
 
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>

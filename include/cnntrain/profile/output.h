@@ -3,7 +3,6 @@
 
 #include <span>
 #include <string>
-#include <vector>
 
 #include "cnntrain/base/timeline.h"
 #include "cnntrain/profile/profile.h"

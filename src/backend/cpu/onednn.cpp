@@ -2,7 +2,6 @@
 
 #include <array>
 #include <new>
-#include <utility>
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/memory.h"

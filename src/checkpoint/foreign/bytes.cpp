@@ -1,7 +1,6 @@
 #include "checkpoint/foreign/bytes.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "cnntrain/base/size_text.h"
 

@@ -1,8 +1,6 @@
 #include "checkpoint/foreign/hdf5.h"
 
 #include <algorithm>
-#include <array>
-#include <set>
 
 #include "cnntrain/base/checked.h"
 

@@ -8,7 +8,6 @@
 #include <map>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "checkpoint/foreign/bytes.h"
 #include "cnntrain/base/tensor.h"

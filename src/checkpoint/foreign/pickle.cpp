@@ -1,8 +1,6 @@
 #include "checkpoint/foreign/pickle.h"
 
 #include <algorithm>
-#include <bit>
-#include <optional>
 #include <unordered_map>
 #include <utility>
 

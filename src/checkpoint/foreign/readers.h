@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "checkpoint/foreign/bytes.h"
 #include "cnntrain/checkpoint/foreign.h"

@@ -1,7 +1,5 @@
 #include "checkpoint/foreign/snappy.h"
 
-#include <algorithm>
-
 #include "checkpoint/foreign/bytes.h"
 
 namespace cnntrain::checkpoint {

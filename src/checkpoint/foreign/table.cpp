@@ -1,6 +1,5 @@
 #include "checkpoint/foreign/table.h"
 
-#include <algorithm>
 #include <string>
 
 #include "checkpoint/foreign/snappy.h"

@@ -1,7 +1,6 @@
 // Format: tensorflow/core/protobuf/tensor_bundle.proto and tensorflow/core/util/tensor_bundle.
 #include <algorithm>
 #include <map>
-#include <set>
 #include <utility>
 
 #include "checkpoint/foreign/readers.h"

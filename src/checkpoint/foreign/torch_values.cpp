@@ -1,7 +1,6 @@
 #include "checkpoint/foreign/torch_values.h"
 
 #include <algorithm>
-#include <array>
 #include <set>
 #include <utility>
 

@@ -1,7 +1,6 @@
 // Image formats, told by the first bytes of a file, whatever its name.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>

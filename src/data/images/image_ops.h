@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <vector>
 
 #include "cnntrain/data/settings.h"
 #include "data/images/jpeg.h"

@@ -9,7 +9,6 @@
 #include <csetjmp>
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
 #include <span>
 #include <string>
 // After <cstdio>: libjpeg's header uses FILE and size_t without including them.

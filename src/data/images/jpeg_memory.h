@@ -6,8 +6,6 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdio>
-#include <memory>
 #include <vector>
 // After <cstdio>: libjpeg's header uses FILE and size_t without including them.
 #include <jpeglib.h>

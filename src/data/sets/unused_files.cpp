@@ -1,7 +1,6 @@
 #include "data/sets/unused_files.h"
 
 #include <algorithm>
-#include <array>
 #include <string_view>
 
 #include "cnntrain/base/csv.h"

@@ -1,6 +1,5 @@
 #include "dataset_tools/inspection/features.h"
 
-#include <array>
 #include <cmath>
 
 #include "data/records/example_walk.h"

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <set>
 #include <string>
-#include <tuple>
 
 #include <poplin/Convolution.hpp>
 #include <poplin/MatMul.hpp>

@@ -1,6 +1,5 @@
 #include "ipu_emulator/numerics/product.h"
 
-#include <algorithm>
 #include <cmath>
 
 #include "ipu_emulator/numerics/random.h"

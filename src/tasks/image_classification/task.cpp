@@ -1,7 +1,6 @@
 #include "tasks/image_classification/task.h"
 
 #include <filesystem>
-#include <sstream>
 #include <utility>
 
 #include "cnntrain/base/error.h"

@@ -2,8 +2,6 @@
 // depend on several options.
 #include <algorithm>
 #include <array>
-#include <cmath>
-#include <span>
 #include <string>
 #include <utility>
 #include <vector>

@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "cnntrain/data/pretraining_settings.h"
 #include "tasks/bert/settings.h"

@@ -3,11 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
-#include <cmath>
 #include <ctime>
 #include <limits>
 #include <sstream>
-#include <utility>
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/format.h"

@@ -1,8 +1,6 @@
 // Reads options from files beside a checkpoint, written by a run or by another program.
 #pragma once
 
-#include <string>
-
 #include "cnntrain/base/io.h"
 #include "cnntrain/config/task_options.h"
 

@@ -1,7 +1,6 @@
 // Tells that other programs take the processors on which a training's threads wait for each other.
 #pragma once
 
-#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>

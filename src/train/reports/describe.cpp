@@ -8,7 +8,6 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <utility>
-#include <vector>
 
 #include "cnntrain/nn/model.h"
 #include "cnntrain/optim/optimiser.h"

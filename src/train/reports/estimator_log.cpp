@@ -6,7 +6,6 @@
 #include <ctime>
 #include <string_view>
 #include <utility>
-#include <variant>
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/train/runs.h"

@@ -5,7 +5,6 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <span>
-#include <utility>
 
 #include "cnntrain/base/csv.h"
 #include "cnntrain/base/error.h"

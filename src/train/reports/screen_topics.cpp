@@ -1,7 +1,5 @@
 #include "train/reports/screen_topics.h"
 
-#include <algorithm>
-
 #include "cnntrain/base/listed.h"
 #include "cnntrain/nn/model.h"
 #include "cnntrain/train/backends.h"

@@ -7,7 +7,6 @@
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include "cnntrain/backend/backend.h"
 #include "cnntrain/base/error.h"

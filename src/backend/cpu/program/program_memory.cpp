@@ -2,7 +2,6 @@
 #include <sys/mman.h>
 
 #include <algorithm>
-#include <limits>
 #include <set>
 
 #include "backend/cpu/program/memory_plan.h"

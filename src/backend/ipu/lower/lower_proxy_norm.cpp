@@ -1,6 +1,4 @@
 // Proxy norm: activations standardised by the moments that they would have, had their input been normal.
-#include <algorithm>
-#include <cmath>
 #include <vector>
 
 #include <popops/ElementWise.hpp>

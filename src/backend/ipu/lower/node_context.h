@@ -10,7 +10,6 @@
 #include <map>
 #include <set>
 #include <span>
-#include <string>
 #include <vector>
 
 #include <poplar/Graph.hpp>
