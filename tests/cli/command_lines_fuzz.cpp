@@ -79,34 +79,13 @@ std::string text_of(double value) {
 }
 
 Words whole_numbers(const Option& option) {
-    Words values = {"-9223372036854775809",
-                    "-9223372036854775808",
-                    "-4294967296",
-                    "-1",
-                    "0",
-                    "1",
-                    "2",
-                    "3",
-                    "7",
-                    "255",
-                    "65536",
-                    "1000000",
-                    "16777216",
-                    "2147483647",
-                    "2147483648",
-                    "4294967295",
-                    "4294967296",
-                    "536870912",
-                    "9007199254740993",
-                    "9223372036854775807",
-                    "9223372036854775808",
-                    "18446744073709551616",
-                    std::string(400, '9'),
-                    "1e3",
-                    "1.5",
-                    "nan",
-                    "",
-                    "0x10"};
+    // clang-format off
+    Words values = {
+        "-9223372036854775809", "-9223372036854775808", "-4294967296", "-1", "0", "1", "2", "3", "7", "255", "65536",
+        "1000000", "16777216", "2147483647", "2147483648", "4294967295", "4294967296", "536870912",
+        "9007199254740993", "9223372036854775807", "9223372036854775808", "18446744073709551616",
+        std::string(400, '9'), "1e3", "1.5", "nan", "", "0x10"};
+    // clang-format on
     for (const double limit : {option.range.low, option.range.high}) {
         if (!(limit > -9e18 && limit < 9e18)) continue;
         const auto whole = static_cast<std::int64_t>(limit);
@@ -117,35 +96,12 @@ Words whole_numbers(const Option& option) {
 }
 
 Words numbers(const Option& option) {
-    Words values = {"-1e308",
-                    "-1e38",
-                    "-1",
-                    "-1e-30",
-                    "-0.0",
-                    "0",
-                    "5e-324",
-                    "1e-308",
-                    "1e-38",
-                    "1.2e-38",
-                    "1e-7",
-                    "0.5",
-                    "1",
-                    "2",
-                    "3",
-                    "1e9",
-                    "1e18",
-                    "3e38",
-                    "3.5e38",
-                    "1e308",
-                    "1e309",
-                    "inf",
-                    "-inf",
-                    "nan",
-                    "",
-                    "1,2",
-                    "x",
-                    "16777216",
-                    std::string(400, '9')};
+    // clang-format off
+    Words values = {
+        "-1e308", "-1e38", "-1", "-1e-30", "-0.0", "0", "5e-324", "1e-308", "1e-38", "1.2e-38", "1e-7", "0.5", "1",
+        "2", "3", "1e9", "1e18", "3e38", "3.5e38", "1e308", "1e309", "inf", "-inf", "nan", "", "1,2", "x",
+        "16777216", std::string(400, '9')};
+    // clang-format on
     for (const double limit : {option.range.low, option.range.high}) {
         if (std::abs(limit) < 1e300) values.push_back(text_of(limit));
     }
@@ -153,26 +109,11 @@ Words numbers(const Option& option) {
 }
 
 Words texts() {
-    return {"",
-            "x",
-            "-",
-            "/",
-            "/dev/null",
-            "/dev/zero",
-            "../../x",
-            "a b",
-            "a,b",
-            "%s%n",
-            "\xff",
-            "\n",
-            "\x01",
-            "0",
-            "[",
-            "{",
-            "*",
-            "a\\",
-            std::string(100'000, 'a'),
-            std::string(5000, '/')};
+    // clang-format off
+    return {
+        "", "x", "-", "/", "/dev/null", "/dev/zero", "../../x", "a b", "a,b", "%s%n", "\xff", "\n", "\x01", "0", "[",
+        "{", "*", "a\\", std::string(100'000, 'a'), std::string(5000, '/')};
+    // clang-format on
 }
 
 /// The values with which an option is tried, each as the words behind its flag.

@@ -27,33 +27,14 @@ std::vector<std::string> seeds() {
             R"({"learning_rate_schedule": [0.5, 0.75], "pipeline_splits": ["a", "b"], "seed_specified": false})"};
 }
 
+// clang-format off
 std::vector<std::string> words() {
-    return {"{",
-            "}",
-            "[",
-            "]",
-            ",",
-            ":",
-            "\"",
-            "{\"a\":",
-            "null",
-            "true",
-            "false",
-            "-1",
-            "0",
-            "1e308",
-            "1e999",
-            "\"\"",
-            "nan",
-            "[[]]",
-            "\\ud800",
-            "\"off\"",
-            "9223372036854775807",
-            "18446744073709551616",
-            "\"model\":\"resnext\"",
-            "\"epochs\":",
-            "\"micro_batch_size\":"};
+    return {
+        "{", "}", "[", "]", ",", ":", "\"", "{\"a\":", "null", "true", "false", "-1", "0", "1e308", "1e999", "\"\"",
+        "nan", "[[]]", "\\ud800", "\"off\"", "9223372036854775807", "18446744073709551616", "\"model\":\"resnext\"",
+        "\"epochs\":", "\"micro_batch_size\":"};
 }
+// clang-format on
 
 }  // namespace cnntrain::fuzz
 

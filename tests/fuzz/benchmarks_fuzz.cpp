@@ -20,42 +20,14 @@ std::vector<std::string> seeds() {
         "d: {cmd: 'python3 train.py {{x}} {r}', parameters: {r: [1, 2, 3], s: '4,5'}}\n"};
 }
 
+// clang-format off
 std::vector<std::string> words() {
-    return {"&a ",
-            "*a",
-            "<<: ",
-            "<<: *a\n",
-            "{",
-            "}",
-            "[",
-            "]",
-            ": ",
-            "\n  ",
-            "- ",
-            ", ",
-            "'",
-            "\"",
-            "${",
-            "1,2,3,4,5,6,7,8,9,",
-            "parameters: ",
-            "cmd: ",
-            "(",
-            ")",
-            "(?:",
-            "*",
-            "+",
-            "{2,9}",
-            "data: ",
-            "regexp: ",
-            "\\",
-            "|",
-            "[^",
-            "~",
-            "-1",
-            "1e999",
-            "mpirun --np 4 ",
-            "\t"};
+    return {
+        "&a ", "*a", "<<: ", "<<: *a\n", "{", "}", "[", "]", ": ", "\n  ", "- ", ", ", "'", "\"", "${",
+        "1,2,3,4,5,6,7,8,9,", "parameters: ", "cmd: ", "(", ")", "(?:", "*", "+", "{2,9}", "data: ", "regexp: ",
+        "\\", "|", "[^", "~", "-1", "1e999", "mpirun --np 4 ", "\t"};
 }
+// clang-format on
 
 }  // namespace cnntrain::fuzz
 

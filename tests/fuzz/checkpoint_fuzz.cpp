@@ -70,33 +70,14 @@ std::vector<std::string> seeds() {
             "h" + early};
 }
 
+// clang-format off
 std::vector<std::string> words() {
-    return {"{",
-            "}",
-            "[",
-            "]",
-            ",",
-            ":",
-            "\"",
-            "{\"a\":",
-            "\"w\"",
-            "\"shape\"",
-            "\"dtype\"",
-            "\"BF16\"",
-            "\"I64\"",
-            "-1",
-            "nan",
-            "1e999",
-            "null",
-            "18446744073709551615",
-            "\\u0000",
-            "0",
-            "[0,4]",
-            "\"__metadata__\":{}",
-            "\"data_offsets\"",
-            "\"iteration\":\"5\"",
-            "4611686018427387904"};
+    return {
+        "{", "}", "[", "]", ",", ":", "\"", "{\"a\":", "\"w\"", "\"shape\"", "\"dtype\"", "\"BF16\"", "\"I64\"",
+        "-1", "nan", "1e999", "null", "18446744073709551615", "\\u0000", "0", "[0,4]", "\"__metadata__\":{}",
+        "\"data_offsets\"", "\"iteration\":\"5\"", "4611686018427387904"};
 }
+// clang-format on
 
 }  // namespace cnntrain::fuzz
 

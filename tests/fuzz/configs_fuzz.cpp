@@ -36,40 +36,14 @@ std::vector<std::string> seeds() {
         "x: {model: resnet, micro_batch_size: 4, gradient_accumulation_count: 8, replicas: 2}\n"};
 }
 
+// clang-format off
 std::vector<std::string> words() {
-    return {"&a ",
-            "*a",
-            "<<: ",
-            "<<: *a\n",
-            "{",
-            "}",
-            "[",
-            "]",
-            ": ",
-            "\n  ",
-            "- ",
-            ", ",
-            "? ",
-            "|\n",
-            "!!binary ",
-            "'",
-            "\"",
-            "&b {",
-            "*b, ",
-            "#",
-            "~",
-            "%",
-            "---\n",
-            "@",
-            "\t",
-            "1e999",
-            "no",
-            "epochs: ",
-            "-1",
-            "nan",
-            "9223372036854775807",
-            "mk2_"};
+    return {
+        "&a ", "*a", "<<: ", "<<: *a\n", "{", "}", "[", "]", ": ", "\n  ", "- ", ", ", "? ", "|\n", "!!binary ", "'",
+        "\"", "&b {", "*b, ", "#", "~", "%", "---\n", "@", "\t", "1e999", "no", "epochs: ", "-1", "nan",
+        "9223372036854775807", "mk2_"};
 }
+// clang-format on
 
 }  // namespace cnntrain::fuzz
 

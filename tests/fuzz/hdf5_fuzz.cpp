@@ -12,27 +12,15 @@ std::vector<std::string> seeds() {
             "f" + golden_weights("keras2.h5")};
 }
 
+// clang-format off
 std::vector<std::string> words() {
-    return {"TREE",
-            "SNOD",
-            "HEAP",
-            "GCOL",
-            "OHDR",
-            "OCHK",
-            "vars",
-            "layers",
-            "name",
-            "dtype",
-            "bfloat16",
-            std::string("\x10\0", 2),
-            std::string("\x11\0", 2),
-            std::string("\x08\0", 2),
-            std::string("\x0c\0", 2),
-            std::string("\x60\0\0\0\0\0\0\0", 8),
-            std::string("\xff\xff\xff\xff\xff\xff\xff\xff", 8),
-            std::string("\0\x01\0\0\0\0\0\0", 8),
-            std::string("\0\0\0\0\0\0\0\x80", 8)};
+    return {
+        "TREE", "SNOD", "HEAP", "GCOL", "OHDR", "OCHK", "vars", "layers", "name", "dtype", "bfloat16",
+        std::string("\x10\0", 2), std::string("\x11\0", 2), std::string("\x08\0", 2), std::string("\x0c\0", 2),
+        std::string("\x60\0\0\0\0\0\0\0", 8), std::string("\xff\xff\xff\xff\xff\xff\xff\xff", 8),
+        std::string("\0\x01\0\0\0\0\0\0", 8), std::string("\0\0\0\0\0\0\0\x80", 8)};
 }
+// clang-format on
 
 }  // namespace cnntrain::fuzz
 

@@ -52,18 +52,13 @@ std::vector<std::string> seeds() {
             "f" + golden_weights("two_files.index")};
 }
 
+// clang-format off
 std::vector<std::string> words() {
-    return {"\x08\x01",
-            "\x12\x04\x12\x02\x08\x02",
-            "\x18\x01",
-            "\x20\x7f",
-            "\x28\x08",
-            "\x3a\x02",
-            "\xff\xff\xff\xff\xff\xff\xff\xff\x7f",
-            std::string("\0\x01\x02", 3),
-            "\x35",
-            "\xfe\x01\x01"};
+    return {
+        "\x08\x01", "\x12\x04\x12\x02\x08\x02", "\x18\x01", "\x20\x7f", "\x28\x08", "\x3a\x02",
+        "\xff\xff\xff\xff\xff\xff\xff\xff\x7f", std::string("\0\x01\x02", 3), "\x35", "\xfe\x01\x01"};
 }
+// clang-format on
 
 }  // namespace cnntrain::fuzz
 

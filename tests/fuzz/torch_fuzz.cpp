@@ -53,48 +53,17 @@ std::vector<std::string> seeds() {
             "f" + test::zip_of(small, {.zip64 = true})};
 }
 
+// clang-format off
 std::vector<std::string> words() {
-    return {"(",
-            ")",
-            "]",
-            "}",
-            "t",
-            "u",
-            "e",
-            "s",
-            "a",
-            "R",
-            "b",
-            "Q",
-            ".",
-            "q\x01",
-            "h\x01",
-            "h\x02",
-            "\x81",
-            "\x85",
-            "\x86",
-            "\x87",
-            "\x93",
-            "\x94",
-            std::string("K\0", 2),
-            "K\x01",
-            "J\xff\xff\xff\xff",
-            "\x8a\x08\xff\xff\xff\xff\xff\xff\xff\x7f",
-            "X\x01\x01\x01\x01",
-            "U\x01"
-            "0",
-            "ccollections\nOrderedDict\n",
-            "ctorch._utils\n_rebuild_tensor_v2\n",
-            "ctorch._utils\n_rebuild_parameter\n",
-            "ctorch._tensor\n_rebuild_from_type_v2\n",
-            "ctorch\nSize\n",
-            "ctorch\nFloatStorage\n",
-            "ctorch\nUntypedStorage\n",
-            "ctorch\nfloat64\n",
-            "cargparse\nNamespace\n",
-            "PK\x05\x06",
-            "PK\x01\x02"};
+    return {
+        "(", ")", "]", "}", "t", "u", "e", "s", "a", "R", "b", "Q", ".", "q\x01", "h\x01", "h\x02", "\x81", "\x85",
+        "\x86", "\x87", "\x93", "\x94", std::string("K\0", 2), "K\x01", "J\xff\xff\xff\xff",
+        "\x8a\x08\xff\xff\xff\xff\xff\xff\xff\x7f", "X\x01\x01\x01\x01", "U\x01" "0",
+        "ccollections\nOrderedDict\n", "ctorch._utils\n_rebuild_tensor_v2\n", "ctorch._utils\n_rebuild_parameter\n",
+        "ctorch._tensor\n_rebuild_from_type_v2\n", "ctorch\nSize\n", "ctorch\nFloatStorage\n",
+        "ctorch\nUntypedStorage\n", "ctorch\nfloat64\n", "cargparse\nNamespace\n", "PK\x05\x06", "PK\x01\x02"};
 }
+// clang-format on
 
 }  // namespace cnntrain::fuzz
 

@@ -13,109 +13,26 @@ namespace cnntrain::config::testing {
 namespace {
 
 /// Every flag of the original program.
-const std::vector<std::string> kDocumentedFlags = {"--help",
-                                                   "--task",
-                                                   "--config",
-                                                   "--micro-batch-size",
-                                                   "--global-batch-size",
-                                                   "--base-learning-rate",
-                                                   "--num-train-steps",
-                                                   "--loss-scaling",
-                                                   "--loss-scaling-by-step",
-                                                   "--steps-per-ckpts",
-                                                   "--optimizer",
-                                                   "--momentum",
-                                                   "--beta1",
-                                                   "--beta2",
-                                                   "--weight-decay-rate",
-                                                   "--epsilon",
-                                                   "--lr-schedule",
-                                                   "--lr-power",
-                                                   "--lr-schedule-by-step",
-                                                   "--warmup",
-                                                   "--seed",
-                                                   "--ipu-replica-identical-seed",
-                                                   "--wandb",
-                                                   "--wandb-name",
-                                                   "--save-path",
-                                                   "--init-checkpoint",
-                                                   "--restore-dir",
-                                                   "--restore-optimiser-from-checkpoint",
-                                                   "--save-optimiser-to-checkpoint",
-                                                   "--epochs",
-                                                   "--name",
-                                                   "--max-to-keep",
-                                                   "--vocab-size",
-                                                   "--hidden-size",
-                                                   "--num-hidden-layers",
-                                                   "--num-attention-heads",
-                                                   "--intermediate-size",
-                                                   "--hidden-act",
-                                                   "--hidden-dropout-prob",
-                                                   "--attention-probs-dropout-prob",
-                                                   "--max-position-embeddings",
-                                                   "--type-vocab-size",
-                                                   "--initializer-range",
-                                                   "--disable-acc",
-                                                   "--use-qkv-bias",
-                                                   "--use-qkv-split",
-                                                   "--use-attention-projection-bias",
-                                                   "--use-cls-layer",
-                                                   "--use-prediction-bias",
-                                                   "--static-mask",
-                                                   "--max-predictions-per-seq",
-                                                   "--duplicate-factor",
-                                                   "--groupbert",
-                                                   "--groupbert-ffn-output-groups",
-                                                   "--groupbert-conv-kernel-size",
-                                                   "--groupbert-conv-group-size",
-                                                   "--gradient-accumulation-count",
-                                                   "--pipeline-schedule",
-                                                   "--replicas",
-                                                   "--precision",
-                                                   "--device-iterations",
-                                                   "--available-memory-proportion",
-                                                   "--variable-offloading",
-                                                   "--min-remote-tensor-size",
-                                                   "--replicated-tensor-sharding",
-                                                   "--stochastic-rounding",
-                                                   "--no-outlining",
-                                                   "--enable_recomputation",
-                                                   "--fp-exceptions",
-                                                   "--partials-type",
-                                                   "--max-cross-replica-sum-buffer-size",
-                                                   "--max-reduce-scatter-buffer-size",
-                                                   "--scheduler",
-                                                   "--recomputation-mode",
-                                                   "--increase-optimiser-precision",
-                                                   "--use-nvlamb",
-                                                   "--use-debiasing",
-                                                   "--use-mpclip",
-                                                   "--use-lr-fp32",
-                                                   "--reduction-type",
-                                                   "--weight-norm-clip",
-                                                   "--compile-only",
-                                                   "--matmul-serialize-factor",
-                                                   "--glue-dropout-prob",
-                                                   "--pipeline-stages",
-                                                   "--device-mapping",
-                                                   "--sync-replicas-independently",
-                                                   "--log-all-workers",
-                                                   "--train-file",
-                                                   "--seq-length",
-                                                   "--parallel-io-threads",
-                                                   "--sloppy-parallel-interleave",
-                                                   "--generated-data",
-                                                   "--synthetic-data",
-                                                   "--dataset-repeat",
-                                                   "--execution-profile",
-                                                   "--memory-profile",
-                                                   "--profile-dir",
-                                                   "--progress-bar",
-                                                   "--log-dir",
-                                                   "--name-suffix",
-                                                   "--steps-per-logs",
-                                                   "--steps-per-tensorboard"};
+const std::vector<std::string> kDocumentedFlags = words(
+    "--help --task --config --micro-batch-size --global-batch-size --base-learning-rate --num-train-steps "
+    "--loss-scaling --loss-scaling-by-step --steps-per-ckpts --optimizer --momentum --beta1 --beta2 "
+    "--weight-decay-rate --epsilon --lr-schedule --lr-power --lr-schedule-by-step --warmup --seed "
+    "--ipu-replica-identical-seed --wandb --wandb-name --save-path --init-checkpoint --restore-dir "
+    "--restore-optimiser-from-checkpoint --save-optimiser-to-checkpoint --epochs --name --max-to-keep --vocab-size "
+    "--hidden-size --num-hidden-layers --num-attention-heads --intermediate-size --hidden-act --hidden-dropout-prob "
+    "--attention-probs-dropout-prob --max-position-embeddings --type-vocab-size --initializer-range --disable-acc "
+    "--use-qkv-bias --use-qkv-split --use-attention-projection-bias --use-cls-layer --use-prediction-bias "
+    "--static-mask --max-predictions-per-seq --duplicate-factor --groupbert --groupbert-ffn-output-groups "
+    "--groupbert-conv-kernel-size --groupbert-conv-group-size --gradient-accumulation-count --pipeline-schedule "
+    "--replicas --precision --device-iterations --available-memory-proportion --variable-offloading "
+    "--min-remote-tensor-size --replicated-tensor-sharding --stochastic-rounding --no-outlining "
+    "--enable_recomputation --fp-exceptions --partials-type --max-cross-replica-sum-buffer-size "
+    "--max-reduce-scatter-buffer-size --scheduler --recomputation-mode --increase-optimiser-precision --use-nvlamb "
+    "--use-debiasing --use-mpclip --use-lr-fp32 --reduction-type --weight-norm-clip --compile-only "
+    "--matmul-serialize-factor --glue-dropout-prob --pipeline-stages --device-mapping --sync-replicas-independently "
+    "--log-all-workers --train-file --seq-length --parallel-io-threads --sloppy-parallel-interleave "
+    "--generated-data --synthetic-data --dataset-repeat --execution-profile --memory-profile --profile-dir "
+    "--progress-bar --log-dir --name-suffix --steps-per-logs --steps-per-tensorboard");
 
 const std::string kTiny = "--config pretrain_tiny_128_lamb --generated-data ";
 
