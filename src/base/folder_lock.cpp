@@ -4,8 +4,8 @@
 
 #include <algorithm>
 #include <array>
-#include <ctime>
 
+#include "cnntrain/base/clock_text.h"
 #include "cnntrain/base/error.h"
 
 namespace cnntrain {
@@ -19,18 +19,9 @@ std::string host_name() {
     return host.data();
 }
 
-std::string local_time() {
-    const std::time_t now = std::time(nullptr);
-    std::tm local{};
-    localtime_r(&now, &local);
-    std::array<char, 64> text{};
-    std::strftime(text.data(), text.size(), "%Y-%m-%d %H:%M:%S %z", &local);
-    return text.data();
-}
-
 std::string describe_holder(std::string_view command_line) {
-    return "process " + std::to_string(getpid()) + " on " + host_name() + " since " + local_time() + ": " +
-           std::string(command_line);
+    return "process " + std::to_string(getpid()) + " on " + host_name() + " since " +
+           clock_text("%Y-%m-%d %H:%M:%S %z") + ": " + std::string(command_line);
 }
 
 /// One line that a terminal can show, whatever stood in the file.

@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstdio>
 #include <nlohmann/json.hpp>
 
 #include "cnntrain/base/columns.h"
 #include "cnntrain/base/csv.h"
+#include "cnntrain/base/format.h"
 #include "cnntrain/base/xml_text.h"
 
 namespace cnntrain::benchmark {
@@ -112,9 +112,7 @@ constexpr std::array kAdditional = {"test_duration", "loss", "result", "cmd", "e
 
 /// Four significant digits exceed the agreement of repeated runs.
 std::string rounded(double value) {
-    std::array<char, 40> text{};
-    std::snprintf(text.data(), text.size(), std::fabs(value) >= 1000 ? "%.0f" : "%.4g", value);
-    return text.data();
+    return formatted(std::fabs(value) >= 1000 ? "%.0f" : "%.4g", value);
 }
 
 /// The entry's columns: parameters that it does not list, then its list; without a list, all metrics.
@@ -155,10 +153,8 @@ std::string duration_text(double seconds) {
     constexpr long kMinute = 60;
     const long total = std::lround(seconds * kMicroseconds);
     const long whole = total / kMicroseconds;
-    std::array<char, 40> text{};
-    std::snprintf(text.data(), text.size(), "%ld:%02ld:%02ld.%06ld", whole / kMinute / kMinute,
-                  whole / kMinute % kMinute, whole % kMinute, total % kMicroseconds);
-    return text.data();
+    return formatted("%ld:%02ld:%02ld.%06ld", whole / kMinute / kMinute, whole / kMinute % kMinute, whole % kMinute,
+                     total % kMicroseconds);
 }
 
 std::string results_json(const std::vector<VariantResult>& results) {

@@ -1,9 +1,6 @@
 // Implements benchmark.h: runs the processes of a request one after the other and writes their results to disk.
 #include <algorithm>
-#include <array>
 #include <chrono>
-#include <cstdio>
-#include <ctime>
 #include <filesystem>
 #include <set>
 
@@ -11,8 +8,10 @@
 #include "benchmark/measure.h"
 #include "benchmark/results.h"
 #include "benchmark/spec.h"
+#include "cnntrain/base/clock_text.h"
 #include "cnntrain/base/elapsed.h"
 #include "cnntrain/base/error.h"
+#include "cnntrain/base/format.h"
 #include "cnntrain/base/hash.h"
 #include "cnntrain/base/outputs.h"
 #include "cnntrain/benchmark/benchmark.h"
@@ -29,30 +28,16 @@ using launch::ProcessRequest;
 using launch::ProcessResult;
 using launch::quoted;
 using launch::Stream;
-using std::chrono::system_clock;
-
-std::string time_text(system_clock::time_point time, const char* format) {
-    const std::time_t seconds = system_clock::to_time_t(time);
-    std::tm local{};
-    localtime_r(&seconds, &local);
-    std::array<char, 40> text{};
-    std::strftime(text.data(), text.size(), format, &local);
-    return text.data();
-}
 
 std::string now_text() {
-    return time_text(system_clock::now(), "%Y-%m-%d %H:%M:%S");
+    return clock_text("%Y-%m-%d %H:%M:%S");
 }
 
 /// For example "log_2026-01-31-12.34.56.123456".
 std::string new_log_folder() {
-    constexpr long kPerSecond = 1'000'000;
-    const auto now = system_clock::now();
-    const auto micros =
-        std::chrono::duration_cast<std::chrono::microseconds>(now.time_since_epoch()).count() % kPerSecond;
-    std::array<char, 16> fraction{};
-    std::snprintf(fraction.data(), fraction.size(), ".%06ld", static_cast<long>(micros));
-    return "log_" + time_text(now, "%Y-%m-%d-%H.%M.%S") + fraction.data();
+    const Moment now = std::chrono::system_clock::now();
+    return "log_" + clock_text("%Y-%m-%d-%H.%M.%S", now) +
+           formatted(".%06lld", below_second<std::chrono::microseconds>(now));
 }
 
 /// The runner's own log, on the terminal and in console.log, with a progress line below it on the terminal.

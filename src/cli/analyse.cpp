@@ -1,8 +1,6 @@
 // `cnntrain analyse`: lists the variables of checkpoints and searches them for NaNs.
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <cstdio>
 #include <iostream>
 #include <set>
 #include <span>
@@ -10,6 +8,7 @@
 #include "cli/commands.h"
 #include "cli/flags.h"
 #include "cnntrain/base/error.h"
+#include "cnntrain/base/format.h"
 #include "cnntrain/base/listed.h"
 #include "cnntrain/checkpoint/analyse.h"
 #include "cnntrain/checkpoint/folder.h"
@@ -46,9 +45,7 @@ void report_nans(const std::vector<Found>& points, checkpoint::Edited edited) {
 }
 
 std::string value_text(double value) {
-    std::array<char, 40> text{};
-    std::snprintf(text.data(), text.size(), "%.9g", value);
-    return text.data();
+    return formatted("%.9g", value);
 }
 
 void report_element(const std::vector<Found>& points, const std::string& variable, std::int64_t index,

@@ -1,12 +1,12 @@
 #include "cli/man_page.h"
 
 #include <algorithm>
-#include <array>
 #include <cctype>
 #include <ctime>
 #include <sstream>
 
 #include "cli/help.h"
+#include "cnntrain/base/clock_text.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/variables.h"
 #include "cnntrain/config/line.h"
@@ -165,11 +165,7 @@ std::string man_date() {
         constexpr std::int64_t kYear9999 = 253402300799;
         when = static_cast<std::time_t>(config::whole_number("SOURCE_DATE_EPOCH", epoch->second, 0, kYear9999));
     }
-    std::tm day{};
-    gmtime_r(&when, &day);
-    std::array<char, 16> text{};
-    std::strftime(text.data(), text.size(), "%Y-%m-%d", &day);
-    return text.data();
+    return clock_text("%Y-%m-%d", when, Zone::utc);
 }
 
 }  // namespace cnntrain::cli

@@ -1,8 +1,6 @@
 // `cnntrain report`: a run, or several, as one HTML page.
 #include <algorithm>
-#include <array>
 #include <chrono>
-#include <ctime>
 #include <iostream>
 #include <memory>
 #include <optional>
@@ -13,6 +11,7 @@
 #include "cli/flags.h"
 #include "cli/run_options.h"
 #include "cli/signals.h"
+#include "cnntrain/base/clock_text.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/folder_lock.h"
 #include "cnntrain/base/log.h"
@@ -42,15 +41,6 @@ bool is_written_to(FileSystem& files, const std::string& folder) {
         log::debug(std::string("whether the run is going is not known: ") + error.what());
         return false;
     }
-}
-
-std::string local_time() {
-    const std::time_t now = std::time(nullptr);
-    std::tm local{};
-    localtime_r(&now, &local);
-    std::array<char, 64> text{};
-    std::strftime(text.data(), text.size(), "%Y-%m-%d %H:%M:%S", &local);
-    return text.data();
 }
 
 /// True if the option stands on the run's command line, by one of its names.
@@ -147,7 +137,7 @@ private:
         }
         const bool going = runs.front().end == report::End::going;
         const std::string page =
-            report::page_of(runs, {.written = local_time(),
+            report::page_of(runs, {.written = clock_text("%Y-%m-%d %H:%M:%S"),
                                    .version = train::version_line(),
                                    .reload_seconds = going && flags_.given("--watch") ? std::max(2.0, interval_) : 0});
         write_text(files_, output_, page);

@@ -1,15 +1,15 @@
 // Starts a plan and waits until it ends.
 #include "cnntrain/launch/poprun.h"
 
-#include <sys/time.h>
 #include <unistd.h>
 
 #include <array>
-#include <ctime>
 #include <optional>
 #include <ostream>
 
+#include "cnntrain/base/clock_text.h"
 #include "cnntrain/base/error.h"
+#include "cnntrain/base/format.h"
 #include "cnntrain/launch/process.h"
 #include "cnntrain/launch/words.h"
 #include "launch/output_filter.h"
@@ -29,15 +29,9 @@ public:
 private:
     void line(Verbosity level, char letter, const std::string& text) {
         if (level > most_) return;
-        timeval now{};
-        gettimeofday(&now, nullptr);
-        std::tm local{};
-        localtime_r(&now.tv_sec, &local);
-        std::array<char, 16> clock{};
-        std::strftime(clock.data(), clock.size(), "%H:%M:%S", &local);
-        constexpr long kPerMillisecond = 1'000;
-        const std::string fraction = std::to_string(kPerMillisecond + now.tv_usec / kPerMillisecond).substr(1);
-        stream_ << clock.data() << '.' << fraction << ' ' << getpid() << " POPRUN [" << letter << "] " << text << '\n'
+        const Moment now = std::chrono::system_clock::now();
+        stream_ << clock_text("%H:%M:%S", now) << formatted(".%03lld ", below_second<std::chrono::milliseconds>(now))
+                << getpid() << " POPRUN [" << letter << "] " << text << '\n'
                 << std::flush;
     }
 

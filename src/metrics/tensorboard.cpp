@@ -1,16 +1,15 @@
 #include "cnntrain/metrics/tensorboard.h"
 
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <chrono>
 #include <cinttypes>
-#include <cstdio>
 #include <span>
 #include <string_view>
 #include <utility>
 
 #include "cnntrain/base/crc32c.h"
+#include "cnntrain/base/format.h"
 
 namespace cnntrain::metrics {
 
@@ -124,9 +123,8 @@ void TensorBoard::add_summary(std::int64_t iteration, const std::string& summary
 void TensorBoard::begin_file(std::int64_t iteration) {
     files_.make_directories(settings_.folder);
     const double now = settings_.clock();
-    std::array<char, 24> seconds{};
-    std::snprintf(seconds.data(), seconds.size(), "%010" PRId64, static_cast<std::int64_t>(now));
-    const std::string name = settings_.folder + "events.out.tfevents." + seconds.data() + "." + settings_.host;
+    const std::string seconds = formatted("%010" PRId64, static_cast<std::int64_t>(now));
+    const std::string name = settings_.folder + "events.out.tfevents." + seconds + "." + settings_.host;
     path_ = name;
     for (int number = 1; exists(files_, path_); ++number)
         path_ = name + "." + std::to_string(number);

@@ -1,11 +1,10 @@
 #include "cnntrain/metrics/text_reports.h"
 
 #include <algorithm>
-#include <array>
 #include <chrono>
-#include <ctime>
 #include <utility>
 
+#include "cnntrain/base/clock_text.h"
 #include "cnntrain/base/format.h"
 
 namespace cnntrain::metrics {
@@ -42,15 +41,9 @@ std::string with_emulated_rates(std::string_view given) {
 }  // namespace
 
 std::string dated_prefix() {
-    const auto now = std::chrono::system_clock::now();
-    const std::time_t seconds = std::chrono::system_clock::to_time_t(now);
-    const auto milliseconds =
-        std::chrono::duration_cast<std::chrono::milliseconds>(now.time_since_epoch()).count() % 1000;
-    std::tm local{};
-    localtime_r(&seconds, &local);
-    std::array<char, 32> time{};
-    std::strftime(time.data(), time.size(), "%Y-%m-%d %H:%M:%S", &local);
-    return time.data() + formatted(".%06lld: I ", static_cast<long long>(milliseconds));
+    const Moment now = std::chrono::system_clock::now();
+    return clock_text("%Y-%m-%d %H:%M:%S", now) +
+           formatted(".%06lld: I ", below_second<std::chrono::milliseconds>(now));
 }
 
 void TextReport::put(std::string_view given) {

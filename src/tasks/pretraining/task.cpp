@@ -1,12 +1,11 @@
 #include "tasks/pretraining/task.h"
 
 #include <algorithm>
-#include <array>
 #include <chrono>
-#include <ctime>
 #include <limits>
 #include <sstream>
 
+#include "cnntrain/base/clock_text.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/format.h"
 #include "cnntrain/data/pretraining.h"
@@ -187,17 +186,10 @@ std::string Pretraining::training_summary() const {
 }
 
 std::string Pretraining::run_name(std::string_view /*tag*/) const {
-    const auto now = std::chrono::system_clock::now();
-    const std::time_t seconds = std::chrono::system_clock::to_time_t(now);
-    const auto milliseconds =
-        std::chrono::duration_cast<std::chrono::milliseconds>(now.time_since_epoch()).count() % 1000;
-    std::tm local{};
-    localtime_r(&seconds, &local);
-    std::array<char, 32> time{};
-    std::strftime(time.data(), time.size(), "%Y%m%d_%H%M%S", &local);
+    const Moment now = std::chrono::system_clock::now();
     const std::string how = own().evaluates ? "evaluation" : config::to_string(arguments_.at("optimizer").value);
-    return config::to_string(arguments_.at("task").value) + "_" + how + "_" + time.data() +
-           formatted(".%03lld", static_cast<long long>(milliseconds));
+    return config::to_string(arguments_.at("task").value) + "_" + how + "_" + clock_text("%Y%m%d_%H%M%S", now) +
+           formatted(".%03lld", below_second<std::chrono::milliseconds>(now));
 }
 
 data::PretrainingSettings Pretraining::text(data::Split split) const {

@@ -3,12 +3,12 @@
 #include <unistd.h>
 
 #include <array>
-#include <ctime>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <utility>
 
+#include "cnntrain/base/clock_text.h"
 #include "cnntrain/nn/model.h"
 #include "cnntrain/optim/optimiser.h"
 #include "cnntrain/train/backends.h"
@@ -68,12 +68,7 @@ std::string absolute_patterns(const std::string& patterns) {
 RunFacts gather_facts(RunFolder folder, bool restoring) {
     std::array<char, 256> host{};
     if (gethostname(host.data(), host.size() - 1) != 0) host[0] = '\0';
-    const std::time_t now = std::time(nullptr);
-    std::tm local{};
-    localtime_r(&now, &local);
-    std::array<char, 32> date{};
-    std::strftime(date.data(), date.size(), "%Y-%m-%d %H:%M:%S", &local);
-    return {std::move(folder), host.data(), date.data(), restoring};
+    return {std::move(folder), host.data(), clock_text("%Y-%m-%d %H:%M:%S"), restoring};
 }
 
 config::ParseResult with_seed(config::ParseResult arguments, std::int64_t seed) {

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include "cnntrain/base/clock_text.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/train/runs.h"
 
@@ -31,12 +32,7 @@ std::string float_text(double value) {
 
 /// The time in UTC, as in the original.
 std::string time_text() {
-    const std::time_t now = std::time(nullptr);
-    std::tm utc{};
-    gmtime_r(&now, &utc);
-    std::array<char, 32> text{};
-    std::strftime(text.data(), text.size(), "%Y-%m-%d-%H:%M:%S", &utc);
-    return text.data();
+    return clock_text("%Y-%m-%d-%H:%M:%S", std::time(nullptr), Zone::utc);
 }
 
 double sum_of_squares(const HostTensor& tensor) {
