@@ -19,7 +19,6 @@ torch 2.2.2+cu121 (on the CPU) and numpy 1.26.4:
 """
 
 import argparse
-import json
 import math
 import pathlib
 from dataclasses import dataclass, field
@@ -27,6 +26,8 @@ from dataclasses import dataclass, field
 import numpy as np
 import torch
 import torch.nn.functional as F
+
+from golden_text import golden_text
 
 PATTERNS = 4  # number of +-1 vectors that each gradient is multiplied with
 SAMPLES = 4  # elements of each gradient that are written down
@@ -412,14 +413,7 @@ def write(case, folder):
         "parameters_after_last_step": {name: summary(name, value) for name, value in net.variables.items()},
     }
     path = folder / f"{case.name}.json"
-    lines = []
-    for key, value in document.items():
-        if isinstance(value, dict) and key != "settings":
-            rows = ",\n".join(f'  {json.dumps(name)}: {json.dumps(item)}' for name, item in value.items())
-            lines.append(f"{json.dumps(key)}: {{\n{rows}\n}}")
-        else:
-            lines.append(f"{json.dumps(key)}: {json.dumps(value)}")
-    path.write_text("{\n" + ",\n".join(lines) + "\n}\n")
+    path.write_text(golden_text(document, whole=("settings", "losses")))
     print(f"{path}: losses {['%.5f' % loss for loss in losses]}")
 
 

@@ -9,12 +9,12 @@ the sum of losses by C, so that C = 1 / (strength * rows).
 needs scikit-learn, and PyTorch for make_golden.py.
 """
 
-import json
 import pathlib
 
 import numpy as np
 from sklearn.linear_model import LogisticRegression
 
+from golden_text import golden_text
 from make_golden import noise
 
 ROWS, WIDTH, CLASSES = 240, 48, 6
@@ -56,7 +56,7 @@ def main():
             "biases": list(model.intercept_),
         })
     path = pathlib.Path(__file__).resolve().parents[2] / "tests/golden/linear_head.json"
-    path.write_text(json.dumps({"rows": ROWS, "width": WIDTH, "classes": CLASSES, "fits": results}, indent=1) + "\n")
+    path.write_text(golden_text({"rows": ROWS, "width": WIDTH, "classes": CLASSES, "fits": results}))
 
 
 if __name__ == "__main__":

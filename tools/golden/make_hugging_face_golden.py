@@ -15,6 +15,7 @@ import sys
 
 import numpy as np
 import torch
+from make_golden import noise
 from transformers import BertConfig, BertForPreTraining, BertTokenizer
 
 LENGTH, MASKED, COLUMNS = 48, 5, 40
@@ -29,17 +30,6 @@ MODELS = {
 }
 ACTIVATIONS = {"tiny": "gelu", "base": "gelu_new"}  # with erf, and its tanh form
 EPSILONS = {"tiny": 1e-12, "base": 1e-3}
-
-
-def noise(name, count):
-    """MurmurHash3's finaliser over FNV-1a(name) + i * 0x9E3779B9, as numbers in [-1, 1)."""
-    hashed = 0x811C9DC5
-    for c in name.encode():
-        hashed = ((hashed ^ c) * 0x01000193) & 0xFFFFFFFF
-    x = (np.uint32(hashed) + np.arange(count, dtype=np.uint32) * np.uint32(0x9E3779B9)).astype(np.uint32)
-    for shift, factor in ((16, 0x85EBCA6B), (13, 0xC2B2AE35)):
-        x = ((x ^ (x >> np.uint32(shift))) * np.uint32(factor)).astype(np.uint32)
-    return (x ^ (x >> np.uint32(16))).astype(np.float64) / 2147483648.0 - 1.0
 
 
 def value(name, shape):

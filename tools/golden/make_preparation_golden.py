@@ -8,7 +8,6 @@ losses are those of PyTorch's cross_entropy in float64. Images follow from a for
 """
 
 import base64
-import json
 import math
 import pathlib
 
@@ -19,6 +18,8 @@ import torchvision
 from PIL import Image
 from torchvision.transforms import v2
 from torchvision.transforms.v2 import functional as F
+
+from golden_text import golden_text
 
 BINS = 31
 
@@ -143,7 +144,7 @@ def main():
                 "operations": operations(), "strengths": strengths(), "resizes": resizes(), "views": views(),
                 "losses": losses()}
     out = pathlib.Path(__file__).resolve().parents[2] / "tests" / "golden" / "preparation.json"
-    out.write_text(json.dumps(document, indent=0) + "\n")
+    out.write_text(golden_text(document))
 
 
 if __name__ == "__main__":

@@ -8,7 +8,6 @@ here a second time. Weights and images come from make_golden.py.
     venv/bin/python tools/golden/make_proxy_norm_golden.py     # writes tests/golden/proxy_norm_*.json
 """
 
-import json
 import math
 import pathlib
 
@@ -16,6 +15,7 @@ import torch
 import torch.nn.functional as F
 
 import make_golden as base
+from golden_text import golden_text
 
 QUANTILES = math.sqrt(2) * torch.erfinv(2 * (torch.arange(200, dtype=torch.float64) + 0.5) / 200 - 1)
 BETA, GAMMA, MEAN, INVERSE_DEVIATION, PROXY_BETA, PROXY_GAMMA = range(6)
@@ -180,15 +180,8 @@ def write(name, settings, folder):
         "moving_after_last_step": summaries(net.moving),
         "parameters_after_last_step": summaries(net.variables),
     }
-    lines = []
-    for key, value in document.items():
-        if isinstance(value, dict) and key != "settings":
-            rows = ",\n".join(f"  {json.dumps(n)}: {json.dumps(item)}" for n, item in value.items())
-            lines.append(f"{json.dumps(key)}: {{\n{rows}\n}}")
-        else:
-            lines.append(f"{json.dumps(key)}: {json.dumps(value)}")
     path = folder / f"{name}.json"
-    path.write_text("{\n" + ",\n".join(lines) + "\n}\n")
+    path.write_text(golden_text(document, whole=("settings", "losses")))
     print(f"{path}: losses {['%.5f' % loss for loss in losses]}")
 
 

@@ -19,6 +19,7 @@ import numpy as np
 import timm
 import torch
 import torchvision
+from make_golden import noise
 
 IMAGES, SIDE, CLASSES = 2, 64, 10
 MODELS = [
@@ -32,17 +33,6 @@ MODELS = [
     ("timm", "tf_efficientnet_b0"),
     ("timm", "tf_efficientnet_b1"),
 ]
-
-
-def noise(name, count):
-    """MurmurHash3's finaliser over FNV-1a(name) + i * 0x9E3779B9, as numbers in [-1, 1)."""
-    hashed = 0x811C9DC5
-    for c in name.encode():
-        hashed = ((hashed ^ c) * 0x01000193) & 0xFFFFFFFF
-    x = (np.uint32(hashed) + np.arange(count, dtype=np.uint32) * np.uint32(0x9E3779B9)).astype(np.uint32)
-    for shift, factor in ((16, 0x85EBCA6B), (13, 0xC2B2AE35)):
-        x = ((x ^ (x >> np.uint32(shift))) * np.uint32(factor)).astype(np.uint32)
-    return (x ^ (x >> np.uint32(16))).astype(np.float64) / 2147483648.0 - 1.0
 
 
 def value(name, shape):

@@ -1,0 +1,14 @@
+"""How the files of tests/golden are written. No tool by itself."""
+import json
+
+
+def golden_text(document, whole=()):
+    """Each entry of a list or of an object within the document is a line; those named in `whole` are one line."""
+    def lines_of(key, value):
+        if not isinstance(value, (dict, list)) or key in whole or not value:
+            return json.dumps(value)
+        rows = [json.dumps(row) for row in value] if isinstance(value, list) else [
+            f"{json.dumps(name)}: {json.dumps(row)}" for name, row in value.items()]
+        begin, end = "[]" if isinstance(value, list) else "{}"
+        return begin + "\n  " + ",\n  ".join(rows) + "\n" + end
+    return "{\n" + ",\n".join(f"{json.dumps(key)}: {lines_of(key, value)}" for key, value in document.items()) + "\n}\n"
