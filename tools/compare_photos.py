@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Photos of every format that cnntrain reads, decoded by it and by PIL, and damaged ones, of which it names the fault.
 
-usage: compare_photos.py DECODE_IMAGE [PHOTO...]
+usage: compare_photos.py PHOTO_INPUT [PHOTO...]
 
-DECODE_IMAGE is build/tools/decode_image. Needs numpy and Pillow (Debian: python3-numpy, python3-pil). Prints the
+PHOTO_INPUT is build/tools/photo_input. Needs numpy and Pillow (Debian: python3-numpy, python3-pil). Prints the
 largest difference of each kind of file and the limit for it, and ends with 1 if one is beyond. Photos given are
 compared too.
 """
@@ -50,11 +50,10 @@ def on_white(image):
 
 
 def ours(decode, path, *flags):
-    with tempfile.NamedTemporaryFile(suffix=".ppm") as out:
-        done = subprocess.run([decode, path, out.name, *flags], capture_output=True, text=True)
-        if done.returncode != 0:
-            return done.stderr.strip()
-        return np.asarray(Image.open(out.name)).astype(int)
+    done = subprocess.run([decode, path, "--decoded", *flags], capture_output=True)
+    if done.returncode != 0:
+        return done.stderr.decode().strip()
+    return np.asarray(Image.open(io.BytesIO(done.stdout))).astype(int)
 
 
 def report(name, difference, limit):

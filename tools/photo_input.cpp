@@ -1,11 +1,14 @@
-// Writes the input that evaluation makes of each photo: float32 [height][width][R, G, B], in the order of the photos.
+// Writes what evaluation makes of each photo to standard output: the network's input, float32 [height][width][R, G, B],
+// or, with --decoded, the upright image before it is cropped and resized, as a PPM file.
 #include <algorithm>
 #include <cstdio>
 #include <string>
 #include <vector>
 
+#include "cnntrain/base/io.h"
 #include "cnntrain/data/image_folder.h"
 #include "cnntrain/data/loader.h"
+#include "data/images/image_file.h"
 #include "run_tool.h"
 
 namespace cnntrain {
@@ -14,6 +17,8 @@ namespace {
 
 struct Options {
     std::vector<std::string> photos;
+    bool decoded = false;
+    bool as_stored = false;
     data::DataSettings data{.dataset = data::DatasetId::folder, .strict = true, .normalise_input = true};
 };
 
@@ -26,15 +31,35 @@ E named(const std::array<std::string_view, count>& names, const std::string& nam
     return static_cast<E>(std::ranges::find(names, name) - names.begin());
 }
 
+void print(const void* bytes, std::size_t count) {
+    if (std::fwrite(bytes, 1, count, stdout) != count) throw Error(ErrorKind::data, "cannot write to standard output");
+}
+
+void print_decoded(const std::string& photo, data::Exif exif) {
+    const std::string bytes = read_text(posix_files(), photo);
+    data::Workspace workspace;
+    const data::ImageFile image(std::as_bytes(std::span(bytes)), exif, workspace);
+    const data::ImageSize size = image.size();
+    const data::PixelView view = image.decode({0, 0, size.height, size.width}, {data::DctMethod::accurate});
+    std::printf("P6\n%lld %lld\n255\n", static_cast<long long>(size.width), static_cast<long long>(size.height));
+    for (std::int64_t row = 0; row < size.height; ++row)
+        print(view.pixels + row * view.row_bytes, static_cast<std::size_t>(size.width) * 3);
+}
+
+void print_input(const std::string& photo, const data::DataSettings& settings) {
+    const data::PixelFormat format{DType::f32, data::channel_normalisation(settings)};
+    data::Loader loader(std::make_shared<data::ImageFolder>(photo, settings, format), {.feed = data::Feed::sweeps});
+    const data::Batch batch = loader.next();
+    print(batch.fields.front().data(), batch.fields.front().size());
+}
+
 int run(const Options& options) {
-    const data::PixelFormat format{DType::f32, data::channel_normalisation(options.data)};
     for (const std::string& photo : options.photos) {
-        const auto image = std::make_shared<data::ImageFolder>(photo, options.data, format);
-        data::Loader loader(image, {.feed = data::Feed::sweeps});
-        const data::Batch batch = loader.next();
-        const std::span<const std::byte> pixels = batch.fields.front();
-        if (std::fwrite(pixels.data(), 1, pixels.size(), stdout) != pixels.size())
-            throw Error(ErrorKind::data, "cannot write the pixels of " + photo);
+        if (options.decoded) {
+            print_decoded(photo, options.as_stored ? data::Exif::ignored : data::Exif::applied);
+        } else {
+            print_input(photo, options.data);
+        }
     }
     return 0;
 }
@@ -49,8 +74,10 @@ int main(int argc, char** argv) {
     std::string mode(data::kResizeModeNames[0]);
     std::string interpolation(data::kInterpolationNames[0]);
     data::PreparationSettings& preparation = options.data.preparation;
-    CLI::App app("The network's input of photos, as evaluation prepares it, on standard output.");
-    app.add_option("photos", options.photos)->required();
+    CLI::App app("The network's input of photos, as evaluation prepares it, or the decoded photos.");
+    app.add_option("photos", options.photos, "JPEG, PNG, WebP, BMP, GIF or TIFF")->required();
+    app.add_flag("--decoded", options.decoded, "PPM files of the decoded photos, upright");
+    app.add_flag("--as-stored", options.as_stored, "with --decoded: ignore the orientation in the file's Exif data");
     app.add_option("--image-size", options.data.image_size);
     app.add_option("--crop-fraction", preparation.crop_fraction);
     app.add_option("--resize-mode", mode)->check(among(data::kResizeModeNames));
