@@ -1,5 +1,3 @@
-#include "data/images/bmp.h"
-
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -7,6 +5,7 @@
 
 #include "cnntrain/base/error.h"
 #include "data/images/byte_order.h"
+#include "data/images/decoders.h"
 #include "data/images/image_ops.h"
 #include "data/images/rgb_buffer.h"
 

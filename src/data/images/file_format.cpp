@@ -3,12 +3,8 @@
 #include <algorithm>
 
 #include "cnntrain/base/error.h"
-#include "data/images/bmp.h"
 #include "data/images/byte_order.h"
-#include "data/images/gif.h"
-#include "data/images/png.h"
-#include "data/images/tiff.h"
-#include "data/images/webp.h"
+#include "data/images/decoders.h"
 
 namespace cnntrain::data {
 namespace {
@@ -169,11 +165,11 @@ std::optional<ImageSize> claimed_size(Bytes head, FileFormat format) {
 
 ImageSize decode_whole(FileFormat format, Bytes file, std::vector<std::uint8_t>& pixels) {
     const FormatRow& row = row_of(format);
-    CNNTRAIN_CHECK(row.decode != nullptr, "JPEG files are decoded in parts");
     if (!row.missing.empty()) {
         throw Error(ErrorKind::data, "the file is " + std::string(row.name) + ", which this build does not read: " +
                                          std::string(row.missing) + " was missing when it was configured");
     }
+    CNNTRAIN_CHECK(row.decode != nullptr, "JPEG files are decoded in parts");
     return row.decode(file, pixels);
 }
 

@@ -1,5 +1,3 @@
-#include "data/images/gif.h"
-
 #ifdef CNNTRAIN_GIF
 
 #include <gif_lib.h>
@@ -9,6 +7,7 @@
 #include <string>
 
 #include "cnntrain/base/error.h"
+#include "data/images/decoders.h"
 #include "data/images/rgb_buffer.h"
 
 namespace cnntrain::data {
@@ -128,16 +127,6 @@ ImageSize decode_gif(std::span<const std::byte> file, std::vector<std::uint8_t>&
         }
     }
     return size;
-}
-
-}  // namespace cnntrain::data
-
-#else
-
-namespace cnntrain::data {
-
-ImageSize decode_gif(std::span<const std::byte> /*file*/, std::vector<std::uint8_t>& /*pixels*/) {
-    return {};  // decode_whole() has refused the file
 }
 
 }  // namespace cnntrain::data

@@ -1,10 +1,9 @@
-#include "data/images/png.h"
-
 #include <png.h>
 
 #include <string>
 
 #include "cnntrain/base/error.h"
+#include "data/images/decoders.h"
 #include "data/images/rgb_buffer.h"
 
 namespace cnntrain::data {

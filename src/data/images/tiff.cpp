@@ -1,5 +1,3 @@
-#include "data/images/tiff.h"
-
 #ifdef CNNTRAIN_TIFF
 
 #include <tiffio.h>
@@ -14,6 +12,7 @@
 #include <string>
 
 #include "cnntrain/base/error.h"
+#include "data/images/decoders.h"
 #include "data/images/image_ops.h"
 #include "data/images/rgb_buffer.h"
 
@@ -136,16 +135,6 @@ ImageSize decode_tiff(Bytes file, std::vector<std::uint8_t>& pixels) {
     divide_by_alpha(out, count);
     onto_white(pixels, count);
     return size;
-}
-
-}  // namespace cnntrain::data
-
-#else
-
-namespace cnntrain::data {
-
-ImageSize decode_tiff(std::span<const std::byte> /*file*/, std::vector<std::uint8_t>& /*pixels*/) {
-    return {};  // decode_whole() has refused the file
 }
 
 }  // namespace cnntrain::data

@@ -1,5 +1,3 @@
-#include "data/images/webp.h"
-
 #ifdef CNNTRAIN_WEBP
 
 #include <webp/decode.h>
@@ -10,6 +8,7 @@
 #include <string>
 
 #include "cnntrain/base/error.h"
+#include "data/images/decoders.h"
 #include "data/images/image_ops.h"
 #include "data/images/rgb_buffer.h"
 
@@ -95,16 +94,6 @@ ImageSize decode_webp(Bytes file, std::vector<std::uint8_t>& pixels) {
     decode(file, alpha, size, out);
     if (alpha) onto_white(pixels, static_cast<std::size_t>(size.height * size.width));
     return size;
-}
-
-}  // namespace cnntrain::data
-
-#else
-
-namespace cnntrain::data {
-
-ImageSize decode_webp(std::span<const std::byte> /*file*/, std::vector<std::uint8_t>& /*pixels*/) {
-    return {};  // decode_whole() has refused the file
 }
 
 }  // namespace cnntrain::data

@@ -1,0 +1,51 @@
+// Decoders of whole files, as decode_whole() in file_format.h describes them. A build without the library of a format
+// has no decoder of it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "data/images/jpeg.h"
+
+namespace cnntrain::data {
+
+/// With libpng.
+ImageSize decode_png(std::span<const std::byte> png, std::vector<std::uint8_t>& pixels);
+
+/// Files of Windows and OS/2 with 1 to 32 bits a pixel, plain or run-length encoded.
+ImageSize decode_bmp(std::span<const std::byte> file, std::vector<std::uint8_t>& pixels);
+/// The size in the header; nothing if `head` does not hold one.
+std::optional<ImageSize> size_of_bmp(std::span<const std::byte> head);
+
+#ifdef CNNTRAIN_GIF
+/// With giflib: the first image. It has the size of the canvas; what the first image leaves open is white.
+ImageSize decode_gif(std::span<const std::byte> file, std::vector<std::uint8_t>& pixels);
+inline constexpr std::string_view kMissingGif;
+#else
+inline constexpr std::nullptr_t decode_gif = nullptr;
+inline constexpr std::string_view kMissingGif = "libgif-dev";
+#endif
+
+#ifdef CNNTRAIN_TIFF
+/// With libtiff: the first image, with rows and columns as stored, whatever the orientation.
+ImageSize decode_tiff(std::span<const std::byte> file, std::vector<std::uint8_t>& pixels);
+inline constexpr std::string_view kMissingTiff;
+#else
+inline constexpr std::nullptr_t decode_tiff = nullptr;
+inline constexpr std::string_view kMissingTiff = "libtiff-dev";
+#endif
+
+#ifdef CNNTRAIN_WEBP
+/// With libwebp; of an animation, the first image.
+ImageSize decode_webp(std::span<const std::byte> file, std::vector<std::uint8_t>& pixels);
+inline constexpr std::string_view kMissingWebp;
+#else
+inline constexpr std::nullptr_t decode_webp = nullptr;
+inline constexpr std::string_view kMissingWebp = "libwebp-dev";
+#endif
+
+}  // namespace cnntrain::data
