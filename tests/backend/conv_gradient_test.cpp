@@ -16,7 +16,6 @@ namespace cnntrain::test {
 namespace {
 
 using backend::Executable;
-using graph::Graph;
 
 constexpr std::int64_t kSamples = 2;
 constexpr std::int64_t kSize = 4;

@@ -12,9 +12,6 @@ namespace cnntrain::test {
 namespace {
 
 using backend::Executable;
-using graph::Graph;
-using graph::OpKind;
-using graph::ValueId;
 
 // All three products of each layer are as large as those by tiles are, and of different numbers of blocks. With so
 // many rows, oneDNN would read a copy of the first weight.

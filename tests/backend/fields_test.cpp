@@ -21,9 +21,6 @@ namespace {
 using data::Field;
 using data::SampleState;
 using data::SampleView;
-using graph::Graph;
-using graph::OpKind;
-using graph::ValueId;
 
 constexpr std::int64_t kTokens = 6;
 constexpr std::int64_t kWords = 5;

@@ -13,9 +13,6 @@
 namespace cnntrain::test {
 namespace {
 
-using graph::OpKind;
-using graph::ValueId;
-
 const Shape kShape = {6, 5, 3, 32};
 
 struct Setting {

@@ -16,11 +16,6 @@ namespace {
 using backend::CompileRequest;
 using backend::Executable;
 using backend::make_ref_backend;
-using graph::Graph;
-using graph::NoAttrs;
-using graph::OpKind;
-using graph::Phase;
-using graph::ValueId;
 
 /// loss = sum over the batch of cross-entropy of (images + 0) * w + b, with SGD on w and b.
 struct Linear : ToyGraph {

@@ -17,11 +17,6 @@
 namespace cnntrain::test {
 namespace {
 
-using graph::Graph;
-using graph::NoAttrs;
-using graph::OpKind;
-using graph::ValueId;
-
 constexpr std::int64_t kTokens = 6;
 constexpr std::int64_t kFeatures = 16;
 constexpr std::int64_t kVocabulary = 11;

@@ -13,9 +13,6 @@
 namespace cnntrain::test {
 namespace {
 
-using graph::OpKind;
-using graph::ValueId;
-
 constexpr graph::UpdateAttrs kUpdate{.rule = graph::UpdateRule::sgd, .gradient_scale = 1, .learning_rate_scale = 1};
 
 struct Net : ToyGraph {

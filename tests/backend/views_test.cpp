@@ -15,10 +15,6 @@
 namespace cnntrain::test {
 namespace {
 
-using graph::Graph;
-using graph::OpKind;
-using graph::ValueId;
-
 constexpr std::int64_t kBatch = 2;
 constexpr std::int64_t kTokens = 6;
 constexpr std::int64_t kHeads = 3;

@@ -17,10 +17,6 @@ namespace cnntrain::test {
 namespace {
 
 using backend::Executable;
-using graph::Graph;
-using graph::OpKind;
-using graph::Phase;
-using graph::ValueId;
 
 constexpr std::int64_t kSamples = 3;
 constexpr std::int64_t kSize = 5;

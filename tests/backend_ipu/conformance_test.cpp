@@ -15,8 +15,6 @@
 namespace cnntrain::test {
 namespace {
 
-using graph::OpKind;
-
 constexpr unsigned kTiles = 8;  // fewer than an IPU has: programs are made faster, and their numbers are the same
 
 /// Operations that one file lowers.

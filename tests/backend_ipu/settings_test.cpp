@@ -15,8 +15,6 @@ namespace {
 
 using backend::CompileRequest;
 using backend::StepResult;
-using graph::OpKind;
-using graph::ValueId;
 
 constexpr unsigned kTiles = 4;
 constexpr std::int64_t kBatch = 4;

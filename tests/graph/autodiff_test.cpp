@@ -12,12 +12,6 @@ namespace cnntrain::test {
 namespace {
 
 using graph::Gradients;
-using graph::Graph;
-using graph::NoAttrs;
-using graph::NodeId;
-using graph::Phase;
-using graph::StageId;
-using graph::ValueId;
 
 const std::vector<double> kX = {1, 2, 3, 4};
 const std::vector<double> kW = {5, -1, 2, 0.5};

@@ -12,14 +12,6 @@
 namespace cnntrain::test {
 namespace {
 
-using graph::Graph;
-using graph::NoAttrs;
-using graph::NodeId;
-using graph::Phase;
-using graph::Role;
-using graph::StageId;
-using graph::ValueId;
-
 struct Chain {
     Graph graph{toy_ops()};
     ValueId x = graph.add_input("x", kVector);

@@ -14,11 +14,7 @@ namespace cnntrain::test {
 namespace {
 
 using graph::Gradients;
-using graph::Graph;
-using graph::NoAttrs;
-using graph::NodeId;
 using graph::Objective;
-using graph::ValueId;
 
 /// value[i] = value[i - 1] * weight[i - 1]; backward reads every value but the last. All are equally large.
 struct Chain {

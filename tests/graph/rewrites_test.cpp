@@ -19,14 +19,7 @@ constexpr std::array kEvaluationRewrites{graph::kFuseNormActivation, graph::kFol
                                          graph::kRemoveDeadNodes};
 
 using graph::Activation;
-using graph::Graph;
-using graph::NoAttrs;
 using graph::Node;
-using graph::NodeId;
-using graph::OpKind;
-using graph::Phase;
-using graph::StageId;
-using graph::ValueId;
 
 const TensorDesc kImage{DType::f32, {2, 4, 4, 8}};
 const TensorDesc kChannelVector{DType::f32, {8}};

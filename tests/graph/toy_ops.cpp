@@ -6,13 +6,8 @@
 
 namespace cnntrain::test {
 
-using graph::Attrs;
 using graph::GradContext;
-using graph::NoAttrs;
 using graph::OpDef;
-using graph::OpKind;
-using graph::RefTensor;
-using graph::ValueId;
 
 namespace {
 

@@ -1,7 +1,7 @@
 // Five toy ops under borrowed kinds: graph, autodiff and rewrites must not care what ops do.
 #pragma once
 
-#include "cnntrain/graph/graph.h"
+#include "support/graph_names.h"
 
 namespace cnntrain::test {
 

@@ -7,15 +7,13 @@
 
 #include "cnntrain/base/normal.h"
 #include "ops/run_op.h"
+#include "support/graph_names.h"
 #include "support/matchers.h"
 
 namespace cnntrain::test {
 namespace {
 
 using graph::Activation;
-using graph::Attrs;
-using graph::OpKind;
-using graph::RefTensor;
 using testing::Pointwise;
 
 TEST(Forward, Pointwise) {

@@ -11,7 +11,6 @@ namespace cnntrain::test {
 namespace {
 
 using graph::GradContext;
-using graph::OpKind;
 
 TEST(OpCases, CoverEveryOp) {
     std::set<OpKind> covered;

@@ -5,14 +5,11 @@
 #include "cnntrain/graph/graph.h"
 #include "cnntrain/ops/op_table.h"
 #include "support/errors.h"
+#include "support/graph_names.h"
 #include "support/matchers.h"
 
 namespace cnntrain::test {
 namespace {
-
-using graph::Attrs;
-using graph::NoAttrs;
-using graph::OpKind;
 
 struct BadNode {
     OpKind kind;

@@ -1,6 +1,7 @@
 // The naive evaluators of the ops of text, against numbers worked out by hand and against the plain ops that they stand
 // for.
 #include "ops/run_op.h"
+#include "support/graph_names.h"
 
 namespace cnntrain::test {
 namespace {
@@ -8,9 +9,6 @@ namespace {
 using graph::AttentionAttrs;
 using graph::EmbeddingAttrs;
 using graph::LayerNormAttrs;
-using graph::NoAttrs;
-using graph::OpKind;
-using graph::RefTensor;
 
 RefTensor integers(Shape shape, std::vector<double> values) {
     return tensor(std::move(shape), std::move(values), DType::i32);

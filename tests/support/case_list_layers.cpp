@@ -6,7 +6,6 @@ namespace cnntrain::test {
 using graph::Activation;
 using graph::ConvAttrs;
 using graph::NormAttrs;
-using graph::OpKind;
 using graph::PoolAttrs;
 
 namespace {

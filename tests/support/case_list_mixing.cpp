@@ -3,8 +3,6 @@
 
 namespace cnntrain::test {
 
-using graph::OpKind;
-
 namespace {
 
 CaseInput shares(const char* name, const Shape& shape) {

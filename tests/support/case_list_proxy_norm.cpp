@@ -4,7 +4,6 @@
 namespace cnntrain::test {
 
 using graph::Activation;
-using graph::OpKind;
 using graph::ProxyNormAttrs;
 
 namespace {

@@ -3,9 +3,6 @@
 
 namespace cnntrain::test {
 
-using graph::NoAttrs;
-using graph::OpKind;
-
 void add_pointwise_cases(std::vector<OpCase>& cases, DType type) {
     const TensorDesc image{type, {2, 5, 3, 17}};
     const double tolerance = tolerance_of(type);

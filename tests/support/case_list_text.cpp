@@ -5,8 +5,6 @@ namespace cnntrain::test {
 
 using graph::AttentionAttrs;
 using graph::LayerNormAttrs;
-using graph::NoAttrs;
-using graph::OpKind;
 
 namespace {
 

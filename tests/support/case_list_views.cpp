@@ -3,8 +3,6 @@
 
 namespace cnntrain::test {
 
-using graph::OpKind;
-
 void add_view_cases(std::vector<OpCase>& cases, DType type) {
     const auto add = [&](const std::string& name, OpKind kind, graph::Attrs attrs, const Shape& shape) {
         cases.push_back({.name = name,

@@ -8,9 +8,6 @@
 
 namespace cnntrain::test {
 
-using graph::RefTensor;
-using graph::ValueId;
-
 namespace {
 
 constexpr std::size_t kMostElements = 48;  // checked per input

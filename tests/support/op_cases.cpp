@@ -10,10 +10,6 @@
 
 namespace cnntrain::test {
 
-using graph::OpKind;
-using graph::Phase;
-using graph::ValueId;
-
 namespace {
 
 std::vector<OpCase> make_cases() {

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "cnntrain/backend/backend.h"
-#include "cnntrain/graph/graph.h"
 #include "cnntrain/ops/op_table.h"
+#include "support/graph_names.h"
 #include "support/tensor_source.h"
 
 namespace cnntrain::test {

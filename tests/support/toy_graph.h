@@ -9,8 +9,8 @@
 #include "cnntrain/base/rng.h"
 #include "cnntrain/base/tensor.h"
 #include "cnntrain/graph/autodiff.h"
-#include "cnntrain/graph/graph.h"
 #include "cnntrain/ops/op_table.h"
+#include "support/graph_names.h"
 
 namespace cnntrain::test {
 
