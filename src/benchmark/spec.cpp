@@ -7,6 +7,7 @@
 #include <charconv>
 
 #include "benchmark/measure.h"
+#include "cnntrain/base/enumerators.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/io.h"
 #include "cnntrain/config/commands.h"
@@ -373,17 +374,7 @@ void check_runnable(const Entry& entry) {
 }  // namespace
 
 std::string_view name(Reduction reduction) {
-    switch (reduction) {
-        case Reduction::mean:
-            return "mean";
-        case Reduction::final:
-            return "final";
-        case Reduction::min:
-            return "min";
-        case Reduction::value:
-            return "value";
-    }
-    return {};
+    return enumerator_name(reduction);
 }
 
 Spec read_spec(const std::vector<std::string>& files) {

@@ -4,6 +4,7 @@
 #include <utility>
 #include <variant>
 
+#include "cnntrain/base/enumerators.h"
 #include "cnntrain/base/error.h"
 
 namespace cnntrain::metrics {
@@ -36,19 +37,7 @@ json message(std::string_view level, std::string_view text) {
 }  // namespace
 
 std::string_view name(JsonType type) {
-    switch (type) {
-        case JsonType::text:
-            return "text";
-        case JsonType::integer:
-            return "integer";
-        case JsonType::number:
-            return "number";
-        case JsonType::texts:
-            return "texts";
-        case JsonType::object:
-            break;
-    }
-    return "object";
+    return enumerator_name(type);
 }
 
 const std::vector<JsonEvent>& json_events() {

@@ -60,7 +60,6 @@ void describe_activation(const Attrs& attrs, AttrText& text) {
 std::vector<OpDef> activation_ops() {
     return {
         {.kind = OpKind::activation,
-         .name = "activation",
          .inputs = {{Layout::same}},
          .results = {Layout::same},
          .cheap_to_recompute = true,
@@ -70,7 +69,6 @@ std::vector<OpDef> activation_ops() {
          .evaluate = evaluate_activation,
          .describe = describe_activation},
         {.kind = OpKind::activation_grad,
-         .name = "activation_grad",
          .inputs = {{Layout::same}},
          .results = {Layout::same},
          .infer = infer_activation_grad,

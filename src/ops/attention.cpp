@@ -317,13 +317,11 @@ double mask_flops(const Attrs& /*attrs*/, Descs /*inputs*/, Descs outputs) {
 std::vector<OpDef> attention_ops() {
     return {
         {.kind = OpKind::attention_mask,
-         .name = "attention_mask",
          .infer = infer_mask,
          .flops = mask_flops,
          .evaluate = evaluate_mask,
          .describe = describe_mask},
         {.kind = OpKind::attention,
-         .name = "attention",
          .results = {Layout::rows, Layout::plain},
          .infer = infer_attention,
          .gradient = attention_gradient,
@@ -331,7 +329,6 @@ std::vector<OpDef> attention_ops() {
          .evaluate_random = evaluate_attention,
          .describe = describe_attention},
         {.kind = OpKind::attention_grad,
-         .name = "attention_grad",
          .results = {Layout::rows},
          .infer = infer_attention_grad,
          .flops = attention_grad_flops,

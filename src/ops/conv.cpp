@@ -187,7 +187,6 @@ void describe_conv(const Attrs& attrs, AttrText& text) {
 std::vector<OpDef> conv_ops() {
     return {
         {.kind = OpKind::conv2d,
-         .name = "conv2d",
          .inputs = {{Layout::image}, {Layout::kernel}, {}, {Layout::image}},
          .results = {Layout::image},
          .infer = infer_conv2d,
@@ -196,7 +195,6 @@ std::vector<OpDef> conv_ops() {
          .evaluate = evaluate_conv2d,
          .describe = describe_conv},
         {.kind = OpKind::conv2d_input_grad,
-         .name = "conv2d_input_grad",
          .inputs = {{Layout::image}, {Layout::kernel}},
          .results = {Layout::image},
          .infer = infer_input_grad,
@@ -204,7 +202,6 @@ std::vector<OpDef> conv_ops() {
          .evaluate = evaluate_input_grad,
          .describe = describe_conv},
         {.kind = OpKind::conv2d_weight_grad,
-         .name = "conv2d_weight_grad",
          .inputs = {{Layout::image}, {Layout::image}},
          .results = {Layout::kernel},
          .infer = infer_weight_grad,

@@ -172,7 +172,6 @@ void describe_dense(const Attrs& attrs, AttrText& text) {
 std::vector<OpDef> dense_ops() {
     return {
         {.kind = OpKind::dense,
-         .name = "dense",
          .inputs = {{Layout::rows}, {Layout::kernel}, {}},
          .results = {Layout::rows},
          .infer = infer_dense,
@@ -181,7 +180,6 @@ std::vector<OpDef> dense_ops() {
          .evaluate = evaluate_dense,
          .describe = describe_dense},
         {.kind = OpKind::dense_input_grad,
-         .name = "dense_input_grad",
          .inputs = {{Layout::rows}, {Layout::kernel}},
          .results = {Layout::rows},
          .infer = infer_input_grad,
@@ -189,7 +187,6 @@ std::vector<OpDef> dense_ops() {
          .evaluate = evaluate_input_grad,
          .describe = describe_dense},
         {.kind = OpKind::dense_weight_grad,
-         .name = "dense_weight_grad",
          .inputs = {{Layout::rows}, {Layout::rows}},
          .results = {Layout::kernel},
          .infer = infer_weight_grad,
@@ -197,7 +194,6 @@ std::vector<OpDef> dense_ops() {
          .evaluate = evaluate_weight_grad,
          .describe = describe_dense},
         {.kind = OpKind::bias_grad,
-         .name = "bias_grad",
          .inputs = {{Layout::rows}},
          .infer = infer_bias_grad,
          .flops = flops_per_input<1>,

@@ -159,7 +159,6 @@ void describe_gather_rows(const Attrs& attrs, AttrText& text) {
 std::vector<OpDef> embedding_ops() {
     return {
         {.kind = OpKind::embedding,
-         .name = "embedding",
          .results = {Layout::rows},
          .infer = infer_embedding,
          .gradient = embedding_gradient,
@@ -167,7 +166,6 @@ std::vector<OpDef> embedding_ops() {
          .evaluate = evaluate_embedding,
          .describe = describe_embedding},
         {.kind = OpKind::embedding_grad,
-         .name = "embedding_grad",
          .inputs = {{}, {Layout::rows}, {}},
          .addend = 2,
          .infer = infer_embedding_grad,
@@ -175,7 +173,6 @@ std::vector<OpDef> embedding_ops() {
          .evaluate = evaluate_embedding_grad,
          .describe = describe_embedding},
         {.kind = OpKind::gather_rows,
-         .name = "gather_rows",
          .inputs = {{Layout::rows}, {}},
          .results = {Layout::rows},
          .infer = infer_gather_rows,
@@ -184,7 +181,6 @@ std::vector<OpDef> embedding_ops() {
          .evaluate = evaluate_gather_rows,
          .describe = describe_gather_rows},
         {.kind = OpKind::gather_rows_grad,
-         .name = "gather_rows_grad",
          .inputs = {{}, {Layout::rows}},
          .results = {Layout::rows},
          .infer = infer_gather_rows_grad,

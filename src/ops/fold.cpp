@@ -64,7 +64,6 @@ void describe_fold(const Attrs& attrs, AttrText& text) {
 std::vector<OpDef> fold_ops() {
     return {
         {.kind = OpKind::fold_norm_weight,
-         .name = "fold_norm_weight",
          .inputs = {{Layout::kernel}, {}},
          .results = {Layout::kernel},
          .follows_weights = true,
@@ -73,7 +72,6 @@ std::vector<OpDef> fold_ops() {
          .evaluate = evaluate_weight,
          .describe = describe_fold},
         {.kind = OpKind::fold_norm_bias,
-         .name = "fold_norm_bias",
          .follows_weights = true,
          .infer = infer_bias,
          .flops = flops_per_output<4>,

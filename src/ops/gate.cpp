@@ -58,7 +58,6 @@ void evaluate_scale_channels_grad(const Attrs& /*attrs*/, RefInputs inputs, RefO
 std::vector<OpDef> gate_ops() {
     return {
         {.kind = OpKind::scale_channels,
-         .name = "scale_channels",
          .inputs = {{Layout::image}, {Layout::rows}},
          .results = {Layout::image},
          .infer = infer_scale_channels,
@@ -66,7 +65,6 @@ std::vector<OpDef> gate_ops() {
          .flops = flops_per_input<1>,
          .evaluate = evaluate_scale_channels},
         {.kind = OpKind::scale_channels_grad,
-         .name = "scale_channels_grad",
          .inputs = {{Layout::image}, {Layout::rows}, {Layout::image}},
          .results = {Layout::image, Layout::rows},
          .infer = infer_scale_channels_grad,

@@ -161,7 +161,6 @@ void describe_layer_norm(const Attrs& attrs, AttrText& text) {
 std::vector<OpDef> layer_norm_ops() {
     return {
         {.kind = OpKind::layer_norm,
-         .name = "layer_norm",
          .inputs = {{Layout::rows}, {}, {}, {Layout::rows}},
          .results = {Layout::rows, Layout::plain, Layout::plain, Layout::rows},
          .infer = infer_layer_norm,
@@ -170,7 +169,6 @@ std::vector<OpDef> layer_norm_ops() {
          .evaluate_random = evaluate_layer_norm,
          .describe = describe_layer_norm},
         {.kind = OpKind::layer_norm_grad,
-         .name = "layer_norm_grad",
          .inputs = {{Layout::rows}, {}, {}, {}, {Layout::rows}},
          .results = {Layout::rows, Layout::plain, Layout::plain, Layout::rows},
          .sum_operand = kGradientOperand,

@@ -157,7 +157,6 @@ void describe_softmax(const Attrs& attrs, AttrText& text) {
 std::vector<OpDef> loss_ops() {
     return {
         {.kind = OpKind::softmax_cross_entropy,
-         .name = "softmax_cross_entropy",
          .inputs = {{Layout::rows}, {}},
          .infer = infer_loss,
          .gradient = loss_gradient,
@@ -165,7 +164,6 @@ std::vector<OpDef> loss_ops() {
          .evaluate = evaluate_loss,
          .describe = describe_softmax},
         {.kind = OpKind::softmax_cross_entropy_grad,
-         .name = "softmax_cross_entropy_grad",
          .inputs = {{Layout::rows}, {}},
          .results = {Layout::rows},
          .infer = infer_loss_grad,
@@ -173,7 +171,6 @@ std::vector<OpDef> loss_ops() {
          .evaluate = evaluate_loss_grad,
          .describe = describe_softmax},
         {.kind = OpKind::top_k_correct,
-         .name = "top_k_correct",
          .inputs = {{Layout::rows}, {}},
          .infer = infer_top_k,
          .flops = flops_per_input<1>,

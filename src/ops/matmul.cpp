@@ -106,7 +106,6 @@ void describe_batched_matmul(const Attrs& attrs, AttrText& text) {
 std::vector<OpDef> matmul_ops() {
     return {
         {.kind = OpKind::batched_matmul,
-         .name = "batched_matmul",
          .infer = infer_batched_matmul,
          .gradient = batched_matmul_gradient,
          .flops = batched_matmul_flops,

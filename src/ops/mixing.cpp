@@ -199,7 +199,6 @@ void describe_mixed_targets(const Attrs& attrs, AttrText& text) {
 std::vector<OpDef> mixing_ops() {
     return {
         {.kind = OpKind::mix_images,
-         .name = "mix_images",
          .inputs = {{Layout::image}, {}},
          .results = {Layout::image},
          .infer = infer_mix_images,
@@ -207,7 +206,6 @@ std::vector<OpDef> mixing_ops() {
          .evaluate = evaluate_mix_images,
          .describe = describe_mix_images},
         {.kind = OpKind::mixed_cross_entropy,
-         .name = "mixed_cross_entropy",
          .inputs = {{Layout::rows}, {}},
          .infer = infer_mixed_loss,
          .gradient = mixed_loss_gradient,
@@ -215,7 +213,6 @@ std::vector<OpDef> mixing_ops() {
          .evaluate = evaluate_mixed_loss,
          .describe = describe_mixed_targets},
         {.kind = OpKind::mixed_cross_entropy_grad,
-         .name = "mixed_cross_entropy_grad",
          .inputs = {{Layout::rows}, {}},
          .results = {Layout::rows},
          .infer = infer_mixed_loss_grad,

@@ -1,5 +1,6 @@
 #include "cnntrain/ops/op_table.h"
 
+#include "cnntrain/base/enumerators.h"
 #include "cnntrain/base/error.h"
 #include "ops/families.h"
 
@@ -16,10 +17,12 @@ constexpr Family kFamilies[] = {
 };
 
 graph::OpTable make_table() {
+    constexpr auto kNames = enumerator_names<graph::OpKind>();
     graph::OpTable table{};
     for (const Family family : kFamilies) {
         for (graph::OpDef& def : family()) {
             graph::OpDef& place = table.at(static_cast<std::size_t>(def.kind));
+            def.name = kNames.at(static_cast<std::size_t>(def.kind));
             CNNTRAIN_CHECK(place.infer == nullptr, "two operations are called " + std::string(def.name));
             place = std::move(def);
         }

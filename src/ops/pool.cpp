@@ -150,7 +150,6 @@ void describe_average_grad(const Attrs& attrs, AttrText& text) {
 std::vector<OpDef> pool_ops() {
     return {
         {.kind = OpKind::max_pool,
-         .name = "max_pool",
          .inputs = {{Layout::image}},
          .results = {Layout::image},
          .infer = infer_max_pool,
@@ -159,7 +158,6 @@ std::vector<OpDef> pool_ops() {
          .evaluate = evaluate_max_pool,
          .describe = describe_max_pool},
         {.kind = OpKind::max_pool_grad,
-         .name = "max_pool_grad",
          .inputs = {{Layout::image}, {Layout::image}},
          .results = {Layout::image},
          .infer = infer_max_pool_grad,
@@ -167,7 +165,6 @@ std::vector<OpDef> pool_ops() {
          .evaluate = evaluate_max_pool_grad,
          .describe = describe_max_pool},
         {.kind = OpKind::global_average_pool,
-         .name = "global_average_pool",
          .inputs = {{Layout::image}},
          .results = {Layout::rows},
          .infer = infer_average,
@@ -175,7 +172,6 @@ std::vector<OpDef> pool_ops() {
          .flops = flops_per_input<1>,
          .evaluate = evaluate_average},
         {.kind = OpKind::global_average_pool_grad,
-         .name = "global_average_pool_grad",
          .inputs = {{Layout::rows}},
          .results = {Layout::image},
          .infer = infer_average_grad,

@@ -46,7 +46,6 @@ void describe_random_scale(const Attrs& attrs, AttrText& text) {
 std::vector<OpDef> random_ops() {
     return {
         {.kind = OpKind::random_scale,
-         .name = "random_scale",
          .inputs = {{Layout::same}},
          .results = {Layout::same},
          .infer = infer_random_scale,

@@ -94,14 +94,12 @@ void evaluate_loss_grad(const Attrs& /*attrs*/, RefInputs inputs, RefOutputs out
 std::vector<OpDef> token_loss_ops() {
     return {
         {.kind = OpKind::token_cross_entropy,
-         .name = "token_cross_entropy",
          .inputs = {{Layout::rows}, {}},
          .infer = infer_loss,
          .gradient = loss_gradient,
          .flops = flops_per_input<6>,
          .evaluate = evaluate_loss},
         {.kind = OpKind::token_cross_entropy_grad,
-         .name = "token_cross_entropy_grad",
          .inputs = {{Layout::rows}, {}},
          .results = {Layout::rows},
          .infer = infer_loss_grad,

@@ -1,8 +1,10 @@
-// The number of enumerators of an enumeration, for static_asserts on tables with one row for each.
+// The number and the names of the enumerators of an enumeration, as the source has them.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <string_view>
+#include <utility>
 
 namespace cnntrain {
 
@@ -12,21 +14,35 @@ template <auto value> constexpr std::string_view signature() {
     return __PRETTY_FUNCTION__;
 }
 
-/// GCC and Clang print a value without a name as a cast: "value = (Family)3".
-template <auto value> constexpr bool has_name() {
+/// "cnntrain::nn::Family::resnet". GCC and Clang print a value without a name as a cast: "(cnntrain::nn::Family)3".
+template <auto value> constexpr std::string_view printed() {
     constexpr std::string_view kBefore = "value = ";
-    return signature<value>()[signature<value>().find(kBefore) + kBefore.size()] != '(';
+    constexpr std::size_t kBegin = signature<value>().find(kBefore) + kBefore.size();
+    return signature<value>().substr(kBegin, signature<value>().find_first_of(";]", kBegin) - kBegin);
 }
 
 }  // namespace detail
 
 /// For enumerations whose values are 0, 1, 2, ...
 template <typename Enum, std::size_t index = 0> constexpr std::size_t enumerator_count() {
-    if constexpr (detail::has_name<static_cast<Enum>(index)>()) {
+    if constexpr (detail::printed<static_cast<Enum>(index)>().front() != '(') {
         return enumerator_count<Enum, index + 1>();
     } else {
         return index;
     }
+}
+
+/// "resnet", "resnext", ... of the same enumerations.
+template <typename Enum> constexpr auto enumerator_names() {
+    return []<std::size_t... index>(std::index_sequence<index...>) {
+        constexpr auto kName = [](std::string_view printed) { return printed.substr(printed.rfind(':') + 1); };
+        return std::array{kName(detail::printed<static_cast<Enum>(index)>())...};
+    }
+    (std::make_index_sequence<enumerator_count<Enum>()>());
+}
+
+template <typename Enum> constexpr std::string_view enumerator_name(Enum value) {
+    return enumerator_names<Enum>().at(static_cast<std::size_t>(value));
 }
 
 }  // namespace cnntrain
