@@ -28,9 +28,8 @@ double ping_pong(comm::Communicator& communicator, std::vector<float>& values, d
     const auto bytes = static_cast<int>(values.size() * sizeof(float));
     const auto trip = [&](int sender, int receiver) {
         if (communicator.rank() == sender) MPI_Send(values.data(), bytes, MPI_BYTE, receiver, 0, MPI_COMM_WORLD);
-        if (communicator.rank() == receiver) {
+        if (communicator.rank() == receiver)
             MPI_Recv(values.data(), bytes, MPI_BYTE, sender, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-        }
     };
     return comm::median_seconds(communicator, seconds,
                                 [&] {
@@ -70,16 +69,14 @@ void sweep(comm::Communicator& communicator, const Options& options) {
         std::vector<float> values(static_cast<std::size_t>(bytes) / sizeof(float));
         std::vector<double> cells = {ping_pong(communicator, values, options.seconds)};
         for (const comm::Route route : {comm::Route::flat, comm::Route::hierarchical}) {
-            for (const comm::Wire wire : {comm::Wire::f32, comm::Wire::bf16}) {
+            for (const comm::Wire wire : {comm::Wire::f32, comm::Wire::bf16})
                 cells.push_back(all_reduce(communicator, values, options.seconds, {.wire = wire, .route = route}));
-            }
         }
         cells.push_back(mpi_all_reduce(communicator, values, options.seconds));
         if (!prints) continue;
         std::printf("%10lld", static_cast<long long>(bytes));
-        for (const double seconds : cells) {
+        for (const double seconds : cells)
             print_cell(seconds, static_cast<double>(bytes));
-        }
         std::printf("\n");
         std::fflush(stdout);
     }
@@ -97,9 +94,8 @@ void compare_with_model(comm::Communicator& communicator, const Options& options
 
 int run(const Options& options) {
     const auto communicator = comm::make_mpi_communicator(options.settings);
-    if (communicator->size() < 2) {
+    if (communicator->size() < 2)
         throw Error(ErrorKind::usage, "one process has nobody to talk to; start it with mpirun -np 2 or more");
-    }
     if (options.model) {
         compare_with_model(*communicator, options);
     } else {

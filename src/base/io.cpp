@@ -52,9 +52,8 @@ void write_text(FileSystem& files, const std::string& path, std::string_view tex
 
 std::string cannot_write(const std::string& path, int error) {
     std::string text = "cannot write '" + path + "': " + std::generic_category().message(error);
-    if (error == ENOSPC || error == EDQUOT) {
+    if (error == ENOSPC || error == EDQUOT)
         text += "; the previous file, if there was one, is untouched: free some space and start again from it";
-    }
     return text;
 }
 

@@ -21,9 +21,8 @@ public:
     void will_need(std::uint64_t /*offset*/, std::uint64_t /*count*/) const noexcept override {}
 
     void read_at(std::uint64_t offset, std::span<std::byte> out) const override {
-        if (offset > content_.size() || out.size() > content_.size() - offset) {
+        if (offset > content_.size() || out.size() > content_.size() - offset)
             throw Error(ErrorKind::data, ends_early(path_, content_.size(), offset, out.size()));
-        }
         if (!out.empty()) std::memcpy(out.data(), content_.data() + offset, out.size());
     }
 
@@ -56,9 +55,8 @@ public:
     }
 
     void write(std::span<const std::byte> data) override {
-        if (data.size() > files_.capacity_bytes_ - std::min(files_.capacity_bytes_, files_.used_bytes())) {
+        if (data.size() > files_.capacity_bytes_ - std::min(files_.capacity_bytes_, files_.used_bytes()))
             throw Error(ErrorKind::storage, cannot_write(path_, ENOSPC));
-        }
         files_.files_[partial_].bytes.append(reinterpret_cast<const char*>(data.data()), data.size());
     }
 
@@ -93,9 +91,8 @@ private:
 
 std::unique_ptr<InputFile> MemoryFiles::open(const std::string& path) const {
     const auto found = files_.find(path);
-    if (found == files_.end()) {
+    if (found == files_.end())
         throw Error(ErrorKind::data, "cannot read '" + path + "': " + std::generic_category().message(ENOENT));
-    }
     return std::make_unique<MemoryInput>(path, found->second.bytes, found->second.modified_ns);
 }
 
@@ -104,9 +101,8 @@ std::unique_ptr<OutputFile> MemoryFiles::create(const std::string& path) {
 }
 
 void MemoryFiles::append(const std::string& path, std::string_view text) {
-    if (text.size() > capacity_bytes_ - std::min(capacity_bytes_, used_bytes())) {
+    if (text.size() > capacity_bytes_ - std::min(capacity_bytes_, used_bytes()))
         throw Error(ErrorKind::storage, cannot_write(path, ENOSPC));
-    }
     Content& content = files_[path];
     content.bytes += text;
     content.modified_ns = ++changes_;
@@ -120,9 +116,8 @@ FileKind MemoryFiles::kind(const std::string& path) const {
 }
 
 std::vector<std::string> MemoryFiles::list(const std::string& directory) const {
-    if (kind(directory) != FileKind::directory) {
+    if (kind(directory) != FileKind::directory)
         throw Error(ErrorKind::data, "cannot read '" + directory + "': " + std::generic_category().message(ENOENT));
-    }
     const std::string folder = folder_key(directory);
     std::vector<std::string> names;
     for (auto it = files_.lower_bound(folder); it != files_.end() && it->first.starts_with(folder); ++it) {

@@ -40,9 +40,8 @@ void check_depth(std::string_view text) {
         } else if (c == '"') {
             quoted = true;
         } else if (c == '{' || c == '[') {
-            if (++depth > kDeepest) {
+            if (++depth > kDeepest)
                 fail(place(text, at) + ": brackets are nested more than " + std::to_string(kDeepest) + " deep");
-            }
         } else if ((c == '}' || c == ']') && depth > 0) {
             --depth;
         }

@@ -144,9 +144,8 @@ std::string hidden_instructions(const Processor& processor) {
         return "AMX is masked on this machine: processors of this kind have it, and 16 bits are more than twice "
                "as fast with it.";
     }
-    if ((is_of_amx_generation(processor) || is_amd_with_avx512(processor)) && !processor.avx512) {
+    if ((is_of_amx_generation(processor) || is_amd_with_avx512(processor)) && !processor.avx512)
         return "AVX-512 is masked on this machine: processors of this kind have it.";
-    }
     return "";
 }
 

@@ -110,9 +110,8 @@ std::vector<std::uint32_t> shuffled_order(std::uint64_t seed, std::uint32_t epoc
     std::vector<std::uint32_t> order(count);
     std::iota(order.begin(), order.end(), 0u);
     Rng rng(seed, RngStream::shuffle, epoch);
-    for (std::uint32_t i = count; i > 1; --i) {
+    for (std::uint32_t i = count; i > 1; --i)
         std::swap(order[i - 1], order[static_cast<std::size_t>(rng.integer(0, i))]);
-    }
     return order;
 }
 

@@ -34,9 +34,8 @@ bool WireReader::read_varint(std::uint64_t& value) {
 bool WireReader::read_fixed(std::size_t size) {
     if (static_cast<std::size_t>(end_ - at_) < size) return false;
     number_ = 0;
-    for (std::size_t i = 0; i < size; ++i) {
+    for (std::size_t i = 0; i < size; ++i)
         number_ |= std::to_integer<std::uint64_t>(*at_++) << (8 * i);
-    }
     return true;
 }
 

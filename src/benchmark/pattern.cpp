@@ -118,9 +118,8 @@ private:
 
     void hexadecimal(std::size_t digits) {
         for (std::size_t i = 0; i < digits; ++i) {
-            if (!is_hex(at(2 + i))) {
+            if (!is_hex(at(2 + i)))
                 refuse(std::string("\\") + at(1) + " expects " + std::to_string(digits) + " hexadecimal digits");
-            }
         }
         replace(2 + digits, "\\x{" + std::string(left_.substr(2, digits)) + "}");
     }

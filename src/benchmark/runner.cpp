@@ -295,9 +295,7 @@ private:
         };
         ProcessResult result = run_process(process);
         notes_.erase();
-        if (cut) {
-            host_.files->append(log, "\n[the rest of the output of " + job.name + " is left out]\n");
-        }
+        if (cut) host_.files->append(log, "\n[the rest of the output of " + job.name + " is left out]\n");
         if (result.end == ProcessEnd::timed_out) {
             result.err += "Timeout (" + duration_text(*process.timeout_seconds) + ")\n";
             constexpr int kKilled = -9;
@@ -422,9 +420,8 @@ private:
     }
 
     int conclude() {
-        if (!results_.empty()) {
+        if (!results_.empty())
             notes_.info("Results: " + (folder_ / kCsvResults).string() + " and " + (folder_ / kJsonResults).string());
-        }
         *host_.output << tables(results_) << summary(results_) << std::flush;
         if (stop_requested()) {
             const auto stopped = std::ranges::count(results_, kStopped, &VariantResult::reason);

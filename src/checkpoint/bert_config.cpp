@@ -130,9 +130,8 @@ void refuse_others(const Reader& reader) {
     const std::string model = reader.text("model_type").value_or("bert");
     if (model != "bert") reader.refuse("model_type is '" + model + "', and only bert can be converted");
     const std::string positions = reader.text("position_embedding_type").value_or("absolute");
-    if (positions != "absolute") {
+    if (positions != "absolute")
         reader.refuse("position_embedding_type is '" + positions + "', and only absolute positions can be converted");
-    }
     for (const char* key : {"is_decoder", "add_cross_attention"}) {
         if (reader.truth(key, false)) reader.refuse(std::string(key) + ": only encoders can be converted");
     }
@@ -140,9 +139,8 @@ void refuse_others(const Reader& reader) {
 
 bool is_exact(const Reader& reader, const std::string& activation) {
     const auto* const found = std::ranges::find(kGeluNames, activation, &GeluName::name);
-    if (found == std::end(kGeluNames)) {
+    if (found == std::end(kGeluNames))
         reader.refuse("hidden_act is '" + activation + "'; BERT has gelu or gelu_new here");
-    }
     return found->exact;
 }
 
@@ -161,9 +159,8 @@ std::vector<std::string> class_names_of(const Reader& reader) {
         if (found == labels->end() || !found->is_string()) break;
         names.push_back(found->get<std::string>());
     }
-    if (names.empty() || names.size() != labels->size()) {
+    if (names.empty() || names.size() != labels->size())
         reader.fail("id2label must have a name for each class, by the numbers 0, 1, 2, ...");
-    }
     return names;
 }
 

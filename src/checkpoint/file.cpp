@@ -187,9 +187,8 @@ private:
         }
         TensorEntry entry{
             name, {dtype_of(name, field("dtype")), shape_of(name, field("shape"))}, offsets[0], offsets[1]};
-        if (entry.end < entry.begin || entry.end - entry.begin != entry.desc.bytes()) {
+        if (entry.end < entry.begin || entry.end - entry.begin != entry.desc.bytes())
             fail("tensor '" + name + "' is " + to_string(entry.desc) + ", but its offsets are " + offsets.dump());
-        }
         return entry;
     }
 

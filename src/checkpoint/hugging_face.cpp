@@ -167,9 +167,8 @@ private:
             const std::string name(second);
             const auto found = theirs_.find(std::string(first));
             if (!theirs_.contains(name) || found == theirs_.end()) return;
-            if (!equal(theirs_.at(name), found->second)) {
+            if (!equal(theirs_.at(name), found->second))
                 throw Error(ErrorKind::unsupported, path_ + ": " + name + " is not " + what);
-            }
             theirs_.erase(name);
         };
         settle(kDecoder, kTheirTable, "the table of words, which the scores of masked words must read here");

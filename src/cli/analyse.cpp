@@ -107,16 +107,14 @@ int analyse_command(const Invocation& invocation) {
     const Flags flags(analyse_flags(), called(invocation), invocation.arguments);
     if (flags.print_help_if_wanted()) return 0;
     const std::string& path = flags.text("--restore-path");
-    if (!flags.given("--list") && !flags.given("--find-nans") && !flags.given("--first-fail")) {
+    if (!flags.given("--list") && !flags.given("--find-nans") && !flags.given("--first-fail"))
         throw Error(ErrorKind::usage, "cnntrain analyse: give --find-nans or --first-fail, or --list");
-    }
     const std::vector<Found> points = checkpoint::find_checkpoints(posix_files(), path);
     const checkpoint::Edited edited = checkpoint::edited_if(flags.given(kTrustFlag));
     if (flags.given("--list")) report_variables(points, edited);
     if (flags.given("--find-nans")) report_nans(points, edited);
-    if (flags.given("--first-fail")) {
+    if (flags.given("--first-fail"))
         report_element(points, flags.text("--first-fail-var"), flags.integer("--first-fail-index", 0), edited);
-    }
     return 0;
 }
 

@@ -21,9 +21,8 @@ using checkpoint::kTrustFlag;
 std::vector<std::string> checkpoints_of(const std::string& folder) {
     posix_files().kind(folder);  // throws when the system does not say what is there
     std::vector<std::string> paths;
-    for (const checkpoint::Found& found : checkpoint::numbered_checkpoints(posix_files(), folder)) {
+    for (const checkpoint::Found& found : checkpoint::numbered_checkpoints(posix_files(), folder))
         paths.push_back(found.path);
-    }
     if (paths.empty()) {
         throw Error(ErrorKind::not_found,
                     "no ckpt-<iteration>" + std::string(checkpoint::kCheckpointSuffix) + " in " + folder);

@@ -51,9 +51,8 @@ struct BenchmarkOption {
 double positive(const std::string& text, std::string_view flag) {
     constexpr double kMostSeconds = 1e9;
     const std::optional<double> value = config::decimal_number(text);
-    if (!value || !(*value > 0 && *value <= kMostSeconds)) {
+    if (!value || !(*value > 0 && *value <= kMostSeconds))
         refuse(std::string(flag) + " expects a number of seconds above 0 and up to 1e9, got '" + text + "'");
-    }
     return *value;
 }
 

@@ -94,9 +94,8 @@ int dataset_command(const Invocation& invocation) {
     std::vector<std::string> names;
     std::string listed;
     for (const DatasetKind& kind : kKinds) {
-        if (kind.name == words.front()) {
+        if (kind.name == words.front())
             return kind.run("cnntrain dataset " + words.front(), {words.begin() + 1, words.end()});
-        }
         names.emplace_back(kind.name);
         listed += (listed.empty() ? "" : ", ") + names.back();
     }

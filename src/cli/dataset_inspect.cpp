@@ -54,9 +54,8 @@ Labels by_frequency(const dataset_tools::SetReport& set) {
 
 std::string list_text(const Labels& labels, std::size_t begin, std::size_t end) {
     std::string text;
-    for (std::size_t i = begin; i < end; ++i) {
+    for (std::size_t i = begin; i < end; ++i)
         text += (i == begin ? "" : ", ") + number(labels[i].first) + " (" + number(labels[i].second) + ")";
-    }
     return text;
 }
 
@@ -85,9 +84,8 @@ void print_images(const dataset_tools::ImageReport& images) {
 void print_labels(const dataset_tools::SetReport& set, bool all) {
     if (set.labels.empty()) return;
     data::Range<std::int64_t> per_class;
-    for (const auto& [label, count] : set.labels) {
+    for (const auto& [label, count] : set.labels)
         per_class.add(count);
-    }
     print_row("labels", number(static_cast<std::int64_t>(set.labels.size())) + " classes, " +
                             number(set.labels.begin()->first) + ".." + number(set.labels.rbegin()->first) +
                             "; records per class " + range_text(per_class));
@@ -100,9 +98,8 @@ void print_labels(const dataset_tools::SetReport& set, bool all) {
     }
     if (!all) return;
     TextRows rows = {{"label", "records"}};
-    for (const auto& [label, count] : set.labels) {
+    for (const auto& [label, count] : set.labels)
         rows.push_back({number(label), number(count)});
-    }
     std::cout << '\n';
     print_table(rows);
 }
@@ -120,9 +117,7 @@ void print_features(const dataset_tools::SetReport& set) {
     }
     std::cout << '\n';
     print_table(rows);
-    if (set.other_features > 0) {
-        std::cout << "  and " << set.other_features << " features with other keys\n";
-    }
+    if (set.other_features > 0) std::cout << "  and " << set.other_features << " features with other keys\n";
 }
 
 void print_set(const dataset_tools::SetReport& set, bool all_labels) {
@@ -135,12 +130,10 @@ void print_set(const dataset_tools::SetReport& set, bool all_labels) {
     print_features(set);
     if (set.not_examples > 0) print_row("no tf.Example", number(set.not_examples) + " records");
     if (set.damaged_records > 0) print_row("damaged", number(set.damaged_records) + " records (wrong checksum)");
-    for (std::size_t i = 0; i < std::min(kDamageShown, set.damaged_files.size()); ++i) {
+    for (std::size_t i = 0; i < std::min(kDamageShown, set.damaged_files.size()); ++i)
         print_row("damaged", set.damaged_files[i]);
-    }
-    if (set.damaged_files.size() > kDamageShown) {
+    if (set.damaged_files.size() > kDamageShown)
         print_row("damaged", "and " + std::to_string(set.damaged_files.size() - kDamageShown) + " more files");
-    }
 }
 
 template <typename T> nlohmann::ordered_json range_json(const data::Range<T>& range) {
@@ -163,9 +156,8 @@ nlohmann::ordered_json features_json(const dataset_tools::SetReport& set) {
 
 nlohmann::ordered_json set_json(const dataset_tools::SetReport& set) {
     auto labels = nlohmann::ordered_json::object();
-    for (const auto& [label, count] : set.labels) {
+    for (const auto& [label, count] : set.labels)
         labels[std::to_string(label)] = count;
-    }
     nlohmann::ordered_json record_bytes = range_json(set.record_bytes);
     if (set.records > 0) record_bytes["median"] = set.median_record_bytes;
     const dataset_tools::ImageReport& images = set.images;
@@ -195,9 +187,8 @@ nlohmann::ordered_json set_json(const dataset_tools::SetReport& set) {
 
 void print_json(const std::vector<dataset_tools::SetReport>& sets) {
     auto document = nlohmann::ordered_json::array();
-    for (const dataset_tools::SetReport& set : sets) {
+    for (const dataset_tools::SetReport& set : sets)
         document.push_back(set_json(set));
-    }
     std::cout << document.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) << '\n';
 }
 

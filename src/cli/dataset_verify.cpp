@@ -19,9 +19,7 @@ constexpr std::uint64_t kMega = 1000000;
 
 void print_finding(const dataset_tools::Finding& finding) {
     std::cout << finding.file;
-    if (finding.record >= 0) {
-        std::cout << ", record " << finding.record << " (at byte " << finding.offset << ")";
-    }
+    if (finding.record >= 0) std::cout << ", record " << finding.record << " (at byte " << finding.offset << ")";
     std::cout << ": " << name(finding.fault) << ": " << finding.what << '\n';
 }
 
@@ -42,15 +40,13 @@ void print_result(const dataset_tools::VerifyResult& result, double seconds) {
                              decimal(static_cast<double>(result.bytes) / 1e9 / seconds, 2) + " GB/s");
     if (result.unchecked_bytes > 0) print_row("not checked", std::to_string(result.unchecked_bytes) + " bytes");
     std::array<std::int64_t, dataset_tools::kFaults> counts{};
-    for (const dataset_tools::Finding& finding : result.findings) {
+    for (const dataset_tools::Finding& finding : result.findings)
         ++counts[static_cast<std::size_t>(finding.fault)];
-    }
     for (std::size_t i = 0; i < counts.size(); ++i) {
         if (counts[i] > 0) print_row(name(static_cast<dataset_tools::Fault>(i)), std::to_string(counts[i]));
     }
-    for (const std::string& note : result.notes) {
+    for (const std::string& note : result.notes)
         std::cout << "note: " << note << '\n';
-    }
 }
 
 }  // namespace
@@ -80,9 +76,8 @@ int dataset_verify(const std::string& called, const std::vector<std::string>& ar
         result = dataset_tools::verify(settings);
         seconds = std::max(progress.elapsed_seconds(), 1e-6);
     }
-    for (const dataset_tools::Finding& finding : result.findings) {
+    for (const dataset_tools::Finding& finding : result.findings)
         print_finding(finding);
-    }
     if (!result.findings.empty()) std::cout << '\n';
     std::cout << settings.path << ": " << (result.findings.empty() ? "nothing is wrong" : "NOT SOUND") << '\n';
     print_result(result, seconds);

@@ -97,12 +97,10 @@ config::ParseResult parsed_line(config::Command command, const std::vector<std::
     config::Environment environment = config::process_environment();
     if (flags.given("--processes")) environment.launch.processes = parse_processes(flags.text("--processes")).back();
     config::ParseResult line = tasks::parse_command_line(command, words, environment);
-    if (!line.settings.main.trains) {
+    if (!line.settings.main.trains)
         throw Error(ErrorKind::usage, "cnntrain plan is about training, and the line evaluates; leave out --evaluate");
-    }
-    if (line.settings.run.backend == backend::BackendKind::ipu) {
+    if (line.settings.run.backend == backend::BackendKind::ipu)
         throw Error(ErrorKind::unsupported, "cnntrain plan predicts times of CPUs, not of --backend ipu; leave it out");
-    }
     return line;
 }
 

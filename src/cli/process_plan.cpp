@@ -52,9 +52,8 @@ void measure_network(const Flags& flags, const std::optional<comm::World>& world
     for (const char* flag : {"--node-network", "--adding-rate"}) {
         if (flags.given(flag)) refuse("--network measure measures " + std::string(flag) + ", too; leave it out");
     }
-    if (!world || world->size < 2) {
+    if (!world || world->size < 2)
         refuse("--network measure needs processes to measure between: mpirun -np 2 cnntrain plan ...");
-    }
     const auto given = static_cast<int>(ranks_per_node(flags, 0));
     const auto communicator = comm::make_mpi_communicator({.ranks_per_node = given});
     plan.ranks_per_node = given > 0 ? given : communicator->local_size();
@@ -97,9 +96,8 @@ void check_process_flags(const Flags& flags) {
 plan::ProcessPlan process_plan(const Flags& flags, const std::optional<comm::World>& world) {
     plan::ProcessPlan plan;
     plan.counts = parse_processes(flags.text("--processes"));
-    if (flags.given("--images-per-second")) {
+    if (flags.given("--images-per-second"))
         plan.samples_per_second = flags.number("--images-per-second", 1e-6, kMostImagesPerSecond);
-    }
     if (flags.given("--step-spread")) plan.step_spread = parse_share(flags.text("--step-spread"), "--step-spread");
     if (flags.given("--input-rate"))
         plan.input_samples_per_second = flags.number("--input-rate", 1e-6, kMostImagesPerSecond);

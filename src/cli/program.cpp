@@ -42,9 +42,8 @@ namespace {
 /// `options`: the words after --version.
 int print_version(const std::vector<std::string>& options) {
     const bool verbose = options == std::vector<std::string>{"--verbose"};
-    if (!verbose && !options.empty()) {
+    if (!verbose && !options.empty())
         throw Error(ErrorKind::usage, "--version takes --verbose and nothing else, not '" + options.front() + "'");
-    }
     std::cout << train::version_line() << '\n';
     if (!verbose) return 0;
     const train::RunSettings settings;
@@ -177,17 +176,15 @@ int dispatch(const std::string& program, const std::vector<std::string>& typed) 
     require_kernel_instructions(this_processor());
     require_stack();
     Invocation invocation{{words.begin() + 1, words.end()}, program, words.front()};
-    for (const std::string& word : words) {
+    for (const std::string& word : words)
         invocation.command_line += " " + word;
-    }
     if (const ForeignProgram* foreign = foreign_program(words.front())) {
         take_core_share(config::Command::train);
         return foreign->run(invocation);
     }
     const config::Command command = config::command_named(words.front());
-    if (!is_available(command)) {
+    if (!is_available(command))
         throw Error(ErrorKind::unsupported, "not available yet: cnntrain " + std::string(config::name(command)));
-    }
     refuse_useless_processes(command, invocation);
     take_core_share(command);
     const CommandEntry* const found = command_entry(command);

@@ -80,9 +80,8 @@ void FlatReduction::sum_own_shard() {
     const std::span<float> own = values_of(team_->me);
     if (wire_ == Wire::f32) {
         parts_.clear();
-        for (int member = 0; member < members(); ++member) {
+        for (int member = 0; member < members(); ++member)
             parts_.push_back(member == team_->me ? own.data() : received_from(received_, member).data());
-        }
         sum_parts(parts_, team_->tree, own);
     } else {
         packed_parts_.clear();
@@ -113,9 +112,8 @@ void FlatReduction::start_gather(Transport& transport) {
 }
 
 bool FlatReduction::all_complete(Transport& transport) {
-    while (!open_.empty() && transport.complete(open_.back())) {
+    while (!open_.empty() && transport.complete(open_.back()))
         open_.pop_back();
-    }
     return open_.empty();
 }
 

@@ -228,9 +228,8 @@ void MessageCommunicator::broadcast_piece(Operation operation, std::span<std::by
     for (unsigned bit = lowest / 2; bit > 0; bit /= 2) {
         if (from_root + bit < ranks) sent.push_back(transport_->send(rank_of(from_root + bit), tag, piece));
     }
-    for (const Transport::Ticket ticket : sent) {
+    for (const Transport::Ticket ticket : sent)
         await(operation, ticket);
-    }
 }
 
 void MessageCommunicator::exchange(std::span<const std::byte> out, std::span<std::byte> in, int partner,
@@ -305,9 +304,8 @@ Handle MessageCommunicator::start_all_gather(int bucket, std::span<float> values
 
 Handle MessageCommunicator::start_all_reduce(int bucket, std::span<float> values, const ReduceOptions& options) {
     const bool one_rank_a_node = nodes().members.size() == nodes().node_of.size();
-    if (options.route == Route::flat || one_rank_a_node) {
+    if (options.route == Route::flat || one_rank_a_node)
         return start_flat("all-reduce", bucket, values, FlatReduction::Part::all_reduce, options.wire);
-    }
     return guarded([&] {
         BucketWork& work = begin("all-reduce", bucket, values.size());
         if (!work.in_node || work.in_node->capacity() < values.size()) share_bucket(work, values.size());

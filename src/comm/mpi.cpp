@@ -250,9 +250,8 @@ void end_mpi(Started world, std::vector<MPI_Win> windows) {
         MPI_Win_unlock_all(window);
         MPI_Win_free(&window);
     }
-    for (MPI_Comm* communicator : {&world.node, &world.notices, &world.messages}) {
+    for (MPI_Comm* communicator : {&world.node, &world.notices, &world.messages})
         MPI_Comm_free(communicator);
-    }
     MPI_Finalize();
 }
 

@@ -32,9 +32,8 @@ public:
     explicit NodeTable(Communicator& communicator) : node_(communicator.node()), local_(communicator.local_rank()) {
         const auto nodes = communicator.all_gather(static_cast<std::uint64_t>(node_), "nodes");
         members_.resize(std::ranges::max(nodes) + 1);
-        for (std::size_t rank = 0; rank < nodes.size(); ++rank) {
+        for (std::size_t rank = 0; rank < nodes.size(); ++rank)
             members_[nodes[rank]].push_back(static_cast<int>(rank));
-        }
     }
 
     bool has_several() const { return members_.size() > 1; }
@@ -103,9 +102,8 @@ std::vector<TimedMessage> timed_messages(Communicator& communicator, int partner
 std::vector<TimedMessage> exchanges(Communicator& communicator, int partner, std::size_t together, const Sweep& sweep) {
     std::vector<TimedMessage> result = timed_messages(communicator, partner, together, sweep);
     const std::vector<TimedMessage> again = timed_messages(communicator, partner, together, sweep);
-    for (std::size_t i = 0; i < result.size(); ++i) {
+    for (std::size_t i = 0; i < result.size(); ++i)
         result[i].seconds = std::min(result[i].seconds, again[i].seconds);
-    }
     return result;
 }
 
@@ -215,9 +213,8 @@ NetworkTimes measure_network(Communicator& communicator, const Sweep& sweep) {
     CNNTRAIN_CHECK(communicator.size() >= 2 && sweep.largest_bytes >= kSmallestBucket, "ranks and sizes to measure");
     const NodeTable nodes(communicator);
     NetworkTimes times;
-    if (nodes.has_several()) {
+    if (nodes.has_several())
         times.between_nodes = exchanges(communicator, nodes.partner_between(), nodes.pairs_between(), sweep);
-    }
     if (nodes.most_members() > 1) times.inside_node = exchanges(communicator, nodes.partner_inside(), 1, sweep);
     times.adding_seconds_per_byte = adding_time(communicator, sweep);
     times.sums = sums(communicator, sweep);

@@ -113,9 +113,8 @@ bool NodeReduction::advance_once(Transport& transport) {
 void NodeReduction::add_own_share() {
     const Shard own = shard_of(static_cast<std::int64_t>(values_.size()), local_rank_, local_size_);
     parts_.clear();
-    for (int local = 0; local < local_size_; ++local) {
+    for (int local = 0; local < local_size_; ++local)
         parts_.push_back(contribution(local) + own.begin);
-    }
     sum_parts(parts_, tree_, sum().subspan(static_cast<std::size_t>(own.begin), static_cast<std::size_t>(own.count)));
 }
 

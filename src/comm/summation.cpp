@@ -28,13 +28,11 @@ BFloat16 rounded(float value) {
 
 template <typename Stored> void add_block(const Stored* part, bool first, std::size_t count, Block& sum) {
     if (first) {
-        for (std::size_t i = 0; i < count; ++i) {
+        for (std::size_t i = 0; i < count; ++i)
             sum[i] = as_float(part[i]);
-        }
     } else {
-        for (std::size_t i = 0; i < count; ++i) {
+        for (std::size_t i = 0; i < count; ++i)
             sum[i] += as_float(part[i]);
-        }
     }
 }
 
@@ -70,16 +68,14 @@ void sum_parts(std::span<const BFloat16* const> parts, const SumTree& tree, std:
 
 void pack(std::span<const float> values, std::span<BFloat16> packed) {
     CNNTRAIN_CHECK(values.size() == packed.size(), "sizes of what is packed");
-    for (std::size_t i = 0; i < values.size(); ++i) {
+    for (std::size_t i = 0; i < values.size(); ++i)
         packed[i] = rounded(values[i]);
-    }
 }
 
 void unpack(std::span<const BFloat16> packed, std::span<float> values) {
     CNNTRAIN_CHECK(values.size() == packed.size(), "sizes of what is unpacked");
-    for (std::size_t i = 0; i < values.size(); ++i) {
+    for (std::size_t i = 0; i < values.size(); ++i)
         values[i] = as_float(packed[i]);
-    }
 }
 
 }  // namespace cnntrain::comm

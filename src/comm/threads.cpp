@@ -137,9 +137,8 @@ std::vector<std::unique_ptr<Communicator>> make_thread_communicators(int ranks, 
     const auto world = std::make_shared<World>(group_nodes(one_host, settings.ranks_per_node));
     std::vector<std::unique_ptr<Communicator>> communicators;
     communicators.reserve(static_cast<std::size_t>(ranks));
-    for (int rank = 0; rank < ranks; ++rank) {
+    for (int rank = 0; rank < ranks; ++rank)
         communicators.push_back(make_over_transport(std::make_unique<ThreadTransport>(world, rank), settings));
-    }
     return communicators;
 }
 

@@ -107,9 +107,8 @@ private:
             graph_.set_stage(graph_.node(v.producer.valid() ? v.producer : v.users.front()).stage);
             const std::string name = v.name + "/grad_sum";
             ValueId sum = parts.front();
-            for (std::size_t i = 1; i < parts.size(); ++i) {
+            for (std::size_t i = 1; i < parts.size(); ++i)
                 sum = graph_.add_one(OpKind::add, NoAttrs{}, {sum, parts[i]}, name);
-            }
             parts = {sum};
         }
         return parts.front();

@@ -19,9 +19,8 @@ std::vector<TensorDesc> infer_node(const OpDef& def, const Attrs& attrs, const s
         throw Error(ErrorKind::internal, name + ": " + std::string(def.name) + " was given attributes of another op");
     } catch (const Error& error) {
         std::string call = std::string(def.name) + "(";
-        for (std::size_t i = 0; i < inputs.size(); ++i) {
+        for (std::size_t i = 0; i < inputs.size(); ++i)
             call += (i == 0 ? "" : ", ") + to_string(inputs[i]);
-        }
         throw error.within(name + ": " + call + ")");
     }
 }
@@ -94,9 +93,8 @@ std::vector<ValueId> Graph::add(OpKind kind, Attrs attrs, std::vector<ValueId> i
 
     std::vector<TensorDesc> input_descs;
     input_descs.reserve(inputs.size());
-    for (const ValueId input : inputs) {
+    for (const ValueId input : inputs)
         input_descs.push_back(values_[check(input)].desc);
-    }
     std::vector<TensorDesc> output_descs = infer_node(op, attrs, input_descs, name);
 
     const NodeId id{node_count()};

@@ -74,9 +74,8 @@ Graph Rewriter::finish() {
         result_.mark_output(output.name, at(output.value));
     for (const ValueId moving : source_.values_with_role(Role::moving_average)) {
         const Value& value = source_.value(moving);
-        if (value.owner.valid() && holds(value.owner)) {
+        if (value.owner.valid() && holds(value.owner))
             result_.set_followed(at(moving), at(value.owner), value.correction);
-        }
     }
     result_.set_phase(source_.phase());
     result_.set_stage(source_.stage());

@@ -82,9 +82,8 @@ bool activation_follows(const Graph& graph, ValueId sum) {
 
 NormChain find_chain(const Graph& graph, NodeId last_id) {
     const Node& last = graph.node(last_id);
-    if (last.kind == OpKind::add && last.phase == Phase::forward && !activation_follows(graph, last.outputs.front())) {
+    if (last.kind == OpKind::add && last.phase == Phase::forward && !activation_follows(graph, last.outputs.front()))
         return find_sum(graph, last_id, {}, last_id);
-    }
     if (activation_of(last) == Activation::none) return {};
     const ValueId sum = last.inputs.front();
     if (const NodeId norm = plain_norm(graph, sum, last, last_id); norm.valid()) return {norm, {}, {}, last_id};
@@ -355,9 +354,8 @@ Graph apply_rewrites(Graph graph, std::span<const Rewrite> rewrites, std::span<c
         graph = rewrite.apply(graph);
         const double elapsed_ms = 1e3 * seconds_since(start);
         verify_after(graph, rewrite.name);
-        if (report != nullptr) {
+        if (report != nullptr)
             report->push_back({std::string(rewrite.name), elapsed_ms, nodes_before, graph.node_count()});
-        }
     }
     return graph;
 }

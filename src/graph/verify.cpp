@@ -19,13 +19,11 @@ void verify_inputs(const Graph& graph, NodeId id) {
         const Value& value = graph.value(input);
         if (value.role == Role::intermediate) {
             if (!value.producer.valid() || value.producer >= id) fail(node.name, "reads " + value.name + " too early");
-            if (graph.node(value.producer).phase > node.phase) {
+            if (graph.node(value.producer).phase > node.phase)
                 fail(node.name, "reads " + value.name + ", which a later phase computes");
-            }
         }
-        if (!std::binary_search(value.users.begin(), value.users.end(), id)) {
+        if (!std::binary_search(value.users.begin(), value.users.end(), id))
             fail(value.name, "its list of users lacks " + node.name);
-        }
     }
 }
 
@@ -51,9 +49,8 @@ void verify_overwriting(const Graph& graph, const Node& node) {
     if (!node.outputs.empty()) fail(node.name, "overwrites an input and has outputs");
     for (const std::size_t index : overwritten) {
         const ValueId input = node.inputs.at(index);
-        if (!graph.is_variable(input)) {
+        if (!graph.is_variable(input))
             fail(node.name, "overwrites " + graph.value(input).name + ", which is no variable");
-        }
     }
 }
 
@@ -65,17 +62,14 @@ void verify_value(const Graph& graph, ValueId id) {
     }
     for (const NodeId user : value.users) {
         const std::vector<ValueId>& inputs = graph.node(user).inputs;
-        if (std::find(inputs.begin(), inputs.end(), id) == inputs.end()) {
+        if (std::find(inputs.begin(), inputs.end(), id) == inputs.end())
             fail(value.name, "lists " + graph.node(user).name + ", which does not read it");
-        }
     }
     if (value.producer.valid() != (value.role == Role::intermediate)) fail(value.name, "role and producer disagree");
-    if (value.owner.valid() && value.role != Role::slot && value.role != Role::moving_average) {
+    if (value.owner.valid() && value.role != Role::slot && value.role != Role::moving_average)
         fail(value.name, "has an owner, but is neither slot nor moving average");
-    }
-    if (value.role == Role::slot && graph.value(value.owner).role != Role::parameter) {
+    if (value.role == Role::slot && graph.value(value.owner).role != Role::parameter)
         fail(value.name, "is the slot of " + graph.value(value.owner).name + ", which is no parameter");
-    }
     if (value.producer.valid()) {
         const std::vector<ValueId>& outputs = graph.node(value.producer).outputs;
         const auto index = static_cast<std::size_t>(value.producer_output);
@@ -96,9 +90,8 @@ void Graph::verify() const {
     for (std::int32_t i = 0; i < value_count(); ++i) {
         const ValueId id{i};
         verify_value(*this, id);
-        if (value(id).role != Role::intermediate && !names.insert(value(id).name).second) {
+        if (value(id).role != Role::intermediate && !names.insert(value(id).name).second)
             fail(value(id).name, "the name is taken twice");
-        }
     }
 }
 

@@ -162,9 +162,8 @@ private:
         Pipe report;
         guard_ = fork();
         if (guard_ < 0) refuse(std::string("no process can be started: ") + std::strerror(errno));
-        if (guard_ == 0) {
+        if (guard_ == 0)
             start_below_guard({file.c_str(), words.get(), environment.get(), request_.folder.c_str()}, report);
-        }
         for (Pipe* pipe : {&out_, &err_, &report, &status_})
             pipe->close_write();
         alive_.close_read();

@@ -32,9 +32,8 @@ template <typename T> T read_number(std::istringstream& in) {
     in >> word;
     T value{};
     const auto result = std::from_chars(word.data(), word.data() + word.size(), value);
-    if (word.empty() || result.ec != std::errc() || result.ptr != word.data() + word.size()) {
+    if (word.empty() || result.ec != std::errc() || result.ptr != word.data() + word.size())
         throw Error(ErrorKind::data, "the meters saved in the checkpoint are damaged: '" + word + "' is not a number");
-    }
     return value;
 }
 
@@ -157,9 +156,8 @@ void Meters::restore(const std::string& state) {
     std::istringstream in(state);
     std::string version;
     in >> version;
-    if (version != kStateVersion) {
+    if (version != kStateVersion)
         throw Error(ErrorKind::data, "the meters saved in the checkpoint are of an unknown form: '" + version + "'");
-    }
     step_ = read_number<std::int64_t>(in);
     begin_host_step();
     for (const std::string& output : outputs_)

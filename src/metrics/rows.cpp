@@ -222,9 +222,8 @@ std::string csv_header(const Record& record) {
 
 std::string csv_row(const Record& record) {
     CsvRow csv;
-    for (const Field& field : record.fields) {
+    for (const Field& field : record.fields)
         std::visit([&](const auto& value) { csv.add(value); }, field.value);
-    }
     return csv.text();
 }
 

@@ -58,9 +58,8 @@ class Wandb::Client {
 public:
     explicit Client(std::vector<std::string> python) {
         std::array<int, 2> ends = {-1, -1};
-        if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0) {
+        if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0)
             throw cannot_start(std::string("no socket to talk to the client: ") + std::strerror(errno));
-        }
         socket_ = ends[0];
         python.insert(python.end(), {"-c", kWandbScript});
         const int error = spawn(python, ends[1]);
@@ -200,9 +199,8 @@ Wandb::~Wandb() {
     if (failed && compilation_status_ == kCompiling) status(kCompilationStatus, "failed");
     const nlohmann::json request = {{"command", "finish"}, {"exit_code", failed ? 1 : 0}};
     send(request.dump() + "\n");
-    if (client_ && !client_->end(finish_timeout_seconds_)) {
+    if (client_ && !client_->end(finish_timeout_seconds_))
         log::warning("Weights & Biases: the client has not finished; it goes on by itself");
-    }
 }
 
 void Wandb::row(const Record& record) {

@@ -76,9 +76,8 @@ struct Unit {
 
 ValueId shortcut(Layers& layers, ValueId x, const std::string& scope, const Unit& unit) {
     if (unit.stride == 1 && layers.channels(x) == unit.outputs) return x;
-    if (unit.projection == Projection::pad) {
+    if (unit.projection == Projection::pad)
         return layers.shortcut_pad(x, scope + "/shortcut", unit.outputs, unit.stride);
-    }
     const ValueId conv =
         layers.conv(x, scope + "/conv1sc", {.filters = unit.outputs, .kernel = 1, .stride = unit.stride});
     return layers.norm(conv, scope, "sc", Gamma::one);

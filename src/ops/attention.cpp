@@ -85,9 +85,8 @@ Sizes expect_attention(const AttentionAttrs& a, Descs inputs, bool packed) {
     for (std::size_t i = 1; !packed && i < 3; ++i)
         expect_same(first, inputs[i], "q, k and v");
     const std::int64_t features = first.shape[2] / (packed ? 3 : 1);
-    if (a.heads < 1 || features % a.heads != 0) {
+    if (a.heads < 1 || features % a.heads != 0)
         reject(std::to_string(a.heads) + " heads do not divide " + std::to_string(features) + " features");
-    }
     const Sizes sizes(a, first, packed);
     expect_same(inputs[packed ? 1 : 3], {DType::f32, {sizes.samples, sizes.tokens}}, "mask and f32[B,S]");
     if (a.keep < 1) expect_random_words(sizes.heads * sizes.tokens * sizes.tokens, first.shape);

@@ -7,9 +7,8 @@
 namespace cnntrain::ops {
 
 void expect_class_weights(const std::vector<double>& weights, std::int64_t classes) {
-    if (!weights.empty() && std::ssize(weights) != classes) {
+    if (!weights.empty() && std::ssize(weights) != classes)
         reject(std::to_string(weights.size()) + " class weights for " + std::to_string(classes) + " classes");
-    }
     const auto legal = [](double weight) { return std::isfinite(weight) && weight >= 0; };
     if (!std::ranges::all_of(weights, legal)) reject("class weights must be finite and not negative");
 }

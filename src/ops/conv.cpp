@@ -14,9 +14,8 @@ namespace {
 /// Shape of y[N,H,W,O] for x[N,H,W,I*G] and w[K,K,I,O].
 Shape conv_shape(const ConvAttrs& a, const Shape& x, const Shape& w) {
     if (w[0] != w[1]) reject("the kernel must be square, not " + std::to_string(w[0]) + "x" + std::to_string(w[1]));
-    if (a.groups < 1 || w[3] % a.groups != 0) {
+    if (a.groups < 1 || w[3] % a.groups != 0)
         reject(std::to_string(w[3]) + " output channels cannot form " + std::to_string(a.groups) + " groups");
-    }
     if (w[2] * a.groups != x[3]) {
         reject("x must have kernel inputs x groups = " + std::to_string(w[2]) + " x " + std::to_string(a.groups) +
                " channels, not " + std::to_string(x[3]));
@@ -27,9 +26,8 @@ Shape conv_shape(const ConvAttrs& a, const Shape& x, const Shape& w) {
 }
 
 void expect_plain(const ConvAttrs& a) {
-    if (a.bias || a.residual || a.activation != graph::Activation::none) {
+    if (a.bias || a.residual || a.activation != graph::Activation::none)
         reject("bias, residual and activation belong to inference and have no gradient");
-    }
 }
 
 std::vector<TensorDesc> infer_conv2d(const Attrs& attrs, Descs inputs) {

@@ -50,9 +50,8 @@ std::vector<TensorDesc> infer_dense(const Attrs& attrs, Descs inputs) {
     expect_rows(inputs[0], "x[...,I]");
     const Weight w = weight_of(a, inputs[1]);
     expect_same_type(inputs[0], inputs[1], "x and w");
-    if (w.inputs != inputs[0].shape.back()) {
+    if (w.inputs != inputs[0].shape.back())
         reject("w must have " + std::to_string(inputs[0].shape.back()) + " inputs, not " + std::to_string(w.inputs));
-    }
     if (a.bias) expect_channel_vector(inputs[2], w.outputs, inputs[0].dtype, "bias");
     return {{inputs[0].dtype, with_features(inputs[0].shape, w.outputs)}};
 }
@@ -80,9 +79,8 @@ std::vector<TensorDesc> infer_input_grad(const Attrs& attrs, Descs inputs) {
     expect_rows(inputs[0], "dy[...,O]");
     const Weight w = weight_of(std::get<DenseAttrs>(attrs), inputs[1]);
     expect_same_type(inputs[0], inputs[1], "dy and w");
-    if (w.outputs != inputs[0].shape.back()) {
+    if (w.outputs != inputs[0].shape.back())
         reject("w must have " + std::to_string(inputs[0].shape.back()) + " outputs, not " + std::to_string(w.outputs));
-    }
     return {{inputs[0].dtype, with_features(inputs[0].shape, w.inputs)}};
 }
 

@@ -35,9 +35,8 @@ std::vector<TensorDesc> infer_scale_channels_grad(const Attrs& /*attrs*/, Descs 
 /// Calls pair(index in x[N,H,W,C], index in gate[N,C]).
 template <typename Pair> void for_each_gated(const Shape& shape, Pair pair) {
     const Nhwc x(shape);
-    for (std::int64_t i = 0; i < element_count(shape); ++i) {
+    for (std::int64_t i = 0; i < element_count(shape); ++i)
         pair(static_cast<std::size_t>(i), static_cast<std::size_t>(i / (x.h * x.w * x.c) * x.c + i % x.c));
-    }
 }
 
 void evaluate_scale_channels(const Attrs& /*attrs*/, RefInputs inputs, RefOutputs outputs) {

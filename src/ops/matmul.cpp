@@ -41,9 +41,8 @@ std::vector<TensorDesc> infer_batched_matmul(const Attrs& attrs, Descs inputs) {
     if (batch_of(inputs[0]) != batch_of(inputs[1])) reject("a and b must have the same axes before the last two");
     const Matrix left(inputs[0], a.transpose_a);
     const Matrix right(inputs[1], a.transpose_b);
-    if (left.columns != right.rows) {
+    if (left.columns != right.rows)
         reject("b must have " + std::to_string(left.columns) + " rows, not " + std::to_string(right.rows));
-    }
     TensorDesc y{inputs[0].dtype, batch_of(inputs[0])};
     y.shape.insert(y.shape.end(), {left.rows, right.columns});
     return {y};

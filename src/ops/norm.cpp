@@ -42,9 +42,8 @@ struct Statistics {
 // ---- shape rules ----
 
 void expect_groups(Family family, const NormAttrs& a, const TensorDesc& x) {
-    if (family == Family::group && (a.groups < 1 || x.shape[3] % a.groups != 0)) {
+    if (family == Family::group && (a.groups < 1 || x.shape[3] % a.groups != 0))
         reject(std::to_string(a.groups) + " groups do not divide " + std::to_string(x.shape[3]) + " channels");
-    }
 }
 
 void expect_norm_inputs(Descs inputs) {
@@ -79,9 +78,8 @@ bool reads_output(const NormAttrs& a) {
 
 template <Family kFamily> std::vector<TensorDesc> infer_norm_grad(const Attrs& attrs, Descs inputs) {
     const auto& a = std::get<NormAttrs>(attrs);
-    if (a.residual && !slope_follows_from_result(a.activation)) {
+    if (a.residual && !slope_follows_from_result(a.activation))
         reject(std::string(name(a.activation)) + " after a residual has no gradient");
-    }
     expect_inputs(inputs, std::size_t{6} + (a.summed_gradient ? 1 : 0) + (reads_output(a) ? 1 : 0));
     expect_norm_inputs(inputs);
     const TensorDesc& x = inputs[0];

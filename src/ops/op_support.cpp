@@ -11,21 +11,18 @@ void reject(const std::string& reason) {
 }
 
 void expect_inputs(Descs inputs, std::size_t count) {
-    if (inputs.size() != count) {
+    if (inputs.size() != count)
         reject("takes " + std::to_string(count) + " inputs, got " + std::to_string(inputs.size()));
-    }
 }
 
 void expect_floating(const TensorDesc& desc, std::string_view what) {
-    if (desc.dtype != DType::f32 && desc.dtype != DType::bf16 && desc.dtype != DType::f16) {
+    if (desc.dtype != DType::f32 && desc.dtype != DType::bf16 && desc.dtype != DType::f16)
         reject(std::string(what) + " must be f32, bf16 or f16, not " + std::string(name(desc.dtype)));
-    }
 }
 
 void expect_type(const TensorDesc& desc, DType type, std::string_view what) {
-    if (desc.dtype != type) {
+    if (desc.dtype != type)
         reject(std::string(what) + " must be " + std::string(name(type)) + ", not " + std::string(name(desc.dtype)));
-    }
 }
 
 void expect_rank(const TensorDesc& desc, std::size_t rank, std::string_view axes) {
@@ -52,9 +49,8 @@ void expect_same_type(const TensorDesc& a, const TensorDesc& b, std::string_view
 }
 
 void expect_shape(const TensorDesc& desc, const Shape& shape, std::string_view what) {
-    if (desc.shape != shape) {
+    if (desc.shape != shape)
         reject(std::string(what) + " must have the shape " + to_string(shape) + ", not " + to_string(desc.shape));
-    }
 }
 
 void expect_channel_vector(const TensorDesc& desc, std::int64_t channels, DType activations, std::string_view what) {
@@ -81,9 +77,8 @@ void expect_probability(double probability, std::string_view what) {
 }
 
 void expect_random_words(std::int64_t elements_per_sample, const Shape& shape) {
-    if (elements_per_sample > std::numeric_limits<std::uint32_t>::max()) {
+    if (elements_per_sample > std::numeric_limits<std::uint32_t>::max())
         reject("a sample of x has more elements than there are random words: " + to_string(shape));
-    }
 }
 
 RandomScale::RandomScale(const graph::RandomKey& random, double keep, std::uint64_t site, std::int64_t samples)

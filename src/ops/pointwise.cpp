@@ -142,9 +142,8 @@ void for_each_kept_pixel(const Shape& x_shape, const Shape& y_shape, std::int64_
     const Nhwc y(y_shape);
     for (std::int64_t n = 0; n < y.n; ++n) {
         for (std::int64_t h = 0; h < y.h; ++h) {
-            for (std::int64_t w = 0; w < y.w; ++w) {
+            for (std::int64_t w = 0; w < y.w; ++w)
                 copy(x.pixel(n, h * stride, w * stride), y.pixel(n, h, w), x.c);
-            }
         }
     }
 }

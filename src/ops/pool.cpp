@@ -115,9 +115,8 @@ std::vector<TensorDesc> infer_average_grad(const Attrs& attrs, Descs inputs) {
 /// Calls pair(index in the image, index in the [N,C] vector) for every element of the image.
 template <typename Pair> void for_each_averaged(const Shape& image, Pair pair) {
     const Nhwc x(image);
-    for (std::int64_t i = 0; i < element_count(image); ++i) {
+    for (std::int64_t i = 0; i < element_count(image); ++i)
         pair(static_cast<std::size_t>(i), static_cast<std::size_t>(i / (x.h * x.w * x.c) * x.c + i % x.c));
-    }
 }
 
 void evaluate_average(const Attrs& /*attrs*/, RefInputs inputs, RefOutputs outputs) {

@@ -237,9 +237,8 @@ void evaluate_round_copy(const Attrs& /*attrs*/, RefInputs inputs, RefOutputs ou
 
 void evaluate_moving_average(const Attrs& attrs, RefInputs inputs, RefOutputs outputs) {
     const auto& a = std::get<graph::MovingAverageAttrs>(attrs);
-    for (std::size_t i = 0; i < outputs[0].values.size(); ++i) {
+    for (std::size_t i = 0; i < outputs[0].values.size(); ++i)
         outputs[0].values[i] = a.decay * inputs[0]->values[i] + (1 - a.decay) * a.value_scale * inputs[1]->values[i];
-    }
 }
 
 // ---- attributes as text ----

@@ -45,9 +45,8 @@ std::vector<TensorDesc> infer_transpose(const Attrs& attrs, Descs inputs) {
     const std::vector<std::int64_t>& axes = std::get<TransposeAttrs>(attrs).axes;
     std::vector<std::int64_t> all(inputs[0].shape.size());
     std::iota(all.begin(), all.end(), 0);
-    if (!std::ranges::is_permutation(axes, all)) {
+    if (!std::ranges::is_permutation(axes, all))
         reject("the axes must be those of " + to_string(inputs[0].shape) + ", each once, not " + to_string(axes));
-    }
     TensorDesc y{inputs[0].dtype, {}};
     for (const std::int64_t axis : axes)
         y.shape.push_back(inputs[0].shape[static_cast<std::size_t>(axis)]);
@@ -102,9 +101,8 @@ struct Split {
 };
 
 void expect_axis(const TensorDesc& desc, std::int64_t axis) {
-    if (axis < 0 || axis >= static_cast<std::int64_t>(desc.shape.size())) {
+    if (axis < 0 || axis >= static_cast<std::int64_t>(desc.shape.size()))
         reject(to_string(desc) + " has no axis " + std::to_string(axis));
-    }
 }
 
 void expect_range(const SliceAttrs& slice, std::int64_t extent) {

@@ -107,9 +107,8 @@ graph::UpdateAttrs update_attrs(const UpdateSettings& settings, const std::strin
     attrs.rule = settings.rule;
     const double left_in_gradient = row.unscales_gradient ? 1 : settings.loss_scaling;
     attrs.gradient_scale = left_in_gradient / divisor(settings);
-    if (!contains_any(variable, settings.weight_decay_exclude)) {
+    if (!contains_any(variable, settings.weight_decay_exclude))
         attrs.weight_decay = settings.weight_decay * left_in_gradient;
-    }
     attrs.learning_rate_scale = 1 / left_in_gradient;
     row.set(attrs, settings, variable);
     return attrs;
@@ -183,12 +182,8 @@ void add_parameter_update(Graph& graph, const UpdateSettings& settings, ValueId 
             add_proxy_gradient(graph, settings, *proxy_norm, target, gradient, scalars.loss_scaling, variable.name);
     }
     add_update_node(graph, settings, parameter, target, gradient, scalars);
-    if (proxy_norm) {
-        graph.add(OpKind::proxy_norm_statistics, *proxy_norm, {target}, variable.name + "/statistics");
-    }
-    if (has_master) {
-        graph.add(OpKind::round_copy, graph::NoAttrs{}, {parameter, target}, variable.name + "/round");
-    }
+    if (proxy_norm) graph.add(OpKind::proxy_norm_statistics, *proxy_norm, {target}, variable.name + "/statistics");
+    if (has_master) graph.add(OpKind::round_copy, graph::NoAttrs{}, {parameter, target}, variable.name + "/round");
 }
 
 /// The factor of all gradients, in the order of their parameters.

@@ -105,9 +105,8 @@ RunPlan make_run_plan(const RunShape& shape) {
     } else if (shape.ckpts_per_epoch > 0) {
         plan.iterations_per_checkpoint = std::max<std::int64_t>(1, plan.iterations_per_epoch / shape.ckpts_per_epoch);
     }
-    if (plan.iterations_per_checkpoint) {
+    if (plan.iterations_per_checkpoint)
         plan.iterations_per_checkpoint = std::min(*plan.iterations_per_checkpoint, kNever);
-    }
     plan.first_checkpoint_from = std::min(kNever, checked_product(shape.ckpt_epochs_offset, plan.iterations_per_epoch,
                                                                   "--ckpt-epochs-offset in iterations"));
     plan.avoid_early_checkpoint = shape.epochs_per_ckpt > 0 || shape.ckpts_per_epoch == 1;
@@ -254,9 +253,7 @@ std::optional<HostStep> RunPlan::next_checkpoint(std::int64_t start) const {
 std::int64_t RunPlan::checkpoint_count() const {
     const std::int64_t first = first_step_to_save();
     if (!iterations_per_checkpoint || first > last_step() || iterations == 0) return 0;
-    if (follows_first_step) {
-        return multiples_within(std::max<std::int64_t>(0, last_step() - 1), saving_periods()) + 1;
-    }
+    if (follows_first_step) return multiples_within(std::max<std::int64_t>(0, last_step() - 1), saving_periods()) + 1;
     const auto intervals_before = [&](std::int64_t step) {
         return floor_divide(step * iterations_per_host_step - first_checkpoint_from, *iterations_per_checkpoint);
     };

@@ -68,9 +68,8 @@ TYPED_TEST(Elementwise, ReluKeepsNaN) {
 
 TEST(Cast, RoundsLikeTheScalarConversion) {
     std::vector<float> x = random_values<float>(4000, 3, -1e3, 1e3);
-    for (std::uint32_t bits = 0x3f800000; bits < 0x3f800000 + 0x30000; bits += 0x777) {
+    for (std::uint32_t bits = 0x3f800000; bits < 0x3f800000 + 0x30000; bits += 0x777)
         x.push_back(std::bit_cast<float>(bits));
-    }
     const auto largest = std::numeric_limits<float>::max();
     const auto infinity = std::numeric_limits<float>::infinity();
     const auto tiny = std::numeric_limits<float>::denorm_min();

@@ -43,9 +43,8 @@ std::int64_t index_of(const Blocks& shape, std::int64_t n, std::int64_t c, std::
 template <typename Body> void for_elements(const Blocks& shape, const Body& body) {
     for (std::int64_t n = 0; n < shape.n; ++n) {
         for (std::int64_t c = 0; c < shape.channels(); ++c) {
-            for (std::int64_t pixel = 0; pixel < shape.pixels; ++pixel) {
+            for (std::int64_t pixel = 0; pixel < shape.pixels; ++pixel)
                 body(n, c, pixel, at(index_of(shape, n, c, pixel)));
-            }
         }
     }
 }

@@ -137,9 +137,8 @@ LayerNormWant layer_norm_of(const std::vector<double>& z, const std::vector<floa
             mean += z[row + c] / static_cast<double>(features);
         for (std::size_t c = 0; c < features; ++c)
             variance += (z[row + c] - mean) * (z[row + c] - mean) / static_cast<double>(features);
-        for (std::size_t c = 0; c < features; ++c) {
+        for (std::size_t c = 0; c < features; ++c)
             want.y[row + c] = widened(gamma[c]) * (z[row + c] - mean) / std::sqrt(variance + 1e-3) + widened(beta[c]);
-        }
         want.mean.push_back(mean);
         want.variance.push_back(variance);
     }

@@ -147,9 +147,8 @@ TYPED_TEST(Update, MovingAverage) {
         const auto moving = random_values<TypeParam>(37, 1);
         const auto value = random_values<float>(37, 2);
         std::vector<double> want;
-        for (std::size_t i = 0; i < 37; ++i) {
+        for (std::size_t i = 0; i < 37; ++i)
             want.push_back(0.97 * widened(moving[i]) + 0.03 * 1.5 * static_cast<double>(value[i]));
-        }
         auto m = moving;
         moving_average_update(37, m.data(), value.data(), 0.97, 1.5, {});
         expect_near(m, want, 1e-6, "moving average");

@@ -24,9 +24,8 @@ TEST(Hash, HexTextHasAllDigits) {
 TEST(Hash, DigestsTellTextsApartHoweverTheyAreCut) {
     const auto digest = [](const std::vector<std::string>& texts) {
         Digest result;
-        for (const std::string& text : texts) {
+        for (const std::string& text : texts)
             result.add(text);
-        }
         return result.text();
     };
     EXPECT_EQ(digest({"ab", "c"}), digest({"ab", "c"}));

@@ -291,9 +291,8 @@ TEST(PosixFiles, TheLimitOfOpenFilesIsRaisedAsFarAsItGoes) {
         EXPECT_EQ(allow_open_files(500), 500u);
     }
     std::vector<std::unique_ptr<InputFile>> open;
-    for (int i = 0; enough && i < 500; ++i) {
+    for (int i = 0; enough && i < 500; ++i)
         open.push_back(posix_files().open("/proc/self/status"));
-    }
     EXPECT_LT(allow_open_files(many), many);
     rlimit after{};
     ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &after), 0);

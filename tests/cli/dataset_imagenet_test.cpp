@@ -119,9 +119,8 @@ TEST(Progress, ATerminalsLineIsErasedForOthers) {
 TEST(Progress, OtherConsolesGetLinesSeldom) {
     std::ostringstream console;
     ProgressReport report(console, Terminal(), "images");
-    for (int i = 0; i < 100; ++i) {
+    for (int i = 0; i < 100; ++i)
         report.update(i, 0, 100);
-    }
     EXPECT_EQ(console.str(), "");
 }
 

@@ -36,9 +36,8 @@ protected:
         fs::create_directory(set());
         for (int shard = 0; shard < 4; ++shard) {
             std::vector<std::string> records;
-            for (int i = 0; i < 3; ++i) {
+            for (int i = 0; i < 3; ++i)
                 records.push_back(image(shard * 3 + i));
-            }
             data::write_records(train(shard), records);
         }
         data::write_records(set() + "/validation-00000-of-00001", {image(100), image(101)});
@@ -138,9 +137,8 @@ TEST_F(DatasetCommands, ReshardKeepsEveryRecord) {
     EXPECT_THAT(dataset("verify " + output).text, AllOf(HasSubstr("nothing is wrong"), ContainsRegex("records +14\n")));
     const auto sets = [](const std::string& folder) {
         nlohmann::json document = nlohmann::json::parse(dataset("inspect --json " + folder, "2>/dev/null").text);
-        for (auto& split : document) {
+        for (auto& split : document)
             split.erase("files");
-        }
         return document;
     };
     EXPECT_EQ(sets(set()), sets(output));

@@ -14,9 +14,8 @@ namespace {
 std::vector<Parameter> random_parameters(Rng& rng) {
     std::vector<Parameter> parameters;
     const std::int64_t count = rng.integer(0, 60);
-    for (std::int64_t i = 0; i < count; ++i) {
+    for (std::int64_t i = 0; i < count; ++i)
         parameters.push_back({"variable" + std::to_string(i), rng.integer(1, std::int64_t{1} << rng.integer(1, 14))});
-    }
     return parameters;
 }
 

@@ -35,9 +35,8 @@ std::vector<float> sum_of_sizes(int ranks, std::size_t count, std::uint64_t roun
     std::vector<float> sizes(count);
     for (int rank = 0; rank < ranks; ++rank) {
         const std::vector<float> values = values_of(rank, count, round);
-        for (std::size_t i = 0; i < count; ++i) {
+        for (std::size_t i = 0; i < count; ++i)
             sizes[i] += std::fabs(values[i]);
-        }
     }
     return sizes;
 }
@@ -47,9 +46,8 @@ std::vector<float> sum_of_sizes(int ranks, std::size_t count, std::uint64_t roun
 std::vector<float> values_of(int rank, std::size_t count, std::uint64_t round) {
     Rng rng(round, RngStream::test, static_cast<std::uint32_t>(rank));
     std::vector<float> values(count);
-    for (float& value : values) {
+    for (float& value : values)
         value = std::ldexp(static_cast<float>(rng.uniform(-1, 1)), static_cast<int>(rng.integer(-6, 7)));
-    }
     return values;
 }
 
@@ -60,17 +58,15 @@ std::vector<float> plain_sum(int ranks, int ranks_per_node, std::size_t count, s
         std::vector<float> node = values_of(first, count, round);
         for (int rank = first + 1; rank < std::min(first + per_node, ranks); ++rank) {
             const std::vector<float> values = values_of(rank, count, round);
-            for (std::size_t i = 0; i < count; ++i) {
+            for (std::size_t i = 0; i < count; ++i)
                 node[i] += values[i];
-            }
         }
         if (first == 0) {
             total = node;
             continue;
         }
-        for (std::size_t i = 0; i < count; ++i) {
+        for (std::size_t i = 0; i < count; ++i)
             total[i] += node[i];
-        }
     }
     return total;
 }
@@ -127,9 +123,8 @@ void check_bf16(Communicator& communicator, int ranks_per_node) {
                 ASSERT_NEAR(values[i], sum[i], bound) << name(route) << ", element " << i << " of " << count;
             }
             std::uint64_t checksum = 0;
-            for (const float value : values) {
+            for (const float value : values)
                 checksum = checksum * 31 + to_bfloat16(value).bits;
-            }
             EXPECT_NO_THROW(check_same(communicator, checksum, "rounded sums"));
         }
     }
@@ -174,9 +169,8 @@ void check_words(Communicator& communicator) {
     random_delay();
     communicator.barrier("test");
     std::vector<std::uint64_t> expected;
-    for (int other = 0; other < size; ++other) {
+    for (int other = 0; other < size; ++other)
         expected.push_back(static_cast<std::uint64_t>(other) * 7 + 1);
-    }
     EXPECT_EQ(communicator.all_gather(expected[static_cast<std::size_t>(rank)], "test"), expected);
 
     for (int root = 0; root < size; ++root) {
@@ -273,9 +267,8 @@ void check_network_times(Communicator& communicator, int ranks_per_node) {
     std::vector<double> sizes = {4, 16, 64, 256, 1024, 4096};
     EXPECT_EQ(sizes_of(times.inside_node), ranks_per_node != 1 ? sizes : std::vector<double>());
     const int pairs = std::min(ranks_per_node, size - ranks_per_node);  // from the first node to the second
-    for (double& bytes : sizes) {
+    for (double& bytes : sizes)
         bytes *= pairs;
-    }
     EXPECT_EQ(sizes_of(times.between_nodes), several_nodes ? sizes : std::vector<double>());
     EXPECT_GT(times.adding_seconds_per_byte, 0);
     EXPECT_EQ(times.sums.size(), 4 * 4U);  // 64 to 4096 bytes, two routes, two wires

@@ -12,9 +12,8 @@ namespace {
 
 TEST(LinkFit, FindsTheLineThatTimesLieOn) {
     std::vector<TimedMessage> messages;
-    for (double bytes = 4; bytes < 1e8; bytes *= 4) {
+    for (double bytes = 4; bytes < 1e8; bytes *= 4)
         messages.push_back({bytes, 1.5e-6 + bytes / 12.5e9});
-    }
     const LinkFit fit = fit_link(messages);
     EXPECT_NEAR(fit.latency_seconds, 1.5e-6, 1e-12);
     EXPECT_NEAR(fit.bytes_per_second, 12.5e9, 1e4);

@@ -30,9 +30,8 @@ std::vector<std::optional<Error>> run(int ranks, const Settings& settings, const
             communicator.reset();
         });
     }
-    for (std::thread& thread : threads) {
+    for (std::thread& thread : threads)
         thread.join();
-    }
     return errors;
 }
 

@@ -28,9 +28,8 @@ std::vector<std::string> photographs() {
 
 std::int64_t allocations_of(Stream& stream, std::int64_t batches) {
     const std::int64_t before = test::allocations();
-    for (std::int64_t i = 0; i < batches; ++i) {
+    for (std::int64_t i = 0; i < batches; ++i)
         stream.next();
-    }
     return test::allocations() - before;
 }
 

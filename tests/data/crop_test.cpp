@@ -63,9 +63,7 @@ TEST(CropSampler, HeightIsUniform) {
         const Rectangle crop = sample_crop(image, {}, rng);
         height += static_cast<double>(crop.height) / 1000 / kDraws;
         share += area_share(crop, image) / kDraws;
-        if (crop.height < 1000) {
-            top += static_cast<double>(crop.top) / static_cast<double>(1000 - crop.height) / kDraws;
-        }
+        if (crop.height < 1000) top += static_cast<double>(crop.top) / static_cast<double>(1000 - crop.height) / kDraws;
     }
     EXPECT_NEAR(height, expected_height, 0.005);
     EXPECT_NEAR(share, expected_share, 0.006);

@@ -34,9 +34,8 @@ TestImage make_photo(std::int64_t height, std::int64_t width, std::uint64_t seed
 
 TestImage make_plain(std::int64_t height, std::int64_t width, std::vector<std::uint8_t> colour) {
     TestImage image{height, width, static_cast<std::int64_t>(colour.size()), {}};
-    for (std::int64_t i = 0; i < height * width; ++i) {
+    for (std::int64_t i = 0; i < height * width; ++i)
         image.pixels.insert(image.pixels.end(), colour.begin(), colour.end());
-    }
     return image;
 }
 
@@ -126,9 +125,8 @@ OwnedExample parse_owned(std::span<const std::byte> record) {
 void write_records(const std::string& path, const std::vector<std::string>& payloads) {
     MemoryFiles files;
     RecordWriter writer(files, "shard");
-    for (const std::string& payload : payloads) {
+    for (const std::string& payload : payloads)
         writer.write(std::as_bytes(std::span(payload)));
-    }
     writer.commit();
     write_file(path, read_text(files, "shard"));
 }
@@ -144,9 +142,8 @@ std::string cifar10_records(int first, int count) {
     std::string bytes;
     for (int i = first; i < first + count; ++i) {
         bytes.push_back(static_cast<char>(i % 10));
-        for (int k = 0; k < 3072; ++k) {
+        for (int k = 0; k < 3072; ++k)
             bytes.push_back(static_cast<char>((k * 7 + i * 31 + (k * k) % 53) % 256));
-        }
     }
     return bytes;
 }

@@ -26,17 +26,15 @@ Resize to(std::int64_t height, std::int64_t width, bool flip = false) {
 /// One row, one value per pixel (all channels equal).
 TestImage row_of(const std::vector<std::uint8_t>& values) {
     TestImage image{1, static_cast<std::int64_t>(values.size()), 3, {}};
-    for (const std::uint8_t value : values) {
+    for (const std::uint8_t value : values)
         image.pixels.insert(image.pixels.end(), 3, value);
-    }
     return image;
 }
 
 std::vector<float> first_channel(const std::vector<float>& values) {
     std::vector<float> out;
-    for (std::size_t i = 0; i < values.size(); i += 3) {
+    for (std::size_t i = 0; i < values.size(); i += 3)
         out.push_back(values[i]);
-    }
     return out;
 }
 
@@ -86,9 +84,8 @@ TEST(Resize, FlipIsFlippingTheSourceFirst) {
     TestImage mirrored = image;
     for (std::int64_t y = 0; y < 10; ++y) {
         for (std::int64_t x = 0; x < 23; ++x) {
-            for (std::int64_t c = 0; c < 3; ++c) {
+            for (std::int64_t c = 0; c < 3; ++c)
                 mirrored.pixels[static_cast<std::size_t>((y * 23 + x) * 3 + c)] = image.at(y, 22 - x, c);
-            }
         }
     }
     EXPECT_EQ(resized(image, to(8, 9, true)), resized(mirrored, to(8, 9)));
@@ -143,9 +140,8 @@ ShrunkenView shrink_part(const TestImage& image, int shrink, const Rectangle& pa
         for (std::int64_t x = left; x < right; ++x) {
             for (std::int64_t c = 0; c < 3; ++c) {
                 int sum = 0;
-                for (int i = 0; i < shrink * shrink; ++i) {
+                for (int i = 0; i < shrink * shrink; ++i)
                     sum += image.at(y * shrink + i / shrink, x * shrink + i % shrink, c);
-                }
                 result.pixels.push_back(static_cast<std::uint8_t>(sum / (shrink * shrink)));
             }
         }
@@ -159,9 +155,8 @@ TEST(Resize, ShrunkenViewsShowTheSamePlaceOfThePhotograph) {
     // On a slope the average of a block is the value at its centre, so that shrinking first must change nothing.
     TestImage slope{128, 192, 3, {}};
     for (std::int64_t y = 0; y < slope.height; ++y) {
-        for (std::int64_t x = 0; x < slope.width; ++x) {
+        for (std::int64_t x = 0; x < slope.width; ++x)
             slope.pixels.insert(slope.pixels.end(), 3, static_cast<std::uint8_t>((x + y) * 3 / 4));
-        }
     }
     const Rectangle part{17, 33, 90, 131};
     TestImage cut{part.height, part.width, 3, {}};

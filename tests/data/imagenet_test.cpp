@@ -222,9 +222,8 @@ TEST_F(ImagenetRecords, AnEmptyShardInTheMiddleIsAnError) {
 
 TEST_F(ImagenetRecords, PercentageTakesTheFirstRecords) {
     std::vector<std::string> payloads;
-    for (int i = 0; i < 15; ++i) {
+    for (int i = 0; i < 15; ++i)
         payloads.push_back(make_example("x", i + 1));
-    }
     const std::string path = shard(payloads);
     EXPECT_EQ(Imagenet({path}, {.percentage_to_use = 50}).size(), 7);
     EXPECT_EQ(Imagenet({path}, {.percentage_to_use = 100}).size(), 15);

@@ -45,9 +45,8 @@ TEST(GeneratedData, OneImageOneLabelRepeated) {
     }
     const double mean = std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
     double variance = 0;
-    for (const float value : values) {
+    for (const float value : values)
         variance += (value - mean) * (value - mean) / static_cast<double>(values.size());
-    }
     EXPECT_NEAR(mean, 127, 8);
     EXPECT_NEAR(std::sqrt(variance), 60 * 0.8796, 5);  // deviation of a normal cut at 2 sigma
     EXPECT_EQ(stream->position(), 3);
@@ -148,9 +147,8 @@ TEST(Formats, WhoNormalises) {
 class RealCifar : public testing::Test {
 protected:
     RealCifar() {
-        for (int i = 0; i < 5; ++i) {
+        for (int i = 0; i < 5; ++i)
             write_file(folder_ / ("data_batch_" + std::to_string(i + 1) + ".bin"), cifar10_records(7 * i, 7));
-        }
         write_file(folder_ / "test_batch.bin", cifar10_records(100, 9));
         settings_.folder = find_data_folder(DatasetId::cifar10, folder_.path());
         settings_.seed = 2;
@@ -176,9 +174,8 @@ TEST_F(RealCifar, TrainingIsAugmentedUnlessToldOtherwise) {
     EXPECT_NE(augmented, plain);
     for (std::size_t image = 0; image < 35; ++image) {  // standardised, none shifted
         double sum = 0;
-        for (std::size_t i = 0; i < 3072; ++i) {
+        for (std::size_t i = 0; i < 3072; ++i)
             sum += plain[image * 3072 + i];
-        }
         EXPECT_NEAR(sum / 3072, 0, 1e-5);
     }
 }

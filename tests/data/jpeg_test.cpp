@@ -33,9 +33,8 @@ TestImage part_of(const TestImage& image, const Rectangle& part) {
     TestImage result{part.height, part.width, 3, {}};
     for (std::int64_t y = part.top; y < part.top + part.height; ++y) {
         for (std::int64_t x = part.left; x < part.left + part.width; ++x) {
-            for (std::int64_t c = 0; c < 3; ++c) {
+            for (std::int64_t c = 0; c < 3; ++c)
                 result.pixels.push_back(image.at(y, x, c));
-            }
         }
     }
     return result;
@@ -113,9 +112,8 @@ TEST(Jpeg, MemoryStopsGrowingAndIsGivenBackAfterAHugeImage) {
     decode(small);
     const std::size_t held = decoder.held_bytes();
     EXPECT_GT(held, 0u);
-    for (int i = 0; i < 10; ++i) {
+    for (int i = 0; i < 10; ++i)
         decode(i % 2 == 0 ? large : small);
-    }
     EXPECT_EQ(decoder.held_bytes(), held);
     decode(encode_jpeg(make_plain(4000, 4200, {9, 9, 9}), {.progressive = true}));
     decode(small);

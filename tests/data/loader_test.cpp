@@ -82,17 +82,15 @@ Copied copy(const Batch& batch) {
 
 std::vector<Copied> take(Stream& stream, int batches) {
     std::vector<Copied> result;
-    for (int i = 0; i < batches; ++i) {
+    for (int i = 0; i < batches; ++i)
         result.push_back(copy(stream.next()));
-    }
     return result;
 }
 
 std::vector<std::int32_t> labels_of(const std::vector<Copied>& batches) {
     std::vector<std::int32_t> labels;
-    for (const Copied& batch : batches) {
+    for (const Copied& batch : batches)
         labels.insert(labels.end(), batch.labels.begin(), batch.labels.end());
-    }
     return labels;
 }
 
@@ -218,9 +216,8 @@ TEST(Loader, RanksShareASweepAndEverySampleComesOnce) {
             for (std::int64_t rank = 0; rank < ranks; ++rank) {
                 Loader loader(data, {.feed = Feed::sweeps, .micro_batch = batch, .rank = rank, .ranks = ranks});
                 ASSERT_EQ(loader.batches_per_sweep(), (23 + batch * ranks - 1) / (batch * ranks));
-                for (const Copied& taken : take(loader, static_cast<int>(loader.batches_per_sweep()))) {
+                for (const Copied& taken : take(loader, static_cast<int>(loader.batches_per_sweep())))
                     labels.insert(labels.end(), taken.labels.begin(), taken.labels.begin() + taken.valid_count);
-                }
             }
             std::sort(labels.begin(), labels.end());
             std::vector<std::int32_t> all(23);
@@ -239,9 +236,8 @@ TEST(Loader, RanksTogetherTrainOnTheStreamOfOneRank) {
         Loader loader(data, {.micro_batch = 2, .first_sample = 12, .rank = rank, .ranks = 3, .seed = 8});
         const std::vector<Copied> mine = take(loader, 5);
         EXPECT_EQ(loader.position(), 12 + 5 * 6);
-        for (std::size_t i = 0; i < 5; ++i) {
+        for (std::size_t i = 0; i < 5; ++i)
             got[i * 3 + static_cast<std::size_t>(rank)] = mine[i];
-        }
     }
     EXPECT_EQ(got, expected);
 }
@@ -314,9 +310,8 @@ TEST(Loader, WorkersStopAheadOfAFullRing) {
     const auto data = std::make_shared<CountingDataset>(1000);
     Loader loader(data, {.micro_batch = 10, .threads = 2, .batches_ahead = 3});
     const auto settled = [&](int expected) {
-        for (int i = 0; i < 2000 && data->reads < expected; ++i) {
+        for (int i = 0; i < 2000 && data->reads < expected; ++i)
             std::this_thread::sleep_for(std::chrono::milliseconds(1));
-        }
         std::this_thread::sleep_for(std::chrono::milliseconds(20));
         return data->reads == expected;
     };
@@ -330,9 +325,8 @@ TEST(Loader, WorkersStopAheadOfAFullRing) {
 TEST(Loader, RingShrinksToItsBytes) {
     const auto data = std::make_shared<CountingDataset>(1000);
     Loader loader(data, {.micro_batch = 10, .threads = 1, .batches_ahead = 50, .ring_bytes = 40 * (4 + 4)});
-    for (int i = 0; i < 2000 && data->reads < 40; ++i) {
+    for (int i = 0; i < 2000 && data->reads < 40; ++i)
         std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    }
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
     EXPECT_EQ(data->reads, 40);
 }
@@ -365,9 +359,8 @@ TEST(Loader, HoldingEveryBatchIsADefectNotAHang) {
     const auto data = std::make_shared<CountingDataset>(100);
     Loader loader(data, {.micro_batch = 10, .batches_ahead = 1});
     std::vector<Batch> held;
-    for (int i = 0; i < 3; ++i) {
+    for (int i = 0; i < 3; ++i)
         held.push_back(loader.next());
-    }
     EXPECT_THAT(message_of(ErrorKind::internal, [&] { loader.next(); }), HasSubstr("held"));
 }
 
@@ -395,9 +388,8 @@ TEST(Loader, ManyTinyBatchesUnderManyThreads) {
     const auto data = std::make_shared<CountingDataset>(3);
     Loader loader(data, {.micro_batch = 1, .threads = 8, .batches_ahead = 2, .seed = 1});
     std::map<std::int32_t, int> counts;
-    for (int i = 0; i < 3000; ++i) {
+    for (int i = 0; i < 3000; ++i)
         ++counts[labels_in(loader.next())[0]];
-    }
     EXPECT_EQ(counts[0], 1000);
     EXPECT_EQ(counts[1], 1000);
     EXPECT_EQ(counts[2], 1000);

@@ -300,9 +300,8 @@ TEST_F(Cache, AFullFileSystemEndsTheGrowthWithOneWarning) {
     {
         const Limited limited(kTables + 100 * 1024);
         warnings = said([&] {
-            for (int i = 0; i < 50; ++i) {
+            for (int i = 0; i < 50; ++i)
                 cached += put(*cache, i, std::string(5000, static_cast<char>(i))) ? 1 : 0;
-            }
         });
     }
     EXPECT_GE(cached, 17);
@@ -324,9 +323,8 @@ TEST_F(Cache, NoRoomForTheTablesMeansNone) {
 class CachedRecords : public testing::Test {
 protected:
     CachedRecords() {
-        for (int i = 0; i < 20; ++i) {
+        for (int i = 0; i < 20; ++i)
             payloads_.push_back(std::string(static_cast<std::size_t>(1000 * i), static_cast<char>('a' + i)));
-        }
         write_records(data_ / "a", {payloads_.begin(), payloads_.begin() + 7});
         write_records(data_ / "b", {payloads_.begin() + 7, payloads_.end()});
     }

@@ -112,25 +112,22 @@ class KeptIndex : public testing::Test {
 protected:
     KeptIndex() {
         ::setenv("XDG_CACHE_HOME", "/cache", 1);
-        for (const char* name : {"a", "b", "c"}) {
+        for (const char* name : {"a", "b", "c"})
             write(name, {std::string("first of ") + name, "", std::string(1000, name[0])});
-        }
     }
     ~KeptIndex() override { ::unsetenv("XDG_CACHE_HOME"); }
 
     void write(const std::string& name, const std::vector<std::string>& payloads) {
         RecordWriter writer(files_, "data/" + name);
-        for (const std::string& payload : payloads) {
+        for (const std::string& payload : payloads)
             writer.write(std::as_bytes(std::span(payload)));
-        }
         writer.commit();
     }
     /// Opens, compares every record with what the files hold, and returns the files that were indexed anew.
     std::vector<std::string> open(const std::vector<std::string>& names) {
         std::vector<std::string> paths;
-        for (const std::string& name : names) {
+        for (const std::string& name : names)
             paths.push_back("data/" + name);
-        }
         const RecordFiles plain(paths, {}, files_);
         files_.scanned();
         const RecordFiles records(paths, {.index_name = kIndexName}, files_);

@@ -80,9 +80,8 @@ TEST_F(FindDataFolder, SplitFilesInOrder) {
 }
 
 TEST_F(FindDataFolder, MissingSplitFiles) {
-    for (int i = 1; i <= 4; ++i) {
+    for (int i = 1; i <= 4; ++i)
         touch(folder_ / ("data_batch_" + std::to_string(i) + ".bin"));
-    }
     EXPECT_THAT(message_of(ErrorKind::data, [&] { split_files(DatasetId::cifar10, folder_.path(), Split::train); }),
                 AllOf(HasSubstr("data_batch_5.bin is missing"), HasSubstr(folder_.path())));
     EXPECT_THAT(

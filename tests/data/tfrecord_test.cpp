@@ -33,18 +33,16 @@ TEST(TfRecord, FramesAsPublished) {
         std::uint32_t crc = ~0u;
         for (const char c : data) {
             crc ^= static_cast<std::uint8_t>(c);
-            for (int bit = 0; bit < 8; ++bit) {
+            for (int bit = 0; bit < 8; ++bit)
                 crc = (crc >> 1) ^ ((crc & 1) != 0 ? 0x82f63b78u : 0u);
-            }
         }
         crc = ~crc;
         return ((crc >> 15) | (crc << 17)) + 0xa282ead8u;
     };
     const auto stored = [&](std::size_t at) {
         std::uint32_t value = 0;
-        for (std::size_t i = 4; i-- > 0;) {
+        for (std::size_t i = 4; i-- > 0;)
             value = (value << 8) | static_cast<std::uint8_t>(bytes[at + i]);
-        }
         return value;
     };
     EXPECT_EQ(stored(8), slow_masked(bytes.substr(0, 8)));
@@ -101,9 +99,8 @@ TEST(TfRecord, ViewsAreExactAndTheBufferStopsGrowing) {
 TEST(TfRecord, TheIndexIsCompact) {
     MemoryFiles files;
     RecordWriter writer(files, "shard");
-    for (int i = 0; i < 10'000; ++i) {
+    for (int i = 0; i < 10'000; ++i)
         writer.write({});
-    }
     writer.commit();
     const RecordFiles records({"shard"}, {}, files);
     EXPECT_LT(records.memory_bytes(), 10'000u * 8 + 500);
@@ -165,9 +162,8 @@ class DamagedRecord : public testing::Test {
 protected:
     DamagedRecord() {
         RecordWriter writer(files_, path_);
-        for (const std::string payload : {"first", "second record", "third"}) {
+        for (const std::string payload : {"first", "second record", "third"})
             writer.write(std::as_bytes(std::span(payload)));
-        }
         writer.commit();
         bytes_ = read_text(files_, path_);
     }
@@ -206,9 +202,8 @@ TEST_F(DamagedRecord, EveryFlippedBitIsFound) {
         EXPECT_THROW(
             {
                 const RecordFiles records = open(damaged);
-                for (std::int64_t i = 0; i < records.size(); ++i) {
+                for (std::int64_t i = 0; i < records.size(); ++i)
                     text(records, i);
-                }
             },
             Error)
             << "byte " << at;
@@ -234,9 +229,8 @@ TEST_F(DamagedRecord, HugeLengthWithRightChecksumIsACutFile) {
     // A header that claims 2^64 - 1 bytes, as an attacker would write it.
     std::string header(8, '\xff');
     const std::uint32_t crc = mask_crc(crc32c(std::as_bytes(std::span(header))));
-    for (int i = 0; i < 4; ++i) {
+    for (int i = 0; i < 4; ++i)
         header.push_back(static_cast<char>(crc >> (8 * i)));
-    }
     EXPECT_THAT(open_error(header + "some bytes"), HasSubstr("cut short"));
 }
 

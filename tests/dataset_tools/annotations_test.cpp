@@ -22,9 +22,8 @@ protected:
 
 std::string joined(const std::vector<LabelLine>& labels) {
     std::string text;
-    for (const LabelLine& label : labels) {
+    for (const LabelLine& label : labels)
         text += std::to_string(label.line) + ":" + label.path + ">" + label.class_name + " ";
-    }
     return text;
 }
 

@@ -31,9 +31,8 @@ std::string encode_png(unsigned width, unsigned height, const std::string& row, 
     png_set_IHDR(png, info, width, height, options.depth, options.type,
                  options.interlaced ? PNG_INTERLACE_ADAM7 : PNG_INTERLACE_NONE, PNG_COMPRESSION_TYPE_DEFAULT,
                  PNG_FILTER_TYPE_DEFAULT);
-    if (!options.palette.empty()) {
+    if (!options.palette.empty())
         png_set_PLTE(png, info, options.palette.data(), static_cast<int>(options.palette.size()));
-    }
     png_write_info(png, info);
     std::vector<png_bytep> rows(height, reinterpret_cast<png_bytep>(const_cast<char*>(row.data())));
     png_write_image(png, rows.data());
@@ -44,9 +43,8 @@ std::string encode_png(unsigned width, unsigned height, const std::string& row, 
 
 std::string repeated(const std::string& pixel, int count) {
     std::string row;
-    for (int i = 0; i < count; ++i) {
+    for (int i = 0; i < count; ++i)
         row += pixel;
-    }
     return row;
 }
 
@@ -136,9 +134,8 @@ TEST(ImageConvert, TransparentPartsAreWhite) {
 TEST(ImageConvert, DamageIsFoundWhereverItIs) {
     for (const bool progressive : {false, true}) {
         const std::string jpeg = data::encode_jpeg(data::make_photo(64, 64), {.progressive = progressive});
-        for (std::size_t size = 0; size < jpeg.size(); size += 61) {
+        for (std::size_t size = 0; size < jpeg.size(); size += 61)
             reason(jpeg.substr(0, size));
-        }
         reason(jpeg.substr(0, jpeg.size() - 1));
     }
     const std::string png = encode_png(40, 40, repeated("\xc8\x64\x32", 40));

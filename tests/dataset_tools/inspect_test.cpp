@@ -144,9 +144,8 @@ TEST(Inspect, CutAndChangedExamplesAreSurvived) {
 TEST(Inspect, ManyKeysAndLabelsAreCountedWithoutBeingKept) {
     const test::TemporaryFolder folder;
     std::vector<data::wire::Entry> entries;
-    for (std::size_t i = 0; i < kMostKeys + 20; ++i) {
+    for (std::size_t i = 0; i < kMostKeys + 20; ++i)
         entries.push_back({"key " + std::to_string(i), data::wire::integers({1})});
-    }
     data::write_records(folder / "set.tfrecord", {data::wire::example(entries)});
     const SetReport set = inspect_one(folder / "set.tfrecord");
     EXPECT_THAT(set.features, SizeIs(kMostKeys));
@@ -172,9 +171,8 @@ void write_folder(const test::TemporaryFolder& folder) {
     for (int shard = 0; shard < 3; ++shard) {
         const std::string end = "-0000" + std::to_string(shard) + "-of-00003";
         std::vector<std::string> records;
-        for (int i = 0; i <= shard; ++i) {
+        for (int i = 0; i <= shard; ++i)
             records.push_back(data::make_example(data::encode_jpeg(data::make_photo(8 + i, 9 + shard)), 1 + shard + i));
-        }
         data::write_records(folder / ("train" + end), records);
         data::write_records(folder / ("validation" + end), {data::make_example("", 5)});
     }

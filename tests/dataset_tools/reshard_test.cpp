@@ -53,9 +53,8 @@ protected:
         fs::create_directory(input_);
         for (int i = 0; i < 5; ++i) {
             std::vector<std::string> records;
-            for (int k = 0; k < std::max(8 * i, 1); ++k) {
+            for (int k = 0; k < std::max(8 * i, 1); ++k)
                 records.push_back("train " + std::to_string(i) + " " + std::string(static_cast<std::size_t>(k), 'x'));
-            }
             if (i == 3) records[4] = "";
             data::write_records(input_ + "/" + shard("train", i, 5), records);
         }

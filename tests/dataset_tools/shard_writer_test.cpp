@@ -26,9 +26,8 @@ ShardPlan plan_in(const std::string& folder, const std::string& seed = "7") {
 MadeRecord make(std::int64_t source, int /*worker*/) {
     if (source == 5) return {"", "damaged"};
     std::string bytes;
-    for (std::int64_t i = 0; i <= source * 50; ++i) {
+    for (std::int64_t i = 0; i <= source * 50; ++i)
         bytes += std::to_string(source);
-    }
     MadeRecord record{bytes};
     if (source % 2 == 0) record.notes = {"even"};
     return record;

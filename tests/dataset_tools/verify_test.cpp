@@ -168,9 +168,8 @@ TEST(Verify, LostRecordsAtTheEndAreFoundByWhatTheWriterNoted) {
 TEST(Verify, RecordsLargerThanOneReadAndAcrossReads) {
     const test::TemporaryFolder folder;
     std::vector<std::string> records;
-    for (const std::size_t size : {400'000U, 3'000'000U, 1U, 1'048'560U, 700'000U, 700'000U}) {
+    for (const std::size_t size : {400'000U, 3'000'000U, 1U, 1'048'560U, 700'000U, 700'000U})
         records.push_back(data::wire::example({{"k", data::wire::bytes({std::string(size, 'x')})}}));
-    }
     data::write_records(folder / "large.tfrecord", records);
     const auto file = posix_files().open(folder / "large.tfrecord");
     RawRecords reader(*file);
@@ -243,9 +242,8 @@ TEST(Verify, OtherRecordsAreNotJudgedByTheirKeys) {
 
 TEST(Verify, CifarSizesLabelsAndBatches) {
     const test::TemporaryFolder folder;
-    for (const char* name : {"data_batch_1.bin", "data_batch_2.bin", "data_batch_4.bin", "data_batch_5.bin"}) {
+    for (const char* name : {"data_batch_1.bin", "data_batch_2.bin", "data_batch_4.bin", "data_batch_5.bin"})
         data::write_file(folder / name, data::cifar10_records(0, 300));
-    }
     std::string bytes = data::cifar10_records(0, 3) + "rest";
     bytes[3073] = 10;
     data::write_file(folder / "test_batch.bin", bytes);

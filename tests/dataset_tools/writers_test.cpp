@@ -30,9 +30,8 @@ TEST(GeneratedCifar, IsAReadableBalancedSet) {
     const auto stream = test.stream({.micro_batch = 20});
     const data::Batch batch = stream->next();
     std::map<std::int32_t, int> counts;
-    for (const std::int32_t label : data::labels_in(batch)) {
+    for (const std::int32_t label : data::labels_in(batch))
         ++counts[label];
-    }
     EXPECT_EQ(counts.size(), 10u);
     EXPECT_THAT(counts, testing::Each(testing::Pair(testing::_, 2)));
 }
@@ -56,16 +55,14 @@ TEST(GeneratedCifar, MeanColourTellsNothing) {
     std::map<int, std::vector<double>> brightness;
     for (std::size_t record = 0; record < 1000; ++record) {
         double sum = 0;
-        for (std::size_t i = 1; i < 3073; ++i) {
+        for (std::size_t i = 1; i < 3073; ++i)
             sum += static_cast<std::uint8_t>(bytes[record * 3073 + i]);
-        }
         brightness[bytes[record * 3073]].push_back(sum / 3072);
     }
     for (const auto& [label, values] : brightness) {
         double mean = 0;
-        for (const double value : values) {
+        for (const double value : values)
             mean += value / static_cast<double>(values.size());
-        }
         EXPECT_NEAR(mean, 128, 8) << label;
     }
 }
@@ -125,9 +122,8 @@ protected:
         const data::RecordFiles records(split_files(data::DatasetId::imagenet, settings_.output_folder, split));
         std::vector<Keys> all;
         std::vector<std::byte> buffer;
-        for (std::int64_t i = 0; i < records.size(); ++i) {
+        for (std::int64_t i = 0; i < records.size(); ++i)
             all.emplace_back(records.read(i, buffer));
-        }
         return all;
     }
     /// Label and class by file name.

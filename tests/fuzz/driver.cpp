@@ -119,9 +119,8 @@ void fuzz(std::int64_t runs, std::uint64_t seed) {
         set_timer(20);
         Rng rng(seed, cnntrain::RngStream::test, 0, static_cast<std::uint64_t>(i));
         std::string input = seeds[below(rng, seeds.size())];
-        for (std::int64_t changes = rng.integer(0, 6); changes > 0; --changes) {
+        for (std::int64_t changes = rng.integer(0, 6); changes > 0; --changes)
             mutate_once(input, seeds, words, rng);
-        }
         run(std::move(input));
     }
     set_timer(0);
@@ -131,9 +130,8 @@ void fuzz(std::int64_t runs, std::uint64_t seed) {
 void write_corpus(const std::filesystem::path& folder) {
     std::filesystem::create_directories(folder);
     int number = 0;
-    for (const std::string& seed : cnntrain::fuzz::seeds()) {
+    for (const std::string& seed : cnntrain::fuzz::seeds())
         std::ofstream(folder / std::to_string(number++), std::ios::binary) << seed;
-    }
     std::printf("%d inputs in %s\n", number, folder.c_str());
 }
 

@@ -38,9 +38,8 @@ void compare(const data::ImageExample& example, const data::proto::Example& mess
     const auto x_min = features.find("image/object/bbox/xmin");
     const int boxes = x_min == features.end() ? 0 : x_min->second.float_list().value_size();
     require(example.boxes.size() == static_cast<std::size_t>(boxes));
-    for (int i = 0; i < boxes; ++i) {
+    for (int i = 0; i < boxes; ++i)
         require(equal(example.boxes[static_cast<std::size_t>(i)].x_min, x_min->second.float_list().value(i)));
-    }
 }
 
 }  // namespace

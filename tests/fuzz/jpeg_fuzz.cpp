@@ -49,9 +49,8 @@ std::string encode(const Kind& kind) {
     jpeg_start_compress(&info, TRUE);
     std::vector<JSAMPLE> row(std::size_t{kWidth} * static_cast<std::size_t>(kind.channels));
     while (info.next_scanline < kHeight) {
-        for (std::size_t i = 0; i < row.size(); ++i) {
+        for (std::size_t i = 0; i < row.size(); ++i)
             row[i] = static_cast<JSAMPLE>(i * 5 + info.next_scanline * 7);
-        }
         JSAMPROW rows = row.data();
         jpeg_write_scanlines(&info, &rows, 1);
     }

@@ -21,9 +21,8 @@ const std::string kIndex = "train.cnntrain-index";
 std::string records_of(const std::vector<std::string>& payloads) {
     MemoryFiles files;
     data::RecordWriter writer(files, "shard");
-    for (const std::string& payload : payloads) {
+    for (const std::string& payload : payloads)
         writer.write(std::as_bytes(std::span(payload)));
-    }
     writer.commit();
     return read_text(files, "shard");
 }

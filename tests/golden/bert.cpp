@@ -69,9 +69,8 @@ graph::Graph training_graph(const Case& c, const How& how, const backend::Backen
     graph::Objective objective;
     for (const graph::Output& output : graph.outputs()) {
         if (output.name == nn::kMaskedLoss) objective.loss = output.value;
-        if (output.name == nn::kSentenceLoss) {
+        if (output.name == nn::kSentenceLoss)
             objective.more_losses[output.value] = c.update.loss_scaling / static_cast<double>(kBatch);
-        }
     }
     objective.seed = c.update.loss_scaling;
     objective.targets = graph.values_with_role(graph::Role::parameter);

@@ -187,9 +187,8 @@ void compare_with_golden(const std::string& name, const backend::Backend& backen
     }
     if (steps < losses.size()) return;
     for (const char* group : {"moving_after_last_step", "parameters_after_last_step"}) {
-        for (const auto& [variable, summary] : golden.at(group).items()) {
+        for (const auto& [variable, summary] : golden.at(group).items())
             expect_like_summary(variable, executable->store(variable), 1, summary, run.tolerances.variable);
-        }
     }
 }
 

@@ -44,9 +44,8 @@ OpDef add() {
                 },
             .evaluate =
                 [](const Attrs&, RefInputs inputs, RefOutputs outputs) {
-                    for (std::size_t i = 0; i < outputs[0].values.size(); ++i) {
+                    for (std::size_t i = 0; i < outputs[0].values.size(); ++i)
                         outputs[0].values[i] = inputs[0]->values[i] + inputs[1]->values[i];
-                    }
                 }};
 }
 
@@ -65,9 +64,8 @@ OpDef multiply() {
             .flops = [](const Attrs&, Descs inputs, Descs) { return static_cast<double>(inputs[0].elements()); },
             .evaluate =
                 [](const Attrs&, RefInputs inputs, RefOutputs outputs) {
-                    for (std::size_t i = 0; i < outputs[0].values.size(); ++i) {
+                    for (std::size_t i = 0; i < outputs[0].values.size(); ++i)
                         outputs[0].values[i] = inputs[0]->values[i] * inputs[1]->values[i];
-                    }
                 }};
 }
 

@@ -21,9 +21,8 @@ Sums sums(double loss, double correct) {
 
 /// `updates` updates of 10 samples each with this mean loss.
 void host_step(Meters& meters, double loss, int updates, double seconds_each) {
-    for (int i = 0; i < updates; ++i) {
+    for (int i = 0; i < updates; ++i)
         meters.add(sums(10 * loss, 4), 10, seconds_each);
-    }
     meters.finish_host_step();
 }
 

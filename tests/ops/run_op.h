@@ -31,9 +31,8 @@ inline std::vector<graph::RefTensor> run(graph::OpKind kind, const graph::Attrs&
         result_descs.push_back(descs.at(index));
     std::vector<graph::RefTensor> outputs;
     outputs.reserve(result_descs.size());
-    for (const TensorDesc& desc : result_descs) {
+    for (const TensorDesc& desc : result_descs)
         outputs.push_back({desc, std::vector<double>(static_cast<std::size_t>(desc.elements()))});
-    }
     if (def.evaluate != nullptr) {
         def.evaluate(attrs, pointers, outputs);
     } else {

@@ -269,9 +269,8 @@ std::vector<BadNode> bad_nodes() {
 std::string refusal(const BadNode& bad) {
     graph::Graph graph(ops::op_table());
     std::vector<graph::ValueId> inputs;
-    for (const TensorDesc& desc : bad.inputs) {
+    for (const TensorDesc& desc : bad.inputs)
         inputs.push_back(graph.add_input("in" + std::to_string(inputs.size()), desc));
-    }
     std::string message = message_of(ErrorKind::usage, [&] { graph.add(bad.kind, bad.attrs, inputs, "all/here"); });
     EXPECT_EQ(graph.node_count(), 0);
     return message;

@@ -83,9 +83,8 @@ template <typename From> void add_results(NetworkCost& network, std::size_t func
         if (from(0, 1) == 0) result.backward_readers = {reader()};
         network.results.push_back(result);
     }
-    if (has_next) {
+    if (has_next)
         network.results.push_back({static_cast<std::uint64_t>(from(0, 9)), function + 1, true, {}, {function}});
-    }
 }
 
 template <typename Check> void for_random_cases(Check check) {

@@ -192,9 +192,8 @@ OpCase summed_gradient_case(const NormRow& row, DType type) {
                              {"dy", x},
                              {"dy2", x}},
                   .tolerance = tolerance_of(type)};
-    if (row.residual && row.activation != Activation::none) {
+    if (row.residual && row.activation != Activation::none)
         result.inputs.push_back({.name = "y", .desc = x, .gap = 0.01});
-    }
     return result;
 }
 

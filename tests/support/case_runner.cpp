@@ -87,9 +87,8 @@ std::string compare_with_ref(const backend::Backend& backend, const OpCase& op_c
         if (with_gradient && !has_gradient(op_case)) continue;
         try {
             const auto got = evaluate_on(backend, op_case, with_gradient);
-            for (const auto& [name, want] : evaluate_on(*ref, op_case, with_gradient)) {
+            for (const auto& [name, want] : evaluate_on(*ref, op_case, with_gradient))
                 text += differences(name, got.at(name), want, op_case.tolerance);
-            }
         } catch (const Error& error) {
             text += std::string(error.what()) + "\n";
         }

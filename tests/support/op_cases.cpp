@@ -133,9 +133,8 @@ HostTensor random_tensor(const CaseInput& input, std::uint64_t seed, std::uint64
         std::vector<std::int64_t> order(static_cast<std::size_t>(pixels));
         for (std::int64_t i = 0; i < pixels; ++i)
             order[static_cast<std::size_t>(i)] = i;
-        for (std::int64_t i = pixels - 1; i > 0; --i) {
+        for (std::int64_t i = pixels - 1; i > 0; --i)
             std::swap(order[static_cast<std::size_t>(i)], order[static_cast<std::size_t>(rng.integer(0, i + 1))]);
-        }
         for (std::int64_t i = 0; i < pixels; ++i) {
             const double step = static_cast<double>(order[static_cast<std::size_t>(i)]) / static_cast<double>(pixels);
             const std::int64_t sample = plane / shape[3];

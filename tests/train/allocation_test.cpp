@@ -45,15 +45,13 @@ std::int64_t allocations_in_steps(const std::string& options, int steps) {
     const auto executable = backend->compile(training_request(graph, settings, fields, 1));
     initialise(*executable, graph, 1);
     const auto stream = data.stream(training_loader_settings(settings, placement(settings, *backend), fields, 0));
-    for (std::int64_t i = 0; i < 3; ++i) {
+    for (std::int64_t i = 0; i < 3; ++i)
         executable->train_step(*stream, {0.01, i});
-    }
     by_ourselves();  // loads what backtrace() needs
     test::count_allocations_if(by_ourselves);
     const std::int64_t before = test::allocations();
-    for (std::int64_t i = 0; i < steps; ++i) {
+    for (std::int64_t i = 0; i < steps; ++i)
         executable->train_step(*stream, {0.01, 3 + i});
-    }
     const std::int64_t made = test::allocations() - before;
     test::count_allocations_if(nullptr);
     EXPECT_EQ(executable->inspection().first_non_finite(), std::nullopt);  // which is named, and a name needs memory

@@ -33,9 +33,8 @@ struct SmallCifar {
 std::vector<std::string> words(const std::string& line) {
     std::istringstream stream(line);
     std::vector<std::string> all;
-    for (std::string word; stream >> word;) {
+    for (std::string word; stream >> word;)
         all.push_back(word);
-    }
     return all;
 }
 
@@ -54,9 +53,8 @@ std::vector<std::string> first_columns(const std::string& text, int columns) {
     std::istringstream stream(text);
     for (std::string line; std::getline(stream, line);) {
         std::size_t end = 0;
-        for (int i = 0; i < columns; ++i) {
+        for (int i = 0; i < columns; ++i)
             end = line.find(',', end + 1);
-        }
         rows.push_back(line.substr(0, end));
     }
     return rows;
@@ -106,9 +104,8 @@ void run_process(Process& process, const Run& run, const std::shared_ptr<comm::C
 void run_together(std::vector<Process>& processes, const Run& run) {
     auto communicators = comm::make_thread_communicators(static_cast<int>(processes.size()), {.timeout_seconds = 60});
     std::vector<std::thread> threads;
-    for (std::size_t i = 0; i < processes.size(); ++i) {
+    for (std::size_t i = 0; i < processes.size(); ++i)
         threads.emplace_back([&, i] { run_process(processes[i], run, std::move(communicators[i])); });
-    }
     for (std::thread& thread : threads)
         thread.join();
 }

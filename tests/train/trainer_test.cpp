@@ -15,9 +15,8 @@ namespace {
 
 std::vector<std::string> checkpoints(const FileSystem& files) {
     std::vector<std::string> names;
-    for (const auto& found : checkpoint::find_checkpoints(files, "run")) {
+    for (const auto& found : checkpoint::find_checkpoints(files, "run"))
         names.push_back(found.name);
-    }
     return names;
 }
 

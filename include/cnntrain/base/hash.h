@@ -15,9 +15,8 @@ inline constexpr std::uint64_t kHashOfNothing = 0xcbf29ce484222325U;
 
 /// `hash` continues an earlier one.
 constexpr std::uint64_t hash_text(std::string_view text, std::uint64_t hash = kHashOfNothing) {
-    for (const char c : text) {
+    for (const char c : text)
         hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3U;
-    }
     return hash;
 }
 
@@ -45,9 +44,8 @@ public:
     }
     void add(std::uint64_t value) {
         std::array<char, sizeof value> bytes{};  // the lowest first
-        for (std::size_t i = 0; i < bytes.size(); ++i) {
+        for (std::size_t i = 0; i < bytes.size(); ++i)
             bytes[i] = static_cast<char>(value >> (8 * i));
-        }
         hash_ = hash_text({bytes.data(), bytes.size()}, hash_);
     }
     std::string text() const { return hex_text(hash_); }

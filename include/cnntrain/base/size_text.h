@@ -21,9 +21,8 @@ inline std::string size_text(std::uint64_t bytes) {
     constexpr std::array<const char*, 5> kUnits = {" kB", " MB", " GB", " TB", " PB"};
     double value = static_cast<double>(bytes) / 1000;
     std::size_t unit = 0;
-    for (; value >= 1000 && unit + 1 < kUnits.size(); ++unit) {
+    for (; value >= 1000 && unit + 1 < kUnits.size(); ++unit)
         value /= 1000;
-    }
     return decimal(value) + kUnits[unit];
 }
 

@@ -62,12 +62,10 @@ public:
         for (const auto* values : {&node.inputs, &node.outputs}) {
             for (const graph::ValueId value : *values) {
                 const DType type = graph.desc(value).dtype;
-                if (type == DType::f16 || type == DType::f64) {
+                if (type == DType::f16 || type == DType::f64)
                     return "the cpu backend computes in f32 and bf16, not in " + std::string(cnntrain::name(type));
-                }
-                if (type == DType::bf16 && is_primitive(node.kind) && !isa_.avx512) {
+                if (type == DType::bf16 && is_primitive(node.kind) && !isa_.avx512)
                     return "in bfloat16 it needs AVX-512, which this processor does not have; use --compute-type f32";
-                }
             }
         }
         return {};

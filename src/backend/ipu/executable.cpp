@@ -277,9 +277,8 @@ void IpuExecutable::write_variable(ValueId variable, const HostTensor& tensor) {
     for (std::size_t r = 0; r < (storage.sharded ? 1 : static_cast<std::size_t>(plan_.replicas)); ++r)
         std::ranges::copy(tensor.bytes(), all.bytes().subspan(r * kept.bytes()).begin());
     if (!storage.remote) return write(storage.handle, all);
-    for (std::size_t r = 0; r < static_cast<std::size_t>(plan_.replicas); ++r) {
+    for (std::size_t r = 0; r < static_cast<std::size_t>(plan_.replicas); ++r)
         engine_.copyToRemoteBuffer(all.bytes().data() + r * kept.bytes(), storage.handle, 0, static_cast<unsigned>(r));
-    }
 }
 
 void IpuExecutable::load(const NamedTensors& tensors) {

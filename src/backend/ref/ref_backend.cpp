@@ -216,9 +216,8 @@ void RefExecutable::find_stash(std::int32_t stages) {
 
 void RefExecutable::start_sums() {
     sums_.clear();
-    for (const ValueId id : crossing_) {
+    for (const ValueId id : crossing_)
         sums_.push_back({graph_.desc(id), std::vector<double>(at(id).values.size())});
-    }
 }
 
 void RefExecutable::add_to_sums() {

@@ -30,9 +30,8 @@ json to_json(const Value& value) {
 
 /// A model size that is a depth becomes a JSON number; "B4" and "56b" stay strings.
 json to_json(const ResolvedOption& entry) {
-    if (entry.option->type == Type::structure && !is_unset(entry.value)) {
+    if (entry.option->type == Type::structure && !is_unset(entry.value))
         return json::parse(std::get<std::string>(entry.value));
-    }
     if (key(*entry.option) != "model_size" || is_unset(entry.value)) return to_json(entry.value);
     const std::string& size = std::get<std::string>(entry.value);
     const bool digits = !size.empty() && size.size() < 10 && size.find_first_not_of("0123456789") == std::string::npos;
@@ -81,9 +80,8 @@ Layer layer_from_json(const OptionSet& options, std::string_view text,
         throw Error(ErrorKind::data, "arguments.json: " + std::string(error.what()) + "; the file is damaged");
     }
     const json document = json::parse(text);
-    if (!document.is_object()) {
+    if (!document.is_object())
         throw Error(ErrorKind::data, "arguments.json: expected a JSON object of options; the file is damaged");
-    }
     Layer layer;
     for (const auto& [name, node] : document.items()) {
         const Alias* alias = nullptr;

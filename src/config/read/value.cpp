@@ -54,9 +54,8 @@ void check_range(const Option& option, double number, const std::string& word) {
     if (number >= range.low && number <= range.high) return;
     const bool positive = range.low > 0 && range.low < 1e-300;
     std::string expected = positive ? "a value above 0" : "at least " + limit_text(option, range.low);
-    if (std::isfinite(range.high)) {
+    if (std::isfinite(range.high))
         expected = "a value from " + limit_text(option, range.low) + " to " + limit_text(option, range.high);
-    }
     reject(option, expected, word);
 }
 
@@ -79,9 +78,8 @@ void check_precision(const Option& option, double number, const std::string& wor
     const double size = std::fabs(number);
     if (size > static_cast<double>(Limits::max()))
         reject(option, "a number that fits into 32 bits (up to 3.4e38)", word);
-    if (size > 0 && size < static_cast<double>(Limits::min())) {
+    if (size > 0 && size < static_cast<double>(Limits::min()))
         reject(option, "a number that fits into 32 bits (0 or from 1.2e-38 on)", word);
-    }
 }
 
 double real(const Option& option, const std::string& word) {

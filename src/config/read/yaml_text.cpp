@@ -83,9 +83,8 @@ private:
         Extent& around = open_.back().extent;
         around.values += extent.values;
         around.depth = std::max(around.depth, extent.depth + 1);
-        if (around.values > kMostValues) {
+        if (around.values > kMostValues)
             fail(mark, "with its references the file holds more than " + std::to_string(kMostValues) + " values");
-        }
         if (around.depth > kDeepest) fail_depth(mark);
     }
 

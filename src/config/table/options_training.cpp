@@ -433,9 +433,8 @@ std::vector<Option> optimiser_options() {
 
 std::vector<Option> shared_training_options() {
     std::vector<Option> all;
-    for (auto part : {batch_and_length_options(), checkpoint_options(), parallel_options(), optimiser_options()}) {
+    for (auto part : {batch_and_length_options(), checkpoint_options(), parallel_options(), optimiser_options()})
         all.insert(all.end(), part.begin(), part.end());
-    }
     return all;
 }
 

@@ -93,9 +93,8 @@ Header read_header(std::span<const std::byte> bytes) {
     const ByteOrder file(bytes, std::endian::little);
     if (!file.holds(0, kFileHeader + kCoreHeader)) fail("ends in its header");
     const std::size_t header_bytes = file.u32(kFileHeader);
-    if (header_bytes != kCoreHeader && header_bytes < kInfoHeader) {
+    if (header_bytes != kCoreHeader && header_bytes < kInfoHeader)
         fail("has a header of " + std::to_string(header_bytes) + " bytes, expected 12, 40 or more");
-    }
     if (!file.holds(kFileHeader, header_bytes)) fail("ends in its header");
     Header header;
     const Sides found = sides(file, header_bytes);

@@ -24,9 +24,8 @@ std::optional<ImageSize> sample_size(ImageSize image, Rng& rng) {
     const auto area = static_cast<double>(image.height * image.width);
     std::int64_t highest = std::min(rounded(std::sqrt(kAreaHigh * area / aspect)), image.height);
     highest = std::min(highest, rounded(static_cast<double>(image.width + 1) / aspect));
-    while (highest > 0 && rounded(static_cast<double>(highest) * aspect) > image.width) {
+    while (highest > 0 && rounded(static_cast<double>(highest) * aspect) > image.width)
         --highest;
-    }
     const std::int64_t lowest = std::min(rounded(std::sqrt(kAreaLow * area / aspect)), highest);
     std::int64_t height = rng.integer(lowest, highest + 1);
     const auto width_at = [&](std::int64_t rows) { return rounded(static_cast<double>(rows) * aspect); };

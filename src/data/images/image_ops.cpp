@@ -36,15 +36,13 @@ std::byte* put(float value, std::uint8_t, std::byte* out) {
 template <typename T>
 void store_as(std::span<const float> values, const std::optional<Normalisation>& normalise, std::byte* out) {
     if (!normalise) {
-        for (const float value : values) {
+        for (const float value : values)
             out = put(value, T{}, out);
-        }
         return;
     }
     for (std::size_t i = 0; i + 2 < values.size(); i += 3) {
-        for (std::size_t c = 0; c < 3; ++c) {
+        for (std::size_t c = 0; c < 3; ++c)
             out = put(values[i + c] * normalise->scale[c] + normalise->shift[c], T{}, out);
-        }
     }
 }
 
@@ -56,9 +54,8 @@ void cmyk_to_rgb(std::span<std::uint8_t> pixels, std::size_t count, bool adobe) 
         const int flip = adobe ? 0 : 255;
         const int black = std::abs(inks[3] - flip);
         const std::array<int, 3> light = {std::abs(inks[0] - flip), std::abs(inks[1] - flip), std::abs(inks[2] - flip)};
-        for (std::size_t c = 0; c < 3; ++c) {
+        for (std::size_t c = 0; c < 3; ++c)
             pixels[3 * i + c] = static_cast<std::uint8_t>(light[c] * black / 255);
-        }
     }
 }
 
@@ -182,9 +179,8 @@ std::array<float, 256> standardisation_table(std::span<const std::uint8_t> image
     const double variance = std::max(static_cast<double>(squares) / count - mean * mean, 0.0);
     const double divisor = std::max(std::sqrt(variance), 1.0 / std::sqrt(count));
     std::array<float, 256> table{};
-    for (std::size_t value = 0; value < table.size(); ++value) {
+    for (std::size_t value = 0; value < table.size(); ++value)
         table[value] = static_cast<float>((static_cast<double>(value) - mean) / divisor);
-    }
     return table;
 }
 

@@ -21,9 +21,8 @@ bool start(jpeg_decompress_struct& info, JpegErrors& errors) {
 
 bool read_rows(jpeg_decompress_struct& info, JpegErrors& errors, JSAMPARRAY rows) {
     if (setjmp(errors.jump) != 0) return false;
-    while (info.output_scanline < info.output_height) {
+    while (info.output_scanline < info.output_height)
         jpeg_read_scanlines(&info, rows, kRowsAtOnce);
-    }
     jpeg_finish_decompress(&info);
     return true;
 }
@@ -71,9 +70,8 @@ std::string JpegChecker::problem(std::span<const std::byte> jpeg) {
         static_cast<std::size_t>(info.output_width) * static_cast<std::size_t>(info.output_components);
     pixels.resize(row_bytes * kRowsAtOnce);
     std::array<JSAMPROW, kRowsAtOnce> rows{};
-    for (std::size_t row = 0; row < rows.size(); ++row) {
+    for (std::size_t row = 0; row < rows.size(); ++row)
         rows[row] = pixels.data() + row * row_bytes;
-    }
     if (!read_rows(info, errors, rows.data())) throw_if_out_of_memory(errors);
     return errors.message.data();
 }

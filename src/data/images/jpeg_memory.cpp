@@ -64,9 +64,8 @@ struct JpegMemory::Hooks {
         const std::size_t stride = rounded_up(std::size_t{width} * sizeof(Element), 2 * kAlignment);
         auto** rows = static_cast<Element**>(allocate(info, sizeof(Element*) * std::size_t{count}));
         auto* bytes = static_cast<std::byte*>(allocate(info, stride * std::size_t{count}));
-        for (std::size_t i = 0; i < count; ++i) {
+        for (std::size_t i = 0; i < count; ++i)
             rows[i] = reinterpret_cast<Element*>(bytes + i * stride);
-        }
         return rows;
     }
 
@@ -109,9 +108,8 @@ struct JpegMemory::Hooks {
         for (Array* array = list; array != nullptr; array = array->next) {
             if (array->rows != nullptr) continue;
             array->rows = allocate_rows<Element>(info, array->row_width, array->row_count);
-            for (JDIMENSION row = 0; array->zeroed && row < array->row_count; ++row) {
+            for (JDIMENSION row = 0; array->zeroed && row < array->row_count; ++row)
                 std::memset(array->rows[row], 0, std::size_t{array->row_width} * sizeof(Element));
-            }
         }
     }
 
@@ -147,9 +145,8 @@ struct JpegMemory::Hooks {
 JpegMemory::JpegMemory() = default;
 
 JpegMemory::~JpegMemory() {
-    for (const Block& block : blocks_) {
+    for (const Block& block : blocks_)
         delete_bytes(block.bytes);
-    }
 }
 
 void JpegMemory::attach(jpeg_decompress_struct& info) {
@@ -169,9 +166,8 @@ void JpegMemory::attach(jpeg_decompress_struct& info) {
 
 std::size_t JpegMemory::held_bytes() const {
     std::size_t total = 0;
-    for (const Block& block : blocks_) {
+    for (const Block& block : blocks_)
         total += block.size;
-    }
     return total;
 }
 
@@ -196,9 +192,8 @@ void JpegMemory::reset() {
     used_ = 0;
     const std::size_t held = held_bytes();
     if (blocks_.size() <= 1 && held <= kMostKept) return;
-    for (const Block& block : blocks_) {
+    for (const Block& block : blocks_)
         delete_bytes(block.bytes);
-    }
     blocks_.clear();
     if (held > kMostKept) return;
     if (std::byte* bytes = new_bytes(held)) blocks_.push_back({bytes, held});

@@ -27,9 +27,8 @@ std::uint64_t Workspace::held_bytes() const {
 
 int largest_shrink(ImageSize part, std::int64_t side) {
     int shrink = 8;
-    while (shrink > 1 && std::min(part.height, part.width) < side * shrink) {
+    while (shrink > 1 && std::min(part.height, part.width) < side * shrink)
         shrink /= 2;
-    }
     return shrink;
 }
 

@@ -57,9 +57,7 @@ private:
 /// the right.
 Axis column_axis(const PixelView& source, const Resize& how) {
     const Rectangle& part = source.part;
-    if (!how.flip) {
-        return {part.width, part.left, source.shrink, source.size.width, source.left, how.full.width};
-    }
+    if (!how.flip) return {part.width, part.left, source.shrink, source.size.width, source.left, how.full.width};
     // The end of the view in full-size pixels; both distances are measured from it.
     const std::int64_t end = (source.left + source.size.width) * source.shrink;
     Axis axis(part.width, end - part.left - part.width, source.shrink, source.size.width, 0, how.full.width);

@@ -99,9 +99,8 @@ template <typename T, bool kNormalise> void blend_all(const RowBlend& rows, T* o
         std::memcpy(out, result, rows.count * sizeof(T));
         return;
     }
-    for (std::size_t at = 0; at + lanes <= rows.count; at += lanes) {
+    for (std::size_t at = 0; at + lanes <= rows.count; at += lanes)
         blend_at<T, kNormalise>(rows, at, out);
-    }
     if (rows.count % lanes != 0) blend_at<T, kNormalise>(rows, rows.count - lanes, out);
 }
 

@@ -47,15 +47,13 @@ void ConstantStream::make_generated(const InputSettings& data) {
     Rng rng(data.seed, RngStream::generated_data);
     const auto count = static_cast<std::size_t>(images_.elements() / micro_batch());
     std::vector<float> pixels(count);
-    for (float& pixel : pixels) {
+    for (float& pixel : pixels)
         pixel = static_cast<float>(127 + 60 * rng.truncated_normal());
-    }
     const std::size_t bytes = count * size_bytes(images_.dtype());
     const std::span<std::byte> first = images_.bytes().first(bytes);
     store_pixels(pixels, host_format(data), first);
-    for (std::size_t i = 1; i < static_cast<std::size_t>(micro_batch()); ++i) {
+    for (std::size_t i = 1; i < static_cast<std::size_t>(micro_batch()); ++i)
         std::memcpy(images_.bytes().data() + i * bytes, first.data(), bytes);
-    }
     const auto label = rng.integer(0, class_count(data) - 1);
     std::ranges::fill(labels_.as<std::int32_t>(), static_cast<std::int32_t>(label));
 }
@@ -63,14 +61,12 @@ void ConstantStream::make_generated(const InputSettings& data) {
 void ConstantStream::make_synthetic(const InputSettings& data) {
     Rng rng(data.seed, RngStream::synthetic_data);
     std::vector<float> pixels(static_cast<std::size_t>(images_.elements()));
-    for (float& pixel : pixels) {
+    for (float& pixel : pixels)
         pixel = static_cast<float>(rng.next_u32() >> 24);
-    }
     store_pixels(pixels, host_format(data), images_.bytes());
     const std::int64_t classes = class_count(data);
-    for (std::int32_t& label : labels_.as<std::int32_t>()) {
+    for (std::int32_t& label : labels_.as<std::int32_t>())
         label = static_cast<std::int32_t>(rng.integer(0, classes));
-    }
 }
 
 /// The transform replaces the images and makes nothing else.

@@ -79,9 +79,8 @@ public:
             stopping_ = true;
         }
         work_.notify_all();
-        for (std::thread& thread : threads_) {
+        for (std::thread& thread : threads_)
             thread.join();
-        }
         threads_.clear();
     }
 

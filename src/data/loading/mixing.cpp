@@ -24,9 +24,8 @@ double log_gamma_variate(double alpha, Rng& rng) {
         const double u = 1 - rng.uniform();
         if (root <= 0) continue;
         const double log_v = 3 * std::log(root);
-        if (std::log(u) < x * x / 2 + d - d * std::exp(log_v) + d * log_v) {
+        if (std::log(u) < x * x / 2 + d - d * std::exp(log_v) + d * log_v)
             return std::log(d) + log_v + std::log(1 - rng.uniform()) / alpha;
-        }
     }
 }
 

@@ -81,9 +81,8 @@ void read_boxes(const Found& found, std::vector<Box>& boxes) {
         }));
     }
     for (const std::size_t count : counts) {
-        if (count != counts.front()) {
+        if (count != counts.front())
             throw Error(ErrorKind::data, "the lists image/object/bbox/{ymin,xmin,ymax,xmax} differ in length");
-        }
     }
 }
 

@@ -44,9 +44,8 @@ inline std::optional<FeatureEntry> read_feature_entry(std::span<const std::byte>
     FeatureEntry result;
     int values = 0;
     const bool ok = for_each_field(entry, [&](const WireReader& reader) {
-        if (is_message(reader, kKey)) {
+        if (is_message(reader, kKey))
             result.key = {reinterpret_cast<const char*>(reader.bytes().data()), reader.bytes().size()};
-        }
         if (!is_message(reader, kFeature)) return true;
         result.feature = reader.bytes();
         return ++values == 1;
@@ -105,9 +104,8 @@ template <typename Put> bool for_each_float(std::span<const std::byte> feature, 
         if (value.type() == WireType::fixed32) put(std::bit_cast<float>(static_cast<std::uint32_t>(value.number())));
         if (value.type() != WireType::bytes) return true;
         std::span<const std::byte> packed = value.bytes();
-        for (; packed.size() >= sizeof(float); packed = packed.subspan(sizeof(float))) {
+        for (; packed.size() >= sizeof(float); packed = packed.subspan(sizeof(float)))
             put(std::bit_cast<float>(load_little_endian<std::uint32_t>(packed)));
-        }
         return packed.empty();
     });
 }

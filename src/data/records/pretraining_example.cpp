@@ -59,9 +59,8 @@ public:
 
 private:
     template <typename T> void store(T value) {
-        if (count_ < key_.length) {
+        if (count_ < key_.length)
             std::memcpy(out_.data() + static_cast<std::size_t>(count_) * sizeof value, &value, sizeof value);
-        }
         ++count_;
     }
 

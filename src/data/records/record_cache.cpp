@@ -96,9 +96,7 @@ int open_own_file(const std::string& path, int flags) {
     const int descriptor = ::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | flags, 0600);
     if (descriptor < 0) return descriptor;
     struct stat status {};
-    if (::fstat(descriptor, &status) == 0 && status.st_uid == ::geteuid() && S_ISREG(status.st_mode)) {
-        return descriptor;
-    }
+    if (::fstat(descriptor, &status) == 0 && status.st_uid == ::geteuid() && S_ISREG(status.st_mode)) return descriptor;
     ::close(descriptor);
     errno = EPERM;
     return -1;
@@ -120,9 +118,8 @@ void remove_left_overs(const std::string& folder, const std::string& wanted) {
 
 int allocate_file(int descriptor, std::uint64_t offset, std::uint64_t bytes) {
     int error = EINTR;
-    while (error == EINTR) {
+    while (error == EINTR)
         error = ::posix_fallocate(descriptor, static_cast<off_t>(offset), static_cast<off_t>(bytes));
-    }
     return error;
 }
 

@@ -16,16 +16,14 @@ inline constexpr std::uint64_t kMostPayloadBytes = (std::uint64_t{1} << 31) - 1;
 
 template <typename T> T load_little_endian(std::span<const std::byte> bytes) {
     T value = 0;
-    for (std::size_t i = 0; i < sizeof(T); ++i) {
+    for (std::size_t i = 0; i < sizeof(T); ++i)
         value |= static_cast<T>(static_cast<T>(bytes[i]) << (8 * i));
-    }
     return value;
 }
 
 template <typename T> void store_little_endian(T value, std::span<std::byte> bytes) {
-    for (std::size_t i = 0; i < sizeof(T); ++i) {
+    for (std::size_t i = 0; i < sizeof(T); ++i)
         bytes[i] = static_cast<std::byte>(value >> (8 * i));
-    }
 }
 
 /// Appends the record as stored in a file, with its frame.

@@ -77,9 +77,8 @@ IndexedFile decode_file(Decoder& decoder, const std::string& name) {
     std::uint64_t left = file.size_bytes;
     for (std::size_t i = 0; i < count; ++i) {
         const auto length = load_little_endian<std::uint64_t>(lengths.subspan(8 * i, 8));
-        if (left < kRecordFrameBytes || length > left - kRecordFrameBytes) {
+        if (left < kRecordFrameBytes || length > left - kRecordFrameBytes)
             throw Error(ErrorKind::data, "the records of " + name + " are larger than the file");
-        }
         if (length > kMostPayloadBytes) throw Error(ErrorKind::data, "a record of " + name + " is longer than 2 GiB");
         left -= length + kRecordFrameBytes;
         file.lengths[i] = length;
@@ -158,9 +157,8 @@ public:
         for (const std::string& path : paths) {
             const auto [folder, is_new] = folders_.try_emplace(folder_of(path));
             if (!is_new) continue;
-            for (const std::string& place : index_places(folder->first, index_name_)) {
+            for (const std::string& place : index_places(folder->first, index_name_))
                 folder->second.push_back(load_index(place, files_));
-            }
         }
     }
 
@@ -229,9 +227,8 @@ std::vector<std::byte> encode_index(const FolderIndex& index) {
         encoder.number(file.size_bytes);
         encoder.number(static_cast<std::uint64_t>(file.modified_ns));
         encoder.number(std::uint64_t{file.lengths.size()});
-        for (const std::uint64_t length : file.lengths) {
+        for (const std::uint64_t length : file.lengths)
             encoder.number(length);
-        }
     }
     encoder.number(crc32c(encoder.bytes()));
     return std::move(encoder.bytes());
@@ -239,9 +236,8 @@ std::vector<std::byte> encode_index(const FolderIndex& index) {
 
 FolderIndex decode_index(std::span<const std::byte> bytes) {
     Decoder decoder(bytes);
-    if (std::memcmp(decoder.take(kMagic.size()).data(), kMagic.data(), kMagic.size()) != 0) {
+    if (std::memcmp(decoder.take(kMagic.size()).data(), kMagic.data(), kMagic.size()) != 0)
         throw Error(ErrorKind::data, "it is not an index of records");
-    }
     const auto version = decoder.number<std::uint32_t>();
     if (version != kVersion) throw Error(ErrorKind::data, "it has version " + std::to_string(version));
     if (decoder.left() < 4 ||
@@ -279,9 +275,8 @@ IndexedFile scan_records(const InputFile& file) {
                                     : "the checksum of the record's length is wrong: the file is damaged");
         }
         // Compared without an addition that could overflow: `length` may be anything up to 2^64 - 1.
-        if (left < kRecordFrameBytes || length > left - kRecordFrameBytes) {
+        if (left < kRecordFrameBytes || length > left - kRecordFrameBytes)
             fail_cut(path, record, offset, kRecordFrameBytes + length, left);
-        }
         if (length > kMostPayloadBytes) {
             fail_record(path, record, offset,
                         "a record of " + std::to_string(length) + " bytes; a tf.Example has less than 2 GiB");

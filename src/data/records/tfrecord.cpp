@@ -60,15 +60,13 @@ RecordFiles::RecordFiles(std::vector<std::string> paths, const RecordOptions& op
     refuse_lost_files(paths_, indexed);
     starts_.reserve(paths_.size() + 1);
     starts_.push_back(0);
-    for (const IndexedFile& file : indexed) {
+    for (const IndexedFile& file : indexed)
         starts_.push_back(starts_.back() + static_cast<std::int64_t>(file.lengths.size()));
-    }
     offsets_.reserve(static_cast<std::size_t>(size()) + paths_.size());
     for (const IndexedFile& file : indexed) {
         offsets_.push_back(0);
-        for (const std::uint64_t length : file.lengths) {
+        for (const std::uint64_t length : file.lengths)
             offsets_.push_back(offsets_.back() + kRecordFrameBytes + length);
-        }
     }
     if (options.cache_bytes > 0 && size() > 0) cache_ = open_cache(paths_, indexed, options);
 }
@@ -137,9 +135,8 @@ std::vector<OriginPart> RecordFiles::parts() const {
 std::uint64_t RecordFiles::memory_bytes() const {
     std::uint64_t total = offsets_.capacity() * sizeof(offsets_[0]) + starts_.capacity() * sizeof(starts_[0]) +
                           open_.capacity() * sizeof(open_[0]) + paths_.capacity() * sizeof(std::string);
-    for (const std::string& path : paths_) {
+    for (const std::string& path : paths_)
         total += path.capacity();
-    }
     return total;
 }
 

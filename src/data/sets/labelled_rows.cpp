@@ -130,9 +130,8 @@ private:
     void check_no_half_header(bool finds_texts) const {
         const bool user_names = !settings_.text_column.empty() || !settings_.label_column.empty();
         const bool begins_with_text = finds_texts && columns_.text == 0;
-        if (settings_.reads_labels && (begins_with_text || (user_names && finds_texts))) {
+        if (settings_.reads_labels && (begins_with_text || (user_names && finds_texts)))
             fail("expected a column named label besides the text, found " + header_.text());
-        }
         if (user_names || (settings_.reads_labels && header_.is_any(header_.size() - 1, kSureLabelNames))) {
             fail("expected a column named text (and text_pair for second texts) besides the label, found " +
                  header_.text());
@@ -176,9 +175,7 @@ LabelledRows::LabelledRows(const FileSystem& files, const LabelledTextSettings& 
     text_.erase(0, mark);
     TableReader reader(text_, table_format(path, text_), path);
     TableRow row;
-    if (!reader.next(row)) {
-        throw Error(ErrorKind::data, path + " is empty; expected rows of a text and a label");
-    }
+    if (!reader.next(row)) throw Error(ErrorKind::data, path + " is empty; expected rows of a text and a label");
     columns_ = find_columns(row.cells, settings, place_in(path, row.line));
     if (!columns_.has_header) add(row.cells, row.line, path);
     while (reader.next(row))

@@ -193,9 +193,8 @@ PhotoListing list_photo_table(const std::string& path) {
         std::optional<Split> split;
         if (row.split == RowSplit::validation) split = Split::validation;
         if (row.split == RowSplit::train && validates) split = Split::train;
-        if (row.split == RowSplit::none && validates) {
+        if (row.split == RowSplit::none && validates)
             fail(path, row.line, "expected a split, as other rows have: train, val, valid, validation or test");
-        }
         listing.holds_out = listing.holds_out || !split;
         listing.photos.push_back({file, numbers.find(row.class_name)->second, split});
     }

@@ -60,9 +60,8 @@ std::string looks_like(DatasetId wanted, const fs::path& folder) {
 std::vector<std::string> names_in(const std::string& folder) {
     std::vector<std::string> names;
     std::error_code ignored;  // unreadable folders are skipped
-    for (fs::directory_iterator it(folder, ignored), end; !ignored && it != end; it.increment(ignored)) {
+    for (fs::directory_iterator it(folder, ignored), end; !ignored && it != end; it.increment(ignored))
         names.push_back(it->path().filename().string());
-    }
     std::sort(names.begin(), names.end());
     return names;
 }

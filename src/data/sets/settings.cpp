@@ -44,9 +44,7 @@ std::int64_t used_share(std::int64_t records, std::int64_t percent) {
 PixelFormat host_format(const InputSettings& settings) {
     const bool by_channel = dataset_info(settings.dataset).normalised_by_channel;
     if (settings.eight_bit_io && (by_channel || settings.kind != DataKind::real)) return {DType::u8, std::nullopt};
-    if (by_channel && settings.hostside_norm) {
-        return {settings.compute_dtype, channel_normalisation(settings)};
-    }
+    if (by_channel && settings.hostside_norm) return {settings.compute_dtype, channel_normalisation(settings)};
     return {settings.compute_dtype, std::nullopt};
 }
 

@@ -55,9 +55,8 @@ struct Tally {
 };
 
 void merge(const FeatureReport& from, FeatureReport& into) {
-    for (std::size_t type = 0; type < from.records_by_type.size(); ++type) {
+    for (std::size_t type = 0; type < from.records_by_type.size(); ++type)
         into.records_by_type[type] += from.records_by_type[type];
-    }
     into.list_length.add(from.list_length);
     into.value_bytes.add(from.value_bytes);
     into.integers.add(from.integers);
@@ -90,17 +89,15 @@ void merge(const Tally& from, Tally& into) {
         }
     }
     into.report.other_labels += from.report.other_labels;
-    for (const auto& [label, count] : from.report.labels) {
+    for (const auto& [label, count] : from.report.labels)
         into.add_label(label, count);
-    }
     merge(from.report.images, into.report.images);
     into.report.not_examples += from.report.not_examples;
     into.report.damaged_records += from.report.damaged_records;
     into.report.damaged_files.insert(into.report.damaged_files.end(), from.report.damaged_files.begin(),
                                      from.report.damaged_files.end());
-    for (const auto& [bytes, count] : from.record_sizes) {
+    for (const auto& [bytes, count] : from.record_sizes)
         into.record_sizes[bytes] += count;
-    }
 }
 
 std::int64_t median(const Tally& tally) {
@@ -229,9 +226,8 @@ void check_single_file(const std::string& path, const std::vector<SetReport>& re
 
 std::int64_t FeatureReport::records() const {
     std::int64_t sum = 0;
-    for (const std::int64_t count : records_by_type) {
+    for (const std::int64_t count : records_by_type)
         sum += count;
-    }
     return sum;
 }
 
@@ -249,9 +245,8 @@ std::vector<SetReport> inspect(const InspectSettings& settings) {
     std::vector<Job> jobs;
     std::vector<Tally> tallies(found.sets.size());
     for (std::size_t set = 0; set < found.sets.size(); ++set) {
-        for (std::size_t file = 0; file < found.sets[set].files.size(); ++file) {
+        for (std::size_t file = 0; file < found.sets[set].files.size(); ++file)
             jobs.push_back({set, file});
-        }
     }
     ByteProgress progress(settings.progress, total_bytes(found));
     std::mutex merging;

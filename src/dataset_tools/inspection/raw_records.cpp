@@ -72,9 +72,8 @@ bool RawRecords::next(RawRecord& record) {
                         : "the checksum of the record's length is wrong");
     }
     const auto length = data::load_little_endian<std::uint64_t>(header.first<8>());
-    if (length > data::kMostPayloadBytes) {
+    if (length > data::kMostPayloadBytes)
         return stop("a record of " + std::to_string(length) + " bytes; a tf.Example has less than 2 GiB");
-    }
     const std::uint64_t whole = data::kRecordFrameBytes + length;
     if (whole > left) {
         return stop("the file is cut short: the record needs " + std::to_string(whole) + " bytes, " +

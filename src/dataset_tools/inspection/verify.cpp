@@ -111,9 +111,8 @@ private:
 
     /// All records must have the layout and lengths of the file's first record.
     void check_pretraining() {
-        if (pretraining_keys_.empty() && !take_pretraining_layout()) {
+        if (pretraining_keys_.empty() && !take_pretraining_layout())
             return add(Fault::not_an_example, "input_ids has no int64 value, or masked_lm_weights has no float value");
-        }
         const auto fault = data::parse_pretraining_example(record_->payload, pretraining_keys_, field_views_);
         if (!fault) return;
         const bool is_value = fault->kind == data::PretrainingFault::Kind::wrong_value;
@@ -229,16 +228,13 @@ void verify_names(const DataFiles& found, VerifyResult& result) {
         add(Fault::mixed_sets, sets.front()->files.front(), what);
     }
     for (const FileSet& set : found.sets) {
-        for (const std::string& file : set.beyond) {
+        for (const std::string& file : set.beyond)
             add(Fault::mixed_sets, file, "its number is not below " + std::to_string(set.count));
-        }
-        for (const std::string& file : set.missing) {
+        for (const std::string& file : set.missing)
             add(Fault::missing_file, file, "not in the folder");
-        }
     }
-    for (const std::string& file : found.leftovers) {
+    for (const std::string& file : found.leftovers)
         add(Fault::leftover, file, "its writer was stopped, or is still at work");
-    }
 }
 
 /// A file without records is a fault, unless there are fewer records than shards.
@@ -322,9 +318,8 @@ VerifyResult verify(const VerifySettings& settings) {
     };
     std::vector<Job> jobs;
     for (const FileSet& set : found.sets) {
-        for (std::size_t file = 0; file < set.files.size(); ++file) {
+        for (std::size_t file = 0; file < set.files.size(); ++file)
             jobs.push_back({files.size(), file});
-        }
         files.emplace_back(set.files.size());
     }
     ByteProgress progress(settings.progress, total_bytes(found));

@@ -100,9 +100,8 @@ void check_scalar(const std::string& what, const Tensor& t, std::initializer_lis
 }
 
 void check_transfer(const std::string& what, const Tensor& t, Type type, std::size_t elements) {
-    if (t.elementType() != type) {
+    if (t.elementType() != type)
         throw type_error(what + ": the tensor's type " + t.elementType().toString() + " is not " + type.toString());
-    }
     if (t.numElements() != elements) {
         throw control_program_error(what + ": the tensor " + t.shapeToString() + " does not have " +
                                     std::to_string(elements) + " elements");

@@ -361,9 +361,7 @@ std::unique_ptr<Step> make_control_step(Machine& machine, const ProgramNode& nod
             break;
     }
     auto sequence = std::make_unique<SequenceStep>();
-    if (node.kind == Kind::call) {
-        sequence->parts.push_back(&machine.compile(machine.graph().functions[node.index]));
-    }
+    if (node.kind == Kind::call) sequence->parts.push_back(&machine.compile(machine.graph().functions[node.index]));
     for (const poplar::Program& part : node.parts)
         sequence->parts.push_back(&machine.compile(part));
     return sequence;

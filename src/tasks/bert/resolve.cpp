@@ -45,9 +45,8 @@ Violation values_by_step(const OptionValues& values) {
                    "; begin with step 0";
         }
         const bool scales = std::string_view(key) == "loss_scaling_by_step";
-        if (scales && std::ranges::any_of(numbers, [](const auto& entry) { return entry.second <= 0; })) {
+        if (scales && std::ranges::any_of(numbers, [](const auto& entry) { return entry.second <= 0; }))
             return flag + ": a loss scaling must be above 0";
-        }
     }
     return {};
 }

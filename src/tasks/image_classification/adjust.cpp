@@ -114,9 +114,8 @@ void turn_off(Resolution& run, std::string_view key, const std::string& reason) 
 void adjust_data(Resolution& run) {
     OptionValues& values = run.values;
     const auto dataset = dataset_of(values);
-    if (values.flag("fused_preprocessing") && dataset && !data::dataset_info(*dataset).normalised_by_channel) {
+    if (values.flag("fused_preprocessing") && dataset && !data::dataset_info(*dataset).normalised_by_channel)
         turn_off(run, "fused_preprocessing", "it exists for ImageNet only");
-    }
     for (const char* other : {"fused_preprocessing", "eight_bit_io"}) {
         if (values.flag(other) && values.flag("hostside_norm")) {
             turn_off(run, "hostside_norm",
@@ -131,12 +130,10 @@ void adjust_data(Resolution& run) {
             run.notices.push_back(std::string(option.flag) + " is ignored: the images are not real");
         }
     }
-    if (values.is_set("rmsprop_decay") && values.given("rmsprop_base_decay_exp")) {
+    if (values.is_set("rmsprop_decay") && values.given("rmsprop_base_decay_exp"))
         run.notices.push_back("--rmsprop-base-decay-exp is ignored: --rmsprop-decay is given");
-    }
-    if (values.flag("synthetic_data") && values.flag("latency")) {
+    if (values.flag("synthetic_data") && values.flag("latency"))
         turn_off(run, "latency", "synthetic data never passes the host");
-    }
 }
 
 /// A file of weights is found again from any folder.
@@ -258,12 +255,10 @@ void adjust_image_options(Resolution& run) {
     const bool validates_imagenet = run.command != Command::train && dataset &&
                                     data::dataset_info(*dataset).format == data::ImageFormat::records &&
                                     !values.flag("generated_data") && !values.flag("synthetic_data");
-    if (values.has("standard_imagenet") && validates_imagenet && !values.flag("standard_imagenet")) {
+    if (values.has("standard_imagenet") && validates_imagenet && !values.flag("standard_imagenet"))
         values.set("standard_imagenet", true, Source::adjusted);
-    }
-    if (values.flag("enable_half_partials") && values.text("precision") == name(nn::Precision::p32_32)) {
+    if (values.flag("enable_half_partials") && values.text("precision") == name(nn::Precision::p32_32))
         run.notices.emplace_back("--enable-half-partials has no defined use with --precision 32.32");
-    }
     const bool batch_norm_only = values.flag("batch_norm") && !values.flag("group_norm");
     const auto family = family_of(values);
     if (family && nn::family_info(*family).one_group_with_batch_norm && batch_norm_only)

@@ -128,9 +128,8 @@ Violation exponential_decay(const OptionValues& values) {
 Violation channel_constants(const OptionValues& values) {
     const std::vector<double> mean = values.numbers("normalise_mean");
     const std::vector<double> deviation = values.numbers("normalise_std");
-    if (mean.empty() != deviation.empty()) {
+    if (mean.empty() != deviation.empty())
         return "--normalise-mean and --normalise-std belong together; give both, with three numbers each";
-    }
     if (mean.empty() || (mean.size() == 3 && deviation.size() == 3)) return {};
     return "--normalise-mean and --normalise-std take one number each for R, G and B, got " +
            std::to_string(mean.size()) + " and " + std::to_string(deviation.size());

@@ -48,9 +48,8 @@ void check_weights(const std::vector<double>& weights, std::int64_t classes, con
                                           " classes, found " + std::to_string(weights.size()));
     }
     const bool negative = std::ranges::any_of(weights, [](double weight) { return weight < 0; });
-    if (negative || std::ranges::all_of(weights, [](double weight) { return weight == 0; })) {
+    if (negative || std::ranges::all_of(weights, [](double weight) { return weight == 0; }))
         throw Error(ErrorKind::usage, source + ": weights of classes must not be negative, nor all 0");
-    }
 }
 
 std::string line_of(const std::string& path, std::size_t number) {

@@ -77,16 +77,14 @@ void fill_training(Resolution& run, const nn::FormDefaults& defaults) {
     const graph::UpdateRule optimiser = *named<graph::UpdateRule>(values.text("optimiser"));
     fill.number("weight_decay", optimiser == graph::UpdateRule::lars ? 0.0 : defaults.weight_decay);
     if (optimiser == graph::UpdateRule::lars) fill.number("lars_weight_decay", defaults.weight_decay);
-    if (optimiser == graph::UpdateRule::rmsprop && !values.is_set("rmsprop_decay")) {
+    if (optimiser == graph::UpdateRule::rmsprop && !values.is_set("rmsprop_decay"))
         fill.number("rmsprop_base_decay_exp", defaults.rmsprop_base_decay_exp);
-    }
     const auto exponent = defaults.rate_exponents.find(optimiser);
     if (!values.is_set("abs_learning_rate") && exponent != defaults.rate_exponents.end())
         fill.number_unless_zero("base_learning_rate_exponent", exponent->second);
     if (values.integer("iterations") == 0) fill.number_unless_zero("epochs", defaults.epochs);
-    if (values.has("learning_rate_schedule") && !values.is_set("learning_rate_schedule")) {
+    if (values.has("learning_rate_schedule") && !values.is_set("learning_rate_schedule"))
         values.set("learning_rate_schedule", defaults.drop_fractions, Source::model);
-    }
     fill_lars_weight_decay(run, optimiser);
     fill.number_unless_zero("learning_rate_decay", 0.1);
     fill.number_unless_zero("lr_decay_rate", defaults.rate_decay);

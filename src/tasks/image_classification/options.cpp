@@ -69,9 +69,8 @@ Option refined(const Option& row) {
                             .bind = to<&ImageSettings::learning_rate, &optim::LearningRateSettings::schedule>()});
     }
     if (row.flag == "--input-threads" || row.flag == "--prefetch-depth") return refine(row, {.acts_on = kFiles});
-    if (row.flag == "--iterations") {
+    if (row.flag == "--iterations")
         return refine(row, {.acts_on = ~kFiles, .acts_on_in = kV, .acts_on_reason = "every image is validated once"});
-    }
     return row;
 }
 

@@ -28,17 +28,15 @@ std::string model_title(const nn::ModelSettings& model) {
 
 std::string list_text(const std::vector<double>& values) {
     std::string result;
-    for (const double value : values) {
+    for (const double value : values)
         result += (result.empty() ? "" : ", ") + text(value);
-    }
     return "[" + result + "]";
 }
 
 std::string list_text(const std::vector<std::string>& values) {
     std::string result;
-    for (const std::string& value : values) {
+    for (const std::string& value : values)
         result += (result.empty() ? "'" : ", '") + value + "'";
-    }
     return "[" + result + "]";
 }
 
@@ -210,9 +208,8 @@ std::string summary_head(const config::ParseResult& arguments) {
     }
     out << " Batch Norm\n";
     const bool always_shown = nn::family_info(image_settings(settings).model.family).always_tells_decay;
-    if (always_shown || image_settings(settings).model.bn_decay != kUsualDecay) {
+    if (always_shown || image_settings(settings).model.bn_decay != kUsualDecay)
         out << "  Decay: " << config::to_string(config::Value{image_settings(settings).model.bn_decay}) << '\n';
-    }
     return out.str();
 }
 
@@ -235,9 +232,8 @@ std::string image_run_name(const config::Settings& settings, std::string_view ra
     std::string replicas;
     if (training.replicas > 1) replicas = "x" + std::to_string(training.replicas) + "r";
     std::string accumulation;
-    if (training.pipeline || training.gradient_accumulation_count > 1) {
+    if (training.pipeline || training.gradient_accumulation_count > 1)
         accumulation = "x" + std::to_string(training.gradient_accumulation_count) + (training.pipeline ? "p" : "a");
-    }
     std::string result(family.run_prefix);
     result += image_settings(settings).model.size + "_bs" + std::to_string(training.micro_batch_size);
     result += replicas_first ? replicas + accumulation : accumulation + replicas;
@@ -266,9 +262,8 @@ std::vector<train::Topic> image_rate_topics(const config::Settings& settings, co
             ? " from " + text(schedule.warmup_start) + ", then linear to " + text(schedule.polynomial_end.value_or(0))
             : " (" + text(schedule.warmup_epochs) + " epochs)";
     if (rate.warmup_iterations() > static_cast<double>(plan.iterations)) what += ", longer than the run";
-    if (schedule.schedule == optim::LrSchedule::stepped) {
+    if (schedule.schedule == optim::LrSchedule::stepped)
         what += ", times " + text(schedule.stepped_decay) + drops(schedule.stepped_fractions, plan);
-    }
     if (schedule.schedule == optim::LrSchedule::exponential) {
         what += ", times " + text(schedule.exponential_decay_rate) + " at each of " +
                 std::to_string(schedule.exponential_drops) + " drops";

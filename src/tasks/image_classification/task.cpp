@@ -234,9 +234,8 @@ const ImageClassification::Count& ImageClassification::used(data::Split split) c
 ImageClassification::Count ImageClassification::count_in_files(data::Split split) const {
     const bool classifies =
         arguments_.command == config::Command::inference && !measures_requests(settings(), arguments_.command);
-    if (classifies && !holds_dataset()) {
+    if (classifies && !holds_dataset())
         return {static_cast<std::int64_t>(image_folder()->names().size()), Known::counted};
-    }
     const data::SampleCount count = data::count_samples(data_settings(settings(), backend_, seed_), split);
     return {count.samples, count.exact ? Known::counted : Known::estimated};
 }
@@ -429,9 +428,8 @@ ImageClassification::Subjects ImageClassification::subjects(const std::function<
                                           listed(of_photos, "or"));
     }
     auto folder = image_folder();
-    if (!folder->left_out().empty()) {
+    if (!folder->left_out().empty())
         log::warning(data.data_dir + ": files that are not images are left out: " + folder->left_out());
-    }
     std::vector<std::string> names = folder->names();
     loader.feed = data::Feed::sweeps;
     loader.micro_batch = std::min(loader.micro_batch, std::ssize(names));

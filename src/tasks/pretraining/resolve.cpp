@@ -130,9 +130,8 @@ Violation data_given(const OptionValues& values) {
 
 Violation evaluation_complete(const OptionValues& values) {
     if (!values.flag("evaluate")) return {};
-    if (!values.is_set("init_checkpoint") && !values.is_set("restore_dir")) {
+    if (!values.is_set("init_checkpoint") && !values.is_set("restore_dir"))
         return "--evaluate needs --init-checkpoint, a checkpoint, or --restore-dir, the folder of a run";
-    }
     if (values.is_set("valid_file") || values.flag("generated_data") || values.flag("synthetic_data")) return {};
     return "--evaluate needs --valid-file, the held-out sequences";
 }
@@ -182,9 +181,8 @@ Violation stage_order(const Stages& stages) {
     for (const auto& stage : stages) {
         for (const std::string& token : stage) {
             const auto* const found = std::ranges::find(kOrder, token);
-            if (found == std::end(kOrder)) {
+            if (found == std::end(kOrder))
                 return "--pipeline-stages: unknown function '" + token + "'; functions: emb, pos, hid, mlm and nsp";
-            }
             const auto place = static_cast<std::size_t>(found - std::begin(kOrder));
             if (place < reached) {
                 return "--pipeline-stages: '" + token + "' follows '" + std::string(kOrder[reached]) +

@@ -150,9 +150,8 @@ const TextClassification::Texts& TextClassification::training_file() const {
 }
 
 TextClassification::Texts TextClassification::texts(data::Split split) const {
-    if (split == data::Split::train) {
+    if (split == data::Split::train)
         return holds_out() ? training_file()->parts(own().validation_fraction, kSplitSeed).training : training_file();
-    }
     const bool other_file = !settings().main.trains && is_on_line("data_dir") && !is_on_line("validation_file");
     if (other_file) return training_file();
     if (!own().validation_file.empty()) return read(own().validation_file, /*labels=*/true, class_names());

@@ -63,9 +63,8 @@ std::vector<ClassProbability> likeliest(const HostTensor& logits, std::int64_t r
         item.probability = std::exp(item.probability - largest);
         sum += item.probability;
     }
-    for (ClassProbability& item : all) {
+    for (ClassProbability& item : all)
         item.probability /= sum;
-    }
     std::stable_sort(all.begin(), all.end(), [](const ClassProbability& a, const ClassProbability& b) {
         return a.probability > b.probability;
     });

@@ -35,9 +35,8 @@ std::vector<AveragedCheckpoint> average_checkpoints(FileSystem& files, const std
     std::vector<AveragedCheckpoint> averages;
     if (settings.mean_epochs.empty() && settings.exponential_decays.empty()) return averages;
     const std::vector<Point> points = planned_checkpoints(files, folder, plan);
-    if (points.empty()) {
+    if (points.empty())
         throw Error(ErrorKind::not_found, "weight averaging: none of the run's checkpoints is left in " + folder);
-    }
     files.make_directories(folder + "/ckpt");
     const auto write = [&](const std::string& name, const std::vector<std::string>& paths,
                            checkpoint::AverageSettings how) {

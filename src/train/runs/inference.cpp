@@ -162,9 +162,8 @@ void refuse_measuring_options(const config::ParseResult& arguments) {
 
 int run_inference(const TaskRow& task_row, const config::ParseResult& arguments, const Host& host) {
     const config::Settings& settings = arguments.settings;
-    if (settings.training.iterations || settings.device.dataset_benchmark || settings.device.compile_only) {
+    if (settings.training.iterations || settings.device.dataset_benchmark || settings.device.compile_only)
         return measure_requests(task_row, arguments, host);
-    }
     refuse_measuring_options(arguments);
     const std::uint64_t seed = static_cast<std::uint64_t>(settings.device.seed.value_or(0));
     const auto backend = make_backend(settings.run.backend);

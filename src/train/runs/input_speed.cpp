@@ -28,9 +28,8 @@ int measure_input_speed(data::Stream& stream, std::int64_t batches, const metric
     const auto stopped = [&] { return stop_requested && stop_requested(); };
     // Skips the batches of a full ring: they are available at once and say nothing about the rate of the pipeline.
     const std::int64_t ring = stream.stats().ring_batches;
-    for (std::int64_t i = 0; i < ring && !stopped(); ++i) {
+    for (std::int64_t i = 0; i < ring && !stopped(); ++i)
         stream.next();
-    }
     batches = std::max(batches, 2 * ring);
     const std::int64_t images_before = stream.stats().images;
     const Stopwatch watch;

@@ -19,9 +19,8 @@ namespace cnntrain::train {
 namespace {
 
 checkpoint::Found latest_checkpoint(const FileSystem& files, const std::string& flag, const std::string& folder) {
-    if (files.kind(folder) != FileKind::directory) {
+    if (files.kind(folder) != FileKind::directory)
         throw Error(ErrorKind::not_found, flag + " " + folder + ": no such folder; give the folder of the run");
-    }
     const auto latest = checkpoint::latest(files, folder);
     if (latest) return *latest;
     const bool has_results =

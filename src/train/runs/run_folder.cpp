@@ -23,9 +23,8 @@ std::string random_tag() {
     std::random_device device;
     std::uniform_int_distribution<std::size_t> pick(0, kAlphabet.size() - 1);
     std::string tag;
-    for (int i = 0; i < 3; ++i) {
+    for (int i = 0; i < 3; ++i)
         tag += kAlphabet[pick(device)];
-    }
     return tag;
 }
 

@@ -249,9 +249,8 @@ void Program::place_views() {
         if (origin.storage == Storage::external) buffer.places.resize(batches);
         if (buffer.root != nullptr) buffer.data = origin.data;
         const bool moves = origin.storage == Storage::external || origin.places.size() > 1;
-        if (moves && buffer.site != kNoSite) {
+        if (moves && buffer.site != kNoSite)
             moving_[static_cast<std::size_t>(buffer.site)].emplace_back(&buffer, bindings[&buffer]);
-        }
     }
     for (Binding& binding : bindings_) {
         std::byte* const start =

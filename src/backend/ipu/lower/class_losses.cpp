@@ -36,9 +36,8 @@ public:
     Targets(const std::vector<Partner>& partners, std::size_t classes, double smoothing, unsigned class_number,
             std::vector<poplar::Tensor> operands)
         : classes_(classes), smoothing_(smoothing), class_number_(class_number), operands_(std::move(operands)) {
-        for (const Partner& partner : partners) {
+        for (const Partner& partner : partners)
             places_.push_back({place_of(partner.labels), partner.shares.valid() ? place_of(partner.shares) : 0});
-        }
     }
 
     const std::vector<poplar::Tensor>& operands() const { return operands_; }
