@@ -21,7 +21,6 @@
 #include "run_tool.h"
 
 namespace cnntrain {
-
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -218,7 +217,6 @@ int run(const Options& options) {
 }
 
 }  // namespace
-
 }  // namespace cnntrain
 
 int main(int argc, char** argv) {

@@ -173,7 +173,6 @@ int run(const Options& options) {
 }
 
 }  // namespace
-
 }  // namespace cnntrain
 
 int main(int argc, char** argv) {

@@ -26,7 +26,6 @@
 #include "train/runs/weights.h"
 
 namespace cnntrain {
-
 namespace {
 
 /// `arguments`: of `cnntrain train`, or of the command that is their first word.
@@ -173,7 +172,6 @@ private:
 };
 
 }  // namespace
-
 }  // namespace cnntrain
 
 int main(int argc, char** argv) {

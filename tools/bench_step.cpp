@@ -23,7 +23,6 @@
 #include "train/runs/line_steps.h"
 
 namespace cnntrain {
-
 namespace {
 
 struct Options {
@@ -215,7 +214,6 @@ void run(const Options& options, const std::vector<std::string>& arguments) {
 }
 
 }  // namespace
-
 }  // namespace cnntrain
 
 int main(int argc, char** argv) {

@@ -12,7 +12,6 @@
 #include "run_tool.h"
 
 namespace cnntrain {
-
 namespace {
 
 struct Options {
@@ -65,7 +64,6 @@ int run(const Options& options) {
 }
 
 }  // namespace
-
 }  // namespace cnntrain
 
 int main(int argc, char** argv) {

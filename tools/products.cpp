@@ -15,7 +15,6 @@
 #include "cnntrain/base/elapsed.h"
 
 namespace cnntrain {
-
 namespace {
 
 using cpu::Desc;

@@ -7,7 +7,6 @@
 #include "cnntrain/base/error.h"
 
 namespace cnntrain::backend {
-
 namespace {
 
 /// The scalars of StepScalars.

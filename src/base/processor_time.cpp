@@ -13,7 +13,6 @@
 #include "base/system_files.h"
 
 namespace cnntrain {
-
 namespace {
 
 constexpr double kNanosecond = 1e-9;

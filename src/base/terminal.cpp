@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 namespace cnntrain {
-
 namespace {
 
 constexpr int kUsualColumns = 80;

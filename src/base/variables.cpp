@@ -5,7 +5,6 @@
 #include <cctype>
 
 namespace cnntrain {
-
 namespace {
 
 bool is_name_start(char c) {

@@ -16,7 +16,6 @@
 #include "cnntrain/tasks/tasks.h"
 
 namespace cnntrain::benchmark {
-
 namespace {
 
 namespace fs = std::filesystem;

@@ -9,7 +9,6 @@
 #include "cnntrain/base/error.h"
 
 namespace cnntrain::benchmark {
-
 namespace {
 
 std::vector<std::string_view> lines_of(std::string_view text) {

@@ -8,7 +8,6 @@
 #include "cnntrain/base/error.h"
 
 namespace cnntrain::benchmark {
-
 namespace {
 
 constexpr std::size_t kLongestLine = 1'000'000;

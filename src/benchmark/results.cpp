@@ -11,7 +11,6 @@
 #include "cnntrain/base/xml_text.h"
 
 namespace cnntrain::benchmark {
-
 namespace {
 
 using Json = nlohmann::json;

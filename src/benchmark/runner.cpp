@@ -19,7 +19,6 @@
 #include "cnntrain/launch/words.h"
 
 namespace cnntrain::benchmark {
-
 namespace {
 
 namespace fs = std::filesystem;

@@ -14,7 +14,6 @@
 #include "cnntrain/config/yaml_text.h"
 
 namespace cnntrain::benchmark {
-
 namespace {
 
 [[noreturn]] void refuse(const std::string& message) {

@@ -11,7 +11,6 @@
 #include "cnntrain/checkpoint/file.h"
 
 namespace cnntrain::checkpoint {
-
 namespace {
 
 /// The tensors of a file, and a check of all of it.

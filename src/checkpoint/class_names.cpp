@@ -9,7 +9,6 @@
 #include "cnntrain/checkpoint/foreign.h"
 
 namespace cnntrain::checkpoint {
-
 namespace {
 
 using nlohmann::json;

@@ -14,7 +14,6 @@
 #include "cnntrain/checkpoint/folder.h"
 
 namespace cnntrain::cli {
-
 namespace {
 
 using checkpoint::Found;

@@ -13,7 +13,6 @@
 #include "cnntrain/checkpoint/folder.h"
 
 namespace cnntrain::cli {
-
 namespace {
 
 using checkpoint::kTrustFlag;

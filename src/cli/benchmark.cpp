@@ -19,7 +19,6 @@
 #include "cnntrain/metrics/progress.h"
 
 namespace cnntrain::cli {
-
 namespace {
 
 using benchmark::Request;

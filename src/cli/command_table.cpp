@@ -10,7 +10,6 @@
 #include "cnntrain/tasks/tasks.h"
 
 namespace cnntrain::cli {
-
 namespace {
 
 using config::Command;

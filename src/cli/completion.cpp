@@ -7,7 +7,6 @@
 #include "cnntrain/base/listed.h"
 
 namespace cnntrain::cli {
-
 namespace {
 
 using config::Arity;

@@ -10,7 +10,6 @@
 #include "cnntrain/dataset_tools/writers.h"
 
 namespace cnntrain::cli {
-
 namespace {
 
 const CommandFlags& dataset_cifar_flags() {

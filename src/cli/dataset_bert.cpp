@@ -16,7 +16,6 @@
 #include "cnntrain/dataset_tools/pretraining_writer.h"
 
 namespace cnntrain::cli {
-
 namespace {
 
 constexpr std::int64_t kKilo = 1000;

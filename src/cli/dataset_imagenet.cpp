@@ -10,7 +10,6 @@
 #include "cnntrain/dataset_tools/writers.h"
 
 namespace cnntrain::cli {
-
 namespace {
 
 dataset_tools::ImagenetWriterSettings settings_from(const Flags& flags) {

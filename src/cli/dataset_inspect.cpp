@@ -13,7 +13,6 @@
 #include "cnntrain/dataset_tools/inspect.h"
 
 namespace cnntrain::cli {
-
 namespace {
 
 using Labels = std::vector<std::pair<std::int64_t, std::int64_t>>;  // label, records

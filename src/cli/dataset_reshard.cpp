@@ -11,7 +11,6 @@
 #include "cnntrain/dataset_tools/reshard.h"
 
 namespace cnntrain::cli {
-
 namespace {
 
 constexpr int kPublishedValidationShards = 128;

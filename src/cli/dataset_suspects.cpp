@@ -18,7 +18,6 @@
 #include "cnntrain/train/suspects.h"
 
 namespace cnntrain::cli {
-
 namespace {
 
 constexpr std::string_view kHeader = "split,file,label,other_label,score,neighbours_label,neighbours_share\n";

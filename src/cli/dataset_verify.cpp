@@ -12,7 +12,6 @@
 #include "cnntrain/dataset_tools/verify.h"
 
 namespace cnntrain::cli {
-
 namespace {
 
 constexpr std::uint64_t kMega = 1000000;

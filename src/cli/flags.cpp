@@ -11,7 +11,6 @@
 #include "cnntrain/config/line.h"
 
 namespace cnntrain::cli {
-
 namespace {
 
 [[noreturn]] void refuse(const std::string& message) {

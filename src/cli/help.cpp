@@ -10,7 +10,6 @@
 #include "cnntrain/config/help_page.h"
 
 namespace cnntrain::cli {
-
 namespace {
 
 std::string usage() {

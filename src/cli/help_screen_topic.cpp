@@ -6,7 +6,6 @@
 #include "cnntrain/metrics/json_lines.h"
 
 namespace cnntrain::cli {
-
 namespace {
 
 constexpr std::string_view kScreen =

@@ -10,7 +10,6 @@
 #include "cnntrain/base/error.h"
 
 namespace cnntrain::cli {
-
 namespace {
 
 constexpr std::string_view kRunFolders = R"(

@@ -12,7 +12,6 @@
 #include "cnntrain/config/line.h"
 
 namespace cnntrain::cli {
-
 namespace {
 
 using config::Arity;

@@ -18,7 +18,6 @@
 #include "cnntrain/train/stages.h"
 
 namespace cnntrain::cli {
-
 namespace {
 
 const std::vector<Flag>& own_flags() {

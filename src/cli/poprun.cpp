@@ -18,7 +18,6 @@
 #include "cnntrain/train/machine.h"
 
 namespace cnntrain::cli {
-
 namespace {
 
 using launch::Machine;

@@ -11,7 +11,6 @@
 #include "cnntrain/plan/network.h"
 
 namespace cnntrain::cli {
-
 namespace {
 
 constexpr std::string_view kMeasure = "measure";

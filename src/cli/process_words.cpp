@@ -9,7 +9,6 @@
 #include "cnntrain/base/error.h"
 
 namespace cnntrain::cli {
-
 namespace {
 
 constexpr std::int64_t kMostProcesses = 1'000'000;

@@ -10,7 +10,6 @@
 #include "cnntrain/tasks/tasks.h"
 
 namespace cnntrain::cli {
-
 namespace {
 
 /// True for words of the line: all but the options of `profile`, which must be written in full.

@@ -36,7 +36,6 @@
 #include "cnntrain/train/machine.h"
 
 namespace cnntrain::cli {
-
 namespace {
 
 /// `options`: the words after --version.

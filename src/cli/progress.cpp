@@ -7,7 +7,6 @@
 #include "cnntrain/base/elapsed.h"
 
 namespace cnntrain::cli {
-
 namespace {
 
 constexpr std::chrono::seconds kPlainInterval{10};

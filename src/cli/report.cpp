@@ -26,7 +26,6 @@
 #include "cnntrain/train/sample_predictions.h"
 
 namespace cnntrain::cli {
-
 namespace {
 
 using report::RunRecord;

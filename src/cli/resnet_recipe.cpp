@@ -14,7 +14,6 @@
 #include "cnntrain/checkpoint/folder.h"
 
 namespace cnntrain::cli {
-
 namespace {
 
 constexpr std::int64_t kMostImages = 1'000'000'000;

@@ -9,7 +9,6 @@
 #include "cnntrain/tasks/tasks.h"
 
 namespace cnntrain::cli {
-
 namespace {
 
 /// The file name of the script that was typed.

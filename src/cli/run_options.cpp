@@ -19,7 +19,6 @@
 #include "cnntrain/train/stages.h"
 
 namespace cnntrain::cli {
-
 namespace {
 
 /// `together`: the processes that a launcher started share the work.

@@ -10,7 +10,6 @@
 #include "cnntrain/metrics/json_lines.h"
 
 namespace cnntrain::cli {
-
 namespace {
 
 bool in_json = false;

@@ -12,7 +12,6 @@
 #include "cnntrain/metrics/progress.h"
 
 namespace cnntrain::cli {
-
 namespace {
 
 /// One stop request may arrive as two signals: timeout(1) and batch systems signal the process and its group.

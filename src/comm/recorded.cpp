@@ -5,7 +5,6 @@
 #include <vector>
 
 namespace cnntrain::comm {
-
 namespace {
 
 using Clock = Timeline::Clock;

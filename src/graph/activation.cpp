@@ -8,7 +8,6 @@
 #include "cnntrain/base/error.h"
 
 namespace cnntrain::graph {
-
 namespace {
 
 double sigmoid(double x) {

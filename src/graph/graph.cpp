@@ -5,7 +5,6 @@
 #include "cnntrain/base/error.h"
 
 namespace cnntrain::graph {
-
 namespace {
 
 std::vector<TensorDesc> infer_node(const OpDef& def, const Attrs& attrs, const std::vector<TensorDesc>& inputs,

@@ -4,7 +4,6 @@
 #include "cnntrain/graph/graph.h"
 
 namespace cnntrain::graph {
-
 namespace {
 
 std::string attrs_text(const OpDef& def, const Attrs& attrs) {

@@ -17,7 +17,6 @@
 #include "cnntrain/graph/facts.h"
 
 namespace cnntrain::graph {
-
 namespace {
 
 /// Forward intermediates that are new with every micro-batch.

@@ -11,7 +11,6 @@
 #include "graph/rewriter.h"
 
 namespace cnntrain::graph {
-
 namespace {
 
 // ---- move_activations_to_sender ----

@@ -6,7 +6,6 @@
 #include "cnntrain/graph/graph.h"
 
 namespace cnntrain::graph {
-
 namespace {
 
 [[noreturn]] void fail(const std::string& where, const std::string& what) {

@@ -12,7 +12,6 @@
 #include <vector>
 
 namespace cnntrain::launch {
-
 namespace {
 
 namespace fs = std::filesystem;

@@ -13,7 +13,6 @@
 #include "cnntrain/base/error.h"
 
 namespace cnntrain::launch {
-
 namespace {
 
 constexpr std::size_t kMostHosts = 65'536;

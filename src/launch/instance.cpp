@@ -11,7 +11,6 @@
 #include "launch/poprun_options.h"
 
 namespace cnntrain::launch {
-
 namespace {
 
 int number_in(const Environment& environment, const std::string& variable, int least) {

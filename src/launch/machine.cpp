@@ -19,7 +19,6 @@
 #include "cnntrain/launch/process.h"
 
 namespace cnntrain::launch {
-
 namespace {
 
 /// "" for addresses other than IP addresses.

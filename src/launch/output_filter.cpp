@@ -4,7 +4,6 @@
 #include <charconv>
 
 namespace cnntrain::launch {
-
 namespace {
 
 struct Tag {

@@ -11,7 +11,6 @@
 #include "launch/poprun_options.h"
 
 namespace cnntrain::launch {
-
 namespace {
 
 using Words = std::vector<std::string>;

@@ -15,7 +15,6 @@
 #include "launch/output_filter.h"
 
 namespace cnntrain::launch {
-
 namespace {
 
 /// Writes lines such as "12:34:56.789 4711 POPRUN [I] text".

@@ -9,7 +9,6 @@
 #include "launch/poprun_options.h"
 
 namespace cnntrain::launch {
-
 namespace {
 
 config::Spelling spelling_of(const PoprunOption& option, const std::string& flag) {

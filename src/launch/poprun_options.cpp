@@ -10,7 +10,6 @@
 #include "launch/hosts.h"
 
 namespace cnntrain::launch {
-
 namespace {
 
 std::vector<std::string> split(const std::string& text) {

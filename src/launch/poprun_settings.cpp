@@ -8,7 +8,6 @@
 #include "launch/poprun_options.h"
 
 namespace cnntrain::launch {
-
 namespace {
 
 const PoprunOption& option_of(const std::string& key) {

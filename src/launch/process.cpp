@@ -17,7 +17,6 @@
 #include "launch/guard.h"
 
 namespace cnntrain::launch {
-
 namespace {
 
 namespace fs = std::filesystem;

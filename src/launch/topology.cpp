@@ -6,7 +6,6 @@
 #include "cnntrain/launch/poprun.h"
 
 namespace cnntrain::launch {
-
 namespace {
 
 /// A cell of a row; its width is proportional to the number of its replicas.

@@ -6,7 +6,6 @@
 #include "cnntrain/base/error.h"
 
 namespace cnntrain::launch {
-
 namespace {
 
 bool is_blank(char c) {

@@ -6,7 +6,6 @@
 #include <span>
 
 namespace cnntrain::metrics {
-
 namespace {
 
 /// Computes sums, minimum and maximum; returns false if any value is not finite.

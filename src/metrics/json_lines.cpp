@@ -8,7 +8,6 @@
 #include "cnntrain/base/error.h"
 
 namespace cnntrain::metrics {
-
 namespace {
 
 using json = nlohmann::ordered_json;

@@ -12,7 +12,6 @@
 #include "cnntrain/base/format.h"
 
 namespace cnntrain::metrics {
-
 namespace {
 
 static_assert(std::endian::native == std::endian::little, "fixed-width numbers are written as they stand in memory");

@@ -8,7 +8,6 @@
 #include "cnntrain/base/format.h"
 
 namespace cnntrain::metrics {
-
 namespace {
 
 constexpr std::string_view kEmulated = " emulated";

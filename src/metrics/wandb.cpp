@@ -22,7 +22,6 @@
 #include "metrics/wandb_script.h"
 
 namespace cnntrain::metrics {
-
 namespace {
 
 using Clock = std::chrono::steady_clock;

@@ -8,7 +8,6 @@
 #include "nn/source_format.h"
 
 namespace cnntrain::nn {
-
 namespace {
 
 constexpr double kTensorflowEpsilon = 1e-3;

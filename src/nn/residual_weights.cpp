@@ -12,7 +12,6 @@
 #include "nn/source_format.h"
 
 namespace cnntrain::nn {
-
 namespace {
 
 constexpr std::int64_t kLargeStemKernel = 7;

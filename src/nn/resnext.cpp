@@ -9,7 +9,6 @@
 #include "nn/resnet.h"
 
 namespace cnntrain::nn {
-
 namespace {
 
 struct Size {

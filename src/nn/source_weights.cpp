@@ -11,7 +11,6 @@
 #include "nn/source_format.h"
 
 namespace cnntrain::nn {
-
 namespace {
 
 constexpr std::array<std::string_view, 4> kNormLeaves = {"gamma", "beta", "moving_mean", "moving_variance"};

@@ -13,7 +13,6 @@
 #include "nn/source_format.h"
 
 namespace cnntrain::nn {
-
 namespace {
 
 constexpr std::size_t kKernelRank = 4;

@@ -3,7 +3,6 @@
 #include "ops/op_support.h"
 
 namespace cnntrain::ops {
-
 namespace {
 
 void expect_gate(const TensorDesc& x, const TensorDesc& gate) {

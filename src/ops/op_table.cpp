@@ -5,7 +5,6 @@
 #include "ops/families.h"
 
 namespace cnntrain::ops {
-
 namespace {
 
 using Family = std::vector<graph::OpDef> (*)();

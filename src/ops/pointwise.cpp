@@ -5,7 +5,6 @@
 #include "ops/op_support.h"
 
 namespace cnntrain::ops {
-
 namespace {
 
 // ---- constant ----

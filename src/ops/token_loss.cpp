@@ -6,7 +6,6 @@
 #include "ops/op_support.h"
 
 namespace cnntrain::ops {
-
 namespace {
 
 void expect_tokens(Descs inputs) {

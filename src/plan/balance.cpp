@@ -10,7 +10,6 @@
 #include "cnntrain/base/size_text.h"
 
 namespace cnntrain::plan {
-
 namespace {
 
 /// The slot of the last forward or backward pass that reads a result; its producer's slot if no other pass reads it.

@@ -7,7 +7,6 @@
 #include "cnntrain/plan/order_statistics.h"
 
 namespace cnntrain::plan {
-
 namespace {
 
 constexpr int kBitsOfSum = 32;

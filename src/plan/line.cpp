@@ -6,7 +6,6 @@
 #include "cnntrain/train/stages.h"
 
 namespace cnntrain::plan {
-
 namespace {
 
 std::string written_splits(const config::Settings& /*settings*/, const std::vector<std::string>& splits) {

@@ -9,7 +9,6 @@
 #include "cnntrain/train/stages.h"
 
 namespace cnntrain::plan {
-
 namespace {
 
 /// Removes stages: measurements depend neither on splits nor on what stages keep.

@@ -6,7 +6,6 @@
 #include "cnntrain/base/rng.h"
 
 namespace cnntrain::plan {
-
 namespace {
 
 /// The integers of an input are in [least, end).

@@ -7,7 +7,6 @@
 #include "plan/text.h"
 
 namespace cnntrain::plan {
-
 namespace {
 
 constexpr double kMsPerSecond = 1e3;

@@ -9,7 +9,6 @@
 #include "plan/drawing.h"
 
 namespace cnntrain::plan {
-
 namespace {
 
 std::string label(const schedule::StageWork& work) {

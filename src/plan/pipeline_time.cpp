@@ -6,7 +6,6 @@
 #include "cnntrain/base/error.h"
 
 namespace cnntrain::plan {
-
 namespace {
 
 /// Number of micro-batches from which the time of the steady state is taken.

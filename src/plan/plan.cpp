@@ -24,7 +24,6 @@
 #include "plan/text.h"
 
 namespace cnntrain::plan {
-
 namespace {
 
 using schedule::Pipeline;

@@ -14,7 +14,6 @@
 #include "plan/text.h"
 
 namespace cnntrain::plan {
-
 namespace {
 
 /// The end of each function's backward pass, from the start of backward, which begins with the last function.

@@ -9,7 +9,6 @@
 #include "cnntrain/base/error.h"
 
 namespace cnntrain::schedule {
-
 namespace {
 
 /// Number of ticks between consecutive micro-batches in the same slot.

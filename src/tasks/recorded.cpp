@@ -7,7 +7,6 @@
 #include "cnntrain/checkpoint/run_options.h"
 
 namespace cnntrain::tasks {
-
 namespace {
 
 constexpr const char* kArguments = "arguments.json";

@@ -9,7 +9,6 @@
 #include "tasks/task_table.h"
 
 namespace cnntrain::tasks {
-
 namespace {
 
 using config::Command;

@@ -8,7 +8,6 @@
 #include "train/runs/weights.h"
 
 namespace cnntrain::train::testing {
-
 namespace {
 
 constexpr std::uint64_t kSeed = 5;

@@ -12,7 +12,6 @@
 #include <cstdlib>
 
 namespace cnntrain::cli {
-
 namespace {
 
 class Rows {

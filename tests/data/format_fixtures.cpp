@@ -13,7 +13,6 @@
 #endif
 
 namespace cnntrain::data {
-
 namespace {
 
 std::string little(std::uint32_t value, int bytes) {

@@ -7,7 +7,6 @@
 #include "fuzz/fuzz_target.h"
 
 namespace cnntrain::fuzz {
-
 namespace {
 
 const config::ParseResult& restore_line() {

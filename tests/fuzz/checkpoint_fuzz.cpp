@@ -13,7 +13,6 @@
 #include "train/runs/compiled_model.h"
 
 namespace cnntrain::fuzz {
-
 namespace {
 
 using checkpoint::Checkpoint;

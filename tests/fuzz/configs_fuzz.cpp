@@ -9,7 +9,6 @@
 #include "tasks/task_table.h"
 
 namespace cnntrain::fuzz {
-
 namespace {
 
 /// False when it is refused as a user's mistake, or (data) is no text that this program reads.

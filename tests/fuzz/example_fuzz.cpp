@@ -14,7 +14,6 @@
 #include "fuzz/fuzz_target.h"
 
 namespace cnntrain::fuzz {
-
 namespace {
 
 void require(bool same) {

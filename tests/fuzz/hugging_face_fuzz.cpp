@@ -19,7 +19,6 @@
 #include "fuzz/safetensors_parts.h"
 
 namespace cnntrain::fuzz {
-
 namespace {
 
 using checkpoint::BertConfig;

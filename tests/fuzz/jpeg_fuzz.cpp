@@ -13,7 +13,6 @@
 #include "fuzz/fuzz_target.h"
 
 namespace cnntrain::fuzz {
-
 namespace {
 
 constexpr std::int64_t kSide = 12;

@@ -14,7 +14,6 @@
 #include "fuzz/fuzz_target.h"
 
 namespace cnntrain::fuzz {
-
 namespace {
 
 constexpr std::string_view kVocabulary = "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\n##a\ncat\n##s\n,\n\"\n";

@@ -12,7 +12,6 @@
 #include "fuzz/fuzz_target.h"
 
 namespace cnntrain::fuzz {
-
 namespace {
 
 const std::string kShard = "data/train-00000-of-00001";

@@ -8,7 +8,6 @@
 #include "fuzz/fuzz_target.h"
 
 namespace cnntrain::fuzz {
-
 namespace {
 
 void require(bool holds) {

@@ -6,7 +6,6 @@
 #include "support/weight_containers.h"
 
 namespace cnntrain::fuzz {
-
 namespace {
 
 /// The block of an index with its keys written out.

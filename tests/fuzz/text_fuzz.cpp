@@ -10,7 +10,6 @@
 #include "fuzz/fuzz_target.h"
 
 namespace cnntrain::fuzz {
-
 namespace {
 
 constexpr std::string_view kVocabulary =

@@ -6,7 +6,6 @@
 #include "support/weight_containers.h"
 
 namespace cnntrain::fuzz {
-
 namespace {
 
 using Entries = std::vector<std::pair<std::string, std::string>>;

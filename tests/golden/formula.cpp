@@ -3,7 +3,6 @@
 #include <cmath>
 
 namespace cnntrain::golden {
-
 namespace {
 
 constexpr std::string_view kLetters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";

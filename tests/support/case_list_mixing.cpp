@@ -2,7 +2,6 @@
 #include "support/case_list.h"
 
 namespace cnntrain::test {
-
 namespace {
 
 CaseInput shares(const char* name, const Shape& shape) {

@@ -7,7 +7,6 @@
 #include "support/op_cases.h"
 
 namespace cnntrain::test {
-
 namespace {
 
 constexpr std::size_t kMostElements = 48;  // checked per input

@@ -9,7 +9,6 @@
 #include "support/case_list.h"
 
 namespace cnntrain::test {
-
 namespace {
 
 std::vector<OpCase> make_cases() {

@@ -15,7 +15,6 @@
 #include "support/temporary_folder.h"
 
 namespace cnntrain::train::testing {
-
 namespace {
 
 /// A folder that goes with the process.

@@ -14,7 +14,6 @@
 #include "train/by_task.h"
 
 namespace cnntrain::train::testing {
-
 namespace {
 
 using graph::OpKind;

@@ -23,7 +23,6 @@
 #include "train/runs/weights.h"
 
 namespace cnntrain::train::testing {
-
 namespace {
 
 /// Numbers of lanes that are tried.

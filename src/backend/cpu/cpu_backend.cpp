@@ -12,7 +12,6 @@
 #include "cnntrain/base/error.h"
 
 namespace cnntrain::backend {
-
 namespace {
 
 using graph::OpKind;

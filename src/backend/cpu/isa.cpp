@@ -6,7 +6,6 @@
 #include "cnntrain/base/processor.h"
 
 namespace cnntrain::cpu {
-
 namespace {
 
 /// Each bit of the values is a set of instructions.

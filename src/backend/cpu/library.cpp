@@ -4,7 +4,6 @@
 #include <dnnl.hpp>
 
 namespace cnntrain::cpu {
-
 namespace {
 
 /// As ONEDNN_MAX_CPU_ISA spells it.

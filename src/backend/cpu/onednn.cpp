@@ -7,7 +7,6 @@
 #include "cnntrain/base/memory.h"
 
 namespace cnntrain::cpu {
-
 namespace {
 
 using Tag = dnnl::memory::format_tag;

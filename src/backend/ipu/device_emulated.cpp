@@ -4,7 +4,6 @@
 #include "cnntrain/base/error.h"
 
 namespace cnntrain::ipu {
-
 namespace {
 constexpr unsigned kMostIpus = 64;  // of one host
 }

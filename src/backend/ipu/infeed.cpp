@@ -10,7 +10,6 @@
 #include "cnntrain/base/rng.h"
 
 namespace cnntrain::ipu {
-
 namespace {
 constexpr std::size_t kGoStream = 0;
 }

@@ -16,7 +16,6 @@
 #include "cnntrain/schedule/pipeline.h"
 
 namespace cnntrain::backend {
-
 namespace {
 
 class IpuBackend : public Backend {

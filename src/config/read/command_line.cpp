@@ -9,7 +9,6 @@
 #include "config/read/value.h"
 
 namespace cnntrain::config {
-
 namespace {
 
 std::vector<Spelling> spellings(const std::vector<const Option*>& options) {

@@ -13,7 +13,6 @@
 #include "config/read/value.h"
 
 namespace cnntrain::config {
-
 namespace {
 
 namespace fs = std::filesystem;

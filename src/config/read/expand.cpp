@@ -7,7 +7,6 @@
 #include "cnntrain/base/error.h"
 
 namespace cnntrain::config {
-
 namespace {
 
 using Words = std::vector<std::string>;

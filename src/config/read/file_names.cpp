@@ -8,7 +8,6 @@
 #include "cnntrain/config/option.h"
 
 namespace cnntrain::config {
-
 namespace {
 
 std::string expanded(const std::string& flag, const std::string& name, const Variables& variables,

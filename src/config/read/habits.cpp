@@ -13,7 +13,6 @@
 #include "config/table/habits.h"
 
 namespace cnntrain::config {
-
 namespace {
 
 using Words = std::vector<std::string>;

@@ -11,7 +11,6 @@
 #include "config/resolve/recorded.h"
 
 namespace cnntrain::config {
-
 namespace {
 
 using nlohmann::json;

@@ -8,7 +8,6 @@
 #include "config/read/expand.h"
 
 namespace cnntrain::config {
-
 namespace {
 
 template <typename T> std::optional<T> number_of(std::string_view word) {

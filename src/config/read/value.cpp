@@ -13,7 +13,6 @@
 #include "config/read/json.h"
 
 namespace cnntrain::config {
-
 namespace {
 
 std::string lower(std::string_view text) {

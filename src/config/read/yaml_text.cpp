@@ -13,7 +13,6 @@
 #include "cnntrain/base/io.h"
 
 namespace cnntrain::config {
-
 namespace {
 
 constexpr std::uint64_t kLargestFileBytes = 1'000'000;

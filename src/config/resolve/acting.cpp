@@ -8,7 +8,6 @@
 #include "config/resolve/resolve.h"
 
 namespace cnntrain::config {
-
 namespace {
 
 /// Empty for tasks without the option.

@@ -19,7 +19,6 @@
 #include "config/resolve/resolve.h"
 
 namespace cnntrain::config {
-
 namespace {
 
 namespace fs = std::filesystem;

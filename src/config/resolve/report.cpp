@@ -7,7 +7,6 @@
 #include "config/resolve/resolve.h"
 
 namespace cnntrain::config {
-
 namespace {
 
 /// The value's placeholder. Patterns are several names of files.

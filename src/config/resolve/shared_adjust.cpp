@@ -7,7 +7,6 @@
 #include "config/resolve/resolve.h"
 
 namespace cnntrain::config {
-
 namespace {
 
 bool is_zero(const Value& value) {

@@ -7,7 +7,6 @@
 #include "cnntrain/base/path.h"
 
 namespace cnntrain::config {
-
 namespace {
 
 /// A word in a name, and the reason given when it occurs.

@@ -1,7 +1,6 @@
 #include "config/table/habits.h"
 
 namespace cnntrain::config {
-
 namespace {
 
 constexpr std::uint32_t kEvaluates = kV | kE;

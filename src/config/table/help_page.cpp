@@ -7,7 +7,6 @@
 #include "cnntrain/base/listed.h"
 
 namespace cnntrain::config {
-
 namespace {
 
 constexpr std::size_t kWidth = 100;

@@ -4,7 +4,6 @@
 #include "cnntrain/base/error.h"
 
 namespace cnntrain::config {
-
 namespace {
 
 template <typename E> std::string_view spelling(E value) {

@@ -4,7 +4,6 @@
 #include "cnntrain/config/shared_options.h"
 
 namespace cnntrain::config {
-
 namespace {
 
 std::string key_of_flag(std::string_view flag) {

@@ -2,7 +2,6 @@
 #include "cnntrain/config/shared_options.h"
 
 namespace cnntrain::config {
-
 namespace {
 
 const std::vector<Need> kSolved = {{"head_only"}, {"head_first"}};

@@ -2,7 +2,6 @@
 #include "cnntrain/config/shared_options.h"
 
 namespace cnntrain::config {
-
 namespace {
 
 std::vector<Option> numerics_options() {

@@ -6,7 +6,6 @@
 #include "data/images/jpeg_errors.h"
 
 namespace cnntrain::data {
-
 namespace {
 
 struct Compression {

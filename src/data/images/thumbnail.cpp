@@ -9,7 +9,6 @@
 #include "data/images/jpeg_encoder.h"
 
 namespace cnntrain::data {
-
 namespace {
 
 constexpr int kQuality = 85;

@@ -9,7 +9,6 @@
 #include "data/images/image_ops.h"
 
 namespace cnntrain::data {
-
 namespace {
 
 /// Logarithm of a Gamma(alpha, 1) variate; the variate itself may be too small for a double. Draws for alpha + 1 by

@@ -8,7 +8,6 @@
 #include "data/sets/image_sample.h"
 
 namespace cnntrain::data {
-
 namespace {
 
 /// More bad images in a row indicate a systematic fault.

@@ -9,7 +9,6 @@
 #include "cnntrain/nn/bert.h"
 
 namespace cnntrain::tasks {
-
 namespace {
 
 class NumberedTokens final : public data::Dataset {

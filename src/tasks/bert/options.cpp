@@ -4,7 +4,6 @@
 #include <algorithm>
 
 namespace cnntrain::tasks {
-
 namespace {
 
 /// The names of --hidden-act are those of the original program, whose gelu is the approximation by tanh.

@@ -8,7 +8,6 @@
 #include "cnntrain/config/parse.h"
 
 namespace cnntrain::tasks {
-
 namespace {
 
 Violation head_width(const OptionValues& values) {

@@ -21,7 +21,6 @@
 #include "tasks/image_classification/resolve.h"
 
 namespace cnntrain::tasks {
-
 namespace {
 
 bool given_other_than_default(const OptionValues& values, std::string_view key) {

@@ -11,7 +11,6 @@
 #include "tasks/image_classification/resolve.h"
 
 namespace cnntrain::tasks {
-
 namespace {
 
 Violation one_norm(const OptionValues& values) {

@@ -13,7 +13,6 @@
 #include "cnntrain/data/resolve.h"
 
 namespace cnntrain::tasks {
-
 namespace {
 
 std::string_view trimmed(std::string_view text) {

@@ -10,7 +10,6 @@
 #include "tasks/image_classification/resolve.h"
 
 namespace cnntrain::tasks {
-
 namespace {
 
 /// Sets options that have no value to the model's defaults. For options without a meaning for 0, 0 counts as not given.

@@ -6,7 +6,6 @@
 #include "tasks/task_table.h"
 
 namespace cnntrain::tasks {
-
 namespace {
 
 std::vector<Option> main_options() {

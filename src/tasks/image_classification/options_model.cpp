@@ -2,7 +2,6 @@
 #include "tasks/image_classification/options.h"
 
 namespace cnntrain::tasks {
-
 namespace {
 
 const std::vector<Need> kResNeXt = {{"model", {"resnext"}}};

@@ -2,7 +2,6 @@
 #include "tasks/image_classification/options.h"
 
 namespace cnntrain::tasks {
-
 namespace {
 
 std::vector<Option> evaluation_rows() {

@@ -6,7 +6,6 @@
 #include "tasks/image_classification/weights_source.h"
 
 namespace cnntrain::tasks {
-
 namespace {
 
 std::string_view examples(Command command) {

@@ -27,7 +27,6 @@
 #include "tasks/image_classification/reports.h"
 
 namespace cnntrain::tasks {
-
 namespace {
 
 const data::DatasetInfo& info_of(const config::Settings& settings) {

@@ -21,7 +21,6 @@
 #include "tasks/recorded.h"
 
 namespace cnntrain::tasks {
-
 namespace {
 
 /// What a run has recorded about the network and the images of its weights.

@@ -11,7 +11,6 @@
 #include "tasks/pretraining/options.h"
 
 namespace cnntrain::tasks {
-
 namespace {
 
 namespace fs = std::filesystem;

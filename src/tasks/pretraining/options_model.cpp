@@ -2,7 +2,6 @@
 #include "tasks/pretraining/options.h"
 
 namespace cnntrain::tasks {
-
 namespace {
 
 /// Options of the heads after the encoder.

@@ -2,7 +2,6 @@
 #include "tasks/pretraining/options.h"
 
 namespace cnntrain::tasks {
-
 namespace {
 
 std::vector<Option> length_options() {

@@ -15,7 +15,6 @@
 #include "tasks/recorded.h"
 
 namespace cnntrain::tasks {
-
 namespace {
 
 constexpr const char* kAccumulation = "gradient_accumulation_count";

@@ -9,7 +9,6 @@
 #include "tasks/pretraining/task.h"
 
 namespace cnntrain::tasks {
-
 namespace {
 
 std::string_view examples(Command /*command*/) {

@@ -21,7 +21,6 @@
 #include "tasks/bert/samples.h"
 
 namespace cnntrain::tasks {
-
 namespace {
 
 /// Number of the first step of the host step that ends after `updates` updates.

@@ -6,7 +6,6 @@
 #include "tasks/task_table.h"
 
 namespace cnntrain::tasks {
-
 namespace {
 
 std::vector<Option> with_refinement(std::vector<Option> rows, std::string_view flag, const Refinement& change) {

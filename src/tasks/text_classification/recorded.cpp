@@ -10,7 +10,6 @@
 #include "tasks/text_classification/options.h"
 
 namespace cnntrain::tasks {
-
 namespace {
 
 bool is_of_model_or_vocabulary(const Option& option) {

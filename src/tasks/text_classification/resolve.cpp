@@ -9,7 +9,6 @@
 #include "tasks/text_classification/recorded.h"
 
 namespace cnntrain::tasks {
-
 namespace {
 
 Violation sizes_given(const OptionValues& values) {

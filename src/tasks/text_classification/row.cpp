@@ -5,7 +5,6 @@
 #include "tasks/text_classification/task.h"
 
 namespace cnntrain::tasks {
-
 namespace {
 
 std::string_view examples(Command command) {

@@ -22,7 +22,6 @@
 #include "tasks/bert/samples.h"
 
 namespace cnntrain::tasks {
-
 namespace {
 
 /// The held-out texts are the same in every run, so that runs can be compared.

@@ -8,7 +8,6 @@
 #include "cnntrain/base/format.h"
 
 namespace cnntrain::train {
-
 namespace {
 
 constexpr double kFirstWindowSeconds = 3;

@@ -12,7 +12,6 @@
 #include "cnntrain/train/runs.h"
 
 namespace cnntrain::train {
-
 namespace {
 
 template <typename T> const T& value_of(const metrics::Record& row, std::string_view name) {

@@ -11,7 +11,6 @@
 #include "train/reports/describe.h"
 
 namespace cnntrain::train {
-
 namespace {
 
 using Json = nlohmann::ordered_json;

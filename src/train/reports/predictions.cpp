@@ -11,7 +11,6 @@
 #include "cnntrain/base/format.h"
 
 namespace cnntrain::train {
-
 namespace {
 
 using nlohmann::json;

@@ -13,7 +13,6 @@
 #include "train/runs/weight_average.h"
 
 namespace cnntrain::train {
-
 namespace {
 
 /// Variables are written one at a time; with several processes, all are gathered first.

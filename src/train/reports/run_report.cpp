@@ -17,7 +17,6 @@
 #include "train/runs/run_files.h"
 
 namespace cnntrain::train {
-
 namespace {
 
 constexpr const char* kSummary = "summary_str";

@@ -21,7 +21,6 @@
 #include "train/runs/weights.h"
 
 namespace cnntrain::train {
-
 namespace {
 
 using nlohmann::json;

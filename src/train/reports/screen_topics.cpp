@@ -7,7 +7,6 @@
 #include "cnntrain/train/texts.h"
 
 namespace cnntrain::train {
-
 namespace {
 
 Topic precision(const TaskDescription& task, const config::Settings& settings) {

@@ -10,7 +10,6 @@
 #include "train/runs/run_files.h"
 
 namespace cnntrain::train {
-
 namespace {
 
 struct Point {

@@ -7,7 +7,6 @@
 #include "cnntrain/config/names.h"
 
 namespace cnntrain::train {
-
 namespace {
 
 using nlohmann::json;

@@ -9,7 +9,6 @@
 #include "cnntrain/train/task.h"
 
 namespace cnntrain::train {
-
 namespace {
 
 constexpr std::size_t kNumbersOfClass = 3;

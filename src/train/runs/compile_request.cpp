@@ -11,7 +11,6 @@
 #include "cnntrain/train/stages.h"
 
 namespace cnntrain::train {
-
 namespace {
 
 /// `use`: 0 for training, 1 for validation and inference.

@@ -13,7 +13,6 @@
 #include "train/runs/weights.h"
 
 namespace cnntrain::train {
-
 namespace {
 
 constexpr std::string_view kKeyPrefix = "key.";  // of keys in the file's metadata

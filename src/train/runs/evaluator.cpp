@@ -13,7 +13,6 @@
 #include "train/runs/weights.h"
 
 namespace cnntrain::train {
-
 namespace {
 
 std::unique_ptr<backend::Executable> compile(const backend::Backend& backend, const graph::Graph& graph,

@@ -14,7 +14,6 @@
 #include "train/runs/weights.h"
 
 namespace cnntrain::train {
-
 namespace {
 
 std::vector<std::string> parameter_names(const graph::Graph& graph) {

@@ -29,7 +29,6 @@
 #include "train/runs/weights.h"
 
 namespace cnntrain::train {
-
 namespace {
 
 constexpr std::int64_t kTop = 5;  // of the top-5 accuracy

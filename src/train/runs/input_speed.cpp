@@ -12,7 +12,6 @@
 #include "train/runs/timing.h"
 
 namespace cnntrain::train {
-
 namespace {
 
 std::string stage_line(std::string_view name, double seconds, std::int64_t samples, const metrics::Unit& unit) {

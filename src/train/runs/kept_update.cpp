@@ -14,7 +14,6 @@
 #include "train/runs/resume.h"
 
 namespace cnntrain::train {
-
 namespace {
 
 using checkpoint::Checkpoint;

@@ -15,7 +15,6 @@
 #include "train/runs/run_files.h"
 
 namespace cnntrain::train {
-
 namespace {
 
 /// A checkpoint to validate.

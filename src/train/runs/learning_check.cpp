@@ -9,7 +9,6 @@
 #include "cnntrain/schedule/validation_times.h"
 
 namespace cnntrain::train {
-
 namespace {
 
 constexpr double kMostOfStart = 0.6;  // share of the start in an average that is pointed out

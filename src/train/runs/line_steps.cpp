@@ -12,7 +12,6 @@
 #include "train/runs/weights.h"
 
 namespace cnntrain::train {
-
 namespace {
 
 constexpr double kLearningRate = 1e-4;  // small, so that random weights stay finite

@@ -9,7 +9,6 @@
 #include "cnntrain/train/task.h"
 
 namespace cnntrain::train {
-
 namespace {
 
 /// Sizes the ring for the batches that a consumer holds at once and one that is ready.

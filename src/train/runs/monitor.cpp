@@ -11,7 +11,6 @@
 #include "train/runs/averaging.h"
 
 namespace cnntrain::train {
-
 namespace {
 
 /// A row with all columns of the task.

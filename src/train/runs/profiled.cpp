@@ -12,7 +12,6 @@
 #include "train/runs/ranks.h"
 
 namespace cnntrain::train {
-
 namespace {
 
 constexpr int kLongest = 10;

@@ -10,7 +10,6 @@
 #include "cnntrain/train/machine.h"
 
 namespace cnntrain::train {
-
 namespace {
 
 /// Pixels of the images that the network reads, in millions; 0 if it reads none.

@@ -12,7 +12,6 @@
 #include "train/reports/describe.h"
 
 namespace cnntrain::train {
-
 namespace {
 
 using nlohmann::json;

@@ -31,7 +31,6 @@
 #include "train/runs/weights.h"
 
 namespace cnntrain::train {
-
 namespace {
 
 using Clock = std::chrono::steady_clock;

@@ -15,7 +15,6 @@
 #include "train/runs/run_files.h"
 
 namespace cnntrain::train {
-
 namespace {
 
 checkpoint::Found latest_checkpoint(const FileSystem& files, const std::string& flag, const std::string& folder) {

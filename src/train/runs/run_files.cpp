@@ -17,7 +17,6 @@
 #include "train/runs/kept_update.h"
 
 namespace cnntrain::train {
-
 namespace {
 
 using nlohmann::json;

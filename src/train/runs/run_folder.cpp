@@ -14,7 +14,6 @@
 #include "train/runs/run_files.h"
 
 namespace cnntrain::train {
-
 namespace {
 
 /// Three random characters that distinguish runs with equal settings.

@@ -11,7 +11,6 @@
 #include "cnntrain/base/listed.h"
 
 namespace cnntrain::train {
-
 namespace {
 
 using data::Origin;

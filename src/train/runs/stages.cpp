@@ -11,7 +11,6 @@
 #include "cnntrain/train/compile_request.h"
 
 namespace cnntrain::train {
-
 namespace {
 
 void check_splits(const TaskRow& task, const config::Settings& settings, const std::vector<std::string>& functions) {

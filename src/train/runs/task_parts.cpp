@@ -10,7 +10,6 @@
 #include "cnntrain/train/runs.h"
 
 namespace cnntrain::train {
-
 namespace {
 
 class DatasetSamples final : public Samples {

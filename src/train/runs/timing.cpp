@@ -8,7 +8,6 @@
 #include "cnntrain/base/error.h"
 
 namespace cnntrain::train {
-
 namespace {
 
 double percentile(const std::vector<double>& sorted, double share) {

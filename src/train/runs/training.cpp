@@ -38,7 +38,6 @@
 #include "train/runs/weights.h"
 
 namespace cnntrain::train {
-
 namespace {
 
 /// True if the run writes weights: checkpoints, the best ones, or an average.

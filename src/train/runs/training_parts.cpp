@@ -30,7 +30,6 @@
 #include "train/runs/weights.h"
 
 namespace cnntrain::train {
-
 namespace {
 
 void load_resumed_weights(TrainingRun& run, backend::Executable& executable, const graph::Graph& graph,

@@ -21,7 +21,6 @@
 #include "train/runs/weights.h"
 
 namespace cnntrain::train {
-
 namespace {
 
 /// The checkpoint's recorded epoch, or, if the user gives the global batch, the epoch computed from it.

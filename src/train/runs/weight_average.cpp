@@ -11,7 +11,6 @@
 #include "train/runs/timing.h"
 
 namespace cnntrain::train {
-
 namespace {
 
 /// Size of the groups in which variables are read: few transfers from a device, and little memory.

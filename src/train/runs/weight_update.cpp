@@ -11,7 +11,6 @@
 #include "cnntrain/train/stages.h"
 
 namespace cnntrain::train {
-
 namespace {
 
 graph::ValueId output_of(const graph::Graph& graph, std::string_view name) {

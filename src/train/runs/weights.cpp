@@ -21,7 +21,6 @@
 #include "cnntrain/train/weight_update.h"
 
 namespace cnntrain::train {
-
 namespace {
 
 /// A file has no types, only names: a slot is named after its variable plus one part, "all/fc/weight/Momentum".

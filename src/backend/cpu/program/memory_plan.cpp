@@ -4,7 +4,6 @@
 #include <numeric>
 
 namespace cnntrain::cpu {
-
 namespace {
 
 std::size_t aligned(std::size_t bytes) {

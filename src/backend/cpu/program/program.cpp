@@ -10,7 +10,6 @@
 #include "cnntrain/base/error.h"
 
 namespace cnntrain::cpu {
-
 namespace {
 
 constexpr std::size_t kCacheLineBytes = 64;

@@ -11,7 +11,6 @@
 #include "cnntrain/base/size_text.h"
 
 namespace cnntrain::cpu {
-
 namespace {
 
 constexpr std::size_t kHugePageBytes = std::size_t{2} << 20;

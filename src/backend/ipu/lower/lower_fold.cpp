@@ -4,7 +4,6 @@
 #include "backend/ipu/lower/node_context.h"
 
 namespace cnntrain::ipu {
-
 namespace {
 
 namespace pe = popops::expr;

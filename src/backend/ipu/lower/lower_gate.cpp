@@ -5,7 +5,6 @@
 #include "backend/ipu/lower/node_context.h"
 
 namespace cnntrain::ipu {
-
 namespace {
 
 namespace pe = popops::expr;

@@ -3,7 +3,6 @@
 #include "backend/ipu/lower/node_context.h"
 
 namespace cnntrain::ipu {
-
 namespace {
 
 TargetRule target_rule(const NodeContext& node) {

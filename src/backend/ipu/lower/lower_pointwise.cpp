@@ -8,7 +8,6 @@
 #include "backend/ipu/lower/types.h"
 
 namespace cnntrain::ipu {
-
 namespace {
 
 void lower_constant(const NodeContext& node) {

@@ -12,7 +12,6 @@
 #include "backend/ipu/lower/types.h"
 
 namespace cnntrain::ipu {
-
 namespace {
 
 popnn::pooling::PoolParams pool_params(const graph::PoolAttrs& attrs, const TensorDesc& x) {

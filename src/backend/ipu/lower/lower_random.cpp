@@ -3,7 +3,6 @@
 #include "backend/ipu/lower/random_words.h"
 
 namespace cnntrain::ipu {
-
 namespace {
 
 void lower_random_scale(const NodeContext& node) {

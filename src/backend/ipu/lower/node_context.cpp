@@ -6,7 +6,6 @@
 #include "cnntrain/base/error.h"
 
 namespace cnntrain::ipu {
-
 namespace {
 
 using Family = std::span<const LoweringEntry> (*)();
