@@ -10,7 +10,6 @@
 #include <fstream>
 #include <optional>
 #include <sstream>
-#include <string>
 
 #include "base/memory_files.h"
 #include "cnntrain/base/error.h"

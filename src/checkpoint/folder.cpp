@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <string_view>
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/log.h"

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cctype>
 #include <functional>
-#include <optional>
 #include <span>
 #include <string_view>
 

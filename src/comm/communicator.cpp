@@ -1,7 +1,6 @@
 #include "cnntrain/comm/communicator.h"
 
 #include <bit>
-#include <string>
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/hash.h"

@@ -1,7 +1,6 @@
 #include "comm/watch.h"
 
 #include <algorithm>
-#include <vector>
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/size_text.h"

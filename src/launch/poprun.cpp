@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <array>
-#include <optional>
 #include <ostream>
 
 #include "cnntrain/base/clock_text.h"

@@ -5,7 +5,6 @@
 #include <memory>
 #include <span>
 #include <sstream>
-#include <string>
 #include <vector>
 
 #include "cnntrain/base/error.h"

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <span>
-#include <string_view>
 
 #include "cnntrain/base/error.h"
 #include "nn/families.h"

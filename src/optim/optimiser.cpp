@@ -1,7 +1,6 @@
 #include "cnntrain/optim/optimiser.h"
 
 #include <algorithm>
-#include <optional>
 #include <set>
 #include <utility>
 

@@ -5,7 +5,6 @@
 #include <ostream>
 #include <span>
 #include <utility>
-#include <vector>
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/format.h"

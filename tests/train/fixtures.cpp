@@ -11,7 +11,6 @@
 #include "cnntrain/checkpoint/folder.h"
 #include "cnntrain/dataset_tools/writers.h"
 #include "cnntrain/tasks/tasks.h"
-#include "cnntrain/train/runs.h"
 #include "support/temporary_folder.h"
 
 namespace cnntrain::train::testing {

@@ -11,7 +11,6 @@
 #include "cnntrain/train/stages.h"
 #include "cnntrain/train/weight_update.h"
 #include "tasks/image_classification/reports.h"
-#include "train/by_task.h"
 
 namespace cnntrain::train::testing {
 namespace {

@@ -1,7 +1,6 @@
 #include "backend/ipu/executable.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <cstring>
 #include <utility>

@@ -4,7 +4,6 @@
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/config/habits.h"
-#include "cnntrain/config/line.h"
 #include "cnntrain/config/parse.h"
 #include "config/read/value.h"
 

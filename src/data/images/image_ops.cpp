@@ -1,7 +1,6 @@
 #include "data/images/image_ops.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstring>
 

@@ -9,7 +9,6 @@
 #include <mutex>
 #include <thread>
 #include <utility>
-#include <vector>
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/memory.h"

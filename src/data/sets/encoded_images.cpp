@@ -3,7 +3,6 @@
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/io.h"
 #include "cnntrain/data/image_fields.h"
-#include "data/images/preprocess.h"
 #include "data/images/stage_clock.h"
 #include "data/sets/image_sample.h"
 

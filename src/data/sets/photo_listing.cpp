@@ -1,7 +1,6 @@
 #include "data/sets/photo_listing.h"
 
 #include <algorithm>
-#include <array>
 #include <filesystem>
 #include <utility>
 

@@ -7,7 +7,6 @@
 #include <limits>
 #include <span>
 #include <tuple>
-#include <utility>
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/hash.h"

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <chrono>
 #include <span>
-#include <string>
 
 #include "cnntrain/base/elapsed.h"
 #include "cnntrain/base/error.h"

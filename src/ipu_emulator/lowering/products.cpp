@@ -1,7 +1,5 @@
 #include "ipu_emulator/lowering/products.h"
 
-#include <algorithm>
-
 #include <poplin/ConvPreplan.hpp>
 
 #include "ipu_emulator/numerics/random.h"

@@ -9,7 +9,6 @@
 #include "cnntrain/base/log.h"
 #include "cnntrain/base/size_text.h"
 #include "cnntrain/data/image_fields.h"
-#include "cnntrain/data/image_folder.h"
 #include "cnntrain/data/input.h"
 #include "cnntrain/data/mirroring.h"
 #include "cnntrain/data/resolve.h"

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <numeric>
-#include <utility>
 
 #include "cnntrain/base/crc32c.h"
 #include "cnntrain/base/hash.h"

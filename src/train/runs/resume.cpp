@@ -9,7 +9,6 @@
 #include "cnntrain/checkpoint/class_names.h"
 #include "cnntrain/checkpoint/run_options.h"
 #include "cnntrain/train/backends.h"
-#include "cnntrain/train/runs.h"
 #include "cnntrain/train/texts.h"
 #include "train/reports/describe.h"
 #include "train/runs/run_files.h"

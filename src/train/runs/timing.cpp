@@ -4,7 +4,6 @@
 #include <cmath>
 #include <numeric>
 
-#include "cnntrain/base/elapsed.h"
 #include "cnntrain/base/error.h"
 
 namespace cnntrain::train {

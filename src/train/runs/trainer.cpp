@@ -10,7 +10,6 @@
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/format.h"
 #include "cnntrain/base/log.h"
-#include "cnntrain/checkpoint/checkpoint.h"
 #include "cnntrain/checkpoint/folder.h"
 #include "cnntrain/config/parse.h"
 #include "train/runs/averaging.h"
