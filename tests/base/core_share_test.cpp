@@ -8,20 +8,12 @@
 #include <map>
 
 #include "base/core_files.h"
+#include "base/text_files.h"
 #include "cnntrain/base/cores.h"
 #include "support/matchers.h"
 
 namespace cnntrain {
 namespace {
-
-using Files = std::map<std::string, std::string>;
-
-ReadText reader(const Files& files) {
-    return [files](const std::string& path) {
-        const auto found = files.find(path);
-        return found == files.end() ? std::string() : found->second;
-    };
-}
 
 TEST(ProcessorList, IsReadAndWritten) {
     EXPECT_THAT(processors_in("0-3,8,10-11\n"), ElementsAre(0, 1, 2, 3, 8, 10, 11));

@@ -3,22 +3,12 @@
 #include <gtest/gtest.h>
 #include <sched.h>
 
-#include <map>
-
 #include "base/core_files.h"
+#include "base/text_files.h"
 #include "cnntrain/base/error.h"
 
 namespace cnntrain {
 namespace {
-
-using Files = std::map<std::string, std::string>;
-
-ReadText reader(const Files& files) {
-    return [files](const std::string& path) {
-        const auto found = files.find(path);
-        return found == files.end() ? std::string() : found->second;
-    };
-}
 
 std::optional<double> quota(const Files& files) {
     return cpu_quota(reader(files));

@@ -4,11 +4,11 @@
 #include <malloc.h>
 
 #include <sys/resource.h>
-#include <map>
 #include <string>
 #include <vector>
 
 #include "base/memory_files.h"
+#include "base/text_files.h"
 #include "cnntrain/base/error.h"
 #include "support/errors.h"
 #include "support/matchers.h"
@@ -37,15 +37,6 @@ TEST(Memory, TheMachineLimitsTheProcess) {
     EXPECT_NO_THROW(require_memory(1, "a test"));
     EXPECT_THAT(message_of(ErrorKind::unsupported, [] { require_memory(UINT64_MAX, "a test"); }),
                 HasSubstr("a test needs about "));
-}
-
-using Files = std::map<std::string, std::string>;
-
-ReadText reader(const Files& files) {
-    return [files](const std::string& path) {
-        const auto found = files.find(path);
-        return found == files.end() ? std::string() : found->second;
-    };
 }
 
 /// A group below another one, each with a limit, on a machine with 8 GB available.

@@ -19,7 +19,6 @@
 #include <cstdlib>
 #include <filesystem>
 #include <iostream>
-#include <sstream>
 #include <string>
 #include <vector>
 
@@ -27,6 +26,7 @@
 #include "cnntrain/base/rng.h"
 #include "cnntrain/tasks/tasks.h"
 #include "cnntrain/train/dry_run.h"
+#include "support/words.h"
 
 namespace {
 
@@ -153,14 +153,6 @@ std::vector<Words> values_of(const Option& option) {
     return all;
 }
 
-Words split(const std::string& line) {
-    std::istringstream stream(line);
-    Words words;
-    for (std::string word; stream >> word;)
-        words.push_back(word);
-    return words;
-}
-
 /// `--flag=value`, so that negative and empty values are values.
 void append(Words& line, const std::string& flag, const Words& values) {
     if (values.size() == 1) {
@@ -183,7 +175,7 @@ Words flags_of(const Option& option) {
 
 std::vector<const Option*> options_of(const Context& context) {
     using namespace cnntrain::config;
-    const Words words = split(context.line);
+    const Words words = test::words(context.line);
     const OptionSet& options = cnntrain::tasks::parse_command_line(context.command, {"--help"}, {}).task->options();
     const auto is_met = [&](const Need& need) {
         const Option& other = options.at(need.key);
@@ -205,7 +197,7 @@ std::vector<Words> other_lines() {
     std::vector<Words> lines;
     const auto add = [&](const std::string& line, const std::string& flag, const Words& values) {
         for (const std::string& value : values) {
-            Words words = split(line);
+            Words words = test::words(line);
             append(words, flag, {value});
             lines.push_back(words);
         }
@@ -233,7 +225,7 @@ template <typename Visit> void for_each_line(Visit visit) {
         for (const Option* option : options_of(context)) {
             for (const std::string& flag : flags_of(*option)) {
                 for (const Words& values : values_of(*option)) {
-                    Words line = split(context.line + " --dry-run");
+                    Words line = test::words(context.line + " --dry-run");
                     append(line, flag, values);
                     visit(line);
                 }
@@ -250,7 +242,7 @@ Words random_line(Rng& rng) {
     static const std::vector<Context> all = contexts();
     const Context& context = one_of(all, rng);
     const std::vector<const Option*> options = options_of(context);
-    Words line = split(context.line + " --dry-run");
+    Words line = test::words(context.line + " --dry-run");
     const std::int64_t count = rng.integer(2, 7);
     for (std::int64_t i = 0; i < count; ++i) {
         const Option& option = *one_of(options, rng);

@@ -13,6 +13,7 @@
 #include "support/errors.h"
 #include "support/matchers.h"
 #include "support/temporary_folder.h"
+#include "support/words.h"
 
 namespace cnntrain::cli {
 namespace {
@@ -21,26 +22,18 @@ namespace fs = std::filesystem;
 
 constexpr const char* kSpace = "\u00a0";  // between words, in documents
 
-std::vector<std::string> words_of(const std::string& line) {
-    std::istringstream in(line);
-    std::vector<std::string> words;
-    for (std::string word; in >> word;)
-        words.push_back(word);
-    return words;
-}
-
 /// With the folders that every line needs, " <option> <value> ..." of our own command.
 std::string main_options(const std::string& line, RecipeHost host = {}, const MemoryFiles& files = MemoryFiles()) {
     std::string text;
     for (const std::string& option :
-         resnet_main_line("resnet_main.py", words_of("--data_dir=d --model_dir=m " + line), host, files).options)
+         resnet_main_line("resnet_main.py", test::words("--data_dir=d --model_dir=m " + line), host, files).options)
         text += " " + option;
     return text;
 }
 
 std::string main_notices(const std::string& line, RecipeHost host = {}) {
     const RecipeLine result =
-        resnet_main_line("resnet_main.py", words_of("--data_dir=d --model_dir=m " + line), host, MemoryFiles());
+        resnet_main_line("resnet_main.py", test::words("--data_dir=d --model_dir=m " + line), host, MemoryFiles());
     std::string text;
     for (const std::string& notice : result.notices)
         text += notice + "\n";
@@ -146,7 +139,7 @@ TEST(ResnetRecipe, ARunThatIsThereGoesOn) {
     write_text(files, "m/ckpt-52.safetensors", "");
     write_text(files, "m/ckpt-104.safetensors", "");
     EXPECT_THAT(main_options("", {}, files), AllOf(HasSubstr(" --restore-path m"), Not(HasSubstr("--logs-path"))));
-    const RecipeLine line = resnet_main_line("resnet_main.py", words_of("--data_dir=d --model_dir=m/"), {}, files);
+    const RecipeLine line = resnet_main_line("resnet_main.py", test::words("--data_dir=d --model_dir=m/"), {}, files);
     EXPECT_THAT(line.notices, Contains(HasSubstr("m holds ckpt-104: the run continues from there")));
 }
 
@@ -155,7 +148,7 @@ TEST(ResnetRecipe, TheLatestCheckpointIsEvaluated) {
     files.make_directories("m");
     const auto options = [&] {
         std::string text;
-        const auto words = words_of("--eval_batch_size 200 --data_dir=d --model_dir=m --kmp_blocktime 1 --dry-run");
+        const auto words = test::words("--eval_batch_size 200 --data_dir=d --model_dir=m --kmp_blocktime 1 --dry-run");
         for (const std::string& option : resnet_eval_line("resnet_eval.py", words, {}, files).options)
             text += " " + option;
         return text;

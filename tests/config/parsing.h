@@ -2,7 +2,6 @@
 #pragma once
 
 #include <map>
-#include <sstream>
 #include <string>
 #include <vector>
 
@@ -10,6 +9,7 @@
 #include "cnntrain/config/parse.h"
 #include "cnntrain/tasks/tasks.h"
 #include "support/errors.h"
+#include "support/words.h"
 #include "tasks/image_classification/settings.h"
 #include "tasks/pretraining/settings.h"
 #include "tasks/task_table.h"
@@ -31,13 +31,7 @@ inline std::map<std::string, Value> read_config(const std::string& config, const
 
 namespace testing {
 
-inline std::vector<std::string> words(const std::string& line) {
-    std::istringstream stream(line);
-    std::vector<std::string> all;
-    for (std::string word; stream >> word;)
-        all.push_back(word);
-    return all;
-}
+using test::words;
 
 /// The options of the first task that serves the command.
 inline const std::vector<Option>& rows_of(Command command) {

@@ -1,5 +1,4 @@
 // arguments.json of a run folder, as `restore` reads it.
-#include <cstdlib>
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/config/parse.h"
@@ -39,13 +38,11 @@ std::vector<std::string> words() {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     using namespace cnntrain;
-    try {
+    const auto resume = [&] {
         const auto resumed = config::resume_from_arguments_json(
             *fuzz::restore_line().task, {reinterpret_cast<const char*>(data), size}, fuzz::restore_line());
         config::print_config_text(resumed);
-    } catch (const Error& error) {
-        // usage: values that contradict each other.
-        if (error.kind() != ErrorKind::data && error.kind() != ErrorKind::usage) std::abort();
-    }
+    };
+    fuzz::accepted(resume, {ErrorKind::data, ErrorKind::usage});  // usage: values that contradict each other
     return 0;
 }

@@ -1,5 +1,4 @@
 // benchmarks.yml, as `benchmark --list` and `--dry-run` read it.
-#include <cstdlib>
 #include <sstream>
 
 #include "cnntrain/base/error.h"
@@ -42,16 +41,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     host.machine.program = "/usr/bin/cnntrain";
     host.output = &output;
     host.notes = &output;
-    for (const auto make : {benchmark::list_text, benchmark::planned_commands}) {
-        try {
-            make(request, host);
-        } catch (const Error& error) {
-            // usage: nothing to run; unsupported: a notebook.
-            if (error.kind() != ErrorKind::data && error.kind() != ErrorKind::usage &&
-                error.kind() != ErrorKind::unsupported) {
-                std::abort();
-            }
-        }
-    }
+    // usage: nothing to run; unsupported: a notebook.
+    for (const auto make : {benchmark::list_text, benchmark::planned_commands})
+        fuzz::accepted([&] { make(request, host); }, {ErrorKind::data, ErrorKind::usage, ErrorKind::unsupported});
     return 0;
 }

@@ -1,7 +1,6 @@
 // Checkpoints, and the compiled models of inference, which are files of the same format. The first byte says what the
 // rest is: 'c' a file, 'h' and 'x' a header, a zero byte and the tensors, of which a checkpoint and a compiled model
 // are made with the right length and checksums in front, so that what lies behind them is reached.
-#include <cstdlib>
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/log.h"
@@ -20,21 +19,6 @@ using checkpoint::Edited;
 
 constexpr const char* kPath = "run/ckpt-7.safetensors";
 const std::map<std::string, std::string> kKey = {{"backend", "cpu"}, {"checkpoint", "12 bytes, crc32c 01234567"}};
-
-void require(bool holds) {
-    if (!holds) std::abort();
-}
-
-/// Error(data) is what bad bytes deserve.
-template <typename Action> bool accepted(Action action) {
-    try {
-        action();
-        return true;
-    } catch (const Error& error) {
-        require(error.kind() == ErrorKind::data);
-        return false;
-    }
-}
 
 void read_checkpoint(MemoryFiles& files) {
     Checkpoint loaded;

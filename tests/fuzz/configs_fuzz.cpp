@@ -1,5 +1,4 @@
 // Configuration files: every configuration is read, the first one that can be read is resolved.
-#include <cstdlib>
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/config/parse.h"
@@ -9,20 +8,9 @@
 #include "tasks/task_table.h"
 
 namespace cnntrain::fuzz {
-namespace {
 
-/// False when it is refused as a user's mistake, or (data) is no text that this program reads.
-template <typename Action> bool accepted(Action action) {
-    try {
-        action();
-        return true;
-    } catch (const Error& error) {
-        if (error.kind() != ErrorKind::usage && error.kind() != ErrorKind::data) std::abort();
-        return false;
-    }
-}
-
-}  // namespace
+/// usage: a mistake of the user; data: no text that this program reads.
+constexpr std::initializer_list<ErrorKind> kRefused = {ErrorKind::usage, ErrorKind::data};
 
 std::vector<std::string> seeds() {
     return {
@@ -51,17 +39,19 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     static const fuzz::TextFile file("config.yml");
     const std::string& path = file.with(data, size);
     std::vector<std::string> names;
-    if (!fuzz::accepted([&] { names = config::config_names({path}); })) return 0;
+    if (!fuzz::accepted([&] { names = config::config_names({path}); }, fuzz::kRefused)) return 0;
     bool resolved = false;
     for (const std::string& name : names) {
-        const bool read =
-            fuzz::accepted([&] { config::read_config(tasks::task_table().front().options, name, {path}); });
+        const bool read = fuzz::accepted(
+            [&] { config::read_config(tasks::task_table().front().options, name, {path}); }, fuzz::kRefused);
         if (!read || resolved || name.empty()) continue;
         resolved = true;
-        fuzz::accepted([&] {
-            tasks::parse_command_line(config::Command::train,
-                                      {"--config=" + name, "--config-path", path, "--data-dir", "cifar-10"}, {});
-        });
+        fuzz::accepted(
+            [&] {
+                tasks::parse_command_line(config::Command::train,
+                                          {"--config=" + name, "--config-path", path, "--data-dir", "cifar-10"}, {});
+            },
+            fuzz::kRefused);
     }
     return 0;
 }

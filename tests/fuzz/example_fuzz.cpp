@@ -3,7 +3,6 @@
 #include <google/protobuf/stubs/logging.h>
 
 #include <cmath>
-#include <cstdlib>
 #include <span>
 
 #include "cnntrain/base/error.h"
@@ -15,10 +14,6 @@
 
 namespace cnntrain::fuzz {
 namespace {
-
-void require(bool same) {
-    if (!same) std::abort();
-}
 
 bool equal(float a, float b) {
     return a == b || (std::isnan(a) && std::isnan(b));

@@ -1,5 +1,4 @@
 // Pretraining records: never a crash, every value that is accepted is in its range, and the layout is recognised.
-#include <cstdlib>
 #include <cstring>
 #include <span>
 
@@ -9,10 +8,6 @@
 
 namespace cnntrain::fuzz {
 namespace {
-
-void require(bool holds) {
-    if (!holds) std::abort();
-}
 
 void check_layout(std::span<const std::byte> record, bool static_mask) {
     const std::vector<data::PretrainingKey> keys = data::pretraining_keys(data::four_tokens(static_mask));

@@ -1,7 +1,6 @@
 // Text of any bytes through the tokeniser, and any bytes as a vocabulary: never a crash, and every piece that comes out
 // is one of the vocabulary's. The first byte says what the rest is: 't' text, 'c' text that keeps its case, 'v' a
 // vocabulary.
-#include <cstdlib>
 #include <string_view>
 
 #include "data/text/code_points.h"
@@ -15,10 +14,6 @@ namespace {
 constexpr std::string_view kVocabulary =
     "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\n##a\ncat\n##s\n.\n##.\ne\n##e\n\xce\xb1\n##\xcf\x83\n##"
     "\xcf\x82\n\xe5\x8c\x97\n";
-
-void require(bool holds) {
-    if (!holds) std::abort();
-}
 
 void check_text(std::string_view text, bool lower_case) {
     static const data::Vocabulary vocabulary(kVocabulary);

@@ -2,7 +2,6 @@
 #include <gtest/gtest.h>
 
 #include <regex>
-#include <sstream>
 
 #include "cnntrain/graph/facts.h"
 #include "plan/planned.h"
@@ -11,6 +10,7 @@
 #include "support/errors.h"
 #include "support/matchers.h"
 #include "support/temporary_folder.h"
+#include "support/words.h"
 
 namespace cnntrain::train {
 namespace {
@@ -28,10 +28,7 @@ const std::string kThreeStages =
 
 /// The first word is the command.
 config::ParseResult parsed(const std::string& line) {
-    std::istringstream stream(line);
-    std::vector<std::string> words;
-    for (std::string word; stream >> word;)
-        words.push_back(word);
+    std::vector<std::string> words = test::words(line);
     const config::Command command = config::command_named(words.front());
     words.erase(words.begin());
     config::ParseResult result = tasks::parse_command_line(command, words, {});

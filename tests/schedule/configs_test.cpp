@@ -2,11 +2,11 @@
 #include <gmock/gmock.h>
 
 #include <set>
-#include <sstream>
 
 #include "cnntrain/config/parse.h"
 #include "cnntrain/schedule/run_plan.h"
 #include "cnntrain/tasks/tasks.h"
+#include "support/words.h"
 #include "tasks/image_classification/settings.h"
 
 namespace cnntrain::schedule {
@@ -53,14 +53,6 @@ constexpr Derived kDerived[] = {
 const std::set<std::string_view> kBlocks = {"efficientnet_b4_g1_with_batch_norm_base",
                                             "efficientnet_b4_g1_with_batch_norm_pod64_modification"};
 
-std::vector<std::string> words(std::string_view line) {
-    std::istringstream stream{std::string(line)};
-    std::vector<std::string> all;
-    for (std::string word; stream >> word;)
-        all.push_back(word);
-    return all;
-}
-
 const config::Environment& environment() {
     static const config::Environment sources = {{}, {CNNTRAIN_SOURCE_DIR "/configs"}};
     return sources;
@@ -69,7 +61,7 @@ const config::Environment& environment() {
 TEST(Configurations, ComeToTheDocumentedNumbers) {
     for (const Derived& row : kDerived) {
         SCOPED_TRACE(row.line);
-        std::vector<std::string> arguments = words("--config " + std::string(row.line));
+        std::vector<std::string> arguments = test::words("--config " + std::string(row.line));
         const auto result = tasks::parse_command_line(config::Command::train, arguments, environment());
         const config::Settings& settings = result.settings;
         const std::int64_t images =

@@ -11,6 +11,7 @@
 #include "support/errors.h"
 #include "support/matchers.h"
 #include "support/temporary_folder.h"
+#include "support/words.h"
 #include "tasks/pretraining/settings.h"
 
 namespace cnntrain::train {
@@ -42,9 +43,7 @@ protected:
     }
 
     static config::ParseResult parsed(Command command, const std::string& line) {
-        std::istringstream stream(line);
-        const std::vector<std::string> words{std::istream_iterator<std::string>(stream), {}};
-        return tasks::parse_command_line(command, words, {});
+        return tasks::parse_command_line(command, test::words(line), {});
     }
 
     static Outcome run(Command command, const std::string& line) {

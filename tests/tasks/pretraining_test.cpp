@@ -20,6 +20,7 @@
 #include "cnntrain/train/runs.h"
 #include "support/errors.h"
 #include "support/matchers.h"
+#include "support/words.h"
 #include "tasks/pretraining/settings.h"
 
 namespace cnntrain::train {
@@ -38,11 +39,7 @@ const std::string kRun =
 const std::string kEvaluation = kModel + kSequences + "--micro-batch-size 100 --evaluate --logs-path results ";
 
 config::ParseResult parse(const std::string& line, const config::Environment& environment = {}) {
-    std::istringstream stream(line);
-    std::vector<std::string> words;
-    for (std::string word; stream >> word;)
-        words.push_back(word);
-    return tasks::parse_command_line(config::Command::pretrain, words, environment);
+    return tasks::parse_command_line(config::Command::pretrain, test::words(line), environment);
 }
 
 struct Outcome {

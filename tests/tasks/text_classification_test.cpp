@@ -13,6 +13,7 @@
 #include "support/errors.h"
 #include "support/matchers.h"
 #include "support/temporary_folder.h"
+#include "support/words.h"
 #include "tasks/text_classification/settings.h"
 
 namespace cnntrain::train {
@@ -52,10 +53,9 @@ protected:
     std::string path(const std::string& name) const { return folder_.path() + "/" + name; }
 
     config::ParseResult parsed(Command command, const std::string& line) const {
-        std::istringstream stream(line);
-        std::vector<std::string> words;
-        for (std::string word; stream >> word;)
-            words.push_back(word.starts_with("@") ? path(word.substr(1)) : word);
+        std::vector<std::string> words = test::words(line);
+        for (std::string& word : words)
+            if (word.starts_with("@")) word = path(word.substr(1));
         return tasks::parse_command_line(command, words, {});
     }
 

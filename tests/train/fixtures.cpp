@@ -12,6 +12,7 @@
 #include "cnntrain/dataset_tools/writers.h"
 #include "cnntrain/tasks/tasks.h"
 #include "support/temporary_folder.h"
+#include "support/words.h"
 
 namespace cnntrain::train::testing {
 namespace {
@@ -27,14 +28,6 @@ struct SmallCifar {
     }
     test::TemporaryFolder folder;
 };
-
-std::vector<std::string> words(const std::string& line) {
-    std::istringstream stream(line);
-    std::vector<std::string> all;
-    for (std::string word; stream >> word;)
-        all.push_back(word);
-    return all;
-}
 
 Host host_for(FileSystem& files, std::ostream& console, const std::function<bool()>& stop) {
     Host host;
@@ -63,7 +56,7 @@ const std::string kCommon = " --dataset cifar-10 --model-size 8 --micro-batch-si
 }  // namespace
 
 config::ParseResult parse(const std::string& line, config::Command command) {
-    return tasks::parse_command_line(command, words(line), {{}, {CNNTRAIN_SOURCE_DIR "/configs"}});
+    return tasks::parse_command_line(command, test::words(line), {{}, {CNNTRAIN_SOURCE_DIR "/configs"}});
 }
 
 const std::string& small_cifar() {
