@@ -26,11 +26,6 @@ void Engine::run(unsigned programIndex, const std::string&) {
     machine_->run(programIndex);
 }
 
-void Engine::loadAndRun(const Device& device, unsigned programIndex) {
-    load(device);
-    run(programIndex);
-}
-
 void Engine::connectStream(StringRef handle, void* begin, void* end) {
     machine_->port(handle.cloneAsString()).connect(static_cast<std::byte*>(begin), static_cast<std::byte*>(end));
 }

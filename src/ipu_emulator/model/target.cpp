@@ -44,10 +44,6 @@ Target Target::createIPUTarget(unsigned numIPUs, unsigned tilesPerIPU, StringRef
     return Target(TargetType::IPU, numIPUs, tilesPerIPU);
 }
 
-unsigned Target::getVectorWidth(const Type& type) const {
-    return getDataPathWidth() / (8 * getTypeSize(type));
-}
-
 unsigned Target::getTypeSize(const Type& type) const {
     return static_cast<unsigned>(type_size(type));
 }
@@ -60,10 +56,6 @@ void copyFloatToDeviceHalf(const Target&, const float* src, void* dst, std::size
 
 void copyDeviceHalfToFloat(const Target&, const void* src, float* dst, std::size_t count) {
     to_floats(static_cast<const std::uint16_t*>(src), dst, count);
-}
-
-std::size_t DeviceManager::getNumDevices() const {
-    return kDeviceSizes;
 }
 
 std::vector<Device> DeviceManager::getDevices() const {

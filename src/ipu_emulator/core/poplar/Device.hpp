@@ -12,7 +12,6 @@ public:
     /// Always true: an emulated device has no other users.
     bool attach() const { return true; }
     void detach() const {}
-    bool supportsRemoteBuffers() const { return true; }
 
 private:
     friend struct IPUModel;

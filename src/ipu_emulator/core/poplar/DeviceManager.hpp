@@ -12,7 +12,6 @@ class DeviceManager {
 public:
     static DeviceManager createDeviceManager() { return {}; }
 
-    std::size_t getNumDevices() const;
     std::vector<Device> getDevices() const;
     /// Those of `type` with `requiredNumIPUs` IPUs; none if there is no such device.
     std::vector<Device> getDevices(TargetType type, unsigned requiredNumIPUs, const OptionFlags& options = {}) const;

@@ -37,7 +37,6 @@ public:
     /// Runs programs[programIndex]. Throws stream_connection_error, application_runtime_error.
     /// Prefetched data is dropped then too.
     void run(unsigned programIndex = 0, const std::string& debugName = "");
-    void loadAndRun(const Device& device, unsigned programIndex = 0);
 
     /// The stream's data is [begin, end), from the start again after its end. Each replica of a replicated stream takes
     /// the next part, in order.

@@ -21,19 +21,10 @@ public:
                                   const OptionFlags& options = {});
 
     TargetType getTargetType() const { return type_; }
-    std::string getTargetArchString() const { return "ipu2"; }
     unsigned getNumIPUs() const { return ipus_; }
     unsigned getTilesPerIPU() const { return tiles_per_ipu_; }
     unsigned getNumTiles() const { return ipus_ * tiles_per_ipu_; }
-    unsigned getNumWorkerContexts() const { return 6; }
-    unsigned getBytesPerTile() const { return 638976; }
-    std::uint64_t getMemoryBytes() const { return std::uint64_t{getBytesPerTile()} * getNumTiles(); }
-    unsigned getExchangeBytesPerCycle() const { return 4; }
-    unsigned getDataPathWidth() const { return 64; }
-    unsigned getVectorWidth(const Type& type) const;
     unsigned getTypeSize(const Type& type) const;
-    unsigned getAtomicStoreGranularity() const { return 4; }
-    double getTileClockFrequency() const { return 1.325e9; }
 
     friend bool operator==(const Target&, const Target&) = default;
 

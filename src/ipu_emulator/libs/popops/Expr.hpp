@@ -109,18 +109,6 @@ inline const PlaceHolder _5(5);
 inline const PlaceHolder _6(6);
 inline const PlaceHolder _7(7);
 inline const PlaceHolder _8(8);
-inline const PlaceHolder _9(9);
-inline const PlaceHolder _10(10);
-inline const PlaceHolder _11(11);
-inline const PlaceHolder _12(12);
-inline const PlaceHolder _13(13);
-inline const PlaceHolder _14(14);
-inline const PlaceHolder _15(15);
-inline const PlaceHolder _16(16);
-inline const PlaceHolder _17(17);
-inline const PlaceHolder _18(18);
-inline const PlaceHolder _19(19);
-inline const PlaceHolder _20(20);
 
 // NOLINTBEGIN(bugprone-macro-parentheses): names of classes
 #define IPU_EMULATOR_OPERATOR(SYMBOL, CLASS)                                     \
