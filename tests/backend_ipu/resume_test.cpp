@@ -87,17 +87,15 @@ TEST_P(IpuProgram, EndedBySignalAndRestoredHasTheSameLosses) {
     ASSERT_EQ(cli::run("dataset cifar --train 160 --test 20 --output-dir " + (folder / "data")).exit_code, 0);
     const std::string program = CNNTRAIN_PROGRAM;
     const std::string line = program +
-                             " train --backend ipu --precision 16.16 --data-dir data --model-size 8 "
-                             "--micro-batch-size 8 --epochs 4 --warmup-epochs 0 --logs-per-epoch 20 "
-                             "--ckpts-per-epoch 4 --no-validation --threads 1 --input-threads 1 --seed 3 "
-                             "--logs-path ";
+                             " train --backend ipu --precision 16.16 --data-dir data --model-size 8 --micro-batch-size "
+                             "8 --epochs 4 --warmup-epochs 0 --logs-per-epoch 20 --ckpts-per-epoch 4 --no-validation "
+                             "--threads 1 --input-threads 1 --seed 3 --logs-path ";
     const cli::Outcome outcome =
         cli::shell("cd " + folder.path() + "; " + kEnd + line + "whole >/dev/null 2>&1; echo code $?; " + line +
                    "part >/dev/null 2>&1 & pid=$!; end " + GetParam() + "; " + program +
-                   " restore --restore-path part >/dev/null 2>&1; echo code $?; "
-                   "for run in whole part; do cut -d, -f1-7 $run/training.csv >$run.rows; done; "
-                   "wc -l <whole.rows; cmp whole.rows part.rows && cmp whole/ckpt-80.safetensors "
-                   "part/ckpt-80.safetensors; echo same $?");
+                   " restore --restore-path part >/dev/null 2>&1; echo code $?; for run in whole part; do cut -d, "
+                   "-f1-7 $run/training.csv >$run.rows; done; wc -l <whole.rows; cmp whole.rows part.rows && cmp "
+                   "whole/ckpt-80.safetensors part/ckpt-80.safetensors; echo same $?");
     const std::string ended = GetParam() == "KILL" ? "137" : "143";
     EXPECT_THAT(outcome.text, HasSubstr("code 0\ncode " + ended + "\ncode 0\n81\nsame 0\n"));
 }

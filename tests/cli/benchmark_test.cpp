@@ -94,14 +94,11 @@ std::string after_signal(const TemporaryFolder& folder, const std::string& signa
         "tree_gen:\n  cmd: sh -c '(setsid sleep 1000 & echo escaped $!); sleep 1000 & echo child $! of $$; "
         "trap \"\" INT; wait'\n");
     return shell("cd " + folder.path() + " && { " + CNNTRAIN_PROGRAM +
-                 " benchmark --spec tree.yml --log-dir log & pid=$!; "
-                 "while ! grep -q child log/output.log 2>/dev/null; do sleep 0.05; done; "
-                 "set -- $(grep child log/output.log) $(grep escaped log/output.log); kill -" +
+                 " benchmark --spec tree.yml --log-dir log & pid=$!; while ! grep -q child log/output.log 2>/dev/null; "
+                 "do sleep 0.05; done; set -- $(grep child log/output.log) $(grep escaped log/output.log); kill -" +
                  signal +
-                 " $pid; wait $pid; echo ended with $?; "
-                 "for i in 1 2 3 4 5 6 7 8 9 10; do kill -0 $2 || kill -0 $4 || kill -0 $6 || { echo all gone; break; "
-                 "}; sleep 1; "
-                 "done; }")
+                 " $pid; wait $pid; echo ended with $?; for i in 1 2 3 4 5 6 7 8 9 10; do kill -0 $2 || kill -0 $4 || "
+                 "kill -0 $6 || { echo all gone; break; }; sleep 1; done; }")
         .text;
 }
 

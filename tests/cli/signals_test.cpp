@@ -70,9 +70,8 @@ TEST_F(Signals, TheReaderOfTheOutputMayGoFirst) {
 TEST_F(Signals, AnOutputThatNobodyReadsHoldsNothingUp) {
     const Outcome outcome = script(
         "mkfifo console; sleep 100 <console & reader=$!; head -c 50000 /dev/zero >console; " + training("stuck") +
-        " --log-freq 1 --micro-batch-size 2 >console 2>&1 & pid=$!; "
-        "until_saved stuck; sleep 4; kill -TERM $pid; until_gone $pid 90; "
-        "kill -KILL $pid 2>/dev/null; wait $pid; echo code $?; kill $reader");
+        " --log-freq 1 --micro-batch-size 2 >console 2>&1 & pid=$!; until_saved stuck; sleep 4; kill -TERM $pid; "
+        "until_gone $pid 90; kill -KILL $pid 2>/dev/null; wait $pid; echo code $?; kill $reader");
     EXPECT_EQ(outcome.text, "code 143\n");
     EXPECT_TRUE(saved("stuck"));
 }

@@ -8,62 +8,50 @@ namespace {
 
 const std::vector<std::string>& documented_lines() {
     static const std::vector<std::string> lines = {
-        "train.py --model resnet --model-size 50 --dataset imagenet --data-dir /data/ "
-        "--ckpts-per-epoch 0 --batch-size 16 --replicas 1 --gradient-accumulation-count 1024 "
-        "--epochs 1 --no-validation --enable-recomputation --optimiser momentum --momentum 0.9 "
-        "--normalise-input --stable-norm --internal-exchange-optimisation-target balanced "
-        "--enable-half-partials --standard-imagenet --pipeline-num-parallel 32 "
-        "--pipeline-schedule Grouped --no-dataset-cache --shards=4 --pipeline-splits b1/2/relu "
-        "b2/3/relu b3/3/relu --pipeline --batch-norm --available-memory-proportion 0.15 "
-        "--disable-variable-offloading --precision 16.32 --eight-bit-io",
-        "train.py --model resnet --model-size 50 --dataset imagenet --data-dir /data/ "
-        "--ckpts-per-epoch 0 --batch-size 16 --gradient-accumulation-count 256 --epochs 1 "
-        "--no-validation --enable-recomputation --optimiser momentum --momentum 0.9 "
-        "--normalise-input --stable-norm --internal-exchange-optimisation-target balanced "
-        "--enable-half-partials --standard-imagenet --pipeline-num-parallel 32 "
-        "--pipeline-schedule Grouped --no-dataset-cache --shards=4 --pipeline-splits b1/2/relu "
-        "b2/3/relu b3/3/relu --pipeline --batch-norm --available-memory-proportion 0.15 "
-        "--disable-variable-offloading --precision 16.32 --eight-bit-io",
+        "train.py --model resnet --model-size 50 --dataset imagenet --data-dir /data/ --ckpts-per-epoch 0 --batch-size "
+        "16 --replicas 1 --gradient-accumulation-count 1024 --epochs 1 --no-validation --enable-recomputation "
+        "--optimiser momentum --momentum 0.9 --normalise-input --stable-norm --internal-exchange-optimisation-target "
+        "balanced --enable-half-partials --standard-imagenet --pipeline-num-parallel 32 --pipeline-schedule Grouped "
+        "--no-dataset-cache --shards=4 --pipeline-splits b1/2/relu b2/3/relu b3/3/relu --pipeline --batch-norm "
+        "--available-memory-proportion 0.15 --disable-variable-offloading --precision 16.32 --eight-bit-io",
+        "train.py --model resnet --model-size 50 --dataset imagenet --data-dir /data/ --ckpts-per-epoch 0 --batch-size "
+        "16 --gradient-accumulation-count 256 --epochs 1 --no-validation --enable-recomputation --optimiser momentum "
+        "--momentum 0.9 --normalise-input --stable-norm --internal-exchange-optimisation-target balanced "
+        "--enable-half-partials --standard-imagenet --pipeline-num-parallel 32 --pipeline-schedule Grouped "
+        "--no-dataset-cache --shards=4 --pipeline-splits b1/2/relu b2/3/relu b3/3/relu --pipeline --batch-norm "
+        "--available-memory-proportion 0.15 --disable-variable-offloading --precision 16.32 --eight-bit-io",
         "train.py --config mk2_resnet50_bn_64ipus --no-validation --epochs 10 --ckpts-per-epoch 0",
-        "train.py --model resnext --model-size 101 --dataset imagenet --data-dir /data --shards 2 "
-        "--replicas 2 --batch-size 6 --pipeline --gradient-accumulation-count 64 "
-        "--pipeline-splits b3/3/relu --epoch 2 --ckpts-per-epoch 0 --enable-recomputation "
-        "--normalise-input --internal-exchange-optimisation-target balanced "
-        "--enable-half-partials --stable-norm --base-learning-rate -11 --pipeline-schedule "
-        "Grouped --optimiser momentum --momentum 0.9 --lr-schedule cosine --label-smoothing 0.1 "
-        "--no-validation --disable-variable-offloading --eight-bit-io",
-        "train.py --model resnext --model-size 101 --dataset imagenet --data-dir /data --shards 2 "
-        "--batch-size 6 --pipeline --gradient-accumulation-count 16 --pipeline-splits b3/3/relu "
-        "--epoch 2 --ckpts-per-epoch 0 --enable-recomputation --normalise-input "
-        "--internal-exchange-optimisation-target balanced --enable-half-partials --stable-norm "
-        "--base-learning-rate -11 --pipeline-schedule Grouped --optimiser momentum --momentum 0.9 "
-        "--lr-schedule cosine --label-smoothing 0.1 --no-validation --disable-variable-offloading "
-        "--standard-imagenet --eight-bit-io",
-        "train.py --model=efficientnet --model-size=4 --data-dir /data/ --precision=16.32 "
-        "--group-dim=16 --expand-ratio=4 --dataset=imagenet --groups=4 --optimiser=RMSprop "
-        "--lr-schedule=exponential --enable-recomputation --enable-conv-dithering "
-        "--available-memory-proportion=0.15 --pipeline-schedule Grouped "
-        "--internal-exchange-optimisation-target balanced --weight-avg-exp 0.97 "
-        "--enable-half-partials --cutmix-lambda 0.85 --mixup-alpha=0.2 "
-        "--disable-variable-offloading --batch-size=5 --shards=4 --pipeline-split block2c block4c "
-        "block6a --pipeline --gradient-accumulation-count=40 --no-validation --epochs 2",
-        "train.py --model=efficientnet --model-size=4 --data-dir /data/ --precision=16.32 "
-        "--group-dim=16 --expand-ratio=4 --dataset=imagenet --groups=4 --optimiser=RMSprop "
-        "--lr-schedule=exponential --enable-recomputation --enable-conv-dithering "
-        "--available-memory-proportion=0.15 --pipeline-schedule Grouped "
-        "--internal-exchange-optimisation-target balanced --weight-avg-exp 0.97 "
-        "--enable-half-partials --cutmix-lambda 0.85 --mixup-alpha=0.2 "
-        "--disable-variable-offloading --batch-size=5 --shards=4 --pipeline-split block2c block4c "
-        "block6a --pipeline --gradient-accumulation-count=40 --no-validation --epochs 1",
+        "train.py --model resnext --model-size 101 --dataset imagenet --data-dir /data --shards 2 --replicas 2 "
+        "--batch-size 6 --pipeline --gradient-accumulation-count 64 --pipeline-splits b3/3/relu --epoch 2 "
+        "--ckpts-per-epoch 0 --enable-recomputation --normalise-input --internal-exchange-optimisation-target balanced "
+        "--enable-half-partials --stable-norm --base-learning-rate -11 --pipeline-schedule Grouped --optimiser "
+        "momentum --momentum 0.9 --lr-schedule cosine --label-smoothing 0.1 --no-validation "
+        "--disable-variable-offloading --eight-bit-io",
+        "train.py --model resnext --model-size 101 --dataset imagenet --data-dir /data --shards 2 --batch-size 6 "
+        "--pipeline --gradient-accumulation-count 16 --pipeline-splits b3/3/relu --epoch 2 --ckpts-per-epoch 0 "
+        "--enable-recomputation --normalise-input --internal-exchange-optimisation-target balanced "
+        "--enable-half-partials --stable-norm --base-learning-rate -11 --pipeline-schedule Grouped --optimiser "
+        "momentum --momentum 0.9 --lr-schedule cosine --label-smoothing 0.1 --no-validation "
+        "--disable-variable-offloading --standard-imagenet --eight-bit-io",
+        "train.py --model=efficientnet --model-size=4 --data-dir /data/ --precision=16.32 --group-dim=16 "
+        "--expand-ratio=4 --dataset=imagenet --groups=4 --optimiser=RMSprop --lr-schedule=exponential "
+        "--enable-recomputation --enable-conv-dithering --available-memory-proportion=0.15 --pipeline-schedule Grouped "
+        "--internal-exchange-optimisation-target balanced --weight-avg-exp 0.97 --enable-half-partials --cutmix-lambda "
+        "0.85 --mixup-alpha=0.2 --disable-variable-offloading --batch-size=5 --shards=4 --pipeline-split block2c "
+        "block4c block6a --pipeline --gradient-accumulation-count=40 --no-validation --epochs 2",
+        "train.py --model=efficientnet --model-size=4 --data-dir /data/ --precision=16.32 --group-dim=16 "
+        "--expand-ratio=4 --dataset=imagenet --groups=4 --optimiser=RMSprop --lr-schedule=exponential "
+        "--enable-recomputation --enable-conv-dithering --available-memory-proportion=0.15 --pipeline-schedule Grouped "
+        "--internal-exchange-optimisation-target balanced --weight-avg-exp 0.97 --enable-half-partials --cutmix-lambda "
+        "0.85 --mixup-alpha=0.2 --disable-variable-offloading --batch-size=5 --shards=4 --pipeline-split block2c "
+        "block4c block6a --pipeline --gradient-accumulation-count=40 --no-validation --epochs 1",
         "train.py --config mk2_efficientnet_b4_g1_64ipus --no-validation --epochs 10",
-        "train.py --model=efficientnet --model-size=4 --data-dir /data/ --precision=16.32 "
-        "--group-dim=16 --expand-ratio=4 --dataset=imagenet --groups=4 --optimiser=RMSprop "
-        "--lr-schedule=exponential --enable-recomputation --enable-conv-dithering "
-        "--available-memory-proportion=0.15 --pipeline-schedule Grouped "
-        "--internal-exchange-optimisation-target balanced --weight-avg-exp 0.97 "
-        "--enable-half-partials --cutmix-lambda 0.85 --mixup-alpha=0.2 "
-        "--disable-variable-offloading --batch-size=5 --shards=4 --pipeline-split block2c block4c "
-        "block6a --pipeline --gradient-accumulation-count=160 --no-validation --epochs 2",
+        "train.py --model=efficientnet --model-size=4 --data-dir /data/ --precision=16.32 --group-dim=16 "
+        "--expand-ratio=4 --dataset=imagenet --groups=4 --optimiser=RMSprop --lr-schedule=exponential "
+        "--enable-recomputation --enable-conv-dithering --available-memory-proportion=0.15 --pipeline-schedule Grouped "
+        "--internal-exchange-optimisation-target balanced --weight-avg-exp 0.97 --enable-half-partials --cutmix-lambda "
+        "0.85 --mixup-alpha=0.2 --disable-variable-offloading --batch-size=5 --shards=4 --pipeline-split block2c "
+        "block4c block6a --pipeline --gradient-accumulation-count=160 --no-validation --epochs 2",
         "train.py --config mk2_efficientnet_b4_g16_64ipus --no-validation --epochs 10",
         "validation.py --model resnet --model-size 50 --dataset imagenet --batch-size 1 "
         "--synthetic-data --repeat 10 --batch-norm --enable-half-partials",
@@ -75,9 +63,8 @@ const std::vector<std::string>& documented_lines() {
         "--generated-data --repeat 10 --batch-norm --enable-half-partials --eight-bit-io",
         "validation.py --model resnext --model-size 101 --dataset imagenet --batch-size 2 "
         "--generated-data --repeat 10 --batch-norm --enable-half-partials --eight-bit-io",
-        "validation.py --model efficientnet --model-size 0 --dataset imagenet --precision 16.16 "
-        "--batch-size 8 --generated-data --repeat 10 --batch-norm --enable-half-partials "
-        "--eight-bit-io",
+        "validation.py --model efficientnet --model-size 0 --dataset imagenet --precision 16.16 --batch-size 8 "
+        "--generated-data --repeat 10 --batch-norm --enable-half-partials --eight-bit-io",
         "train.py --dataset imagenet --data-dir path-to/imagenet",
         "restore.py --restore-path logs/RN20_bs32_BN_16.16_v0.9.115_3S9/",
         "train.py --config resnet50_gn_16ipus --data-dir your_dataset_dir_path --no-validation",
@@ -91,9 +78,8 @@ const std::vector<std::string>& documented_lines() {
         "--restore-path generated_checkpoints_dir_path",
         "train.py --config resnet50_mlperf_pod16_bs20 --epochs-per-sync 20 --data-dir "
         "your_dataset_path --no-validation",
-        "validation.py --config resnet50_mlperf_pod16_bs20 --no-stochastic-rounding "
-        "--micro-batch-size 25 --available-memory-proportion 0.6 --data-dir your_dataset_path "
-        "--restore-path generated_checkpoints_dir_path",
+        "validation.py --config resnet50_mlperf_pod16_bs20 --no-stochastic-rounding --micro-batch-size 25 "
+        "--available-memory-proportion 0.6 --data-dir your_dataset_path --restore-path generated_checkpoints_dir_path",
         "train.py --config resnet50_mlperf_pod64_bs20 --epochs-per-sync 20 --data-dir "
         "your_dataset_path --no-validation",
         "train.py --config resnext101_16ipus --data-dir your_dataset_path --no-validation",
@@ -107,9 +93,8 @@ const std::vector<std::string>& documented_lines() {
         "train.py --config efficientnet_b4_g1_with_batch_norm_16ipus",
         "validation.py --model efficientnet --model-size B0 --dataset imagenet --micro-batch-size "
         "8 --generated-data --repeat 10 --batch-norm",
-        "inference_embedded.py --model efficientnet --model-size B0 --dataset imagenet "
-        "--micro-batch-size 1 --iterations 1000 --device-iterations 100 --eight-bit-io "
-        "--no-dataset-cache --generated-data",
+        "inference_embedded.py --model efficientnet --model-size B0 --dataset imagenet --micro-batch-size 1 "
+        "--iterations 1000 --device-iterations 100 --eight-bit-io --no-dataset-cache --generated-data",
         "train.py --config resnet8_test --wandb",
     };
     return lines;

@@ -67,8 +67,7 @@ TEST(MpirunLine, CarriesTheUsersOptions) {
     with_variables.environment["MINE"] = "1";
     const std::string line = mpirun(
         "--num-instances 1 --num-replicas 1 --mpi-global-args '--mca a b' --mpi-local-args '-x MINE -x PATH -x T=\"v "
-        "w\" -x "
-        "UNSET' sh",
+        "w\" -x UNSET' sh",
         with_variables);
     EXPECT_EQ(line, "mpirun --tag-output --bind-to none --mca a b -np 1 " + popdist(1, 1, 1) +
                         " -x MINE -x PATH -x 'T=v w' -x LD_LIBRARY_PATH /bin/true poprun-instance sh");

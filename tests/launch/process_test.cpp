@@ -211,9 +211,8 @@ TEST(Process, StreamsMayStayThoseOfThisProcess) {
 /// A process that ends when the two that it has started do, which have the variable MARK.
 constexpr const char* kLeader =
     "trap 'echo leader asked' TERM; MARK=1 sh -c 'trap \"echo asked; exit 0\" TERM; echo ready; while :; do sleep "
-    "0.05; done' "
-    "& MARK=1 sh -c 'trap \"echo asked; exit 0\" TERM; echo ready; while :; do sleep 0.05; done' & wait; wait; echo "
-    "end";
+    "0.05; done' & MARK=1 sh -c 'trap \"echo asked; exit 0\" TERM; echo ready; while :; do sleep 0.05; done' & wait; "
+    "wait; echo end";
 
 TEST(Process, AStopAsksTheMarkedOnesFirst) {
     ProcessRequest request = shell(kLeader);

@@ -68,8 +68,7 @@ bool check(comm::Communicator& all, double deviation_ms) {
     if (all.rank() == 0) {
         std::printf(
             "%d ranks, injected deviation %.0f ms: a rank takes %.2f ms with deviation %.2f ms; a step %.2f ms, "
-            "predicted "
-            "%.2f ms (%.3f), without the slowest %.2f ms (%.3f)\n",
+            "predicted %.2f ms (%.3f), without the slowest %.2f ms (%.3f)\n",
             all.size(), deviation_ms, steps.mean_ms, steps.deviation_ms, steps.whole_ms, with, with / steps.whole_ms,
             without, without / steps.whole_ms);
     }

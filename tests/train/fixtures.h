@@ -23,8 +23,7 @@ const std::string& small_cifar();
 /// A narrow EfficientNet of eight blocks with proxy norm, as options of train().
 inline const std::string kProxyNet =
     "--model efficientnet --model-size cifar --proxy-norm --width-coefficient 0.25 --depth-coefficient 0.1 "
-    "--expand-ratio 2 "
-    "--abs-learning-rate 0.005";
+    "--expand-ratio 2 --abs-learning-rate 0.005";
 
 /// Host::least_kept_seconds of all runs.
 inline double least_kept_seconds = 0;

@@ -43,8 +43,7 @@ std::vector<Option> numerics_options() {
          .fallback = "ON",
          .help = "Stochastic rounding to 16 bits in training; validation never uses it. CPUs round weights, IPUs all "
                  "16-bit results. RI_prng_stable: IPUs round stochastically only in updates, in which all replicas are "
-                 "equal. "
-                 "ON_prng_stable: the same as ON.",
+                 "equal. ON_prng_stable: the same as ON.",
          .aliases = {{"--no-stochastic-rounding", "OFF"}},
          .choices = names<backend::StochasticRounding>(),
          .acts_in = kT,

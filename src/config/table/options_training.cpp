@@ -55,8 +55,7 @@ std::vector<Option> batch_and_length_options() {
         {.flag = "--weight-decay",
          .type = Type::number,
          .help = "Coefficient of L2 weight decay; without it, the model's. Biases decay, too; gammas, betas and "
-                 "EfficientNet's proxies on CIFAR only. With LARS it applies in addition to "
-                 "--lars-weight-decay.",
+                 "EfficientNet's proxies on CIFAR only. With LARS it applies in addition to --lars-weight-decay.",
          .range = at_least(0),
          .acts_in = kT,
          .numerics = true,

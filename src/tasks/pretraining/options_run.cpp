@@ -18,8 +18,7 @@ std::vector<Option> run_folder_options() {
                 .expands = true}),
         refine(shared("--restore-path"), {.flag = "--restore-dir",
                                           .help = "Folder of the run to resume from its latest checkpoint; "
-                                                  "--init-checkpoint is then the checkpoint with which "
-                                                  "it began.",
+                                                  "--init-checkpoint is then the checkpoint with which it began.",
                                           .expands = true}),
         {.flag = "--evaluate",
          .fallback = false,
@@ -75,8 +74,7 @@ std::vector<Option> pretraining_logging_options() {
          .type = Type::integer,
          .fallback = std::int64_t{0},
          .help = "Steps between histograms of all variables in the event file, with norms as L2/<name>. From the "
-                 "second on, "
-                 "a checkpoint is written, too. 0 or less: none.",
+                 "second on, a checkpoint is written, too. 0 or less: none.",
          .unit = "steps",
          .range = between(-1, kMostIterations),
          .bind = to<&PretrainingSettings::steps_per_histogram>()},

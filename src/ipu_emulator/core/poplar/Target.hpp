@@ -1,8 +1,6 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
-#include <string>
 
 #include <poplar/OptionFlags.hpp>
 #include <poplar/StringRef.hpp>
@@ -11,7 +9,7 @@
 
 namespace poplar {
 
-/// Numbers of IPUs and tiles, and constants of an IPU of the second generation (GC200).
+/// Numbers of IPUs and tiles of the second generation (GC200).
 class Target {
 public:
     /// `numIPUs` whole IPUs of the architecture "ipu2". Throws invalid_option for another one.
