@@ -61,6 +61,16 @@ TEST(SharedRows, ATaskHasThoseThatEveryRunReads) {
                 ::testing::HasSubstr("the options of task few lack --seed and --gradient-accumulation-count"));
 }
 
+TEST(SharedRows, TakeWhatTheyDoNotSayFromTheirMembers) {
+    const Option row = shared("--comm-wire");
+    EXPECT_EQ(row.type, Type::choice);
+    EXPECT_EQ(row.fallback, Value(std::string("f32")));
+    EXPECT_THAT(row.choices, ::testing::ElementsAre("f32", "bf16"));
+    EXPECT_EQ(shared("--epochs").type, Type::number);
+    EXPECT_TRUE(is_unset(shared("--epochs").fallback));
+    EXPECT_TRUE(is_unset(refine(shared("--lanes"), {.fallback = Value()}).fallback));
+}
+
 TEST(SharedRows, ARefinementChangesWhatItSaysAndNothingElse) {
     const Option row = shared("--lanes");
     const Option refined = refine(row, {.flag = "--groups-of-cores", .fallback = std::int64_t{3}});

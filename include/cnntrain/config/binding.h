@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <type_traits>
+#include <utility>
 #include <variant>
 
 #include "cnntrain/base/error.h"
@@ -15,6 +16,9 @@ namespace cnntrain::config {
 
 struct Binding {
     void (*write)(Settings& settings, const Value& value) = nullptr;
+    Type type = Type::boolean;                                    // of the member
+    Value (*initial)() = nullptr;                                 // the member's value in new settings
+    const std::vector<std::string_view>& (*choices)() = nullptr;  // of a member that is an enumeration
 };
 
 /// An unset value leaves the member unchanged; it empties a std::optional member.
@@ -34,6 +38,31 @@ template <typename T> void assign(std::optional<T>& member, const Value& value) 
     if (!std::holds_alternative<std::monostate>(value)) assign(member.emplace(), value);
 }
 
+template <typename T> Value value_of(const T& member) {
+    if constexpr (std::is_enum_v<T>) {
+        return std::string(names<T>().at(static_cast<std::size_t>(member)));
+    } else {
+        return member;
+    }
+}
+template <typename T> Value value_of(const std::optional<T>& member) {
+    return member ? value_of(*member) : Value();
+}
+
+template <typename T> struct WithoutOptional { using Type = T; };
+template <typename T> struct WithoutOptional<std::optional<T>> { using Type = T; };
+
+template <typename T> constexpr Type type_of() {
+    if constexpr (std::is_enum_v<T>) return Type::choice;
+    if constexpr (std::is_same_v<T, bool>) return Type::boolean;
+    if constexpr (std::is_same_v<T, std::int64_t>) return Type::integer;
+    if constexpr (std::is_same_v<T, double>) return Type::number;
+    if constexpr (std::is_same_v<T, std::string>) return Type::text;
+    if constexpr (std::is_same_v<T, std::vector<std::int64_t>>) return Type::integers;
+    if constexpr (std::is_same_v<T, std::vector<double>>) return Type::numbers;
+    return Type::texts;
+}
+
 template <typename T> struct ClassOfMember;
 template <typename Class, typename Member> struct ClassOfMember<Member Class::*> { using Type = Class; };
 
@@ -50,16 +79,22 @@ template <typename Root> Root& root_of(Settings& settings) {
 /// settings struct, the binding writes into settings.task.
 template <auto kFirst, auto... kPath> constexpr Binding to() {
     using Root = typename ClassOfMember<decltype(kFirst)>::Type;
-    return {
-        [](Settings& settings, const Value& value) { assign(((root_of<Root>(settings).*kFirst).*....*kPath), value); }};
+    using Member = std::remove_cvref_t<decltype(((std::declval<Root&>().*kFirst).*....*kPath))>;
+    using Content = typename WithoutOptional<Member>::Type;
+    Binding binding{
+        [](Settings& settings, const Value& value) { assign(((root_of<Root>(settings).*kFirst).*....*kPath), value); },
+        type_of<Content>(), [] { return value_of(((Root().*kFirst).*....*kPath)); }};
+    if constexpr (std::is_enum_v<Content>) binding.choices = names<Content>;
+    return binding;
 }
 
 /// Writes the negated value: for a flag whose member has the opposite meaning.
 template <auto kFirst, auto... kPath> constexpr Binding to_opposite() {
     using Root = typename ClassOfMember<decltype(kFirst)>::Type;
     return {[](Settings& settings, const Value& value) {
-        assign(((root_of<Root>(settings).*kFirst).*....*kPath), Value(!std::get<bool>(value)));
-    }};
+                assign(((root_of<Root>(settings).*kFirst).*....*kPath), Value(!std::get<bool>(value)));
+            },
+            Type::boolean, [] { return Value(!((Root().*kFirst).*....*kPath)); }};
 }
 
 }  // namespace cnntrain::config

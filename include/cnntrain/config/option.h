@@ -17,20 +17,6 @@
 
 namespace cnntrain::config {
 
-enum class Type : std::uint8_t {
-    boolean,        // --x, --no-x
-    boolean_value,  // --x, --no-x, --x true, --x false
-    integer,
-    number,
-    text,
-    choice,    // one of `choices`, case-insensitive
-    integers,  // a list takes all words up to the next option
-    numbers,   // a list whose words may also be separated by commas
-    texts,
-    patterns,   // file names with wildcards: all words up to the next option, stored as one text separated by commas
-    structure,  // nested lists or an object, as JSON text
-};
-
 /// Bit masks represent sets of commands, of backends and of kinds of data.
 template <typename E> constexpr std::uint32_t bit(E value) {
     return 1U << static_cast<std::uint32_t>(value);
@@ -85,8 +71,10 @@ inline constexpr Range kDropped{0, 0.999999};  // below 1, so that something rem
 
 struct Option {
     std::string_view flag = {};
-    Type type = Type::boolean;
-    Value fallback = {};  // the default; std::monostate: no default, or one set by the model
+    // Type, default and choices are those of the bound member, unless they are given here.
+    Type type = Type::of_member;  // without a member: boolean
+    Value fallback = {};          // the default; std::monostate: the member's
+    bool left_open = false;       // no default: the model or another option sets the value, or nothing does
     std::string_view help = {};
     std::string_view unit = {};
     std::vector<Alias> aliases = {};

@@ -8,6 +8,22 @@
 
 namespace cnntrain::config {
 
+/// The type of an option's value.
+enum class Type : std::uint8_t {
+    of_member,      // that of the member of Settings that holds the value
+    boolean,        // --x, --no-x
+    boolean_value,  // --x, --no-x, --x true, --x false
+    integer,
+    number,
+    text,
+    choice,    // one of `choices`, case-insensitive
+    integers,  // a list takes all words up to the next option
+    numbers,   // a list whose words may also be separated by commas
+    texts,
+    patterns,   // file names with wildcards: all words up to the next option, stored as one text separated by commas
+    structure,  // nested lists or an object, as JSON text
+};
+
 /// The value of an option. std::monostate: not given, and no default.
 using Value = std::variant<std::monostate, bool, std::int64_t, double, std::string, std::vector<std::int64_t>,
                            std::vector<double>, std::vector<std::string>>;

@@ -101,7 +101,7 @@ Layer to_layer(const OptionSet& options, const Entries& entries) {
         if (node.IsNull()) continue;
         const std::vector<std::string> words = words_of(node);
         if (alias != nullptr && !alias->fixed_value.empty()) {
-            const Option flag{.flag = alias->flag};
+            const Option flag{.flag = alias->flag, .type = Type::boolean};
             if (std::get<bool>(convert(flag, words))) layer[&option] = std::string(alias->fixed_value);
             continue;
         }

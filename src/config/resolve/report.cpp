@@ -12,6 +12,7 @@ namespace {
 /// The value's placeholder. Patterns are several names of files.
 std::string placeholder(const Option& option) {
     switch (option.type) {
+        case Type::of_member:
         case Type::boolean:
             return "";
         case Type::boolean_value:

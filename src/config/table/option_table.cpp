@@ -16,10 +16,24 @@ template <typename T> void replace(T& member, const std::optional<T>& change) {
     if (change) member = *change;
 }
 
+/// Takes what the row does not say from the bound member.
+void complete(Option& row) {
+    if (row.type == Type::of_member) row.type = row.bind.type;
+    if (is_unset(row.fallback) && !row.left_open) {
+        if (row.bind.initial != nullptr) row.fallback = row.bind.initial();
+        if (row.bind.initial == nullptr && is_boolean(row) && !row.action) row.fallback = false;
+    }
+    if (row.choices.empty() && row.bind.choices != nullptr) row.choices = row.bind.choices();
+}
+
 const std::vector<Option>& shared_table() {
-    static const std::vector<Option> table =
-        concatenated({shared_main_options(), shared_run_options(), shared_data_options(), shared_training_options(),
-                      shared_head_options(), shared_ipu_options(), shared_logging_options()});
+    static const std::vector<Option> table = [] {
+        std::vector<Option> rows =
+            concatenated({shared_main_options(), shared_run_options(), shared_data_options(), shared_training_options(),
+                          shared_head_options(), shared_ipu_options(), shared_logging_options()});
+        std::ranges::for_each(rows, complete);
+        return rows;
+    }();
     return table;
 }
 
@@ -29,6 +43,7 @@ Option refine(Option row, const Refinement& change) {
     replace(row.flag, change.flag);
     replace(row.type, change.type);
     replace(row.fallback, change.fallback);
+    if (change.fallback) row.left_open = is_unset(*change.fallback);
     replace(row.help, change.help);
     replace(row.unit, change.unit);
     replace(row.aliases, change.aliases);
@@ -73,6 +88,7 @@ std::vector<Option> for_one_command(std::vector<Option> rows) {
 OptionSet::OptionSet(std::vector<OptionGroup> groups) {
     for (OptionGroup& group : groups) {
         for (Option& row : group.options) {
+            complete(row);
             row.group = group.title;
             if (row.shared_flag.empty()) row.shared_flag = row.flag;
             for (const Need& need : row.exists_with) {

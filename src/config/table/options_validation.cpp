@@ -6,8 +6,6 @@ namespace cnntrain::config {
 std::vector<Option> shared_validation_options() {
     return {
         {.flag = "--validate-every",
-         .type = Type::number,
-         .fallback = 0.0,
          .help = "Epochs between validations during training (0.5: twice an epoch), instead of a validation of all "
                  "checkpoints after it. Their rows also have the loss, and of tasks with classes the balanced accuracy "
                  "and, with more than five classes, the top-5 accuracy; validation_classes.csv has the counts of each "
@@ -18,24 +16,18 @@ std::vector<Option> shared_validation_options() {
          .main_in = kT,
          .bind = to<&Settings::validation, &train::ValidationSettings::epochs_per_validation>()},
         {.flag = "--validate-every-updates",
-         .type = Type::integer,
-         .fallback = std::int64_t{0},
          .help = "Weight updates between validations during training, instead of --validate-every.",
          .unit = "updates",
          .range = between(0, kMostIterations),
          .commands = kT | kR,
          .bind = to<&Settings::validation, &train::ValidationSettings::updates_per_validation>()},
         {.flag = "--keep-best",
-         .type = Type::choice,
          .help = "Keep the weights of the best validation during training as ckpt-best.safetensors in the run's "
                  "folder, by this result. Without --validate-every, every epoch is validated.",
-         .choices = names<train::Metric>(),
          .commands = kT | kR,
          .main_in = kT,
          .bind = to<&Settings::validation, &train::ValidationSettings::keep_best>()},
         {.flag = "--early-stop",
-         .type = Type::integer,
-         .fallback = std::int64_t{0},
          .help = "End the training after this many validations in a row without a better result, that of --keep-best "
                  "or else the accuracy (without accuracies: the loss). 0: never. Without --validate-every, every epoch "
                  "is validated.",
@@ -44,8 +36,6 @@ std::vector<Option> shared_validation_options() {
          .commands = kT | kR,
          .bind = to<&Settings::validation, &train::ValidationSettings::early_stop>()},
         {.flag = "--ema-decay",
-         .type = Type::number,
-         .fallback = 0.0,
          .help = "Keep an exponential moving average of all weights in float32, average = D * average + (1 - D) * "
                  "weights after each update, for example 0.999. Validations during training have a row of it, "
                  "--keep-best and --early-stop go by it, checkpoints hold it (--ema reads it), and the end of the "
@@ -54,7 +44,6 @@ std::vector<Option> shared_validation_options() {
          .commands = kT | kR,
          .bind = to<&Settings::training, &train::TrainingSettings::ema_decay>()},
         {.flag = "--ema",
-         .fallback = false,
          .help = "Take the moving averages of --ema-decay from a checkpoint instead of its weights.",
          .commands = kV | kE,
          .bind = to<&Settings::main, &train::MainSettings::averaged_weights>()},

@@ -11,10 +11,7 @@ namespace {
 std::vector<Option> main_options() {
     std::vector<Option> rows = {
         {.flag = "--model",
-         .type = Type::choice,
-         .fallback = "resnet",
          .help = "Model family.",
-         .choices = names<nn::Family>(),
          .main_in = kTVE,
          .numerics = true,
          .bind = to<&ImageSettings::model, &nn::ModelSettings::family>()},
@@ -27,7 +24,7 @@ std::vector<Option> main_options() {
 std::vector<Option> rate_options() {
     return {
         {.flag = "--base-learning-rate-exponent",
-         .type = Type::number,
+         .left_open = true,
          .help = "N of the learning rate 2^N x global batch; without it, the model's.",
          .aliases = {{"--base-learning-rate"}},
          .range = kExponents,
@@ -35,7 +32,6 @@ std::vector<Option> rate_options() {
          .numerics = true,
          .bind = to<&ImageSettings::learning_rate, &optim::LearningRateSettings::base_exponent>()},
         {.flag = "--abs-learning-rate",
-         .type = Type::number,
          .help = "The learning rate itself; overrides the exponent.",
          .range = at_least(std::numeric_limits<double>::min()),
          .main_in = kT,
@@ -48,8 +44,6 @@ std::vector<Option> rate_options() {
 std::vector<Option> training_options() {
     const std::vector<Option> smoothing = {
         {.flag = "--label-smoothing",
-         .type = Type::number,
-         .fallback = 0.0,
          .help = "Share of the target distributed over all classes.",
          .range = between(0, 1),
          .acts_in = kT,

@@ -7,8 +7,6 @@ namespace {
 std::vector<Option> evaluation_rows() {
     return {
         {.flag = "--crop-fraction",
-         .type = Type::number,
-         .fallback = 0.875,
          .help = "F of evaluation: the shorter side of a photo becomes floor(S / F), then the centre S x S is cut out.",
          .aliases = {{"--crop-pct"}},
          .range = between(0.01, 1),
@@ -18,24 +16,18 @@ std::vector<Option> evaluation_rows() {
          .bind =
              to<&ImageSettings::data, &data::DataSettings::preparation, &data::PreparationSettings::crop_fraction>()},
         {.flag = "--resize-mode",
-         .type = Type::choice,
-         .fallback = std::string(data::kResizeModeNames[0]),
          .help = "Evaluation: crop the centre, squash the whole photo, or pad it with the mean pixel.",
-         .choices = names<data::ResizeMode>(),
          .acts_on = kPhotoFiles,
          .numerics = true,
          .bind = to<&ImageSettings::data, &data::DataSettings::preparation, &data::PreparationSettings::resize_mode>()},
         {.flag = "--interpolation",
-         .type = Type::choice,
-         .fallback = std::string(data::kInterpolationNames[0]),
          .help = "How photos are resized: as TensorFlow 1 does, or with antialiasing as Pillow and torchvision do.",
-         .choices = names<data::Interpolation>(),
          .acts_on = kPhotoFiles,
          .numerics = true,
          .bind =
              to<&ImageSettings::data, &data::DataSettings::preparation, &data::PreparationSettings::interpolation>()},
         {.flag = "--normalise-mean",
-         .type = Type::numbers,
+         .left_open = true,
          .help = "Photos: means of R, G and B in 0..1, subtracted from x / 255; needs --normalise-std. Without them, "
                  "ImageNet's, as --normalise-input says.",
          .aliases = {{"--normalize-mean"}},
@@ -45,7 +37,7 @@ std::vector<Option> evaluation_rows() {
          .bind =
              to<&ImageSettings::data, &data::DataSettings::preparation, &data::PreparationSettings::normalise_mean>()},
         {.flag = "--normalise-std",
-         .type = Type::numbers,
+         .left_open = true,
          .help = "Photos: deviations of R, G and B, by which the difference from the mean is divided.",
          .aliases = {{"--normalize-std"}},
          .range = between(1e-6, 1e6),
@@ -54,7 +46,6 @@ std::vector<Option> evaluation_rows() {
          .bind =
              to<&ImageSettings::data, &data::DataSettings::preparation, &data::PreparationSettings::normalise_std>()},
         {.flag = "--test-time-flip",
-         .fallback = false,
          .help = "Validation and inference: use the mean logits of each image and its mirror image.",
          .numerics = true,
          .bind = to<&ImageSettings::data, &data::DataSettings::test_time_flip>()},
@@ -64,7 +55,7 @@ std::vector<Option> evaluation_rows() {
 std::vector<Option> training_rows() {
     return {
         {.flag = "--crop-area",
-         .type = Type::numbers,
+         .left_open = true,
          .help = "MIN,MAX: share of a training photo's area that its random crop covers; without it, 0.05,1.",
          .range = between(0, 1),
          .acts_in = kT,
@@ -72,7 +63,7 @@ std::vector<Option> training_rows() {
          .numerics = true,
          .bind = to<&ImageSettings::data, &data::DataSettings::augmentation, &data::AugmentationSettings::crop_area>()},
         {.flag = "--rand-augment",
-         .type = Type::numbers,
+         .left_open = true,
          .help = "N,M: apply N random operations of RandAugment with magnitude M (0 to 30) to each training image.",
          .range = between(0, 100),
          .acts_in = kT,
@@ -81,7 +72,7 @@ std::vector<Option> training_rows() {
          .bind =
              to<&ImageSettings::data, &data::DataSettings::augmentation, &data::AugmentationSettings::rand_augment>()},
         {.flag = "--colour-jitter",
-         .type = Type::numbers,
+         .left_open = true,
          .help =
              "B,C,S,H: change brightness, contrast, saturation (by factors from 1 - x to 1 + x) and hue (by -H to H "
              "turns) of training images, in random order.",
@@ -93,8 +84,6 @@ std::vector<Option> training_rows() {
          .bind =
              to<&ImageSettings::data, &data::DataSettings::augmentation, &data::AugmentationSettings::colour_jitter>()},
         {.flag = "--random-erasing",
-         .type = Type::number,
-         .fallback = 0.0,
          .help = "Probability with which a rectangle of a training image is replaced by the mean pixel.",
          .range = between(0, 1),
          .acts_in = kT,
@@ -103,8 +92,6 @@ std::vector<Option> training_rows() {
          .bind = to<&ImageSettings::data, &data::DataSettings::augmentation,
                     &data::AugmentationSettings::random_erasing>()},
         {.flag = "--class-weights",
-         .type = Type::text,
-         .fallback = std::string(),
          .help = "Weights of the classes in the training loss: balanced (by the number of training images), numbers "
                  "w0,w1,..., or a file with a weight or CLASS,WEIGHT a line.",
          .acts_in = kT,

@@ -9,18 +9,15 @@ std::vector<Option> head_options() {
     return {
         {.flag = "--use-cls-layer",
          .type = Type::boolean_value,
-         .fallback = true,
          .help = "Dense layer, activation and norm between the encoder and the scores of masked words.",
          .numerics = true,
          .bind = to<&BertTaskSettings::model, &nn::BertSettings::cls_layer>()},
         {.flag = "--use-prediction-bias",
          .type = Type::boolean_value,
-         .fallback = true,
          .help = "Bias of each word in the scores of masked words.",
          .numerics = true,
          .bind = to<&BertTaskSettings::model, &nn::BertSettings::prediction_bias>()},
         {.flag = "--disable-acc",
-         .fallback = false,
          .help = "Do not count correct predictions; accuracies are logged as nan.",
          .bind = to_opposite<&BertTaskSettings::model, &nn::BertSettings::counts_correct>()},
     };
@@ -30,7 +27,6 @@ std::vector<Option> head_options() {
 std::vector<Option> groupbert_options() {
     return {
         {.flag = "--groupbert",
-         .fallback = false,
          .help = "The encoder of GroupBERT.",
          .missing = "the encoder of GroupBERT: its grouped layers; configurations without groupbert in their names "
                     "are BERT's"},
@@ -65,6 +61,7 @@ std::vector<Option> pretraining_data_options() {
     return {
         {.flag = "--train-file",
          .type = Type::patterns,
+         .left_open = true,
          .help =
              "TFRecord files of training sequences: names or patterns (*, ?, [...]), separated by blanks or commas. "
              "$NAME is replaced by the environment variable.",
@@ -91,13 +88,10 @@ std::vector<Option> pretraining_data_options() {
          .numerics = true,
          .bind = to<&PretrainingSettings::text, &data::PretrainingSettings::max_predictions>()},
         {.flag = "--static-mask",
-         .fallback = false,
          .help = "Sequences begin with their masked tokens (files made with --remask).",
          .numerics = true,
          .bind = to<&PretrainingSettings::text, &data::PretrainingSettings::static_mask>()},
         {.flag = "--duplicate-factor",
-         .type = Type::number,
-         .fallback = 5.0,
          .help = "Times that each document stands in the files, with different masks; an epoch is 1/N of the records.",
          .range = between(1e-6, 1e6),
          .bind = to<&PretrainingSettings::duplicate_factor>()},

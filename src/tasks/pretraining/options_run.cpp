@@ -7,7 +7,6 @@ namespace {
 std::vector<Option> run_folder_options() {
     return {
         {.flag = "--save-path",
-         .type = Type::text,
          .fallback = "checkpoints",
          .help = "Folder in which run folders are created.",
          .main_in = kAll,
@@ -21,15 +20,12 @@ std::vector<Option> run_folder_options() {
                                                   "--init-checkpoint is then the checkpoint with which it began.",
                                           .expands = true}),
         {.flag = "--evaluate",
-         .fallback = false,
          .help = "Evaluate one checkpoint (--init-checkpoint) or all checkpoints of a run (--restore-dir) on "
                  "--valid-file. Options of the model and its sequences and --micro-batch-size come from the run's "
                  "arguments.json unless they are given; options of training are not needed.",
          .main_in = kAll,
          .bind = to<&PretrainingSettings::evaluates>()},
         {.flag = "--steps-per-ckpts",
-         .type = Type::integer,
-         .fallback = std::int64_t{256},
          .help = "Steps between checkpoints; 0: only the first and the last.",
          .unit = "steps",
          .range = between(0, kMostIterations),
@@ -64,15 +60,11 @@ std::vector<Option> pretraining_main_options() {
 std::vector<Option> pretraining_logging_options() {
     return {
         {.flag = "--steps-per-logs",
-         .type = Type::integer,
-         .fallback = std::int64_t{1},
          .help = "Steps between log lines; 0: only the first line.",
          .unit = "steps",
          .range = between(0, kMostIterations),
          .bind = to<&PretrainingSettings::steps_per_log>()},
         {.flag = "--steps-per-tensorboard",
-         .type = Type::integer,
-         .fallback = std::int64_t{0},
          .help = "Steps between histograms of all variables in the event file, with norms as L2/<name>. From the "
                  "second on, a checkpoint is written, too. 0 or less: none.",
          .unit = "steps",
