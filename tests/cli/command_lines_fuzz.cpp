@@ -175,7 +175,7 @@ Words flags_of(const Option& option) {
 
 std::vector<const Option*> options_of(const Context& context) {
     using namespace cnntrain::config;
-    const Words words = test::words(context.line);
+    const Words words = cnntrain::test::words(context.line);
     const OptionSet& options = cnntrain::tasks::parse_command_line(context.command, {"--help"}, {}).task->options();
     const auto is_met = [&](const Need& need) {
         const Option& other = options.at(need.key);
@@ -197,7 +197,7 @@ std::vector<Words> other_lines() {
     std::vector<Words> lines;
     const auto add = [&](const std::string& line, const std::string& flag, const Words& values) {
         for (const std::string& value : values) {
-            Words words = test::words(line);
+            Words words = cnntrain::test::words(line);
             append(words, flag, {value});
             lines.push_back(words);
         }
@@ -225,7 +225,7 @@ template <typename Visit> void for_each_line(Visit visit) {
         for (const Option* option : options_of(context)) {
             for (const std::string& flag : flags_of(*option)) {
                 for (const Words& values : values_of(*option)) {
-                    Words line = test::words(context.line + " --dry-run");
+                    Words line = cnntrain::test::words(context.line + " --dry-run");
                     append(line, flag, values);
                     visit(line);
                 }
@@ -242,7 +242,7 @@ Words random_line(Rng& rng) {
     static const std::vector<Context> all = contexts();
     const Context& context = one_of(all, rng);
     const std::vector<const Option*> options = options_of(context);
-    Words line = test::words(context.line + " --dry-run");
+    Words line = cnntrain::test::words(context.line + " --dry-run");
     const std::int64_t count = rng.integer(2, 7);
     for (std::int64_t i = 0; i < count; ++i) {
         const Option& option = *one_of(options, rng);
