@@ -120,6 +120,7 @@ Words texts() {
 std::vector<Words> values_of(const Option& option) {
     Words single;
     switch (option.type) {
+        case Type::of_member:
         case Type::boolean:
             return {{}, {"x"}};
         case Type::boolean_value:

@@ -106,7 +106,7 @@ void run_together(std::vector<Process>& processes, const Run& run) {
 void train_together(std::vector<Process>& processes, const std::string& options, const std::string& seed) {
     run_together(processes, [&](Process& process, const config::Environment& environment, const Host& host) {
         const std::string line = train_line(seed + " " + options + " " + process.options);
-        return run_training(tasks::parse_command_line(config::Command::train, words(line), environment), host);
+        return run_training(tasks::parse_command_line(config::Command::train, test::words(line), environment), host);
     });
 }
 
@@ -114,7 +114,7 @@ void restore_together(std::vector<Process>& processes, const std::string& option
     run_together(processes, [&](Process& process, const config::Environment& environment, Host host) {
         const std::string line = "--restore-path run " + options + " " + process.options;
         host.files = &processes.front().files;
-        return run_restored(tasks::parse_command_line(config::Command::restore, words(line), environment), host);
+        return run_restored(tasks::parse_command_line(config::Command::restore, test::words(line), environment), host);
     });
 }
 
