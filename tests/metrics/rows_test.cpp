@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "support/metric_rows.h"
 
 namespace cnntrain::metrics {
