@@ -462,7 +462,7 @@ struct Operand {
 /// The definition of one kind of operation. One array holds them all (ops/op_table.h).
 struct OpDef {
     OpKind kind = OpKind::count_;
-    std::string_view name;
+    std::string_view name = {};  // the enumerator's, set by the table
 
     /// By position; the last entry holds for all further inputs (results). Empty: all plain.
     std::vector<Operand> inputs = {};
