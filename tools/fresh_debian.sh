@@ -1,42 +1,59 @@
 #!/bin/sh
 # README.md's two commands on a fresh Debian: tools/fresh_debian.sh SUITE [FOLDER]
-# A package on one: tools/fresh_debian.sh --package FILE.deb SUITE [FOLDER]. It is installed, used and removed.
-# SUITE: bookworm, trixie, ... FOLDER receives the system, 4 GB (with a package 1 GB); by default a temporary one that
-# is removed at the end. Needs root and debootstrap, else it exits with 77. Without --package, the last commit is built,
-# not what has been changed since, and cpack makes its package: FOLDER/cnntrain/build/cnntrain_*.deb.
+# A package on one: tools/fresh_debian.sh --package [FILE.deb] SUITE [FOLDER]. It is installed, used and removed.
+# Without FILE.deb, README.md's first command and cpack make the package in a fresh system of its own.
+# SUITE: bookworm, trixie, ... FOLDER receives the system (4 GB; where a package is tried, 1 GB); by default a temporary
+# one that is removed at the end. Needs root and debootstrap, else it exits with 77. The last commit is built, not what
+# has been changed since; the package is FOLDER/cnntrain/build/cnntrain_*.deb.
 set -e
+usage="usage: tools/fresh_debian.sh [--package [FILE.deb]] SUITE [FOLDER]"
+tries_package=
 package=
 if [ "$1" = --package ]; then
-    package=${2:?usage: tools/fresh_debian.sh --package FILE.deb SUITE [FOLDER]}
-    shift 2
-    [ -f "$package" ] || { echo "$package: no such file" >&2 && exit 1; }
+    tries_package=yes
+    shift
+    case "$1" in *.deb) package=$1 && shift ;; esac
+    [ -z "$package" ] || [ -f "$package" ] || { echo "$package: no such file" >&2 && exit 1; }
 fi
-suite=${1:?usage: tools/fresh_debian.sh [--package FILE.deb] SUITE [FOLDER]}
+suite=${1:?$usage}
 source=$(cd "$(dirname "$0")/.." && pwd)
 if [ "$(id -u)" -ne 0 ] || ! command -v debootstrap > /dev/null; then
     echo "skipped: needs root and debootstrap"
     exit 77
 fi
 
-system=${2:-$(mktemp -d)}
+temporary=
 leave() {
-    umount "$system/dev/shm" "$system/sys" "$system/proc" 2> /dev/null || true
-    [ -n "$keep" ] || rm -rf --one-file-system "$system"
+    for one in $temporary ${system:+"$system"}; do
+        umount "$one/dev/shm" "$one/sys" "$one/proc" 2> /dev/null || true
+    done
+    for one in $temporary; do
+        rm -rf --one-file-system "$one"
+    done
 }
-keep=$2
 trap leave EXIT INT TERM
 
-if [ -e "$system/cnntrain" ]; then
-    echo "$system has a system already: name another folder, or remove it" >&2
-    exit 1
-fi
-debootstrap --variant=minbase "$suite" "$system" "${DEBIAN_MIRROR:-http://deb.debian.org/debian}"
-cp /etc/resolv.conf "$system/etc/resolv.conf"
-cp -r /etc/apt/apt.conf.d/. "$system/etc/apt/apt.conf.d/"
-mount -t proc proc "$system/proc"
-mount -t sysfs -o ro sysfs "$system/sys"
-mkdir -p "$system/dev/shm"
-mount -t tmpfs tmpfs "$system/dev/shm"
+# Sets `system` to a folder, by default a temporary one, with a fresh Debian.
+make_system() {
+    system=$1
+    if [ -z "$system" ]; then
+        system=$(mktemp -d)
+        temporary="$temporary $system"
+    elif [ -e "$system/etc" ]; then
+        echo "$system has a system already: name another folder, or remove it" >&2
+        exit 1
+    fi
+    mkdir -p "$system"
+    chmod 755 "$system"  # its users pass through it
+    debootstrap --variant=minbase "$suite" "$system" "${DEBIAN_MIRROR:-http://deb.debian.org/debian}"
+    cp /etc/resolv.conf "$system/etc/resolv.conf"
+    cp -r /etc/apt/apt.conf.d/. "$system/etc/apt/apt.conf.d/"
+    echo 'Dpkg::Use-Pty "0";' > "$system/etc/apt/apt.conf.d/no-pty"  # there is no /dev/pts
+    mount -t proc proc "$system/proc"
+    mount -t sysfs -o ro sysfs "$system/sys"
+    mkdir -p "$system/dev/shm"
+    mount -t tmpfs tmpfs "$system/dev/shm"
+}
 inside() {
     chroot "$system" env PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root DEBIAN_FRONTEND=noninteractive "$@" < /dev/null
 }
@@ -48,7 +65,7 @@ paths() {
         -prune -o -print | sort)
 }
 
-# Installs the package, trains and evaluates as a user, removes the package: then its files are gone.
+# Installs the package, uses it as a user and removes it: then its files are gone.
 try_package() {
     mkdir "$system/package"
     cp "$package" "$system/package/cnntrain.deb"
@@ -62,9 +79,8 @@ try_package() {
     inside setpriv --reuid=user --regid=user --init-groups env HOME=/home/user sh -ec '
         cd
         cnntrain --version
-        cnntrain dataset cifar --output-dir data/cifar-10
-        cnntrain train --data-dir data/cifar-10 --config resnet8_test --epochs 3 --warmup-epochs 0 --logs-path run
-        cnntrain validation --restore-path run
+        cnntrain demo shapes --epochs 2
+        cnntrain validation --restore-path shapes/run
         cnntrain pretrain --config pretrain_tiny_128_lamb --generated-data --num-train-steps 2
         cnntrain benchmark --list | grep -q tf1_resnet50
         poprun --help | grep -q "^usage: .*poprun"'
@@ -81,19 +97,31 @@ try_package() {
     echo "== $suite: installed, used and removed without a trace"
 }
 
-if [ -n "$package" ]; then
-    try_package
+# Runs the first lines of README.md that begin with tools/install_packages.sh, so many of them, and makes the package.
+build() {
+    git clone --quiet "$source" "$system/cnntrain"
+    sed -n '/^tools\/install_packages.sh/p' "$source/README.md" > "$system/commands"
+    if [ "$(wc -l < "$system/commands")" -ne 2 ]; then
+        echo "README.md: expected two lines that begin with tools/install_packages.sh" >&2
+        exit 1
+    fi
+    head -n "$1" "$system/commands" > "$system/wanted"
+    while read -r command; do
+        echo "== $suite: $command"
+        chroot "$system" sh -c "cd /cnntrain && $command" < /dev/null
+    done < "$system/wanted"
+    chroot "$system" sh -c "cd /cnntrain/build && cpack" < /dev/null
+}
+
+if [ -z "$tries_package" ]; then
+    make_system "$2"
+    build 2
     exit 0
 fi
-git clone --quiet "$source" "$system/cnntrain"
-
-sed -n '/^tools\/install_packages.sh/p' "$source/README.md" > "$system/commands"
-if [ "$(wc -l < "$system/commands")" -ne 2 ]; then
-    echo "README.md: expected two lines that begin with tools/install_packages.sh" >&2
-    exit 1
+if [ -z "$package" ]; then
+    make_system ""
+    build 1
+    package=$(ls "$system"/cnntrain/build/cnntrain_*.deb)
 fi
-while read -r command; do
-    echo "== $suite: $command"
-    chroot "$system" sh -c "cd /cnntrain && $command" < /dev/null
-done < "$system/commands"
-chroot "$system" sh -c "cd /cnntrain/build && cpack" < /dev/null
+make_system "$2"
+try_package

@@ -21,7 +21,8 @@ template <const CommandFlags& (*kFlags)()> HelpPage page_of(const std::string& c
 
 /// The functions behind config::commands(), which holds names, script names and help lines. A command without a row
 /// here is implemented by tasks or not available.
-constexpr std::array<CommandEntry, 10> kCommands = {{
+constexpr std::array<CommandEntry, 11> kCommands = {{
+    {Command::demo, demo_command, page_of<demo_flags>},
     {Command::restore, restore_command},
     {Command::average, average_command, page_of<average_flags>},
     {Command::analyse, analyse_command, page_of<analyse_flags>},
@@ -78,6 +79,11 @@ const CommandEntry* command_entry(Command command) {
 
 bool is_available(Command command) {
     return command_entry(command) != nullptr || tasks::serves(command);
+}
+
+int run_command(Command command, const Invocation& invocation) {
+    const CommandEntry* const found = command_entry(command);
+    return found != nullptr ? found->run(invocation) : task_command(command, invocation);
 }
 
 std::span<const ForeignProgram> foreign_programs() {

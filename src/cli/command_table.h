@@ -23,6 +23,9 @@ const CommandEntry* command_entry(config::Command command);
 
 bool is_available(config::Command command);
 
+/// Returns the exit code of the process; may throw Error.
+int run_command(config::Command command, const Invocation& invocation);
+
 /// Programs of another project. They are selected by script name only and take that project's flags.
 struct ForeignProgram {
     std::string_view script;

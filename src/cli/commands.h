@@ -17,6 +17,7 @@ struct Invocation {
     std::vector<std::string> arguments;  // the words after the command
     std::string command_line;            // the whole command line as typed
     std::string command;                 // the command's word: "dataset", "some/path/imagenet_to_gcs.py"
+    std::string program = "cnntrain";    // as typed
 };
 
 /// The program name to show in help: "cnntrain train", or "train.py" if the user typed a script's name.
@@ -33,6 +34,7 @@ int dataset_command(const Invocation& invocation);
 int benchmark_command(const Invocation& invocation);
 int plan_command(const Invocation& invocation);
 int report_command(const Invocation& invocation);
+int demo_command(const Invocation& invocation);
 int profile_command(const Invocation& invocation);
 int resnet_main_command(const Invocation& invocation);  // resnet_recipe.h
 int resnet_eval_command(const Invocation& invocation);
@@ -53,6 +55,7 @@ int dataset_suspects(const std::string& called, const std::vector<std::string>& 
 const CommandFlags& average_flags();
 const CommandFlags& analyse_flags();
 const CommandFlags& convert_flags();
+const CommandFlags& demo_flags();
 const CommandFlags& plan_flags();
 const CommandFlags& profile_flags();
 const CommandFlags& report_flags();

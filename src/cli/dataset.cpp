@@ -5,6 +5,7 @@
 #include "cli/commands.h"
 #include "cli/flags.h"
 #include "cnntrain/base/error.h"
+#include "cnntrain/base/io.h"
 #include "cnntrain/base/path.h"
 #include "cnntrain/config/commands.h"
 #include "cnntrain/dataset_tools/writers.h"
@@ -39,8 +40,34 @@ int dataset_cifar(const std::string& called, const std::vector<std::string>& arg
     return 0;
 }
 
+const CommandFlags& dataset_photos_flags() {
+    static const CommandFlags table = {
+        {{"--output-dir", "", "folder to write train/<class>/ and validation/<class>/ into"},
+         {"--train", "1200", "training photos"},
+         {"--validation", "240", "validation photos"},
+         {"--seed", "0", "of the photos"},
+         {"--overwrite", "", "replace photos that were generated with other options", {}, true}}};
+    return table;
+}
+
+int dataset_photos(const std::string& called, const std::vector<std::string>& arguments) {
+    const Flags flags(dataset_photos_flags(), called, arguments);
+    if (flags.print_help_if_wanted()) return 0;
+    dataset_tools::GeneratedPhotosSettings settings;
+    settings.folder = without_trailing_slashes(flags.text("--output-dir"));
+    settings.train_photos = flags.integer("--train", 1, 1'000'000);
+    settings.validation_photos = flags.integer("--validation", 1, 1'000'000);
+    settings.seed = static_cast<std::uint64_t>(flags.integer("--seed", 0));
+    settings.overwrite = flags.given("--overwrite");
+    dataset_tools::write_generated_photos(settings);
+    std::cout << "Wrote " << settings.train_photos << " training and " << settings.validation_photos
+              << " validation photos of " << dataset_tools::kPhotoClasses << " shapes to " << settings.folder << '\n';
+    return 0;
+}
+
 constexpr DatasetKind kKinds[] = {
     {"cifar", "", "write a small, learnable generated set in CIFAR-10's format", dataset_cifar_flags, dataset_cifar},
+    {"photos", "", "write small, learnable photos of shapes in class folders", dataset_photos_flags, dataset_photos},
     {"imagenet", "imagenet_to_gcs.py", "write TFRecord files from folders of images", dataset_imagenet_flags,
      dataset_imagenet},
     {"bert", "create_pretraining_data.py", "write TFRecord files for BERT pretraining from text", dataset_bert_flags,

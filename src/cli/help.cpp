@@ -64,6 +64,7 @@ std::string overview() {
                            [](const HelpTopic& topic) { return std::string(topic.name); });
     return usage() + "\n" + list_of_commands() +
            "\n"
+           "  cnntrain demo\n"
            "  cnntrain train --data-dir PHOTOS --model-size 18 --logs-path RUN\n"
            "  cnntrain validation --restore-path RUN\n"
            "  cnntrain inference --restore-path RUN --data-dir 'OTHERS/*.jpg'\n"

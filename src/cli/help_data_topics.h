@@ -152,7 +152,8 @@ continues a stopped conversion. `cnntrain dataset inspect DIR` prints the conten
 --decode also every image.
 
 Without data: --generated-data repeats one random image from the host, --synthetic-data skips the
-input pipeline. `cnntrain dataset cifar --output-dir DIR` writes a small, learnable set.
+input pipeline. `cnntrain dataset cifar --output-dir DIR` writes a small, learnable set, `cnntrain
+dataset photos --output-dir DIR` one of photos in class folders.
 
 The first run on TFRecords stores the positions of records, in train.cnntrain-index beside the
 files or in ~/.cache/cnntrain. Each epoch has a new shuffle over all files. Checksums are always

@@ -20,6 +20,7 @@
 #include "cli/screen.h"
 #include "cnntrain/base/cores.h"
 #include "cnntrain/base/error.h"
+#include "cnntrain/base/io.h"
 #include "cnntrain/base/listed.h"
 #include "cnntrain/base/log.h"
 #include "cnntrain/base/memory.h"
@@ -98,6 +99,15 @@ std::vector<std::string> with_own_command(std::vector<std::string> words) {
     return words;
 }
 
+/// People name photos or a run, and no command.
+void refuse_path(const std::string& word) {
+    const FileSystem& files = posix_files();
+    if (is_command(word) || (!exists(files, word) && !is_directory(files, word))) return;
+    throw Error(ErrorKind::usage, "'" + word +
+                                      "' is a file or folder, and a line begins with a command: cnntrain train " +
+                                      word + ", or cnntrain inference --restore-path RUN --data-dir " + word);
+}
+
 bool asks_version(std::string_view word) {
     return word == "--version" || word == "-V";
 }
@@ -174,20 +184,20 @@ int dispatch(const std::string& program, const std::vector<std::string>& typed) 
     if (words.front() == launch::kInstanceWord) return poprun_instance({words.begin() + 1, words.end()});
     require_kernel_instructions(this_processor());
     require_stack();
-    Invocation invocation{{words.begin() + 1, words.end()}, program, words.front()};
+    Invocation invocation{{words.begin() + 1, words.end()}, program, words.front(), program};
     for (const std::string& word : words)
         invocation.command_line += " " + word;
     if (const ForeignProgram* foreign = foreign_program(words.front())) {
         take_core_share(config::Command::train);
         return foreign->run(invocation);
     }
+    refuse_path(words.front());
     const config::Command command = config::command_named(words.front());
     if (!is_available(command))
         throw Error(ErrorKind::unsupported, "not available yet: cnntrain " + std::string(config::name(command)));
     refuse_useless_processes(command, invocation);
     take_core_share(command);
-    const CommandEntry* const found = command_entry(command);
-    return found != nullptr ? found->run(invocation) : task_command(command, invocation);
+    return run_command(command, invocation);
 }
 
 /// Reports exhausted machine resources as an error kind of its own, not as an internal error.

@@ -75,7 +75,7 @@ TEST(Help, CommandsExplainTheirOptions) {
 TEST(Commands, ThoseThatAreNotThereYetSaySo) {
     const std::set<std::string_view> available = {"train",   "validation", "restore",   "inference", "average",
                                                   "analyse", "dataset",    "benchmark", "plan",      "poprun",
-                                                  "convert", "pretrain",   "report",    "profile"};
+                                                  "convert", "pretrain",   "report",    "profile",   "demo"};
     for (const auto& info : config::commands()) {
         const bool there = available.contains(info.name);
         const Outcome outcome = run(std::string(info.name) + (there ? " --help" : ""));

@@ -72,6 +72,89 @@ TEST(GeneratedCifar, ImpossibleCounts) {
     EXPECT_THROW(write_generated_cifar({"/nowhere", 1, 10, 10, 11}), Error);
 }
 
+TEST(GeneratedPhotos, AreABalancedSetInClassFolders) {
+    const test::TemporaryFolder folder;
+    write_generated_photos({folder.path(), 3, 26, 16});
+    data::InputSettings settings;
+    settings.dataset = data::DatasetId::folder;
+    settings.folder = data::find_data_folder(settings.dataset, folder.path());
+    EXPECT_EQ(data::InputData(settings, data::Split::train).samples(), 26);
+    const data::InputData validation(settings, data::Split::validation);
+    ASSERT_EQ(validation.samples(), 16);
+    const data::Batch batch = validation.stream({.micro_batch = 16})->next();
+    std::map<std::int32_t, int> counts;
+    for (const std::int32_t label : data::labels_in(batch))
+        ++counts[label];
+    EXPECT_EQ(counts.size(), static_cast<std::size_t>(kPhotoClasses));
+    EXPECT_THAT(counts, testing::Each(testing::Pair(testing::_, 2)));
+}
+
+TEST(GeneratedPhotos, SeedDecidesEverything) {
+    const test::TemporaryFolder folder;
+    const auto photo = [&](const std::string& name, std::uint64_t seed, std::int64_t photos) {
+        write_generated_photos({folder / name, seed, photos, 8});
+        return folder.read(name + "/train/heart/heart-1.jpg");
+    };
+    const std::string first = photo("a", 1, 16);
+    ASSERT_FALSE(first.empty());
+    EXPECT_EQ(first, photo("b", 1, 16));
+    EXPECT_EQ(first, photo("c", 1, 40));
+    EXPECT_NE(first, photo("d", 2, 16));
+}
+
+/// Photos have many sizes, and a pixel in the middle says little about the class.
+TEST(GeneratedPhotos, VaryInSizeAndColour) {
+    const test::TemporaryFolder folder;
+    write_generated_photos({folder.path(), 1, 160, 8});
+    std::set<std::int64_t> heights;
+    std::set<std::uint8_t> reds;
+    for (int i = 0; i < 20; ++i) {
+        const std::string jpeg = folder.read("train/square/square-" + std::to_string(i) + ".jpg");
+        const data::TestImage image = data::decode_whole(jpeg, {});
+        heights.insert(image.height);
+        reds.insert(image.at(image.height / 2, image.width / 2, 0) / 16);
+    }
+    EXPECT_GT(heights.size(), 10U);
+    EXPECT_GT(reds.size(), 6U);
+}
+
+TEST(GeneratedPhotos, AKilledCallIsCompleted) {
+    const test::TemporaryFolder folder;
+    const GeneratedPhotosSettings settings{folder.path(), 1, 16, 8};
+    write_generated_photos(settings);
+    const std::string lost = folder.read("train/star/star-1.jpg");
+    posix_files().remove(folder / "train/star/star-1.jpg");
+    folder.write("train/star/star-0.jpg", "written before");
+    write_generated_photos(settings);
+    EXPECT_EQ(folder.read("train/star/star-1.jpg"), lost);
+    EXPECT_EQ(folder.read("train/star/star-0.jpg"), "written before");
+}
+
+TEST(GeneratedPhotos, OnlyTheirOwnAreReplaced) {
+    const test::TemporaryFolder folder;
+    GeneratedPhotosSettings settings{folder.path(), 1, 24, 8};
+    write_generated_photos(settings);
+    EXPECT_TRUE(holds_generated_photos(folder.path()));
+    folder.write("train/ring/mine.jpg", "mine");
+    settings.train_photos = 8;
+    EXPECT_THAT(message_of(ErrorKind::usage, [&] { write_generated_photos(settings); }),
+                AllOf(HasSubstr("24 training and 8 validation photos of 8 classes, seed 1"), HasSubstr("--overwrite")));
+    settings.overwrite = true;
+    write_generated_photos(settings);
+    EXPECT_EQ(posix_files().list(folder / "train/ring"), (std::vector<std::string>{"mine.jpg", "ring-0.jpg"}));
+
+    posix_files().remove(folder / ".generated");
+    EXPECT_FALSE(holds_generated_photos(folder.path()));
+    EXPECT_THAT(message_of(ErrorKind::usage, [&] { write_generated_photos(settings); }),
+                HasSubstr("other files are there"));
+    EXPECT_EQ(folder.read("train/ring/mine.jpg"), "mine");
+    EXPECT_THAT(message_of(ErrorKind::usage,
+                           [] {
+                               write_generated_photos({"/nowhere", 1, 7, 8});
+                           }),
+                HasSubstr("at least a photo of each of the 8 classes"));
+}
+
 /// The standard keys of one record, by name.
 class Keys {
 public:

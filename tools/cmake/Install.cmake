@@ -19,7 +19,8 @@ install(SCRIPT ${PROJECT_SOURCE_DIR}/tools/cmake/InstallTexts.cmake)
 
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_NAME cnntrain)
-set(CPACK_PACKAGE_CONTACT "cnntrain maintainers <maintainers@cnntrain.example>")
+set(CPACK_PACKAGE_CONTACT
+  "Seed ecadd096 maintainers <maintainers@users.noreply.a-seed-ecadd096.example>")
 set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "trains and measures image networks and BERT on CPUs")
 set(CPACK_DEBIAN_PACKAGE_DESCRIPTION "cnntrain is one program that trains, validates and times ResNet, ResNeXt,
 EfficientNet and BERT on ordinary CPUs, in bfloat16 or float32, on one

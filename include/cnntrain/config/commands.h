@@ -22,6 +22,7 @@ enum class Command : std::uint8_t {
     report,
     profile,
     plan,
+    demo,
 };
 
 struct CommandInfo {

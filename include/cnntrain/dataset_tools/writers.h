@@ -24,6 +24,25 @@ struct GeneratedCifarSettings {
 /// Error(storage) if a file cannot be written.
 std::string write_generated_cifar(const GeneratedCifarSettings& settings);
 
+inline constexpr std::int64_t kPhotoClasses = 8;
+
+struct GeneratedPhotosSettings {
+    std::string folder;
+    std::uint64_t seed = 0;
+    std::int64_t train_photos = 1200;  // these and the others: at least kPhotoClasses
+    std::int64_t validation_photos = 240;
+    bool overwrite = false;  // replace photos that were generated with other settings
+};
+
+/// Writes JPEG files of shapes to <folder>/train/<class>/ and <folder>/validation/<class>/. The class is the shape:
+/// circle, crescent, cross, heart, ring, square, star or triangle. Its place, size, angle and colour, the background,
+/// the noise and the size of the photo are random. A hidden file in the folder says that they are generated.
+/// What a killed call has written is kept and completed. Throws Error(usage) for too few photos and for a folder with
+/// other files, Error(storage) if a file cannot be written.
+void write_generated_photos(const GeneratedPhotosSettings& settings);
+/// True for a folder in which write_generated_photos() has begun to write.
+bool holds_generated_photos(const std::string& folder);
+
 struct ImagenetWriterSettings {
     std::string train_folder;       // raw images; "": no training files
     std::string validation_folder;  // raw images; "": no validation files

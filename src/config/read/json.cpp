@@ -1,5 +1,6 @@
 #include "config/read/json.h"
 
+#include <algorithm>
 #include <charconv>
 #include <nlohmann/json.hpp>
 
@@ -47,6 +48,15 @@ std::vector<std::string> words_of(const Option& option, const json& node) {
     for (const json& item : node)
         words.push_back(word_of(item));
     return words;
+}
+
+/// False for an option of another --lr-schedule, for example, if the task chose the schedule after the line was read.
+bool is_offered(const Option& option, const ParseResult& result) {
+    return std::ranges::all_of(option.exists_with, [&](const Need& need) {
+        const auto selector = std::ranges::find_if(
+            result.options, [&](const ResolvedOption& entry) { return key(*entry.option) == need.key; });
+        return selector == result.options.end() || allows(need, *selector->option, selector->value);
+    });
 }
 
 }  // namespace
@@ -196,7 +206,7 @@ std::string numerics_fingerprint(const ParseResult& result) {
     std::int64_t micro_batches = result.launch.processes;
     for (const ResolvedOption& entry : result.options) {
         const bool of_other_backend = entry.option->acts_on_backends == kIpu && backend != kIpu;
-        if (!entry.option->numerics || of_other_backend) continue;
+        if (!entry.option->numerics || of_other_backend || !is_offered(*entry.option, result)) continue;
         const std::string name = key(*entry.option);
         const bool multiplies = name == "gradient_accumulation_count" || name == "replicas";
         if (multiplies) {

@@ -41,6 +41,7 @@ constexpr Missing kMissingParts[] = {
 
 const std::vector<CommandInfo>& commands() {
     static const std::vector<CommandInfo> table = {
+        {Command::demo, "demo", {}, "a first use: make photos, train on them, write a page and an ONNX file"},
         {Command::train, "train", {"train.py"}, "train a network"},
         {Command::validation,
          "validation",

@@ -34,6 +34,24 @@ constexpr std::string_view kWordsOfRun =
 constexpr std::string_view kCutmix =
     "--cutmix-lambda is the share of an image that cutmix keeps: --cutmix-lambda 0.85 --cutmix-version 1";
 
+constexpr std::string_view kRandAugment =
+    "--rand-augment takes the number of operations and their magnitude: --rand-augment 2,9";
+constexpr std::string_view kLastRate =
+    "cosine ends at 0; a schedule with another end: --lr-schedule polynomial_decay_lr --abs-end-learning-rate 1e-5";
+constexpr std::string_view kOneSize =
+    "training and evaluation share --image-size; in evaluation, --crop-fraction is crop size / resized size: "
+    "--image-size "
+    "224 --crop-fraction 0.875";
+constexpr std::string_view kByItself =
+    "the program chooses layouts, kernels and buffers by itself; leave the option out: cnntrain train --data-dir "
+    "PHOTOS";
+constexpr std::string_view kMeasures =
+    "loss and accuracies are measured in every run, also by class; leave the option out: cnntrain train --data-dir "
+    "PHOTOS";
+constexpr std::string_view kLoss =
+    "the loss is the cross-entropy; leave the option out, or change it by --label-smoothing 0.1 or --class-weights "
+    "balanced";
+
 constexpr Habit kHabits[] = {
     // Words in front of the first option.
     {kNoFlag, "*=*", "", kWords, kT},
@@ -67,8 +85,26 @@ constexpr Habit kHabits[] = {
     {"--lr-schedule", "steplr", "", kSteps},
     {"--lr-schedule", "multistep", "", kSteps},
     {"--lr-schedule", "multisteplr", "", kSteps},
+    {"--lr-step-size", kAny, "", kSteps},
+    {"--lr-steps", kAny, "", kSteps},
+    {"--milestones", kAny, "", kSteps},
+    {"--decay-epochs", kAny, "", kSteps},
+    {"--decay-milestones", kAny, "", kSteps},
+    {"--lr-gamma", "X", "--learning-rate-decay {}"},
+    {"--gamma", "X", "--learning-rate-decay {}"},
+    {"--decay-rate", "X", "--learning-rate-decay {}"},
+    {"--cos-lr", kNone, "--lr-schedule cosine"},
+    {"--min-lr", kAny, "", kLastRate, kT},
     {"--warmup", "X", "--warmup-epochs {}"},
     {"--smoothing", "X", "--label-smoothing {}"},
+    {"--loss", kAny, "", kLoss, kT},
+    {"--criterion", kAny, "", kLoss, kT},
+    {"--metrics", kAny, "", kMeasures},
+    // Augmentation.
+    {"--aa", kAny, "", kRandAugment, kT},
+    {"--auto-augment", kAny, "", kRandAugment, kT},
+    {"--reprob", "X", "--random-erasing {}"},
+    {"--random-erase", "X", "--random-erasing {}"},
     {"--cutmix", "*", "", kCutmix},
     // Batches and length.
     {"-e", "X", "--epochs {}"},
@@ -97,6 +133,15 @@ constexpr Habit kHabits[] = {
     {"--log-interval", "#", "--log-freq {}"},
     {"--print-freq", "#", "--log-freq {}"},
     {"--logging-steps", "#", "--log-freq {}"},
+    {"--evaluation-strategy", "epoch", "--validate-every 1"},
+    {"--evaluation-strategy", "no", "--no-validation"},
+    {"--eval-strategy", "epoch", "--validate-every 1"},
+    {"--eval-strategy", "no", "--no-validation"},
+    {"--save-total-limit", "#", "--keep-ckpts {}"},
+    {"--checkpoint-hist", "#", "--keep-ckpts {}"},
+    {"--load-best-model-at-end", kNone, "--keep-best accuracy"},
+    {"--save-best-only", kNone, "--keep-best accuracy"},
+    {"--overwrite-output-dir", kNone, "--overwrite"},
     {"--model-ema", kNone, "", "the decay of the average is named: --ema-decay 0.999"},
     {"--model-ema-decay", "X", "--ema-decay {}"},
     // Networks and weights.
@@ -127,9 +172,11 @@ constexpr Habit kHabits[] = {
     {"--checkpoint", "*", "--restore-path {}", {}, kEvaluates},
     {"--checkpoint", "*", "--init-path {}", {}, kT},
     {"--ckpt", "*", "--restore-path {}", {}, kEvaluates},
-    {"--ckpt-path", "*", "--restore-path {}", {}, kEvaluates},
+    {"--ckpt-path", "last", "", kWhichRun},
+    {"--ckpt-path", "*", "--restore-path {}"},
     {"--run", "*", "--restore-path {}", {}, kEvaluates | kR},
     {"-r", "*", "--restore-path {}", {}, kEvaluates | kR},
+    {"--model-name-or-path", kAny, "", kCheckpointFile},
     {"--resume", kNone, "", kWhichRun},
     {"--resume", "*", "--restore-path {}"},
     {"--resume", "*", "--restore-dir {}"},
@@ -139,6 +186,9 @@ constexpr Habit kHabits[] = {
     {"--img-size", "#", "--image-size {}"},
     {"--input-size", "#", "--image-size {}"},
     {"--size", "#", "--image-size {}"},
+    {"--train-crop-size", "#", "--image-size {}"},
+    {"--val-crop-size", kAny, "", kOneSize},
+    {"--val-resize-size", kAny, "", kOneSize},
     {"--crop-pct", "X", "--crop-fraction {}"},
     {"-d", "*", "--data-dir {}"},
     {"--data", "*", "--data-dir {}"},
@@ -181,6 +231,15 @@ constexpr Habit kHabits[] = {
     {"--gpus", kAny, "", kNoGpu},
     {"--cuda", kAny, "", kNoGpu},
     {"--no-cuda", kNone, "--backend cpu"},
+    {"--accelerator", "cpu", "--backend cpu"},
+    {"--accelerator", kAny, "", kNoGpu},
+    {"--devices", kAny, "", kProcesses},
+    {"--channels-last", kNone, "", kByItself},
+    {"--compile", kNone, "", kByItself},
+    {"--torchcompile", kAny, "", kByItself},
+    {"--torchscript", kNone, "", kByItself},
+    {"--pin-mem", kNone, "", kByItself},
+    {"--pin-memory", kNone, "", kByItself},
     {"--nproc", kAny, "", kProcesses},
     {"--nproc-per-node", kAny, "", kProcesses},
     {"--world-size", kAny, "", kProcesses},
@@ -206,6 +265,7 @@ constexpr Habit kHabits[] = {
     {"-o", "*", "--logs-path {}"},
     {"--output-dir", "*", "--logs-path {}"},
     {"--save-dir", "*", "--logs-path {}"},
+    {"--log-wandb", kNone, "--wandb"},
     {"-v", kNone, "--verbose"},
     {"--verbose", "0", "--quiet"},
     {"--verbose", "#", "--verbose"},
@@ -217,6 +277,21 @@ constexpr Habit kHabits[] = {
 
 constexpr std::string_view kFilesOfRun =
     "a run reports in its folder: RUN/log.txt, RUN/training.csv and RUN/validation.csv; see cnntrain help run-folders";
+constexpr std::string_view kPage =
+    "a page about a run, with its curves, is written by cnntrain report RUN; cnntrain report RUN EARLIER_RUN compares "
+    "them";
+constexpr std::string_view kMachine =
+    "the machine is described by cnntrain --version --verbose, data by cnntrain dataset inspect DIR";
+constexpr std::string_view kNetworks =
+    "networks are chosen by --model and --model-size: cnntrain train --data-dir PHOTOS --model resnet --model-size 50";
+constexpr std::string_view kKindOfDataset =
+    "it is a kind of dataset: cnntrain dataset inspect DIR; see cnntrain dataset";
+constexpr std::string_view kCompletion =
+    "a script that completes lines in a shell is printed by cnntrain help --completion bash (or fish, zsh)";
+constexpr std::string_view kNoSearch =
+    "rates are not searched; what a line leaves open follows from the number of photos: cnntrain train --data-dir "
+    "PHOTOS "
+    "--dry-run";
 constexpr std::string_view kNoSetup =
     "nothing needs to be set up; a training makes its own folder: cnntrain train --data-dir PHOTOS --logs-path RUN";
 
@@ -229,6 +304,8 @@ constexpr CommandHabit kCommandHabits[] = {
     {"val", "validation"},
     {"validate", "validation"},
     {"fit", "train"},
+    {"quickstart", "demo"},
+    {"tutorial", "demo"},
     {"resume", "restore"},
     {"continue", "restore"},
     {"bench", "benchmark"},
@@ -242,13 +319,31 @@ constexpr CommandHabit kCommandHabits[] = {
     {"init", "", kNoSetup},
     {"new", "", kNoSetup},
     {"list", "", "cnntrain help lists commands and topics, cnntrain train --help options and networks"},
-    {"models", "",
-     "networks are chosen by --model and --model-size: cnntrain train --data-dir PHOTOS --model resnet --model-size "
-     "50"},
+    {"ls", "", "cnntrain help lists commands and topics, cnntrain train --help options and networks"},
+    {"models", "", kNetworks},
+    {"list-models", "", kNetworks},
+    {"--list-models", "", kNetworks},
+    {"plot", "", kPage},
+    {"summary", "", kPage},
+    {"compare", "", kPage},
+    {"diff", "", kPage},
+    {"inspect", "", kKindOfDataset},
+    {"verify", "", kKindOfDataset},
+    {"reshard", "", kKindOfDataset},
+    {"suspects", "", kKindOfDataset},
+    {"completion", "", kCompletion},
+    {"completions", "", kCompletion},
+    {"man", "", "a manual page is printed by cnntrain help --man PAGE, the names of all pages by cnntrain help --man"},
+    {"tune", "", kNoSearch},
+    {"lr-find", "", kNoSearch},
+    {"lr_find", "", kNoSearch},
     {"configs", "", "a name that does not exist prints all names of configurations: cnntrain train --config list"},
     {"download", "", "nothing is downloaded; images to try with are made by: cnntrain dataset cifar --output-dir DIR"},
-    {"info", "", "the machine is described by cnntrain --version --verbose, data by cnntrain dataset inspect DIR"},
-    {"devices", "", "the machine is described by cnntrain --version --verbose"},
+    {"info", "", kMachine},
+    {"devices", "", kMachine},
+    {"doctor", "", kMachine},
+    {"checks", "", kMachine},
+    {"config", "", "the values of a line, and who sets them: cnntrain train --data-dir PHOTOS --print-config"},
     {"stop", "", "a run stops, and saves its state, at Ctrl-C or SIGTERM: kill PID; it goes on with cnntrain restore"},
     {"serve", "",
      "there is no server; photos are classified by cnntrain inference --restore-path RUN --data-dir PHOTOS"},

@@ -2,9 +2,13 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace cnntrain::data {
+
+/// The file that says that this program generated a folder's photos.
+inline constexpr std::string_view kGeneratedMark = ".generated";
 
 /// "a, b" becomes {"a", "b"}. Blanks around parts and empty parts are dropped.
 std::vector<std::string> split_list(const std::string& list);

@@ -9,6 +9,7 @@
 #include "cnntrain/base/listed.h"
 #include "cnntrain/base/path.h"
 #include "cnntrain/data/resolve.h"
+#include "data/sets/file_patterns.h"
 #include "data/sets/raw_files.h"
 
 namespace cnntrain::data {
@@ -48,6 +49,7 @@ Content content_of(const fs::path& folder) {
         for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
             std::string name = entry.path().filename().string();
             std::error_code failed;
+            if (name == kGeneratedMark) continue;
             if (is_hidden(name)) {
                 content.hidden.push_back(std::move(name));
             } else if (entry.is_directory(failed)) {
