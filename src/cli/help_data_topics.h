@@ -47,8 +47,9 @@ averaged, so weights act less the smaller micro-batches are. Validation has no w
 )";
 
 inline constexpr std::string_view kWeights = R"(
---init-path of train takes a checkpoint of this program, or a file of weights of another one, for
-ResNet, ResNeXt and EfficientNet; --restore-path of validation and inference takes either, too.
+--init-path of train takes a checkpoint of this program, the folder of a run (its best or else its
+newest checkpoint counts), or a file of weights of another program, for ResNet, ResNeXt and
+EfficientNet; --restore-path of validation and inference takes them, too.
 
   cnntrain train --data-dir PHOTOS --init-path resnet50.safetensors
   cnntrain train --data-dir PHOTOS --init-path TIMM_FOLDER            config.json, model.safetensors
