@@ -34,6 +34,9 @@ constexpr std::string_view kWordsOfRun =
 constexpr std::string_view kCutmix =
     "--cutmix-lambda is the share of an image that cutmix keeps: --cutmix-lambda 0.85 --cutmix-version 1";
 
+constexpr std::string_view kRandAugment =
+    "random operations on training images are RandAugment's, by number and magnitude: --rand-augment 2,9";
+
 constexpr Habit kHabits[] = {
     // Words in front of the first option.
     {kNoFlag, "*=*", "", kWords, kT},
@@ -68,8 +71,13 @@ constexpr Habit kHabits[] = {
     {"--lr-schedule", "multistep", "", kSteps},
     {"--lr-schedule", "multisteplr", "", kSteps},
     {"--warmup", "X", "--warmup-epochs {}"},
+    {"--lr-warmup-epochs", "X", "--warmup-epochs {}"},
     {"--smoothing", "X", "--label-smoothing {}"},
     {"--cutmix", "*", "", kCutmix},
+    {"--reprob", "X", "--random-erasing {}"},
+    {"--random-erase", "X", "--random-erasing {}"},
+    {"--aa", kAny, "", kRandAugment},
+    {"--auto-augment", kAny, "", kRandAugment},
     // Batches and length.
     {"-e", "X", "--epochs {}"},
     {"--batch", "#", "--micro-batch-size {}"},
@@ -105,9 +113,7 @@ constexpr Habit kHabits[] = {
     {"--model", "resnext#", "--model resnext --model-size {}"},
     {"--model", "efficientnet_b#", "--model efficientnet --model-size B{}"},
     {"--model", "efficientnet-b#", "--model efficientnet --model-size B{}"},
-    {"--model", "*.pt", "", kCheckpointFile},
-    {"--model", "*.pth", "", kCheckpointFile},
-    {"--model", "*.safetensors", "", kCheckpointFile},
+    {"--model", "*.*", "", kCheckpointFile},  // a file, or the tag of weights in timm's names
     {"-m", "*", "--model {}"},
     {"--arch", "*", "--model {}"},
     {"-a", "*", "--model {}"},
@@ -161,6 +167,7 @@ constexpr Habit kHabits[] = {
     {"--train-split", kAny, "", kOneFolder},
     {"--validation-split", "X", "--validation-fraction {}"},
     {"--valid-pct", "X", "--validation-fraction {}"},
+    {"--test-size", "X", "--validation-fraction {}"},
     {"--eval", kAny, "", kValidationCommand, kT},
     {"--evaluate", kAny, "", kValidationCommand, kT},
     {"--test-only", kAny, "", kValidationCommand, kT},
