@@ -192,6 +192,18 @@ Found best_or_latest(const FileSystem& files, const std::string& flag, const std
     refuse_choice(found, flag, restore_path);
 }
 
+Found find_checkpoint(const FileSystem& files, const std::string& flag, const std::string& restore_path) {
+    Found found = best_or_latest(files, flag, restore_path);
+    const std::string path = without_trailing_slashes(restore_path);
+    if (found.path == path || found.path.starts_with(path + ".")) return found;
+    const std::string which = !is_directory(files, path) ? "the one of that name in a run there"
+                              : found.name == kBest      ? "the run's best checkpoint"
+                              : found.iteration >= 0     ? "the newest checkpoint"
+                                                         : "the checkpoint there";
+    log::info(flag + " " + restore_path + ": " + which + " is taken, " + found.path);
+    return found;
+}
+
 Found one_of(const FileSystem& files, const std::string& restore_path) {
     const std::vector<Found> found = look_for(files, without_trailing_slashes(restore_path)).found;
     return best_or_latest_of(found).value_or(found.back());
@@ -219,12 +231,6 @@ std::vector<Found> numbered_checkpoints(const FileSystem& files, const std::stri
     std::erase_if(found, [&](const Found& one) { return one.path != checkpoint_path(folder, one.iteration); });
     std::ranges::sort(found, {}, &Found::iteration);
     return found;
-}
-
-Found find_checkpoint(const FileSystem& files, const std::string& flag, const std::string& restore_path) {
-    std::vector<Found> found = find_checkpoints(files, restore_path);
-    if (found.size() == 1) return found.front();
-    refuse_choice(found, flag, restore_path);
 }
 
 std::optional<Found> latest(const FileSystem& files, const std::string& folder) {

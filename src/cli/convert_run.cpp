@@ -148,7 +148,7 @@ checkpoint::Found checkpoint_of_run(const Flags& flags) {
     for (const std::string_view option : {kWeights, "--probabilities", "--class-names", "--ema"}) {
         if (flags.given(option)) throw Error(ErrorKind::usage, std::string(option) + " has no effect with --to hf");
     }
-    return checkpoint::best_or_latest(posix_files(), "RUN", flags.text("RUN"));
+    return checkpoint::find_checkpoint(posix_files(), "RUN", flags.text("RUN"));
 }
 
 std::string hugging_face_target(const Flags& flags, const std::string& checkpoint) {

@@ -116,8 +116,7 @@ int dataset_suspects(const std::string& called, const std::vector<std::string>& 
     settings.neighbours = static_cast<std::size_t>(flags.integer("--neighbours", 1, 1000));
     settings.least_similarity = flags.number("--least-similarity", 0, 1);
     const std::int64_t most = flags.integer("--most", 0);
-    const auto latest = is_folder ? checkpoint::latest(posix_files(), run) : std::nullopt;
-    settings.checkpoint = latest ? latest->path : checkpoint::find_checkpoint(posix_files(), "RUN", run).path;
+    settings.checkpoint = checkpoint::find_checkpoint(posix_files(), "RUN", run).path;
     std::vector<Output> outputs;
     if (flags.given("--csv")) outputs.push_back(table_output(flags, "--csv", kHeader));
     if (flags.given("--duplicates-csv")) outputs.push_back(table_output(flags, "--duplicates-csv", kDuplicateHeader));

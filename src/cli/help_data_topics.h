@@ -47,8 +47,9 @@ averaged, so weights act less the smaller micro-batches are. Validation has no w
 )";
 
 inline constexpr std::string_view kWeights = R"(
---init-path of train takes a checkpoint of this program, or a file of weights of another one, for
-ResNet, ResNeXt and EfficientNet; --restore-path of validation and inference takes either, too.
+--init-path of train takes a checkpoint of this program, the folder of a run (its best or else its
+newest checkpoint counts), or a file of weights of another program, for ResNet, ResNeXt and
+EfficientNet; --restore-path of validation and inference takes them, too.
 
   cnntrain train --data-dir PHOTOS --init-path resnet50.safetensors
   cnntrain train --data-dir PHOTOS --init-path TIMM_FOLDER            config.json, model.safetensors
@@ -137,9 +138,10 @@ that are in both splits.
 
 What a training on photos leaves open (update rule, learning rate, schedule, weight decay, label
 smoothing, norm, batch, epochs; interpolation, random crops) follows from the number of photos and
-from --init-path. It is printed, and arguments.json lists it as chosen_by_number_of_photos. With
---image-size up to 64, a ResNet or ResNeXt has the form for small images (--network-form), and
-evaluation cuts nothing off (--crop-fraction 1).
+from --init-path. It is printed, and arguments.json lists it as chosen_by_number_of_photos. Of its
+checkpoints, the best and the newest three stay (--keep-best, --keep-ckpts). With --image-size up
+to 64, a ResNet or ResNeXt has the form for small images (--network-form), and evaluation cuts
+nothing off (--crop-fraction 1).
 
 To convert photos to TFRecords:
 

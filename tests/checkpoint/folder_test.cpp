@@ -108,6 +108,28 @@ TEST(Folder, LatestIsTheHighestNumberedOne) {
     EXPECT_FALSE(latest(files, "/nowhere").has_value());
 }
 
+TEST(Folder, ARunStandsForItsBestOrNewestCheckpointAndANoticeSaysWhich) {
+    MemoryFiles files = run_folder();
+    const auto said = [&](const std::string& path) {
+        testing::internal::CaptureStderr();
+        const std::string chosen = find_checkpoint(files, "--init-path", path).path;
+        return chosen + "|" + testing::internal::GetCapturedStderr();
+    };
+    EXPECT_THAT(said("/logs/run/"),
+                HasSubstr("--init-path /logs/run/: the newest checkpoint is taken, /logs/run/ckpt-10.safetensors"));
+    write_text(files, "/logs/run/ckpt-best.safetensors", "x");
+    EXPECT_THAT(said("/logs"), AllOf(HasSubstr("/logs/run/ckpt-best.safetensors|"),
+                                     HasSubstr("--init-path /logs: the run's best checkpoint is taken, ")));
+    EXPECT_EQ(said("/logs/run/ckpt-1"), "/logs/run/ckpt-1.safetensors|");
+    EXPECT_EQ(said("/logs/run/ckpt-1.safetensors"), "/logs/run/ckpt-1.safetensors|");
+    EXPECT_THAT(said("/logs/ckpt-9"), HasSubstr("the one of that name in a run there is taken, /logs/run/ckpt-9"));
+    write_text(files, "/average/mean.safetensors", "x");
+    EXPECT_THAT(said("/average"), HasSubstr("the checkpoint there is taken, /average/mean.safetensors"));
+    write_text(files, "/average/other.safetensors", "x");
+    EXPECT_THAT(message_of(ErrorKind::usage, [&] { find_checkpoint(files, "--init-path", "/average"); }),
+                HasSubstr("--init-path /average: 2 checkpoints are there; name one of them, for example"));
+}
+
 TEST(Folder, RetentionKeepsTheNewestAndTheProtected) {
     MemoryFiles files = run_folder();
     retain(files, "/logs/run", 2, {0});

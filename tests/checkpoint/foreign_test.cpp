@@ -432,6 +432,13 @@ TEST(TensorFlowTable, WhatItSaysIsChecked) {
                                read_table(test::table_of({test::table_block({{"w", float_entry()}})}));
                            }),
                 HasSubstr("no header"));
+    EXPECT_THAT(
+        message_of(
+            ErrorKind::data,
+            [] {
+                read_table(test::table_of({test::table_block({{"", kHeader}, {"w", float_entry()}, {"", kHeader}})}));
+            }),
+        HasSubstr("two headers"));
 }
 
 }  // namespace

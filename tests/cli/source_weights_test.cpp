@@ -110,6 +110,12 @@ TEST_F(SourceWeights, AFineTunedRunIsFineTuned) {
     EXPECT_EQ(again.exit_code, 0) << again.text;
     EXPECT_THAT(again.text, Not(HasSubstr("Drawn anew")));
 
+    std::filesystem::copy(folder_ / "first/ckpt-0.safetensors", folder_ / "first/ckpt-best.safetensors");
+    const Outcome best = train("photos", "best", "--init-path " + (folder_ / "first"));
+    EXPECT_EQ(best.exit_code, 0) << best.text;
+    EXPECT_THAT(best.text, HasSubstr("the run's best checkpoint is taken, " + (folder_ / "first/ckpt-best")));
+    EXPECT_THAT(folder_.read("best/arguments.json"), HasSubstr("\"padding\": \"symmetric\""));
+
     std::filesystem::create_directory(folder_ / "moved");
     std::filesystem::copy(folder_ / "first/ckpt-1.safetensors", folder_ / "moved/w.safetensors");
     const Outcome moved = train("photos", "fifth", "--init-path " + (folder_ / "moved/w.safetensors"));

@@ -41,6 +41,8 @@ TEST(Habits, WithOneExactMeaningAreReadSo) {
     EXPECT_EQ(read("--optimizer adam"), "--optimiser AdamW --weight-decay 0");
     EXPECT_EQ(read("--optimizer sgd"), "--optimiser sgd");
     EXPECT_EQ(read("--pretrained w.safetensors"), "--init-path w.safetensors");
+    EXPECT_EQ(read("--reprob 0.25 --lr-warmup-epochs 5 --test-size 0.1"),
+              "--random-erasing 0.25 --warmup-epochs 5 --validation-fraction 0.1");
     EXPECT_EQ(read("--dataset ./photos"), "--data-dir ./photos");
     EXPECT_EQ(read("--data_dir photos --batch_size 8"), "--data-dir photos --batch-size 8");
 }
@@ -94,6 +96,8 @@ TEST(Habits, OfBertAreInItsOwnTerms) {
 TEST(Habits, WithoutAnExactMeaningAreAnsweredByTheRightOption) {
     EXPECT_THAT(advice("--pretrained"), AllOf(HasSubstr("--pretrained: "), HasSubstr("--init-path FILE")));
     EXPECT_THAT(advice("--weights ResNet50_Weights.DEFAULT"), HasSubstr("weights are not downloaded"));
+    EXPECT_THAT(advice("--model resnet18.a1_in1k"), HasSubstr("--model-size 50 --init-path FILE"));
+    EXPECT_THAT(advice("--aa rand-m9-mstd0.5"), HasSubstr("--rand-augment 2,9"));
     EXPECT_THAT(advice("--device cuda:0"), HasSubstr("there is no GPU backend"));
     EXPECT_THAT(advice("--val-dir photos/val"), HasSubstr("PHOTOS/validation/<class>/"));
     EXPECT_THAT(advice("--sched step"), HasSubstr("--learning-rate-schedule 0.5,0.75"));

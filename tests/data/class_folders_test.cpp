@@ -209,6 +209,10 @@ TEST_F(Photos, AreFoundCountedAndOpenedByTheirRow) {
         EXPECT_EQ(count_samples(settings, split).samples, samples);
         EXPECT_EQ(InputData(settings, split).samples(), samples);
     }
+    posix_files().make_directories(folder_ / "train/wasp");
+    EXPECT_THAT(message_of(ErrorKind::data, [&] { count_samples(input(), Split::train); }),
+                HasSubstr("no photo of the class wasp to train on"))
+        << "a dry run says so, too";
 }
 
 TEST_F(Photos, AStreamIsTheSameForAnyNumberOfThreads) {

@@ -238,9 +238,10 @@ TEST_F(ImagenetRecords, FolderOfImagesGoesThroughTheSamePreprocessing) {
     write_file(folder_ / "more/a.jpg", encode_jpeg(make_photo(33, 70, 2)));
     write_file(folder_ / "notes.txt", "not an image");
     write_file(folder_ / "more/._a.jpg", "what some systems leave beside an image");
+    std::filesystem::create_symlink("nowhere", folder_ / "link.jpg");
     const ImageFolder images(folder_.path(), {.image_size = kSide}, {});
     EXPECT_EQ(images.names(), (std::vector<std::string>{"b.JPEG", "more/a.jpg"}));
-    EXPECT_EQ(images.left_out(), "1 .txt");
+    EXPECT_EQ(images.left_out(), "1 .jpg, 1 .txt");
     std::int32_t label = 0;
     const std::vector<float> got = read(images, 0, {}, &label);
     EXPECT_EQ(label, kNoLabel);

@@ -151,6 +151,9 @@ TEST_F(FindPhotos, PhotosLieDeeperWhereTheClassIsClear) {
     put_photos("train/c/d/", 1);
     put_photos("train/c/e/", 1);
     EXPECT_THAT(error(), AllOf(HasSubstr(folder_ / "train/c"), HasSubstr("d and e"), HasSubstr("not clear")));
+    put_photos("capitals/Train/a/", 1);
+    put_photos("capitals/Train/b/", 1);
+    EXPECT_THAT(error("capitals"), HasSubstr("folders of splits are named train and validation, in small letters"));
 }
 
 TEST_F(FindPhotos, EveryUnusedFileHasItsReason) {
@@ -161,6 +164,7 @@ TEST_F(FindPhotos, EveryUnusedFileHasItsReason) {
     put("train/a/text.jpg", "no image");
     put("train/a/bomb.bmp", encode_bmp(make_ramp(4, 4)).replace(18, 8, std::string("\x30\x75\0\0\x30\x75\0\0", 8)));
     put("train/a/.DS_Store", "x");
+    put("train/__MACOSX/._0.bmp", "x");
     put("train/loose.jpg", "x");
     put("notes.txt", "x");
     put("other/x.jpg", "x");
@@ -170,8 +174,9 @@ TEST_F(FindPhotos, EveryUnusedFileHasItsReason) {
     EXPECT_THAT(unused_csv(photos.unused),
                 AllOf(HasSubstr("train/a/empty.jpg,empty,"), HasSubstr("train/a/text.jpg,not an image,"),
                       HasSubstr("train/a/bomb.bmp,too large,30000 x 30000"), HasSubstr("train/a/.DS_Store,hidden,"),
-                      HasSubstr("train/loose.jpg,in no class folder,"), HasSubstr("notes.txt,in no split,"),
-                      HasSubstr("other/,in no split,"), HasSubstr("train/a/link.jpg,missing,")));
+                      HasSubstr("train/__MACOSX,hidden,"), HasSubstr("train/loose.jpg,in no class folder,"),
+                      HasSubstr("notes.txt,in no split,"), HasSubstr("other/,in no split,"),
+                      HasSubstr("train/a/link.jpg,missing,")));
 }
 
 TEST_F(FindPhotos, SuspiciousDataAreNamed) {
@@ -214,6 +219,14 @@ TEST_F(FindPhotos, TablesWithoutSplitsAreDivided) {
     const PhotoSet photos = found("list.tsv");
     EXPECT_THAT(photos.classes, ElementsAre("9", "10"));  // numbers are sorted by value
     EXPECT_THAT(photos.counts(Split::validation), ElementsAre(2, 2));
+}
+
+TEST_F(FindPhotos, TablesOfWindowsNameFiles) {
+    put_photos("all/", 2);
+    put("list.csv", "\xef\xbb\xbfimage_name,label\r\nall\\0.bmp,owl\r\nall\\1.bmp,wren\r\n");
+    InputSettings all = settings("list.csv");
+    all.validation_fraction = 0;
+    EXPECT_THAT(paths(find_photos(all), Split::train), ElementsAre("0:all/0.bmp", "1:all/1.bmp"));
 }
 
 TEST_F(FindPhotos, FaultsOfTablesHaveTheirLine) {

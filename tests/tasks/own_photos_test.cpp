@@ -37,7 +37,7 @@ std::string text_of(const ParseResult& result, std::string_view key) {
 TEST_F(OwnPhotos, DecideWhatTheLineLeavesOpen) {
     const ParseResult result = train("");
     for (const char* key : {"micro_batch_size", "optimiser", "abs_learning_rate", "lr_schedule", "warmup_epochs",
-                            "weight_decay", "label_smoothing", "epochs", "batch_norm"}) {
+                            "weight_decay", "label_smoothing", "epochs", "batch_norm", "keep_best", "keep_ckpts"}) {
         EXPECT_EQ(result.at(key).source, Source::model) << key;
         EXPECT_THAT(tasks::chosen_for_own_photos(result), Contains(key));
         std::string flag = std::string("--") + key;
@@ -53,7 +53,8 @@ TEST_F(OwnPhotos, DecideWhatTheLineLeavesOpen) {
 TEST_F(OwnPhotos, LeaveTheLineItsValues) {
     const ParseResult result = train(
         "--epochs 3 --group-norm --micro-batch-size 8 --optimiser nesterov --abs-learning-rate 0.5 --lr-schedule "
-        "stepped --weight-decay 0 --label-smoothing 0 --warmup-epochs 2 --interpolation bicubic --crop-area 0.1,1");
+        "stepped --weight-decay 0 --label-smoothing 0 --warmup-epochs 2 --interpolation bicubic --crop-area 0.1,1 "
+        "--keep-best loss --keep-ckpts 0");
     EXPECT_THAT(tasks::chosen_for_own_photos(result), IsEmpty());
     EXPECT_THAT(result.notices, Each(Not(HasSubstr("photos and"))));
     EXPECT_EQ(text_of(train("--learning-rate-decay 0.2"), "lr_schedule"), "stepped");
@@ -114,10 +115,25 @@ TEST_F(OwnPhotos, AreCroppedAndResizedAsPhotosAre) {
     EXPECT_FALSE(unchanged.at("crop_area").value != Value());
 }
 
+TEST_F(OwnPhotos, KeepTheBestAndTheNewestCheckpoints) {
+    const auto kept = [&](const std::string& options) {
+        const ParseResult result = train(options);
+        return text_of(result, "keep_best") + " " + text_of(result, "keep_ckpts");
+    };
+    EXPECT_EQ(kept(""), "accuracy 3");
+    EXPECT_EQ(kept("--keep-ckpts 9 --keep-best balanced-accuracy"), "balanced-accuracy 9");
+    EXPECT_EQ(kept("--no-validation"), "none 3") << "nothing is compared";
+    EXPECT_EQ(kept("--weight-avg-N 5"), "accuracy 0") << "they are averaged";
+    EXPECT_EQ(kept("--validate-every 0"), "none 0") << "all are validated at the end";
+    EXPECT_EQ(kept("--validate-every 0 --validate-every-updates 5"), "accuracy 3");
+    EXPECT_EQ(kept("--ckpts-per-epoch 0"), "none 0") << "none are wanted";
+}
+
 TEST_F(OwnPhotos, AloneHaveSuchDefaults) {
     for (const std::string& line : {kCifar, kImageNet})
         EXPECT_THAT(tasks::chosen_for_own_photos(parse(line)), IsEmpty());
     EXPECT_EQ(text_of(parse(kImageNet), "optimiser"), "SGD");
+    EXPECT_EQ(text_of(parse(kImageNet), "keep_ckpts"), "0");
     EXPECT_EQ(text_of(parse(kImageNet), "interpolation"), "tf1-bilinear");
 }
 

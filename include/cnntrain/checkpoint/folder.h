@@ -37,7 +37,7 @@ struct Found {
 /// last; a missing file, the only one of its name in sibling runs; a notice says so. Error(not_found) lists the others.
 std::vector<Found> find_checkpoints(const FileSystem& files, const std::string& restore_path);
 
-/// The only checkpoint there; Error(usage) about `flag` when there are several.
+/// best_or_latest(); a notice says which one is taken unless the path names it.
 Found find_checkpoint(const FileSystem& files, const std::string& flag, const std::string& restore_path);
 
 /// The one checkpoint for which a restore path stands: the file; for a folder, ckpt-best, otherwise the last numbered

@@ -155,6 +155,7 @@ public:
         const std::string prefix = path.substr(0, path.size() - kTensorFlowIndex.size());
         for_each_entry(FileSlice(*file_), [&](std::string_view key, std::string_view value) {
             if (key.empty()) {
+                if (shards_) fail_damaged(path, "its index has two headers");
                 shards_ = std::make_shared<Shards>(files_, prefix, shards_of(value, path));
             } else if (key.front() != '\0') {  // else a slice of a tensor
                 add(std::string(key), entry_of(value, path));

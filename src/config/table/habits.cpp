@@ -40,8 +40,7 @@ constexpr std::string_view kLastRate =
     "cosine ends at 0; a schedule with another end: --lr-schedule polynomial_decay_lr --abs-end-learning-rate 1e-5";
 constexpr std::string_view kOneSize =
     "training and evaluation share --image-size; in evaluation, --crop-fraction is crop size / resized size: "
-    "--image-size "
-    "224 --crop-fraction 0.875";
+    "--image-size 224 --crop-fraction 0.875";
 constexpr std::string_view kByItself =
     "the program chooses layouts, kernels and buffers by itself; leave the option out: cnntrain train --data-dir "
     "PHOTOS";
@@ -96,6 +95,7 @@ constexpr Habit kHabits[] = {
     {"--cos-lr", kNone, "--lr-schedule cosine"},
     {"--min-lr", kAny, "", kLastRate, kT},
     {"--warmup", "X", "--warmup-epochs {}"},
+    {"--lr-warmup-epochs", "X", "--warmup-epochs {}"},
     {"--smoothing", "X", "--label-smoothing {}"},
     {"--loss", kAny, "", kLoss, kT},
     {"--criterion", kAny, "", kLoss, kT},
@@ -150,9 +150,7 @@ constexpr Habit kHabits[] = {
     {"--model", "resnext#", "--model resnext --model-size {}"},
     {"--model", "efficientnet_b#", "--model efficientnet --model-size B{}"},
     {"--model", "efficientnet-b#", "--model efficientnet --model-size B{}"},
-    {"--model", "*.pt", "", kCheckpointFile},
-    {"--model", "*.pth", "", kCheckpointFile},
-    {"--model", "*.safetensors", "", kCheckpointFile},
+    {"--model", "*.*", "", kCheckpointFile},  // a file, or the tag of weights in timm's names
     {"-m", "*", "--model {}"},
     {"--arch", "*", "--model {}"},
     {"-a", "*", "--model {}"},
@@ -211,6 +209,7 @@ constexpr Habit kHabits[] = {
     {"--train-split", kAny, "", kOneFolder},
     {"--validation-split", "X", "--validation-fraction {}"},
     {"--valid-pct", "X", "--validation-fraction {}"},
+    {"--test-size", "X", "--validation-fraction {}"},
     {"--eval", kAny, "", kValidationCommand, kT},
     {"--evaluate", kAny, "", kValidationCommand, kT},
     {"--test-only", kAny, "", kValidationCommand, kT},

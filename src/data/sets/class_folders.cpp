@@ -83,6 +83,7 @@ std::vector<std::string> files(const InputSettings& settings, Split split) {
 
 SampleCount count(const InputSettings& settings, Split split) {
     const auto photos = photos_of(settings);
+    if (split == Split::train) check_training_photos(*photos);
     if (split == Split::validation) check_validation_photos(*photos);
     return {photos->of(split).size(), true};
 }

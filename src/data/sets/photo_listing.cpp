@@ -27,8 +27,9 @@ constexpr int kMaxDepth = 32;
     throw Error(ErrorKind::data, "folder: " + what);
 }
 
+/// Systems leave __MACOSX in archives.
 bool is_hidden(const std::string& name) {
-    return name.starts_with('.');
+    return name.starts_with('.') || name == "__MACOSX";
 }
 
 bool is_folder(const fs::path& path) {
@@ -118,7 +119,8 @@ private:
                  counted(static_cast<std::int64_t>(content.folders.size()), "folder") + ", such as " +
                  content.folders[0] + " and " + content.folders[1] +
                  ": it is not clear which are the classes; give --data-dir the folder in which each folder is a class, "
-                 "or a table of files and classes (.csv)");
+                 "or a table of files and classes (.csv); folders of splits are named train and validation, in small "
+                 "letters");
         }
         for (const std::string& name : content.files)
             listing_.photos.push_back({below(folder, name), class_number_, split_});

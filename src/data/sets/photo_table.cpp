@@ -20,10 +20,10 @@ namespace fs = std::filesystem;
 enum Column : std::size_t { kFile, kClass, kSplit, kColumns };
 
 /// In lower case.
-constexpr std::array<std::array<std::string_view, 8>, kColumns> kNames = {{
-    {"file", "path", "filename", "file_name", "filepath", "image", "image_path", "photo"},
-    {"class", "label", "category", "class_name", "target", "labels", "label_name", "species"},
-    {"split", "set", "subset", "fold", "partition", "", "", ""},
+constexpr std::array<std::array<std::string_view, 10>, kColumns> kNames = {{
+    {"file", "path", "filename", "file_name", "filepath", "file_path", "image", "image_path", "image_name", "photo"},
+    {"class", "label", "category", "class_name", "target", "labels", "label_name", "species", "class_id", "breed"},
+    {"split", "set", "subset", "fold", "partition", "", "", "", "", ""},
 }};
 
 std::string lower(std::string_view cell) {
@@ -89,6 +89,12 @@ struct Row {
     std::int64_t line;
 };
 
+/// A path as Windows writes it, as it is here.
+std::string with_slashes(std::string file) {
+    std::ranges::replace(file, '\\', '/');
+    return file;
+}
+
 class TableFile {
 public:
     explicit TableFile(const std::string& path) : path_(path), text_(read_text(posix_files(), path)) {
@@ -150,12 +156,19 @@ bool is_photo_table(const std::string& path) {
 }
 
 PhotoListing list_photo_table(const std::string& path) {
-    const std::vector<Row> rows = TableFile(path).rows();
+    std::vector<Row> rows = TableFile(path).rows();
     PhotoListing listing;
     listing.top = fs::absolute(path).lexically_normal().parent_path().string();
     listing.places = {path, path};
-    std::error_code failed;
-    if (!fs::exists(fs::path(listing.top) / rows.front().file, failed)) {
+    const auto is_there = [&](const std::string& file) {
+        std::error_code failed;
+        return fs::exists(fs::path(listing.top) / file, failed);
+    };
+    if (!is_there(rows.front().file) && is_there(with_slashes(rows.front().file))) {
+        for (Row& row : rows)
+            row.file = with_slashes(row.file);
+    }
+    if (!is_there(rows.front().file)) {
         fail(path, rows.front().line,
              "there is no file " + rows.front().file + " in " + listing.top +
                  "; paths are relative to the table, and a header names its columns file, class and split");

@@ -229,10 +229,13 @@ void infer_dataset(Resolution& run) {
                                  ")");
         return;
     }
-    const bool classifies = run.command == Command::inference && values.text("restore_path").empty();
+    const std::string hint =
+        run.command != Command::inference     ? "; photos lie in a folder for each class, PHOTOS/<class>/, or a table "
+                                                "names their files and classes (.csv)"
+        : values.text("restore_path").empty() ? "; to find classes by the network of a run, give --restore-path RUN"
+                                              : "";
     run.violations.push_back("--dataset is not given and cannot be detected from the data folder '" + folder +
-                             "'; give --dataset " + dataset_names() +
-                             (classifies ? "; to find classes by the network of a run, give --restore-path RUN" : ""));
+                             "'; give --dataset " + dataset_names() + hint);
 }
 
 }  // namespace

@@ -51,9 +51,10 @@ constexpr double kLabelSmoothing = 0.1;
 constexpr double kWarmup = 0.05;  // share of the epochs
 
 /// Keys of the options that a recipe may set.
-constexpr std::array<std::string_view, 12> kChosen = {
-    "batch_norm",      "micro_batch_size", "optimiser",     "weight_decay",  "abs_learning_rate", "lr_schedule",
-    "label_smoothing", "epochs",           "warmup_epochs", "interpolation", "crop_area",         "crop_fraction"};
+constexpr std::array<std::string_view, 14> kChosen = {
+    "batch_norm",  "micro_batch_size", "optimiser", "weight_decay",  "abs_learning_rate",
+    "lr_schedule", "label_smoothing",  "epochs",    "warmup_epochs", "interpolation",
+    "crop_area",   "crop_fraction",    "keep_best", "keep_ckpts"};
 
 double epochs_for(std::int64_t photos, const Recipe& recipe) {
     return photos <= kFew ? recipe.few_epochs : photos <= kSome ? recipe.some_epochs : recipe.many_epochs;
@@ -160,6 +161,20 @@ void choose_preparation(Chooser& chooser, const OptionValues& values) {
         chooser.choose("crop_fraction", 1.0, "small images fill their frame");
 }
 
+/// Which checkpoints stay: the best and the newest. Averages of checkpoints and validations that follow the training
+/// need all of them.
+void choose_checkpoints(Chooser& chooser, const OptionValues& values) {
+    constexpr std::int64_t kNewest = 3;
+    if (values.integer("ckpts_per_epoch") == 0 && values.integer("epochs_per_ckpt") == 0) return;
+    const bool validates = values.flag("validation");
+    const bool later = values.given("validate_every") && values.number("validate_every") == 0;
+    if (validates && later && values.integer("validate_every_updates") == 0) return;
+    if (validates)
+        chooser.choose("keep_best", std::string(name(train::Metric::accuracy)), "ckpt-best, for inference and convert");
+    if (!any_decided(values, {"weight_avg_N", "weight_avg_exp"}))
+        chooser.choose("keep_ckpts", kNewest, "of the newest, to go on with; 0 keeps all");
+}
+
 }  // namespace
 
 void fill_for_own_photos(Resolution& run) {
@@ -190,6 +205,7 @@ void fill_for_own_photos(Resolution& run) {
     const double epochs = values.is_set("epochs") ? values.number("epochs") : usual_epochs;
     chooser.choose("warmup_epochs", rounded(epochs * kWarmup), "a part of the epochs, for large first gradients");
     choose_preparation(chooser, values);
+    choose_checkpoints(chooser, values);
     if (chooser.lines().empty()) return;
     run.notices.push_back("for " + counted(*photos, "photo") + " and " +
                           (has_weights ? "given weights" : "random weights") +

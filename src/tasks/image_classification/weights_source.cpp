@@ -110,13 +110,10 @@ void add_recorded(const FileSystem& files, const std::map<std::string, std::stri
     }
 }
 
-/// "" if there is no such file, or none of several is the only one.
+/// The best or newest one of a folder; "" if there is none.
 std::string file_of(const FileSystem& files, const std::string& restore_path) {
     try {
-        const std::vector<checkpoint::Found> found = checkpoint::find_checkpoints(files, restore_path);
-        if (found.size() == 1) return found.front().path;
-        const auto newest = checkpoint::latest(files, restore_path);
-        return newest ? newest->path : "";
+        return checkpoint::best_or_latest(files, "", restore_path).path;
     } catch (const Error&) {
         return "";
     }

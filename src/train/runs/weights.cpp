@@ -340,16 +340,7 @@ void load_with_masters(backend::Executable& executable, const graph::Graph& grap
 }
 
 checkpoint::Found checkpoint_to_evaluate(const FileSystem& files, const std::string& restore_path) {
-    checkpoint::Found found = checkpoint::best_or_latest(files, "--restore-path", restore_path);
-    const std::string path = without_trailing_slashes(restore_path);
-    if (found.path == path || found.path == path + std::string(checkpoint::kCheckpointSuffix)) return found;
-    const bool best = found.path.ends_with(checkpoint::best_path("/"));
-    log::info("--restore-path " + restore_path + ": " +
-              (best                   ? "the run's best checkpoint is taken, "
-               : found.iteration >= 0 ? "the newest checkpoint is taken, "
-                                      : "the checkpoint there is taken, ") +
-              found.path);
-    return found;
+    return checkpoint::find_checkpoint(files, "--restore-path", restore_path);
 }
 
 metrics::NanRow count_nans(std::int64_t iteration, const checkpoint::TensorSource& tensors) {
