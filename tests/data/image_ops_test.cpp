@@ -5,6 +5,7 @@
 #include <cstring>
 #include <numeric>
 
+#include "cnntrain/data/photo_input.h"
 #include "data/images/resize.h"
 #include "fixtures.h"
 
