@@ -32,7 +32,7 @@ using checkpoint::Converted;
 using checkpoint::Found;
 using checkpoint::kTrustFlag;
 
-/// First arguments of the original script: conversions between layouts of TensorFlow checkpoint files.
+/// First arguments of the original script: conversions between names of BERT's variables in TensorFlow checkpoints.
 constexpr std::array<std::string_view, 4> kScriptActions = {"graphcore2google", "google2graphcore", "research2apps",
                                                             "apps2research"};
 
@@ -41,9 +41,10 @@ void refuse_script_actions(const std::vector<std::string>& arguments) {
         if (std::ranges::find(kScriptActions, word) == kScriptActions.end()) continue;
         throw Error(ErrorKind::unsupported,
                     word +
-                        " writes TensorFlow's checkpoint files, which this program only reads: cnntrain convert --from "
-                        "PREFIX --to FILE.safetensors keeps their names. For BERT, convert them with Hugging Face's "
-                        "transformers (save_pretrained), then: cnntrain convert --from model.safetensors --to FILE");
+                        " renames BERT's variables within TensorFlow's checkpoints, which this program does not do. "
+                        "cnntrain convert RUN --to tf writes one with the names of the original programs, --to hf a "
+                        "folder for transformers. To read Google's, save them with transformers (save_pretrained), "
+                        "then: cnntrain convert --from model.safetensors --to FILE");
     }
 }
 
@@ -347,6 +348,10 @@ int convert_command(const Invocation& invocation) {
     if (flags.print_help_if_wanted()) return 0;
     const bool of_run = flags.given("RUN");
     if (of_run && !wants_hugging_face(flags)) return convert_run(flags);
+    if (!of_run && !flags.given("--from")) {
+        throw Error(ErrorKind::usage,
+                    "give a run (cnntrain convert RUN --to onnx) or a file (cnntrain convert --from FILE --to PATH)");
+    }
     if (!of_run) refuse_format_of_file(flags);
     const bool wants_f32 = flags.wants_f32();
     const Found found =
@@ -359,6 +364,7 @@ int convert_command(const Invocation& invocation) {
     Checkpoint source = checkpoint::load(posix_files(), found.path, checkpoint::edited_if(flags.given(kTrustFlag)));
     const bool importing = checkpoint::is_hugging_face(source);
     if (of_run) refuse_for_hugging_face(source, found.path);
+    const std::unique_ptr<exports::TrainedNetwork> network = of_run ? open_run(flags) : nullptr;
     const std::map<std::string, HostTensor> expected = of_run ? source.tensors : std::map<std::string, HostTensor>{};
     HuggingFaceFolder folder(folder_of(target), overwrite);
     Converted result = importing ? imported(flags, std::move(source), found.path)
@@ -366,9 +372,18 @@ int convert_command(const Invocation& invocation) {
     if (wants_f32) in_f32(result.checkpoint);
     folder.check(found.path);
     make_folder_of(target);
-    checkpoint::save(posix_files(), target, result.checkpoint);
-    folder.write();
-    const std::string compared = of_run ? compared_with_run(flags, target, result, expected) : "";
+    const auto write = [&](FileSystem& files) {
+        checkpoint::save(files, target, result.checkpoint);
+        folder.write(files);
+    };
+    std::vector<std::string> paths = folder.paths();
+    paths.insert(paths.begin(), target);
+    std::string compared;
+    if (network) {
+        compared = write_compared(*network, paths, result, expected, write);
+    } else {
+        write(posix_files());
+    }
     std::cout << found.path << (importing ? " (Hugging Face's layout)" : "") << " -> " << target
               << (importing ? "" : " (Hugging Face's layout)") << ": " << result.checkpoint.tensors.size()
               << " tensors, " << elements_of(result.checkpoint) << " numbers\n";

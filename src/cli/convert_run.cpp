@@ -11,6 +11,7 @@
 #include "cnntrain/base/format.h"
 #include "cnntrain/base/listed.h"
 #include "cnntrain/checkpoint/checkpoint.h"
+#include "cnntrain/checkpoint/edited.h"
 #include "cnntrain/exports/exports.h"
 #include "cnntrain/train/machine.h"
 
@@ -23,9 +24,15 @@ constexpr std::array<std::string_view, 3> kWeightTypes = {"f32", "f16", "bf16"};
 
 /// Options of `inference` that choose samples and weights of the run.
 constexpr std::array<std::string_view, 2> kPassed = {"--data-dir", "--dataset"};
-constexpr std::array<std::string_view, 1> kPassedSwitches = {"--ema"};
+constexpr std::array<std::string_view, 2> kPassedSwitches = {"--ema", checkpoint::kTrustFlag};
 
-constexpr std::array<std::string_view, 3> kOnlyOfRuns = {"--class-names", "--probabilities", "--data-dir"};
+constexpr const char* kPreparation = "--with-preprocessing";
+
+/// Options without a meaning for other uses of the command.
+constexpr std::array<std::string_view, 7> kOnlyOfRuns = {"--class-names", "--probabilities", "--data-dir", "--dataset",
+                                                         "--ema",         kWeights,          kPreparation};
+constexpr std::array<std::string_view, 6> kOnlyOfFiles = {"--part",       "--vocab-size",         "--joined-qkv",
+                                                          "--hidden-act", "--layer-norm-epsilon", "--vocab-file"};
 
 constexpr const char* kHuggingFace = "hf";  // BERT's, besides the formats of exports
 
@@ -53,6 +60,10 @@ bool is_format(const std::string& name) {
 }
 
 exports::Format format_of(const Flags& flags) {
+    if (!flags.given("--to")) {
+        throw Error(ErrorKind::usage, "--to is needed: " + listed(format_names(), "or") +
+                                          ", such as cnntrain convert " + flags.text("RUN") + " --to onnx");
+    }
     const std::string& name = flags.text("--to");
     if (const auto format = exports::format_named(name)) return *format;
     const std::string nearest = nearest_name(name, format_names());
@@ -62,13 +73,37 @@ exports::Format format_of(const Flags& flags) {
                                       ", and the path stands behind RUN: cnntrain convert RUN OUT --to onnx");
 }
 
-exports::OnnxWeights weights_of(const Flags& flags, exports::Format format) {
+void refuse_if(bool refused, std::string_view option, const std::string& why) {
+    if (refused) throw Error(ErrorKind::usage, std::string(option) + " " + why);
+}
+
+void refuse_without_effect(const Flags& flags, exports::Format format) {
+    const std::string to(exports::kFormatNames[static_cast<std::size_t>(format)]);
+    for (const std::string_view option : kOnlyOfFiles) {
+        const bool fallback = option == "--vocab-size" && flags.integer(option, 0) == 0;
+        refuse_if(flags.given(option) && !fallback, option, "has no effect on --to " + to);
+    }
+    if (format != exports::Format::onnx) {
+        for (const std::string_view option : {kWeights, "--probabilities", kPreparation})
+            refuse_if(flags.given(option), option, "is for --to onnx");
+    }
+    refuse_if(format == exports::Format::tf && flags.given("--class-names"), "--class-names",
+              "has no place in --to tf: TensorFlow's checkpoints hold numbers only");
+    refuse_if(format != exports::Format::tf && flags.wants_f32(), "--checkpoint-dtype f32",
+              "is for --to tf and hf; the numbers of --to " + to + " are float32 without it");
+}
+
+exports::OnnxWeights weights_of(const Flags& flags) {
     if (!flags.given(kWeights)) return exports::OnnxWeights::f32;
-    if (format != exports::Format::onnx) throw Error(ErrorKind::usage, std::string(kWeights) + " is for --to onnx");
     const auto* found = std::ranges::find(kWeightTypes, flags.text(kWeights));
     if (found != kWeightTypes.end()) return static_cast<exports::OnnxWeights>(found - kWeightTypes.begin());
     throw Error(ErrorKind::usage,
                 std::string(kWeights) + " must be f32, f16 or bf16, not '" + flags.text(kWeights) + "'");
+}
+
+std::string compared_text(const std::string& samples, double difference) {
+    return "Compared on " + samples + ": the greatest difference is " + formatted("%.2g", difference) +
+           " of the greatest output\n";
 }
 
 /// One name a line.
@@ -97,10 +132,16 @@ std::vector<Flag> run_flags() {
         {"RUN", "", "a run's folder, one of its checkpoints, or weights that `inference` reads; with --to FORMAT"},
         {"OUT", "", "file (onnx) or folder to write; without it, model.onnx or a folder beside the checkpoint"},
         {"--to", "",
-         "needed. With RUN: onnx, torchvision, timm or hf. With --from: file to write, or folder (with / at its end) "
+         "needed. With RUN: onnx, torchvision, timm, tf or hf. With --from: file to write, or folder (with / at its "
+         "end) "
          "for a model.safetensors"},
         {kWeights, "", "onnx: f32 (default), f16 (computed in float16, too) or bf16 (stored so, computed in float32)"},
         {"--probabilities", "", "onnx: a second output with the softmax of the logits", {}, true},
+        {kPreparation,
+         "",
+         "onnx: the input is photos of any size, uint8 [batch,height,width,3]; the file resizes and normalises them",
+         {},
+         true},
         {"--class-names", "", "of RUN: file with the name of a class on each line, instead of the run's names"},
         {"--data-dir", "", "of RUN: data whose samples the file is compared on; without it, the run's"},
         {"--dataset", "", "of RUN: kind of this data", {}, false, /*is_rare=*/true},
@@ -113,7 +154,7 @@ void refuse_format_of_file(const Flags& flags) {
         throw Error(ErrorKind::usage, "--to " + name + " is a format and needs a run: cnntrain convert RUN --to " +
                                           name + ". With --from, --to is a path; a file of this name is ./" + name);
     }
-    for (const std::string_view option : {std::string_view(kWeights), kOnlyOfRuns[0], kOnlyOfRuns[1], kOnlyOfRuns[2]}) {
+    for (const std::string_view option : kOnlyOfRuns) {
         if (flags.given(option))
             throw Error(ErrorKind::usage, std::string(option) + " is for cnntrain convert RUN --to FORMAT");
     }
@@ -122,18 +163,19 @@ void refuse_format_of_file(const Flags& flags) {
 int convert_run(const Flags& flags) {
     refuse_from(flags);
     exports::ExportRequest request{.source = source_of(flags), .format = format_of(flags)};
-    request.weights = weights_of(flags, request.format);
+    refuse_without_effect(flags, request.format);
+    checkpoint::best_or_latest(posix_files(), "RUN", flags.text("RUN"));  // says so if there is none
+    request.weights = weights_of(flags);
     request.target = flags.given("OUT") ? flags.text("OUT") : "";
     request.probabilities = flags.given("--probabilities");
-    if (request.probabilities && request.format != exports::Format::onnx)
-        throw Error(ErrorKind::usage, "--probabilities is for --to onnx");
+    request.preparation = flags.given(kPreparation);
+    request.in_f32 = flags.wants_f32();
     if (flags.given("--class-names")) request.class_names = names_in(flags.text("--class-names"));
     request.version = train::version_line();
     request.overwrite = flags.given("--overwrite");
     const exports::ExportReport report = exports::export_network(request, posix_files());
     std::cout << report.checkpoint << " -> " << joined(report.paths) << " (" << report.what << ")\n"
-              << "Compared on " << report.samples << ": the greatest difference is "
-              << formatted("%.2g", report.difference) << " of the greatest output\n";
+              << compared_text(report.samples, report.difference);
     return 0;
 }
 
@@ -145,10 +187,14 @@ bool wants_hugging_face(const Flags& flags) {
 
 checkpoint::Found checkpoint_of_run(const Flags& flags) {
     refuse_from(flags);
-    for (const std::string_view option : {kWeights, "--probabilities", "--class-names", "--ema"}) {
-        if (flags.given(option)) throw Error(ErrorKind::usage, std::string(option) + " has no effect with --to hf");
-    }
-    return checkpoint::find_checkpoint(posix_files(), "RUN", flags.text("RUN"));
+    for (const std::string_view option :
+         {kWeights, "--probabilities", kPreparation, "--class-names", "--ema", "--part"})
+        refuse_if(flags.given(option), option, "has no effect on --to hf");
+    return checkpoint::best_or_latest(posix_files(), "RUN", flags.text("RUN"));
+}
+
+std::unique_ptr<exports::TrainedNetwork> open_run(const Flags& flags) {
+    return std::make_unique<exports::TrainedNetwork>(posix_files(), source_of(flags));
 }
 
 std::string hugging_face_target(const Flags& flags, const std::string& checkpoint) {
@@ -165,34 +211,26 @@ void refuse_for_hugging_face(const checkpoint::Checkpoint& source, const std::st
                                                          : "--to onnx, timm and torchvision are for image networks"));
 }
 
-std::string compared_with_run(const Flags& flags, const std::string& path, const checkpoint::Converted& written,
-                              const std::map<std::string, HostTensor>& variables) {
-    try {
-        const checkpoint::ImportSettings settings{.variables = written.variables, .sizes = written.sizes};
-        const checkpoint::Converted read =
-            checkpoint::from_hugging_face(checkpoint::load(posix_files(), path), settings, path);
-        std::int64_t equal = 0;
-        for (const auto& [name, tensor] : read.checkpoint.tensors) {
+std::string write_compared(exports::TrainedNetwork& network, const std::vector<std::string>& paths,
+                           const checkpoint::Converted& written, const std::map<std::string, HostTensor>& variables,
+                           const std::function<void(FileSystem&)>& write) {
+    const std::string& path = paths.front();
+    const checkpoint::ImportSettings settings{.variables = written.variables, .sizes = written.sizes};
+    std::size_t equal = 0;
+    const auto read_back = [&](const FileSystem& memory) {
+        checkpoint::Checkpoint read = checkpoint::load(memory, path);
+        for (const auto& [name, tensor] : checkpoint::from_hugging_face(read, settings, path).checkpoint.tensors) {
             const auto found = variables.find(name);
-            if (found == variables.end() || found->second.shape() != tensor.shape() ||
-                exports::difference(found->second, tensor) != 0)
-                throw Error(ErrorKind::data, "the written file has another " + name + " than the run; it is removed");
+            if (found == variables.end() || exports::difference(found->second, tensor) != 0)
+                throw Error(ErrorKind::data, "the file would have another " + name + " than the run");
             ++equal;
         }
-        std::string text = "Read back: " + std::to_string(equal) + " variables, all equal to the run's\n";
-        if (written.sizes.classes == 0) return text;
-        exports::TrainedNetwork network(posix_files(), source_of(flags));
-        const auto answers = network.answers(checkpoint::load(posix_files(), path), path);
-        const double apart =
-            exports::difference(network.replay().outputs.at(train::kLogits), answers.at(train::kLogits));
-        if (!(apart <= exports::tolerance(exports::OnnxWeights::f32)))
-            throw Error(ErrorKind::data, "the written file answers otherwise than the run; it is removed");
-        return text + "Compared on " + std::to_string(network.replay().samples) + " " + network.samples_text() +
-               ": the greatest difference is " + formatted("%.2g", apart) + " of the greatest output\n";
-    } catch (const Error& error) {
-        posix_files().remove(path);
-        throw error.within(path);
-    }
+        return network.answers(std::move(read), path);
+    };
+    const double apart = exports::write_if_same(posix_files(), paths, exports::tolerance(exports::OnnxWeights::f32),
+                                                network.replay().outputs, write, read_back);
+    return "Read back: " + std::to_string(equal) + " variables, all equal to the run's\n" +
+           compared_text(std::to_string(network.replay().samples) + " " + network.samples_text(), apart);
 }
 
 }  // namespace cnntrain::cli

@@ -1,13 +1,16 @@
 // `cnntrain convert RUN [OUT] --to FORMAT`: writes a trained network for other programs.
 #pragma once
 
+#include <functional>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "cli/flags.h"
 #include "cnntrain/checkpoint/folder.h"
 #include "cnntrain/checkpoint/hugging_face.h"
+#include "cnntrain/exports/trained.h"
 
 namespace cnntrain::cli {
 
@@ -28,9 +31,12 @@ checkpoint::Found checkpoint_of_run(const Flags& flags);
 std::string hugging_face_target(const Flags& flags, const std::string& checkpoint);
 /// Error(unsupported) unless it is a BERT in this program's layout.
 void refuse_for_hugging_face(const checkpoint::Checkpoint& source, const std::string& path);
-/// Reads the written file and compares it with the run: its variables, and a classifier's answers. Returns lines for
-/// the user; Error(data), and the file is removed, if they differ.
-std::string compared_with_run(const Flags& flags, const std::string& path, const checkpoint::Converted& written,
-                              const std::map<std::string, HostTensor>& variables);
+/// The network of the run.
+std::unique_ptr<exports::TrainedNetwork> open_run(const Flags& flags);
+/// Writes model.safetensors, the first of the paths, and the files beside it if their variables and answers are the
+/// run's: exports::write_if_same(). Returns lines for the user.
+std::string write_compared(exports::TrainedNetwork& network, const std::vector<std::string>& paths,
+                           const checkpoint::Converted& written, const std::map<std::string, HostTensor>& variables,
+                           const std::function<void(FileSystem&)>& write);
 
 }  // namespace cnntrain::cli

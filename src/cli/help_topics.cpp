@@ -103,20 +103,33 @@ values is refused. convert writes them as safetensors with the names that they h
 constexpr std::string_view kExport = R"(
   cnntrain convert RUN --to onnx                            RUN/model.onnx
   cnntrain convert RUN OUT.onnx --to onnx --weights f16 --probabilities
+  cnntrain convert RUN --to onnx --with-preprocessing       a file that reads photos
   cnntrain convert RUN DIR/ --to timm                       config.json and model.safetensors
   cnntrain convert RUN DIR/ --to torchvision                model.safetensors with its state names
+  cnntrain convert RUN DIR/ --to tf                         TensorFlow's checkpoint files
   cnntrain convert RUN DIR/ --to hf                         BERT, for transformers
 
 RUN is a run's folder (its best or newest checkpoint is taken), one of its checkpoints, or a file of
-weights that inference reads. Every written file is read again, computes 64 samples of the run's
-validation set (generated ones if the data are gone), and is removed if an output differs by more
-than 1e-4 of the greatest one (f16: 1e-2, bf16: 5e-2).
+weights that inference reads. Every file is made in memory, read from there and computes 64 samples
+of the run's validation set (generated ones if the data are gone). It is written only if no output
+differs by more than 1e-4 of the greatest one (of photos: 1e-3; f16: 1e-2, bf16: 5e-2); otherwise what
+was there stays.
 
 ONNX holds every network. One file of operator set 18 with norms folded into convolutions. Images
 are float32 [batch,3,S,S], normalised as the metadata "preprocessing" (JSON) says; "classes" are the
 names. BERT reads int32 input_ids, attention_mask and token_type_ids of the run's length;
 pretraining also masked_lm_positions, and answers prediction_logits and seq_relationship_logits.
 --weights f16 computes in float16, too; bf16 stores kernels and matrices so and computes in float32.
+
+With --with-preprocessing, images are uint8 [batch,height,width,3]: decoded photos of any size, RGB,
+turned as their Exif data say. The file resizes, cuts out and normalises them as validation does,
+with the operators Resize, Slice and Pad. Where a sum lies between two levels, the other one may come
+out: in a pixel of a thousand of usual photos, more often for ratios such as 8 to 7. Decoding stays outside. CIFAR's networks read 32 x 32 pixels, which the
+file standardises one by one.
+
+tf writes ckpt-N.index and ckpt-N.data-00000-of-00001 as tf.train.Saver does, and the file checkpoint:
+all variables with the optimiser's, by the names of the original programs, bit by bit (bfloat16 stays
+unless --checkpoint-dtype f32 is given). tf.train.load_checkpoint and this program read them.
 
 torchvision and timm have the networks that they define: batch norm, the padding of PyTorch
 (--padding symmetric in training; EfficientNet's default is timm's tf_efficientnet), known sizes.

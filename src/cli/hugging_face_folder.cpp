@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "cnntrain/base/error.h"
-#include "cnntrain/base/io.h"
 #include "cnntrain/base/outputs.h"
 
 namespace cnntrain::cli {
@@ -33,24 +32,31 @@ void HuggingFaceFolder::add_tokeniser(bool lower_case) {
                                      ",\n  \"tokenizer_class\": \"BertTokenizer\"\n}\n");
 }
 
-bool HuggingFaceFolder::is_there(const std::string& name, const std::string& text) const {
+bool HuggingFaceFolder::is_there(const FileSystem& files, const std::string& name, const std::string& text) const {
     const std::string path = folder_ + name;
-    return posix_files().kind(path) == FileKind::file && read_text(posix_files(), path) == text;
+    return files.kind(path) == FileKind::file && read_text(files, path) == text;
 }
 
 void HuggingFaceFolder::check(const std::string& source) const {
     std::vector<Output> outputs;
     for (const auto& [name, text] : texts_) {
-        if (!is_there(name, text)) outputs.push_back({{"--to:", folder_ + name}, overwrite_, "--overwrite"});
+        if (!is_there(posix_files(), name, text)) outputs.push_back({{"--to:", folder_ + name}, overwrite_, "--overwrite"});
     }
     std::vector<NamedPath> inputs = {{"--from", source}};
     if (!vocabulary_.empty()) inputs.push_back({"--vocab-file", vocabulary_});
     check_outputs(posix_files(), outputs, inputs);
 }
 
-void HuggingFaceFolder::write() const {
+std::vector<std::string> HuggingFaceFolder::paths() const {
+    std::vector<std::string> paths;
     for (const auto& [name, text] : texts_)
-        if (!is_there(name, text)) write_text(posix_files(), folder_ + name, text);
+        if (!is_there(posix_files(), name, text)) paths.push_back(folder_ + name);
+    return paths;
+}
+
+void HuggingFaceFolder::write(FileSystem& files) const {
+    for (const auto& [name, text] : texts_)
+        if (!is_there(files, name, text)) write_text(files, folder_ + name, text);
 }
 
 std::string target_file(const std::string& to) {

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "cnntrain/base/io.h"
+
 namespace cnntrain::cli {
 
 class HuggingFaceFolder {
@@ -24,13 +26,15 @@ public:
     /// Throws Error(usage) like check_outputs(); `source`: the checkpoint that is read. A file that has its content
     /// already is neither checked nor written.
     void check(const std::string& source) const;
-    void write() const;
+    /// Of the files that write() makes.
+    std::vector<std::string> paths() const;
+    void write(FileSystem& files) const;
 
     /// Messages for the user.
     const std::vector<std::string>& notes() const { return notes_; }
 
 private:
-    bool is_there(const std::string& name, const std::string& text) const;
+    bool is_there(const FileSystem& files, const std::string& name, const std::string& text) const;
 
     std::string folder_;
     bool overwrite_;

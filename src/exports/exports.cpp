@@ -9,6 +9,8 @@
 #include "cnntrain/base/path.h"
 #include "cnntrain/checkpoint/class_names.h"
 #include "cnntrain/checkpoint/folder.h"
+#include "cnntrain/checkpoint/foreign.h"
+#include "cnntrain/checkpoint/tensorflow_checkpoint.h"
 #include "cnntrain/checkpoint/weights_file.h"
 #include "cnntrain/nn/target_weights.h"
 #include "cnntrain/train/backends.h"
@@ -61,27 +63,26 @@ void check_target(const ExportRequest& request, FileSystem& files, const std::st
     check_outputs(files, outputs, {{"the checkpoint", checkpoint}});
     const std::string folder = folder_of(paths.front());
     if (!folder.empty()) files.make_directories(folder);
+    for (const std::string& path : paths)
+        files.create(path);  // a folder that cannot be written is an error now, not after the comparison
 }
 
 ExportReport export_onnx(const ExportRequest& request, FileSystem& files, const TrainedNetwork& network) {
     const std::string path = target_of(request, network.checkpoint());
     OnnxSettings settings{.weights = request.weights,
                           .probabilities = request.probabilities ? "probabilities" : "",
-                          .version = request.version,
-                          .metadata = onnx_metadata(network.image_network(), classes_of(request, network))};
+                          .version = request.version};
+    const std::optional<tasks::ImageNetwork> image = network.image_network();
+    if (request.preparation && image) settings.preparation = image->images;
+    settings.metadata = onnx_metadata(image, classes_of(request, network), request.preparation);
     settings.metadata["checkpoint"] = std::string(last_part(network.checkpoint()));
     const OnnxModel model = to_onnx(network.part(), settings);
     check_target(request, files, network.checkpoint(), {path});
     const auto products = backend_products(network.backend(), train::compute_threads(network.arguments().settings.run));
     ExportReport report{.paths = {path}, .what = "ONNX, operator set " + std::to_string(model.opset)};
-    report.difference = write_onnx(files, path, model, network.replay(), tolerance(request.weights), *products);
+    report.difference =
+        write_onnx(files, path, model, network.replay(), tolerance(request.weights, request.preparation), *products);
     return report;
-}
-
-/// Reads the written folder as any weights are read, and compares.
-double check_weights(FileSystem& files, const std::vector<std::string>& paths, TrainedNetwork& network) {
-    return kept_if_same(files, paths, tolerance(OnnxWeights::f32), network.replay().outputs,
-                        [&] { return network.answers(checkpoint::load_weights(files, paths.front()), paths.front()); });
 }
 
 ExportReport export_weights(const ExportRequest& request, FileSystem& files, TrainedNetwork& network,
@@ -101,10 +102,52 @@ ExportReport export_weights(const ExportRequest& request, FileSystem& files, Tra
     file.metadata["architecture"] = weights.architecture;
     checkpoint::set_class_names(file.metadata, classes);
     file.tensors = std::move(weights.tensors);
-    checkpoint::save(files, paths.front(), file);
-    if (paths.size() > 1) write_text(files, paths[1], timm_config(weights.architecture, *image, classes));
     ExportReport report{.paths = paths, .what = name + "'s " + weights.architecture};
-    report.difference = check_weights(files, paths, network);
+    report.difference = write_if_same(
+        files, paths, tolerance(OnnxWeights::f32), network.replay().outputs,
+        [&](FileSystem& memory) {
+            checkpoint::save(memory, paths.front(), file);
+            if (paths.size() > 1) write_text(memory, paths[1], timm_config(weights.architecture, *image, classes));
+        },
+        [&](const FileSystem& memory) {
+            return network.answers(checkpoint::load_weights(memory, paths.front()), paths.front());
+        });
+    return report;
+}
+
+bool same_tensors(const checkpoint::TensorSource& expected, const std::map<std::string, HostTensor>& got) {
+    return std::ranges::equal(expected.descs, got, [&](const auto& wanted, const auto& read) {
+        return wanted.first == read.first && wanted.second == read.second.desc() &&
+               std::ranges::equal(expected.tensor(wanted.first).bytes(), read.second.bytes());
+    });
+}
+
+std::string name_without_suffix(const std::string& path) {
+    std::string_view name = last_part(path);
+    for (const std::string_view suffix : {checkpoint::kCheckpointSuffix, checkpoint::kTensorFlowIndex})
+        if (name.ends_with(suffix)) name.remove_suffix(suffix.size());
+    return std::string(name);
+}
+
+/// All tensors of the checkpoint, with the names that they have here, which are those of the original programs.
+ExportReport export_tensorflow(const ExportRequest& request, FileSystem& files, TrainedNetwork& network) {
+    const std::string prefix = target_of(request, network.checkpoint()) + name_without_suffix(network.checkpoint());
+    const std::vector<std::string> paths = checkpoint::tensorflow_paths(prefix);
+    check_target(request, files, network.checkpoint(), paths);
+    const checkpoint::Checkpoint stored = network.stored(files);
+    checkpoint::TensorSource tensors = checkpoint::source_of(stored.tensors);
+    if (request.in_f32) tensors = checkpoint::in_f32(std::move(tensors));
+    ExportReport report{.paths = paths, .what = "TensorFlow, " + std::to_string(stored.tensors.size()) + " tensors"};
+    report.difference = write_if_same(
+        files, paths, tolerance(OnnxWeights::f32), network.replay().outputs,
+        [&](FileSystem& memory) { checkpoint::save_tensorflow(memory, prefix, tensors); },
+        [&](const FileSystem& memory) {
+            checkpoint::Checkpoint read = checkpoint::load_weights(memory, paths.back());
+            if (!same_tensors(tensors, read.tensors))
+                throw Error(ErrorKind::data,
+                            "the file would have other tensors than the checkpoint; it was not written");
+            return network.answers(std::move(read), paths.back());
+        });
     return report;
 }
 
@@ -117,7 +160,9 @@ std::optional<Format> format_named(std::string_view name) {
 }
 
 ExportReport export_network(const ExportRequest& request, FileSystem& files) {
-    TrainedNetwork network(files, request.source);
+    OpenRequest source = request.source;
+    source.photos = request.preparation;
+    TrainedNetwork network(files, source);
     const auto run = [&] {
         switch (request.format) {
             case Format::onnx:
@@ -126,6 +171,8 @@ ExportReport export_network(const ExportRequest& request, FileSystem& files) {
                 return export_weights(request, files, network, nn::TargetProgram::torchvision);
             case Format::timm:
                 return export_weights(request, files, network, nn::TargetProgram::timm);
+            case Format::tf:
+                return export_tensorflow(request, files, network);
         }
         throw Error(ErrorKind::internal, "a format that is not written");
     };

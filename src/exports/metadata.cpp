@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cnntrain/base/format.h"
+#include "cnntrain/data/photo_input.h"
 #include "cnntrain/nn/family_info.h"
 
 namespace cnntrain::exports {
@@ -44,9 +45,12 @@ std::string spelled(const std::array<std::string_view, count>& names, Enum value
     return std::string(names[static_cast<std::size_t>(value)]);
 }
 
-ordered_json preprocessing(const data::DataSettings& images) {
+ordered_json preprocessing(const data::DataSettings& images, bool inside) {
     const data::PreparationSettings& how = images.preparation;
-    ordered_json result = {{"image_size", images.image_size}, {"colours", "RGB"}, {"layout", "NCHW"}};
+    ordered_json result = {{"image_size", images.image_size},
+                           {"colours", "RGB"},
+                           {"layout", inside ? "NHWC" : "NCHW"},
+                           {"inside_this_file", inside}};
     if (!data::dataset_info(images.dataset).normalised_by_channel) {
         result["normalisation"] = "each image: (x - mean) / max(deviation, 1 / sqrt(number of values))";
         return result;
@@ -54,8 +58,12 @@ ordered_json preprocessing(const data::DataSettings& images) {
     result["resize"] = spelled(data::kResizeModeNames, how.resize_mode);
     if (how.resize_mode == data::ResizeMode::crop) {
         result["crop_fraction"] = how.crop_fraction;
-        result["shorter_side"] =
-            static_cast<std::int64_t>(std::floor(static_cast<double>(images.image_size) / how.crop_fraction));
+        result["shorter_side"] = data::evaluation_shorter_side(images.image_size, how.crop_fraction);
+    }
+    if (how.resize_mode == data::ResizeMode::pad) {
+        result["pad_levels"] = ordered_json::array();
+        for (const float level : data::mean_pixel(images))
+            result["pad_levels"].push_back(std::lround(level));
     }
     result["interpolation"] = spelled(data::kInterpolationNames, how.interpolation);
     const Colours colours = colours_of(images);
@@ -68,11 +76,11 @@ ordered_json preprocessing(const data::DataSettings& images) {
 }  // namespace
 
 std::map<std::string, std::string> onnx_metadata(const std::optional<tasks::ImageNetwork>& network,
-                                                 const std::vector<std::string>& classes) {
+                                                 const std::vector<std::string>& classes, bool prepares_photos) {
     std::map<std::string, std::string> result;
     if (network) {
         result["network"] = nn::family_info(network->network.family).title(network->network);
-        result["preprocessing"] = text_of(preprocessing(network->images));
+        result["preprocessing"] = text_of(preprocessing(network->images, prepares_photos));
     }
     if (!classes.empty()) result["classes"] = text_of(ordered_json(classes));
     return result;

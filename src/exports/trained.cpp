@@ -12,11 +12,13 @@
 #include "cnntrain/base/path.h"
 #include "cnntrain/config/commands.h"
 #include "cnntrain/data/image_fields.h"
+#include "cnntrain/data/photo_input.h"
 #include "cnntrain/nn/bert.h"
 #include "cnntrain/nn/bert_classification.h"
 #include "cnntrain/tasks/tasks.h"
 #include "cnntrain/train/backends.h"
 #include "cnntrain/train/compile_request.h"
+#include "exports/photos.h"
 #include "train/runs/run_folder.h"
 #include "train/runs/weights.h"
 
@@ -128,9 +130,11 @@ TrainedNetwork::~TrainedNetwork() = default;
 void TrainedNetwork::parse(const OpenRequest& request, bool made_up) {
     make_task(words_of(request, made_up));
     const std::optional<tasks::ImageNetwork> image = image_network();
-    if (!image || !image->images.test_time_flip) return;
+    if (!image || !(image->images.test_time_flip || image->images.eight_bit_io)) return;
     std::vector<std::string> words = words_of(request, made_up);
-    words.emplace_back("--no-test-time-flip");  // another program shows the network one view at a time
+    // Another program shows the network one view at a time, and does not round what it reads.
+    if (image->images.test_time_flip) words.emplace_back("--no-test-time-flip");
+    if (image->images.eight_bit_io) words.emplace_back("--no-eight-bit-io");
     make_task(words);
 }
 
@@ -183,6 +187,7 @@ TrainedNetwork::TrainedNetwork(const FileSystem& files, const OpenRequest& reque
                                                                   : task_->evaluation_graph(fields_));
     find_ports();
     if (made_up) make_up_samples();
+    if (request.photos) open_photos(files);
     executable_ = backend_->compile(train::compile_request(*graph_, arguments_->settings, fields_, 0));
     load(files);
     replay_.outputs = answers();
@@ -234,6 +239,8 @@ void TrainedNetwork::open_samples() {
     data::Stream& stream = *subjects.stream;
     fields_ = stream.fields();
     replay_.samples = std::min(kReplayedSamples, stream.samples());
+    if (!subjects.names.empty())
+        sample_files_ = {subjects.names.begin(), subjects.names.begin() + static_cast<std::ptrdiff_t>(replay_.samples)};
     for (std::int64_t first = 0; first < replay_.samples; first += stream.micro_batch()) {
         const data::Batch batch = stream.next();
         std::vector<HostTensor>& tensors = batches_.emplace_back();
@@ -241,6 +248,36 @@ void TrainedNetwork::open_samples() {
             tensors.emplace_back(fields_[i].desc);
             std::ranges::copy(batch.fields[i], tensors.back().bytes().begin());
         }
+    }
+}
+
+void TrainedNetwork::open_photos(const FileSystem& files) {
+    const std::optional<tasks::ImageNetwork> network = image_network();
+    if (!network) throw Error(ErrorKind::usage, "--with-preprocessing is for image networks; texts come as tokens");
+    const data::DataSettings& images = network->images;
+    samples_text_ = "photos of the validation set";
+    replay_.photos = read_photos(files, images, sample_files_);
+    if (replay_.photos.empty()) {
+        samples_text_ = "generated photos";
+        replay_.photos = drawn_photos(images, kReplayedSamples);
+    }
+    replay_.samples = std::ssize(replay_.photos);
+    const data::Field& field = fields_[data::field_number(fields_, data::kImages)];
+    data::PixelFormat format{field.desc.dtype, {}};
+    const bool by_channel = data::dataset_info(images.dataset).normalised_by_channel;
+    if (by_channel && !data::device_normalisation(images)) format.normalise = data::channel_normalisation(images);
+    const std::int64_t batch = field.desc.shape.front();
+    const std::size_t bytes = field.desc.bytes() / static_cast<std::size_t>(batch);
+    batches_.clear();
+    for (std::int64_t i = 0; i < replay_.samples; ++i) {
+        if (i % batch == 0) {
+            batches_.emplace_back();
+            for (const data::Field& of : fields_)
+                batches_.back().emplace_back(of.desc);
+        }
+        const std::span<std::byte> all = batches_.back()[data::field_number(fields_, data::kImages)].bytes();
+        data::prepare_photo(replay_.photos[static_cast<std::size_t>(i)], images, format,
+                            all.subspan(static_cast<std::size_t>(i % batch) * bytes, bytes));
     }
 }
 
@@ -295,8 +332,12 @@ void TrainedNetwork::load(const FileSystem& files) {
     const config::Settings& settings = arguments_->settings;
     const checkpoint::Found found = train::checkpoint_to_evaluate(files, *settings.main.restore_path);
     checkpoint_ = found.path;
-    variables_ = train::model_variables(*graph_, train::checkpoint_weights(files, found.path, settings), found.path);
+    variables_ = train::model_variables(*graph_, stored(files), found.path);
     executable_->load(backend::NamedTensors(variables_.begin(), variables_.end()));
+}
+
+checkpoint::Checkpoint TrainedNetwork::stored(const FileSystem& files) const {
+    return train::checkpoint_weights(files, checkpoint_, arguments_->settings);
 }
 
 std::map<std::string, HostTensor> TrainedNetwork::answers() {

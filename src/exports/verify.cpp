@@ -1,8 +1,10 @@
-// Compares written files with the network.
+// Compares files with the network, and writes them.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <memory>
+#include <span>
 #include <utility>
 
 #include "cnntrain/base/axes.h"
@@ -24,16 +26,22 @@ Array part_of(const HostTensor& all, std::int64_t first, std::int64_t count) {
     HostTensor part({all.dtype(), shape});
     const std::size_t row = part.bytes().size() / static_cast<std::size_t>(count);
     std::memcpy(part.bytes().data(), all.bytes().data() + static_cast<std::size_t>(first) * row, part.bytes().size());
-    if (shape.size() == kImageRank) part = with_axes(part, {0, 3, 1, 2});
-    Array result{.shape = part.shape(), .real = part.dtype() == DType::f32};
-    for (std::int64_t i = 0; i < part.elements(); ++i) {
-        if (result.real) {
-            result.reals.push_back(static_cast<float>(part.at(i)));
-        } else {
-            result.integers.push_back(static_cast<std::int64_t>(part.at(i)));
+    return array_of(shape.size() == kImageRank ? with_axes(part, {0, 3, 1, 2}) : part);
+}
+
+/// Photos differ in size and come one by one.
+std::map<std::string, Array> inputs_of(const Replay& replay, std::int64_t first, std::int64_t count) {
+    std::map<std::string, Array> inputs;
+    for (const auto& [name, tensor] : replay.inputs) {
+        if (replay.photos.empty() || tensor.shape().size() != kImageRank) {
+            inputs.emplace(name, part_of(tensor, first, count));
+            continue;
         }
+        Array photo = array_of(replay.photos.at(static_cast<std::size_t>(first)));
+        photo.shape.insert(photo.shape.begin(), 1);
+        inputs.emplace(name, std::move(photo));
     }
-    return result;
+    return inputs;
 }
 
 void append(HostTensor& all, const Array& part) {
@@ -62,62 +70,102 @@ double difference(const HostTensor& expected, const HostTensor& got) {
     return apart / std::max(1.0, greatest);
 }
 
-double tolerance(OnnxWeights weights) {
-    if (weights == OnnxWeights::f32) return 1e-4;
+double tolerance(OnnxWeights weights, bool of_photos) {
+    if (weights == OnnxWeights::f32) return of_photos ? 1e-3 : 1e-4;
     return weights == OnnxWeights::f16 ? 1e-2 : 5e-2;  // bfloat16 has an eighth of float16's precision
 }
 
-std::map<std::string, HostTensor> answers_of_onnx(const FileSystem& files, const std::string& path,
-                                                  const Replay& replay, Products& products) {
+Outputs answers_of_onnx(const FileSystem& files, const std::string& path, const Replay& replay, Products& products) {
     const OnnxProgram program(decode(read_text(files, path, kLargestFile)), products);
-    std::map<std::string, HostTensor> outputs;
+    Outputs outputs;
     std::int64_t batch = 1;
     for (std::int64_t first = 0; first < replay.samples;) {
         const std::int64_t count = std::min(batch, replay.samples - first);
-        std::map<std::string, Array> inputs;
-        for (const auto& [name, tensor] : replay.inputs)
-            inputs.emplace(name, part_of(tensor, first, count));
-        for (const auto& [name, array] : program.run(inputs))
+        for (const auto& [name, array] : program.run(inputs_of(replay, first, count)))
             append(outputs[name], array);
         first += count;
-        batch = first == 1 ? 7 : 8;
+        if (replay.photos.empty()) batch = first == 1 ? 7 : 8;
     }
     return outputs;
 }
 
-double kept_if_same(FileSystem& files, const std::vector<std::string>& paths, double allowed,
-                    const std::map<std::string, HostTensor>& expected,
-                    const std::function<std::map<std::string, HostTensor>()>& answers) {
-    const auto remove = [&] {
-        for (const std::string& path : paths)
-            files.remove(path);
-    };
-    try {
-        const std::map<std::string, HostTensor> got = answers();
-        double apart = 0;
-        for (const auto& [name, tensor] : expected) {
-            const auto found = got.find(name);
-            apart = std::max(apart, found == got.end() ? std::numeric_limits<double>::infinity()
-                                                       : difference(tensor, found->second));
-        }
-        if (apart <= allowed) return apart;
-        throw Error(ErrorKind::data, "the written file answers otherwise than the network: a difference of " +
-                                         formatted("%.2g", apart) + " where " + formatted("%g", allowed) +
-                                         " is allowed; it has been removed");
-    } catch (const Error& error) {
-        remove();
-        throw error.within(paths.front());
-    } catch (...) {
-        remove();
-        throw;
+namespace {
+
+double greatest_difference(const Outputs& expected, const Outputs& got) {
+    double apart = 0;
+    for (const auto& [name, tensor] : expected) {
+        const auto found = got.find(name);
+        apart = std::max(
+            apart, found == got.end() ? std::numeric_limits<double>::infinity() : difference(tensor, found->second));
     }
+    return apart;
+}
+
+/// Calls visit(bytes) for pieces of a file in memory, and where they begin.
+template <typename Visit> void for_each_piece(const InputFile& file, const Visit& visit) {
+    constexpr std::uint64_t kPiece = std::uint64_t{1} << 24;
+    std::vector<std::byte> bytes;
+    for (std::uint64_t at = 0; at < file.size_bytes(); at += kPiece) {
+        bytes.resize(std::min(kPiece, file.size_bytes() - at));
+        file.read_at(at, bytes);
+        visit(std::span<const std::byte>(bytes), at);
+    }
+}
+
+void check_written(const FileSystem& files, const std::string& path, const InputFile& content) {
+    const std::unique_ptr<InputFile> written = files.open(path);
+    bool same = written->size_bytes() == content.size_bytes();
+    std::vector<std::byte> bytes;
+    for_each_piece(content, [&](std::span<const std::byte> piece, std::uint64_t at) {
+        if (!same) return;
+        bytes.resize(piece.size());
+        written->read_at(at, bytes);
+        same = std::ranges::equal(bytes, piece);
+    });
+    if (!same) throw Error(ErrorKind::storage, path + ": the disk gives back other bytes than were written");
+}
+
+/// All are written before the first gets its name.
+void publish(const FileSystem& memory, FileSystem& files, const std::vector<std::string>& paths) {
+    std::vector<std::unique_ptr<OutputFile>> outputs;
+    for (const std::string& path : paths) {
+        outputs.push_back(files.create(path));
+        for_each_piece(*memory.open(path),
+                       [&](std::span<const std::byte> piece, std::uint64_t) { outputs.back()->write(piece); });
+    }
+    for (const auto& output : outputs)
+        output->commit();
+    for (const std::string& path : paths)
+        check_written(files, path, *memory.open(path));
+}
+
+}  // namespace
+
+double write_if_same(FileSystem& files, const std::vector<std::string>& paths, double allowed, const Outputs& expected,
+                     const std::function<void(FileSystem& memory)>& write,
+                     const std::function<Outputs(const FileSystem& memory)>& answers) {
+    MemoryFiles memory;
+    double apart = 0;
+    try {
+        write(memory);
+        apart = greatest_difference(expected, answers(memory));
+        if (!(apart <= allowed)) {
+            throw Error(ErrorKind::data, "the file would answer otherwise than the network: a difference of " +
+                                             formatted("%.2g", apart) + " where " + formatted("%g", allowed) +
+                                             " is allowed; it was not written");
+        }
+    } catch (const Error& error) {
+        throw error.within(paths.front());
+    }
+    publish(memory, files, paths);
+    return apart;
 }
 
 double write_onnx(FileSystem& files, const std::string& path, const OnnxModel& model, const Replay& replay,
                   double allowed, Products& products) {
-    write_text(files, path, encode(model));
-    return kept_if_same(files, {path}, allowed, replay.outputs,
-                        [&] { return answers_of_onnx(files, path, replay, products); });
+    return write_if_same(
+        files, {path}, allowed, replay.outputs, [&](FileSystem& memory) { write_text(memory, path, encode(model)); },
+        [&](const FileSystem& memory) { return answers_of_onnx(memory, path, replay, products); });
 }
 
 }  // namespace cnntrain::exports

@@ -1,7 +1,7 @@
 #include "cnntrain/metrics/tensorboard.h"
 
 #include <algorithm>
-#include <bit>
+#include <array>
 #include <chrono>
 #include <cinttypes>
 #include <span>
@@ -10,59 +10,25 @@
 
 #include "cnntrain/base/crc32c.h"
 #include "cnntrain/base/format.h"
+#include "cnntrain/base/wire_writer.h"
 
 namespace cnntrain::metrics {
 namespace {
-
-static_assert(std::endian::native == std::endian::little, "fixed-width numbers are written as they stand in memory");
-
-template <typename T> std::string fixed(T value) {
-    return {reinterpret_cast<const char*>(&value), sizeof value};
-}
-
-/// A message in protobuf's encoding (https://protobuf.dev/programming-guides/encoding/).
-class Message {
-public:
-    Message& add(int number, std::int64_t value) { return key(number, 0).varint(static_cast<std::uint64_t>(value)); }
-    Message& add(int number, double value) { return key(number, 1).raw(fixed(value)); }
-    Message& add(int number, std::string_view bytes) { return key(number, 2).varint(bytes.size()).raw(bytes); }
-    Message& add(int number, const Message& message) { return add(number, std::string_view(message.bytes_)); }
-    Message& add(int number, float value) { return key(number, 5).raw(fixed(value)); }
-
-    const std::string& bytes() const { return bytes_; }
-
-private:
-    Message& key(int number, unsigned wire_type) {
-        return varint((static_cast<std::uint64_t>(number) << 3) | wire_type);
-    }
-    Message& raw(std::string_view bytes) {
-        bytes_ += bytes;
-        return *this;
-    }
-    Message& varint(std::uint64_t value) {
-        for (; value >= 0x80; value >>= 7)
-            bytes_ += static_cast<char>(static_cast<std::uint8_t>(value) | 0x80);
-        bytes_ += static_cast<char>(value);
-        return *this;
-    }
-
-    std::string bytes_;
-};
 
 /// Repeated numbers, as consecutive doubles.
 template <typename T> std::string packed(const std::vector<T>& numbers) {
     std::string bytes;
     for (const T number : numbers)
-        bytes += fixed(static_cast<double>(number));
+        bytes += fixed_width(static_cast<double>(number));
     return bytes;
 }
 
 std::string masked_crc(std::string_view bytes) {
-    return fixed(mask_crc(crc32c(std::as_bytes(std::span(bytes)))));
+    return fixed_width(mask_crc(crc32c(std::as_bytes(std::span(bytes)))));
 }
 
 std::string framed(const std::string& event) {
-    const std::string length = fixed(static_cast<std::uint64_t>(event.size()));
+    const std::string length = fixed_width(static_cast<std::uint64_t>(event.size()));
     return length + masked_crc(length) + event + masked_crc(event);
 }
 
@@ -83,38 +49,39 @@ void TensorBoard::row(const Record& record) {
 }
 
 void TensorBoard::curve_point(const Record& record) {
-    Message summary;
+    WireMessage summary;
     for (const Field& field : record.fields) {
         const bool is_text = std::holds_alternative<std::string>(field.value);
         if (field.name == "iteration" || is_text || !field.measured) continue;
         const auto* whole = std::get_if<std::int64_t>(&field.value);
         const double number = whole != nullptr ? static_cast<double>(*whole) : std::get<double>(field.value);
         const std::string tag = field.tag.empty() ? std::string(record.table) + "/" + field.name : field.tag;
-        summary.add(1, Message().add(1, std::string_view(tag)).add(2, static_cast<float>(number)));
+        summary.add(1, WireMessage().add(1, std::string_view(tag)).add(2, static_cast<float>(number)));
     }
     add_summary(record.curve_step.value_or(record.iteration), summary.bytes());
 }
 
 void TensorBoard::distribution(const Distribution& distribution) {
     const Histogram& histogram = distribution.histogram;
-    const Message proto = Message()
-                              .add(1, histogram.least)
-                              .add(2, histogram.most)
-                              .add(3, static_cast<double>(histogram.elements()))
-                              .add(4, histogram.sum)
-                              .add(5, histogram.sum_of_squares)
-                              .add(6, std::string_view(packed(histogram.limits)))
-                              .add(7, std::string_view(packed(histogram.counts)));
-    Message summary;
-    summary.add(1, Message().add(1, std::string_view(distribution.name)).add(5, proto));
+    const WireMessage proto = WireMessage()
+                                  .add(1, histogram.least)
+                                  .add(2, histogram.most)
+                                  .add(3, static_cast<double>(histogram.elements()))
+                                  .add(4, histogram.sum)
+                                  .add(5, histogram.sum_of_squares)
+                                  .add(6, std::string_view(packed(histogram.limits)))
+                                  .add(7, std::string_view(packed(histogram.counts)));
+    WireMessage summary;
+    summary.add(1, WireMessage().add(1, std::string_view(distribution.name)).add(5, proto));
     summary.add(
-        1, Message().add(1, std::string_view("L2/" + distribution.name)).add(2, static_cast<float>(histogram.norm())));
+        1,
+        WireMessage().add(1, std::string_view("L2/" + distribution.name)).add(2, static_cast<float>(histogram.norm())));
     add_summary(distribution.iteration, summary.bytes());
 }
 
 void TensorBoard::add_summary(std::int64_t iteration, const std::string& summary) {
     if (path_.empty()) begin_file(iteration);
-    append(Message().add(1, settings_.clock()).add(2, iteration).add(5, std::string_view(summary)).bytes());
+    append(WireMessage().add(1, settings_.clock()).add(2, iteration).add(5, std::string_view(summary)).bytes());
 }
 
 /// Two processes started within one second (a run and its resumption) get two files; TensorBoard reads files in the
@@ -127,10 +94,10 @@ void TensorBoard::begin_file(std::int64_t iteration) {
     path_ = name;
     for (int number = 1; exists(files_, path_); ++number)
         path_ = name + "." + std::to_string(number);
-    append(Message().add(1, now).add(3, std::string_view("brain.Event:2")).bytes());
+    append(WireMessage().add(1, now).add(3, std::string_view("brain.Event:2")).bytes());
     if (settings_.resumed_at) {
-        const Message start = Message().add(1, std::int64_t{1});
-        append(Message().add(1, now).add(2, std::min(iteration, *settings_.resumed_at)).add(7, start).bytes());
+        const WireMessage start = WireMessage().add(1, std::int64_t{1});
+        append(WireMessage().add(1, now).add(2, std::min(iteration, *settings_.resumed_at)).add(7, start).bytes());
     }
 }
 

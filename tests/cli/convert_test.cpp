@@ -258,5 +258,22 @@ TEST_F(Convert, ClassesKeepTheirNames) {
     EXPECT_EQ(checkpoint::class_names(load(in("classes_back.safetensors")).metadata), names);
 }
 
+/// The written folder is read again: its variables and its scores of words are those of the run.
+TEST_F(Convert, ARunIsComparedWithItsFolderForTransformers) {
+    const Outcome outcome = run("convert " + tiny() + " " + in("of_run") + " --to hf");
+    ASSERT_EQ(outcome.exit_code, 0) << outcome.text;
+    EXPECT_THAT(outcome.text, AllOf(HasSubstr("variables, all equal to the run's"),
+                                    HasSubstr("Compared on 64 generated samples: the greatest difference is")));
+    EXPECT_TRUE(exists(posix_files(), in("of_run/config.json")));
+}
+
+TEST_F(Convert, PretrainingIsWrittenForTensorFlowAndOnnx) {
+    run_well("convert " + tiny() + " " + in("tf") + " --to tf");
+    EXPECT_TRUE(load(in("tf/ckpt-1.index")).tensors.contains("bert/embeddings/word_embeddings/lamb_m"));
+    run_well("convert " + tiny() + " " + in("bert.onnx") + " --to onnx");
+    expect_error("convert " + tiny() + " " + in("bert.onnx") + " --to onnx --overwrite --with-preprocessing",
+                 ErrorKind::usage, {"--with-preprocessing is for image networks"});
+}
+
 }  // namespace
 }  // namespace cnntrain::cli

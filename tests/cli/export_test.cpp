@@ -1,11 +1,14 @@
 // `cnntrain convert RUN --to FORMAT` as a user calls it.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <string>
 
 #include "cli/shell.h"
 #include "cnntrain/base/io.h"
+#include "cnntrain/checkpoint/checkpoint.h"
+#include "data/fixtures.h"
 #include "support/matchers.h"
 #include "support/temporary_folder.h"
 
@@ -66,6 +69,69 @@ TEST_F(Export, ClassNamesMayHoldAnything) {
         ErrorKind::usage, {"2 names for the 10 classes"});
 }
 
+TEST_F(Export, AFileThatPreparesItsImagesIsComparedFromTheirPixels) {
+    const std::string path = shared() / "prepares.onnx";
+    const Outcome outcome = convert(path + " --to onnx --with-preprocessing");
+    ASSERT_EQ(outcome.exit_code, 0) << outcome.text;
+    EXPECT_THAT(outcome.text, HasSubstr("Compared on 64 generated photos"));
+    EXPECT_THAT(shared().read("prepares.onnx"), HasSubstr("\"inside_this_file\":true"));
+}
+
+/// Photos of different sizes, of which one is no longer readable.
+TEST_F(Export, PhotosOfTheValidationSetAreRead) {
+    const test::TemporaryFolder folder;
+    for (const std::string name : {"train/ant/", "train/bee/", "val/ant/", "val/bee/"}) {
+        std::filesystem::create_directories(folder / ("photos/" + name));
+        for (int i = 0; i < 3; ++i) {
+            folder.write("photos/" + name + std::to_string(i) + ".jpg",
+                         data::encode_jpeg(data::make_photo(40 + 9 * i, 70 - 12 * i, static_cast<std::uint64_t>(i))));
+        }
+    }
+    const Outcome trained = cli::run("train --data-dir " + (folder / "photos") + " --logs-path " + (folder / "run") +
+                                     " --model-size 18 --image-size 32 --iterations 2 --micro-batch-size 2 --threads 1 "
+                                     "--no-validation --abs-learning-rate 0.01");
+    ASSERT_EQ(trained.exit_code, 0) << trained.text;
+    folder.write("photos/val/bee/2.jpg", "no photo any more");
+    const Outcome outcome = cli::run("convert " + (folder / "run") + " --to onnx --with-preprocessing");
+    ASSERT_EQ(outcome.exit_code, 0) << outcome.text;
+    EXPECT_THAT(outcome.text, HasSubstr("Compared on 5 photos of the validation set"));
+}
+
+TEST_F(Export, ATensorFlowCheckpointHoldsTheRunBitByBit) {
+    const Outcome outcome = convert((shared() / "tf") + " --to tf");
+    ASSERT_EQ(outcome.exit_code, 0) << outcome.text;
+    EXPECT_THAT(outcome.text,
+                AllOf(HasSubstr("tf/ckpt-2.index"), HasSubstr("tensors)"), HasSubstr("Compared on 64 generated")));
+    const auto written = checkpoint::load(posix_files(), shared() / "tf/ckpt-2.index");
+    const auto own = checkpoint::load(posix_files(), shared() / "run/ckpt-2.safetensors");
+    ASSERT_EQ(written.tensors.size(), own.tensors.size());
+    EXPECT_TRUE(written.tensors.contains("all/stage0/conv0/weight"));
+    for (const auto& [name, tensor] : own.tensors) {
+        ASSERT_TRUE(written.tensors.contains(name)) << name;
+        EXPECT_EQ(written.tensors.at(name).desc(), tensor.desc()) << name;
+        EXPECT_TRUE(std::ranges::equal(written.tensors.at(name).bytes(), tensor.bytes())) << name;
+    }
+    const Outcome again = convert((shared() / "tf") + " --to tf");
+    EXPECT_EQ(again.exit_code, exit_code(ErrorKind::usage)) << again.text;
+    const Outcome wide = convert((shared() / "wide") + " --to tf --checkpoint-dtype f32");
+    ASSERT_EQ(wide.exit_code, 0) << wide.text;
+    for (const auto& [name, tensor] : checkpoint::load(posix_files(), shared() / "wide/ckpt-2.index").tensors)
+        EXPECT_EQ(tensor.dtype(), DType::f32) << name;
+    const Outcome judged = cli::run("validation --restore-path " + (shared() / "tf/ckpt-2") +
+                                    " --generated-data --dataset cifar-10 --model-size 8 --threads 1 --no-logs");
+    EXPECT_EQ(judged.exit_code, 0) << judged.text;
+}
+
+TEST_F(Export, OptionsWithoutEffectAreRefused) {
+    const std::string line = "convert " + (shared() / "run") + " " + (shared() / "none") + " --to ";
+    expect_error(line + "tf --weights f16", ErrorKind::usage, {"--weights is for --to onnx"});
+    expect_error(line + "tf --with-preprocessing", ErrorKind::usage, {"--with-preprocessing is for --to onnx"});
+    expect_error(line + "tf --class-names x", ErrorKind::usage, {"--class-names", "numbers only"});
+    expect_error(line + "onnx --checkpoint-dtype f32", ErrorKind::usage, {"--checkpoint-dtype f32 is for --to tf"});
+    expect_error(line + "onnx --vocab-file x", ErrorKind::usage, {"--vocab-file has no effect on --to onnx"});
+    EXPECT_FALSE(std::filesystem::exists(shared() / "none"));
+}
+
 TEST_F(Export, MistakesAreNamed) {
     const std::string run = shared() / "run";
     expect_error("convert " + run + " --to onxn", ErrorKind::usage, {"did you mean onnx?", "torchvision"});
@@ -77,6 +143,10 @@ TEST_F(Export, MistakesAreNamed) {
                  {"is a format and needs a run", "./onnx"});
     expect_error("convert " + run + " --from " + run + " --to onnx", ErrorKind::usage, {"not both"});
     expect_error("convert " + run + "/nowhere --to onnx", ErrorKind::not_found, {"nowhere"});
+    std::filesystem::create_directories(shared() / "no_run");
+    expect_error("convert " + (shared() / "no_run") + " --to onnx", ErrorKind::not_found, {"no_run"});
+    expect_error("convert " + run, ErrorKind::usage, {"--to is needed: onnx, torchvision, timm, tf or hf"});
+    expect_error("convert", ErrorKind::usage, {"convert RUN --to onnx", "convert --from FILE"});
 }
 
 }  // namespace

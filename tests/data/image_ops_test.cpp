@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "cnntrain/data/photo_input.h"
 #include "data/images/resize.h"
 #include "fixtures.h"
 

@@ -172,13 +172,14 @@ TEST_F(Onnx, WeightsBeyondFloat16AreRefused) {
 }
 
 /// Every float of the file matters, and so does every node.
-TEST_F(Onnx, AFileThatAnswersOtherwiseIsRemoved) {
+TEST_F(Onnx, AFileThatWouldAnswerOtherwiseIsNotWritten) {
     Products products;
     const auto refusal = [&](const OnnxModel& model) {
         MemoryFiles files;
+        write_text(files, "run/a.onnx", "an earlier one");
         const std::string message = test::message_of(
             ErrorKind::data, [&] { write_onnx(files, "run/a.onnx", model, network().replay, 1e-4, products); });
-        EXPECT_FALSE(exists(files, "run/a.onnx"));
+        EXPECT_EQ(read_text(files, "run/a.onnx"), "an earlier one");
         return message;
     };
     const OnnxModel sound = to_onnx(network().part(), {});
@@ -187,22 +188,34 @@ TEST_F(Onnx, AFileThatAnswersOtherwiseIsRemoved) {
         const auto found = std::ranges::find(model.tensors, name, &OnnxTensor::name);
         ASSERT_NE(found, model.tensors.end()) << name;
         found->tensor.set(0, found->tensor.at(0) + 0.5);
-        EXPECT_THAT(refusal(model), HasSubstr("run/a.onnx: the written file answers otherwise"));
+        EXPECT_THAT(refusal(model), HasSubstr("run/a.onnx: the file would answer otherwise"));
     }
     OnnxModel turned = sound;
     for (OnnxNode& node : turned.nodes)
         if (node.op == "Relu") node.op = "Tanh";
-    EXPECT_THAT(refusal(turned), HasSubstr("answers otherwise"));
+    EXPECT_THAT(refusal(turned), HasSubstr("answer otherwise"));
     OnnxModel nan = sound;
     std::ranges::find(nan.tensors, "all/fc1/bias", &OnnxTensor::name)->tensor.set(0, std::nan(""));
     EXPECT_THAT(refusal(nan), HasSubstr("inf"));
     OnnxModel padded = sound;
     std::ranges::find(padded.nodes, "all/stage2/unit1/conv1", &OnnxNode::name)->attributes["pads"] =
         std::vector<std::int64_t>{1, 1, 0, 0};
-    EXPECT_THAT(refusal(padded), HasSubstr("answers otherwise"));
+    EXPECT_THAT(refusal(padded), HasSubstr("answer otherwise"));
     OnnxModel unknown = sound;
     unknown.outputs[0].name = unknown.nodes[0].outputs[0];
     EXPECT_THAT(refusal(unknown), HasSubstr("inf"));
+}
+
+TEST_F(Onnx, AFullDiskLeavesWhatWasThere) {
+    Products products;
+    MemoryFiles files(1000);
+    write_text(files, "run/a.onnx", "an earlier one");
+    EXPECT_THAT(
+        test::message_of(
+            ErrorKind::storage,
+            [&] { write_onnx(files, "run/a.onnx", to_onnx(network().part(), {}), network().replay, 1e-4, products); }),
+        HasSubstr("run/a.onnx"));
+    EXPECT_EQ(read_text(files, "run/a.onnx"), "an earlier one");
 }
 
 TEST_F(Onnx, DamagedFilesAreErrors) {

@@ -1,5 +1,5 @@
-// Files of a trained network for other programs. No file stays that does not answer as the network does: what was
-// written is read again from its file, computes the replayed samples, and is removed if it differs.
+// Files of a trained network for other programs. No file comes to the disk that does not answer as the network does:
+// its bytes are made in memory, read from there, and compute the replayed samples. What is on the disk is read again.
 #pragma once
 
 #include <array>
@@ -19,9 +19,9 @@
 
 namespace cnntrain::exports {
 
-enum class Format : std::uint8_t { onnx, torchvision, timm };
+enum class Format : std::uint8_t { onnx, torchvision, timm, tf };
 /// As users write them, in the order of the enumerators.
-inline constexpr std::array<std::string_view, 3> kFormatNames = {"onnx", "torchvision", "timm"};
+inline constexpr std::array<std::string_view, 4> kFormatNames = {"onnx", "torchvision", "timm", "tf"};
 static_assert(kFormatNames.size() == enumerator_count<Format>());
 
 std::optional<Format> format_named(std::string_view name);
@@ -32,6 +32,8 @@ struct ExportRequest {
     std::string target = {};                    // a file (onnx) or a folder; empty: beside the checkpoint
     OnnxWeights weights = OnnxWeights::f32;     // of onnx
     bool probabilities = false;                 // onnx: a second output
+    bool preparation = false;                   // onnx: the file reads photos
+    bool in_f32 = false;                        // tf: tensors of 16 bits are widened
     std::vector<std::string> class_names = {};  // instead of the run's own
     std::string version = {};                   // of this program
     bool overwrite = false;
@@ -55,20 +57,23 @@ ExportReport export_network(const ExportRequest& request, FileSystem& files);
 /// smaller. NaN is infinitely different.
 double difference(const HostTensor& expected, const HostTensor& got);
 
-/// The difference that is allowed.
-double tolerance(OnnxWeights weights);
+/// The difference that is allowed. `of_photos`: the file prepares photos, whose levels may differ by one where a sum lies
+/// between two levels.
+double tolerance(OnnxWeights weights, bool of_photos = false);
 
-/// The difference of the outputs that `answers` reads from written files. If it is above `allowed`, or `answers` fails,
-/// the files are removed: Error(data), or what `answers` throws.
-double kept_if_same(FileSystem& files, const std::vector<std::string>& paths, double allowed,
-                    const std::map<std::string, HostTensor>& expected,
-                    const std::function<std::map<std::string, HostTensor>()>& answers);
+using Outputs = std::map<std::string, HostTensor>;
+
+/// Writes the files `paths` if they answer as expected. `write` makes them in memory, from where `answers` reads them;
+/// then they are written to `files`, all or none. Returns the difference of the outputs. Error(data) if it is above
+/// `allowed`, or what `answers` throws: nothing is written, and what was there stays.
+double write_if_same(FileSystem& files, const std::vector<std::string>& paths, double allowed, const Outputs& expected,
+                     const std::function<void(FileSystem& memory)>& write,
+                     const std::function<Outputs(const FileSystem& memory)>& answers);
 
 /// The outputs of a file on the replayed samples, computed in batches of 1, 7 and 8.
-std::map<std::string, HostTensor> answers_of_onnx(const FileSystem& files, const std::string& path,
-                                                  const Replay& replay, Products& products);
+Outputs answers_of_onnx(const FileSystem& files, const std::string& path, const Replay& replay, Products& products);
 
-/// Writes the model and compares it. Returns the difference; Error(data) and no file if it is above tolerance().
+/// write_if_same() of a model.
 double write_onnx(FileSystem& files, const std::string& path, const OnnxModel& model, const Replay& replay,
                   double allowed, Products& products);
 

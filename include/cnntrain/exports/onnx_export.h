@@ -6,10 +6,12 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "cnntrain/base/tensor.h"
+#include "cnntrain/data/settings.h"
 #include "cnntrain/exports/onnx_model.h"
 #include "cnntrain/graph/graph.h"
 
@@ -46,6 +48,9 @@ struct OnnxSettings {
     OnnxWeights weights = OnnxWeights::f32;
     /// Adds an output with the softmax over the last axis of the first output; empty: none.
     std::string probabilities = {};
+    /// Images are photos of any size, u8 [N,H,W,3], which the file itself prepares as evaluation does with these
+    /// settings; empty: the network's own input.
+    std::optional<data::DataSettings> preparation = {};
     std::string name = "network";
     std::string version = {};  // of this program
     std::map<std::string, std::string> metadata = {};

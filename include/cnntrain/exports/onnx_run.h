@@ -28,6 +28,8 @@ struct Array {
     std::size_t size() const { return real ? reals.size() : integers.size(); }
 };
 
+Array array_of(const HostTensor& tensor);
+
 /// A convolution x[N,C,H,W], w[O,I,K,K].
 struct Convolution {
     std::int64_t stride = 1;

@@ -24,6 +24,7 @@ struct Replay {
     std::int64_t samples = 0;
     std::map<std::string, HostTensor> inputs;
     std::map<std::string, HostTensor> outputs;
+    std::vector<HostTensor> photos = {};  // u8 [H,W,3]: of these the inputs were made; empty: they are samples
 };
 
 /// Number of samples of a replay, if there are as many.
@@ -32,6 +33,7 @@ inline constexpr std::int64_t kReplayedSamples = 64;
 struct OpenRequest {
     std::string run;                        // a run's folder, one of its checkpoints, or a file of weights
     std::vector<std::string> options = {};  // of `inference`, that win over the run's
+    bool photos = false;                    // the replay has photos, for a file that prepares them itself
 };
 
 class TrainedNetwork {
@@ -46,12 +48,15 @@ public:
     NetworkPart part() const { return {*graph_, inputs_, fixed_, outputs_, variables_}; }
     const std::map<std::string, HostTensor>& variables() const { return variables_; }
     const Replay& replay() const { return replay_; }
-    /// "samples of the validation set" or "generated samples"
+    /// "samples of the validation set", "generated photos"
     const std::string& samples_text() const { return samples_text_; }
     std::optional<tasks::ImageNetwork> image_network() const { return tasks::image_network(*arguments_); }
     std::vector<std::string> class_names() const;
     const backend::Backend& backend() const { return *backend_; }
     const config::ParseResult& arguments() const { return *arguments_; }
+
+    /// The tensors of the checkpoint as they are stored, with the optimiser's; with --ema the moving averages.
+    checkpoint::Checkpoint stored(const FileSystem& files) const;
 
     /// The outputs on the replayed samples of the same network with other weights, in any layout that is read here.
     /// `path`: for messages.
@@ -65,6 +70,8 @@ private:
     /// Error(data) if the samples cannot be read.
     void open_samples();
     void make_up_samples();
+    /// Replaces the samples by photos of them, or by made-up photos.
+    void open_photos(const FileSystem& files);
     bool image_network_or_none() const;
     void find_ports();
     void find_scores();
@@ -78,6 +85,7 @@ private:
     std::string samples_text_;
     std::vector<data::Field> fields_;
     std::vector<std::vector<HostTensor>> batches_;  // of the stream, by field
+    std::vector<std::string> sample_files_;         // of the replayed samples, if they have files of their own
     std::unique_ptr<graph::Graph> graph_;
     std::unique_ptr<backend::Executable> executable_;
     std::map<std::string, HostTensor> variables_;

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "checkpoint/foreign/readers.h"
+#include "checkpoint/foreign/table.h"
 #include "checkpoint/foreign/zip.h"
 #include "checkpoint/format.h"
 #include "checkpoint/room.h"

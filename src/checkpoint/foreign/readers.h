@@ -32,7 +32,5 @@ inline constexpr const char* kKerasWeights = "model.weights.h5";
 
 /// `index`: the path of PREFIX.index.
 ForeignContent open_tensorflow(const FileSystem& files, const std::string& index);
-/// Bytes with which such an index ends.
-inline constexpr std::string_view kTableEnd("\x57\xfb\x80\x8b\x24\x75\x47\xdb", 8);
 
 }  // namespace cnntrain::checkpoint

@@ -4,6 +4,7 @@
 
 #include "checkpoint/foreign/snappy.h"
 #include "cnntrain/base/crc32c.h"
+#include "cnntrain/base/wire_writer.h"
 
 namespace cnntrain::checkpoint {
 namespace {
@@ -78,6 +79,62 @@ void for_each_entry(const FileSlice& table,
         visit_block(read_block(table, handle), table, visit);
         end = handle.offset + handle.size;
     });
+}
+
+// ---- writing ----
+
+void BlockWriter::add(std::string_view key, std::string_view value) {
+    constexpr std::size_t kWholeKeyEvery = 16;
+    std::size_t shared = 0;
+    if (entries_ % kWholeKeyEvery == 0) {
+        whole_keys_ += fixed_width(static_cast<std::uint32_t>(bytes_.size()));
+    } else {
+        shared = static_cast<std::size_t>(std::ranges::mismatch(last_key_, key).in1 - last_key_.begin());
+    }
+    append_varint(shared, bytes_);
+    append_varint(key.size() - shared, bytes_);
+    append_varint(value.size(), bytes_);
+    bytes_ += key.substr(shared);
+    bytes_ += value;
+    last_key_ = key;
+    ++entries_;
+}
+
+std::string BlockWriter::finish() {
+    if (empty()) whole_keys_ = fixed_width(std::uint32_t{0});
+    const auto positions = static_cast<std::uint32_t>(whole_keys_.size() / sizeof(std::uint32_t));
+    std::string content = bytes_ + whole_keys_ + fixed_width(positions);
+    *this = {};
+    return content;
+}
+
+std::string TableWriter::append(const std::string& block) {
+    std::string handle;
+    append_varint(file_.size(), handle);
+    append_varint(block.size(), handle);
+    const std::string stored = block + '\0';  // no compression
+    file_ += stored + fixed_width(mask_crc(crc32c(std::as_bytes(std::span(stored)))));
+    return handle;
+}
+
+void TableWriter::finish_block() {
+    if (block_.empty()) return;
+    const std::string last_key = block_.last_key();
+    index_.add(last_key, append(block_.finish()));
+}
+
+void TableWriter::add(std::string_view key, std::string_view value) {
+    constexpr std::size_t kBlockBytes = 4096;
+    block_.add(key, value);
+    if (block_.bytes() >= kBlockBytes) finish_block();
+}
+
+std::string TableWriter::finish() {
+    finish_block();
+    std::string footer = append(BlockWriter().finish());
+    footer += append(index_.finish());
+    footer.resize(kFooterBytes - kTableEnd.size());
+    return std::move(file_) + footer + std::string(kTableEnd);
 }
 
 }  // namespace cnntrain::checkpoint

@@ -7,7 +7,10 @@
 #include "checkpoint/foreign/table.h"
 #include "cnntrain/base/crc32c.h"
 #include "cnntrain/base/format.h"
+#include "cnntrain/base/path.h"
 #include "cnntrain/base/wire.h"
+#include "cnntrain/base/wire_writer.h"
+#include "cnntrain/checkpoint/tensorflow_checkpoint.h"
 
 namespace cnntrain::checkpoint {
 namespace {
@@ -99,6 +102,10 @@ std::uint64_t shards_of(std::string_view message, const std::string& path) {
     return shards;
 }
 
+std::string data_path(const std::string& prefix, std::uint64_t shard, std::uint64_t shards) {
+    return prefix + formatted(".data-%05u-of-%05u", static_cast<unsigned>(shard), static_cast<unsigned>(shards));
+}
+
 /// The data files of a checkpoint, opened when they are first used.
 class Shards {
 public:
@@ -109,9 +116,7 @@ public:
         if (shard >= count_) fail_damaged(index, "a tensor of it is in a data file that it does not have");
         const auto found = opened_.find(shard);
         if (found != opened_.end()) return *found->second;
-        const std::string path =
-            prefix_ + formatted(".data-%05u-of-%05u", static_cast<unsigned>(shard), static_cast<unsigned>(count_));
-        return *opened_.emplace(shard, files_.open(path)).first->second;
+        return *opened_.emplace(shard, files_.open(data_path(prefix_, shard, count_))).first->second;
     }
     void add_paths(std::vector<std::string>& paths) const {
         for (const auto& [shard, file] : opened_)
@@ -214,6 +219,63 @@ ForeignContent open_tensorflow(const FileSystem& files, const std::string& index
                          "a TensorFlow checkpoint needs its name, PREFIX.index, beside PREFIX.data-00000-of-00001");
     }
     return BundleReader(files, index).read();
+}
+
+// ---- writing ----
+
+namespace {
+
+std::string header_message() {
+    const WireMessage version = WireMessage().add(1, std::int64_t{1});  // VersionDef.producer
+    return WireMessage().add(1, std::int64_t{1}).add(3, version).bytes();
+}
+
+std::string entry_message(const TensorDesc& desc, std::uint64_t offset, std::uint32_t crc) {
+    const auto* row = std::ranges::find(kTypes, std::optional(desc.dtype), &TypeRow::type);
+    CNNTRAIN_CHECK(row != std::end(kTypes), "an element type without a number in TensorFlow");
+    WireMessage shape;
+    for (const std::int64_t length : desc.shape)
+        shape.add(2, WireMessage().add(1, length));
+    WireMessage entry;
+    entry.add(1, static_cast<std::int64_t>(row->number)).add(2, shape);
+    entry.add(4, static_cast<std::int64_t>(offset)).add(5, static_cast<std::int64_t>(desc.bytes()));
+    return entry.add_fixed32(6, mask_crc(crc)).bytes();
+}
+
+/// A string of protobuf's text format.
+std::string quoted(std::string_view text) {
+    std::string result = "\"";
+    for (const char c : text) {
+        const bool plain = c >= ' ' && c <= '~' && c != '"' && c != '\\';
+        result += plain ? std::string(1, c) : formatted("\\%03o", static_cast<unsigned>(static_cast<unsigned char>(c)));
+    }
+    return result + "\"";
+}
+
+}  // namespace
+
+std::vector<std::string> tensorflow_paths(const std::string& prefix) {
+    const std::string folder = prefix.substr(0, prefix.size() - last_part(prefix).size());
+    return {data_path(prefix, 0, 1), folder + "checkpoint", prefix + std::string(kTensorFlowIndex)};
+}
+
+void save_tensorflow(FileSystem& files, const std::string& prefix, const TensorSource& tensors) {
+    const std::vector<std::string> paths = tensorflow_paths(prefix);
+    const auto data = files.create(paths[0]);
+    TableWriter table;
+    table.add("", header_message());
+    std::uint64_t offset = 0;
+    for (const auto& [name, desc] : tensors.descs) {
+        const HostTensor tensor = tensors.tensor(name);
+        data->write(tensor.bytes());
+        table.add(name, entry_message(desc, offset, crc32c(tensor.bytes())));
+        offset += desc.bytes();
+    }
+    files.remove(paths[2]);  // an older index would not fit the new numbers
+    data->commit();
+    const std::string name = quoted(last_part(prefix));
+    write_text(files, paths[1], "model_checkpoint_path: " + name + "\nall_model_checkpoint_paths: " + name + "\n");
+    write_text(files, paths[2], table.finish());
 }
 
 }  // namespace cnntrain::checkpoint

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "cnntrain/base/rng.h"
+#include "cnntrain/data/photo_input.h"
 #include "data/images/antialias.h"
 #include "data/images/crop.h"
 #include "data/images/image_ops.h"
@@ -114,24 +115,29 @@ EvaluationView evaluation_view(ImageSize photo, const PhotoTarget& target) {
     return {full, {half(full.height - side), half(full.width - side), side, side}};
 }
 
+void resize_for_evaluation(const PixelView& photo, const PhotoTarget& target, std::span<std::byte> image,
+                           Workspace& workspace) {
+    const PreparationSettings& preparation = target.preparation;
+    const EvaluationView view = evaluation_view({photo.part.height, photo.part.width}, target);
+    const bool pads = preparation.resize_mode == ResizeMode::pad;
+    if (preparation.interpolation == Interpolation::tf1_bilinear && !pads) {
+        resize(photo, {view.full, view.window}, target.format, image, *workspace.resize);
+        return;
+    }
+    const ImageSize square{target.image_size, target.image_size};
+    const std::span<std::uint8_t> levels = sized(workspace.levels, square);
+    const std::span<std::uint8_t> part = pads ? sized(workspace.scratch, view.full) : levels;
+    resize_to_levels(photo, {view.full, view.window}, preparation.interpolation, part, workspace);
+    if (pads) pad(part, view, target, levels);
+    store_levels(levels, target.format, image);
+}
+
 void preprocess_for_evaluation(const ImageFile& file, const PhotoTarget& target, std::span<std::byte> image,
                                Workspace& workspace) {
     const ImageSize size = file.size();
     const PixelView whole = file.decode({0, 0, size.height, size.width}, {DctMethod::accurate});
     StageClock clock;
-    const PreparationSettings& preparation = target.preparation;
-    const EvaluationView view = evaluation_view(size, target);
-    const bool pads = preparation.resize_mode == ResizeMode::pad;
-    if (preparation.interpolation == Interpolation::tf1_bilinear && !pads) {
-        resize(whole, {view.full, view.window}, target.format, image, *workspace.resize);
-    } else {
-        const ImageSize square{target.image_size, target.image_size};
-        const std::span<std::uint8_t> levels = sized(workspace.levels, square);
-        const std::span<std::uint8_t> part = pads ? sized(workspace.scratch, view.full) : levels;
-        resize_to_levels(whole, {view.full, view.window}, preparation.interpolation, part, workspace);
-        if (pads) pad(part, view, target, levels);
-        store_levels(levels, target.format, image);
-    }
+    resize_for_evaluation(whole, target, image, workspace);
     clock.add_to(workspace.seconds.resize);
 }
 

@@ -37,7 +37,11 @@ struct EvaluationView {
 /// have those of timm.
 EvaluationView evaluation_view(ImageSize photo, const PhotoTarget& target);
 
-/// Evaluation preprocessing: decode the whole image accurately, then resize it as the target says.
+/// Resizes the view of a whole photo as the target says.
+void resize_for_evaluation(const PixelView& photo, const PhotoTarget& target, std::span<std::byte> image,
+                           Workspace& workspace);
+
+/// Evaluation preprocessing: decodes the whole image accurately, then resizes it.
 void preprocess_for_evaluation(const ImageFile& file, const PhotoTarget& target, std::span<std::byte> image,
                                Workspace& workspace);
 

@@ -15,13 +15,6 @@ namespace cnntrain::data {
 /// be shorter - 1), but at least `least`.
 ImageSize aspect_preserving_size(ImageSize size, std::int64_t shorter, std::int64_t least);
 
-/// Evaluation: length of the shorter side for images of side S, floor(S / crop fraction). A rounded fraction, such as
-/// 224 / 232, gives the whole number that it stands for.
-constexpr std::int64_t evaluation_shorter_side(std::int64_t image_size, double crop_fraction = 0.875) {
-    constexpr double kRounding = 1e-6;
-    return static_cast<std::int64_t>(static_cast<double>(image_size) / crop_fraction + kRounding);
-}
-
 struct Resize {
     ImageSize full;     // the wanted part is resized to this size
     Rectangle window;   // the part of the result that is stored

@@ -3,6 +3,7 @@
 #include <array>
 #include <bit>
 
+#include "cnntrain/base/wire_writer.h"
 #include "data/records/record_frame.h"
 
 namespace cnntrain::data {
@@ -13,12 +14,6 @@ constexpr char kFirstField = 0x0a;  // Example.features, Features.feature, the k
 constexpr char kEntryValue = 0x12;
 constexpr char kFloatList = 0x12;
 constexpr char kInt64List = 0x1a;
-
-void append_varint(std::uint64_t value, std::string& bytes) {
-    for (; value >= 0x80; value >>= 7)
-        bytes += static_cast<char>(value | 0x80);
-    bytes += static_cast<char>(value);
-}
 
 /// Encoded size of a field with `size` bytes of content.
 std::uint64_t field_size(std::uint64_t size) {

@@ -45,17 +45,18 @@ void OnnxBuilder::add_named(std::string_view op, const std::string& result, std:
     model_.nodes.push_back({std::string(op), result, std::move(inputs), {result}, std::move(attributes)});
 }
 
+std::string OnnxBuilder::stored(const std::string& name, const HostTensor& tensor) {
+    model_.tensors.push_back({free_name(name), tensor});
+    return model_.tensors.back().name;
+}
+
 std::string OnnxBuilder::weight(const std::string& name, const HostTensor& tensor) {
-    if (!is_float(tensor.dtype())) {
-        model_.tensors.push_back({free_name(name), tensor});
-        return model_.tensors.back().name;
-    }
+    if (!is_float(tensor.dtype())) return stored(name, tensor);
     constexpr std::size_t kMatrixRank = 2;
     const bool in_bf16 = weights_ == OnnxWeights::bf16 && tensor.shape().size() >= kMatrixRank;
     if (weights_ == OnnxWeights::f16) require_f16_range(name, tensor);
-    const DType stored = in_bf16 ? DType::bf16 : compute_type();
-    const std::string result = free_name(name);
-    model_.tensors.push_back({result, tensor.dtype() == stored ? tensor : tensor.cast(stored)});
+    const DType type = in_bf16 ? DType::bf16 : compute_type();
+    const std::string result = stored(name, tensor.dtype() == type ? tensor : tensor.cast(type));
     return in_bf16 ? add("Cast", name + "/f32", {result}, {{"to", kOnnxFloat}}) : result;
 }
 

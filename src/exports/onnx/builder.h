@@ -23,6 +23,8 @@ public:
                    std::map<std::string, OnnxAttribute> attributes = {});
     /// A constant in the types of these weights; f32 or an integer type.
     std::string weight(const std::string& name, const HostTensor& tensor);
+    /// A constant as it is.
+    std::string stored(const std::string& name, const HostTensor& tensor);
     /// A number in the type in which the model computes.
     std::string number(double value);
     std::string integers(const std::string& name, const std::vector<std::int64_t>& values);
@@ -42,6 +44,7 @@ private:
     std::map<double, std::string> numbers_;
 };
 
+inline constexpr const char* kOnnxBatch = "batch";  // name of the number of samples
 inline constexpr std::int64_t kOnnxFloat = 1;
 inline constexpr std::int64_t kOnnxInt64 = 7;
 inline constexpr std::int64_t kOnnxFloat16 = 10;

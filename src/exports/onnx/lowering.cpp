@@ -9,6 +9,7 @@
 
 #include "cnntrain/base/axes.h"
 #include "cnntrain/base/error.h"
+#include "exports/onnx/preparation.h"
 
 namespace cnntrain::exports {
 
@@ -48,7 +49,6 @@ constexpr auto kLowerings = std::to_array<LoweringRow>({
 });
 
 constexpr std::size_t kImageRank = 4;
-constexpr const char* kBatch = "batch";
 
 }  // namespace
 
@@ -131,7 +131,7 @@ OnnxPort Lowering::port(const Port& port, DType dtype) const {
     for (const std::int64_t size : sizes)
         result.shape.push_back({size, {}});
     CNNTRAIN_CHECK(!sizes.empty(), "a network's input or output without samples");
-    result.shape.front() = {0, kBatch};
+    result.shape.front() = {0, kOnnxBatch};
     return result;
 }
 
@@ -140,11 +140,16 @@ void Lowering::add_inputs() {
         const DType dtype = graph().desc(input.value).dtype;
         const bool real = dtype != DType::i32 && dtype != DType::i64;
         builder_.reserve(input.name);
-        model_.inputs.push_back(port(input, real ? DType::f32 : dtype));
+        std::string name = input.name;
+        if (settings_.preparation && shape(input.value).size() == kImageRank) {
+            model_.inputs.push_back(photo_port(name, *settings_.preparation));
+            name = add_preparation(builder_, name, *settings_.preparation);
+        } else {
+            model_.inputs.push_back(port(input, real ? DType::f32 : dtype));
+        }
         const bool casts = real && !builder_.computes_in_f32();
-        set(input.value,
-            casts ? builder_.add("Cast", input.name + "/half", {input.name}, {{"to", builder_.compute_number()}})
-                  : input.name);
+        if (casts) name = builder_.add("Cast", input.name + "/half", {name}, {{"to", builder_.compute_number()}});
+        set(input.value, std::move(name));
     }
     for (const FixedInput& input : network_.fixed)
         set(input.value, builder_.weight(name_of(input.value), input.tensor));

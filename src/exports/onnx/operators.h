@@ -1,6 +1,7 @@
 // The operators of OnnxProgram.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -9,6 +10,11 @@
 #include "cnntrain/exports/onnx_run.h"
 
 namespace cnntrain::exports {
+
+/// A size or place as an index.
+constexpr std::size_t at(std::int64_t value) {
+    return static_cast<std::size_t>(value);
+}
 
 /// One node with its inputs; what it asks for is checked here, so that an operator's function only computes.
 class NodeCall {
@@ -38,6 +44,7 @@ public:
     std::int64_t integer(const std::string& attribute, std::int64_t fallback) const;
     double number(const std::string& attribute, double fallback) const;
     std::vector<std::int64_t> list(const std::string& attribute, std::vector<std::int64_t> fallback) const;
+    std::string text(const std::string& attribute, const std::string& fallback) const;
     /// -1 is the last axis.
     std::int64_t axis(std::int64_t value, std::size_t rank) const;
 
@@ -62,6 +69,29 @@ using Operator = Array (*)(const NodeCall& call);
 /// Null for an operator that is not known.
 Operator find_operator(std::string_view name);
 
+// Element by element, and reductions
+Array run_add(const NodeCall& call);
+Array run_sub(const NodeCall& call);
+Array run_mul(const NodeCall& call);
+Array run_div(const NodeCall& call);
+Array run_max(const NodeCall& call);
+Array run_and(const NodeCall& call);
+Array run_or(const NodeCall& call);
+Array run_not(const NodeCall& call);
+Array run_less(const NodeCall& call);
+Array run_cast(const NodeCall& call);
+Array run_clip(const NodeCall& call);
+Array run_identity(const NodeCall& call);
+Array run_relu(const NodeCall& call);
+Array run_sigmoid(const NodeCall& call);
+Array run_tanh(const NodeCall& call);
+Array run_erf(const NodeCall& call);
+Array run_floor(const NodeCall& call);
+Array run_sqrt(const NodeCall& call);
+Array run_reduce_min(const NodeCall& call);
+Array run_reduce_max(const NodeCall& call);
+Array run_reduce_mean(const NodeCall& call);
+
 // Products, pools and norms
 Array run_conv(const NodeCall& call);
 Array run_gemm(const NodeCall& call);
@@ -74,6 +104,9 @@ Array run_layer_norm(const NodeCall& call);
 Array run_softmax(const NodeCall& call);
 
 // Changes of shape and selections
+Array run_shape(const NodeCall& call);
+Array run_concat(const NodeCall& call);
+Array run_resize(const NodeCall& call);
 Array run_reshape(const NodeCall& call);
 Array run_flatten(const NodeCall& call);
 Array run_transpose(const NodeCall& call);

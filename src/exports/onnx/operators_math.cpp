@@ -10,10 +10,6 @@ namespace cnntrain::exports {
 
 namespace {
 
-std::size_t at(std::int64_t value) {
-    return static_cast<std::size_t>(value);
-}
-
 /// Windows of convolutions and pools: two axes with equal strides, no dilation, explicit padding.
 struct Window {
     std::int64_t stride = 1;

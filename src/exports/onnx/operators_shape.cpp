@@ -11,10 +11,6 @@ namespace cnntrain::exports {
 
 namespace {
 
-std::size_t at(std::int64_t value) {
-    return static_cast<std::size_t>(value);
-}
-
 /// Element by element: result[i] = x[place(index of i)].
 template <typename Place> void select(const Array& x, Array& result, Place place) {
     std::vector<std::int64_t> index(result.shape.size(), 0);
@@ -49,6 +45,34 @@ Array with_shape(const NodeCall& call, const Array& x, const Shape& shape) {
 }
 
 }  // namespace
+
+/// The sizes of the axes from "start" to "end".
+Array run_shape(const NodeCall& call) {
+    const Shape& shape = call.any(0).shape;
+    const auto rank = std::ssize(shape);
+    const auto place = [&](const char* attribute, std::int64_t fallback) {
+        const std::int64_t value = call.integer(attribute, fallback);
+        return std::clamp<std::int64_t>(value < 0 ? std::max(value, -rank) + rank : value, 0, rank);
+    };
+    const std::int64_t begin = place("start", 0);
+    const std::int64_t count = std::max<std::int64_t>(place("end", rank) - begin, 0);
+    Array result = call.made({count}, /*real=*/false);
+    std::copy_n(shape.begin() + begin, count, result.integers.begin());
+    return result;
+}
+
+/// Of lists.
+Array run_concat(const NodeCall& call) {
+    Array result{.shape = {0}, .real = false};
+    for (std::size_t i = 0; i < call.count(); ++i) {
+        const Array& part = call.integers(i);
+        if (part.shape.size() != 1 || call.integer("axis", 0) != 0) call.unsupported("tensors of several axes");
+        result.shape[0] += part.shape[0];
+        static_cast<void>(call.made(result.shape, /*real=*/false));
+        result.integers.insert(result.integers.end(), part.integers.begin(), part.integers.end());
+    }
+    return result;
+}
 
 /// 0: the input's size; -1: what is left.
 Array run_reshape(const NodeCall& call) {

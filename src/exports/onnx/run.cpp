@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
-#include <functional>
 #include <set>
 #include <utility>
 
@@ -75,6 +73,14 @@ std::vector<std::int64_t> NodeCall::list(const std::string& attribute, std::vect
     return *values;
 }
 
+std::string NodeCall::text(const std::string& attribute, const std::string& fallback) const {
+    const auto found = node_.attributes.find(attribute);
+    if (found == node_.attributes.end()) return fallback;
+    const auto* value = std::get_if<std::string>(&found->second);
+    require(value != nullptr, "expected a text as " + attribute);
+    return *value;
+}
+
 std::int64_t NodeCall::axis(std::int64_t value, std::size_t rank) const {
     const auto count = static_cast<std::int64_t>(rank);
     require(value >= -count && value < count,
@@ -99,123 +105,9 @@ Array NodeCall::made(const Shape& shape, bool real) const {
     return result;
 }
 
-// ---- elementwise operators ----
+// ---- operators ----
 
 namespace {
-
-float relu(float x) {
-    return x > 0 || std::isnan(x) ? x : 0;
-}
-float sigmoid(float x) {
-    return 1 / (1 + std::exp(-x));
-}
-float tanh_of(float x) {
-    return std::tanh(x);
-}
-float erf_of(float x) {
-    return std::erf(x);
-}
-
-template <float (*Function)(float)> Array each(const NodeCall& call) {
-    Array result = call.reals(0);
-    for (float& value : result.reals)
-        value = Function(value);
-    return result;
-}
-
-Array copied(const NodeCall& call) {
-    return call.any(0);
-}
-
-/// Steps through a tensor by the shape to which it is broadcast: 0 along axes that are repeated.
-std::vector<std::size_t> broadcast_steps(const Shape& from, const Shape& to) {
-    std::vector<std::size_t> steps(to.size(), 0);
-    std::size_t step = 1;
-    for (std::size_t i = 0; i < from.size(); ++i) {
-        const std::size_t axis = from.size() - 1 - i;
-        if (from[axis] != 1) steps[to.size() - 1 - i] = step;
-        step *= static_cast<std::size_t>(from[axis]);
-    }
-    return steps;
-}
-
-Shape broadcast_shape(const NodeCall& call, const Shape& a, const Shape& b) {
-    Shape result(std::max(a.size(), b.size()));
-    for (std::size_t i = 0; i < result.size(); ++i) {
-        const std::int64_t of_a = i < a.size() ? a[a.size() - 1 - i] : 1;
-        const std::int64_t of_b = i < b.size() ? b[b.size() - 1 - i] : 1;
-        call.require(of_a == of_b || of_a == 1 || of_b == 1,
-                     "shapes " + to_string(a) + " and " + to_string(b) + " do not fit");
-        result[result.size() - 1 - i] = of_a == 1 ? of_b : of_a;
-    }
-    return result;
-}
-
-template <typename From, typename To, typename Function>
-void combine(const Array& a, const std::vector<From>& of_a, const Array& b, const std::vector<From>& of_b,
-             const Shape& shape, std::vector<To>& result, Function function) {
-    if (result.empty()) return;
-    const std::vector<std::size_t> steps_a = broadcast_steps(a.shape, shape);
-    const std::vector<std::size_t> steps_b = broadcast_steps(b.shape, shape);
-    const std::size_t row = shape.empty() ? 1 : static_cast<std::size_t>(shape.back());
-    const std::size_t step_a = shape.empty() ? 0 : steps_a.back();
-    const std::size_t step_b = shape.empty() ? 0 : steps_b.back();
-    std::vector<std::int64_t> index(shape.size(), 0);
-    for (std::size_t begin = 0; begin < result.size(); begin += row) {
-        std::size_t at_a = 0;
-        std::size_t at_b = 0;
-        for (std::size_t axis = 0; axis + 1 < shape.size(); ++axis) {
-            at_a += static_cast<std::size_t>(index[axis]) * steps_a[axis];
-            at_b += static_cast<std::size_t>(index[axis]) * steps_b[axis];
-        }
-        for (std::size_t i = 0; i < row; ++i)
-            result[begin + i] = function(of_a[at_a + i * step_a], of_b[at_b + i * step_b]);
-        for (std::size_t axis = shape.empty() ? 0 : shape.size() - 1; axis-- > 0;) {
-            if (++index[axis] < shape[axis]) break;
-            index[axis] = 0;
-        }
-    }
-}
-
-template <typename Function> Array arithmetic(const NodeCall& call) {
-    const Array& a = call.reals(0);
-    const Array& b = call.reals(1);
-    Array result = call.made(broadcast_shape(call, a.shape, b.shape));
-    combine(a, a.reals, b, b.reals, result.shape, result.reals, Function{});
-    return result;
-}
-
-template <typename Function> Array logic(const NodeCall& call) {
-    const Array& a = call.integers(0);
-    const Array& b = call.integers(1);
-    Array result = call.made(broadcast_shape(call, a.shape, b.shape), /*real=*/false);
-    combine(a, a.integers, b, b.integers, result.shape, result.integers, Function{});
-    return result;
-}
-
-Array run_not(const NodeCall& call) {
-    Array result = call.integers(0);
-    for (std::int64_t& value : result.integers)
-        value = value == 0 ? 1 : 0;
-    return result;
-}
-
-Array run_cast(const NodeCall& call) {
-    const std::int64_t to = call.integer("to", 0);
-    const bool real = to == 1 || to == 10 || to == 16;
-    if (!real && to != 6 && to != 7) call.unsupported("casts to ONNX's type " + std::to_string(to));
-    const Array& from = call.any(0);
-    Array result = call.made(from.shape, real);
-    for (std::size_t i = 0; i < from.size(); ++i) {
-        if (real) {
-            result.reals[i] = from.real ? from.reals[i] : static_cast<float>(from.integers[i]);
-        } else {
-            call.require(!from.real, "a cast from real numbers to integers");
-            result.integers[i] = from.integers[i];
-        }
-    }
-    return result;
-}
 
 struct OperatorRow {
     std::string_view name;
@@ -223,37 +115,60 @@ struct OperatorRow {
 };
 
 constexpr auto kOperators = std::to_array<OperatorRow>({
-    {"Add", arithmetic<std::plus<float>>},
-    {"And", logic<std::logical_and<std::int64_t>>},
+    {"Add", run_add},
+    {"And", run_and},
     {"BatchNormalization", run_batch_norm},
     {"Cast", run_cast},
+    {"Clip", run_clip},
+    {"Concat", run_concat},
     {"Conv", run_conv},
-    {"Erf", each<erf_of>},
+    {"Div", run_div},
+    {"Erf", run_erf},
     {"Flatten", run_flatten},
+    {"Floor", run_floor},
     {"Gather", run_gather},
     {"GatherND", run_gather_nd},
     {"Gemm", run_gemm},
     {"GlobalAveragePool", run_global_average_pool},
-    {"Identity", copied},
+    {"Identity", run_identity},
     {"InstanceNormalization", run_instance_norm},
     {"LayerNormalization", run_layer_norm},
-    {"Less", logic<std::less<std::int64_t>>},
+    {"Less", run_less},
     {"MatMul", run_matmul},
+    {"Max", run_max},
     {"MaxPool", run_max_pool},
-    {"Mul", arithmetic<std::multiplies<float>>},
+    {"Mul", run_mul},
     {"Not", run_not},
-    {"Or", logic<std::logical_or<std::int64_t>>},
+    {"Or", run_or},
     {"Pad", run_pad},
-    {"Relu", each<relu>},
+    {"ReduceMax", run_reduce_max},
+    {"ReduceMean", run_reduce_mean},
+    {"ReduceMin", run_reduce_min},
+    {"Relu", run_relu},
     {"Reshape", run_reshape},
-    {"Sigmoid", each<sigmoid>},
+    {"Resize", run_resize},
+    {"Shape", run_shape},
+    {"Sigmoid", run_sigmoid},
     {"Slice", run_slice},
     {"Softmax", run_softmax},
-    {"Sub", arithmetic<std::minus<float>>},
-    {"Tanh", each<tanh_of>},
+    {"Sqrt", run_sqrt},
+    {"Sub", run_sub},
+    {"Tanh", run_tanh},
     {"Transpose", run_transpose},
     {"Unsqueeze", run_unsqueeze},
 });
+
+void check_input(const OnnxPort& port, const Array& array) {
+    const bool real = port.dtype != DType::i32 && port.dtype != DType::i64 && port.dtype != DType::u8;
+    bool fits = real == array.real && port.shape.size() == array.shape.size();
+    for (std::size_t i = 0; fits && i < array.shape.size(); ++i)
+        fits = !port.shape[i].name.empty() || port.shape[i].size == array.shape[i];
+    if (!fits)
+        throw Error(ErrorKind::data,
+                    "input " + port.name + ": the file expects another type or shape than " + to_string(array.shape));
+}
+
+}  // namespace
 
 Array array_of(const HostTensor& tensor) {
     const DType type = tensor.dtype();
@@ -276,18 +191,6 @@ Array array_of(const HostTensor& tensor) {
     }
     return result;
 }
-
-void check_input(const OnnxPort& port, const Array& array) {
-    const bool real = port.dtype != DType::i32 && port.dtype != DType::i64 && port.dtype != DType::u8;
-    bool fits = real == array.real && port.shape.size() == array.shape.size();
-    for (std::size_t i = 0; fits && i < array.shape.size(); ++i)
-        fits = !port.shape[i].name.empty() || port.shape[i].size == array.shape[i];
-    if (!fits)
-        throw Error(ErrorKind::data,
-                    "input " + port.name + ": the file expects another type or shape than " + to_string(array.shape));
-}
-
-}  // namespace
 
 Operator find_operator(std::string_view name) {
     const auto* found = std::ranges::find(kOperators, name, &OperatorRow::name);
