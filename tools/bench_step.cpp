@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "cnntrain/backend/backend.h"
+#include "cnntrain/base/least_seconds.h"
 #include "cnntrain/base/spinning.h"
 #include "cnntrain/base/timeline.h"
 #include "cnntrain/config/parse.h"
@@ -176,24 +177,37 @@ void print_table(Bench& bench, const Options& options) {
                 profile::longest_table(session.profile(), options.rows).c_str());
 }
 
-/// Steps with and without measuring every operation, in turns: A B B A.
+/// Steps with and without measuring every operation, in turns: A B B A. With one thread, processor time is that of the
+/// work alone, whatever other programs do.
 void compare_with_profiled(Bench& bench, const Options& options) {
     Timeline timeline;
     backend::Inspection& inspection = bench.steps.executable().inspection();
     inspection.record_on(timeline);
-    std::vector<double> plain;
-    std::vector<double> profiled;
+    struct Times {
+        std::vector<double> wall, processor;
+    };
+    Times plain;
+    Times profiled;
     for (int i = 0; i < 2 * options.steps; ++i) {
         for (const bool on : {i % 2 == 1, i % 2 == 0}) {
             inspection.set_profiling(on);
             const double start = seconds_now();
+            const double processor_start = thread_seconds();
             bench.steps.step();
-            (on ? profiled : plain).push_back(seconds_now() - start);
+            Times& times = on ? profiled : plain;
+            times.processor.push_back(thread_seconds() - processor_start);
+            times.wall.push_back(seconds_now() - start);
         }
     }
     inspection.set_profiling(false);
-    std::printf("%d steps each, in turns: %.3f ms, with every operation measured %.3f ms (medians; %.4f of it)\n",
-                2 * options.steps, 1e3 * median(plain), 1e3 * median(profiled), median(profiled) / median(plain));
+    const auto print = [&](const char* what, std::vector<double> Times::*kind) {
+        const double without = median(plain.*kind);
+        const double with = median(profiled.*kind);
+        std::printf("%s, medians of %d steps in turns: %.3f ms, with every operation measured %.3f ms (%.4f of it)\n",
+                    what, 2 * options.steps, 1e3 * without, 1e3 * with, with / without);
+    };
+    print("time", &Times::wall);
+    print("processor time of the first thread", &Times::processor);
 }
 
 void run(const Options& options, const std::vector<std::string>& arguments) {

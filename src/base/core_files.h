@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/system_files.h"
+#include "cnntrain/base/caches.h"
 #include "cnntrain/base/cores.h"
 
 namespace cnntrain {
@@ -50,6 +51,9 @@ struct TakenShare {
 };
 const TakenShare& taken_share();
 std::vector<int> allowed_processors();
+
+/// The data caches of these processors, nearest first.
+std::vector<CacheLevel> caches_of(const std::vector<int>& processors, const ReadText& read);
 
 /// At least 1.
 int within_quota(int count, const std::optional<double>& quota);

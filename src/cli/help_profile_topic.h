@@ -24,22 +24,27 @@ Table
   ms        of a step, on the wall's clock. Operations, waits and "other" (work of the host between
             operations: reports, binding of batches) add up to the step.
   roofline  the least time that the machine would need for the row's arithmetic or its memory
-            traffic, whichever is longer, as a share of the row's time. The peaks are measured at
-            the end of the same process. More than 100 %: operands came from caches.
+            traffic, whichever is longer, as a share of the row's time, and which of both it is:
+            arithmetic, or the level that holds the operands (L2, L3, memory). As much of them as a
+            level holds is taken to come from it. The peaks (matrix products, and the better one of
+            reading and copying in each level) are measured at the end of the same process.
   waiting   for input (the next micro-batch), for other lanes, and for ranks (communication that
             computing does not hide). A rank's own time is its step without waiting for ranks.
   Input     work of the loader's threads, which runs beside the step
   Memory    by owner; "program, libraries and others" is what the process holds beyond them
 
-The last line names the first of these that holds: other programs take the processors; all ranks
-wait for one; the step waits for input (slow disk, large images, few threads, or simply much work);
-cores that do not compute; communication; lanes that wait; a small batch; work between the steps;
-memory bandwidth; arithmetic. With several ranks on a host, other programs are not looked for.
+The last line names the first of these that holds: other programs take the processors; memory pages
+are read from disk; all ranks wait for one; the step waits for input (slow disk, large images, few
+threads, or simply much work); cores that do not compute; communication; lanes that wait; a small
+batch; work between the steps; memory bandwidth; arithmetic. With several ranks on a host, other
+programs are not looked for.
+cnntrain report judges a run by the same rules, from time_split.csv, ranks.csv and profile.json.
 
 Files (--profile-dir DIR, or the run's folder)
   profile.json         one object: run, step_seconds, samples_per_second, waits, peaks, operations
-                       (name, op, phase, implementation, runs, seconds, gflop, megabytes, roofline),
-                       input, memory, ranks, limit (one word), advice. Seconds are of one step.
+                       (name, op, phase, implementation, runs, seconds, gflop, megabytes, roofline,
+                       bound), input, memory, ranks, limit (one word), advice. Seconds are of one
+                       step.
                        profile.rank1.json, ...: the other ranks
   profile.trace.json   a trace for ui.perfetto.dev or chrome://tracing: a process for each rank, a
                        thread for each lane, loader thread and for communication. It shows the first

@@ -164,6 +164,7 @@ private:
         }
         if (!is_first) return;
         add_vocabulary(run);
+        add_weights(run);
         if (flags_.given("--no-predictions")) {
             run.why_no_predictions = "Predictions of samples were left out (--no-predictions).";
         } else if (!run.checkpoint) {
@@ -194,6 +195,15 @@ private:
         const config::ParseResult line =
             tasks::parse_command_line(config::Command::restore, words, config::process_environment());
         return tasks::restored_arguments(line, files_);
+    }
+
+    void add_weights(RunRecord& run) const {
+        if (!run.checkpoint) return;
+        try {
+            run.weights = report::read_weights(files_, run.checkpoint->path);
+        } catch (const Error& error) {
+            run.missing.push_back(std::string("the histograms of weights: ") + error.what());
+        }
     }
 
     void add_vocabulary(RunRecord& run) const {

@@ -22,13 +22,28 @@ Json waits_json(const Waits& waits) {
     return {{"input", waits.input}, {"lanes", waits.lanes}, {"ranks", waits.ranks}};
 }
 
-Json row_json(const Row& row, const backend::Speeds& peaks) {
-    Json json = {{"name", row.name},          {"op", row.op},
-                 {"phase", row.phase},        {"implementation", row.implementation},
-                 {"stage", row.stage},        {"runs", row.runs},
-                 {"seconds", row.seconds},    {"gflop", row.gflop},
-                 {"megabytes", row.megabytes}};
-    if (const double share = roofline_share(row, peaks); share > 0) json["roofline"] = share;
+Json peaks_json(const Peaks& peaks) {
+    Json levels = Json::array();
+    for (const MemoryLevel& level : peaks.levels) {
+        Json one = {{"name", level.name}, {"reading", level.rates.reading}, {"copying", level.rates.copying}};
+        if (std::isfinite(level.bytes)) one["bytes"] = level.bytes;
+        levels.push_back(std::move(one));
+    }
+    return {{"flops_per_second", peaks.flops_per_second},
+            {"bytes_per_second", peaks.memory_bytes_per_second()},
+            {"levels", std::move(levels)}};
+}
+
+Json row_json(const Row& row, const Peaks& peaks) {
+    Json json = {{"name", row.name},       {"op", row.op},
+                 {"phase", row.phase},     {"implementation", row.implementation},
+                 {"stage", row.stage},     {"runs", row.runs},
+                 {"seconds", row.seconds}, {"run_seconds", row.run_seconds},
+                 {"gflop", row.gflop},     {"megabytes", row.megabytes}};
+    const Roofline least = roofline(row, peaks);
+    if (least.seconds <= 0) return json;
+    json["roofline"] = least.share_of(row.seconds);
+    json["bound"] = least.bound;
     return json;
 }
 
@@ -57,6 +72,7 @@ Json run_json(const Profile& profile) {
             {"steps", profile.steps},
             {"samples", profile.samples},
             {"micro_batch", profile.micro_batch},
+            {"image_megapixels", profile.image_megapixels},
             {"threads", profile.threads},
             {"lanes", profile.lanes},
             {"cores", profile.cores},
@@ -168,10 +184,10 @@ std::string to_json(const Profile& profile, const Verdict& verdict) {
         {"computed_seconds", profile.computed()},
         {"waits", waits_json(profile.waits)},
         {"other_seconds", profile.other()},
-        {"peaks",
-         {{"flops_per_second", profile.peaks.flops_per_second}, {"bytes_per_second", profile.peaks.bytes_per_second}}},
+        {"peaks", peaks_json(profile.peaks)},
         {"other_programs",
          {{"processors", profile.competition.others}, {"queued_share", profile.competition.queued_share}}},
+        {"page_loads_per_second", profile.page_loads_per_second},
         {"operations", operations_json(profile)},
         {"input", input_json(profile.input)},
         {"memory", memory},

@@ -2,8 +2,11 @@
 // step waits for, then what it computes.
 #include <algorithm>
 #include <array>
+#include <functional>
+#include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cnntrain/base/format.h"
@@ -25,6 +28,7 @@ constexpr double kManyShortSteps = 0.4;    // of a step
 constexpr double kMuchUpdate = 0.3;        // of a step
 constexpr double kMuchBetweenSteps = 0.2;  // of a step
 constexpr double kMostOfWork = 0.5;        // of the time of all operations
+constexpr double kManyPageLoads = 50;      // in a second
 
 using Finding = std::optional<Verdict>;
 
@@ -41,6 +45,15 @@ Finding neighbours(const Profile& profile) {
                                           " while this process waits for one " + percent(found.queued_share) +
                                           " of the time: end them, or try --threads " +
                                           std::to_string(std::min(left, std::max(1, profile.threads - 1)))};
+}
+
+Finding paging(const Profile& profile) {
+    if (profile.page_loads_per_second < kManyPageLoads) return {};
+    return Verdict{
+        Limit::paging,
+        formatted("Limited by too little memory: %.0f pages are read from disk in each second: try a smaller "
+                  "--micro-batch-size, or end other programs",
+                  profile.page_loads_per_second)};
 }
 
 double median(std::vector<double> values) {
@@ -120,10 +133,13 @@ Finding threads(const Profile& profile) {
 
 Finding communication(const Profile& profile) {
     if (profile.waits.ranks < kMuchWaiting * profile.step_seconds) return {};
+    const std::string or_slow =
+        profile.ranks.empty() ? ", or waiting for a slow rank (the other ranks' times are not known)" : "";
     return Verdict{Limit::communication,
                    "Limited by communication: " + percent(profile.waits.ranks / profile.step_seconds) +
-                       " of a step is exchange between ranks that computing does not hide: accumulate more "
-                       "micro-batches (--gradient-accumulation-count), try --comm-wire bf16, or a faster network"};
+                       " of a step is exchange between ranks that computing does not hide" + or_slow +
+                       ": accumulate more micro-batches (--gradient-accumulation-count), try --comm-wire bf16, or a "
+                       "faster network"};
 }
 
 Finding lanes(const Profile& profile) {
@@ -144,6 +160,7 @@ template <typename Wanted> double seconds_of(const Profile& profile, const Wante
 }
 
 Finding small_batch(const Profile& profile) {
+    if (profile.rows.empty()) return {};
     const std::string batch =
         "a micro-batch of " + std::to_string(profile.micro_batch) + " is small for this network: ";
     const double update = seconds_of(profile, [](const Row& row) { return row.phase == "update"; });
@@ -166,31 +183,53 @@ Finding small_batch(const Profile& profile) {
 }
 
 Finding between_steps(const Profile& profile) {
-    if (profile.other() < kMuchBetweenSteps * profile.step_seconds) return {};
+    if (profile.rows.empty() || profile.other() < kMuchBetweenSteps * profile.step_seconds) return {};
     return Verdict{Limit::between_steps, "Limited by work between the steps, " +
                                              percent(profile.other() / profile.step_seconds) +
                                              " of the time: write logs and checkpoints less often"};
 }
 
-/// True if the row's memory traffic takes longer than its arithmetic.
-bool is_memory_bound(const Row& row, const backend::Speeds& peaks) {
-    return 1e6 * row.megabytes * peaks.flops_per_second > 1e9 * row.gflop * peaks.bytes_per_second;
+Finding unmeasured(const Profile& profile) {
+    if (!profile.rows.empty()) return {};
+    return Verdict{Limit::operations,
+                   "Limited by the operations of the network, which take " +
+                       percent(profile.other() / profile.step_seconds) +
+                       " of a step: whether by arithmetic or by memory bandwidth was not measured; --profile, or "
+                       "`cnntrain profile` in front of the line, measures it"};
+}
+
+/// Time of the rows that move data rather than compute, by the level of memory that holds their operands, the longest
+/// first.
+std::vector<std::pair<std::string, double>> moving_seconds(const Profile& profile) {
+    std::map<std::string, double> levels;
+    for (const Row& row : profile.rows) {
+        const Roofline least = roofline(row, profile.peaks);
+        if (least.seconds > 0 && least.bound != kArithmetic) levels[least.bound] += row.seconds;
+    }
+    std::vector<std::pair<std::string, double>> result(levels.begin(), levels.end());
+    std::ranges::stable_sort(result, std::greater(), &std::pair<std::string, double>::second);
+    return result;
 }
 
 Verdict by_work(const Profile& profile) {
     const double all = profile.computed();
     double least = 0;
     for (const Row& row : profile.rows)
-        least += least_seconds(row, profile.peaks);
+        least += roofline(row, profile.peaks).seconds;
     const double reached = all > 0 ? least / all : 0;
-    const double memory = seconds_of(profile, [&](const Row& row) { return is_memory_bound(row, profile.peaks); });
+    double moving = 0;
+    std::vector<std::string> sources;
+    for (const auto& [level, seconds] : moving_seconds(profile)) {
+        moving += seconds;
+        sources.push_back(level + " " + percent(seconds / profile.step_seconds));
+    }
     const std::string types = profile.type == "f32" ? "16 bits (--precision 16.16), " : "";
     const std::string ranks = profile.trains ? "more processes (mpirun)" : "more processes";
-    if (profile.peaks.bytes_per_second > 0 && memory > kMostOfWork * all) {
+    if (moving > kMostOfWork * all) {
         return {Limit::memory_bandwidth,
                 "Limited by memory bandwidth: operations that move data rather than compute take " +
-                    percent(memory / profile.step_seconds) + " of a step, at " +
-                    formatted("%.1f GB/s from memory: try ", profile.peaks.bytes_per_second / 1e9) + types +
+                    percent(moving / profile.step_seconds) + " of a step (" + joined(sources) + "), at " +
+                    formatted("%.1f GB/s from memory: try ", profile.peaks.memory_bytes_per_second() / 1e9) + types +
                     "a smaller --micro-batch-size if its values outgrow the caches, or " + ranks + " on other memory"};
     }
     return {Limit::compute, "Limited by arithmetic: operations take " + percent(all / profile.step_seconds) +
@@ -202,7 +241,8 @@ Verdict by_work(const Profile& profile) {
 }  // namespace
 
 Verdict judge(const Profile& profile) {
-    for (const auto rule : {neighbours, slow_rank, input, threads, communication, lanes, small_batch, between_steps}) {
+    for (const auto rule : {neighbours, paging, slow_rank, input, threads, communication, lanes, small_batch,
+                            between_steps, unmeasured}) {
         if (Finding found = rule(profile)) return *found;
     }
     return by_work(profile);

@@ -25,9 +25,10 @@ std::string_view phase_name(graph::Phase phase) {
 }  // namespace
 
 std::string_view name(Limit limit) {
-    static constexpr std::array<std::string_view, 13> kNames = {
-        "neighbours",    "slow_rank", "disk",        "large_images",  "input_threads",    "input",  "threads",
-        "communication", "lanes",     "small_batch", "between_steps", "memory_bandwidth", "compute"};
+    static constexpr std::array<std::string_view, 15> kNames = {
+        "neighbours", "paging",           "slow_rank",     "disk",  "large_images", "input_threads",
+        "input",      "threads",          "communication", "lanes", "small_batch",  "between_steps",
+        "operations", "memory_bandwidth", "compute"};
     return kNames.at(static_cast<std::size_t>(limit));
 }
 
@@ -43,10 +44,39 @@ std::vector<Row> rows_per_step(const std::vector<backend::ProfileRow>& measured,
     return rows;
 }
 
-std::vector<Row> by_operation(const std::vector<Row>& rows) {
-    std::map<std::pair<std::string, std::string>, Row> sums;
+namespace {
+
+/// Seconds to move the operands of a run, and the level that holds them all.
+std::pair<double, std::string> data_time(double bytes, const Peaks& peaks) {
+    double seconds = 0;
+    for (const MemoryLevel& level : peaks.levels) {
+        const double held = std::min(bytes, level.bytes);
+        seconds += held / level.rates.best();
+        bytes -= held;
+        if (bytes <= 0) return {seconds, level.name};
+    }
+    return {seconds, peaks.levels.back().name};
+}
+
+}  // namespace
+
+Roofline roofline(const Row& row, const Peaks& peaks) {
+    if (!peaks.are_known() || row.runs <= 0) return {};
+    const double arithmetic = 1e9 * row.gflop / peaks.flops_per_second;
+    const auto [seconds, level] = data_time(1e6 * row.megabytes / row.runs, peaks);
+    if (arithmetic >= row.runs * seconds) return {arithmetic, std::string(kArithmetic)};
+    return {row.runs * seconds, level};
+}
+
+std::vector<OperationSum> by_operation(const std::vector<Row>& rows, const Peaks& peaks) {
+    std::map<std::pair<std::string, std::string>, OperationSum> sums;
+    std::map<std::pair<std::string, std::string>, std::map<std::string, double>> bounds;
     for (const Row& row : rows) {
-        Row& sum = sums[{row.op, row.phase}];
+        const std::pair key(row.op, row.phase);
+        const Roofline one = roofline(row, peaks);
+        bounds[key][one.bound] += row.seconds;
+        auto& [sum, least] = sums[key];
+        least.seconds += one.seconds;
         sum.name = sum.op = row.op;
         sum.phase = row.phase;
         sum.runs += row.runs;
@@ -54,22 +84,15 @@ std::vector<Row> by_operation(const std::vector<Row>& rows) {
         sum.gflop += row.gflop;
         sum.megabytes += row.megabytes;
     }
-    std::vector<Row> result;
+    std::vector<OperationSum> result;
     for (auto& [key, sum] : sums) {
-        sum.run_seconds = sum.runs > 0 ? sum.seconds / sum.runs : 0;
+        using Bound = std::pair<const std::string, double>;
+        sum.roofline.bound = std::ranges::max_element(bounds[key], {}, &Bound::second)->first;
+        sum.row.run_seconds = sum.row.runs > 0 ? sum.row.seconds / sum.row.runs : 0;
         result.push_back(std::move(sum));
     }
-    std::ranges::stable_sort(result, std::greater(), &Row::seconds);
+    std::ranges::stable_sort(result, std::greater(), [](const OperationSum& sum) { return sum.row.seconds; });
     return result;
-}
-
-double least_seconds(const Row& row, const backend::Speeds& peaks) {
-    if (peaks.flops_per_second <= 0 || peaks.bytes_per_second <= 0) return 0;
-    return std::max(1e9 * row.gflop / peaks.flops_per_second, 1e6 * row.megabytes / peaks.bytes_per_second);
-}
-
-double roofline_share(const Row& row, const backend::Speeds& peaks) {
-    return row.seconds > 0 ? least_seconds(row, peaks) / row.seconds : 0;
 }
 
 double Profile::computed() const {

@@ -76,6 +76,7 @@ void Session::begin() {
     subject_.executable.inspection().set_profiling(true);
     stream_ = subject_.stream.stats();
     processors_ = processor_times();
+    page_loads_ = page_loads();
     subject_.timeline.set_on(true);
     begin_ = Timeline::Clock::now();
 }
@@ -84,12 +85,14 @@ void Session::measure(std::int64_t steps, std::int64_t samples) {
     const auto end = Timeline::Clock::now();
     subject_.timeline.set_on(false);
     const ProcessorTimes processors = processor_times();
+    const std::int64_t loads = page_loads() - page_loads_;
     const data::StreamStats stream = subject_.stream.stats();
     backend::Inspection& inspection = subject_.executable.inspection();
     const auto count = static_cast<double>(steps);
     profile_.steps = steps;
     profile_.samples = samples;
     profile_.step_seconds = seconds_between(begin_, end) / count;
+    profile_.page_loads_per_second = static_cast<double>(loads) / seconds_between(begin_, end);
     profile_.rows = rows_per_step(inspection.profile(), steps);
     const backend::WaitSeconds waits = inspection.waits();
     profile_.waits = {waits.input / count, waits.lanes / count, waits.ranks / count};
@@ -158,7 +161,8 @@ Report Session::end(std::int64_t steps, std::int64_t samples, int longest) {
     comm::Communicator& all = subject_.communicator;
     if (all.size() > 1) all.barrier("end of the profile");  // so that no rank computes while others measure peaks
     const DType type = profile_.type == name(DType::f32) ? DType::f32 : DType::bf16;
-    profile_.peaks = subject_.backend.measure_speeds(type, profile_.threads).value_or(backend::Speeds());
+    if (const auto speeds = subject_.backend.measure_speeds(type, profile_.threads))
+        profile_.peaks = {speeds->flops_per_second, measured_memory_levels(profile_.threads)};
     share_times();
     const Verdict verdict = judge(profile_);
     Report report;

@@ -25,22 +25,24 @@ std::string rate(double work, double seconds) {
     return seconds > 0 && work > 0 ? formatted("%.1f", work / seconds) : "-";
 }
 
-std::string roofline_text(const Row& row, const backend::Speeds& peaks) {
-    const double share = roofline_share(row, peaks);
-    return share > 0 ? formatted("%.0f %%", 100 * share) : "-";
+/// Share of the roofline, and what bounds it.
+std::string roofline_text(const Roofline& least, double seconds) {
+    if (least.seconds <= 0) return "-";
+    return formatted("%3.0f %% %s", 100 * least.share_of(seconds), least.bound.c_str());
 }
 
 std::string percent(double part, double whole) {
     return formatted("%.1f %%", whole > 0 ? 100 * part / whole : 0);
 }
 
-constexpr const char* kRowPattern = "%-28s %-8s %7s %10.3f %8s %10s %8s %8s\n";
+constexpr const char* kRowPattern = "%-28s %-8s %7s %10.3f %8s %10s %8s  %s\n";
 
-std::string operation_line(const Row& row, const Profile& profile) {
+std::string operation_line(const OperationSum& sum, const Profile& profile) {
+    const Row& row = sum.row;
     return formatted(kRowPattern, fitted(row.op, 28).c_str(), row.phase.c_str(), formatted("%.4g", row.runs).c_str(),
                      1e3 * row.seconds, percent(row.seconds, profile.step_seconds).c_str(),
                      rate(row.gflop, row.seconds).c_str(), rate(1e-3 * row.megabytes, row.seconds).c_str(),
-                     roofline_text(row, profile.peaks).c_str());
+                     roofline_text(sum.roofline, row.seconds).c_str());
 }
 
 std::string wait_line(const std::string& what, double seconds, const Profile& profile) {
@@ -56,10 +58,12 @@ std::string head(const Profile& profile) {
     text += formatted("%.1f %s/s, %.2f ms a step", profile.samples_per_second(), profile.unit.c_str(),
                       1e3 * profile.step_seconds);
     if (!profile.ranks.empty()) text += " (rank 0 of " + std::to_string(profile.ranks.size()) + ")";
-    if (profile.peaks.flops_per_second > 0) {
-        text +=
-            formatted("; peaks measured now: %.0f GFLOP/s (products in %s), %.1f GB/s (memory)",
-                      profile.peaks.flops_per_second / 1e9, profile.type.c_str(), profile.peaks.bytes_per_second / 1e9);
+    const Peaks& peaks = profile.peaks;
+    if (peaks.are_known()) {
+        text += formatted("; peaks measured now: %.0f GFLOP/s (products in %s)", peaks.flops_per_second / 1e9,
+                          profile.type.c_str());
+        for (const MemoryLevel& level : peaks.levels)
+            text += formatted(", %.1f GB/s (%s)", level.rates.best() / 1e9, level.name.c_str());
     }
     return text + "\n\n";
 }
@@ -109,23 +113,24 @@ std::string memory_text(const Profile& profile) {
 }  // namespace
 
 std::string operations_table(const Profile& profile) {
-    std::string text = formatted("%-28s %-8s %7s %10s %8s %10s %8s %8s\n", "operation", "phase", "runs", "ms", "share",
+    std::string text = formatted("%-28s %-8s %7s %10s %8s %10s %8s  %s\n", "operation", "phase", "runs", "ms", "share",
                                  "GFLOP/s", "GB/s", "roofline");
     const double step = profile.step_seconds;
     constexpr double kShown = 0.001;
-    Row rest;
-    for (const Row& row : by_operation(profile.rows)) {
-        if (row.seconds >= kShown * step) {
-            text += operation_line(row, profile);
+    OperationSum rest;
+    for (const OperationSum& sum : by_operation(profile.rows, profile.peaks)) {
+        if (sum.row.seconds >= kShown * step) {
+            text += operation_line(sum, profile);
             continue;
         }
-        rest.runs += row.runs;
-        rest.seconds += row.seconds;
-        rest.gflop += row.gflop;
-        rest.megabytes += row.megabytes;
+        rest.row.runs += sum.row.runs;
+        rest.row.seconds += sum.row.seconds;
+        rest.row.gflop += sum.row.gflop;
+        rest.row.megabytes += sum.row.megabytes;
+        rest.roofline.seconds += sum.roofline.seconds;
     }
-    rest.op = "shorter operations";
-    if (rest.runs > 0) text += operation_line(rest, profile);
+    rest.row.op = "shorter operations";
+    if (rest.row.runs > 0) text += operation_line(rest, profile);
     const Waits& waits = profile.waits;
     text += wait_line("waiting for input", waits.input, profile);
     if (profile.lanes > 1) text += wait_line("waiting for other lanes", waits.lanes, profile);
@@ -138,12 +143,13 @@ std::string longest_table(const Profile& profile, int longest) {
     std::vector<Row> rows = profile.rows;
     std::ranges::stable_sort(rows, std::greater(), &Row::seconds);
     rows.resize(std::min(rows.size(), static_cast<std::size_t>(longest)));
-    std::string text = formatted("%-44s %-20s %-26s %9s %9s %8s\n", "longest operations", "operation", "implementation",
+    std::string text = formatted("%-44s %-20s %-26s %9s %9s  %s\n", "longest operations", "operation", "implementation",
                                  "ms", "GFLOP/s", "roofline");
     for (const Row& row : rows) {
-        text += formatted("%-44s %-20s %-26s %9.3f %9s %8s\n", fitted(row.name, 44).c_str(), fitted(row.op, 20).c_str(),
-                          fitted(row.implementation, 26).c_str(), 1e3 * row.seconds,
-                          rate(row.gflop, row.seconds).c_str(), roofline_text(row, profile.peaks).c_str());
+        text +=
+            formatted("%-44s %-20s %-26s %9.3f %9s  %s\n", fitted(row.name, 44).c_str(), fitted(row.op, 20).c_str(),
+                      fitted(row.implementation, 26).c_str(), 1e3 * row.seconds, rate(row.gflop, row.seconds).c_str(),
+                      roofline_text(roofline(row, profile.peaks), row.seconds).c_str());
     }
     return text;
 }

@@ -84,7 +84,7 @@ TEST_F(Report, ShowsPredictionsOfATrainedNetwork) {
     const Outcome trained =
         cli::run("train --data-dir " + (folder_ / "data") +
                  " --model-size 8 --epochs 2 --warmup-epochs 0 --micro-batch-size 8 --threads 1 --seed 3 "
-                 "--logs-per-epoch 2 --logs-path " +
+                 "--logs-per-epoch 2 --profile --profile-steps 5 --logs-path " +
                  run);
     ASSERT_EQ(trained.exit_code, 0) << trained.text;
     const std::string times = read_text(posix_files(), run + "/time_split.csv");
@@ -103,6 +103,8 @@ TEST_F(Report, ShowsPredictionsOfATrainedNetwork) {
     EXPECT_THAT(page, HasSubstr("Data fingerprint: "));
     EXPECT_THAT(page, HasSubstr("(120 training and 40 validation samples)"));
     EXPECT_THAT(page, HasSubstr("<code>--warmup-epochs</code>"));
+    EXPECT_THAT(page, HasSubstr("<h2>Weights</h2>"));
+    EXPECT_THAT(page, HasSubstr("Measured by --profile in 5 updates"));
     EXPECT_THAT(cli::run("report " + run).text, Not(HasSubstr("Predicting"))) << "they are kept";
     EXPECT_THAT(cli::run("report " + run + " --samples 16").text, HasSubstr("at most 16"));
     EXPECT_THAT(read_text(posix_files(), run + "/report.html"), HasSubstr("16 of 40 validation images"));

@@ -56,7 +56,7 @@ const std::vector<Module>& modules() {
          {"base", "config", "graph", "data", "checkpoint", "schedule", "ops", "nn", "metrics", "backend", "train",
           "tasks"},
          /*opens=*/{"train/runs/"}},
-        {"report", {"base", "checkpoint", "schedule"}},
+        {"report", {"base", "checkpoint", "schedule", "profile"}},
         {"launch", {"base", "config"}},
         {"benchmark", {"base", "config", "launch", "tasks"}},
         {"cli", {"base",   "config", "graph", "comm",    "data",    "checkpoint",    "schedule",

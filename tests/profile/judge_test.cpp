@@ -120,7 +120,34 @@ TEST(Judge, LanesThatWait) {
 TEST(Judge, MemoryBandwidth) {
     Profile profile = made_up();
     profile.rows[1].megabytes = 1100;
-    EXPECT_TRUE(is(profile, Limit::memory_bandwidth, {"68 % of a step", "20.0 GB/s"}));
+    EXPECT_TRUE(is(profile, Limit::memory_bandwidth, {"68 % of a step (memory 68 %)", "20.0 GB/s"}));
+    // The operands of each of the 50 runs are small enough for a cache.
+    profile.peaks.levels = {{"L3", 32e6, {2.5e10, 1e10}}, {"memory", kUnlimited, {1e10, 2e10}}};
+    EXPECT_TRUE(is(profile, Limit::memory_bandwidth, {"68 % of a step (L3 60 %, memory 8 %)"}));
+    profile.peaks.levels[0].rates.reading = 2e11;  // now arithmetic takes longer than their traffic
+    EXPECT_TRUE(is(profile, Limit::compute, {}));
+}
+
+TEST(Judge, PagesFromDisk) {
+    Profile profile = made_up();
+    profile.page_loads_per_second = 900;
+    EXPECT_TRUE(is(profile, Limit::paging, {"900 pages", "--micro-batch-size"}));
+    profile.page_loads_per_second = 2;
+    EXPECT_TRUE(is(profile, Limit::compute, {}));
+}
+
+// The tables of a run tell waits, but no operations.
+TEST(Judge, WithoutOperationsItSaysNoMoreThanItKnows) {
+    Profile profile = made_up();
+    profile.rows.clear();
+    profile.peaks = {};
+    EXPECT_TRUE(is(profile, Limit::operations, {"100 % of a step", "was not measured", "--profile"}));
+    profile.waits.ranks = 0.03;
+    EXPECT_TRUE(is(profile, Limit::communication, {"30 % of a step", "or waiting for a slow rank"}));
+    profile.waits = {.input = 0.04};
+    profile.input = {};
+    EXPECT_TRUE(is(profile, Limit::input, {"waits 40 % of its time for images"}));
+    EXPECT_THAT(judge(profile).sentence, Not(HasSubstr("most of it")));
 }
 
 TEST(Judge, WorkBetweenSteps) {

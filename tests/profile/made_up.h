@@ -1,6 +1,7 @@
 // Made-up profiles.
 #pragma once
 
+#include <limits>
 #include <string>
 
 #include "cnntrain/profile/profile.h"
@@ -19,6 +20,13 @@ inline Row made_up_row(const std::string& op, const std::string& phase, double s
     return row;
 }
 
+inline constexpr double kUnlimited = std::numeric_limits<double>::infinity();
+
+/// Of a machine without caches.
+inline Peaks made_up_peaks(double flops_per_second, double bytes_per_second) {
+    return {flops_per_second, {{"memory", kUnlimited, {bytes_per_second, 0}}}};
+}
+
 /// A training that nothing limits but arithmetic: 100 ms a step, of which operations take 98.
 inline Profile made_up() {
     Profile profile;
@@ -31,7 +39,7 @@ inline Profile made_up() {
     profile.threads = profile.cores = 2;
     profile.processors = 4;
     profile.step_seconds = 0.1;
-    profile.peaks = {1e12, 2e10};
+    profile.peaks = made_up_peaks(1e12, 2e10);
     profile.rows = {made_up_row("conv2d", "forward", 0.03, 50), made_up_row("conv2d_input_grad", "backward", 0.06, 50),
                     made_up_row("update", "update", 0.008, 4)};
     profile.rows[0].gflop = 20;

@@ -45,24 +45,46 @@ TEST(ProfileRows, OfAnOperationAreOneForEachPhaseTheLongestFirst) {
     Profile profile = made_up();
     profile.rows.push_back(made_up_row("conv2d", "forward", 0.05, 10));
     profile.rows.push_back(made_up_row("conv2d", "backward", 0.001));
-    const std::vector<Row> sums = by_operation(profile.rows);
+    const std::vector<OperationSum> sums = by_operation(profile.rows, profile.peaks);
     ASSERT_EQ(sums.size(), 4U);
-    EXPECT_EQ(sums[0].op, "conv2d");
-    EXPECT_EQ(sums[0].phase, "forward");
-    EXPECT_DOUBLE_EQ(sums[0].seconds, 0.08);
-    EXPECT_DOUBLE_EQ(sums[0].runs, 60);
-    EXPECT_EQ(sums[3].phase, "backward");
+    EXPECT_EQ(sums[0].row.op, "conv2d");
+    EXPECT_EQ(sums[0].row.phase, "forward");
+    EXPECT_DOUBLE_EQ(sums[0].row.seconds, 0.08);
+    EXPECT_DOUBLE_EQ(sums[0].row.runs, 60);
+    EXPECT_DOUBLE_EQ(sums[0].roofline.seconds, 0.02);
+    EXPECT_EQ(sums[0].roofline.bound, kArithmetic) << "of most of the time";
+    EXPECT_EQ(sums[3].row.phase, "backward");
 }
 
 TEST(Roofline, IsTheLongerOneOfArithmeticAndMemoryTraffic) {
     Row row = made_up_row("conv2d", "forward", 0.04);
     row.gflop = 20;
     row.megabytes = 100;
-    EXPECT_DOUBLE_EQ(least_seconds(row, {1e12, 2e10}), 0.02);
-    EXPECT_DOUBLE_EQ(roofline_share(row, {1e12, 2e10}), 0.5);
+    EXPECT_DOUBLE_EQ(roofline(row, made_up_peaks(1e12, 2e10)).seconds, 0.02);
+    EXPECT_DOUBLE_EQ(roofline(row, made_up_peaks(1e12, 2e10)).share_of(row.seconds), 0.5);
+    EXPECT_EQ(roofline(row, made_up_peaks(1e12, 2e10)).bound, kArithmetic);
     row.megabytes = 600;
-    EXPECT_DOUBLE_EQ(roofline_share(row, {1e12, 2e10}), 0.75);
-    EXPECT_EQ(roofline_share(row, {}), 0);
+    EXPECT_DOUBLE_EQ(roofline(row, made_up_peaks(1e12, 2e10)).share_of(row.seconds), 0.75);
+    EXPECT_EQ(roofline(row, made_up_peaks(1e12, 2e10)).bound, "memory");
+    EXPECT_EQ(roofline(row, {}).seconds, 0);
+}
+
+// 2 MB of L2 at 200 GB/s, 32 MB of L3 at 100, memory at 20.
+TEST(Roofline, OperandsComeFromTheNearestLevelThatHoldsThem) {
+    const Peaks peaks{1e12, {{"L2", 2e6, {2e11, 0}}, {"L3", 32e6, {0, 1e11}}, {"memory", kUnlimited, {2e10, 1e10}}}};
+    Row row = made_up_row("add", "forward", 0.04, 10);
+    const auto least_of = [&](double megabytes_of_a_run) {
+        row.megabytes = 10 * megabytes_of_a_run;
+        return roofline(row, peaks);
+    };
+    EXPECT_EQ(least_of(1).bound, "L2");
+    EXPECT_DOUBLE_EQ(least_of(1).seconds, 10 * 1e6 / 2e11);
+    EXPECT_EQ(least_of(10).bound, "L3");
+    EXPECT_DOUBLE_EQ(least_of(10).seconds, 10 * (2e6 / 2e11 + 8e6 / 1e11)) << "2 MB of them are still in L2";
+    EXPECT_EQ(least_of(100).bound, "memory");
+    EXPECT_DOUBLE_EQ(least_of(100).seconds, 10 * (2e6 / 2e11 + 32e6 / 1e11 + 66e6 / 2e10));
+    row.gflop = 1000;
+    EXPECT_EQ(least_of(100).bound, kArithmetic);
 }
 
 TEST(ProfileJson, HasWhatTheHelpTopicSays) {
@@ -73,12 +95,65 @@ TEST(ProfileJson, HasWhatTheHelpTopicSays) {
     EXPECT_EQ(read["operations"].size(), 3U);
     EXPECT_EQ(read["operations"][0]["op"], "conv2d");
     EXPECT_THAT(read["operations"][0]["roofline"].get<double>(), DoubleNear(0.02 / 0.03, 1e-9));
+    EXPECT_EQ(read["operations"][0]["bound"], "arithmetic");
     EXPECT_EQ(read["limit"], "compute");
     EXPECT_EQ(read["memory"][0]["owner"], "weights");
     const double sum = read["computed_seconds"].get<double>() + read["waits"]["input"].get<double>() +
                        read["waits"]["lanes"].get<double>() + read["waits"]["ranks"].get<double>() +
                        read["other_seconds"].get<double>();
     EXPECT_THAT(sum, DoubleNear(read["step_seconds"].get<double>(), 1e-12));
+}
+
+/// Every made-up profile, with all that a verdict may depend on.
+std::vector<Profile> made_up_profiles() {
+    std::vector<Profile> profiles = {made_up(), waiting_for_input(), waiting_for_input(), made_up(), made_up()};
+    profiles[1].input.stages.read = 0.3;
+    profiles[2].input.megapixels = 24;
+    profiles[3].peaks.levels = {{"L2", 2e6, {2e11, 1e11}}, {"memory", kUnlimited, {1e10, 2e10}}};
+    profiles[3].rows[1].megabytes = 1100;
+    profiles[3].lanes = 2;
+    profiles[3].competition = {.others = 1, .queued_share = 0.1};
+    profiles[4].waits.ranks = 0.05;
+    profiles[4].ranks = {{0.1, {.ranks = 0.05}}, {0.1, {.input = 0.04}}};
+    profiles[4].page_loads_per_second = 3;
+    return profiles;
+}
+
+TEST(ProfileJson, IsReadAgainWithTheSameVerdict) {
+    for (const Profile& profile : made_up_profiles()) {
+        const Verdict verdict = judge(profile);
+        const std::optional<Profile> read = from_json(to_json(profile, verdict));
+        ASSERT_TRUE(read);
+        EXPECT_EQ(judge(*read).limit, verdict.limit);
+        EXPECT_EQ(judge(*read).sentence, verdict.sentence);
+        Profile again = *read;
+        again.memory = profile.memory;  // is not read
+        EXPECT_EQ(to_json(again, verdict), to_json(profile, verdict));
+    }
+}
+
+TEST(ProfileJson, OfAnEarlierVersionLacksWhatItDidNotKnow) {
+    json old = json::parse(to_json(made_up(), judge(made_up())));
+    old.erase("page_loads_per_second");
+    old["peaks"].erase("levels");
+    for (json& row : old["operations"])
+        row.erase("bound");
+    const std::optional<Profile> read = from_json(old.dump());
+    ASSERT_TRUE(read);
+    EXPECT_EQ(judge(*read).limit, Limit::compute);
+}
+
+TEST(ProfileJson, OtherTextsAreNone) {
+    const std::string text = to_json(made_up(), judge(made_up()));
+    for (const std::string& other : {std::string(), std::string("[1]"), std::string("{\"run\": {}}"),
+                                     std::string("{\"cnntrain_profile\": 1}"), text.substr(0, text.size() / 2)})
+        EXPECT_FALSE(from_json(other)) << other;
+    json wrong = json::parse(text);
+    wrong["step_seconds"] = "long";
+    EXPECT_FALSE(from_json(wrong.dump()));
+    wrong = json::parse(text);
+    wrong["operations"] = {1, 2};
+    EXPECT_FALSE(from_json(wrong.dump()));
 }
 
 TEST(ProfileJson, SurvivesAnyName) {

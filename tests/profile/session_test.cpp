@@ -1,8 +1,12 @@
 // Measurements of small steps on the CPU: what is planted is found.
 #include <gtest/gtest.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
+#include <csignal>
 #include <cstring>
 #include <map>
 #include <memory>
@@ -10,6 +14,8 @@
 #include <thread>
 
 #include "cnntrain/backend/cpu.h"
+#include "cnntrain/base/cores.h"
+#include "cnntrain/base/elapsed.h"
 #include "cnntrain/comm/recorded.h"
 #include "cnntrain/profile/session.h"
 #include "support/matchers.h"
@@ -43,9 +49,8 @@ public:
     }
     data::SampleState read(std::int64_t index, data::SamplePosition, data::SampleView out,
                            data::Workspace& workspace) const override {
-        std::this_thread::sleep_for(slowness_.read + slowness_.decode);
-        workspace.seconds.read += std::chrono::duration<double>(slowness_.read).count();
-        workspace.seconds.decode += std::chrono::duration<double>(slowness_.decode).count();
+        workspace.seconds.read += slept(slowness_.read);
+        workspace.seconds.decode += slept(slowness_.decode);
         workspace.stored_pixels += slowness_.pixels;
         std::ranges::fill(out[0], std::byte{0});
         const auto label = static_cast<std::int32_t>(index % kClasses);
@@ -55,6 +60,14 @@ public:
     void pad(data::SampleView) const override {}
 
 private:
+    /// Seconds of a pause, which takes longer where other programs run.
+    static double slept(milliseconds pause) {
+        if (pause == milliseconds::zero()) return 0;
+        const auto begin = std::chrono::steady_clock::now();
+        std::this_thread::sleep_for(pause);
+        return seconds_since(begin);
+    }
+
     Slowness slowness_;
 };
 
@@ -66,11 +79,15 @@ public:
         int threads = 1;
         std::int64_t width = kFeatures;
         Slowness slowness = {};
+        std::int64_t steps_ahead = 0;  // whose input is ready before the measurement; 0: it may wait
         std::shared_ptr<comm::Communicator> communicator = comm::make_alone();
     };
 
     explicit Toy(const Settings& settings)
-        : threads_(settings.threads), timeline_(std::make_shared<Timeline>()), communicator_(settings.communicator) {
+        : threads_(settings.threads),
+          steps_ahead_(settings.steps_ahead),
+          timeline_(std::make_shared<Timeline>()),
+          communicator_(settings.communicator) {
         if (communicator_->size() > 1) communicator_ = comm::make_recorded(communicator_, timeline_);
         graph::ValueId x = net_.input("images", {kBatch, kFeatures});
         for (int layer = 0; layer < settings.layers; ++layer)
@@ -79,7 +96,7 @@ public:
         net_.update_all(net_.differentiate(loss), {});
         data::LoaderSettings loader;
         loader.micro_batch = kBatch;
-        loader.batches_ahead = 1;
+        loader.batches_ahead = std::max<std::int64_t>(1, steps_ahead_);
         loader.timeline = timeline_;
         loader.rank = communicator_->rank();
         loader.ranks = communicator_->size();
@@ -105,12 +122,15 @@ public:
         facts.image_megapixels = 0.01;
         Session session({*backend_, *executable_, net_.graph, *stream_, *communicator_, *timeline_}, facts);
         run(4);
+        while (stream_->stats().filled < kBatch * (iteration_ + steps_ahead_))
+            std::this_thread::sleep_for(milliseconds(1));
         session.begin();
         run(steps);
         Report report = session.end(steps, kBatch, 3);
         profile_ = session.profile();
         return report;
     }
+    const Profile& measured() const { return profile_; }
     /// The last measurement, as on a machine without other programs.
     Profile profile() const {
         Profile profile = profile_;
@@ -125,6 +145,7 @@ private:
     }
 
     int threads_;
+    std::int64_t steps_ahead_;
     std::shared_ptr<Timeline> timeline_;
     std::shared_ptr<comm::Communicator> communicator_;
     test::ToyGraph net_;
@@ -136,13 +157,16 @@ private:
 };
 
 TEST(Session, TheTimesOfAllRowsAndWaitsAddUpToTheStep) {
+    constexpr int kTries = 10;  // other programs may take the processor between operations
     Toy toy({.layers = 4, .width = 1024});
-    const Report report = toy.measure(20);
+    Report report = toy.measure(20);
+    for (int i = 1; i < kTries && toy.profile().other() > 0.03 * toy.profile().step_seconds; ++i)
+        report = toy.measure(20);
     const Profile profile = toy.profile();
     EXPECT_EQ(profile.steps, 20);
     EXPECT_GT(profile.rows.size(), 20U);
     EXPECT_LE(profile.computed() + profile.waits.total(), profile.step_seconds * 1.001);
-    EXPECT_LT(profile.other(), 0.2 * profile.step_seconds);
+    EXPECT_LE(profile.other(), 0.03 * profile.step_seconds);
     for (const Row& row : profile.rows)
         EXPECT_THAT(row.runs, DoubleNear(1, 1e-9)) << row.name;
     EXPECT_GT(profile.peaks.flops_per_second, 1e8);
@@ -201,30 +225,62 @@ TEST(PlantedBottleneck, OneInputThread) {
 }
 
 TEST(PlantedBottleneck, OneThread) {
-    Toy toy({.layers = 4, .width = 1024});
+    Toy toy({.layers = 4, .width = 1024, .steps_ahead = 5});
     toy.measure(5);
     Profile profile = toy.profile();
     profile.cores = 2;
     EXPECT_EQ(judge(profile).limit, Limit::threads) << judge(profile).sentence;
 }
 
-// Many layers of very little work each.
+// Many layers of very little work each. Where other programs run, they interrupt some of the measurements: operations
+// then take longer.
 TEST(PlantedBottleneck, ATinyBatch) {
-    Toy toy({.layers = 40, .width = 8});
-    toy.measure(5);
-    Profile profile = toy.profile();
-    profile.step_seconds -= profile.waits.input;  // the loader's thread takes longer for the rows than all layers
-    profile.waits.input = 0;
-    EXPECT_EQ(judge(profile).limit, Limit::small_batch) << judge(profile).sentence;
+    constexpr int kTries = 20;
+    Toy toy({.layers = 40, .width = 8, .steps_ahead = 3});
+    Verdict verdict;
+    for (int i = 0; i < kTries && verdict.limit != Limit::small_batch; ++i) {
+        toy.measure(3);
+        verdict = judge(toy.profile());
+    }
+    EXPECT_EQ(verdict.limit, Limit::small_batch) << verdict.sentence;
 }
 
+/// Processes that compute for nothing, two for each processor.
+class Neighbours {
+public:
+    Neighbours() {
+        for (int i = 0; i < 2 * available_processors(); ++i) {
+            const pid_t child = fork();
+            if (child == 0) {
+                prctl(PR_SET_PDEATHSIG, SIGKILL);
+                for (volatile bool goes_on = true; goes_on;) {
+                }
+                _exit(0);
+            }
+            if (child > 0) children_.push_back(child);
+        }
+    }
+    ~Neighbours() {
+        for (const pid_t child : children_) {
+            kill(child, SIGKILL);
+            waitpid(child, nullptr, 0);
+        }
+    }
+    Neighbours(const Neighbours&) = delete;
+    Neighbours& operator=(const Neighbours&) = delete;
+
+private:
+    std::vector<pid_t> children_;
+};
+
 TEST(PlantedBottleneck, BusyNeighbours) {
-    Toy toy({});
-    toy.measure(2);
-    Profile profile = toy.profile();
-    profile.competition = competition({.wall_seconds = 0, .own_seconds = 0, .queued_seconds = 0, .busy_seconds = 0},
-                                      {.wall_seconds = 1, .own_seconds = 1, .queued_seconds = 0.5, .busy_seconds = 2});
-    EXPECT_EQ(judge(profile).limit, Limit::neighbours) << judge(profile).sentence;
+    if (processor_times().own_seconds == 0) GTEST_SKIP() << "the system does not tell how long threads run and wait";
+    Toy toy({.layers = 4, .width = 1024});
+    const Neighbours neighbours;
+    toy.measure(5);
+    constexpr double kSeconds = 0.5;  // the system counts the time of processors in hundredths of a second
+    toy.measure(static_cast<std::int64_t>(kSeconds / toy.measured().step_seconds) + 5);
+    EXPECT_EQ(judge(toy.measured()).limit, Limit::neighbours) << judge(toy.measured()).sentence;
 }
 
 TEST(PlantedBottleneck, ASlowRank) {
@@ -236,7 +292,7 @@ TEST(PlantedBottleneck, ASlowRank) {
         ranks.emplace_back([&, rank] {
             const std::shared_ptr<comm::Communicator> communicator = std::move(communicators[rank]);
             Toy::Settings settings{.communicator = communicator};
-            if (rank == 1) settings.slowness.read = milliseconds(4);
+            if (rank == 1) settings.slowness.read = milliseconds(10);
             Toy toy(settings);
             reports[rank] = toy.measure(5);
             profiles[rank] = toy.profile();

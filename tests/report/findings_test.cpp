@@ -1,6 +1,8 @@
 // What limited the speed, what is confused, what differs; how runs ended.
 #include <gtest/gtest.h>
 
+#include "cnntrain/checkpoint/checkpoint.h"
+#include "cnntrain/profile/output.h"
 #include "cnntrain/report/findings.h"
 #include "report/made_up_run.h"
 #include "support/errors.h"
@@ -19,16 +21,53 @@ RunRecord with_times(const std::string& row) {
     return run;
 }
 
-TEST(Speed, EachLimitIsNamed) {
+TEST(Speed, EachLimitIsThatOfTheJudgeOfProfiles) {
+    using profile::Limit;
     const auto limit = [](const std::string& row) { return judge_speed(with_times(row)).limit; };
-    EXPECT_EQ(limit("100,100,10,0.2,0,0,18,0.1,0.2,0"), Limit::compute);
+    EXPECT_EQ(limit("100,100,10,0.2,0,0,18,0.1,0.2,0"), Limit::operations);
     EXPECT_EQ(limit("100,100,10,6,0,0,8,0.1,0.2,0"), Limit::input);
     EXPECT_EQ(limit("100,100,10,0.2,5,4,18,0.1,0.2,0"), Limit::communication);
-    EXPECT_EQ(limit("100,100,10,3,5,4,18,0.1,0.2,0"), Limit::communication);
-    EXPECT_EQ(limit("100,100,10,0.2,5,0.3,18,0.1,0.2,0"), Limit::compute) << "what is hidden costs nothing";
-    EXPECT_EQ(limit("100,100,10,0.2,0,0,10,6,9,0"), Limit::waiting);
-    EXPECT_EQ(limit("100,100,10,0.2,0,0,10,6,0,0"), Limit::compute) << "threads that wait for each other";
-    EXPECT_EQ(limit("100,100,10,0.2,0,0,5,0,0,9000"), Limit::memory);
+    EXPECT_EQ(limit("100,100,10,0.2,5,0.3,18,0.1,0.2,0"), Limit::operations) << "what is hidden costs nothing";
+    EXPECT_EQ(limit("100,100,10,0.2,0,0,10,6,9,0"), Limit::neighbours);
+    EXPECT_EQ(limit("100,100,10,0.2,5,0.3,10,6,9,0"), Limit::operations) << "ranks of a host are no other programs";
+    EXPECT_EQ(limit("100,100,10,0.2,0,0,10,6,0,0"), Limit::operations) << "threads that wait for each other";
+    EXPECT_EQ(limit("100,100,10,0.2,0,0,5,0,0,9000"), Limit::paging);
+}
+
+TEST(Speed, TheLogTellsWhetherCoresAreLeftIdle) {
+    RunRecord run = MadeUpRun{}.read();
+    EXPECT_EQ(judge_speed(run).limit, profile::Limit::operations);
+    MadeUpRun slow;
+    slow.log_end =
+        "Cores: 4 cores with 8 hyper-threads, a quota of 6.5 processors; threads: 1 compute, 8 prepare input\n" +
+        slow.log_end;
+    run = slow.read();
+    EXPECT_EQ(run.log.core_count, 4);
+    EXPECT_EQ(run.log.processor_count, 6);
+    EXPECT_EQ(run.log.compute_threads, 1);
+    EXPECT_EQ(judge_speed(run).limit, profile::Limit::threads);
+}
+
+TEST(Speed, AProfileTellsArithmeticFromMemoryBandwidth) {
+    RunRecord run = with_times("100,100,10,0.2,0,0,18,0.1,0.2,0");
+    EXPECT_THAT(judge_speed(run).sentences.front(), HasSubstr("was not measured"));
+    run.profile = made_up_profile();
+    EXPECT_EQ(judge_speed(run).limit, profile::Limit::memory_bandwidth);
+    EXPECT_THAT(judge_speed(run).sentences.front(),
+                HasSubstr("In the 10 updates that --profile measured: Limited by memory bandwidth"));
+    run.profile = made_up_profile(100);
+    EXPECT_EQ(judge_speed(run).limit, profile::Limit::compute);
+    run.times = Table();
+    EXPECT_EQ(judge_speed(run).limit, profile::Limit::compute) << "without other times";
+}
+
+TEST(Speed, WaitsOfTheWholeRunComeBeforeItsProfile) {
+    RunRecord run = with_times("100,100,10,6,0,0,8,0.1,0.2,0");
+    run.profile = made_up_profile();
+    const Speed found = judge_speed(run);
+    EXPECT_EQ(found.limit, profile::Limit::input);
+    EXPECT_THAT(found.sentences[0], HasSubstr("Limited by the input"));
+    EXPECT_THAT(found.sentences[1], HasSubstr("memory bandwidth"));
 }
 
 TEST(Speed, SharesAreOfTheTimeInUpdates) {
@@ -44,18 +83,22 @@ TEST(Speed, ARunOfAnEarlierVersionHasNoTimes) {
     RunRecord run = MadeUpRun{}.read();
     run.times = Table();
     const Speed found = judge_speed(run);
-    EXPECT_EQ(found.limit, Limit::unknown);
+    EXPECT_FALSE(found.limit);
     EXPECT_THAT(found.sentences.front(), HasSubstr("earlier version"));
     EXPECT_THAT(found.run_parts.front().seconds, ::testing::DoubleNear(5, 1e-9)) << "40 updates of 0.125 s";
 }
 
 TEST(Speed, TheSlowRankIsNamed) {
-    RunRecord run = MadeUpRun{}.read();
+    RunRecord run = with_times("40,40,8,0,4,4,7,0,0,0");
+    EXPECT_EQ(judge_speed(run).limit, profile::Limit::communication) << "ranks.csv comes at the end of a training";
+    EXPECT_THAT(judge_speed(run).sentences.front(), HasSubstr("or waiting for a slow rank"));
     const std::string head = "rank,iteration,updates,update_seconds,exposed_exchange_seconds\n";
-    run.ranks = Table(head + "0,40,40,8,4\n1,40,40,8,4\n2,40,40,8,0.1\n");
-    EXPECT_THAT(judge_speed(run).sentences, Contains(HasSubstr("Rank 2 is the slowest of 3")));
-    run.ranks = Table(head + "0,40,40,8,1\n1,40,40,8,1.1\n");
-    EXPECT_THAT(judge_speed(run).sentences, Contains(HasSubstr("equally fast")));
+    run.ranks = Table(head + "0,20,40,8,0.1\n0,40,40,8,4\n1,40,40,8,4\n2,40,40,8,0.1\n");
+    EXPECT_EQ(judge_speed(run).limit, profile::Limit::slow_rank);
+    EXPECT_THAT(judge_speed(run).sentences.front(), HasSubstr("rank 2"));
+    run.ranks = Table(head + "0,40,40,8,4\n1,40,40,8,4.1\n");
+    EXPECT_EQ(judge_speed(run).limit, profile::Limit::communication);
+    EXPECT_THAT(judge_speed(run).sentences.front(), ::testing::Not(HasSubstr("or waiting for a slow rank")));
 }
 
 TEST(Confusion, PairsAndTheMostWrongSample) {
@@ -150,6 +193,62 @@ TEST(ReadRun, LogLinesMayBeginWithTheDate) {
     EXPECT_NEAR(record.log.compile_seconds, 16.546, 1e-9);
     EXPECT_NEAR(record.log.save_seconds, 3.04, 1e-9);
     EXPECT_EQ(record.log.stage_count, 2);
+}
+
+TEST(ReadRun, ReadsTheProfile) {
+    MemoryFiles files;
+    MadeUpRun{}.write(files);
+    const std::string path = std::string(kFolder) + "/profile.json";
+    write_text(files, path, profile::to_json(made_up_profile(), profile::judge(made_up_profile())));
+    ASSERT_TRUE(read_run(files, kFolder, false).profile);
+    EXPECT_EQ(read_run(files, kFolder, false).profile->rows.size(), 1U);
+    write_text(files, path, "{\"cnntrain_profile\": ");
+    EXPECT_FALSE(read_run(files, kFolder, false).profile);
+    EXPECT_THAT(read_run(files, kFolder, false).missing, Contains(HasSubstr("profile.json: damaged")));
+}
+
+// A run of several ranks that is going, or was killed, has no ranks.csv.
+TEST(ReadRun, RanksMayBeMissing) {
+    MemoryFiles files;
+    MadeUpRun{}.write(files);
+    const RunRecord run = read_run(files, kFolder, true);
+    EXPECT_EQ(run.ranks.rows(), 0U);
+    EXPECT_EQ(judge_speed(run).limit, profile::Limit::operations);
+    EXPECT_THAT(run.missing, ::testing::Not(Contains(HasSubstr("ranks.csv"))));
+}
+
+TEST(Weights, AreGroupedByTheirNames) {
+    MemoryFiles files;
+    checkpoint::Checkpoint saved;
+    saved.iteration = 1;
+    const auto add = [&](const std::string& name, Shape shape, double value) {
+        HostTensor tensor(TensorDesc{DType::f32, std::move(shape)});
+        for (std::int64_t i = 0; i < tensor.elements(); ++i)
+            tensor.set(i, value);
+        saved.tensors.emplace(name, std::move(tensor));
+    };
+    for (int layer = 0; layer < 30; ++layer) {
+        for (const std::string part : {"a", "b"})
+            add("all/stage" + std::to_string(layer % 12) + "/layer" + std::to_string(layer) + part + "/kernel", {4, 8},
+                layer % 12);
+    }
+    add("all/stage1/layer1a/kernel/Momentum", {4, 8}, 77);
+    add("all/stage1/layer1a/bias", {8}, 77);
+    add("all/fc/kernel", {1000, 100}, INFINITY);
+    checkpoint::save(files, "c.safetensors", saved);
+    const std::vector<WeightGroup> groups = read_weights(files, "c.safetensors");
+    std::vector<std::string> names;
+    for (const WeightGroup& group : groups)
+        names.push_back(group.name);
+    ASSERT_EQ(groups.size(), 13U) << "layers would be more than a page can show";
+    EXPECT_EQ(names[0], "fc");
+    EXPECT_EQ(names[3], "stage2") << "before stage10";
+    EXPECT_EQ(groups[3].tensors, 6);
+    EXPECT_EQ(groups[3].elements, 6 * 32);
+    EXPECT_EQ(groups[3].values, std::vector<double>(6 * 32, 2.0)) << "neither slots nor biases";
+    EXPECT_TRUE(groups[0].values.empty());
+    EXPECT_GT(groups[0].not_finite, 1000);
+    EXPECT_LT(groups[0].not_finite, 10000) << "a sample is enough";
 }
 
 TEST(ReadRun, FilesThatAreMissingAreNamed) {

@@ -53,6 +53,24 @@ RunRecord MadeUpRun::read(bool is_going) const {
     return read_run(files, kFolder, is_going);
 }
 
+profile::Profile made_up_profile(double gflop) {
+    profile::Profile profile;
+    profile.type = "bf16";
+    profile.steps = 10;
+    profile.step_seconds = 0.1;
+    profile.peaks = {1e12, {{"memory", INFINITY, {2e10, 0}}}};
+    profile::Row row;
+    row.name = "all/fc";
+    row.op = "dense";
+    row.phase = "forward";
+    row.runs = 1;
+    row.seconds = row.run_seconds = profile.step_seconds;
+    row.gflop = gflop;
+    row.megabytes = 1000;
+    profile.rows = {row};
+    return profile;
+}
+
 std::string predictions_json(const std::vector<std::string>& classes, const std::string& sample) {
     using nlohmann::json;
     const json rows = json::array({json::array({sample, 0, 0.01, json::array({1, 0}), json::array({0.99, 0.01})}),

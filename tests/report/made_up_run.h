@@ -39,6 +39,9 @@ struct MadeUpRun {
     RunRecord read(bool is_going = false) const;
 };
 
+/// Ten updates of 100 ms, all of it in one operation of which memory traffic takes half: `gflop` at a peak of 1000.
+profile::Profile made_up_profile(double gflop = 1);
+
 /// A file of predictions: two classes, a picture, one sample of each that is wrong.
 std::string predictions_json(const std::vector<std::string>& classes, const std::string& sample);
 

@@ -44,6 +44,9 @@ RunRecord full_run() {
     run.ranks = Table("rank,iteration,updates,update_seconds,exposed_exchange_seconds\n0,40,40,8,1\n1,40,40,8,1\n");
     run.changed_options = {{"--model-size", "20", "8"}};
     run.knows_changed_options = true;
+    run.checkpoint.emplace().name = "ckpt-40";
+    run.weights = {{.name = "stage1", .tensors = 2, .elements = 3, .values = {-0.1, 0.02, 0.3}}};
+    run.profile = made_up_profile();
     return run;
 }
 
@@ -55,7 +58,8 @@ TEST(Page, IsWellFormedAndHasAllSections) {
         heads.emplace_back(head.node().child_value());
     EXPECT_THAT(heads, ::testing::IsSupersetOf({"Did it learn?", "What limited its speed?", "What does it confuse?",
                                                 "What exactly ran?", "Curves", "Where the time went", "Classes",
-                                                "The most wrong images", "Histograms", "Pipeline"}));
+                                                "The most wrong images", "Histograms", "Weights", "Pipeline"}));
+    EXPECT_EQ(document.select_nodes("//div[@aria-label='operations']//tbody/tr").size(), 1U);
     EXPECT_EQ(document.select_nodes("//img").size(), 1U);
     EXPECT_EQ(document.select_nodes("//table[@class='ticks']//tr").size(), 3U);
     EXPECT_GE(document.select_nodes("//svg[@class='lines']").size(), 4U) << "loss, accuracy, learning rate, rate";
@@ -92,6 +96,11 @@ TEST(Page, HostileNamesAreText) {
     for (Sample& sample : run.predictions->rows)
         sample.name = "folder/" + attack;
     run.vocabulary = {attack};
+    run.checkpoint.emplace().name = attack;
+    run.weights = {{.name = attack, .tensors = 1, .elements = 2, .values = {1, 2}}};
+    run.profile = made_up_profile();
+    run.profile->rows.front().op = run.profile->rows.front().phase = attack;
+    run.profile->peaks = {1e12, {{attack, 1e9, {1e10, 0}}}};
     run.predictions->sequences.push_back({{0, 7}, {{1, 0, {0, 3}, {0.5, 0.25}}}});
     run.log.command_line = "cnntrain train --data-dir '" + attack + "'";
     run.log.processor = attack;
@@ -128,6 +137,21 @@ TEST(Page, EscapedTextIsValidUtf8WhateverTheBytes) {
         EXPECT_TRUE(document.load_buffer(page.data(), page.size()));
         EXPECT_EQ(escaped(page).find('<'), std::string::npos);
     }
+}
+
+TEST(Page, LinesDoNotEndWithinFlags) {
+    RunRecord run = full_run();
+    run.log.command_line = "cnntrain train --model-size 20 (--a) --" + std::string(60, 'x') + " -- end";
+    const pugi::xml_document document = parsed(page_of({run}, kSettings));
+    const pugi::xml_node line = document.select_node("//h2[.='What exactly ran']/following::pre[1]").node();
+    std::vector<std::string> flags;
+    for (const pugi::xml_node flag : line.children("span"))
+        flags.emplace_back(flag.child_value());
+    EXPECT_THAT(flags, ::testing::ElementsAre("--model-size", "(--a)", "--"));
+    std::string whole;
+    for (const auto& text : line.select_nodes(".//text()"))
+        whole += text.node().value();
+    EXPECT_EQ(whole, run.log.command_line);
 }
 
 TEST(Page, StaysBelowItsLimit) {

@@ -1,8 +1,10 @@
 // Forms of a profile: a table for the console, JSON, a trace for Perfetto and chrome://tracing, folded stacks.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "cnntrain/base/timeline.h"
 #include "cnntrain/profile/profile.h"
@@ -18,6 +20,9 @@ std::string longest_table(const Profile& profile, int longest);
 
 /// One JSON object; `cnntrain help profile` describes it.
 std::string to_json(const Profile& profile, const Verdict& verdict);
+/// The profile of a text that to_json() has written; what an earlier version did not write is 0. Without the memory by
+/// owner. Empty: the text is none.
+std::optional<Profile> from_json(std::string_view text);
 
 /// The events of one rank in the Trace Event Format, separated by commas. Times count from `origin`.
 std::string trace_events(const Timeline& timeline, Timeline::Clock::time_point origin, int rank,

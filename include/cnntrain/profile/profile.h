@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "cnntrain/backend/backend.h"
+#include "cnntrain/base/memory_levels.h"
 #include "cnntrain/base/processor_time.h"
 #include "cnntrain/data/loader.h"
 
@@ -63,6 +64,7 @@ struct RankTimes {
 /// What limits the rate.
 enum class Limit : std::uint8_t {
     neighbours,        // other programs on the processors
+    paging,            // memory pages that are read from disk
     slow_rank,         // all ranks wait for one
     disk,              // reading the data
     large_images,      // decoding images that are much larger than needed
@@ -73,7 +75,8 @@ enum class Limit : std::uint8_t {
     lanes,             // lanes that wait for each other
     small_batch,       // too little work in each step of the program, or in each weight update
     between_steps,     // work of the host between steps
-    memory_bandwidth,  // memory traffic
+    operations,        // operations that were not measured one by one
+    memory_bandwidth,  // traffic between the cores, their caches and memory
     compute,           // arithmetic
 };
 std::string_view name(Limit limit);
@@ -83,6 +86,16 @@ struct Verdict {
     std::string sentence;  // what limits, and what to try
 };
 
+/// What the machine can do, measured in the same process.
+struct Peaks {
+    double flops_per_second = 0;           // of large matrix products
+    std::vector<MemoryLevel> levels = {};  // nearest first, memory last
+
+    bool are_known() const { return flops_per_second > 0 && !levels.empty(); }
+    double memory_bytes_per_second() const { return levels.empty() ? 0 : levels.back().rates.best(); }
+};
+
+/// A profile may lack what was not measured: without rows, only the step and its waits are judged.
 struct Profile {
     // The run
     std::string title;    // "training, resnet 50"
@@ -106,9 +119,10 @@ struct Profile {
     std::vector<Row> rows;  // in the order of execution
     Waits waits = {};
     InputWork input = {};
-    backend::Speeds peaks = {};  // measured in this process; 0: not measured
+    Peaks peaks = {};
     /// Other programs on this process's processors; 0 where several ranks share a host.
     Competition competition = {};
+    double page_loads_per_second = 0;  // pages of memory that the process had to read from disk
     std::vector<Owner> memory;
     std::uint64_t resident_bytes = 0;  // of the process
     std::int64_t layout_changes = 0;   // steps that only change layouts
@@ -123,16 +137,28 @@ struct Profile {
 /// Rows per step. `steps`: how many were measured.
 std::vector<Row> rows_per_step(const std::vector<backend::ProfileRow>& measured, std::int64_t steps);
 
-/// One row for each operation, with the sums of its rows, the longest first. Products and the like appear once for each
-/// phase.
-std::vector<Row> by_operation(const std::vector<Row>& rows);
+/// The least time that the machine needs for a row's work, and what takes it: the longer one of the time of its
+/// arithmetic and that of its memory traffic (Williams, Waterman and Patterson 2009, "Roofline: an insightful visual
+/// performance model").
+struct Roofline {
+    double seconds = 0;  // of a step; 0 without peaks
+    std::string bound;   // kArithmetic, or the level of memory that holds the operands of a run: "L2", "memory"
 
-/// The least time that the machine needs for a row's work, if its operands come from memory: the larger one of the time
-/// of its arithmetic and that of its memory traffic (Williams, Waterman and Patterson 2009, "Roofline: an insightful
-/// visual performance model"). 0 without peaks.
-double least_seconds(const Row& row, const backend::Speeds& peaks);
-/// least_seconds() over the row's time. Above 1 where operands come from a cache. 0 without peaks.
-double roofline_share(const Row& row, const backend::Speeds& peaks);
+    /// Of the time that was measured.
+    double share_of(double measured_seconds) const { return measured_seconds > 0 ? seconds / measured_seconds : 0; }
+};
+inline constexpr std::string_view kArithmetic = "arithmetic";
+/// Operands are as near as they can be: as many bytes as a level holds come from it, and the others from the levels
+/// behind it.
+Roofline roofline(const Row& row, const Peaks& peaks);
+
+/// The rows of an operation in a phase, with their sums.
+struct OperationSum {
+    Row row;
+    Roofline roofline;  // its bound is that of most of the time
+};
+/// The longest first.
+std::vector<OperationSum> by_operation(const std::vector<Row>& rows, const Peaks& peaks);
 
 /// Names what limits the step; a pure function of the profile.
 Verdict judge(const Profile& profile);

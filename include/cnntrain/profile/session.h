@@ -59,6 +59,7 @@ private:
     Profile profile_;
     Timeline::Clock::time_point begin_ = {};
     ProcessorTimes processors_ = {};
+    std::int64_t page_loads_ = 0;
     data::StreamStats stream_ = {};
 };
 

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "cnntrain/profile/profile.h"
 #include "cnntrain/report/run_record.h"
 
 namespace cnntrain::report {
@@ -66,19 +67,19 @@ bool is_still_improving(const Curve& curve, bool more_is_better, double noise);
 
 // What limited its speed?
 
-enum class Limit : std::uint8_t { input, compute, memory, communication, waiting, unknown };
 struct TimePart {
     std::string name;
     double seconds = 0;
 };
 struct Speed {
-    Limit limit = Limit::unknown;
-    std::vector<TimePart> update_parts;  // of the time in updates
-    std::vector<TimePart> run_parts;     // of the whole run: updates, validation, checkpoints, compilation
+    std::optional<profile::Limit> limit;  // empty: not recorded
+    std::vector<TimePart> update_parts;   // of the time in updates
+    std::vector<TimePart> run_parts;      // of the whole run: updates, validation, checkpoints, compilation
     double samples_per_second = kUnknown;
     std::string unit;  // "images"
     std::vector<std::string> sentences;
 };
+/// What profile::judge() says about all updates of the run, and about those that --profile measured.
 Speed judge_speed(const RunRecord& run);
 
 // What does it confuse?
@@ -129,7 +130,7 @@ std::string number_text(double value, int digits = 4);
 std::string probability_text(double probability);
 /// The last two parts of a path.
 std::string short_path(std::string_view path);
-/// "12.3 s", "3.4 min", "2.1 h".
+/// "8.2 ms", "12.3 s", "3.4 min", "2.1 h".
 std::string duration_text(double seconds);
 /// "epoch 3", "epoch 2.5".
 std::string epoch_text(double epoch);

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "cnntrain/base/io.h"
+#include "cnntrain/profile/profile.h"
 
 namespace cnntrain::report {
 
@@ -41,6 +42,7 @@ private:
 struct LogFacts {
     std::string command_line;  // of the latest process
     std::string processor, cores, backend, arithmetic;
+    int core_count = 0, processor_count = 0, compute_threads = 0;  // 0: unknown
     std::string host, date;
     std::int64_t processes = 0;  // that trained: one, and one for each restore
     std::string stages;          // memory of pipeline stages; "": no pipeline
@@ -110,6 +112,15 @@ struct Predictions {
     std::vector<Sequence> sequences;
 };
 
+/// Matrices and kernels of adjacent layers.
+struct WeightGroup {
+    std::string name;  // "stage1"
+    std::int64_t tensors = 0;
+    std::int64_t elements = 0;
+    std::vector<double> values;   // finite ones, evenly spread over the elements
+    std::int64_t not_finite = 0;  // among the elements that were read
+};
+
 /// How a run ended, as far as its folder tells.
 enum class End : std::uint8_t { finished, early, stopped, diverged, going, killed, unknown };
 
@@ -121,6 +132,8 @@ struct RunRecord {
     LogFacts log;
     End end = End::unknown;
     std::optional<CheckpointFacts> checkpoint;
+    std::optional<profile::Profile> profile = {};  // of --profile
+    std::vector<WeightGroup> weights = {};         // of the checkpoint; see read_weights()
     std::optional<Predictions> predictions;
     std::string why_no_predictions = {};       // a sentence
     std::vector<std::string> vocabulary = {};  // words by id; empty: unknown
@@ -138,6 +151,10 @@ RunRecord read_run(const FileSystem& files, const std::string& folder, bool is_g
 
 /// Reads only what predictions depend on; empty if the folder has no checkpoint that can be read.
 std::optional<CheckpointFacts> read_checkpoint(const FileSystem& files, const std::string& folder);
+
+/// The weights of a checkpoint by parts of their names: as small groups as a page can show. Reads a sample of each
+/// tensor. Error(data) for a damaged file.
+std::vector<WeightGroup> read_weights(const FileSystem& files, const std::string& checkpoint_path);
 
 /// The predictions in a text; empty if it is no such text. Error(data) never: a damaged file is computed again.
 std::optional<Predictions> read_predictions(std::string_view text);

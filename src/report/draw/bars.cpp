@@ -121,6 +121,43 @@ void draw_histogram(Html& page, const std::string& title, const std::string& axi
     page.close().close();
 }
 
+void draw_small_histogram(Html& page, const std::string& title, const std::string& detail, std::vector<double> values) {
+    constexpr std::size_t kBins = 32;
+    constexpr double kRight = 160, kTop = 4, kBottom = 48, kBelow = 62;
+    constexpr std::ptrdiff_t kCut = 1000;  // one of so many values is beyond each end
+    if (values.empty()) return;
+    std::ranges::sort(values);
+    const std::ptrdiff_t beyond = std::ssize(values) / kCut;
+    const double low = values[static_cast<std::size_t>(beyond)];
+    double high = values[values.size() - 1 - static_cast<std::size_t>(beyond)];
+    if (high <= low) high = low + std::max(1e-9, 0.1 * std::fabs(low));
+    std::vector<double> counts(kBins);
+    for (const double value : values) {
+        const double bin = (value - low) / (high - low) * kBins;
+        if (bin >= 0 && bin <= kBins) ++counts[std::min(static_cast<std::size_t>(bin), kBins - 1)];
+    }
+    const Scale x{low, high, 0, kRight};
+    const Scale y{0, std::ranges::max(counts), kBottom, kTop};
+    std::string outline = "M0 " + place_text(kBottom);
+    for (std::size_t bin = 0; bin < kBins; ++bin)
+        outline += "V" + place_text(y(counts[bin])) + "H" + place_text(kRight * static_cast<double>(bin + 1) / kBins);
+    outline += "V" + place_text(kBottom) + "Z";
+    page.open("figure").leaf("figcaption", title);
+    page.open("svg", {{"viewBox", "0 0 160 64"}, {"role", "img"}, {"aria-label", title}});
+    page.empty("path", {{"class", "fill c0"}, {"d", outline}});
+    if (low < 0 && high > 0) {
+        page.empty("line", {{"class", "axis"},
+                            {"x1", place_text(x(0))},
+                            {"x2", place_text(x(0))},
+                            {"y1", place_text(kTop)},
+                            {"y2", place_text(kBottom)}});
+    }
+    page.leaf("text", formatted("%.2g", low), {{"x", "0"}, {"y", place_text(kBelow)}});
+    page.leaf("text", formatted("%.2g", high),
+              {{"x", place_text(kRight)}, {"y", place_text(kBelow)}, {"text-anchor", "end"}});
+    page.close().leaf("p", detail, {{"class", "soft"}}).close();
+}
+
 void draw_pipeline(Html& page, const schedule::Pipeline& pipeline, std::int64_t micro_batches) {
     constexpr std::int64_t kMostTicks = 64;
     const std::int64_t ticks = schedule::tick_count(pipeline, micro_batches);

@@ -42,6 +42,9 @@ struct HistogramSeries {
 void draw_histogram(Html& page, const std::string& title, const std::string& axis,
                     const std::vector<HistogramSeries>& series);
 
+/// A small figure without counts, of the values between the 0.1th and the 99.9th percentile. `detail`: text below it.
+void draw_small_histogram(Html& page, const std::string& title, const std::string& detail, std::vector<double> values);
+
 /// The work of each stage at each tick of a weight update, cut after the ticks that fit.
 void draw_pipeline(Html& page, const schedule::Pipeline& pipeline, std::int64_t micro_batches);
 

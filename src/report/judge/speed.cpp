@@ -1,20 +1,16 @@
 // What limited the speed: where the time in weight updates went, and that of the whole run.
 #include <algorithm>
 #include <cmath>
-#include <numeric>
+#include <limits>
+#include <map>
 
-#include "cnntrain/base/format.h"
 #include "cnntrain/base/listed.h"
 #include "cnntrain/report/findings.h"
-#include "report/percent.h"
 
 namespace cnntrain::report {
 
 namespace {
 
-constexpr double kNotable = 0.15;        // share of the time that limits the speed
-constexpr double kMostPageLoads = 50;    // in a second
-constexpr double kLeastOthers = 0.2;     // share of the used processor time that other programs take
 constexpr double kMicrobenchmark = 0.5;  // seconds in updates below which shares say little
 
 double sum(const Table& table, std::string_view column) {
@@ -24,10 +20,6 @@ double sum(const Table& table, std::string_view column) {
         if (std::isfinite(value)) result += value;
     }
     return result;
-}
-
-std::string share_text(double part, double whole) {
-    return formatted("%.0f %%", whole > 0 ? kPercent * part / whole : 0.0);
 }
 
 /// The rate of the last log lines, without the first ones of the process.
@@ -57,7 +49,6 @@ struct Sums {
     double page_loads = 0;
 
     double compute() const { return std::max(0.0, seconds - input - exposed); }
-    double others_share() const { return processor + others > 0 ? others / (processor + others) : 0; }
     double queued_share() const { return processor + queued > 0 ? queued / (processor + queued) : 0; }
 };
 
@@ -73,66 +64,76 @@ Sums sums_of(const Table& times) {
             sum(times, "page_loads")};
 }
 
-Limit limit_of(const Sums& sums) {
-    if (sums.seconds <= 0) return Limit::unknown;
-    const double input = sums.input / sums.seconds;
-    const double exchange = sums.exposed / sums.seconds;
-    if (sums.page_loads / sums.seconds > kMostPageLoads) return Limit::memory;
-    if (std::max(input, exchange) > kNotable) return input >= exchange ? Limit::input : Limit::communication;
-    return sums.queued_share() > kNotable && sums.others_share() > kLeastOthers ? Limit::waiting : Limit::compute;
+/// The rows of the last process, by rank.
+std::vector<profile::RankTimes> ranks_of(const Table& table) {
+    if (table.rows() == 0) return {};
+    const double last = table.number(table.rows() - 1, "iteration");
+    std::map<double, profile::RankTimes> ranks;
+    for (std::size_t row = 0; row < table.rows(); ++row) {
+        const double updates = table.number(row, "updates");
+        const double rank = table.number(row, "rank");
+        if (table.number(row, "iteration") != last || !(updates > 0) || !std::isfinite(rank)) continue;
+        const auto each = [&](const char* column) {
+            const double seconds = table.number(row, column);
+            return std::isfinite(seconds) ? seconds / updates : 0;
+        };
+        ranks[rank] = {each("update_seconds"),
+                       {.input = each("input_wait_seconds"), .ranks = each("exposed_exchange_seconds")}};
+    }
+    std::vector<profile::RankTimes> result;
+    for (const auto& [rank, times] : ranks)
+        result.push_back(times);
+    return result;
 }
 
-std::string limit_sentence(Limit limit, const Sums& sums) {
-    const std::string of = " of the time in updates";
-    switch (limit) {
-        case Limit::input:
-            return "Input limited it: updates waited for samples " + share_text(sums.input, sums.seconds) + of +
-                   "; more --input-threads, a smaller image size or a faster disk would help.";
-        case Limit::communication:
-            return "Communication limited it: the exchange of gradients took " +
-                   share_text(sums.exposed, sums.seconds) + of +
-                   " behind the backward pass; more micro-batches for each update would help.";
-        case Limit::memory:
-            return formatted("Memory limited it: %.0f pages were read from disk in each second of updates; ",
-                             sums.page_loads / sums.seconds) +
-                   "a smaller micro-batch, or fewer other programs, would help.";
-        case Limit::waiting:
-            return "Waiting for processors limited it: other programs took " + share_text(sums.others_share(), 1) +
-                   " of the processor time that was used, and the run's threads waited " +
-                   share_text(sums.queued_share(), 1) + " of the time in which they could have run.";
-        case Limit::compute:
-            return "Compute limited it: passes and update took " + share_text(sums.compute(), sums.seconds) + of +
-                   ", waiting for input " + share_text(sums.input, sums.seconds) + ".";
-        case Limit::unknown:
-            break;
+/// What the tables of the run tell about a step.
+profile::Profile evidence_of(const RunRecord& run, const Sums& sums) {
+    profile::Profile step;
+    step.unit = unit_of(run);
+    step.step_seconds = sums.seconds / sums.updates;
+    step.waits = {.input = sums.input / sums.updates, .ranks = sums.exposed / sums.updates};
+    step.page_loads_per_second = sums.page_loads / sums.seconds;
+    step.threads = run.log.compute_threads;
+    step.cores = run.log.core_count;
+    step.processors = run.log.processor_count;
+    step.ranks = ranks_of(run.ranks);
+    // Ranks of a host take processors from each other. The table's sums of processors are of a longer time than that in
+    // updates: of validation and checkpoints, too.
+    if (sums.exchange == 0 && step.ranks.empty()) {
+        const double most = step.processors > 0 ? step.processors : std::numeric_limits<double>::infinity();
+        step.competition = {.others = std::min(sums.others / sums.seconds, most), .queued_share = sums.queued_share()};
     }
-    return "What limited the speed was not recorded.";
+    return step;
 }
 
-/// The rank whose updates waited least for others and computed longest.
-void add_ranks(const RunRecord& run, std::vector<std::string>& sentences) {
-    constexpr double kSlow = 1.1;
-    std::vector<std::pair<double, double>> compute;  // seconds of an update, rank
-    double last = 0;
-    for (std::size_t row = 0; row < run.ranks.rows(); ++row)
-        last = std::max(last, run.ranks.number(row, "iteration"));
-    for (std::size_t row = 0; row < run.ranks.rows(); ++row) {
-        if (run.ranks.number(row, "iteration") != last) continue;
-        const double updates = run.ranks.number(row, "updates");
-        const double busy = run.ranks.number(row, "update_seconds") - run.ranks.number(row, "exposed_exchange_seconds");
-        if (updates > 0 && std::isfinite(busy)) compute.emplace_back(busy / updates, run.ranks.number(row, "rank"));
+std::string profiled_words(const profile::Profile& measured) {
+    return "In the " + std::to_string(measured.steps) + " updates that --profile measured: ";
+}
+
+void judge_limit(const RunRecord& run, const Sums& sums, Speed& speed) {
+    std::optional<profile::Verdict> profiled;
+    if (run.profile) profiled = profile::judge(*run.profile);
+    if (sums.updates <= 0 || sums.seconds <= 0) {
+        if (!profiled) {
+            speed.sentences.push_back(run.training.rows() == 0
+                                          ? "There is no log line of the training, so its speed is not known."
+                                          : "What limited the speed is not recorded: the run is of an earlier "
+                                            "version.");
+            return;
+        }
+        speed.limit = profiled->limit;
+        speed.sentences.push_back(profiled_words(*run.profile) + profiled->sentence + ".");
+        return;
     }
-    if (compute.size() < 2) return;
-    std::ranges::sort(compute);
-    const double middle = compute[(compute.size() - 1) / 2].first;
-    const auto& slowest = compute.back();
-    if (slowest.first < kSlow * middle) {
-        sentences.push_back(formatted("All %zu ranks are about equally fast.", compute.size()));
-    } else {
-        sentences.push_back(
-            formatted("Rank %.0f is the slowest of %zu: %.3g ms for each update without the exchange, "
-                      "%.2f times the median; the others wait for it.",
-                      slowest.second, compute.size(), 1e3 * slowest.first, slowest.first / middle));
+    const profile::Verdict whole = profile::judge(evidence_of(run, sums));
+    const bool profile_knows_more = profiled && whole.limit == profile::Limit::operations;
+    speed.limit = profile_knows_more ? profiled->limit : whole.limit;
+    if (!profile_knows_more) speed.sentences.push_back(whole.sentence + ".");
+    if (profiled && profiled->limit != whole.limit)
+        speed.sentences.push_back(profiled_words(*run.profile) + profiled->sentence + ".");
+    if (sums.seconds < kMicrobenchmark) {
+        speed.sentences.push_back("All updates together took " + duration_text(sums.seconds) +
+                                  ", too little to be sure.");
     }
 }
 
@@ -172,25 +173,15 @@ Speed judge_speed(const RunRecord& run) {
     speed.unit = unit_of(run);
     speed.samples_per_second = recent_rate(run);
     const Sums sums = sums_of(run.times);
-    speed.limit = limit_of(sums);
-    if (speed.limit == Limit::unknown) {
-        speed.sentences.push_back(run.training.rows() == 0
-                                      ? "There is no log line of the training, so its speed is not known."
-                                      : "What limited the speed is not recorded: the run is of an earlier version.");
-    } else {
-        speed.sentences.push_back(limit_sentence(speed.limit, sums));
-        if (sums.seconds < kMicrobenchmark) {
-            speed.sentences.push_back("All updates together took " + duration_text(sums.seconds) +
-                                      ", too little to be sure.");
-        }
-        speed.update_parts = {{"compute", sums.compute()}, {"waiting for input", sums.input}};
+    judge_limit(run, sums, speed);
+    if (sums.seconds > 0) {
+        speed.update_parts = {{"passes and update", sums.compute()}, {"waiting for input", sums.input}};
         if (sums.exchange > 0) speed.update_parts.push_back({"exchange behind the backward pass", sums.exposed});
     }
     if (std::isfinite(speed.samples_per_second)) {
         speed.sentences.push_back("Rate: " + number_text(speed.samples_per_second) + " " + speed.unit +
                                   " per second (median of the log lines).");
     }
-    add_ranks(run, speed.sentences);
     add_run_parts(run, sums.seconds > 0 ? sums.seconds : seconds_in_updates(run), speed);
     return speed;
 }

@@ -28,6 +28,8 @@ std::string short_path(std::string_view path) {
 std::string duration_text(double seconds) {
     constexpr double kMinute = 60;
     constexpr double kHour = 3600;
+    constexpr double kShort = 0.1;
+    if (seconds < kShort) return number_text(1e3 * seconds, 2) + " ms";
     if (seconds < kMinute) return number_text(seconds, 3) + " s";
     if (seconds < kHour) return number_text(seconds / kMinute, 3) + " min";
     return number_text(seconds / kHour, 3) + " h";

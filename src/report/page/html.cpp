@@ -109,7 +109,7 @@ Html& Html::close() {
     CNNTRAIN_CHECK(!open_.empty(), "no element is open");
     text_ += "</";
     text_ += open_.back();
-    text_ += ">\n";
+    text_ += open_.back() == "span" ? ">" : ">\n";  // spans stand within text
     open_.pop_back();
     return *this;
 }

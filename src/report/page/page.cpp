@@ -56,7 +56,10 @@ void add_answer(Html& page, std::string_view question, const std::vector<std::st
                 const std::string& tone = "") {
     page.open("section", {{"class", tone}}).leaf("h2", question);
     for (const std::string& sentence : sentences) {
-        if (!sentence.empty()) page.leaf("p", brief(sentence, 700));
+        if (sentence.empty()) continue;
+        page.open("p");
+        add_words_of(page, brief(sentence, 700));
+        page.close();
     }
     page.close();
 }
@@ -121,6 +124,7 @@ std::string drawn(const std::vector<RunRecord>& runs, const Findings& found, con
     add_samples(page, run, found.confusion, most_pictures);
     add_words(page, run);
     add_histograms(page, run);
+    add_weights(page, run);
     add_pipeline(page, run);
     add_what_ran(page, run);
     add_differences(page, runs, found.comparison);

@@ -1,10 +1,11 @@
-// Curves, times, histograms, the pipeline.
+// Curves, histograms, the pipeline.
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <set>
 
 #include "cnntrain/base/format.h"
+#include "cnntrain/base/listed.h"
 #include "cnntrain/schedule/pipeline.h"
 #include "report/draw/charts.h"
 #include "report/page/sections.h"
@@ -83,6 +84,22 @@ std::int64_t whole(const std::string& text) {
     return std::atoll(text.c_str());
 }
 
+std::string weights_text(const WeightGroup& group) {
+    double sum = 0;
+    double squares = 0;
+    for (const double value : group.values) {
+        sum += value;
+        squares += value * value;
+    }
+    const auto count = static_cast<double>(std::max<std::size_t>(1, group.values.size()));
+    const double mean = sum / count;
+    const double deviation = std::sqrt(std::max(0.0, squares / count - mean * mean));
+    std::string text = formatted("mean %.2g, deviation %.2g; ", mean, deviation) + std::to_string(group.elements) +
+                       " values in " + counted(group.tensors, "tensor");
+    if (group.not_finite > 0) text += "; some are not finite";
+    return text;
+}
+
 }  // namespace
 
 void add_curves(Html& page, const std::vector<RunRecord>& runs) {
@@ -103,33 +120,6 @@ void add_curves(Html& page, const std::vector<RunRecord>& runs) {
     page.close();
 }
 
-void add_times(Html& page, const RunRecord& run, const Speed& speed) {
-    const bool ranks = run.ranks.rows() > 0;
-    if (speed.update_parts.empty() && speed.run_parts.empty() && !ranks) return;
-    page.leaf("h2", "Where the time went").open("div", {{"class", "grid"}});
-    draw_parts(page, "Weight updates", speed.update_parts);
-    draw_parts(page, "The whole run", speed.run_parts);
-    page.close();
-    if (!run.log.exchange.empty()) page.leaf("p", run.log.exchange + ".");
-    if (!ranks) return;
-    page.leaf("h3", "Ranks");
-    page.open("div", {{"class", "scroll"}, {"tabindex", "0"}, {"role", "region"}, {"aria-label", "ranks"}});
-    page.open("table").open("thead").open("tr");
-    for (const char* const head : {"rank", "updates", "seconds in updates", "waiting for input", "exchange",
-                                   "exchange behind the backward pass", "processor seconds"})
-        page.leaf("th", head, {{"scope", "col"}, {"class", "number"}});
-    page.close().close().open("tbody");
-    for (std::size_t row = 0; row < run.ranks.rows(); ++row) {
-        page.open("tr").leaf("th", run.ranks.text(row, "rank"), {{"scope", "row"}, {"class", "number"}});
-        page.leaf("td", run.ranks.text(row, "updates"), {{"class", "number"}});
-        for (const char* const column : {"update_seconds", "input_wait_seconds", "exchange_seconds",
-                                         "exposed_exchange_seconds", "processor_seconds"})
-            page.leaf("td", duration_text(run.ranks.number(row, column)), {{"class", "number"}});
-        page.close();
-    }
-    page.close().close().close();
-}
-
 void add_histograms(Html& page, const RunRecord& run) {
     HistogramSeries right{"classified correctly", {}, 2};
     HistogramSeries wrong{"wrong", {}, 1};
@@ -148,6 +138,17 @@ void add_histograms(Html& page, const RunRecord& run) {
     draw_histogram(page, "Probability of the true class", "probability", {own});
     if (times.size() > 1)
         draw_histogram(page, "Duration of a weight update, by log line", "milliseconds", {{"log lines", times, 3}});
+    page.close();
+}
+
+void add_weights(Html& page, const RunRecord& run) {
+    if (run.weights.empty() || !run.checkpoint) return;
+    page.leaf("h2", "Weights");
+    page.leaf("p", "Matrices and kernels of " + run.checkpoint->name + ", by layers. The upright line marks 0.",
+              {{"class", "soft"}});
+    page.open("div", {{"class", "grid small"}});
+    for (const WeightGroup& group : run.weights)
+        draw_small_histogram(page, brief(group.name, 60), weights_text(group), group.values);
     page.close();
 }
 

@@ -33,9 +33,28 @@ void add_changed_options(Html& page, const RunRecord& run) {
 
 }  // namespace
 
+void add_words_of(Html& page, std::string_view text) {
+    constexpr std::size_t kMostOfFlag = 40;
+    std::size_t written = 0;
+    for (std::size_t begin = 0; begin < text.size();) {
+        const std::size_t end = std::min(text.find(' ', begin), text.size());
+        const std::string_view word = text.substr(begin, end - begin);
+        if (word.size() <= kMostOfFlag && (word.starts_with("--") || word.starts_with("(--"))) {
+            page.text(text.substr(written, begin - written)).leaf("span", word, {{"class", "flag"}});
+            written = end;
+        }
+        begin = end + 1;
+    }
+    page.text(text.substr(written));
+}
+
 void add_what_ran(Html& page, const RunRecord& run) {
     page.leaf("h2", "What exactly ran");
-    if (!run.log.command_line.empty()) page.leaf("pre", brief(run.log.command_line, 8000));
+    if (!run.log.command_line.empty()) {
+        page.open("pre");
+        add_words_of(page, brief(run.log.command_line, 8000));
+        page.close();
+    }
     page.open("table").open("tbody");
     add_row(page, "folder", run.folder);
     add_row(page, "began", run.log.date);

@@ -34,6 +34,8 @@ p { margin: 0 0 6px; }
 .answers p { font-size: .92rem; margin-bottom: 4px; }
 .answers p:first-of-type { font-weight: 600; }
 .grid { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 390px), 1fr)); gap: 16px; }
+.grid.small { grid-template-columns: repeat(auto-fill, minmax(150px, 1fr)); }
+.small figcaption, .small p { font-size: .8rem; line-height: 1.3; margin: 0; }
 figure { margin: 0; min-width: 0; }
 figcaption { font-weight: 600; margin-bottom: 4px; }
 svg { display: block; width: 100%; height: auto; }
@@ -70,6 +72,8 @@ td.number { white-space: nowrap; }
 .parts td.bar svg { height: 12px; }
 .scroll { overflow: auto; max-height: 560px; border: 1px solid var(--rule); border-radius: 6px; padding: 6px 10px; }
 .scroll table { font-size: .84rem; }
+.scroll td, .scroll th { overflow-wrap: break-word; max-width: 480px; }
+.flag { white-space: nowrap; }
 .scroll.wide-rows { max-height: none; }
 :focus-visible { outline: 2px solid var(--c0); outline-offset: 2px; }
 .matrix td, .matrix th { border: 1px solid var(--rule); padding: 2px 5px; text-align: center; min-width: 30px; }
@@ -107,7 +111,8 @@ footer { margin-top: 32px; font-size: .85rem; color: var(--soft); border-top: 1p
   body { max-width: none; padding: 0; font-size: 11px; print-color-adjust: exact; -webkit-print-color-adjust: exact; }
   .smooth, .readout { display: none; } .scroll { overflow: visible; max-height: none; border: 0; padding: 0; }
   figure, .answers section, tr { break-inside: avoid; } h2, h3 { break-after: avoid; }
-  .grid { grid-template-columns: repeat(2, 1fr); } .photos { grid-template-columns: repeat(6, 1fr); } }
+  .grid { grid-template-columns: repeat(2, 1fr); } .grid.small { grid-template-columns: repeat(6, 1fr); }
+  .photos { grid-template-columns: repeat(6, 1fr); } }
 )";
 
 }  // namespace cnntrain::report

@@ -29,6 +29,29 @@ double number_behind(std::string_view line, std::string_view word) {
     return std::from_chars(begin, line.data() + line.size(), value).ec == std::errc() ? value : kUnknown;
 }
 
+/// The number before `word`; 0 if there is none.
+int count_before(const std::string& line, const std::string& word) {
+    const std::size_t end = line.find(word);
+    if (end == std::string::npos) return 0;
+    const std::size_t space = line.rfind(' ', end - std::min<std::size_t>(end, 1));
+    const std::size_t begin = space == std::string::npos ? 0 : space + 1;
+    int value = 0;
+    std::from_chars(line.data() + begin, line.data() + end, value);
+    return value;
+}
+
+/// "4 cores with 8 hyper-threads, a quota of 1.5 processors; threads: 2 compute, 4 prepare input".
+void read_cores(LogFacts& facts) {
+    facts.core_count = count_before(facts.cores, " core");
+    facts.processor_count = std::max(facts.core_count, count_before(facts.cores, " hyper-threads"));
+    facts.compute_threads = count_before(facts.cores, " compute");
+    const double quota = number_behind(facts.cores, "a quota of ");
+    if (!(quota > 0)) return;
+    const int granted = std::max(1, static_cast<int>(std::min(quota, 1e6)));
+    facts.core_count = std::min(facts.core_count, granted);
+    facts.processor_count = std::min(facts.processor_count, granted);
+}
+
 double known(double value) {
     return value == value ? value : 0;
 }
@@ -63,6 +86,7 @@ bool read_introduction(LogFacts& facts, std::string_view line) {
     for (const Fact& fact : kFacts) {
         if (!line.starts_with(fact.begin)) continue;
         facts.*fact.text = line.substr(fact.begin.size());
+        if (fact.text == &LogFacts::cores) read_cores(facts);
         return true;
     }
     if (!line.starts_with("  stage ") || line.find(": weights and states ") == std::string_view::npos) return false;

@@ -13,6 +13,7 @@
 #include "cnntrain/checkpoint/class_names.h"
 #include "cnntrain/checkpoint/file.h"
 #include "cnntrain/checkpoint/folder.h"
+#include "cnntrain/profile/output.h"
 #include "report/read/log_text.h"
 
 namespace cnntrain::report {
@@ -57,6 +58,14 @@ std::map<std::string, std::string> arguments_in(const std::string& text, std::ve
         missing.push_back(std::string("arguments.json: damaged, ") + error.what());
     }
     return result;
+}
+
+std::optional<profile::Profile> profile_in(Reader& reader, std::vector<std::string>& missing) {
+    const std::string text = reader.text("profile.json", "");
+    if (text.empty()) return {};
+    std::optional<profile::Profile> profile = profile::from_json(text);
+    if (!profile) missing.push_back("profile.json: damaged, or no profile");
+    return profile;
 }
 
 std::int64_t samples_in(const json& origins, const char* split) {
@@ -154,6 +163,7 @@ RunRecord read_run(const FileSystem& files, const std::string& folder, bool is_g
                                   "what limited the speed is not recorded (the run is of an earlier "
                                   "version, or has no log line yet)"));
     run.ranks = Table(reader.text("ranks.csv", ""));
+    run.profile = profile_in(reader, run.missing);
     run.log = read_log(reader.text("log.txt", "the command line and the processor are unknown"));
     run.checkpoint = read_checkpoint(files, run.folder);
     const bool has_records =

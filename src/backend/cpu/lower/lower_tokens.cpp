@@ -34,9 +34,11 @@ void lower_embedding(const NodeContext& lower) {
     const Placed table = lower.values.operand(inputs[1]);
     const Placed y = lower.values.define(output, described(lower, output));
     const TableShape shape{lower.graph.desc(inputs[0]).elements(), table_desc.shape[0], table_desc.shape[1]};
+    Placed rows = table;  // as many as there are ids
+    rows.desc = row_major({table.dtype, {lower.graph.desc(inputs[0]).elements(), table_desc.shape[1]}});
     with_float_type(table.dtype, [&]<typename In>() {
         with_float_type(y.dtype, [&]<typename Out>() {
-            lower.steps.add("kernel", {ids, table}, {y}, [=](const StepContext&) {
+            lower.steps.add("kernel", {ids, rows}, {y}, [=](const StepContext&) {
                 embedding(shape, ids.as<std::int32_t>(), table.as<In>(), y.as<Out>());
             });
         });
@@ -83,8 +85,10 @@ void lower_gather_rows(const NodeContext& lower) {
     const Placed positions = lower.values.operand(inputs[1]);
     const Placed y = lower.values.define(output, described(lower, output));
     const GatherShape shape = gather_shape(lower.graph.desc(inputs[0]), lower.graph.desc(inputs[1]));
+    Placed rows = x;  // as many as there are positions
+    rows.desc = y.desc;
     with_float_type(x.dtype, [&]<typename T>() {
-        lower.steps.add("kernel", {x, positions}, {y}, [=](const StepContext&) {
+        lower.steps.add("kernel", {rows, positions}, {y}, [=](const StepContext&) {
             gather_rows(shape, x.as<T>(), positions.as<std::int32_t>(), y.as<T>());
         });
     });

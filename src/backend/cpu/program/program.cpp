@@ -18,14 +18,20 @@ std::size_t round_up(std::size_t bytes, std::size_t unit) {
     return (bytes + unit - 1) / unit * unit;
 }
 
+/// An operand that is a part of its buffer, or of which a step reads some rows, has a smaller descriptor.
+double operand_bytes(const Placed& tensor) {
+    const std::size_t described = tensor.desc.get_size();
+    return static_cast<double>(described > 0 ? std::min(described, tensor.buffer->bytes) : tensor.buffer->bytes);
+}
+
 }  // namespace
 
 double Step::bytes_moved() const {
     double bytes = 0;
     for (const Placed& tensor : reads)
-        bytes += static_cast<double>(tensor.buffer->bytes);
+        bytes += operand_bytes(tensor);
     for (const Placed& tensor : writes)
-        bytes += static_cast<double>(tensor.buffer->bytes);
+        bytes += operand_bytes(tensor);
     return bytes;
 }
 

@@ -3,35 +3,15 @@
 #include <omp.h>
 
 #include <algorithm>
-#include <chrono>
-#include <cstring>
-#include <limits>
-#include <memory>
 
-#include "backend/cpu/kernels/parallel.h"
 #include "backend/cpu/onednn.h"
-#include "cnntrain/base/elapsed.h"
+#include "cnntrain/base/least_seconds.h"
+#include "cnntrain/base/memory_levels.h"
 #include "cnntrain/base/rng.h"
 
 namespace cnntrain::cpu {
 
 namespace {
-
-using Clock = std::chrono::steady_clock;
-
-/// Least seconds of a call of `work`(number), which is called for about `seconds`. Each call should be shorter than the
-/// time slices that the system gives to processes: other programs then disturb only some of them.
-template <typename Work> double least_seconds(double seconds, const Work& work) {
-    constexpr int kLeastCalls = 3;
-    double least = std::numeric_limits<double>::infinity();
-    const Clock::time_point begin = Clock::now();
-    for (int i = 0; i < kLeastCalls || seconds_since(begin) < seconds; ++i) {
-        const Clock::time_point start = Clock::now();
-        work(i);
-        least = std::min(least, seconds_since(start));
-    }
-    return least;
-}
 
 double flops_per_second(DType type, int threads) {
     constexpr std::int64_t kSide = 512;
@@ -57,24 +37,6 @@ double flops_per_second(DType type, int threads) {
     return 2.0 * static_cast<double>(rows * kSide * kSide) / seconds;
 }
 
-/// Copies pieces of memory in turn, so that none is in a cache.
-double bytes_per_second() {
-    constexpr std::int64_t kBytes = std::int64_t{64} << 20;
-    constexpr std::int64_t kPiece = std::int64_t{4} << 20;
-    constexpr double kSeconds = 0.06;
-    const auto from = std::make_unique<std::byte[]>(kBytes);
-    const auto to = std::make_unique<std::byte[]>(kBytes);
-    const double seconds = least_seconds(kSeconds, [&](int number) {
-        const std::int64_t start = number * kPiece % kBytes;
-        constexpr std::int64_t kGrain = 1 << 16;
-        parallel_tasks(kPiece / kGrain, [&](std::int64_t task) {
-            const std::int64_t at = start + task * kGrain;
-            std::memcpy(to.get() + at, from.get() + at, kGrain);
-        });
-    });
-    return 2.0 * kPiece / seconds;
-}
-
 }  // namespace
 
 void fill_with_numbers(const dnnl::memory& memory, DType type) {
@@ -90,7 +52,7 @@ void fill_with_numbers(const dnnl::memory& memory, DType type) {
 
 backend::Speeds measure_speeds(DType type, int threads) {
     omp_set_num_threads(threads);
-    return {flops_per_second(type, threads), bytes_per_second()};
+    return {flops_per_second(type, threads), measured_memory(threads).copying};
 }
 
 }  // namespace cnntrain::cpu

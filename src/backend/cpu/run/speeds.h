@@ -8,8 +8,8 @@
 
 namespace cnntrain::cpu {
 
-/// The best of several products of large matrices of this type (f32 or bf16) and of several copies of memory beyond
-/// the caches. Takes about 0.2 seconds.
+/// The best of several products of large matrices of this type (f32 or bf16), and of several copies of memory beyond
+/// the caches. Takes about 0.2 seconds, longer where other programs compute.
 backend::Speeds measure_speeds(DType type, int threads);
 
 /// Random numbers between 1 and 2, of either sign; of f32 or bfloat16. Processors multiply zeros with less power than
