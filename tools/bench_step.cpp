@@ -1,6 +1,6 @@
 // Times whole training (or evaluation) steps of a model on the CPU backend and says where the time goes:
 // samples/s with their spread, the rate that the convolutions and matrix products alone reach in the same process, a
-// table per operation, remaining reorders, memory, GFLOP/s against a measured peak.
+// table per operation, remaining reorders, memory, GFLOP/s against measured peaks.
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -19,6 +19,7 @@
 #include "cnntrain/tasks/tasks.h"
 #include "cnntrain/train/backends.h"
 #include "cnntrain/train/stages.h"
+#include "multiply_loop.h"
 #include "products.h"
 #include "run_tool.h"
 #include "train/runs/line_steps.h"
@@ -154,6 +155,9 @@ void compare_with_peak(Bench& bench, double typical) {
     const double peak = measured_peak_gflops(type, bench.steps.threads());
     std::printf("%.0f GFLOP/s, %.2f of the measured peak of %.0f GFLOP/s (matrix product)\n", gflops, gflops / peak,
                 peak);
+    const MultiplyLoop loop = measured_multiply_loop(type, bench.steps.threads());
+    std::printf("%.2f of %.0f GFLOP/s, a loop of %s on registers alone\n", gflops / loop.gflops, loop.gflops,
+                loop.instruction.c_str());
 }
 
 void print_layout_changes(Bench& bench, bool all) {

@@ -124,8 +124,8 @@ pretraining also masked_lm_positions, and answers prediction_logits and seq_rela
 With --with-preprocessing, images are uint8 [batch,height,width,3]: decoded photos of any size, RGB,
 turned as their Exif data say. The file resizes, cuts out and normalises them as validation does,
 with the operators Resize, Slice and Pad. Where a sum lies between two levels, the other one may come
-out: in a pixel of a thousand of usual photos, more often for ratios such as 8 to 7. Decoding stays outside. CIFAR's networks read 32 x 32 pixels, which the
-file standardises one by one.
+out: in a pixel of a thousand of usual photos, more often for ratios such as 8 to 7. Decoding stays
+outside. CIFAR's networks read 32 x 32 pixels, which the file standardises one by one.
 
 tf writes ckpt-N.index and ckpt-N.data-00000-of-00001 as tf.train.Saver does, and the file checkpoint:
 all variables with the optimiser's, by the names of the original programs, bit by bit (bfloat16 stays

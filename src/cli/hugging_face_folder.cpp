@@ -40,7 +40,8 @@ bool HuggingFaceFolder::is_there(const FileSystem& files, const std::string& nam
 void HuggingFaceFolder::check(const std::string& source) const {
     std::vector<Output> outputs;
     for (const auto& [name, text] : texts_) {
-        if (!is_there(posix_files(), name, text)) outputs.push_back({{"--to:", folder_ + name}, overwrite_, "--overwrite"});
+        if (!is_there(posix_files(), name, text))
+            outputs.push_back({{"--to:", folder_ + name}, overwrite_, "--overwrite"});
     }
     std::vector<NamedPath> inputs = {{"--from", source}};
     if (!vocabulary_.empty()) inputs.push_back({"--vocab-file", vocabulary_});

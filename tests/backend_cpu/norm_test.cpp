@@ -270,6 +270,77 @@ TYPED_TEST(Norm, GradientMatchesFloat64) {
     });
 }
 
+/// Operands and results of a gradient with residual and ReLU. Statistics may be any numbers.
+template <typename T> struct Gradient {
+    Blocks shape;
+    std::vector<T> x, dy, dy2, y;
+    std::vector<float> gamma, mean, variance;
+    std::vector<T> dx = std::vector<T>(x.size()), dresidual = dx;
+    std::vector<float> dgamma = gamma, dbeta = gamma;
+
+    void compute() {
+        std::vector<float> scratch = scratch_for(shape);
+        batch_norm_gradient<T>(shape,
+                               {.x = x.data(),
+                                .dy = dy.data(),
+                                .dy2 = dy2.data(),
+                                .y = y.data(),
+                                .gamma = gamma.data(),
+                                .mean = mean.data(),
+                                .variance = variance.data(),
+                                .dx = dx.data(),
+                                .dresidual = dresidual.data(),
+                                .dgamma = dgamma.data(),
+                                .dbeta = dbeta.data(),
+                                .activation = Activation::relu},
+                               scratch);
+    }
+    /// The same of one block of channels.
+    Gradient of_block(std::int64_t block) const {
+        const auto vector = [&](const std::vector<float>& all) {
+            return std::vector<float>(all.begin() + block * shape.lanes, all.begin() + (block + 1) * shape.lanes);
+        };
+        return {{shape.n, 1, shape.pixels, shape.lanes},
+                tensor(x, block),
+                tensor(dy, block),
+                tensor(dy2, block),
+                tensor(y, block),
+                vector(gamma),
+                vector(mean),
+                vector(variance)};
+    }
+    std::vector<T> tensor(const std::vector<T>& all, std::int64_t block) const {
+        std::vector<T> result;
+        for (std::int64_t n = 0; n < shape.n; ++n) {
+            const auto first = all.begin() + (n * shape.blocks + block) * shape.pixels * shape.lanes;
+            result.insert(result.end(), first, first + shape.pixels * shape.lanes);
+        }
+        return result;
+    }
+};
+
+/// A few channels of a large tensor are computed at a time; the last part has fewer of them.
+TYPED_TEST(Norm, GradientOfALargeTensorIsThatOfItsChannels) {
+    using T = TypeParam;
+    const std::int64_t pixels = (std::int64_t{33} << 20) / (2 * 35 * 16 * static_cast<std::int64_t>(sizeof(T)));
+    const Blocks shape{2, 35, pixels, 16};
+    const auto values = [&](std::uint64_t seed) { return random_values<T>(shape.elements(), seed); };
+    const auto numbers = [&](std::uint64_t seed) { return random_values<float>(shape.channels(), seed, 0.5, 1.5); };
+    Gradient<T> all{shape, values(1), values(2), values(3), values(4), numbers(5), numbers(6), numbers(7)};
+    all.compute();
+    for (const std::int64_t block : {0, 1, 3, 4, 17, 33, 34}) {
+        SCOPED_TRACE("block " + std::to_string(block));
+        Gradient<T> one = all.of_block(block);
+        one.compute();
+        expect_near(all.tensor(all.dx, block), wide(one.dx), 1e-4 + rounding_error<T>(), "dx");  // both are rounded
+        expect_near(all.tensor(all.dresidual, block), wide(one.dresidual), 0, "dresidual");
+        for (std::int64_t i = 0; i < shape.lanes; ++i) {
+            EXPECT_NEAR(all.dgamma[at(block * 16 + i)], one.dgamma[at(i)], 1e-3 * std::sqrt(2.0 * pixels));
+            EXPECT_NEAR(all.dbeta[at(block * 16 + i)], one.dbeta[at(i)], 1e-3 * std::sqrt(2.0 * pixels));
+        }
+    }
+}
+
 TYPED_TEST(Norm, GradientWithoutDresidualUsesTheOutputsMask) {
     Case<TypeParam> norm({3, 2, 49, 16});
     auto y = norm.forward(true, true);

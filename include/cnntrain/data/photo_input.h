@@ -20,8 +20,8 @@ constexpr std::int64_t evaluation_shorter_side(std::int64_t image_size, double c
 /// The pixels of an image file as it is shown, u8 [H,W,3]. Error(data) describes the fault in the image.
 HostTensor decoded_photo(std::span<const std::byte> file);
 
-/// Writes the image [S,S,3] that evaluation makes of such pixels, in the format of a batch. Images that are standardised
-/// one by one must have this size already.
+/// Writes the image [S,S,3] that evaluation makes of such pixels, in the format of a batch. Images that are
+/// standardised one by one must have this size already.
 void prepare_photo(const HostTensor& pixels, const DataSettings& settings, const PixelFormat& format,
                    std::span<std::byte> image);
 

@@ -57,8 +57,8 @@ ExportReport export_network(const ExportRequest& request, FileSystem& files);
 /// smaller. NaN is infinitely different.
 double difference(const HostTensor& expected, const HostTensor& got);
 
-/// The difference that is allowed. `of_photos`: the file prepares photos, whose levels may differ by one where a sum lies
-/// between two levels.
+/// The difference that is allowed. `of_photos`: the file prepares photos, whose levels may differ by one where a sum
+/// lies between two levels.
 double tolerance(OnnxWeights weights, bool of_photos = false);
 
 using Outputs = std::map<std::string, HostTensor>;

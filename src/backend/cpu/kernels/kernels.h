@@ -29,10 +29,18 @@ void disable_avx512();
 
 struct Blocks {
     std::int64_t n = 0, blocks = 0, pixels = 0, lanes = 0;
+    std::int64_t apart = 0;  // blocks from one sample to the next, if these are some of the channels; 0: all channels
 
     std::int64_t channels() const { return blocks * lanes; }
     std::int64_t rows() const { return n * blocks * pixels; }  // rows of `lanes` contiguous elements
     std::int64_t elements() const { return rows() * lanes; }
+    /// Elements of memory from the first one of a sample to that of the next.
+    std::int64_t sample_elements() const { return std::max(apart, blocks) * pixels * lanes; }
+    /// Are all rows adjacent, with the same channels?
+    bool is_one_slab() const { return std::max(apart, blocks) == 1; }
+    std::int64_t offset(std::int64_t sample, std::int64_t block, std::int64_t pixel) const {
+        return sample * sample_elements() + (block * pixels + pixel) * lanes;
+    }
     bool operator==(const Blocks&) const = default;
 };
 

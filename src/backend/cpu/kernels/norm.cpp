@@ -1,4 +1,5 @@
-// Batch and group normalisation, composed of the sweeps over memory in reduce.cpp and apply.cpp.
+// Batch and group normalisation, composed of the sweeps over memory in reduce.cpp and apply.cpp. Where channels are in
+// blocks, the gradient of a large batch norm sweeps twice over some of them before it goes on to the next ones.
 //
 // With s = 1 / sqrt(variance + epsilon), x^ = (x - mean) * s, m the number of elements per statistic, and dy' the
 // gradient times the activation's slope:
@@ -7,6 +8,7 @@
 // with sums over the elements that share the statistic. In terms of x: dx = a * dy' + b * x + c with
 //   a = gamma * s,  b = -s^2 * S2 / m,  c = -s * S1 / m - b * mean.
 // Given statistics, which do not depend on x, leave b = c = 0.
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 
@@ -136,6 +138,34 @@ void sum_over_samples(std::int64_t samples, std::int64_t channels, const float* 
     }
 }
 
+/// The number of blocks of channels over which a gradient sweeps twice before it goes on to the next ones. The second
+/// sweep runs backward and so begins with what is still in the last-level cache. Of a tensor larger than the cache this
+/// is little; of a few channels it is most of what the first sweep has read. On Zen 4 (32 MB of cache), the gradients
+/// of all norms of ResNet-50 with 32 images took 0.91 of the time in f32, 0.94 in bfloat16. Smaller tensors were not
+/// faster in parts.
+template <typename T> std::int64_t blocks_at_a_time(const Blocks& shape) {
+    constexpr std::int64_t kMostWholeBytes = std::int64_t{32} << 20;
+    constexpr std::int64_t kPartBytes = std::int64_t{4} << 20;
+    const std::int64_t bytes = shape.elements() * static_cast<std::int64_t>(sizeof(T));
+    if (bytes <= kMostWholeBytes) return shape.blocks;
+    return std::max<std::int64_t>(1, shape.blocks * kPartBytes / bytes);
+}
+
+/// The arguments for the channels from block `first` on.
+template <typename T> NormGradient<T> from_block(const Blocks& shape, NormGradient<T> args, std::int64_t first) {
+    const std::int64_t channel = first * shape.lanes;
+    const std::int64_t element = shape.offset(0, first, 0);
+    for (const float** vector : {&args.gamma, &args.beta, &args.mean, &args.variance})
+        *vector += channel;
+    args.dgamma += channel;
+    args.dbeta += channel;
+    for (const T** tensor : {&args.x, &args.dy, &args.dy2, &args.y})
+        *tensor = shifted(*tensor, element);
+    args.dx += element;
+    args.dresidual = shifted(args.dresidual, element);
+    return args;
+}
+
 template <typename T>
 void norm_gradient(const Blocks& shape, std::int64_t groups, const NormGradient<T>& args, std::span<float> scratch) {
     const bool per_sample = groups != 0;
@@ -182,8 +212,11 @@ void norm_gradient(const Blocks& shape, std::int64_t groups, const NormGradient<
 
 std::int64_t norm_scratch_floats(const Blocks& shape, std::int64_t groups) {
     const bool per_sample = groups != 0;
-    return kGradientArrays * (per_sample ? shape.n : 1) * shape.channels() +
-           reduction_scratch_floats(shape, per_sample);
+    std::int64_t reduction = reduction_scratch_floats(shape, per_sample);
+    Blocks part = shape;  // a part of the channels may be divided into more parts of rows
+    for (part.blocks = 1; part.blocks < shape.blocks && !per_sample; ++part.blocks)
+        reduction = std::max(reduction, reduction_scratch_floats(part, false));
+    return kGradientArrays * (per_sample ? shape.n : 1) * shape.channels() + reduction;
 }
 
 template <typename T>
@@ -205,7 +238,14 @@ template <typename T> void group_norm_forward(const Blocks& shape, std::int64_t 
 
 template <typename T>
 void batch_norm_gradient(const Blocks& shape, const NormGradient<T>& args, std::span<float> scratch) {
-    norm_gradient(shape, 0, args, scratch);
+    if (args.over_ranks != nullptr) return norm_gradient(shape, 0, args, scratch);  // ranks add up all sums at a time
+    const std::int64_t most = blocks_at_a_time<T>(shape);
+    for (std::int64_t first = 0; first < shape.blocks; first += most) {
+        Blocks part = shape;
+        part.blocks = std::min(most, shape.blocks - first);
+        part.apart = shape.blocks;
+        norm_gradient(part, 0, from_block(shape, args, first), scratch);
+    }
 }
 
 template <typename T> void group_norm_gradient(const Blocks& shape, std::int64_t groups, const NormGradient<T>& args,

@@ -32,6 +32,11 @@ template <typename Task> void parallel_tasks(std::int64_t count, const Task& tas
     }
 }
 
+/// A pointer into a part of an array; null stays null.
+template <typename T> T* shifted(T* pointer, std::int64_t by) {
+    return pointer == nullptr ? nullptr : pointer + by;
+}
+
 /// Calls body(begin, end) for ranges of `grain` in 0..count; multiples of `grain` keep vectors aligned.
 template <typename Body> void parallel_ranges(std::int64_t count, const Body& body, std::int64_t grain = 1 << 15) {
     parallel_tasks((count + grain - 1) / grain,
@@ -57,22 +62,24 @@ struct RowRange {
 /// Calls body(RowRange) for the whole tensor, in ranges of at most about 32k elements.
 template <typename Body>
 void parallel_rows(const Blocks& shape, bool per_sample, const Body& body, Order order = Order::forward) {
-    const bool one_slab = shape.blocks == 1 && !per_sample;
+    const bool one_slab = shape.is_one_slab() && !per_sample;
     const std::int64_t rows = shape.rows();
     const std::int64_t slab = one_slab ? std::max<std::int64_t>(rows, 1) : shape.pixels;
     const std::int64_t grain = std::max<std::int64_t>(1, (1 << 15) / std::max<std::int64_t>(1, shape.lanes));
-    parallel_tasks(
-        (rows + grain - 1) / grain,
-        [&](std::int64_t task) {
-            const std::int64_t end = std::min(rows, (task + 1) * grain);
-            for (std::int64_t row = task * grain; row < end;) {
-                const std::int64_t stop = std::min(end, (row / slab + 1) * slab);
-                const std::int64_t index = one_slab ? 0 : row / slab;
-                body(RowRange{index / shape.blocks, index % shape.blocks * shape.lanes, row * shape.lanes, stop - row});
-                row = stop;
-            }
-        },
-        order);
+    parallel_tasks((rows + grain - 1) / grain,
+                   [&](std::int64_t task) {
+                       const std::int64_t end = std::min(rows, (task + 1) * grain);
+                       for (std::int64_t row = task * grain; row < end;) {
+                           const std::int64_t stop = std::min(end, (row / slab + 1) * slab);
+                           const std::int64_t index = one_slab ? 0 : row / slab;
+                           const std::int64_t sample = index / shape.blocks;
+                           const std::int64_t block = index % shape.blocks;
+                           const std::int64_t offset = shape.offset(sample, block, row - index * slab);
+                           body(RowRange{sample, block * shape.lanes, offset, stop - row});
+                           row = stop;
+                       }
+                   },
+                   order);
 }
 
 /// How a sum over the rows of each channel is divided; depends on the shape only.
@@ -101,7 +108,7 @@ void parallel_reduction(const Blocks& shape, const ReductionPlan& plan, const Be
         const std::int64_t result = part / plan.parts;
         const std::int64_t end = plan.rows * (part % plan.parts + 1) / plan.parts;
         std::int64_t row = plan.rows * (part % plan.parts) / plan.parts;
-        if (shape.blocks == 1) {
+        if (shape.is_one_slab()) {
             body(part, RowRange{result, 0, (result * plan.rows + row) * shape.lanes, end - row});
             return;
         }
@@ -110,8 +117,7 @@ void parallel_reduction(const Blocks& shape, const ReductionPlan& plan, const Be
             const std::int64_t pixel = row % shape.pixels;
             const std::int64_t rows = std::min(end - row, shape.pixels - pixel);
             for (std::int64_t block = first_block; block < last_block; ++block) {
-                const std::int64_t offset = ((sample * shape.blocks + block) * shape.pixels + pixel) * shape.lanes;
-                body(part, RowRange{sample, block * shape.lanes, offset, rows});
+                body(part, RowRange{sample, block * shape.lanes, shape.offset(sample, block, pixel), rows});
             }
             row += rows;
         }

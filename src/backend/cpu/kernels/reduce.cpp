@@ -246,8 +246,8 @@ template <typename T> void choose_pivots(const Blocks& shape, const ReductionPla
             const std::int64_t row = (2 * i + 1) * plan.rows / (2 * count);
             const std::int64_t sample = result + row / shape.pixels;
             for (std::int64_t block = 0; block < shape.blocks; ++block) {
-                const std::int64_t index = (sample * shape.blocks + block) * shape.pixels + row % shape.pixels;
-                call_sum(1, shape.lanes, x + index * shape.lanes, pivot + block * shape.lanes);
+                call_sum(1, shape.lanes, x + shape.offset(sample, block, row % shape.pixels),
+                         pivot + block * shape.lanes);
             }
         }
         for (std::int64_t c = 0; c < shape.channels(); ++c)
@@ -346,7 +346,6 @@ template <typename T> void norm_gradient_sums(const Blocks& shape, const MaskedG
     check_scratch(scratch, reduction_scratch_floats(shape, args.per_sample));
     const ReductionPlan plan = plan_reduction(shape, args.per_sample);
     const Partials partials(shape, plan, scratch.data());
-    const auto shifted = [](auto* pointer, std::int64_t by) { return pointer == nullptr ? nullptr : pointer + by; };
     parallel_reduction(
         shape, plan,
         [&](std::int64_t part, std::int64_t channel, std::int64_t count) { partials.clear(part, channel, count); },
