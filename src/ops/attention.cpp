@@ -1,6 +1,7 @@
 // Scaled dot-product attention (Vaswani et al. 2017) of several heads, its gradient, and the mask over the keys.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "ops/families.h"
 #include "ops/op_support.h"
@@ -88,7 +89,9 @@ Sizes expect_attention(const AttentionAttrs& a, Descs inputs, bool packed) {
     if (a.heads < 1 || features % a.heads != 0)
         reject(std::to_string(a.heads) + " heads do not divide " + std::to_string(features) + " features");
     const Sizes sizes(a, first, packed);
-    expect_same(inputs[packed ? 1 : 3], {DType::f32, {sizes.samples, sizes.tokens}}, "mask and f32[B,S]");
+    const TensorDesc& mask = inputs[packed ? 1 : 3];
+    const DType type = mask.dtype == DType::i32 ? DType::i32 : DType::f32;
+    expect_same(mask, {type, {sizes.samples, sizes.tokens}}, "mask and f32[B,S] or i32[B,S]");
     if (a.keep < 1) expect_random_words(sizes.heads * sizes.tokens * sizes.tokens, first.shape);
     return sizes;
 }
@@ -203,12 +206,17 @@ struct Head {
         const Place place = place_of(sizes, packed, index, sample, head);
         return head_matrix(inputs[place.tensor]->values, place, sizes);
     }
-    /// With the mask.
-    Matrix scores(double scale, const std::vector<double>& mask) const {
+    /// With the mask, or with that of the tokens' numbers.
+    Matrix scores(double scale, const graph::RefTensor& mask) const {
         const auto tokens = static_cast<std::size_t>(sizes.tokens);
         Matrix s = product(q, false, k, true, tokens, static_cast<std::size_t>(sizes.per_head), scale);
-        for (std::size_t i = 0; i < s.size(); ++i)
-            s[i] += mask[static_cast<std::size_t>(sample) * tokens + i % tokens];
+        const auto of_tokens = std::span(mask.values).subspan(static_cast<std::size_t>(sample) * tokens, tokens);
+        for (std::size_t i = 0; i < s.size(); ++i) {
+            const double of_key = of_tokens[i % tokens];
+            const bool by_numbers = mask.desc.dtype == DType::i32;
+            if (by_numbers && of_key != of_tokens[i / tokens]) s[i] = -std::numeric_limits<double>::infinity();
+            if (!by_numbers) s[i] += of_key;
+        }
         return s;
     }
     void scale_randomly(const RandomScale& scale, Matrix& probabilities) const {
@@ -248,7 +256,7 @@ void evaluate_attention(const Attrs& attrs, const RandomKey& random, RefInputs i
     const auto tokens = static_cast<std::size_t>(sizes.tokens);
     const RandomScale scale(random, a.keep, a.site, sizes.samples);
     for_each_head(sizes, inputs, packed, [&](const Head& head) {
-        Matrix p = head.scores(a.scale, inputs[packed ? 1 : 3]->values);
+        Matrix p = head.scores(a.scale, *inputs[packed ? 1 : 3]);
         for (std::size_t row = 0; row < tokens; ++row) {
             const auto scores = std::span(p).subspan(row * tokens, tokens);
             const double log_sum = log_sum_of_exponentials(scores);
@@ -276,7 +284,7 @@ void evaluate_attention_grad(const Attrs& attrs, const RandomKey& random, RefInp
         const Place result = result_place(sizes, head.sample, head.head);
         const Matrix y = head_matrix(behind_mask[0]->values, result, sizes);
         const Matrix dy = head_matrix(behind_mask[2]->values, result, sizes);
-        Matrix p = head.scores(a.scale, inputs[packed ? 1 : 3]->values);
+        Matrix p = head.scores(a.scale, *inputs[packed ? 1 : 3]);
         for (std::size_t i = 0; i < p.size(); ++i)
             p[i] = std::exp(p[i] - behind_mask[1]->values[head.first_row() + i / tokens]);
         Matrix ds = product(dy, false, head.v, true, tokens, features);

@@ -21,6 +21,7 @@ AttentionTile tile_of(std::int64_t queries, std::int64_t keys, const std::vector
     tile.drops = drops;
     tile.key = word_key(1, RngStream::random_scale, 2, 3);
     tile.first_word = 1000;
+    tile.query_words = keys + 3;
     tile.last_kept = last_word_within(0.7);
     tile.factor = static_cast<float>(1 / 0.7);
     return tile;
@@ -28,8 +29,9 @@ AttentionTile tile_of(std::int64_t queries, std::int64_t keys, const std::vector
 
 double kept(const AttentionTile& tile, std::size_t i, double x) {
     if (!tile.drops) return x;
-    const auto first = tile.first_word + static_cast<std::uint32_t>(tile.first_query * tile.keys);
-    const bool is_kept = random_word(tile.key, first + static_cast<std::uint32_t>(i)) <= tile.last_kept;
+    const std::size_t keys = at(tile.keys);
+    const std::size_t word = (at(tile.first_query) + i / keys) * at(tile.query_words) + i % keys;
+    const bool is_kept = random_word(tile.key, tile.first_word + static_cast<std::uint32_t>(word)) <= tile.last_kept;
     return is_kept ? x * static_cast<double>(tile.factor) : 0;
 }
 

@@ -128,6 +128,18 @@ void add_attention_cases(std::vector<OpCase>& cases, DType type) {
     add("one_token", {3, 1, 16}, 2, 1, true);
     add("odd_head", {1, 6, 15}, 3, 1, true);
 
+    // `share`: chance that a token begins a sequence.
+    const auto add_numbered = [&](const char* name, const Shape& y, std::int64_t heads, double keep, bool packed,
+                                  double share) {
+        add(name, y, heads, keep, packed);
+        cases.back().inputs.back() = {
+            .name = "numbers", .desc = {DType::i32, {y[0], y[1]}}, .high = share, .fill = Fill::runs, .fed = true};
+    };
+    add_numbered("sequences", {3, 17, 32}, 2, 1, false, 0.2);
+    add_numbered("sequences_of_one_token", {2, 7, 24}, 3, 1, true, 1);
+    add_numbered("sequences_dropout", {2, 40, 32}, 2, 0.75, true, 0.1);
+    add_numbered("long_sequences", {2, 300, 16}, 2, 1, true, 0.01);
+
     const auto add_mask = [&](const char* name, const graph::AttentionMaskAttrs& attrs, std::vector<CaseInput> inputs) {
         cases.push_back({.name = std::string("attention_mask/") + name,
                          .kind = OpKind::attention_mask,

@@ -119,6 +119,12 @@ double draw(const CaseInput& input, Rng& rng) {
 HostTensor random_tensor(const CaseInput& input, std::uint64_t seed, std::uint64_t index) {
     Rng rng(seed, RngStream::test, 0, index);
     HostTensor tensor(input.desc);
+    if (input.fill == Fill::runs) {
+        const std::int64_t length = input.desc.shape.back();
+        for (std::int64_t i = 0; i < tensor.elements(); ++i)
+            tensor.set(i, i % length == 0 ? 1 : tensor.at(i - 1) + (rng.uniform() < input.high ? 1 : 0));
+        return tensor;
+    }
     if (input.fill != Fill::distinct) {
         for (std::int64_t i = 0; i < tensor.elements(); ++i)
             tensor.set(i, draw(input, rng));

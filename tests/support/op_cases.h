@@ -19,6 +19,7 @@ enum class Fill {
     distinct,  // a permutation of evenly spaced values: no two are equal
     coarse,    // one of four values: many ties
     integers,  // in low..high, both included
+    runs,      // along the last axis, each value is the one before, or with the chance `high` one more
 };
 
 struct CaseInput {

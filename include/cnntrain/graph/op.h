@@ -330,8 +330,8 @@ struct AttentionMaskAttrs {
 /// attention (Vaswani et al. 2017): q, k, v [B,S,H], mask f32[B,S] -> y[B,S,H], statistics f32[B,h,S]. H is the
 /// concatenation of h = `heads` heads. Per sample and head: s = scale * q * k^T + mask (over the keys), y =
 /// random_scale(softmax(s)) * v, statistics = log(sum over the keys of exp(s)). Random words are drawn as in
-/// RandomScaleAttrs, for elements of [h,S,S].
-/// Instead of q, k and v it takes their concatenation qkv[B,S,3H].
+/// RandomScaleAttrs, for elements of [h,S,S]. Instead of q, k and v it takes their concatenation qkv[B,S,3H]; instead
+/// of the mask, numbers i32[B,S] of the tokens: a query sees the keys with its number, which lie next to each other.
 /// attention_grad: q, k, v, mask, y, statistics, dy -> dq, dk, dv; or qkv, mask, y, statistics, dy -> dqkv. The mask
 /// gets no gradient. Scores are not stored: backward recomputes them.
 struct AttentionAttrs {

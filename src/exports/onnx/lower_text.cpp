@@ -32,6 +32,25 @@ std::string as_number(Lowering& to, const std::string& name, const std::string& 
     return to.builder().add("Cast", name, {x}, {{"to", to.builder().compute_number()}});
 }
 
+/// What is added to the scores of keys, of which those with a 1 are visible and those with a 0 are not.
+std::string added_to_scores(Lowering& to, const std::string& name, const std::string& visible) {
+    OnnxBuilder& b = to.builder();
+    const std::string hidden = b.add("Sub", name + "/hidden", {b.number(1), visible});
+    return b.add("Mul", name, {hidden, b.number(graph::kMaskedScore)});
+}
+
+/// [B,S] as [B,1,1,S] for the mask of keys. Of the numbers of tokens, [B,1,S,S].
+std::string mask_of_scores(Lowering& to, const std::string& name, graph::ValueId mask) {
+    OnnxBuilder& b = to.builder();
+    const auto unsqueezed = [&](const std::string& part, const std::vector<std::int64_t>& axes) {
+        return b.add("Unsqueeze", name + part, {to.at(mask), b.integers(name + part + "/axes", axes)});
+    };
+    const std::string of_keys = unsqueezed("/of_keys", {1, 2});
+    if (to.type(mask) != DType::i32) return of_keys;
+    const std::string same = b.add("Equal", name + "/same", {unsqueezed("/of_queries", {1, 3}), of_keys});
+    return added_to_scores(to, name + "/mask", as_number(to, name + "/visible", same));
+}
+
 }  // namespace
 
 void lower_add(Lowering& to, const Node& node) {
@@ -134,8 +153,7 @@ void lower_attention_mask(Lowering& to, const Node& node) {
         const std::string inside = b.add("Less", node.name + "/inside", {keys, to.at(node.inputs[1])});
         visible = as_number(to, node.name + "/visible", b.add("And", node.name + "/both", {words, inside}));
     }
-    const std::string hidden = b.add("Sub", node.name + "/hidden", {b.number(1), visible});
-    to.set(node.outputs[0], b.add("Mul", node.name, {hidden, b.number(graph::kMaskedScore)}));
+    to.set(node.outputs[0], added_to_scores(to, node.name, visible));
 }
 
 void lower_attention(Lowering& to, const Node& node) {
@@ -160,9 +178,8 @@ void lower_attention(Lowering& to, const Node& node) {
     const std::string values = heads(2, "/values", {0, 2, 1, 3});
     const std::string products = b.add("MatMul", node.name + "/products", {queries, keys});
     const std::string scores = b.add("Mul", node.name + "/scores", {products, b.number(attrs.scale)});
-    const std::string mask =
-        b.add("Unsqueeze", node.name + "/mask", {to.at(node.inputs.back()), b.integers(node.name + "/axes", {1, 2})});
-    const std::string masked = b.add("Add", node.name + "/masked", {scores, mask});
+    const std::string masked =
+        b.add("Add", node.name + "/masked", {scores, mask_of_scores(to, node.name, node.inputs.back())});
     const std::string shares = b.add("Softmax", node.name + "/shares", {masked}, {{"axis", kLast}});
     const std::string sums = b.add("MatMul", node.name + "/sums", {shares, values});
     const std::string by_token =

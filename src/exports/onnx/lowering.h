@@ -28,6 +28,7 @@ public:
     OnnxBuilder& builder() { return builder_; }
     const graph::Graph& graph() const { return network_.graph; }
     const Shape& shape(graph::ValueId value) const { return network_.graph.desc(value).shape; }
+    DType type(graph::ValueId value) const { return network_.graph.desc(value).dtype; }
     bool is_constant(graph::ValueId value) { return constants_.has(value); }
     const HostTensor& constant(graph::ValueId value) { return constants_.at(value); }
     /// The name of a value in the model. A constant has the axes that it has in the graph.

@@ -79,6 +79,7 @@ Array run_and(const NodeCall& call);
 Array run_or(const NodeCall& call);
 Array run_not(const NodeCall& call);
 Array run_less(const NodeCall& call);
+Array run_equal(const NodeCall& call);
 Array run_cast(const NodeCall& call);
 Array run_clip(const NodeCall& call);
 Array run_identity(const NodeCall& call);

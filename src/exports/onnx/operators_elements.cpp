@@ -187,6 +187,10 @@ Array run_less(const NodeCall& call) {
     return logic(call, std::less<std::int64_t>());
 }
 
+Array run_equal(const NodeCall& call) {
+    return logic(call, std::equal_to<std::int64_t>());
+}
+
 Array run_not(const NodeCall& call) {
     Array result = call.integers(0);
     for (std::int64_t& value : result.integers)

@@ -123,6 +123,7 @@ constexpr auto kOperators = std::to_array<OperatorRow>({
     {"Concat", run_concat},
     {"Conv", run_conv},
     {"Div", run_div},
+    {"Equal", run_equal},
     {"Erf", run_erf},
     {"Flatten", run_flatten},
     {"Floor", run_floor},

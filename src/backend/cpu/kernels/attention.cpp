@@ -30,7 +30,7 @@ class KeyDropout {
 public:
     HWY_INLINE KeyDropout(const AttentionTile& tile, std::int64_t query) : tile_(tile) {
         const BitsTag du;
-        const std::int64_t first = (tile.first_query + query) * tile.keys;
+        const std::int64_t first = (tile.first_query + query) * tile.query_words;
         index_ = hn::Add(hn::Set(du, tile.first_word + static_cast<std::uint32_t>(first)), hn::Iota(du, 0));
     }
     /// The mask of the next keys.

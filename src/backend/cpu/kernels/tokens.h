@@ -118,7 +118,8 @@ struct AttentionTile {
     float scale = 1;
     bool drops = false;
     WordKey key;                   // of the sample
-    std::uint32_t first_word = 0;  // of the head's first query; each query has `keys` words
+    std::uint32_t first_word = 0;  // of the head's first query
+    std::int64_t query_words = 0;  // from one query's first word to the next one's
     std::uint32_t last_kept = 0;
     float factor = 1;                       // for kept elements
     std::span<const RowsAhead> ahead = {};  // for each query, the row with its index is prefetched from each of these

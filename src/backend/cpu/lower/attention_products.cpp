@@ -43,23 +43,22 @@ dnnl_status_t HeadProduct::run(int thread, const void* a, const void* b, void* c
     return dnnl_primitive_execute(primitive_.get(), stream_.get(), static_cast<int>(own.list.size()), own.list.data());
 }
 
-ProductMaker::ProductMaker(const NodeContext& lower, const AttentionShape& shape)
-    : onednn_(lower.onednn), shape_(shape), threads_(omp_get_max_threads()) {}
+ProductMaker::ProductMaker(const NodeContext& lower) : onednn_(lower.onednn), threads_(omp_get_max_threads()) {}
 
-HeadProduct ProductMaker::of_features() {
-    return make(matrix(shape_.queries, shape_.features, shape_.type),
-                matrix(shape_.features, shape_.tokens, shape_.type, true),
-                matrix(shape_.queries, shape_.tokens, DType::f32), false);
+HeadProduct ProductMaker::of_features(const AttentionShape& shape) {
+    return make(matrix(shape.queries, shape.features, shape.type),
+                matrix(shape.features, shape.tokens, shape.type, true), matrix(shape.queries, shape.tokens, DType::f32),
+                false);
 }
 
-HeadProduct ProductMaker::of_keys() {
-    return make(matrix(shape_.queries, shape_.tokens, shape_.type), matrix(shape_.tokens, shape_.features, shape_.type),
-                matrix(shape_.queries, shape_.features, shape_.type), false);
+HeadProduct ProductMaker::of_keys(const AttentionShape& shape) {
+    return make(matrix(shape.queries, shape.tokens, shape.type), matrix(shape.tokens, shape.features, shape.type),
+                matrix(shape.queries, shape.features, shape.type), false);
 }
 
-HeadProduct ProductMaker::of_queries(DType result, bool accumulates) {
-    return make(matrix(shape_.tokens, shape_.queries, shape_.type, true),
-                matrix(shape_.queries, shape_.features, shape_.type), matrix(shape_.tokens, shape_.features, result),
+HeadProduct ProductMaker::of_queries(const AttentionShape& shape, DType result, bool accumulates) {
+    return make(matrix(shape.tokens, shape.queries, shape.type, true),
+                matrix(shape.queries, shape.features, shape.type), matrix(shape.tokens, shape.features, result),
                 accumulates);
 }
 

@@ -50,14 +50,14 @@ private:
 /// without gaps: a head is copied out of the rows of its tokens, and its results back.
 class ProductMaker {
 public:
-    ProductMaker(const NodeContext& lower, const AttentionShape& shape);
+    explicit ProductMaker(const NodeContext& lower);
 
     /// a[queries,features] * b[tokens,features]^T -> f32[queries,tokens]
-    HeadProduct of_features();
+    HeadProduct of_features(const AttentionShape& shape);
     /// a[queries,tokens] * b[tokens,features] -> [queries,features]
-    HeadProduct of_keys();
+    HeadProduct of_keys(const AttentionShape& shape);
     /// a[queries,tokens]^T * b[queries,features] -> [tokens,features] of this type
-    HeadProduct of_queries(DType result, bool accumulates);
+    HeadProduct of_queries(const AttentionShape& shape, DType result, bool accumulates);
 
     int threads() const { return threads_; }
     std::size_t scratch_bytes() const { return scratch_bytes_; }
@@ -67,7 +67,6 @@ private:
     HeadProduct make(const Desc& a, const Desc& b, const Desc& c, bool accumulates);
 
     const OneDnn& onednn_;
-    AttentionShape shape_;
     int threads_;
     std::size_t scratch_bytes_ = 0;
     std::string implementation_;

@@ -1,21 +1,17 @@
 // Attention, one head at a time: products by oneDNN on the core that works on the head, softmax in between by own
 // kernels. Scores exist for one tile of queries at a time, in the core's second-level cache. Backward computes them
-// again.
-#include <omp.h>
-
-#include <array>
-#include <atomic>
+// again. Where tokens have numbers, each sequence of a row is computed by itself, at a length with products of its own.
+#include <algorithm>
 #include <optional>
 
-#include "backend/cpu/kernels/parallel.h"
 #include "backend/cpu/kernels/tokens.h"
+#include "backend/cpu/lower/attention_heads.h"
 #include "backend/cpu/lower/attention_products.h"
 #include "backend/cpu/lower/node_context.h"
 #include "cnntrain/base/error.h"
 
 namespace cnntrain::cpu {
 
-using graph::AttentionAttrs;
 using graph::ValueId;
 
 namespace {
@@ -40,172 +36,16 @@ void lower_attention_mask(const NodeContext& lower) {
     });
 }
 
-/// A head of a sample.
-struct Head {
-    std::int64_t sample = 0;
-    std::int64_t number = 0;
-    std::int64_t first_feature = 0;
-};
-
-/// Tokens of all samples with the features of all heads, as they lie in memory.
-struct Tokens {
-    Placed tensor;
-    std::int64_t first = 0;   // of the first token, in elements
-    std::int64_t sample = 0;  // from one sample to the next
-    std::int64_t token = 0;   // from one token to the next
-
-    /// The head's features of its first token.
-    template <typename T> T* at(const Head& head) const {
-        return tensor.as<T>() + first + head.sample * sample + head.first_feature;
-    }
-    template <typename T> StridedRows<T> rows(const Head& head) const { return {at<T>(head), token}; }
-};
-
-Tokens tokens_of(const Placed& tensor, std::int64_t first = 0) {
-    const Dims strides = strides_of(tensor.desc);
-    return {tensor, first, strides.at(0), strides.at(1)};
-}
-
-/// A value whose features lie next to each other.
-Placed token_rows(const NodeContext& lower, ValueId value) {
-    const Placed tensor = lower.values.strided(value);
-    return strides_of(tensor.desc).at(2) == 1 ? tensor : lower.values.in_order(value);
-}
-
-/// As many queries as keep the scores of a tile, and in backward their gradients, in the second-level cache.
-std::int64_t queries_of_tile(std::int64_t tokens) {
-    constexpr std::int64_t kMostScores = 1 << 16;
-    constexpr std::int64_t kLeastQueries = 32;
-    for (std::int64_t tiles = 1; tokens / tiles >= kLeastQueries; ++tiles) {
-        if (tokens % tiles == 0 && tokens / tiles * tokens <= kMostScores) return tokens / tiles;
-    }
-    return tokens;
-}
-
-/// q, k and v, or their gradients: three tensors, or the three parts of one.
-struct Parts {
-    Tokens q, k, v;
-};
-
-Parts parts_of(const std::vector<Placed>& tensors, std::int64_t features) {
-    if (tensors.size() == 1)
-        return {tokens_of(tensors[0]), tokens_of(tensors[0], features), tokens_of(tensors[0], 2 * features)};
-    return {tokens_of(tensors.at(0)), tokens_of(tensors.at(1)), tokens_of(tensors.at(2))};
-}
-
-std::vector<Placed> read_parts(const NodeContext& lower, bool packed) {
-    std::vector<Placed> tensors;
-    for (std::size_t i = 0; i < (packed ? 1 : 3); ++i)
-        tensors.push_back(token_rows(lower, lower.node.inputs[i]));
-    return tensors;
-}
-
-/// What forward and backward have in common.
-struct AttentionStep {
-    AttentionShape shape;
-    AttentionAttrs attrs;
-    std::uint64_t seed = 0;
-    Parts parts;
-    Placed mask, statistics;
-    Tokens y;
-
-    /// Statistics of the head's queries.
-    float* log_sums(const Head& head) const {
-        return statistics.as<float>() + (head.sample * shape.heads + head.number) * shape.tokens;
-    }
-    AttentionTile tile(const StepContext& context, const Head& head) const {
-        AttentionTile tile;
-        tile.queries = shape.queries;
-        tile.keys = shape.tokens;
-        tile.mask = mask.as<float>() + head.sample * shape.tokens;
-        tile.scale = static_cast<float>(attrs.scale);
-        tile.drops = attrs.keep < 1;
-        if (!tile.drops) return tile;
-        tile.key = word_key(seed, RngStream::random_scale, attrs.site,
-                            static_cast<std::uint64_t>(context.first_sample + head.sample));
-        tile.first_word = static_cast<std::uint32_t>(head.number * shape.tokens * shape.tokens);
-        tile.last_kept = last_word_within(attrs.keep);
-        tile.factor = static_cast<float>(1 / attrs.keep);
-        return tile;
-    }
-};
-
-/// A thread's current and next head.
-struct HeadTask {
-    int thread = 0;
-    Head head;
-    std::optional<Head> next;
-};
-
-/// Runs work(HeadTask) -> dnnl_status_t for every head. A thread takes them in the order of memory.
-template <typename Work> void for_each_head(const AttentionShape& shape, const Work& work) {
-    const std::int64_t heads = shape.samples * shape.heads;
-    const auto numbered = [&](std::int64_t task) {
-        const std::int64_t number = task % shape.heads;
-        return Head{task / shape.heads, number, number * shape.features};
-    };
-    std::atomic<dnnl_status_t> failure = dnnl_success;
-    parallel_tasks(heads, [&](std::int64_t task) {
-        HeadTask head{omp_get_thread_num(), numbered(task), {}};
-        if (task + 1 < heads) head.next = numbered(task + 1);
-        const dnnl_status_t status = work(head);
-        if (status != dnnl_success) failure = status;
-    });
-    require_success(failure);
-}
-
-/// Rows that the softmax fetches while it computes. A head's rows lie far apart, so no processor foresees them.
-class Ahead {
-public:
-    template <typename T> void add(const AttentionShape& shape, const Tokens& tokens, const Head& head) {
-        constexpr auto kBytes = static_cast<std::int64_t>(sizeof(T));
-        rows_.at(count_++) = {reinterpret_cast<const std::byte*>(tokens.at<T>(head)), tokens.token * kBytes,
-                              shape.features * kBytes};
-    }
-    std::span<const RowsAhead> rows() const { return {rows_.data(), count_}; }
-
-private:
-    std::array<RowsAhead, 8> rows_;
-    std::size_t count_ = 0;
-};
-
-AttentionStep common_step(const NodeContext& lower, const std::vector<Placed>& parts, bool packed) {
-    const TensorDesc& first = lower.graph.desc(lower.node.inputs[0]);
-    AttentionStep step;
-    step.attrs = lower.node.as<AttentionAttrs>();
-    step.seed = lower.request.runtime.seed;
-    step.mask = lower.values.operand(lower.node.inputs[packed ? 1 : 3]);
-    const std::int64_t features = first.shape[2] / (packed ? 3 : 1);
-    step.parts = parts_of(parts, features);
-    step.shape = {.samples = first.shape[0],
-                  .tokens = first.shape[1],
-                  .heads = step.attrs.heads,
-                  .features = features / step.attrs.heads,
-                  .queries = queries_of_tile(first.shape[1]),
-                  .type = first.dtype};
-    return step;
-}
-
-/// Copies the head's rows next to each other.
-template <typename T> void gather_head(const AttentionShape& shape, const Tokens& tokens, const Head& head, T* to) {
-    copy_rows(shape.tokens, shape.features, tokens.rows<T>(head), to, shape.features);
-}
-
-/// Copies the head's results, from its token `query` on, out among those of other heads.
-template <typename T> void scatter_head(const AttentionShape& shape, const T* from, const Tokens& tokens,
-                                        const Head& head, std::int64_t query, std::int64_t rows) {
-    copy_rows(rows, shape.features, {from, shape.features}, tokens.at<T>(head) + query * tokens.token, tokens.token);
-}
-
 struct ForwardProducts {
     HeadProduct scores, y;
 };
 
 enum ForwardArray : std::uint8_t { forward_scores, forward_q, forward_k, forward_v, forward_y };
 
-template <typename T> dnnl_status_t attend(const AttentionStep& step, const ForwardProducts& products,
+template <typename T> dnnl_status_t attend(const AttentionStep& step, const OfLength<ForwardProducts>& length,
                                            const HeadMemory& memory, AttentionTile tile, const HeadTask& task) {
-    const AttentionShape& shape = step.shape;
+    const AttentionShape& shape = length.shape;
+    const ForwardProducts& products = length.products;
     Ahead ahead;
     ahead.add<T>(shape, step.y, task.head);
     if (task.next) {
@@ -223,15 +63,16 @@ template <typename T> dnnl_status_t attend(const AttentionStep& step, const Forw
     T* const p = memory.array<T>(forward_scores);
     T* const y = memory.array<T>(forward_y);
     float* const log_sums = step.log_sums(task.head);
-    for (; tile.first_query < shape.tokens; tile.first_query += shape.queries) {
+    for (; tile.first_query < task.head.tokens; tile.first_query += shape.queries) {
         const std::int64_t query = tile.first_query;
+        tile.queries = std::min(shape.queries, task.head.tokens - query);
         dnnl_status_t status =
             products.scores.run(task.thread, q + query * shape.features, k, scores, memory.products());
         if (status != dnnl_success) return status;
         attention_probabilities(tile, scores, p, log_sums + query);
         status = products.y.run(task.thread, p, v, y, memory.products());
         if (status != dnnl_success) return status;
-        scatter_head(shape, y, step.y, task.head, query, shape.queries);
+        scatter_head(shape, y, step.y, task.head, query, tile.queries);
     }
     return dnnl_success;
 }
@@ -244,16 +85,20 @@ void lower_attention(const NodeContext& lower) {
     const Placed y = lower.values.define(outputs[0], row_major(lower.graph.desc(outputs[0])));
     step.y = tokens_of(y);
     step.statistics = lower.values.define(outputs[1], row_major(lower.graph.desc(outputs[1])));
-    ProductMaker maker(lower, step.shape);
-    const ForwardProducts products{maker.of_features(), maker.of_keys()};
+    ProductMaker maker(lower);
+    const auto lengths = of_lengths<ForwardProducts>(step, [&](const AttentionShape& shape) {
+        return ForwardProducts{maker.of_features(shape), maker.of_keys(shape)};
+    });
     const std::int64_t of_head = step.shape.tokens * step.shape.features;
-    const HeadRoom room(lower, maker, {step.shape.scores(), of_head, of_head, of_head, of_head});
+    const HeadRoom room(lower, maker, {most_scores(lengths), of_head, of_head, of_head, of_head});
     std::vector<Placed> reads = parts;
     reads.push_back(step.mask);
     with_float_type(step.shape.type, [&]<typename T>() {
         lower.steps.add(maker.implementation(), reads, {y, step.statistics}, [=](const StepContext& context) {
-            for_each_head(step.shape, [&](const HeadTask& task) {
-                return attend<T>(step, products, room.of(task.thread), step.tile(context, task.head), task);
+            for_each_head(step, [&](const HeadTask& task) {
+                const OfLength<ForwardProducts>& length = lengths[step.lengths.index(task.head.tokens)];
+                const AttentionTile tile = step.tile(context, task.head, length.shape.tokens);
+                return attend<T>(step, length, room.of(task.thread), tile, task);
             });
         });
     });
@@ -285,17 +130,28 @@ enum BackwardArray : std::uint8_t {
     backward_dv
 };
 
-std::vector<std::int64_t> backward_arrays(const AttentionShape& shape) {
+std::vector<std::int64_t> backward_arrays(const AttentionShape& shape, std::int64_t scores) {
     std::vector<std::int64_t> floats(backward_dv + 1, shape.tokens * shape.features);
-    floats[backward_scores] = shape.scores();
-    floats[backward_dp] = shape.scores();
-    floats[backward_dots] = shape.queries;
+    floats[backward_scores] = scores;
+    floats[backward_dp] = scores;
+    floats[backward_dots] = shape.tokens;
     return floats;
 }
 
-/// One head of one sample in backward.
+BackwardProducts backward_products(ProductMaker& maker, const AttentionShape& shape) {
+    const bool adds = shape.tiles() > 1;
+    BackwardProducts products{maker.of_features(shape),
+                              maker.of_keys(shape),
+                              maker.of_queries(shape, adds ? DType::f32 : shape.type, false),
+                              {}};
+    if (adds) products.adding_of_queries = maker.of_queries(shape, DType::f32, true);
+    return products;
+}
+
+/// One head of one sequence in backward.
 template <typename T> struct HeadGradient {
     const AttentionGradientStep& step;
+    const AttentionShape& shape;  // of the length
     const BackwardProducts& products;
     HeadMemory memory;
     AttentionTile tile;
@@ -310,7 +166,6 @@ template <typename T> struct HeadGradient {
 
     /// p and ds of the tile, in the place of its scores and dp.
     dnnl_status_t score_gradients() const {
-        const AttentionShape& shape = step.common.shape;
         const std::int64_t query = tile.first_query;
         const T* const dy = values(backward_dy) + query * shape.features;
         dnnl_status_t status = run(products.of_features, values(backward_q) + query * shape.features,
@@ -319,19 +174,21 @@ template <typename T> struct HeadGradient {
         status = run(products.of_features, dy, values(backward_v), floats(backward_dp));
         if (status != dnnl_success) return status;
         const Tokens& y = step.common.y;
-        row_dots<T>(shape.queries, shape.features, {dy, shape.features},
-                    {y.at<T>(task.head) + query * y.token, y.token}, floats(backward_dots));
+        row_dots<T>(tile.queries, shape.features, {dy, shape.features}, {y.at<T>(task.head) + query * y.token, y.token},
+                    floats(backward_dots));
         attention_score_gradients<T>(tile, {.scores = floats(backward_scores),
                                             .dp = floats(backward_dp),
                                             .log_sums = log_sums + query,
                                             .dots = floats(backward_dots),
                                             .p = values(backward_scores),
                                             .ds = values(backward_dp)});
+        for (const BackwardArray rows : {backward_scores, backward_dp})
+            std::fill(values(rows) + tile.queries * shape.tokens, values(rows) + shape.scores(), T{});
         return dnnl_success;
     }
 
     dnnl_status_t add_tile() const {
-        const std::int64_t first = tile.first_query * step.common.shape.features;
+        const std::int64_t first = tile.first_query * shape.features;
         const HeadProduct& of_queries = tile.first_query == 0 ? products.of_queries : *products.adding_of_queries;
         dnnl_status_t status = score_gradients();
         if (status != dnnl_success) return status;
@@ -342,17 +199,14 @@ template <typename T> struct HeadGradient {
         return run(of_queries, values(backward_scores), values(backward_dy) + first, floats(backward_dv));
     }
 
-    void gather(const Tokens& from, BackwardArray to) const {
-        gather_head(step.common.shape, from, task.head, values(to));
-    }
+    void gather(const Tokens& from, BackwardArray to) const { gather_head(shape, from, task.head, values(to)); }
     void scatter(BackwardArray from, const Tokens& to) const {
-        scatter_head(step.common.shape, values(from), to, task.head, 0, step.common.shape.tokens);
+        scatter_head(shape, values(from), to, task.head, 0, task.head.tokens);
     }
     /// The sum over the tiles.
     void store(BackwardArray from, const Tokens& to) const {
-        const AttentionShape& shape = step.common.shape;
         if (shape.tiles() == 1) return scatter(from, to);
-        store_rows(shape.tokens, shape.features, floats(from), to.token, to.at<T>(task.head));
+        store_rows(task.head.tokens, shape.features, floats(from), to.token, to.at<T>(task.head));
     }
 
     /// The gradients, which are written last, and what the next head reads.
@@ -360,13 +214,13 @@ template <typename T> struct HeadGradient {
         const AttentionStep& common = step.common;
         Ahead ahead;
         for (const Tokens* part : {&step.gradients.q, &step.gradients.k, &step.gradients.v})
-            ahead.add<T>(common.shape, *part, task.head);
+            ahead.add<T>(shape, *part, task.head);
         // The room of a larger head and what the next one reads would displace each other from the second-level cache.
         constexpr std::int64_t kLargestBytes = 1 << 16;
-        const std::int64_t bytes = common.shape.tokens * common.shape.features * static_cast<std::int64_t>(sizeof(T));
+        const std::int64_t bytes = shape.tokens * shape.features * static_cast<std::int64_t>(sizeof(T));
         if (!task.next || bytes > kLargestBytes) return ahead;
         for (const Tokens* part : {&common.parts.q, &common.parts.k, &common.parts.v, &step.dy, &common.y})
-            ahead.add<T>(common.shape, *part, *task.next);
+            ahead.add<T>(shape, *part, *task.next);
         return ahead;
     }
 
@@ -377,7 +231,8 @@ template <typename T> struct HeadGradient {
         gather(step.common.parts.k, backward_k);
         gather(step.common.parts.v, backward_v);
         gather(step.dy, backward_dy);
-        for (; tile.first_query < step.common.shape.tokens; tile.first_query += tile.queries) {
+        for (; tile.first_query < task.head.tokens; tile.first_query += shape.queries) {
+            tile.queries = std::min(shape.queries, task.head.tokens - tile.first_query);
             const dnnl_status_t status = add_tile();
             if (status != dnnl_success) return status;
         }
@@ -402,22 +257,22 @@ void lower_attention_grad(const NodeContext& lower) {
     std::vector<Placed> results;
     for (const ValueId result : lower.node.outputs)
         results.push_back(lower.values.define(result, row_major(lower.graph.desc(result))));
-    const AttentionShape& shape = step.common.shape;
-    step.gradients = parts_of(results, shape.heads * shape.features);
-    ProductMaker maker(lower, shape);
-    const bool adds = shape.tiles() > 1;
-    BackwardProducts products{
-        maker.of_features(), maker.of_keys(), maker.of_queries(adds ? DType::f32 : shape.type, false), {}};
-    if (adds) products.adding_of_queries = maker.of_queries(DType::f32, true);
-    const HeadRoom room(lower, maker, backward_arrays(shape));
+    const AttentionShape& row = step.common.shape;
+    step.gradients = parts_of(results, row.heads * row.features);
+    ProductMaker maker(lower);
+    const auto lengths = of_lengths<BackwardProducts>(
+        step.common, [&](const AttentionShape& shape) { return backward_products(maker, shape); });
+    const HeadRoom room(lower, maker, backward_arrays(row, most_scores(lengths)));
     std::vector<Placed> reads = parts;
     reads.insert(reads.end(), {step.common.mask, y, step.common.statistics, dy});
-    with_float_type(shape.type, [&]<typename T>() {
+    with_float_type(row.type, [&]<typename T>() {
         lower.steps.add(maker.implementation(), reads, results, [=](const StepContext& context) {
-            for_each_head(step.common.shape, [&](const HeadTask& task) {
-                const AttentionTile tile = step.common.tile(context, task.head);
-                const HeadMemory memory = room.of(task.thread);
-                return HeadGradient<T>{step, products, memory, tile, task, step.common.log_sums(task.head)}.run_all();
+            for_each_head(step.common, [&](const HeadTask& task) {
+                const auto& [shape, products] = lengths[step.common.lengths.index(task.head.tokens)];
+                const AttentionTile tile = step.common.tile(context, task.head, shape.tokens);
+                return HeadGradient<T>{
+                    step, shape, products, room.of(task.thread), tile, task, step.common.log_sums(task.head)}
+                    .run_all();
             });
         });
     });

@@ -69,11 +69,20 @@ public:
         return y.reshapePartial(0, 1, {a.dim(0), a.dim(1)});
     }
 
-    /// scale * q * k^T + mask, FLOAT.
+    /// scale * q * k^T + mask, FLOAT. By numbers of tokens, keys with another number are masked.
     poplar::Tensor scores() const {
-        const poplar::Tensor mask = node_.input(packed_ ? 1 : 3).expand({1, 1});
+        const poplar::Tensor& mask = node_.input(packed_ ? 1 : 3);
+        const poplar::Tensor of_keys = mask.expand({1, 1});
         poplar::Tensor scores = product(part(0), transposed(part(1)), poplar::FLOAT);
-        popops::mapInPlace(node_.device, pe::_1 * scale() + pe::_2, {scores, mask}, node_.program, node_.debug());
+        if (mask.elementType() != poplar::INT) {
+            popops::mapInPlace(node_.device, pe::_1 * scale() + pe::_2, {scores, of_keys}, node_.program,
+                               node_.debug());
+            return scores;
+        }
+        const auto masked =
+            pe::Select(pe::Const(0.0F), pe::Const(static_cast<float>(graph::kMaskedScore)), pe::_2 == pe::_3);
+        popops::mapInPlace(node_.device, pe::_1 * scale() + masked, {scores, mask.expand({1, 2}), of_keys},
+                           node_.program, node_.debug());
         return scores;
     }
 
