@@ -43,19 +43,47 @@ private:
                                                                {logits, labels, weights}, scope + "/loss");
         encoder_.graph().mark_output(std::string(kMaskedLoss), loss[0]);
         if (model_.counts_correct) encoder_.graph().mark_output(std::string(kMaskedCorrect), loss[1]);
-        if (mode_ == Mode::evaluation) mark_sums(loss[0], loss[1], weights, scope);
+        if (mode_ == Mode::evaluation)
+            mark_sums(loss, weights, {kMaskedLossSum, kMaskedCorrectSum, kMaskedWeightSum}, scope);
     }
 
     void sentences() {
-        // In the static layout, the first token of a sequence follows the masked tokens.
-        const std::int64_t place = input_.static_mask ? input_.predictions : 0;
-        const ValueId pooled = encoder_.pooled(place);
         const std::string scope(kSentencesScope);
-        const ValueId table = encoder_.weight(scope + "/output_weights", {2, model_.hidden});
-        const ValueId logits = encoder_.scores(pooled, table, scope + "/logits", scope + "/output_bias");
+        if (input_.sequences > 0) return sentences_of_rows(scope);
+        // In the static layout, the first token of a sequence follows the masked tokens.
+        const ValueId logits = sentence_scores(encoder_.pooled(input_.static_mask ? input_.predictions : 0), scope);
         const ValueId labels = encoder_.flat(encoder_.input(kNextSentenceLabels, {input_.batch, 1}), scope + "/labels");
         const std::vector<ValueId> loss = encoder_.graph().add(OpKind::softmax_cross_entropy, graph::SoftmaxAttrs{},
                                                                {logits, labels}, scope + "/loss");
+        mark_sentences(loss);
+    }
+
+    /// Of the packed layout: a mean over the weighted sequences.
+    void sentences_of_rows(const std::string& scope) {
+        const Shape slots = {input_.batch, input_.sequences};
+        const std::int64_t count = element_count(slots);
+        const ValueId logits = sentence_scores(encoder_.pooled(encoder_.input(kNextSentencePositions, slots)), scope);
+        const ValueId labels = encoder_.flat(encoder_.input(kNextSentenceLabels, slots), scope + "/labels");
+        const ValueId weights =
+            encoder_.reshaped(encoder_.input(kNextSentenceWeights, slots, DType::f32), {count, 1}, scope + "/weights");
+        // Large weights, so that kTokenWeightEpsilon does not change the mean: this loss has none in other layouts.
+        constexpr double kFactor = 1 << 20;
+        const ValueId factor = encoder_.graph().add_one(
+            OpKind::constant, graph::ConstantAttrs{kFactor, {DType::f32, {1, 1}}}, {}, scope + "/factor");
+        const ValueId large = encoder_.flat(times(weights, factor, scope + "/large"), scope + "/large_weights");
+        const std::vector<ValueId> loss = encoder_.graph().add(OpKind::token_cross_entropy, graph::NoAttrs{},
+                                                               {logits, labels, large}, scope + "/loss");
+        mark_sentences(loss);
+        if (mode_ == Mode::evaluation)
+            mark_sums(loss, weights, {kSentenceLossSum, kSentenceCorrectSum, kSentenceWeightSum}, scope);
+    }
+
+    ValueId sentence_scores(ValueId pooled, const std::string& scope) {
+        const ValueId table = encoder_.weight(scope + "/output_weights", {2, model_.hidden});
+        return encoder_.scores(pooled, table, scope + "/logits", scope + "/output_bias");
+    }
+
+    void mark_sentences(const std::vector<ValueId>& loss) {
         encoder_.graph().mark_output(std::string(kSentenceLoss), loss[0]);
         if (model_.counts_correct) encoder_.graph().mark_output(std::string(kSentenceCorrect), loss[1]);
     }
@@ -78,21 +106,26 @@ private:
         return encoder_.norm(x, ValueId{}, scope, /*dropout=*/0);
     }
 
-    /// Sums over the weighted tokens, computed from the means.
-    void mark_sums(ValueId loss, ValueId correct, ValueId weights, const std::string& scope) {
-        const std::int64_t tokens = input_.batch * input_.predictions;
+    struct SumNames {
+        std::string_view loss, correct, weight;
+    };
+
+    /// Sums over the weighted rows of a loss, computed from its means.
+    void mark_sums(const std::vector<ValueId>& means, ValueId weights, const SumNames& names,
+                   const std::string& scope) {
+        const std::int64_t count = encoder_.graph().desc(weights).elements();
         const ValueId ones = encoder_.graph().add_one(
-            OpKind::constant, graph::ConstantAttrs{1, {DType::f32, {tokens, 1}}}, {}, scope + "/ones");
+            OpKind::constant, graph::ConstantAttrs{1, {DType::f32, {count, 1}}}, {}, scope + "/ones");
         const ValueId total =
-            times(encoder_.reshaped(weights, {1, tokens}, scope + "/row_of_weights"), ones, scope + "/weight");
+            times(encoder_.reshaped(weights, {1, count}, scope + "/row_of_weights"), ones, scope + "/weight");
         const auto mark = [&](std::string_view name, ValueId value) {
             encoder_.graph().mark_output(std::string(name),
                                          encoder_.reshaped(value, {}, scope + "/" + std::string(name)));
         };
-        mark(kMaskedWeightSum, total);
-        mark(kMaskedLossSum, times(encoder_.reshaped(loss, {1, 1}, scope + "/mean_loss"), total, scope + "/loss_sum"));
-        mark(kMaskedCorrectSum,
-             times(encoder_.reshaped(correct, {1, 1}, scope + "/mean_correct"), total, scope + "/correct_sum"));
+        mark(names.weight, total);
+        mark(names.loss, times(encoder_.reshaped(means[0], {1, 1}, scope + "/mean_loss"), total, scope + "/loss_sum"));
+        mark(names.correct,
+             times(encoder_.reshaped(means[1], {1, 1}, scope + "/mean_correct"), total, scope + "/correct_sum"));
     }
 
     ValueId times(ValueId a, ValueId b, const std::string& name) {

@@ -85,14 +85,26 @@ ValueId BertEncoder::pooled(std::int64_t place) {
     const std::string scope(kPoolerScope);
     const ValueId token = graph_.add_one(OpKind::slice, graph::SliceAttrs{.axis = 1, .begin = place, .end = place + 1},
                                          {x_}, scope + "/first_token");
-    const ValueId row = reshaped(token, {input_.batch, model_.hidden}, scope + "/row");
-    return activate(dense(row, scope + "/dense", model_.hidden, Bias::one), scope + "/tanh", graph::Activation::tanh);
+    return pooled_rows(token);
+}
+
+ValueId BertEncoder::pooled(ValueId places) {
+    return pooled_rows(graph_.add_one(OpKind::gather_rows, graph::GatherRowsAttrs{}, {x_, places},
+                                      std::string(kPoolerScope) + "/first_tokens"));
+}
+
+ValueId BertEncoder::pooled_rows(ValueId tokens) {
+    const std::string scope(kPoolerScope);
+    const ValueId rows =
+        reshaped(tokens, {graph_.desc(tokens).elements() / model_.hidden, model_.hidden}, scope + "/row");
+    return activate(dense(rows, scope + "/dense", model_.hidden, Bias::one), scope + "/tanh", graph::Activation::tanh);
 }
 
 // ---- their parts ----
 
 ValueId BertEncoder::attention_mask() {
     const std::string name(kMaskScope);
+    if (input_.sequences > 0) return input(kSequenceNumbers, {input_.batch, input_.length});
     if (!input_.static_mask) {
         const ValueId mask = input(kInputMask, {input_.batch, input_.length});
         return graph_.add_one(OpKind::attention_mask, graph::AttentionMaskAttrs{}, {mask}, name);
@@ -239,9 +251,10 @@ void check_encoder(const BertSettings& model, const BertInput& input) {
     require(model.hidden == kHeadSize * model.heads, "a BERT model of " + std::to_string(model.heads) + " heads is " +
                                                          std::to_string(kHeadSize * model.heads) + " wide, not " +
                                                          std::to_string(model.hidden));
-    require(input.length <= model.positions, "sequences of " + std::to_string(input.length) +
-                                                 " tokens need as many rows in the table of positions, which has " +
-                                                 std::to_string(model.positions));
+    require(input.sequences == 0 || !input.static_mask, "rows of several sequences have no masked tokens in front");
+    require(input.sequences > 0 || input.length <= model.positions,
+            "sequences of " + std::to_string(input.length) +
+                " tokens need as many rows in the table of positions, which has " + std::to_string(model.positions));
     if (model.qkv_bias && !model.qkv_split) {
         throw Error(ErrorKind::unsupported,
                     "biases of queries and values need their weights apart; use --use-qkv-split");

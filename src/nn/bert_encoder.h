@@ -41,8 +41,10 @@ public:
     graph::Graph& graph() { return graph_; }
     graph::ValueId words_table() const { return table_; }  // [V,H], in its stored type
     graph::ValueId tokens() const { return x_; }           // [B,S,H], result of the last layer
-    /// The token at `place` of each sequence, through the dense layer of bert/pooler and tanh: [B,H].
+    /// The token at `place` of each row, through the dense layer of bert/pooler and tanh: [B,H].
     graph::ValueId pooled(std::int64_t place);
+    /// The same for the tokens at these places i32[B,K]: [B*K,H].
+    graph::ValueId pooled(graph::ValueId places);
 
     // ---- layers ----
 
@@ -66,6 +68,7 @@ private:
     void positions();
     void layer(const std::string& scope);
     graph::ValueId attention_mask();
+    graph::ValueId pooled_rows(graph::ValueId tokens);
     graph::ValueId attend(graph::ValueId x, const std::string& scope);
 
     graph::ValueId parameter(const std::string& name, Shape shape, graph::Initialiser initialiser);
@@ -83,7 +86,7 @@ private:
     graph::Graph graph_;
     graph::ValueId table_;
     graph::ValueId x_;
-    graph::ValueId mask_;  // f32[B,S], added to the scores of attention
+    graph::ValueId mask_;  // of attention: f32[B,S] of its keys, or the numbers i32[B,S] of the tokens' sequences
 };
 
 /// "emb0", "pos0", "hid0", "hid1", ...

@@ -5,12 +5,15 @@
 #include <cmath>
 #include <deque>
 #include <fstream>
+#include <memory>
 #include <nlohmann/json.hpp>
 
+#include "cnntrain/data/pretraining.h"
 #include "cnntrain/graph/autodiff.h"
 #include "cnntrain/graph/rewrites.h"
 #include "cnntrain/nn/bert.h"
 #include "cnntrain/ops/op_table.h"
+#include "data/records/packed_row.h"
 #include "golden/formula.h"
 #include "support/tensor_source.h"
 
@@ -61,8 +64,18 @@ Case make_case(const std::string& name, bool static_mask, graph::UpdateRule opti
     return result;
 }
 
+/// Rows that have room for all sequences of a micro-batch.
+constexpr std::int64_t kRows = 2;
+data::PretrainingSettings packed_rows() {
+    return {.packed = true, .sequence_length = 2 * kLength, .max_predictions = kBatch * kPredictions};
+}
+
 graph::Graph training_graph(const Case& c, const How& how, const backend::Backend& backend) {
     nn::BertRequest request{.model = c.model, .numerics = {}, .input = {kBatch, kLength, kPredictions, c.static_mask}};
+    if (how.packed) {
+        const data::PretrainingSettings rows = packed_rows();
+        request.input = {kRows, rows.sequence_length, rows.max_predictions, false, data::most_sequences(rows)};
+    }
     request.splits = how.splits;
     graph::Graph graph =
         graph::apply_rewrites(nn::build_bert_training(request, ops::op_table()), backend.rewrites().training);
@@ -70,7 +83,7 @@ graph::Graph training_graph(const Case& c, const How& how, const backend::Backen
     for (const graph::Output& output : graph.outputs()) {
         if (output.name == nn::kMaskedLoss) objective.loss = output.value;
         if (output.name == nn::kSentenceLoss)
-            objective.more_losses[output.value] = c.update.loss_scaling / static_cast<double>(kBatch);
+            objective.more_losses[output.value] = c.update.loss_scaling / static_cast<double>(how.packed ? 1 : kBatch);
     }
     objective.seed = c.update.loss_scaling;
     objective.targets = graph.values_with_role(graph::Role::parameter);
@@ -149,20 +162,92 @@ private:
     bool static_mask_;
 };
 
+/// The same sequences, packed into rows.
+class SequencesInRows final : public data::BatchSource {
+public:
+    SequencesInRows() : source_(false) {
+        for (const data::Field& field : data::pretraining_fields(packed_rows())) {
+            Shape shape = {kRows};
+            shape.insert(shape.end(), field.desc.shape.begin(), field.desc.shape.end());
+            tensors_.emplace_back(TensorDesc{field.desc.dtype, shape});
+            fields_.push_back({field.name, tensors_.back().desc()});
+        }
+    }
+
+    std::vector<data::Field> fields() const override { return fields_; }
+    data::Batch next() override {
+        const data::Batch sequences = source_.next();
+        std::vector<data::RowShare> shares;
+        for (std::size_t n = 0; n < kBatch; ++n)
+            shares.push_back({std::ranges::count(of<std::int32_t>(sequences, 6, n), 1),
+                              std::ranges::count(of<float>(sequences, 4, n), 1.0F), 1});
+        const data::Packing packing = data::pack(shares, data::room_of_row(packed_rows()));
+        EXPECT_LE(packing.rows(), kRows);
+        spans_.clear();
+        for (std::int64_t row = 0; row < kRows; ++row) {
+            std::vector<std::span<std::byte>> out;
+            for (HostTensor& tensor : tensors_) {
+                const std::size_t bytes = tensor.bytes().size() / kRows;
+                out.push_back(tensor.bytes().subspan(static_cast<std::size_t>(row) * bytes, bytes));
+            }
+            data::PackedRow packed(out);
+            if (row >= packing.rows()) continue;  // a row of padding
+            for (const std::uint32_t n : packing.sequences(row))
+                packed.append(values(sequences, n, shares[n]));
+        }
+        for (const HostTensor& tensor : tensors_)
+            spans_.push_back(tensor.bytes());
+        data::Batch batch;
+        batch.fields = spans_;
+        batch.valid_count = kRows;
+        batch.first_sample = kRows * pulls_++;
+        return batch;
+    }
+
+private:
+    template <typename T> static std::span<const T> of(const data::Batch& batch, std::size_t field, std::size_t n) {
+        const std::span<const std::byte> bytes = batch.fields[field];
+        const std::size_t count = bytes.size() / sizeof(T) / kBatch;
+        return std::span(reinterpret_cast<const T*>(bytes.data()), count * kBatch).subspan(n * count, count);
+    }
+    static data::SequenceValues values(const data::Batch& batch, std::size_t n, const data::RowShare& share) {
+        const auto tokens = static_cast<std::size_t>(share.tokens);
+        const auto predictions = static_cast<std::size_t>(share.predictions);
+        return {.ids = of<std::int32_t>(batch, 0, n).first(tokens),
+                .segments = of<std::int32_t>(batch, 1, n).first(tokens),
+                .masked_places = of<std::int32_t>(batch, 7, n).first(predictions),
+                .masked_ids = of<std::int32_t>(batch, 3, n).first(predictions),
+                .weights = of<float>(batch, 4, n).first(predictions),
+                .next_sentence_label = of<std::int32_t>(batch, 5, n)[0]};
+    }
+
+    Sequences source_;
+    std::vector<data::Field> fields_;
+    std::vector<HostTensor> tensors_;
+    std::vector<std::span<const std::byte>> spans_;
+    std::int64_t pulls_ = 0;
+};
+
+std::unique_ptr<data::BatchSource> micro_batches(bool static_mask, bool packed) {
+    if (packed) return std::make_unique<SequencesInRows>();
+    return std::make_unique<Sequences>(static_mask);
+}
+
 /// Of the same micro-batches those of one rank, in turn; each in memory of its own: in a pipeline, several are on their
 /// way.
 class KeptSequences final : public data::BatchSource {
 public:
-    KeptSequences(bool static_mask, std::int64_t rank, std::int64_t ranks) : source_(static_mask), ranks_(ranks) {
+    KeptSequences(std::unique_ptr<data::BatchSource> source, std::int64_t rank, std::int64_t ranks)
+        : source_(std::move(source)), ranks_(ranks) {
         for (std::int64_t i = 0; i < rank; ++i)
-            source_.next();
+            source_->next();
     }
 
-    std::vector<data::Field> fields() const override { return source_.fields(); }
+    std::vector<data::Field> fields() const override { return source_->fields(); }
     data::Batch next() override {
         for (std::int64_t i = 1; i < ranks_ && !kept_.empty(); ++i)
-            source_.next();
-        data::Batch batch = source_.next();
+            source_->next();
+        data::Batch batch = source_->next();
         Kept& kept = kept_.emplace_back();
         for (const std::span<const std::byte> field : batch.fields)
             kept.bytes.emplace_back(field.begin(), field.end());
@@ -176,7 +261,7 @@ private:
         std::vector<std::vector<std::byte>> bytes;
         std::vector<std::span<const std::byte>> spans;
     };
-    Sequences source_;
+    std::unique_ptr<data::BatchSource> source_;
     std::int64_t ranks_;
     std::deque<Kept> kept_;
 };
@@ -243,7 +328,7 @@ void compare(const backend::Backend& backend, const Case& c, const How& how, con
     SCOPED_TRACE(c.name + " on " + std::string(backend.name()) + ", rank " + std::to_string(all.rank()));
     const json& expected = golden().at(c.name);
     const graph::Graph graph = training_graph(c, how, backend);
-    KeptSequences source(c.static_mask, all.rank(), all.size());
+    KeptSequences source(micro_batches(c.static_mask, how.packed), all.rank(), all.size());
     backend::CompileRequest request{&graph, source.fields(), how.plan};
     request.plan.accumulation /= all.size();
     request.cpu = {.lanes = 1, .bucket_bytes = kBucketBytes};
@@ -261,9 +346,10 @@ void compare(const backend::Backend& backend, const Case& c, const How& how, con
                 << key << " of step " << step;
         };
         expect("mlm_loss", nn::kMaskedLoss, kMicroBatches);
-        expect("nsp_loss", nn::kSentenceLoss, kMicroBatches * kBatch);
+        const auto sentences = static_cast<double>(how.packed ? kMicroBatches : kMicroBatches * kBatch);
+        expect("nsp_loss", nn::kSentenceLoss, sentences);
         expect("mlm_acc", nn::kMaskedCorrect, kMicroBatches);
-        expect("nsp_acc", nn::kSentenceCorrect, kMicroBatches * kBatch);
+        expect("nsp_acc", nn::kSentenceCorrect, sentences);
         if (step > 0 || how.shards) continue;  // a shard of a gradient is all that its rank has
         for (const auto& [name, facts] : expected.at("gradients").items()) {
             const double scale = 1.0 / (static_cast<double>(kMicroBatches) * c.update.loss_scaling);

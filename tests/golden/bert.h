@@ -36,6 +36,7 @@ struct How {
     std::vector<std::string> splits = {};
     schedule::UpdatePlan plan = {.accumulation = kMicroBatches};  // of all ranks
     bool shards = false;                                          // the optimiser's state over the ranks
+    bool packed = false;  // the sequences of a micro-batch share rows; not for the static layout
 };
 
 struct Tolerances {

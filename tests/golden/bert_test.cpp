@@ -26,6 +26,19 @@ TEST(GoldenBert, Recomputation) {
         compare(*backend::make_cpu_backend(), c, {.recomputes = true}, kFloat);
 }
 
+/// Rows of several sequences give the numbers of padded ones: whole, with recomputation, in stages.
+TEST(GoldenBert, PackedRows) {
+    How stages{.splits = {"hid0", "mlm0"}, .packed = true};
+    stages.plan.devices = {0, 0, 0};
+    for (const Case& c : bert_cases()) {
+        if (c.static_mask) continue;
+        compare(*backend::make_ref_backend(), c, {.packed = true}, kExact);
+        compare(*backend::make_cpu_backend(), c, {.packed = true}, kFloat);
+        compare(*backend::make_cpu_backend(), c, {.recomputes = true, .packed = true}, kFloat);
+        compare(*backend::make_cpu_backend(), c, stages, kFloat);
+    }
+}
+
 TEST(GoldenBert, PipelineStages) {
     How how{.splits = {"hid0", "mlm0"}};
     how.plan.devices = {0, 0, 0};
@@ -43,9 +56,9 @@ TEST(GoldenBert, PipelineStages) {
 TEST(GoldenBert, TwoRanks) {
     How stages{.recomputes = true, .splits = {"hid0", "mlm0"}};
     stages.plan.devices = {0, 0, 0};
-    for (const How& how : {How{}, How{.shards = true}, stages}) {
+    for (const How& how : {How{}, How{.shards = true}, stages, How{.packed = true}}) {
         for (const Case& c : bert_cases()) {
-            if (how.shards && needs_whole_gradients(c)) continue;
+            if ((how.shards && needs_whole_gradients(c)) || (how.packed && c.static_mask)) continue;
             auto ranks = comm::make_thread_communicators(kMicroBatches, {.timeout_seconds = 60});
             std::vector<std::thread> threads;
             for (const auto& rank : ranks) {

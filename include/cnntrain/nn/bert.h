@@ -1,7 +1,8 @@
 // BERT (Devlin et al. 2019) as a graph: encoder, scores of masked words and of the next sentence, their losses.
 //
-// B: sequences of S tokens, M of which are predicted; H: hidden size; V: vocabulary. Post-norm. The scores of words are
-// products with the table of words. Variables have the names of the original programs: bert/encoder/layer_0/... Rows
+// B: rows of S tokens, M of which are predicted; H: hidden size; V: vocabulary. A row is a sequence, or in the packed
+// layout up to K of them, each of which sees itself alone. Post-norm. The scores of words are products with the table of
+// words. Variables have the names of the original programs: bert/encoder/layer_0/... Rows
 // are H wide, weights of dense layers [I,O], weights of the next-sentence scores [2,H].
 //
 // With qkv_bias the original also has a variable for the keys' bias, which stays 0. It is left out here: a bias of keys
@@ -21,7 +22,7 @@
 
 namespace cnntrain::nn {
 
-// Inputs, as data/pretraining.h describes them; positions are an input of both layouts.
+// Inputs, as data/pretraining.h describes them; positions are an input of all layouts.
 inline constexpr std::string_view kInputIds = "input_ids";                       // i32[B,S]
 inline constexpr std::string_view kSegmentIds = "segment_ids";                   // i32[B,S]
 inline constexpr std::string_view kInputPosition = "input_position";             // i32[B,S]
@@ -31,10 +32,14 @@ inline constexpr std::string_view kSequencePaddingIndex = "seq_padding_index";  
 inline constexpr std::string_view kMaskedPositions = "masked_lm_positions";      // i32[B,M], normal layout
 inline constexpr std::string_view kMaskedIds = "masked_lm_ids";                  // i32[B,M]
 inline constexpr std::string_view kMaskedWeights = "masked_lm_weights";          // f32[B,M]
-inline constexpr std::string_view kNextSentenceLabels = "next_sentence_labels";  // i32[B,1]
+inline constexpr std::string_view kNextSentenceLabels = "next_sentence_labels";  // i32[B,1], packed i32[B,K]
+// Inputs of the packed layout, in which a row holds up to K sequences. It has no kInputMask.
+inline constexpr std::string_view kSequenceNumbers = "sequence_numbers";               // i32[B,S]
+inline constexpr std::string_view kNextSentencePositions = "next_sentence_positions";  // i32[B,K]
+inline constexpr std::string_view kNextSentenceWeights = "next_sentence_weights";      // f32[B,K]
 
 // Outputs for a micro-batch, each f32[]: kMaskedLoss and kMaskedCorrect are means over its weighted tokens,
-// kSentenceLoss and kSentenceCorrect are sums over its sequences.
+// kSentenceLoss and kSentenceCorrect are sums over its sequences, in the packed layout means over the weighted ones.
 inline constexpr std::string_view kMaskedLoss = "mlm_loss";
 inline constexpr std::string_view kMaskedCorrect = "mlm_correct";
 inline constexpr std::string_view kSentenceLoss = "nsp_loss";
@@ -43,6 +48,10 @@ inline constexpr std::string_view kSentenceCorrect = "nsp_correct";
 inline constexpr std::string_view kMaskedLossSum = "mlm_loss_sum";
 inline constexpr std::string_view kMaskedCorrectSum = "mlm_correct_sum";
 inline constexpr std::string_view kMaskedWeightSum = "mlm_weight_sum";
+// The same sums over the sequences of the packed layout.
+inline constexpr std::string_view kSentenceLossSum = "nsp_loss_sum";
+inline constexpr std::string_view kSentenceCorrectSum = "nsp_correct_sum";
+inline constexpr std::string_view kSentenceWeightSum = "nsp_weight_sum";
 // With BertRequest::with_word_scores, [B*M,V]: the score of each word at each masked token.
 inline constexpr std::string_view kWordScores = "word_scores";
 
@@ -51,6 +60,8 @@ struct BertInput {
     std::int64_t length = 128;      // S
     std::int64_t predictions = 20;  // M
     bool static_mask = false;       // masked tokens are the first M
+    /// K of the packed layout, in which rows may be longer than the table of positions; 0: another layout.
+    std::int64_t sequences = 0;
 };
 
 struct BertRequest {
