@@ -36,6 +36,7 @@ dataset_tools::PretrainingWriterSettings settings_from(const Flags& flags) {
     how.short_sequence_probability = flags.number("--short-seq-prob", 0, 1);
     settings.pad_position = flags.integer("--pad-position-value", 0, std::numeric_limits<std::int32_t>::max());
     settings.remask = flags.given("--remask");
+    settings.packed = flags.given("--packed");
     flags.integer("--max-samples", std::numeric_limits<std::int64_t>::min());
     settings.threads = flags.threads();
     settings.overwrite = flags.given("--overwrite");
@@ -69,7 +70,8 @@ std::string share(std::int64_t part, std::int64_t whole) {
     return decimal(100.0 * static_cast<double>(part) / static_cast<double>(std::max<std::int64_t>(whole, 1))) + " %";
 }
 
-void print_summary(const dataset_tools::PretrainingWriterResult& result, double seconds) {
+void print_summary(const dataset_tools::PretrainingWriterSettings& settings,
+                   const dataset_tools::PretrainingWriterResult& result, double seconds) {
     if (result.tokens > 0) {
         std::cout << result.input_files << " files of text: " << result.documents << " documents, " << result.sentences
                   << " sentences, " << result.tokens << " tokens (" << share(result.unknown_tokens, result.tokens)
@@ -78,10 +80,15 @@ void print_summary(const dataset_tools::PretrainingWriterResult& result, double 
     std::cout << "Wrote " << result.records << " records to " << result.files_written + result.files_kept << " files, "
               << size_text(result.bytes) << ", " << decimal(seconds) << " s";
     if (result.files_kept > 0) std::cout << " (" << result.files_kept << " files were there already)";
-    std::cout << "; " << share(result.random_next, result.records) << " with a random next sentence, "
+    std::cout << "; " << share(result.random_next, result.sequences) << " with a random next sentence, "
               << decimal(static_cast<double>(result.masked_tokens) /
-                         static_cast<double>(std::max<std::int64_t>(result.records, 1)))
+                         static_cast<double>(std::max<std::int64_t>(result.sequences, 1)))
               << " masked tokens each" << std::endl;
+    if (result.sequence_tokens > 0) {
+        const std::int64_t room = result.records * settings.instances.sequence_length;
+        std::cout << "Packed " << result.sequences << " sequences into " << result.records << " records; "
+                  << share(room - result.sequence_tokens, room) << " of the tokens are padding" << std::endl;
+    }
     if (static_cast<double>(result.unknown_tokens) > kUnlikelyShare * static_cast<double>(result.tokens)) {
         std::cerr << "warning: many tokens are unknown; does the vocabulary fit the text, and --do-lower-case the "
                      "vocabulary?\n";
@@ -107,6 +114,11 @@ const CommandFlags& dataset_bert_flags() {
         {"--short-seq-prob", "0.1", "share of the documents that are cut to shorter sequences"},
         {"--pad-position-value", "384", "position of padding in records made with --remask"},
         {"--remask", "", "masked tokens in front, as --static-mask reads them", {}, true},
+        {"--packed",
+         "",
+         "as many sequences in a record as fit into --sequence-length, for cnntrain pretrain --packed",
+         {},
+         true},
         {"--max-samples", "-1", "no effect, as in the script"},
         {"--threads", "0", "0: one per core"},
         {"--overwrite", "", "replace output files of another conversion", {}, true},
@@ -129,7 +141,7 @@ int dataset_bert(const std::string& called, const std::vector<std::string>& argu
         result = dataset_tools::write_pretraining_records(settings, events);
     }
     if (!result.interrupted) {
-        print_summary(result, seconds_since(start));
+        print_summary(settings, result, seconds_since(start));
         return 0;
     }
     std::cout << "Stopped: " << result.files_written + result.files_kept

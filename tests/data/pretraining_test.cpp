@@ -67,7 +67,7 @@ protected:
     const test::TemporaryFolder folder_;
 };
 
-TEST_F(Pretraining, FieldsOfBothLayouts) {
+TEST_F(Pretraining, FieldsOfAllLayouts) {
     PretrainingSettings settings;
     EXPECT_THAT(names_of(pretraining_fields(settings)),
                 ElementsAre("input_ids", "segment_ids", "input_mask", "masked_lm_positions", "masked_lm_ids",
@@ -80,6 +80,13 @@ TEST_F(Pretraining, FieldsOfBothLayouts) {
     EXPECT_EQ(field_desc(fields, "input_ids"), (TensorDesc{DType::i32, {128}}));
     EXPECT_EQ(field_desc(fields, "masked_lm_weights"), (TensorDesc{DType::f32, {20}}));
     EXPECT_EQ(field_desc(fields, "seq_padding_index"), (TensorDesc{DType::i32, {1}}));
+    settings.static_mask = false;
+    settings.packed = true;
+    EXPECT_THAT(names_of(pretraining_fields(settings)),
+                ElementsAre("input_ids", "segment_ids", "input_position", "sequence_numbers", "masked_lm_positions",
+                            "masked_lm_ids", "masked_lm_weights", "next_sentence_positions", "next_sentence_labels",
+                            "next_sentence_weights"));
+    EXPECT_EQ(field_desc(pretraining_fields(settings), "next_sentence_labels"), (TensorDesc{DType::i32, {16}}));
 }
 
 TEST_F(Pretraining, ReadsWhatTheReferenceHasWritten) {
@@ -393,10 +400,11 @@ std::string record_of(const Sample& sample, const PretrainingSettings& settings)
 }
 
 TEST_F(Pretraining, GeneratedSequencesAreSoundAndOfTheirSeed) {
-    for (const bool static_mask : {false, true}) {
+    for (const auto& [static_mask, packed] : {std::pair{false, false}, {true, false}, {false, true}}) {
         PretrainingSettings settings;
         settings.generated = true;
         settings.static_mask = static_mask;
+        settings.packed = packed;
         const auto data = open(settings);
         const auto same = open_pretraining(settings, 1, 1);
         const auto other = open_pretraining(settings, 2, 1);

@@ -17,12 +17,14 @@ namespace cnntrain::data {
 struct SequenceRecord {
     std::map<std::string, std::vector<std::uint32_t>, std::less<>> integers;
     std::vector<float> weights;
+    std::vector<float> sentence_weights;  // of the packed layout
 
     std::string bytes() const {
         ExampleEncoder encoder;
         for (const auto& [key, values] : integers)
             encoder.add(key, values);
         if (!weights.empty()) encoder.add(kMaskedLmWeights, weights);
+        if (!sentence_weights.empty()) encoder.add(kNextSentenceWeights, sentence_weights);
         std::string result;
         encoder.finish(result);
         return result;

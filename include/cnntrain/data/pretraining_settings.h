@@ -10,6 +10,7 @@ struct PretrainingSettings {
     std::string files = {};              // --train-file: file name patterns, separated by commas
     bool generated = false;              // --generated-data: random sequences instead of `files`
     bool static_mask = false;            // --static-mask: the layout of the files
+    bool packed = false;                 // --packed: several sequences in a row, whatever the layout of the files
     std::int64_t sequence_length = 128;  // S, --seq-length
     std::int64_t max_predictions = 20;   // M, --max-predictions-per-seq
     /// Upper limit of token ids (exclusive). The published records use all ids of their vocabulary file, which may be

@@ -25,6 +25,7 @@ struct PretrainingWriterSettings {
     InstanceSettings instances = {};
     bool remask = false;              // static layout: masked tokens first
     std::int64_t pad_position = 384;  // position of padding in that layout
+    bool packed = false;              // packed layout: a record has as many sequences as fit into S tokens
     int threads = 1;
     bool overwrite = false;  // replace output files of another conversion instead of refusing
 };
@@ -53,15 +54,17 @@ struct PretrainingWriterResult {
     std::int64_t unknown_tokens = 0;  // number of [UNK] tokens
 
     std::int64_t records = 0;
-    std::int64_t random_next = 0;    // of these, with label 1
-    std::int64_t masked_tokens = 0;  // in all records
+    std::int64_t sequences = 0;        // in all records
+    std::int64_t sequence_tokens = 0;  // of all sequences, without padding; counted in the packed layout only
+    std::int64_t random_next = 0;      // sequences with label 1
+    std::int64_t masked_tokens = 0;    // in all records
     std::int64_t files_written = 0;
     std::int64_t files_kept = 0;  // finished by an earlier run
     std::uint64_t bytes = 0;
 };
 
 /// The text has one sentence per line and blank lines between documents. The records equal those of the reference
-/// program with the same seed. A file is either complete or absent; `<first output file>.conversion.jsonl` lists the
+/// program with the same seed; in the packed layout, the sequences do. A file is either complete or absent; `<first output file>.conversion.jsonl` lists the
 /// finished files. A stopped job continues with the others and gives the same bytes. All tokens of the text and a plan
 /// of all records are held in memory (4 bytes per token, 40 per record and 8 per masked token).
 ///

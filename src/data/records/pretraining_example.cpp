@@ -41,6 +41,12 @@ public:
             fault_->limit = value > key_.most ? key_.most_from : PretrainingLimit::none;
             fault_->found = value;
         }
+        if (!fault_ && key_.counts_sequences && !may_follow(value)) {
+            fault_ = {Kind::wrong_value, std::string(key_.key) + "[" + std::to_string(count_) + "] is " +
+                                             std::to_string(value) + " behind " + std::to_string(before_) +
+                                             ", but the sequences lie one behind the other, and 0 is padding"};
+        }
+        before_ = value;
         store(static_cast<std::int32_t>(value));
     }
     void put(float value) {
@@ -58,6 +64,11 @@ public:
     }
 
 private:
+    bool may_follow(std::int64_t value) const {
+        const bool in_padding = count_ > 0 && before_ == 0;
+        return value == 0 || (!in_padding && (value == before_ || value == before_ + 1));
+    }
+
     template <typename T> void store(T value) {
         if (count_ < key_.length)
             std::memcpy(out_.data() + static_cast<std::size_t>(count_) * sizeof value, &value, sizeof value);
@@ -67,6 +78,7 @@ private:
     const PretrainingKey& key_;
     std::span<std::byte> out_;
     std::int64_t count_ = 0;
+    std::int64_t before_ = 0;
     std::optional<PretrainingFault> fault_;
 };
 
@@ -100,22 +112,39 @@ std::vector<PretrainingKey> pretraining_keys(const PretrainingSettings& settings
     const auto number = [](std::string_view key, std::int64_t least, std::int64_t most) {
         return PretrainingKey{key, key, FeatureType::integers, 1, Limit::none, least, most, Limit::none};
     };
+    const auto of_sequences = [&](std::string_view key, std::int64_t most) {
+        return PretrainingKey{key,  key,        FeatureType::integers, most_sequences(settings), Limit::none, 0,
+                              most, Limit::none};
+    };
     std::vector<PretrainingKey> keys = {of_tokens(kInputIds, settings.vocabulary_size - 1, Limit::vocabulary_size),
                                         of_tokens(kSegmentIds, settings.type_vocabulary - 1, Limit::type_vocabulary)};
-    if (settings.static_mask) {
+    if (settings.static_mask && !settings.packed) {
         keys.push_back(of_tokens(kInputPosition, settings.max_positions - 1, Limit::max_positions));
         keys.push_back(number(kMaskPaddingIndex, 0, predictions));
         keys.push_back(number(kSeqPaddingIndex, predictions, length));
         keys.push_back(of_predictions(kMaskedLabels, settings.vocabulary_size - 1, Limit::vocabulary_size));
         keys.back().field = kMaskedLmIds;
     } else {
-        keys.push_back(of_tokens(kInputMask, 1, Limit::none));
+        if (settings.packed) {
+            keys.push_back(of_tokens(kInputPosition, settings.max_positions - 1, Limit::max_positions));
+            keys.push_back(of_tokens(kSequenceNumbers, most_sequences(settings), Limit::none));
+            keys.back().counts_sequences = true;
+        } else {
+            keys.push_back(of_tokens(kInputMask, 1, Limit::none));
+        }
         keys.push_back(of_predictions(kMaskedLmPositions, length - 1, Limit::none));
         keys.push_back(of_predictions(kMaskedLmIds, settings.vocabulary_size - 1, Limit::vocabulary_size));
     }
     keys.push_back(of_predictions(kMaskedLmWeights, 1, Limit::none));
     keys.back().type = FeatureType::floats;
-    keys.push_back(number(kNextSentenceLabels, 0, 1));
+    if (!settings.packed) {
+        keys.push_back(number(kNextSentenceLabels, 0, 1));
+        return keys;
+    }
+    keys.push_back(of_sequences(kNextSentencePositions, length - 1));
+    keys.push_back(of_sequences(kNextSentenceLabels, 1));
+    keys.push_back(of_sequences(kNextSentenceWeights, 1));
+    keys.back().type = FeatureType::floats;
     return keys;
 }
 
@@ -149,6 +178,7 @@ std::optional<PretrainingSettings> settings_of_record(std::span<const std::byte>
         if (entry.key == kInputIds) tokens = entry.feature;
         if (entry.key == kMaskedLmWeights) weights = entry.feature;
         settings.static_mask = settings.static_mask || entry.key == kMaskedLabels;
+        settings.packed = settings.packed || entry.key == kSequenceNumbers;
         return true;
     });
     settings.sequence_length = 0;

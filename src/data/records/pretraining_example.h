@@ -34,6 +34,7 @@ struct PretrainingKey {
     std::int64_t least = 0;  // smallest value; `most` is the largest
     std::int64_t most = 0;
     PretrainingLimit most_from = PretrainingLimit::none;
+    bool counts_sequences = false;  // 1, ..., 1, 2, ..., and 0 from some place on
 };
 /// In the order of pretraining_fields().
 std::vector<PretrainingKey> pretraining_keys(const PretrainingSettings& settings);

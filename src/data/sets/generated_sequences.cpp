@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstring>
 #include <span>
@@ -29,7 +30,7 @@ Drawn draw(const PretrainingSettings& settings, Rng& rng) {
     }
     drawn.order = drawn.masked;
     drawn.order.insert(drawn.order.end(), others.begin(), others.end());
-    if (!settings.static_mask) std::ranges::sort(drawn.order);
+    if (!settings.static_mask || settings.packed) std::ranges::sort(drawn.order);
     drawn.second_part = static_cast<std::int32_t>(rng.integer(1, settings.sequence_length));
     return drawn;
 }
@@ -39,17 +40,27 @@ void append_field(const PretrainingKey& key, const PretrainingSettings& settings
     const auto append = [&](std::int32_t value) {
         values.insert(values.end(), static_cast<std::size_t>(key.length), value);
     };
-    if (key.field == kMaskedLmWeights) return append(std::bit_cast<std::int32_t>(1.0F));
+    const auto append_for_parts = [&](const std::array<std::int32_t, 2>& of_parts) {
+        values.insert(values.end(), of_parts.begin(), of_parts.end());
+        values.insert(values.end(), static_cast<std::size_t>(key.length) - of_parts.size(), 0);
+    };
+    constexpr auto kOne = std::bit_cast<std::int32_t>(1.0F);
+    if (key.field == kMaskedLmWeights) return append(kOne);
+    if (key.field == kNextSentenceWeights) return append_for_parts({kOne, kOne});
+    if (key.field == kNextSentencePositions) return append_for_parts({0, drawn.second_part});
     if (key.field == kInputMask) return append(1);
     if (key.field == kMaskPaddingIndex) return append(static_cast<std::int32_t>(settings.max_predictions));
     if (key.field == kSeqPaddingIndex) return append(static_cast<std::int32_t>(settings.sequence_length));
     for (std::size_t i = 0; i < static_cast<std::size_t>(key.length); ++i) {
+        const bool in_second_part = drawn.order[i] >= drawn.second_part;
         if (key.field == kInputPosition) {
-            values.push_back(drawn.order[i]);
+            values.push_back(drawn.order[i] - (settings.packed && in_second_part ? drawn.second_part : 0));
+        } else if (key.field == kSequenceNumbers) {
+            values.push_back(in_second_part ? 2 : 1);
         } else if (key.field == kMaskedLmPositions) {
             values.push_back(drawn.masked[i]);
         } else if (key.field == kSegmentIds) {
-            values.push_back(drawn.order[i] >= drawn.second_part && settings.type_vocabulary > 1 ? 1 : 0);
+            values.push_back(in_second_part && settings.type_vocabulary > 1 ? 1 : 0);
         } else {  // tokens and the next-sentence label
             values.push_back(static_cast<std::int32_t>(rng.integer(0, key.most + 1)));
         }
@@ -92,6 +103,7 @@ std::uint64_t GeneratedSequences::memory_bytes() const {
 void store_empty_sequence(const PretrainingSettings& settings, SampleView out) {
     for (const std::span<std::byte> field : out)
         std::memset(field.data(), 0, field.size());
+    if (settings.packed) return;
     std::memcpy(out.back().data(), &kNoSentenceLabel, sizeof kNoSentenceLabel);
     // Only the first token is valid, so that attention has at least one position.
     const std::string_view field = settings.static_mask ? kSeqPaddingIndex : kInputMask;

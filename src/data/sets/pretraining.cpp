@@ -6,8 +6,10 @@
 
 #include "cnntrain/base/elapsed.h"
 #include "cnntrain/base/error.h"
+#include "cnntrain/base/log.h"
 #include "data/records/pretraining_keys.h"
 #include "data/sets/file_patterns.h"
+#include "data/sets/packed_sequences.h"
 
 namespace cnntrain::data {
 namespace {
@@ -50,6 +52,18 @@ std::string advice(const PretrainingFault& fault, std::int64_t wanted_length) {
            (options.writing.empty() ? "" : ", or make the records with " + options.writing);
 }
 
+/// Advice on another layout than that of the settings.
+std::string layout_advice(const PretrainingSettings& found, const PretrainingSettings& settings) {
+    if (found.packed != settings.packed) {
+        return found.packed ? "; the record holds several sequences (made with --packed): give --packed"
+                            : "; the record holds one sequence, but those of the first file hold several (made with "
+                              "--packed): read them apart";
+    }
+    if (found.static_mask == settings.static_mask) return {};
+    return found.static_mask ? "; the record has its masked tokens in front (made with --remask): give --static-mask"
+                             : "; the record is of the plain layout (made without --remask): leave --static-mask out";
+}
+
 void check(const PretrainingSettings& settings) {
     const auto refuse = [](const std::string& what) { throw Error(ErrorKind::usage, what); };
     const auto at_least_one = [&](std::int64_t value, const char* option) {
@@ -69,6 +83,14 @@ void check(const PretrainingSettings& settings) {
                ", more than the positions that the model knows (--max-position-embeddings " +
                std::to_string(settings.max_positions) + ")");
     }
+}
+
+/// Whether the first record holds several sequences.
+bool holds_rows(const std::vector<std::string>& paths) {
+    const RecordFiles records({paths.front()});
+    std::vector<std::byte> buffer;
+    const auto found = records.size() > 0 ? settings_of_record(records.read(0, buffer)) : std::nullopt;
+    return found && found->packed;
 }
 
 }  // namespace
@@ -118,11 +140,7 @@ void PretrainingFiles::fail(std::int64_t index, std::span<const std::byte> recor
                             const PretrainingFault& fault) const {
     std::string what = fault.what;
     const std::optional<PretrainingSettings> found = settings_of_record(record);
-    if (found && fault.kind == PretrainingFault::Kind::missing_key && found->static_mask != settings_.static_mask) {
-        what += found->static_mask
-                    ? "; the record has its masked tokens in front (made with --remask): give --static-mask"
-                    : "; the record is of the plain layout (made without --remask): leave --static-mask out";
-    }
+    if (found && fault.kind == PretrainingFault::Kind::missing_key) what += layout_advice(*found, settings_);
     const bool of_tokens = fault.limit == PretrainingLimit::sequence_length;
     what += advice(fault, of_tokens ? settings_.sequence_length : settings_.max_predictions);
     const bool counts_masked =
@@ -148,7 +166,14 @@ std::shared_ptr<const Dataset> open_pretraining(const PretrainingSettings& setti
     options.threads = threads;
     options.index_name = kIndexName;
     options.cache_bytes = static_cast<std::int64_t>(settings.cache_gb * 1e9);
-    return std::make_shared<PretrainingFiles>(matching_files(settings.files), settings, options);
+    const std::vector<std::string> paths = matching_files(settings.files);
+    if (!settings.packed || holds_rows(paths)) return std::make_shared<PretrainingFiles>(paths, settings, options);
+    PretrainingSettings of_sequences = settings;
+    of_sequences.packed = false;
+    auto sequences = std::make_shared<PretrainingFiles>(paths, of_sequences, options);
+    auto rows = std::make_shared<PackedSequences>(std::move(sequences), settings, threads);
+    log::info(settings.files + ": " + rows->summary());
+    return rows;
 }
 
 }  // namespace cnntrain::data

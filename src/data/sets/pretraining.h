@@ -21,6 +21,7 @@ public:
     SampleState read(std::int64_t index, SamplePosition position, SampleView out, Workspace& workspace) const override;
     void pad(SampleView out) const override;
     Origin origin() const override { return {.samples = size(), .parts = records_.parts()}; }
+    std::string describe(std::int64_t index) const override { return records_.describe(index); }
     void will_need(std::int64_t index) const noexcept override { records_.will_need(index); }
     std::uint64_t memory_bytes() const override { return records_.memory_bytes(); }
     std::uint64_t cache_bytes() const override { return records_.cache().reserved_bytes; }
@@ -36,7 +37,8 @@ private:
 /// Number of distinct samples, repeated indefinitely, as in the reference program.
 inline constexpr std::int64_t kGeneratedSequences = 1000;
 
-/// Sequences of S random tokens of which M are predicted; all values are valid.
+/// Rows of S random tokens of which M are predicted; all values are valid. In the packed layout, both parts are
+/// sequences of their own.
 class GeneratedSequences final : public Dataset {
 public:
     GeneratedSequences(const PretrainingSettings& settings, std::uint64_t seed);

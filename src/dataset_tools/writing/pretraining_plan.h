@@ -37,6 +37,9 @@ struct Instance {
     bool random_next = false;      // the second part comes from another place in the corpus
     std::uint32_t masks = 0;       // number of masked tokens
     std::uint64_t first_mask = 0;  // index in InstancePlan::masks
+
+    /// With [CLS] and both [SEP].
+    std::int64_t tokens() const { return std::int64_t{first.tokens} + second.tokens + 3; }
 };
 
 struct InstancePlan {

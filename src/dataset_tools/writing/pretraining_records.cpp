@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <span>
 
+#include "cnntrain/base/error.h"
+#include "data/records/packed_row.h"
 #include "data/records/pretraining_keys.h"
 
 namespace cnntrain::dataset_tools {
@@ -12,15 +14,23 @@ std::span<const std::uint32_t> one(const std::uint32_t& value) {
     return {&value, 1};
 }
 
+/// Token ids and positions are below 2^31.
+std::span<const std::int32_t> signed_values(const std::vector<std::uint32_t>& values) {
+    return {reinterpret_cast<const std::int32_t*>(values.data()), values.size()};
+}
+
 }  // namespace
 
 PretrainingRecords::PretrainingRecords(const Corpus& corpus, const InstancePlan& plan,
                                        const data::Vocabulary& vocabulary, const RecordLayout& layout)
-    : corpus_(&corpus),
-      plan_(&plan),
-      vocabulary_(&vocabulary),
-      special_(vocabulary.special_tokens()),
-      layout_(layout) {}
+    : corpus_(&corpus), plan_(&plan), vocabulary_(&vocabulary), special_(vocabulary.special_tokens()), layout_(layout) {
+    if (!layout.packed) return;
+    keys_ = data::pretraining_keys(layout.settings());
+    for (const data::PretrainingKey& key : keys_)
+        fields_.emplace_back(static_cast<std::size_t>(key.length));
+    for (Values& field : fields_)
+        field_views_.push_back(std::as_writable_bytes(std::span(field)));
+}
 
 void PretrainingRecords::append_tokens(TokenRange range) {
     std::size_t skipped = range.skipped;
@@ -62,8 +72,10 @@ void PretrainingRecords::gather(const Instance& instance) {
     random_next_ = instance.random_next ? 1 : 0;
 }
 
-void PretrainingRecords::append(const Instance& instance, std::string& bytes) {
-    gather(instance);
+void PretrainingRecords::append(std::span<const std::uint32_t> instances, std::string& bytes) {
+    if (layout_.packed) return append_packed(instances, bytes);
+    CNNTRAIN_CHECK(instances.size() == 1, "a record of several sequences in another layout");
+    gather(plan_->instances[instances.front()]);
     if (layout_.remask) {
         append_static(bytes);
     } else {
@@ -122,6 +134,28 @@ void PretrainingRecords::append_static(std::string& bytes) {
     encoder_.add(data::kNextSentenceLabels, one(random_next_));
     encoder_.add(data::kSegmentIds, padded_segments_);
     encoder_.add(data::kSeqPaddingIndex, one(back));
+    encoder_.finish(bytes);
+}
+
+void PretrainingRecords::append_packed(std::span<const std::uint32_t> instances, std::string& bytes) {
+    data::PackedRow row(field_views_);
+    for (const std::uint32_t number : instances) {
+        gather(plan_->instances[number]);
+        row.append({.ids = signed_values(ids_),
+                    .segments = signed_values(segments_),
+                    .masked_places = signed_values(positions_),
+                    .masked_ids = signed_values(labels_),
+                    .weights = std::span(weights_).first(labels_.size()),
+                    .next_sentence_label = static_cast<std::int32_t>(random_next_)});
+    }
+    for (std::size_t i = 0; i < keys_.size(); ++i) {
+        if (keys_[i].type == data::FeatureType::floats) {
+            const auto* const values = reinterpret_cast<const float*>(fields_[i].data());
+            encoder_.add(keys_[i].key, std::span(values, fields_[i].size()));
+        } else {
+            encoder_.add(keys_[i].key, fields_[i]);
+        }
+    }
     encoder_.finish(bytes);
 }
 

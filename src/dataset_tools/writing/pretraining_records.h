@@ -2,10 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "data/records/example_encoder.h"
+#include "data/records/pretraining_example.h"
 #include "data/text/vocabulary.h"
 #include "dataset_tools/writing/corpus.h"
 #include "dataset_tools/writing/pretraining_plan.h"
@@ -17,6 +19,15 @@ struct RecordLayout {
     std::int64_t max_predictions = 20;   // M
     bool remask = false;                 // selects the static layout
     std::uint32_t pad_position = 384;    // position of padding in the static layout
+    bool packed = false;                 // selects the packed layout
+
+    /// As the records are read.
+    data::PretrainingSettings settings() const {
+        return {.static_mask = remask,
+                .packed = packed,
+                .sequence_length = sequence_length,
+                .max_predictions = max_predictions};
+    }
 };
 
 /// Not thread-safe: it reuses its buffers. The constructor's arguments must outlive it.
@@ -25,8 +36,8 @@ public:
     PretrainingRecords(const Corpus& corpus, const InstancePlan& plan, const data::Vocabulary& vocabulary,
                        const RecordLayout& layout);
 
-    /// Appends the tf.Example of the instance to `bytes`.
-    void append(const Instance& instance, std::string& bytes);
+    /// Appends the tf.Example of the instances to `bytes`: several of them in the packed layout only.
+    void append(std::span<const std::uint32_t> instances, std::string& bytes);
 
 private:
     using Values = std::vector<std::uint32_t>;
@@ -35,6 +46,7 @@ private:
     void append_tokens(TokenRange range);
     void append_plain(std::string& bytes);
     void append_static(std::string& bytes);
+    void append_packed(std::span<const std::uint32_t> instances, std::string& bytes);
 
     const Corpus* corpus_;
     const InstancePlan* plan_;
@@ -57,6 +69,11 @@ private:
     Values padded_positions_;  // of the tokens
     Values padded_labels_;
     Values mask_;
+
+    // Of the current record in the packed layout.
+    std::vector<data::PretrainingKey> keys_;
+    std::vector<Values> fields_;
+    std::vector<std::span<std::byte>> field_views_;  // views of fields_
 };
 
 }  // namespace cnntrain::dataset_tools

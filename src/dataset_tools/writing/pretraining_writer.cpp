@@ -21,6 +21,7 @@
 #include "cnntrain/base/hash.h"
 #include "cnntrain/base/io.h"
 #include "cnntrain/base/outputs.h"
+#include "data/records/packed_row.h"
 #include "data/records/record_frame.h"
 #include "data/sets/file_patterns.h"
 #include "data/text/code_points.h"
@@ -40,8 +41,39 @@ constexpr std::size_t kRecordsInBlock = 256;
 constexpr std::size_t kBlocksAhead = 4;  // per thread
 
 // Counts of a finished file that the journal stores.
+constexpr const char* kSequences = "sequences";
+constexpr const char* kTokens = "tokens";
 constexpr const char* kRandomNext = "random next";
 constexpr const char* kMasked = "masked tokens";
+
+/// Which instances each record has.
+class RecordPlan {
+public:
+    RecordPlan(const InstancePlan& plan, const RecordLayout& layout) : plan_(plan), packed_(layout.packed) {
+        if (!packed_) return;
+        std::vector<data::RowShare> shares;
+        for (const std::uint32_t number : plan.order)
+            shares.push_back({plan.instances[number].tokens(), plan.instances[number].masks, 1});
+        const data::Packing packing = data::pack(shares, data::room_of_row(layout.settings()));
+        for (std::int64_t row = 0; row < packing.rows(); ++row) {
+            std::vector<std::uint32_t> instances;
+            for (const std::uint32_t place : packing.sequences(row))
+                instances.push_back(plan.order[place]);
+            rows_.add_row(instances);
+        }
+    }
+
+    std::size_t records() const { return packed_ ? static_cast<std::size_t>(rows_.rows()) : plan_.order.size(); }
+    std::span<const std::uint32_t> numbers(std::size_t record) const {
+        return packed_ ? rows_.sequences(static_cast<std::int64_t>(record)) : std::span(plan_.order).subspan(record, 1);
+    }
+    const Instance& instance(std::uint32_t number) const { return plan_.instances[number]; }
+
+private:
+    const InstancePlan& plan_;
+    bool packed_;
+    data::Packing rows_;
+};
 
 class Conversion {
 public:
@@ -52,6 +84,8 @@ private:
     struct Block {
         std::string bytes;
         std::int64_t records = 0;
+        std::int64_t sequences = 0;
+        std::int64_t tokens = 0;
         std::int64_t random_next = 0;
         std::int64_t masked = 0;
     };
@@ -67,9 +101,9 @@ private:
         if (events_.progress) events_.progress({stage, done, kept, total});
     }
     void make_records();
-    void write_file(std::size_t file, const InstancePlan& plan,
+    void write_file(std::size_t file, const RecordPlan& plan,
                     tbb::enumerable_thread_specific<PretrainingRecords>& records);
-    Block make_block(const InstancePlan& plan, std::size_t first_record, PretrainingRecords& records) const;
+    Block make_block(const RecordPlan& plan, std::size_t first_record, PretrainingRecords& records) const;
     [[noreturn]] void fail_storing(const Error& error) const;
     void sum_up();
 
@@ -95,6 +129,8 @@ void check(const PretrainingWriterSettings& settings, const std::vector<std::str
     if (settings.pad_position < 0 || settings.pad_position > std::numeric_limits<std::int32_t>::max()) {
         refuse("the position of padding is " + std::to_string(settings.pad_position) + ", not in 0..2147483647");
     }
+    if (settings.packed && settings.remask)
+        refuse("--packed and --remask are layouts of records of their own; choose one");
     check_instances(settings.instances);
 }
 
@@ -139,20 +175,22 @@ Fingerprint Conversion::fingerprint() const {
         return std::string(digits.data(), std::to_chars(digits.data(), digits.data() + digits.size(), value).ptr);
     };
     const InstanceSettings& how = settings_.instances;
-    return {{"record format", kFormat},
-            {"Unicode version", data::unicode_version()},
-            {"input files", number(inputs_.size()) + " (" + inputs.text() + ")"},
-            {"output files", number(outputs_.size()) + " (" + outputs.text() + ")"},
-            {"vocabulary", vocabulary.text()},
-            {"lower case", settings_.lower_case ? "yes" : "no"},
-            {"sequence length", number(how.sequence_length)},
-            {"masked tokens", number(how.max_predictions)},
-            {"seed", number(how.seed)},
-            {"duplication factor", number(how.duplication_factor)},
-            {"share of masked tokens", number(how.masked_share)},
-            {"probability of short sequences", number(how.short_sequence_probability)},
-            {"masked tokens in front", settings_.remask ? "yes" : "no"},
-            {"position of padding", number(settings_.pad_position)}};
+    Fingerprint result = {{"record format", kFormat},
+                          {"Unicode version", data::unicode_version()},
+                          {"input files", number(inputs_.size()) + " (" + inputs.text() + ")"},
+                          {"output files", number(outputs_.size()) + " (" + outputs.text() + ")"},
+                          {"vocabulary", vocabulary.text()},
+                          {"lower case", settings_.lower_case ? "yes" : "no"},
+                          {"sequence length", number(how.sequence_length)},
+                          {"masked tokens", number(how.max_predictions)},
+                          {"seed", number(how.seed)},
+                          {"duplication factor", number(how.duplication_factor)},
+                          {"share of masked tokens", number(how.masked_share)},
+                          {"probability of short sequences", number(how.short_sequence_probability)},
+                          {"masked tokens in front", settings_.remask ? "yes" : "no"},
+                          {"position of padding", number(settings_.pad_position)}};
+    if (settings_.packed) result.emplace_back("several sequences in a record", "yes");
+    return result;
 }
 
 void Conversion::refuse(const std::string& file, const std::optional<Journal>& found) const {
@@ -240,34 +278,39 @@ void Conversion::make_records() {
     const InstancePlan plan =
         plan_instances(corpus, static_cast<std::uint32_t>(vocabulary.distinct().size()), settings_.instances, planning);
     const RecordLayout layout{settings_.instances.sequence_length, settings_.instances.max_predictions,
-                              settings_.remask, static_cast<std::uint32_t>(settings_.pad_position)};
+                              settings_.remask, static_cast<std::uint32_t>(settings_.pad_position), settings_.packed};
+    const RecordPlan record_plan(plan, layout);
     tbb::enumerable_thread_specific<PretrainingRecords> records(corpus, plan, vocabulary, layout);
     tbb::task_arena arena(threads_);
     for (std::size_t file = 0; file < outputs_.size(); ++file) {
         if (finished_.contains(outputs_[file])) continue;
-        arena.execute([&] { write_file(file, plan, records); });
+        arena.execute([&] { write_file(file, record_plan, records); });
     }
 }
 
-Conversion::Block Conversion::make_block(const InstancePlan& plan, std::size_t first_record,
+Conversion::Block Conversion::make_block(const RecordPlan& plan, std::size_t first_record,
                                          PretrainingRecords& records) const {
     Block block;
     std::string record;
     const std::size_t step = outputs_.size();
-    const std::size_t end = std::min(plan.order.size(), first_record + step * kRecordsInBlock);
+    const std::size_t end = std::min(plan.records(), first_record + step * kRecordsInBlock);
     for (std::size_t k = first_record; k < end; k += step) {
-        const Instance& instance = plan.instances[plan.order[k]];
         record.clear();
-        records.append(instance, record);
+        records.append(plan.numbers(k), record);
         data::append_record(std::as_bytes(std::span(record)), block.bytes);
         ++block.records;
-        block.random_next += instance.random_next ? 1 : 0;
-        block.masked += instance.masks;
+        for (const std::uint32_t number : plan.numbers(k)) {
+            const Instance& instance = plan.instance(number);
+            ++block.sequences;
+            block.tokens += instance.tokens();
+            block.random_next += instance.random_next ? 1 : 0;
+            block.masked += instance.masks;
+        }
     }
     return block;
 }
 
-void Conversion::write_file(std::size_t file, const InstancePlan& plan,
+void Conversion::write_file(std::size_t file, const RecordPlan& plan,
                             tbb::enumerable_thread_specific<PretrainingRecords>& records) {
     const std::unique_ptr<OutputFile> output = files_.create(outputs_[file]);
     FinishedFile entry{outputs_[file]};
@@ -275,7 +318,7 @@ void Conversion::write_file(std::size_t file, const InstancePlan& plan,
     std::size_t next = file;  // record
     const auto begin = [&](tbb::flow_control& flow) -> std::size_t {
         if (stop_requested()) throw Interrupted();
-        if (next >= plan.order.size()) flow.stop();
+        if (next >= plan.records()) flow.stop();
         return std::exchange(next, next + step);
     };
     const auto make = [&](std::size_t first_record) { return make_block(plan, first_record, records.local()); };
@@ -283,10 +326,14 @@ void Conversion::write_file(std::size_t file, const InstancePlan& plan,
         output->write(std::as_bytes(std::span(block.bytes)));
         entry.records += block.records;
         entry.bytes += block.bytes.size();
+        if (settings_.packed) {
+            entry.notes[kSequences] += block.sequences;
+            entry.notes[kTokens] += block.tokens;
+        }
         entry.notes[kRandomNext] += block.random_next;
         entry.notes[kMasked] += block.masked;
         done_records_ += block.records;
-        tell(PretrainingStage::write, done_records_, kept_records_, std::ssize(plan.order));
+        tell(PretrainingStage::write, done_records_, kept_records_, static_cast<std::int64_t>(plan.records()));
     };
     tbb::parallel_pipeline(kBlocksAhead * static_cast<std::size_t>(threads_),
                            tbb::make_filter<void, std::size_t>(tbb::filter_mode::serial_in_order, begin) &
@@ -309,6 +356,8 @@ void Conversion::sum_up() {
     };
     for (const auto& [name, file] : finished_) {
         result_.records += file.records;
+        result_.sequences += settings_.packed ? note(file, kSequences) : file.records;
+        result_.sequence_tokens += note(file, kTokens);
         result_.bytes += file.bytes;
         result_.random_next += note(file, kRandomNext);
         result_.masked_tokens += note(file, kMasked);
