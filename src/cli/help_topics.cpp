@@ -118,7 +118,9 @@ was there stays.
 ONNX holds every network. One file of operator set 18 with norms folded into convolutions. Images
 are float32 [batch,3,S,S], normalised as the metadata "preprocessing" (JSON) says; "classes" are the
 names. BERT reads int32 input_ids, attention_mask and token_type_ids of the run's length;
-pretraining also masked_lm_positions, and answers prediction_logits and seq_relationship_logits.
+pretraining also masked_lm_positions, and answers prediction_logits and seq_relationship_logits. Of
+a run with --packed it also reads position_ids and next_sentence_positions, and attention_mask has
+the number of each token's sequence.
 --weights f16 computes in float16, too; bf16 stores kernels and matrices so and computes in float32.
 
 With --with-preprocessing, images are uint8 [batch,height,width,3]: decoded photos of any size, RGB,
@@ -178,6 +180,11 @@ To convert text, with one sentence per line and blank lines between documents, t
 
 --remask places masked tokens first, as pretrain's shipped configurations expect. The records
 equal those of the reference program with the same seed.
+
+pretrain --packed puts several sequences into a row instead of padding. It takes any of these files,
+which it reads once to pack them, or files made with dataset bert --packed. A sequence sees itself
+alone, so its losses are those that it has with padding. Batches, epochs and rates count rows: a
+batch of as many rows has more sequences. --max-predictions-per-seq counts for a row.
 
   cnntrain pretrain --config pretrain_base_128_phase1 --train-file 'DIR/*.tfrecord'
   cnntrain pretrain --config pretrain_base_384_phase2 --train-file 'DIR/*.tfrecord' \

@@ -40,13 +40,14 @@ struct InputName {
 };
 constexpr auto kInputNames = std::to_array<InputName>({{nn::kInputIds, "input_ids"},
                                                        {nn::kInputMask, "attention_mask"},
+                                                       {nn::kSequenceNumbers, "attention_mask"},
                                                        {nn::kSegmentIds, "token_type_ids"},
                                                        {nn::kInputPosition, "position_ids"}});
 
 /// Inputs that only losses read.
 bool is_target(const std::string& name) {
     return name == data::kLabels || name == nn::kMaskedIds || name == nn::kMaskedWeights ||
-           name == nn::kNextSentenceLabels;
+           name == nn::kNextSentenceLabels || name == nn::kNextSentenceWeights;
 }
 
 std::string exported_name(const std::string& own) {
@@ -96,8 +97,8 @@ double made_up_value(const data::Field& field, std::int64_t place, std::int64_t 
         return std::normal_distribution<double>(levels ? kMiddle : 0, levels ? kWidth : 1)(random);
     }
     if (field.name == nn::kInputIds) return static_cast<double>(random() % static_cast<std::uint64_t>(words));
-    if (field.name == nn::kInputMask || field.name == nn::kSequencePaddingIndex)
-        return field.name == nn::kInputMask ? 1 : 1e6;
+    if (field.name == nn::kInputMask || field.name == nn::kSequenceNumbers) return 1;
+    if (field.name == nn::kSequencePaddingIndex) return 1e6;
     if (field.name == nn::kInputPosition || field.name == nn::kMaskedPositions) return static_cast<double>(place);
     if (field.name == nn::kSegmentIds) return 2 * place < length ? 0 : 1;
     return 0;
@@ -286,7 +287,8 @@ void TrainedNetwork::find_ports() {
     for (const ValueId input : graph_->values_with_role(graph::Role::input)) {
         const graph::Value& value = graph_->value(input);
         if (is_target(value.name)) continue;
-        if (value.name == nn::kInputPosition && !graph_->find(nn::kMaskPaddingIndex)) {
+        const bool in_order = !graph_->find(nn::kMaskPaddingIndex) && !graph_->find(nn::kSequenceNumbers);
+        if (value.name == nn::kInputPosition && in_order) {
             const std::int64_t length = value.desc.shape.back();
             HostTensor places({DType::i32, {1, length}});
             for (std::int64_t i = 0; i < length; ++i)
@@ -310,22 +312,24 @@ void TrainedNetwork::find_ports() {
     }
 }
 
-/// Pretraining: the scores of masked words [N,M,V] and of the next sentence [N,2], which the losses read.
+/// Pretraining: the scores of masked words [N,M,V] and of the next sentence [N,2], or of K sentences in a row [N,K,2],
+/// which the losses read.
 void TrainedNetwork::find_scores() {
     const std::int64_t samples = fields_.front().desc.shape.front();
-    const auto add = [&](const char* name, ValueId value) {
-        graph_->mark_output(name, value);
-        outputs_.push_back({name, value});
+    const auto add_scores = [&](std::string_view loss, const std::string& name, bool several) {
+        const auto output = std::ranges::find(graph_->outputs(), loss, &graph::Output::name);
+        CNNTRAIN_CHECK(output != graph_->outputs().end(), "the network has no " + std::string(loss));
+        ValueId logits = graph_->node(graph_->value(output->value).producer).inputs[0];
+        const Shape rows = graph_->desc(logits).shape;
+        if (several) {
+            logits = graph_->add_one(OpKind::reshape, graph::ReshapeAttrs{{samples, rows[0] / samples, rows[1]}},
+                                     {logits}, name);
+        }
+        graph_->mark_output(name, logits);
+        outputs_.push_back({name, logits});
     };
-    for (std::int32_t i = 0; i < graph_->node_count(); ++i) {
-        const graph::Node node = graph_->node(graph::NodeId{i});
-        if (node.kind == OpKind::softmax_cross_entropy) add("seq_relationship_logits", node.inputs[0]);
-        if (node.kind != OpKind::token_cross_entropy) continue;
-        const Shape& rows = graph_->desc(node.inputs[0]).shape;
-        add("prediction_logits",
-            graph_->add_one(OpKind::reshape, graph::ReshapeAttrs{{samples, rows[0] / samples, rows[1]}},
-                            {node.inputs[0]}, "prediction_logits"));
-    }
+    add_scores(nn::kMaskedLoss, "prediction_logits", true);
+    add_scores(nn::kSentenceLoss, "seq_relationship_logits", graph_->find(nn::kSequenceNumbers).has_value());
 }
 
 void TrainedNetwork::load(const FileSystem& files) {

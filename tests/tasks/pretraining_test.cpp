@@ -161,10 +161,11 @@ TEST(Pretrain, WithoutAccuraciesTheyAreNan) {
     EXPECT_THAT(outcome.console, ContainsRegex("mlm_acc: +nan %, nsp_acc: +nan %"));
 }
 
-TEST(Pretrain, BothLayoutsAndBothKindsOfWeightsTrain) {
-    for (const char* options : {"--no-static-mask", "--no-use-qkv-split", "--use-cls-layer --use-qkv-bias",
-                                "--optimizer adamw --use-debiasing", "--optimizer sgd", "--use-nvlamb --use-mpclip",
-                                "--precision 16", "--precision 16.16", "--enable-recomputation"}) {
+TEST(Pretrain, AllLayoutsAndBothKindsOfWeightsTrain) {
+    for (const char* options :
+         {"--no-static-mask", "--no-static-mask --packed", "--no-use-qkv-split", "--use-cls-layer --use-qkv-bias",
+          "--optimizer adamw --use-debiasing", "--optimizer sgd", "--use-nvlamb --use-mpclip", "--precision 16",
+          "--precision 16.16", "--enable-recomputation"}) {
         MemoryFiles files;
         EXPECT_EQ(pretrain(files, std::string("--num-train-steps 2 ") + options).exit_code, 0) << options;
     }
@@ -291,17 +292,20 @@ TEST(Pretrain, HistogramsOfAllVariablesComeWithCheckpoints) {
 }
 
 TEST(Pretrain, StagesAndRecomputationChangeNothing) {
-    const std::string stages =
-        "--gradient-accumulation-count 8 --pipeline-schedule Grouped --micro-batch-size 1 --num-train-steps 2 ";
-    MemoryFiles whole;
-    pretrain(whole, stages);
-    MemoryFiles recomputed;
-    pretrain(recomputed, stages + "--enable-recomputation");
-    MemoryFiles split;
-    pretrain(split,
-             stages + R"(--enable-recomputation --pipeline-stages [["emb","pos"],["hid"],["hid"],["mlm","nsp"]])");
-    EXPECT_EQ(losses(whole), losses(recomputed));
-    EXPECT_EQ(losses(whole), losses(split));
+    for (const std::string layout : {"", "--no-static-mask --packed "}) {
+        const std::string stages = layout +
+                                   "--gradient-accumulation-count 8 --pipeline-schedule Grouped "
+                                   "--micro-batch-size 1 --num-train-steps 2 ";
+        MemoryFiles whole;
+        pretrain(whole, stages);
+        MemoryFiles recomputed;
+        pretrain(recomputed, stages + "--enable-recomputation");
+        MemoryFiles split;
+        pretrain(split,
+                 stages + R"(--enable-recomputation --pipeline-stages [["emb","pos"],["hid"],["hid"],["mlm","nsp"]])");
+        EXPECT_EQ(losses(whole), losses(recomputed)) << layout;
+        EXPECT_EQ(losses(whole), losses(split)) << layout;
+    }
 }
 
 TEST(Pretrain, AStoppedRunGoesOnExactly) {
@@ -477,10 +481,12 @@ void expect_close(const std::map<std::string, HostTensor>& tensors, const std::m
 
 /// Each of two processes has half of the micro-batches; dropout and data follow the samples, whoever has them.
 TEST(Pretrain, TwoProcessesComputeWhatOneDoes) {
-    MemoryFiles alone;
-    pretrain(alone, "--use-nvlamb --gradient-accumulation-count 4");
-    const std::array<MemoryFiles, 2> files = pretrain_by_two("--use-nvlamb --gradient-accumulation-count 2");
-    expect_close(loaded(alone, "run/ckpt-3").tensors, loaded(files[0], "run/ckpt-3").tensors, 1e-4, "one process");
+    for (const std::string layout : {"--use-nvlamb", "--use-nvlamb --no-static-mask --packed"}) {
+        MemoryFiles alone;
+        pretrain(alone, layout + " --gradient-accumulation-count 4");
+        const std::array<MemoryFiles, 2> files = pretrain_by_two(layout + " --gradient-accumulation-count 2");
+        expect_close(loaded(alone, "run/ckpt-3").tensors, loaded(files[0], "run/ckpt-3").tensors, 1e-4, layout);
+    }
 }
 
 /// The norm of all gradients, by which these divide, is made of the pieces that the processes have.

@@ -40,6 +40,7 @@ std::string unit_of(const RunRecord& run) {
     const std::string column = rate_column(run);
     if (column.starts_with("img")) return "images";
     if (column.starts_with("seq")) return "sequences";
+    if (column.starts_with("row")) return "rows";
     return column.starts_with("text") ? "texts" : "samples";
 }
 

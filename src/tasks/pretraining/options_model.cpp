@@ -82,7 +82,7 @@ std::vector<Option> pretraining_data_options() {
         {.flag = "--max-predictions-per-seq",
          .type = Type::integer,
          .fallback = std::int64_t{20},
-         .help = "Maximum number of masked tokens in a sequence: --mask-tokens of the files.",
+         .help = "Maximum number of masked tokens in a sequence, or in a row of --packed: --mask-tokens of the files.",
          .unit = "tokens",
          .range = between(1, 65536),
          .numerics = true,
@@ -91,6 +91,15 @@ std::vector<Option> pretraining_data_options() {
          .help = "Sequences begin with their masked tokens (files made with --remask).",
          .numerics = true,
          .bind = to<&PretrainingSettings::text, &data::PretrainingSettings::static_mask>()},
+        {.flag = "--packed",
+         .fallback = false,
+         .help = "Several sequences in each row of --seq-length tokens instead of padding: those of files made with "
+                 "--packed, or those of ordinary files, which are read and packed at the start. Each sequence sees "
+                 "itself alone, so losses are those of the same sequences with padding. Batches, epochs and rates "
+                 "count rows.",
+         .main_in = kAll,
+         .numerics = true,
+         .bind = to<&PretrainingSettings::text, &data::PretrainingSettings::packed>()},
         {.flag = "--duplicate-factor",
          .help = "Times that each document stands in the files, with different masks; an epoch is 1/N of the records.",
          .range = between(1e-6, 1e6),

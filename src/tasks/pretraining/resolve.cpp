@@ -45,9 +45,9 @@ void drop_empty_texts(Resolution& run) {
 }
 
 bool is_of_evaluation(const Option& option) {
-    constexpr std::array<std::string_view, 7> kOthers = {"seq_length",  "max_predictions_per_seq", "static_mask",
-                                                         "valid_file",  "micro_batch_size",        "precision",
-                                                         "compute_type"};
+    constexpr std::array<std::string_view, 8> kOthers = {
+        "seq_length", "max_predictions_per_seq", "static_mask", "packed",
+        "valid_file", "micro_batch_size",        "precision",   "compute_type"};
     return is_of_model(option) || std::ranges::find(kOthers, key(option)) != kOthers.end();
 }
 

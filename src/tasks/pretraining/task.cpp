@@ -36,13 +36,15 @@ std::int64_t samples_at_once(const config::Settings& settings, const backend::Ba
 }
 
 /// The graph's means over a micro-batch are summed over micro-batches; a factor of `batch`, the samples of each,
-/// converts the sum to a mean over samples.
-metrics::Columns make_columns(std::int64_t batch, bool counts_correct) {
+/// converts the sum to a mean over samples. The graph's results of sentences are sums, in packed rows means, too.
+metrics::Columns make_columns(std::int64_t batch, bool counts_correct, bool packed) {
     const auto size = static_cast<double>(batch);
+    const double sentence_size = packed ? size : 1;
     const auto text = [](std::string_view name) { return std::string(name); };
     const std::string weights = text(nn::kMaskedWeightSum);
     metrics::Columns columns;
     columns.unit = {"sequence", "sequences", "seq"};
+    if (packed) columns.unit = {"row", "rows", "row"};
     columns.tags = {{"epoch", "epoch"},
                     {"lr", "learning_rate"},
                     {std::string(kLossScaling), std::string(kLossScaling)},
@@ -50,17 +52,22 @@ metrics::Columns make_columns(std::int64_t batch, bool counts_correct) {
                     {"nsp_loss_batch", "loss/NSP"},
                     {"mlm_acc_batch", "accuracy/MLM"},
                     {"nsp_acc_batch", "accuracy/NSP"},
-                    {"seq_per_sec", "samples_per_sec"}};
-    columns.training = {{.name = "mlm_loss", .output = text(nn::kMaskedLoss), .scale = size, .label = "MLM loss"},
-                        {.name = "nsp_loss", .output = text(nn::kSentenceLoss), .label = "NSP loss"}};
+                    {columns.unit.brief + "_per_sec", "samples_per_sec"}};
+    columns.training = {
+        {.name = "mlm_loss", .output = text(nn::kMaskedLoss), .scale = size, .label = "MLM loss"},
+        {.name = "nsp_loss", .output = text(nn::kSentenceLoss), .scale = sentence_size, .label = "NSP loss"}};
+    const auto of_sentences = [&](const char* name, std::string_view sum, std::string_view sum_in_rows) {
+        if (!packed) return metrics::Column{.name = name, .output = text(sum)};
+        return metrics::Column{.name = name, .output = text(sum_in_rows), .divisor = text(nn::kSentenceWeightSum)};
+    };
     columns.validation = {{.name = "mlm_loss", .output = text(nn::kMaskedLossSum), .divisor = weights},
-                          {.name = "nsp_loss", .output = text(nn::kSentenceLoss)}};
+                          of_sentences("nsp_loss", nn::kSentenceLoss, nn::kSentenceLossSum)};
     if (counts_correct) {
         columns.training.push_back(
             {.name = "mlm_acc", .output = text(nn::kMaskedCorrect), .scale = size, .label = "MLM accuracy"});
-        columns.training.push_back({.name = "nsp_acc", .output = text(nn::kSentenceCorrect)});
+        columns.training.push_back({.name = "nsp_acc", .output = text(nn::kSentenceCorrect), .scale = sentence_size});
         columns.validation.push_back({.name = "mlm_acc", .output = text(nn::kMaskedCorrectSum), .divisor = weights});
-        columns.validation.push_back({.name = "nsp_acc", .output = text(nn::kSentenceCorrect)});
+        columns.validation.push_back(of_sentences("nsp_acc", nn::kSentenceCorrect, nn::kSentenceCorrectSum));
     }
     return columns;
 }
@@ -82,7 +89,8 @@ Pretraining::Pretraining(const config::ParseResult& arguments, const backend::Ba
       backend_(backend),
       seed_(seed),
       columns_(make_columns(samples_at_once(arguments.settings, backend),
-                            pretraining_settings(arguments.settings).model.counts_correct)) {
+                            pretraining_settings(arguments.settings).model.counts_correct,
+                            pretraining_settings(arguments.settings).text.packed)) {
     const optim::OptimiserSettings& how = settings().optimiser;
     const std::int64_t at_once = settings().training.device_iterations;
     columns_.planned.push_back({std::string(kLossScaling), [how, at_once](std::int64_t updates) {
@@ -146,8 +154,9 @@ TaskDescription Pretraining::description() const {
     const nn::BertSettings& model = own().model;
     std::ostringstream head;
     head << "BERT pretraining\n" << bert_sizes(model) << '\n';
-    head << " Sequences of " << own().text.sequence_length << " tokens, at most " << own().text.max_predictions
-         << " masked; mask " << (own().text.static_mask ? "static" : "by position") << '\n';
+    head << (own().text.packed ? " Rows of sequences, of " : " Sequences of ") << own().text.sequence_length
+         << " tokens, at most " << own().text.max_predictions << " masked; mask "
+         << (own().text.static_mask && !own().text.packed ? "static" : "by position") << '\n';
     TaskDescription result;
     result.model = bert_name(model);
     result.title = bert_title(model);
@@ -260,14 +269,15 @@ nn::BertRequest Pretraining::request(const std::vector<data::Field>& fields) con
     result.input.batch = ids.shape.at(0);
     result.input.length = ids.shape.at(1);
     result.input.predictions = data::field_desc(fields, nn::kMaskedIds).shape.at(1);
-    result.input.static_mask = own().text.static_mask;
+    result.input.static_mask = own().text.static_mask && !own().text.packed;
+    if (own().text.packed) result.input.sequences = data::field_desc(fields, nn::kNextSentenceLabels).shape.at(1);
     return result;
 }
 
 graph::Graph Pretraining::training_graph(const std::vector<data::Field>& fields) const {
     nn::BertRequest bert = request(fields);
     if (settings().training.pipeline) bert.splits = settings().training.pipeline_splits;
-    const auto sequences = static_cast<double>(bert.input.batch);
+    const auto sequences = bert.input.sequences > 0 ? 1.0 : static_cast<double>(bert.input.batch);
     return train::with_update(nn::build_bert_training(bert, ops::op_table()),
                               {{nn::kMaskedLoss, 1}, {nn::kSentenceLoss, sequences}}, settings(), backend_);
 }
@@ -295,16 +305,21 @@ std::vector<Topic> Pretraining::dry_run_topics(config::Command /*command*/) cons
     const graph::Graph graph =
         nn::build_bert_training({.model = model,
                                  .numerics = train::numerics(settings().device, backend_),
-                                 .input = {1, read.sequence_length, read.max_predictions, read.static_mask}},
+                                 .input = {.length = read.sequence_length,
+                                           .predictions = read.max_predictions,
+                                           .static_mask = read.static_mask && !read.packed,
+                                           .sequences = read.packed ? data::most_sequences(read) : 0}},
                                 ops::op_table());
     const double flops = nn::bert_forward_flops(model, read.sequence_length, read.max_predictions);
     std::string sequences = read.generated ? "generated sequences" : read.files;
-    sequences += ", sequences of " + std::to_string(read.sequence_length) + " tokens, at most " +
-                 std::to_string(read.max_predictions) + " of them masked";
-    std::vector<Topic> topics = {{"Model", description().title + ", " + description().details + ", " +
-                                               std::to_string(nn::parameter_count(graph)) + " parameters, " +
-                                               formatted("%.5g", flops / 1e9) + " GFLOP forward per sequence"},
-                                 {"Data", sequences}};
+    sequences += std::string(read.packed ? ", rows of several sequences, of " : ", sequences of ") +
+                 std::to_string(read.sequence_length) + " tokens, at most " + std::to_string(read.max_predictions) +
+                 " of them masked";
+    std::vector<Topic> topics = {
+        {"Model", description().title + ", " + description().details + ", " +
+                      std::to_string(nn::parameter_count(graph)) + " parameters, " + formatted("%.5g", flops / 1e9) +
+                      " GFLOP forward per " + columns_.unit.one},
+        {"Data", sequences}};
     if (const std::string missing = missing_files(split); !missing.empty()) {
         topics.push_back({"Missing", missing + "; " + (evaluates ? "batches" : "epochs") + " are computed for " +
                                          std::to_string(published_samples(split)) + " sequences"});

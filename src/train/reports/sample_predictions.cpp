@@ -218,13 +218,14 @@ private:
     std::int64_t left_out_ = 0;
 };
 
-/// The tokens of a sequence in the order of the text, without padding. In the static layout, masked tokens come first
-/// in the record.
+/// The tokens of a row in the order of the text, without padding. In the static layout, masked tokens come first in the
+/// record.
 std::vector<Token> tokens_of(const BatchCopy& batch, std::int64_t row) {
     const auto ids = batch.of<std::int32_t>(row, nn::kInputIds);
     std::vector<Token> tokens;
-    if (batch.has(nn::kInputMask)) {
-        const auto mask = batch.of<std::int32_t>(row, nn::kInputMask);
+    const std::string_view visible = batch.has(nn::kInputMask) ? nn::kInputMask : nn::kSequenceNumbers;
+    if (batch.has(visible)) {
+        const auto mask = batch.of<std::int32_t>(row, visible);
         for (std::size_t i = 0; i < ids.size(); ++i) {
             if (mask[i] != 0) tokens.push_back({static_cast<std::int32_t>(i), ids[i]});
         }

@@ -1,0 +1,108 @@
+// Pretraining on rows of several sequences, from files: the losses are those of the same sequences with padding.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <sstream>
+
+#include "cnntrain/base/io.h"
+#include "cnntrain/config/parse.h"
+#include "cnntrain/dataset_tools/pretraining_writer.h"
+#include "cnntrain/tasks/tasks.h"
+#include "cnntrain/train/runs.h"
+#include "support/temporary_folder.h"
+
+namespace cnntrain::train {
+namespace {
+
+using ::testing::ContainsRegex;
+using ::testing::HasSubstr;
+
+const std::string kNetwork =
+    "--vocab-size 50 --hidden-size 128 --num-attention-heads 2 --num-hidden-layers 2 --intermediate-size 96 "
+    "--max-position-embeddings 64 --use-qkv-split --precision 32 --seed 5 --threads 2 "
+    "--seq-length 64 --max-predictions-per-seq 10 ";
+
+class PackedPretraining : public ::testing::Test {
+protected:
+    PackedPretraining() {
+        write("padded.tfrecord", false);
+        write("packed.tfrecord", true);
+        const std::string line = kNetwork +
+                                 "--micro-batch-size 2 --gradient-accumulation-count 2 --num-train-steps 6 " +
+                                 "--optimizer lamb --base-learning-rate 0.02 --warmup 0 --hidden-dropout-prob 0.1 " +
+                                 "--attention-probs-dropout-prob 0.1 --packed --train-file " +
+                                 (folder_ / "padded.tfrecord") + " --logs-path " + (folder_ / "run");
+        console_ = run(line);
+    }
+
+    void write(const std::string& name, bool packed) const {
+        dataset_tools::PretrainingWriterSettings writing;
+        writing.input_files = CNNTRAIN_SOURCE_DIR "/tests/data/bert/corpus.txt";
+        writing.output_files = folder_ / name;
+        writing.vocabulary = CNNTRAIN_SOURCE_DIR "/tests/data/bert/vocab.txt";
+        writing.lower_case = true;
+        writing.instances = {64, 10, 1984, 5, 0.15, 0.6};
+        writing.packed = packed;
+        dataset_tools::write_pretraining_records(writing);
+    }
+
+    static std::string run(const std::string& line) {
+        std::istringstream stream(line);
+        const std::vector<std::string> words{std::istream_iterator<std::string>(stream), {}};
+        std::ostringstream console;
+        Host host;
+        host.command_line = "cnntrain test";
+        host.console = &console;
+        EXPECT_EQ(tasks::run(tasks::parse_command_line(config::Command::pretrain, words, {}), host), 0) << line;
+        return console.str();
+    }
+
+    /// Losses and accuracies of the run's last checkpoint on all sequences.
+    std::vector<double> evaluated(const std::string& files, const std::string& options) const {
+        const test::TemporaryFolder logs;
+        run("--evaluate --init-checkpoint " + (folder_ / "run/ckpt-5") +
+            " --threads 2 --micro-batch-size 7 --valid-file " + (folder_ / files) + " --overwrite --logs-path " +
+            (logs / "of") + " " + options);
+        std::istringstream table(read_text(posix_files(), logs / "of/validation.csv"));
+        std::string names;
+        std::string values;
+        std::getline(table, names);
+        std::getline(table, values);
+        EXPECT_THAT(names, HasSubstr("name,iteration,epoch,mlm_loss,nsp_loss,mlm_acc,nsp_acc,"));
+        std::istringstream row(values);
+        std::vector<double> results;
+        std::string field;
+        for (int column = 0; column < 7 && std::getline(row, field, ','); ++column) {
+            if (column >= 3) results.push_back(std::stod(field));
+        }
+        return results;
+    }
+
+    static void expect_same(const std::vector<double>& results, const std::vector<double>& expected,
+                            const std::string& what) {
+        ASSERT_EQ(results.size(), 4U);
+        for (std::size_t i = 0; i < results.size(); ++i)
+            EXPECT_NEAR(results[i], expected[i], 1e-5 * std::abs(expected[i])) << what << ", column " << i;
+    }
+
+    const test::TemporaryFolder folder_;
+    std::string console_;
+};
+
+TEST_F(PackedPretraining, ResultsOfAnEvaluationAreThoseOfPaddedSequences) {
+    EXPECT_THAT(console_, HasSubstr("Rows of sequences, of 64 tokens, at most 10 masked"));
+    const std::vector<double> padded = evaluated("padded.tfrecord", "--no-packed");
+    EXPECT_GT(padded.at(0), 1) << "the model still has something to learn";
+    expect_same(evaluated("padded.tfrecord", ""), padded, "packed when they are read");
+    expect_same(evaluated("packed.tfrecord", ""), padded, "packed when they were written");
+    expect_same(evaluated("packed.tfrecord", "--backend ref"), padded, "the backend ref");
+}
+
+TEST_F(PackedPretraining, RatesCountRows) {
+    const std::string table = read_text(posix_files(), folder_ / "run/training.csv");
+    EXPECT_THAT(table.substr(0, table.find('\n')), HasSubstr(",row_per_sec,"));
+}
+
+}  // namespace
+}  // namespace cnntrain::train
