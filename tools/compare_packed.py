@@ -39,7 +39,8 @@ def options_of(args):
 def records(args, texts, path, work):
     text, _ = run([args.program, "dataset", "bert", "--input-file", ",".join(texts), "--output-file", path,
                    "--vocab-file", args.vocab, "--do-lower-case", "--sequence-length", args.length,
-                   "--mask-tokens", PREDICTIONS[args.length], "--short-seq-prob", 0.55, "--duplication-factor", 3], work)
+                   "--mask-tokens", PREDICTIONS[args.length], "--short-seq-prob", 0.55,
+                   "--duplication-factor", 3], work)
     print(text.strip().splitlines()[-1])
     return path
 

@@ -8,7 +8,7 @@
 //   segment_ids              i32[S]  yes     yes     yes     0..type_vocabulary-1
 //   input_position           i32[S]  -       yes     yes     0..max_positions-1; packed: from 0 on in each sequence
 //   input_mask               i32[S]  yes     -       -       1: a token, 0: padding
-//   sequence_numbers         i32[S]  -       -       yes     1: of the first sequence, 2: of the second, ...; 0: padding
+//   sequence_numbers         i32[S]  -       -       yes     1: first sequence, 2: second, ...; 0: padding
 //   mask_padding_index       i32[1]  -       yes     -       0..M: masked tokens in front
 //   seq_padding_index        i32[1]  -       yes     -       M..S: the padding begins there
 //   masked_lm_positions      i32[M]  yes     -       yes     0..S-1

@@ -64,9 +64,10 @@ struct PretrainingWriterResult {
 };
 
 /// The text has one sentence per line and blank lines between documents. The records equal those of the reference
-/// program with the same seed; in the packed layout, the sequences do. A file is either complete or absent; `<first output file>.conversion.jsonl` lists the
-/// finished files. A stopped job continues with the others and gives the same bytes. All tokens of the text and a plan
-/// of all records are held in memory (4 bytes per token, 40 per record and 8 per masked token).
+/// program with the same seed; in the packed layout, the sequences do. A file is either complete or absent;
+/// `<first output file>.conversion.jsonl` lists the finished files. A stopped job continues with the others and gives
+/// the same bytes. All tokens of the text and a plan of all records are held in memory (4 bytes per token, 40 per
+/// record and 8 per masked token).
 ///
 /// Throws Error(usage) for impossible settings and for output files of another conversion, Error(data) for missing
 /// files and for a text without tokens, Error(storage) if a file cannot be written (finished files stay).

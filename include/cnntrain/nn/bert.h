@@ -1,9 +1,9 @@
 // BERT (Devlin et al. 2019) as a graph: encoder, scores of masked words and of the next sentence, their losses.
 //
 // B: rows of S tokens, M of which are predicted; H: hidden size; V: vocabulary. A row is a sequence, or in the packed
-// layout up to K of them, each of which sees itself alone. Post-norm. The scores of words are products with the table of
-// words. Variables have the names of the original programs: bert/encoder/layer_0/... Rows
-// are H wide, weights of dense layers [I,O], weights of the next-sentence scores [2,H].
+// layout up to K of them, each of which sees itself alone. Post-norm. The scores of words are products with the table
+// of words. Variables have the names of the original programs: bert/encoder/layer_0/... Rows are H wide, weights of
+// dense layers [I,O], weights of the next-sentence scores [2,H].
 //
 // With qkv_bias the original also has a variable for the keys' bias, which stays 0. It is left out here: a bias of keys
 // adds one number to all scores of a query, and the softmax does not depend on it.

@@ -32,8 +32,8 @@ private:
     std::vector<std::uint64_t> ends_;     // of the rows
 };
 
-/// Best fit, the longest sequence first, in windows of 8192 consecutive sequences. The rows of a window are in the order
-/// of their first sequences. Each sequence must fit into an empty row.
+/// Best fit, the longest sequence first, in windows of 8192 consecutive sequences. The rows of a window are in the
+/// order of their first sequences. Each sequence must fit into an empty row.
 Packing pack(std::span<const RowShare> sequences, const RowShare& row);
 
 }  // namespace cnntrain::data
