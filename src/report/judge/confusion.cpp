@@ -84,7 +84,7 @@ void add_pairs(Confusion& result) {
     for (std::size_t i = 0; i < std::min(kShown, result.pairs.size()); ++i) {
         const ConfusedPair& pair = result.pairs[i];
         texts.push_back(name_of(result, pair.label) + " taken for " + name_of(result, pair.taken_for) + " (" +
-                        std::to_string(pair.count) + formatted(" times, %.0f %% of ", kPercent * pair.share) +
+                        counted(pair.count, "time") + formatted(", %.0f %% of ", kPercent * pair.share) +
                         name_of(result, pair.label) + ")");
     }
     if (!texts.empty()) result.sentences.push_back("Most often confused: " + listed(texts) + ".");
