@@ -138,11 +138,12 @@ TEST(Defaults, PhotosInClassFoldersAreToldFromTheirFiles) {
     folder.write("train/ant/notes.txt", "x");
     folder.write("train/photo.jpg", "x");
     EXPECT_THAT(usage_error(line), HasSubstr("cannot be detected"));
-    folder.write("train/bee/photo.JPEG", "\xff\xd8\xff\xe0");
+    for (const char* name : {"train/ant/photo.JPEG", "train/bee/photo.JPEG"})
+        folder.write(name, "\xff\xd8\xff\xe0");
     const ParseResult run = parse(line + "--dataset-cache-gb 1 --strict-data --normalise-input");
     EXPECT_EQ(image(run).data.dataset, data::DatasetId::folder);
     EXPECT_EQ(image(run).data.image_size, 224);
-    EXPECT_THAT(run.notices, ElementsAre(HasSubstr("for 1 photo and random weights"),
+    EXPECT_THAT(run.notices, ElementsAre(HasSubstr("for 2 photos and random weights"),
                                          "--dataset-cache-gb changes nothing: it is for ImageNet only"));
     EXPECT_THAT(run.settings.optimiser.weight_decay_exclude, ElementsAre("beta", "gamma"));
     EXPECT_THAT(usage_error("--dataset folder --generated-data"), HasSubstr("choose another --dataset"));

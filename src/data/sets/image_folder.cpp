@@ -61,11 +61,22 @@ Found find_matches(const std::string& pattern) {
     return found;
 }
 
+/// Counts links to nothing among the files that are left out.
+void leave_out_missing(Found& found) {
+    std::erase_if(found.files.names, [&](const std::string& name) {
+        std::error_code failed;
+        if (fs::exists(found.folder / name, failed)) return false;
+        ++found.files.left_out[lower_extension(name)];
+        return true;
+    });
+}
+
 Found find_photos(const std::string& place) {
     const fs::path path(place);
     if (fs::is_regular_file(path)) return {path.parent_path(), {{path.filename().string()}, {}}};
-    if (is_photo_pattern(place)) return find_matches(place);
-    return {path, list_images(place)};
+    Found found = is_photo_pattern(place) ? find_matches(place) : Found{path, list_images(place)};
+    leave_out_missing(found);
+    return found;
 }
 
 }  // namespace

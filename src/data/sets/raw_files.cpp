@@ -45,8 +45,7 @@ bool is_named_as_image(const std::string& path) {
 }
 
 bool is_image_file(const std::string& path) {
-    std::error_code failed;
-    return is_named_as_image(path) ? fs::exists(path, failed) : holds_image(path);
+    return is_named_as_image(path) || holds_image(path);
 }
 
 namespace {

@@ -14,7 +14,7 @@ std::string lower_extension(const std::string& path);
 
 /// By its extension: .jpg, .png and so on, in any case.
 bool is_named_as_image(const std::string& path);
-/// The same, or by its first bytes. A link to nothing is none.
+/// The same, or by its first bytes. A link to nothing is one if its name says so: who reads it reports it.
 bool is_image_file(const std::string& path);
 
 struct ListedFiles {
