@@ -98,7 +98,7 @@ WEIGHTS = [("f32", 1e-4), ("f16", 1e-2), ("bf16", 5e-2)]  # and the greatest dif
 
 
 def exported(program, run_folder, work, weights, *more):
-    path = str(work / f"model_{weights}{'_photos' if more else ''}.onnx")
+    path = str(work / f"model_{weights}{'_photos' if '--with-preprocessing' in more else ''}.onnx")
     run(program, ["convert", run_folder, path, "--to", "onnx", "--weights", weights, "--overwrite", *more])
     return session(path)
 
@@ -220,9 +220,9 @@ def train_pretraining(program, work, text, vocabulary, words, updates):
     records = str(work / "records.tfrecord")
     run(program, ["dataset", "bert", "--input-file", text, "--vocab-file", vocabulary, "--output-file", records,
                   "--sequence-length", "64", "--mask-tokens", str(MASKED), "--do-lower-case", "--overwrite"])
-    run(program, ["pretrain", "--config", "pretrain_tiny_128_lamb", "--train-file", records, "--vocab-file", vocabulary,
+    run(program, ["pretrain", "--config", "pretrain_tiny_128_lamb", "--train-file", records,
                   "--vocab-size", words, "--max-predictions-per-seq", str(MASKED), "--logs-path", str(work / "run"),
-                  "--num-train-steps", updates, "--static-mask", "false"] + SIZES)
+                  "--num-train-steps", updates, "--no-static-mask"] + SIZES)
 
 
 def train_classification(program, work, text, vocabulary, words, updates):
