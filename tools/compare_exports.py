@@ -32,10 +32,11 @@ NETWORKS = {
     "resnet50-symmetric": "--model resnet --model-size 50 --batch-norm --padding symmetric",
     "resnext14": "--model resnext --model-size 14 --batch-norm",
     "resnext50-symmetric": "--model resnext --model-size 50 --batch-norm --padding symmetric",
-    "efficientnet-b0": "--model efficientnet --model-size B0 --batch-norm",
+    "efficientnet-b0": "--model efficientnet --model-size B0 --batch-norm --network-form large",
     "efficientnet-b0-group": "--model efficientnet --model-size B0 --group-norm --groups 4",
     "efficientnet-b0-symmetric":
-        "--model efficientnet --model-size B0 --batch-norm --padding symmetric --norm-epsilon 1e-5",
+        "--model efficientnet --model-size B0 --batch-norm --padding symmetric --norm-epsilon 1e-5 "
+        "--network-form large",
 }
 
 
