@@ -32,10 +32,11 @@ NETWORKS = {
     "resnet50-symmetric": "--model resnet --model-size 50 --batch-norm --padding symmetric",
     "resnext14": "--model resnext --model-size 14 --batch-norm",
     "resnext50-symmetric": "--model resnext --model-size 50 --batch-norm --padding symmetric",
-    "efficientnet-b0": "--model efficientnet --model-size B0 --batch-norm",
+    "efficientnet-b0": "--model efficientnet --model-size B0 --batch-norm --network-form large",
     "efficientnet-b0-group": "--model efficientnet --model-size B0 --group-norm --groups 4",
     "efficientnet-b0-symmetric":
-        "--model efficientnet --model-size B0 --batch-norm --padding symmetric --norm-epsilon 1e-5",
+        "--model efficientnet --model-size B0 --batch-norm --padding symmetric --norm-epsilon 1e-5 "
+        "--network-form large",
 }
 
 
@@ -98,7 +99,7 @@ WEIGHTS = [("f32", 1e-4), ("f16", 1e-2), ("bf16", 5e-2)]  # and the greatest dif
 
 
 def exported(program, run_folder, work, weights, *more):
-    path = str(work / f"model_{weights}{'_photos' if more else ''}.onnx")
+    path = str(work / f"model_{weights}{'_photos' if '--with-preprocessing' in more else ''}.onnx")
     run(program, ["convert", run_folder, path, "--to", "onnx", "--weights", weights, "--overwrite", *more])
     return session(path)
 
@@ -220,9 +221,9 @@ def train_pretraining(program, work, text, vocabulary, words, updates):
     records = str(work / "records.tfrecord")
     run(program, ["dataset", "bert", "--input-file", text, "--vocab-file", vocabulary, "--output-file", records,
                   "--sequence-length", "64", "--mask-tokens", str(MASKED), "--do-lower-case", "--overwrite"])
-    run(program, ["pretrain", "--config", "pretrain_tiny_128_lamb", "--train-file", records, "--vocab-file", vocabulary,
+    run(program, ["pretrain", "--config", "pretrain_tiny_128_lamb", "--train-file", records,
                   "--vocab-size", words, "--max-predictions-per-seq", str(MASKED), "--logs-path", str(work / "run"),
-                  "--num-train-steps", updates, "--static-mask", "false"] + SIZES)
+                  "--num-train-steps", updates, "--no-static-mask"] + SIZES)
 
 
 def train_classification(program, work, text, vocabulary, words, updates):

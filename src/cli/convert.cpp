@@ -49,9 +49,8 @@ void refuse_script_actions(const std::vector<std::string>& arguments) {
 }
 
 constexpr std::string_view kMore =
-    "\nWrites a trained network for other programs, and compares the file with the network:\n"
+    "\nWrites a trained network for other programs, after it was compared with the network:\n"
     "  cnntrain convert RUN --to onnx\n"
-    "  cnntrain convert RUN DIR/ --to timm\n"
     "cnntrain help exports says what each format holds.\n"
     "\nWith --from, converts BERT checkpoints from and to the layout of Hugging Face's transformers:\n"
     "  cnntrain convert --from bert-base-uncased/model.safetensors --to base.safetensors\n"

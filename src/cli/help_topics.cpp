@@ -112,8 +112,8 @@ constexpr std::string_view kExport = R"(
 RUN is a run's folder (its best or newest checkpoint is taken), one of its checkpoints, or a file of
 weights that inference reads. Every file is made in memory, read from there and computes 64 samples
 of the run's validation set (generated ones if the data are gone). It is written only if no output
-differs by more than 1e-4 of the greatest one (of photos: 1e-3; f16: 1e-2, bf16: 5e-2); otherwise what
-was there stays.
+differs by more than 1e-4 of the greatest one (f16 and photos: 1e-2, bf16: 5e-2); otherwise what was
+there stays.
 
 ONNX holds every network. One file of operator set 18 with norms folded into convolutions. Images
 are float32 [batch,3,S,S], normalised as the metadata "preprocessing" (JSON) says; "classes" are the
@@ -124,14 +124,14 @@ the number of each token's sequence.
 --weights f16 computes in float16, too; bf16 stores kernels and matrices so and computes in float32.
 
 With --with-preprocessing, images are uint8 [batch,height,width,3]: decoded photos of any size, RGB,
-turned as their Exif data say. The file resizes, cuts out and normalises them as validation does,
-with the operators Resize, Slice and Pad. Where a sum lies between two levels, the other one may come
-out: in a pixel of a thousand of usual photos, more often for ratios such as 8 to 7. Decoding stays
-outside. CIFAR's networks read 32 x 32 pixels, which the file standardises one by one.
+turned as their Exif data say. The file resizes, cuts out and normalises them as validation does.
+Where a sum lies between two levels, the other one may come out: in a pixel of a thousand of usual
+photos, more often for ratios such as 8 to 7. CIFAR's networks read 32 x 32 pixels, which the file
+standardises one by one. Decoding stays outside.
 
-tf writes ckpt-N.index and ckpt-N.data-00000-of-00001 as tf.train.Saver does, and the file checkpoint:
-all variables with the optimiser's, by the names of the original programs, bit by bit (bfloat16 stays
-unless --checkpoint-dtype f32 is given). tf.train.load_checkpoint and this program read them.
+tf writes ckpt-N.index and ckpt-N.data-00000-of-00001 as tf.train.Saver does, and the file
+checkpoint: all variables with the optimiser's, by the names of the original programs, bit by bit
+(bfloat16 stays unless --checkpoint-dtype f32 is given).
 
 torchvision and timm have the networks that they define: batch norm, the padding of PyTorch
 (--padding symmetric in training; EfficientNet's default is timm's tf_efficientnet), known sizes.

@@ -71,6 +71,16 @@ TEST_P(EveryNetwork, AFileAnswersAsTheNetworkInEveryTypeOfWeights) {
     EXPECT_LT(apart(network, {.weights = OnnxWeights::bf16}, 1), tolerance(OnnxWeights::bf16));
 }
 
+TEST_P(EveryNetwork, EveryStoredTensorIsRead) {
+    const TestNetwork network = image_network(settings(), 1);
+    const OnnxModel model = to_onnx(network.part(), {});
+    std::set<std::string> read;
+    for (const OnnxNode& node : model.nodes)
+        read.insert(node.inputs.begin(), node.inputs.end());
+    for (const OnnxTensor& tensor : model.tensors)
+        EXPECT_TRUE(read.contains(tensor.name)) << tensor.name;
+}
+
 /// Folding changes the numbers by rounding alone.
 TEST_P(EveryNetwork, NormsFoldedIntoConvolutionsAnswerTheSame) {
     TestNetwork network = image_network(settings(), 2);

@@ -65,11 +65,13 @@ void lower_activation(Lowering& to, const Node& node) {
 void lower_dense(Lowering& to, const Node& node) {
     const auto& attrs = node.as<graph::DenseAttrs>();
     const Shape& from = to.shape(node.inputs[0]);
-    std::string kernel = to.at(node.inputs[1]);
     const Shape& stored = to.shape(node.inputs[1]);
+    std::string kernel;
     if (stored.size() > 2) {
         const HostTensor& values = to.constant(node.inputs[1]);
         kernel = to.builder().weight(to.name_of(node.inputs[1]) + "/matrix", reshaped(values, {stored[2], stored[3]}));
+    } else {
+        kernel = to.at(node.inputs[1]);
     }
     if (from.size() == 2) {
         std::vector<std::string> inputs = {to.at(node.inputs[0]), kernel};
