@@ -323,7 +323,7 @@ std::vector<Case> bert_cases() {
     return cases;
 }
 
-void compare(const backend::Backend& backend, const Case& c, const How& how, const Tolerances& tolerances,
+void compare(const backend::Backend& backend, const Case& c, const How& how, const BertTolerances& tolerances,
              comm::Communicator& all) {
     SCOPED_TRACE(c.name + " on " + std::string(backend.name()) + ", rank " + std::to_string(all.rank()));
     const json& expected = golden().at(c.name);
@@ -361,7 +361,7 @@ void compare(const backend::Backend& backend, const Case& c, const How& how, con
     EXPECT_EQ(expected.at("variables").size(), graph.values_with_role(graph::Role::parameter).size());
 }
 
-void compare(const backend::Backend& backend, const Case& c, const How& how, const Tolerances& tolerances) {
+void compare(const backend::Backend& backend, const Case& c, const How& how, const BertTolerances& tolerances) {
     compare(backend, c, how, tolerances, *comm::make_alone());
 }
 

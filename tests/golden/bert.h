@@ -39,19 +39,19 @@ struct How {
     bool packed = false;  // the sequences of a micro-batch share rows; not for the static layout
 };
 
-struct Tolerances {
+struct BertTolerances {
     double loss = 0;
     double gradient = 0;
     double variable = 0;
 };
 
 // Gradients and variables are told in single precision.
-constexpr Tolerances kExact{1e-9, 1e-6, 1e-6};
-constexpr Tolerances kFloat{1e-5, 1e-4, 1e-4};
+constexpr BertTolerances kExact{1e-9, 1e-6, 1e-6};
+constexpr BertTolerances kFloat{1e-5, 1e-4, 1e-4};
 
-void compare(const backend::Backend& backend, const Case& c, const How& how, const Tolerances& tolerances);
+void compare(const backend::Backend& backend, const Case& c, const How& how, const BertTolerances& tolerances);
 /// One rank's part: every one of them has equally many of the micro-batches, and knows the numbers of all.
-void compare(const backend::Backend& backend, const Case& c, const How& how, const Tolerances& tolerances,
+void compare(const backend::Backend& backend, const Case& c, const How& how, const BertTolerances& tolerances,
              comm::Communicator& all);
 
 }  // namespace cnntrain::golden
