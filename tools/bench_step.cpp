@@ -241,7 +241,7 @@ int main(int argc, char** argv) {
         "Times whole steps of a run on made-up data. All other options are those of `cnntrain train`, or of `cnntrain "
         "pretrain` when that is the first word of them, for example:\n"
         "  bench_step --table --model efficientnet --model-size B0 --dataset imagenet --micro-batch-size 16\n"
-        "  bench_step --table pretrain --config pretrain_base_128_phase1 --gradient-accumulation-count 1"};
+        "  bench_step --table pretrain --config pretrain_base_128_phase1 --gradient-accumulation-count 10"};
     app.add_option("--steps", options.steps, "timed steps")->capture_default_str()->check(CLI::PositiveNumber);
     app.add_option("--seconds", options.seconds, "more timed steps, until they have taken so long");
     app.add_option("--warmup", options.warmup, "untimed steps first")->capture_default_str();

@@ -1,4 +1,4 @@
-// Patterns of benchmarks.yml: Python's regular expressions, matched in time linear in the text.
+// Patterns of benchmarks.yml: regular expressions as RE2 reads them, matched in time linear in the text.
 #pragma once
 
 #include <memory>
@@ -14,8 +14,8 @@ namespace cnntrain::benchmark {
 
 class Pattern {
 public:
-    /// `regexp`: in Python's syntax, with exactly one group. Error(data) describes a mistake, or names an unsupported
-    /// feature (such as lookaround or backreferences, which have no linear-time matching).
+    /// `regexp`: has exactly one group. RE2's syntax is Python's, but for lookaround, backreferences and rare spellings
+    /// (\Z, {,n}, (?#...)). Error(data) describes a mistake.
     explicit Pattern(const std::string& regexp);
     ~Pattern();
     Pattern(Pattern&&) noexcept;
@@ -28,8 +28,5 @@ public:
 private:
     std::unique_ptr<re2::RE2> engine_;
 };
-
-/// Translates a Python pattern to RE2's syntax. Throws Error(data) like the constructor.
-std::string translated(std::string_view regexp);
 
 }  // namespace cnntrain::benchmark

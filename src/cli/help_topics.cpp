@@ -406,8 +406,8 @@ constexpr std::string_view kLimits = R"(
 Refused sizes
   JSON (headers, arguments.json)   64 levels deep, 2 million values, no key twice
   YAML                             1 MB, 64 levels deep, 20 000 values with references expanded
-  benchmarks.yml                   10 000 combinations of parameters; patterns without lookaround,
-                                   backreferences, possessive and atomic groups
+  benchmarks.yml                   10 000 combinations of parameters; patterns in RE2's syntax, without
+                                   lookaround and backreferences
   TFRecord                         2 GiB per record
   other texts                      1 GiB
   pipes, devices                   not read: store their content in a file first

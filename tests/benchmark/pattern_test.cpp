@@ -1,4 +1,4 @@
-// Python's regular expressions in a linear-time engine.
+// Python's common regular expressions in RE2.
 #include "benchmark/pattern.h"
 
 #include <chrono>
@@ -27,14 +27,9 @@ TEST(Pattern, FindsAllMatchesAsPythonDoes) {
     EXPECT_THAT(found("(y)", "x"), IsEmpty());
 }
 
-TEST(Pattern, UnderstandsPythonsSpellings) {
+TEST(Pattern, ReadsLinesOfAnyBytes) {
     EXPECT_THAT(found(R"((?i)RATE (\d+))", "Rate 5"), ElementsAre("5"));
-    EXPECT_THAT(found(R"((?a)(\d+)\Z)", "1 22"), ElementsAre("22"));
-    EXPECT_THAT(found(R"((a{,2})b)", "aaab"), ElementsAre("aa"));
-    EXPECT_THAT(found(R"(x{y}(?#what is measured)(\d))", "x{y}4"), ElementsAre("4"));
-    EXPECT_THAT(found(R"(([[:]+))", "a[:"), ElementsAre("[:"));
     EXPECT_THAT(found(R"(\x41\101A([]x]))", "AAA]"), ElementsAre("]"));
-    EXPECT_THAT(found(R"(\_\é(.))", "_éz"), ElementsAre("z"));
     EXPECT_THAT(found("(\\d+) \xc2\xb5s", "12 \xc2\xb5s"), ElementsAre("12"));
     EXPECT_THAT(found("a(.*)b",
                       "a\xff\xfe"
@@ -42,37 +37,15 @@ TEST(Pattern, UnderstandsPythonsSpellings) {
                 ElementsAre("\xff\xfe"));
 }
 
-TEST(Pattern, NamesWhatIsNotThere) {
-    for (const auto& [regexp, feature] :
-         std::vector<std::pair<std::string, std::string>>{{"(a)(?=b)", "a lookahead (?=...)"},
-                                                          {"(a)(?!b)", "a negative lookahead"},
-                                                          {"(?<=b)(a)", "a lookbehind"},
-                                                          {"(?<!b)(a)", "a negative lookbehind"},
-                                                          {R"((a)\1)", R"(a backreference (\1))"},
-                                                          {"(?P<x>a)(?P=x)", "a backreference"},
-                                                          {"(?>a)(b)", "an atomic group"},
-                                                          {"(a)?(?(1)b|c)", "a conditional"},
-                                                          {"(a)b++", "a possessive quantifier"},
-                                                          {"(a)b{2}+", "a possessive quantifier"},
-                                                          {"(?x)(a)", "the flag x"},
-                                                          {R"((\N{DIGIT ONE}))", "a named character"}}) {
-        EXPECT_THAT(message_of(ErrorKind::data, [&] { Pattern pattern(regexp); }),
-                    ::testing::AllOf(HasSubstr(feature), HasSubstr("cannot be used")))
-            << regexp;
-    }
-}
-
-TEST(Pattern, IsCheckedAsPythonsIs) {
+TEST(Pattern, NamesAMistake) {
     for (const auto& [regexp, message] : std::vector<std::pair<std::string, std::string>>{
-             {"(a", "cannot be read as a pattern: missing"},
-             {R"((\q))", R"(\q is no escape of Python's patterns)"},
-             {R"((\pL))", R"(\p is no escape)"},
-             {R"((\x4))", R"(\x expects 2 hexadecimal digits)"},
-             {"(a)\\", "ends with a backslash"},
-             {"([a)", "a set ([...]) is never closed"},
-             {"(?<x>a)", "begins no group"},
-             {"(?U)(a)", "begins no group"},
-             {"(?i", "is never closed"},
+             {"(a)(?=b)", "(at '(?=')"},
+             {"(?<!b)(a)", "(at '(?<')"},
+             {R"((a)\1)", R"((at '\1'))"},
+             {"(a", "cannot be read as a pattern of RE2"},
+             {R"((\q))", R"((at '\q'))"},
+             {"(a)\\", "cannot be read as a pattern"},
+             {"([a)", "cannot be read as a pattern"},
              {"(a)(b)", "expected exactly one group in parentheses, has 2"},
              {"a", "has 0"},
              {"(a{1001})", "cannot be read as a pattern"},
@@ -93,7 +66,7 @@ TEST(Pattern, TakesLinearTimeAndNoStack) {
     for (const std::size_t depth : {2000U, 200'000U}) {
         const std::string nested = std::string(depth, '(') + "a" + std::string(depth, ')');
         EXPECT_THAT(pattern_mistake(nested), ::testing::Not(IsEmpty())) << depth;
-        EXPECT_THAT(pattern_mistake(std::string(depth, '[')), HasSubstr("never closed"));
+        EXPECT_THAT(pattern_mistake(std::string(depth, '[')), ::testing::Not(IsEmpty()));
     }
     std::string repeated = "a";
     for (int i = 0; i < 20; ++i)
