@@ -2,7 +2,6 @@
 #include "data/records/packing.h"
 
 #include <algorithm>
-#include <cstring>
 #include <set>
 
 #include "bert_golden.h"
@@ -87,28 +86,6 @@ TEST(Packing, AWindowDoesNotDependOnThoseBehindIt) {
         EXPECT_EQ(row_of(first, row), row_of(all, row));
 }
 
-/// The fields of a sample by name.
-class Row {
-public:
-    Row(const Dataset& data, std::int64_t index) : fields_(data.fields()) {
-        std::vector<std::span<std::byte>> views;
-        for (const Field& field : fields_)
-            views.emplace_back(bytes_.emplace_back(field.desc.bytes(), std::byte{0xee}));
-        Workspace workspace;
-        data.read(index, {}, views, workspace);
-    }
-    template <typename T = std::int32_t> std::vector<T> of(std::string_view name) const {
-        const auto& bytes = bytes_[field_number(fields_, name)];
-        std::vector<T> values(bytes.size() / sizeof(T));
-        std::memcpy(values.data(), bytes.data(), bytes.size());
-        return values;
-    }
-
-private:
-    std::vector<Field> fields_;
-    std::vector<std::vector<std::byte>> bytes_;
-};
-
 /// A sequence as text: tokens with segments, masked tokens with positions, label.
 std::string text_of(std::span<const std::int32_t> ids, std::span<const std::int32_t> segments,
                     const std::vector<std::pair<std::int32_t, std::int32_t>>& masked, std::int32_t label) {
@@ -121,7 +98,7 @@ std::string text_of(std::span<const std::int32_t> ids, std::span<const std::int3
 }
 
 /// The sequences of a row in the order of their text; those without some of their tokens are left out.
-std::vector<std::string> sequences_of(const Row& row) {
+std::vector<std::string> sequences_of(const Sample& row) {
     const auto numbers = row.of("sequence_numbers");
     const auto weights = row.of<float>("masked_lm_weights");
     const auto label_weights = row.of<float>("next_sentence_weights");
@@ -157,7 +134,7 @@ std::vector<std::string> sequences_of(const Row& row) {
     return texts;
 }
 
-std::string padded_text(const Row& row) {
+std::string padded_text(const Sample& row) {
     const auto tokens = static_cast<std::size_t>(std::ranges::count(row.of("input_mask"), 1));
     const auto predictions = std::ranges::count(row.of<float>("masked_lm_weights"), 1.0F);
     std::vector<std::pair<std::int32_t, std::int32_t>> masked;
@@ -201,13 +178,13 @@ protected:
         std::multiset<std::string> texts;
         const auto data = open(false);
         for (std::int64_t i = 0; i < data->size(); ++i)
-            texts.insert(padded_text(Row(*data, i)));
+            texts.insert(padded_text(sample_of(*data, i)));
         return texts;
     }
     static std::multiset<std::string> in_rows(const Dataset& data) {
         std::multiset<std::string> texts;
         for (std::int64_t i = 0; i < data.size(); ++i) {
-            for (const std::string& text : sequences_of(Row(data, i)))
+            for (const std::string& text : sequences_of(sample_of(data, i)))
                 texts.insert(text);
         }
         return texts;
@@ -228,7 +205,7 @@ TEST_F(PackedSequences, OrdinaryFilesArePackedWhenTheyAreOpened) {
     const auto same = open(true, 1);
     ASSERT_EQ(same->size(), rows->size());
     for (std::int64_t i = 0; i < rows->size(); ++i)
-        EXPECT_EQ(sequences_of(Row(*same, i)), sequences_of(Row(*rows, i)));
+        EXPECT_EQ(sequences_of(sample_of(*same, i)), sequences_of(sample_of(*rows, i)));
 }
 
 /// Files of the static layout lack tokens with the id of padding.
@@ -254,7 +231,7 @@ TEST_F(PackedSequences, PackedFilesHoldTheSequencesOfOrdinaryOnes) {
     EXPECT_EQ(in_rows(*rows), sequences);
     std::int64_t tokens = 0;
     for (std::int64_t i = 0; i < rows->size(); ++i)
-        tokens += 64 - std::ranges::count(Row(*rows, i).of("sequence_numbers"), 0);
+        tokens += 64 - std::ranges::count(sample_of(*rows, i).of("sequence_numbers"), 0);
     EXPECT_EQ(result.sequence_tokens, tokens);
 }
 

@@ -1,7 +1,6 @@
 #include "cnntrain/data/pretraining.h"
 
 #include <algorithm>
-#include <cstring>
 #include <filesystem>
 #include <set>
 
@@ -18,34 +17,6 @@
 
 namespace cnntrain::data {
 namespace {
-
-/// The fields of one sample, by name.
-class Sample {
-public:
-    explicit Sample(const std::vector<Field>& fields) : fields_(fields) {
-        for (const Field& field : fields)
-            views_.emplace_back(bytes_.emplace_back(field.desc.bytes(), std::byte{0xee}));
-    }
-    SampleView view() const { return views_; }
-    template <typename T = std::int32_t> std::vector<T> of(std::string_view name) const {
-        const auto& bytes = bytes_[field_number(fields_, name)];
-        std::vector<T> values(bytes.size() / sizeof(T));
-        std::memcpy(values.data(), bytes.data(), bytes.size());
-        return values;
-    }
-
-private:
-    std::vector<Field> fields_;
-    std::vector<std::vector<std::byte>> bytes_;
-    std::vector<std::span<std::byte>> views_;
-};
-
-Sample sample_of(const Dataset& data, std::int64_t index) {
-    Sample sample(data.fields());
-    Workspace workspace;
-    EXPECT_EQ(data.read(index, {}, sample.view(), workspace), SampleState::counted);
-    return sample;
-}
 
 std::vector<std::string> names_of(const std::vector<Field>& fields) {
     std::vector<std::string> names;
