@@ -3,19 +3,24 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <functional>
+#include <map>
 #include <sstream>
 
+#include "cnntrain/base/error.h"
 #include "cnntrain/base/io.h"
+#include "cnntrain/checkpoint/checkpoint.h"
 #include "cnntrain/config/parse.h"
 #include "cnntrain/dataset_tools/pretraining_writer.h"
 #include "cnntrain/tasks/tasks.h"
 #include "cnntrain/train/runs.h"
 #include "support/temporary_folder.h"
+#include "support/words.h"
 
 namespace cnntrain::train {
 namespace {
 
-using ::testing::ContainsRegex;
+using config::Command;
 using ::testing::HasSubstr;
 
 const std::string kNetwork =
@@ -23,17 +28,28 @@ const std::string kNetwork =
     "--max-position-embeddings 64 --use-qkv-split --precision 32 --seed 5 --threads 2 "
     "--seq-length 64 --max-predictions-per-seq 10 ";
 
+const std::string kDropout = "--hidden-dropout-prob 0.1 --attention-probs-dropout-prob 0.1 ";
+
+struct Outcome {
+    int exit_code = 0;
+    std::string console;
+};
+
 class PackedPretraining : public ::testing::Test {
 protected:
     PackedPretraining() {
         write("padded.tfrecord", false);
         write("packed.tfrecord", true);
-        const std::string line = kNetwork +
-                                 "--micro-batch-size 2 --gradient-accumulation-count 2 --num-train-steps 6 " +
-                                 "--optimizer lamb --base-learning-rate 0.02 --warmup 0 --hidden-dropout-prob 0.1 " +
-                                 "--attention-probs-dropout-prob 0.1 --packed --train-file " +
-                                 (folder_ / "padded.tfrecord") + " --logs-path " + (folder_ / "run");
-        console_ = run(line);
+        const Outcome outcome = run(line("run") + kDropout + "--gradient-accumulation-count 2");
+        EXPECT_EQ(outcome.exit_code, 0);
+        console_ = outcome.console;
+    }
+
+    std::string line(const std::string& name) const {
+        return kNetwork +
+               "--micro-batch-size 2 --num-train-steps 6 --optimizer lamb --base-learning-rate 0.02 --warmup 0 "
+               "--packed --train-file " +
+               (folder_ / "padded.tfrecord") + " --logs-path " + (folder_ / name) + " ";
     }
 
     void write(const std::string& name, bool packed) const {
@@ -47,23 +63,35 @@ protected:
         dataset_tools::write_pretraining_records(writing);
     }
 
-    static std::string run(const std::string& line) {
-        std::istringstream stream(line);
-        const std::vector<std::string> words{std::istream_iterator<std::string>(stream), {}};
+    static Outcome run(const std::string& line, Command command = Command::pretrain,
+                       std::function<bool()> stop = nullptr) {
         std::ostringstream console;
         Host host;
         host.command_line = "cnntrain test";
         host.console = &console;
-        EXPECT_EQ(tasks::run(tasks::parse_command_line(config::Command::pretrain, words, {}), host), 0) << line;
-        return console.str();
+        if (stop) host.stop_requested = std::move(stop);
+        const config::ParseResult arguments = tasks::parse_command_line(command, test::words(line), {});
+        const int code =
+            command == Command::restore ? tasks::run_restored(arguments, host) : tasks::run(arguments, host);
+        return {code, console.str()};
+    }
+
+    /// The bytes of the last checkpoint's tensors.
+    std::map<std::string, std::string> tensors_of(const std::string& name) const {
+        std::map<std::string, std::string> result;
+        const auto last = checkpoint::load(posix_files(), folder_ / (name + "/ckpt-5.safetensors"));
+        for (const auto& [key, tensor] : last.tensors)
+            result[key].assign(reinterpret_cast<const char*>(tensor.bytes().data()), tensor.bytes().size());
+        return result;
     }
 
     /// Losses and accuracies of the run's last checkpoint on all sequences.
     std::vector<double> evaluated(const std::string& files, const std::string& options) const {
         const test::TemporaryFolder logs;
-        run("--evaluate --init-checkpoint " + (folder_ / "run/ckpt-5") +
-            " --threads 2 --micro-batch-size 7 --valid-file " + (folder_ / files) + " --overwrite --logs-path " +
-            (logs / "of") + " " + options);
+        const Outcome outcome = run("--evaluate --init-checkpoint " + (folder_ / "run/ckpt-5") +
+                                    " --threads 2 --micro-batch-size 7 --valid-file " + (folder_ / files) +
+                                    " --overwrite --logs-path " + (logs / "of") + " " + options);
+        EXPECT_EQ(outcome.exit_code, 0) << files << " " << options;
         std::istringstream table(read_text(posix_files(), logs / "of/validation.csv"));
         std::string names;
         std::string values;
@@ -97,6 +125,26 @@ TEST_F(PackedPretraining, ResultsOfAnEvaluationAreThoseOfPaddedSequences) {
     expect_same(evaluated("padded.tfrecord", ""), padded, "packed when they are read");
     expect_same(evaluated("packed.tfrecord", ""), padded, "packed when they were written");
     expect_same(evaluated("packed.tfrecord", "--backend ref"), padded, "the backend ref");
+}
+
+TEST_F(PackedPretraining, ReplicasEvaluateThemToo) {
+    expect_same(evaluated("packed.tfrecord", "--replicas 2"), evaluated("padded.tfrecord", "--no-packed"), "replicas");
+}
+
+TEST_F(PackedPretraining, AStoppedAndResumedRunIsTheUndisturbedOne) {
+    int asked = 0;
+    const Outcome stopped = run(line("stopped") + kDropout + "--gradient-accumulation-count 2", Command::pretrain,
+                                [&] { return ++asked > 7; });
+    EXPECT_EQ(stopped.exit_code, kInterruptedExitCode);
+    EXPECT_FALSE(exists(posix_files(), folder_ / "stopped/ckpt-5.safetensors"));
+    EXPECT_EQ(run("--restore-path " + (folder_ / "stopped"), Command::restore).exit_code, 0);
+    EXPECT_TRUE(tensors_of("stopped") == tensors_of("run")) << "the last checkpoints differ";
+}
+
+TEST_F(PackedPretraining, ReplicasTrainAsAccumulationDoes) {
+    EXPECT_EQ(run(line("accumulated") + "--gradient-accumulation-count 4").exit_code, 0);
+    EXPECT_EQ(run(line("replicated") + "--gradient-accumulation-count 2 --replicas 2").exit_code, 0);
+    EXPECT_TRUE(tensors_of("replicated") == tensors_of("accumulated")) << "the last checkpoints differ";
 }
 
 TEST_F(PackedPretraining, RatesCountRows) {
