@@ -95,7 +95,7 @@ struct UpdateScalar {
     Formula formula;
     std::vector<double> attributes;
     std::vector<ValueId> inputs;
-    auto operator<=>(const UpdateScalar&) const = default;
+    auto operator<=>(const UpdateScalar&) const = default;  // NOLINT(modernize-use-nullptr)
 };
 /// Those of one IPU: the first node that needs one computes it, later ones read it.
 using UpdateScalars = std::map<UpdateScalar, poplar::Tensor>;

@@ -59,7 +59,7 @@ poplar::Tensor randomly_scaled(const NodeContext& node, std::uint64_t site, doub
 }
 
 poplar::Tensor randomly_kept(const NodeContext& node, std::uint64_t site, double keep, const poplar::Tensor& x) {
-    const poplar::Tensor kept = node.device.clone(poplar::BOOL, x, node.debug());
+    poplar::Tensor kept = node.device.clone(poplar::BOOL, x, node.debug());
     popops::mapWithOutput(node.device, kept_formula(keep), arguments(node, site, x, Draw::per_element), kept,
                           node.program, node.debug());
     return kept;

@@ -72,6 +72,7 @@ struct ConvParams {
         : ConvParams(dataType, dataType, batchSize_, std::move(inputFieldShape_), std::move(kernelShape_),
                      inputChannelsPerGroup_, outputChannelsPerGroup_, numConvGroups_) {}
     ConvParams(poplar::Type inputType_, poplar::Type outputType_, std::size_t batchSize_,
+               // NOLINTNEXTLINE(performance-unnecessary-value-param): as in Poplar; its size is read beside it
                std::vector<std::size_t> inputFieldShape_, std::vector<std::size_t> kernelShape_,
                std::size_t inputChannelsPerGroup_, std::size_t outputChannelsPerGroup_, std::size_t numConvGroups_)
         : ConvParams(inputType_, outputType_, batchSize_, inputFieldShape_, std::move(kernelShape_),
