@@ -140,9 +140,10 @@ constexpr BenchmarkOption kOptions[] = {
 
 Line parse(const Values& arguments) {
     std::vector<config::Spelling> spellings = {{"-h", "--help", Takes::nothing, "true", false}};
-    for (const BenchmarkOption& option : kOptions)
+    for (const BenchmarkOption& option : kOptions) {
         spellings.push_back({std::string(option.flag), std::string(option.flag), option.takes, "true",
                              option.flag != config::kHelpAllFlag});
+    }
     config::LineHabits habits{.program = "benchmark", .hyphen_values = true};
     habits.unknown = [](const std::string& word, bool) -> std::optional<config::Spelling> {
         const std::string flag = word.substr(0, word.find('='));

@@ -121,9 +121,10 @@ std::string main_page(const ManPages& pages) {
 std::string topics_page(const ManPages& pages) {
     std::string text = opening(pages, kTopics, '7', "what concerns several commands of cnntrain");
     text += ".SH DESCRIPTION\nThe texts of\n.BR \"cnntrain help\" .\n";
-    for (const HelpTopic& topic : help_topics())
+    for (const HelpTopic& topic : help_topics()) {
         text += ".SH " + escaped(upper(topic.name)) + "\n" + escaped(upper(topic.summary.substr(0, 1))) +
                 escaped(topic.summary.substr(1)) + ".\n" + as_is(topic.text);
+    }
     return text + ".SH SEE ALSO\n\\fBcnntrain\\fR(1)\n";
 }
 

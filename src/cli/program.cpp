@@ -126,9 +126,10 @@ std::vector<std::string> with_help_last(std::vector<std::string> words) {
         throw Error(ErrorKind::usage, "help takes one topic or command, not also '" + asked[1] + "'");
     }
     const std::size_t command = asked.front() == config::name(config::Command::dataset) ? 2 : 1;
-    if (asked.size() > command + 1)
+    if (asked.size() > command + 1) {
         throw Error(ErrorKind::usage,
                     "help takes a command and a group of its options, not also '" + asked[command + 1] + "'");
+    }
     words.assign(asked.begin(), asked.begin() + static_cast<std::ptrdiff_t>(std::min(command, asked.size())));
     words.emplace_back(config::kHelpFlag);
     if (asked.size() > command) words.push_back(asked.back());
@@ -149,9 +150,10 @@ int help_command(const std::vector<std::string>& words) {
     if (words.size() > 2)
         throw Error(ErrorKind::usage, "help " + wanted + " takes one word, not also '" + words[2] + "'");
     if (wanted == "--completion") {
-        if (words.size() < 2)
+        if (words.size() < 2) {
             throw Error(ErrorKind::usage,
                         "help --completion: name a shell: " + joined({std::begin(kShells), std::end(kShells)}));
+        }
         std::vector<std::string> topics;
         for (const HelpTopic& topic : help_topics())
             topics.emplace_back(topic.name);

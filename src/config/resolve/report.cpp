@@ -61,7 +61,7 @@ std::vector<std::string> value_facts(const Option& option) {
     return facts;
 }
 
-std::string with_facts(std::string text, const std::vector<std::string>& facts) {
+std::string with_facts(const std::string& text, const std::vector<std::string>& facts) {
     return facts.empty() ? text : text + " (" + joined(facts, "; ") + ")";
 }
 
