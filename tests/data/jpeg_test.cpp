@@ -99,27 +99,6 @@ TEST_P(JpegParts, ShrunkenPartsEqualTheShrunkenWhole) {
     }
 }
 
-TEST(Jpeg, MemoryStopsGrowingAndIsGivenBackAfterAHugeImage) {
-    JpegDecoder decoder;
-    std::vector<std::uint8_t> buffer;
-    const auto decode = [&](const std::string& jpeg) {
-        const ImageSize size = decoder.open(bytes_of(jpeg));
-        decoder.decode({0, 0, size.height, size.width}, {DctMethod::fast}, buffer);
-    };
-    const std::string small = encode_jpeg(make_photo(40, 60), {.progressive = true});
-    const std::string large = encode_jpeg(make_photo(400, 600), {.progressive = true});
-    decode(large);
-    decode(small);
-    const std::size_t held = decoder.held_bytes();
-    EXPECT_GT(held, 0u);
-    for (int i = 0; i < 10; ++i)
-        decode(i % 2 == 0 ? large : small);
-    EXPECT_EQ(decoder.held_bytes(), held);
-    decode(encode_jpeg(make_plain(4000, 4200, {9, 9, 9}), {.progressive = true}));
-    decode(small);
-    EXPECT_LT(decoder.held_bytes(), std::size_t{1} << 22);
-}
-
 INSTANTIATE_TEST_SUITE_P(Samplings, JpegParts,
                          testing::Values(Sampling{2, 2, false}, Sampling{2, 1, false}, Sampling{1, 2, false},
                                          Sampling{1, 1, false}, Sampling{4, 1, false}, Sampling{2, 2, true}));

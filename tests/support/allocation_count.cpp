@@ -1,5 +1,10 @@
 #include "support/allocation_count.h"
 
+#include <dlfcn.h>
+#include <execinfo.h>
+
+#include <algorithm>
+#include <array>
 #include <atomic>
 #include <cerrno>
 #include <cstddef>
@@ -33,6 +38,15 @@ std::int64_t allocations() {
 
 void count_allocations_if(bool (*counts)()) {
     filter = counts;
+}
+
+bool called_from(std::string_view library) {
+    std::array<void*, 24> frames{};
+    const int count = backtrace(frames.data(), static_cast<int>(frames.size()));
+    return std::any_of(frames.begin(), frames.begin() + count, [&](void* frame) {
+        Dl_info info{};
+        return dladdr(frame, &info) != 0 && std::string_view(info.dli_fname).find(library) != std::string_view::npos;
+    });
 }
 
 }  // namespace cnntrain::test

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 
 namespace cnntrain::test {
 
@@ -12,5 +13,8 @@ std::int64_t allocations();
 /// From now on, only those for which `counts` is true, called within the allocation; its own are never counted. Null:
 /// all, as at the beginning.
 void count_allocations_if(bool (*counts)());
+
+/// True within an allocation that a library makes whose file name contains this. Its first call allocates.
+bool called_from(std::string_view library);
 
 }  // namespace cnntrain::test

@@ -1,14 +1,9 @@
 // A training step allocates only the few sums that it returns. An executable of its own, because it counts every
 // malloc.
-#include <dlfcn.h>
-#include <execinfo.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <array>
 #include <optional>
 #include <string>
-#include <string_view>
 
 #include "cnntrain/data/image_fields.h"
 #include "cnntrain/data/input.h"
@@ -24,12 +19,7 @@ namespace {
 
 /// oneDNN makes an execution context for every primitive that it runs; that is its own affair.
 bool by_ourselves() {
-    std::array<void*, 24> frames{};
-    const int count = backtrace(frames.data(), static_cast<int>(frames.size()));
-    return std::none_of(frames.begin(), frames.begin() + count, [](void* frame) {
-        Dl_info info{};
-        return dladdr(frame, &info) != 0 && std::string_view(info.dli_fname).find("libdnnl") != std::string_view::npos;
-    });
+    return !test::called_from("libdnnl");
 }
 
 /// Of all of them, after some that may make more.

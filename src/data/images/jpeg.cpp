@@ -6,7 +6,6 @@
 #include "cnntrain/base/error.h"
 #include "data/images/image_ops.h"
 #include "data/images/jpeg_errors.h"
-#include "data/images/jpeg_memory.h"
 #include "data/images/rgb_buffer.h"
 
 namespace cnntrain::data {
@@ -19,7 +18,6 @@ constexpr std::int64_t kMargin = 16;
 }  // namespace
 
 struct JpegDecoder::State {
-    JpegMemory memory;
     jpeg_decompress_struct info{};
     JpegErrors errors{};
 };
@@ -71,7 +69,6 @@ Range seen(std::int64_t first, std::int64_t count, std::int64_t side, int shrink
 
 JpegDecoder::JpegDecoder() : state_(std::make_unique<State>()) {
     CNNTRAIN_CHECK(create_decompressor(state_->info, state_->errors), state_->errors.message.data());
-    state_->memory.attach(state_->info);
 }
 
 JpegDecoder::~JpegDecoder() {
@@ -79,7 +76,7 @@ JpegDecoder::~JpegDecoder() {
 }
 
 ImageSize JpegDecoder::open(std::span<const std::byte> jpeg) {
-    auto& [memory, info, errors] = *state_;
+    auto& [info, errors] = *state_;
     if (!read_jpeg_header(info, errors, jpeg)) fail(errors);
     const ImageSize size{info.image_height, info.image_width};
     const std::string problem = size_problem(size.height, size.width);
@@ -88,7 +85,7 @@ ImageSize JpegDecoder::open(std::span<const std::byte> jpeg) {
 }
 
 PixelView JpegDecoder::decode(const Rectangle& part, const DecodeHow& how, std::vector<std::uint8_t>& buffer) {
-    auto& [memory, info, errors] = *state_;
+    auto& [info, errors] = *state_;
     const ImageSize whole{info.image_height, info.image_width};
     CNNTRAIN_CHECK(part.top >= 0 && part.left >= 0 && part.height > 0 && part.width > 0 &&
                        part.top + part.height <= whole.height && part.left + part.width <= whole.width,
@@ -120,10 +117,6 @@ PixelView JpegDecoder::decode(const Rectangle& part, const DecodeHow& how, std::
             .part = part,
             .top = rows.first,
             .left = columns.first};
-}
-
-std::size_t JpegDecoder::held_bytes() const {
-    return state_->memory.held_bytes();
 }
 
 }  // namespace cnntrain::data

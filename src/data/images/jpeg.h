@@ -68,9 +68,6 @@ public:
     /// which grows as needed and never shrinks.
     PixelView decode(const Rectangle& part, const DecodeHow& how, std::vector<std::uint8_t>& buffer);
 
-    /// Memory kept for the next image.
-    std::size_t held_bytes() const;
-
 private:
     struct State;
     std::unique_ptr<State> state_;

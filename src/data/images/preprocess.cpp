@@ -22,8 +22,8 @@ Workspace::~Workspace() = default;
 
 std::uint64_t Workspace::held_bytes() const {
     return record.capacity() + pixels.capacity() + turned.capacity() + example->boxes.capacity() * sizeof(Box) +
-           jpeg->held_bytes() + resize->columns.capacity() * sizeof(ResizeColumn) +
-           resize->rows.capacity() * sizeof(float) + antialias->held_bytes() + levels.capacity() + scratch.capacity();
+           resize->columns.capacity() * sizeof(ResizeColumn) + resize->rows.capacity() * sizeof(float) +
+           antialias->held_bytes() + levels.capacity() + scratch.capacity();
 }
 
 int largest_shrink(ImageSize part, std::int64_t side) {
