@@ -143,9 +143,10 @@ ExportReport export_tensorflow(const ExportRequest& request, FileSystem& files, 
         [&](FileSystem& memory) { checkpoint::save_tensorflow(memory, prefix, tensors); },
         [&](const FileSystem& memory) {
             checkpoint::Checkpoint read = checkpoint::load_weights(memory, paths.back());
-            if (!same_tensors(tensors, read.tensors))
+            if (!same_tensors(tensors, read.tensors)) {
                 throw Error(ErrorKind::data,
                             "the file would have other tensors than the checkpoint; it was not written");
+            }
             return network.answers(std::move(read), paths.back());
         });
     return report;

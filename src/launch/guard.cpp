@@ -115,10 +115,7 @@ private:
         const Clock::time_point now = Clock::now();
         if (order_.asked_first.empty() || leader_ended_ || now < next_look_) return;
         next_look_ = now + kBetweenLooks;
-        if (!descendants(order_.leader).empty()) {
-            has_started_others_ = true;
-            last_seen_with_others_ = now;
-        } else if (end_orphans()) {
+        if (!descendants(order_.leader).empty() || end_orphans()) {
             has_started_others_ = true;
             last_seen_with_others_ = now;
         } else if (has_started_others_ && now > last_seen_with_others_ + kLeaderTime) {

@@ -122,7 +122,7 @@ std::vector<std::string> hosts_of_file(std::string_view text) {
 }
 
 std::string why_no_host(const std::string& name) {
-    const std::string unreplaced = why_not_replaced(name);
+    std::string unreplaced = why_not_replaced(name);
     if (!unreplaced.empty()) return unreplaced;
     if (is_digits_and_dots(name)) return is_address(AF_INET, name) ? "" : "an address has four numbers from 0 to 255";
     if (name.find(':') != std::string::npos) return is_address(AF_INET6, name) ? "" : "no address of IPv6";
@@ -152,7 +152,7 @@ std::string why_malformed_networks(const std::string& list) {
 
 std::string why_no_networks(const std::string& list) {
     for (const std::string_view item : split_at_commas(list)) {
-        const std::string unreplaced = why_not_replaced(std::string(item));
+        std::string unreplaced = why_not_replaced(std::string(item));
         if (!unreplaced.empty()) return unreplaced;
     }
     return why_malformed_networks(list);

@@ -180,9 +180,10 @@ private:
         plan_.starter = machine_.program;
         plan_.program = with_own_commands(request_.program, machine_.program);
         plan_.only_describes = only_describes(plan_.program, machine_.program);
-        if (plan_.only_describes && request_.instances > 1)
+        if (plan_.only_describes && request_.instances > 1) {
             plan_.notices.push_back("the program only says what it would do: it runs once, here, as instance 0 of " +
                                     std::to_string(request_.instances));
+        }
         if (find_program(plan_.program.front(), machine_.environment).empty())
             obstruct(kNoProgram, plan_.program.front() + ": there is no such program");
         if (std::ranges::find(plan_.program, ":") != plan_.program.end())

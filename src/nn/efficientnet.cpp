@@ -294,10 +294,11 @@ std::optional<NetworkSettings> efficientnet_of(const SourceShapes& shapes) {
     settings.efficientnet.group_dim = spatial[2] == 1 || spatial[3] == 1 ? 1 : spatial[2];
     settings.efficientnet.squeeze_excite = shapes.has("all/block1a/b/se/squeeze/conv2d/kernel");
     if (shapes.has("all/block0/GroupNorm/gamma")) settings.norm = NormKind::group;
-    if (const auto head = shapes("all/Top/logits/dense/kernel"); head && head->size() == 2)
+    if (const auto head = shapes("all/Top/logits/dense/kernel"); head && head->size() == 2) {
         settings.classes = (*head)[1];
-    else
+    } else {
         settings.classes = 0;
+    }
     for (const Size& size : kSizes) {
         settings.size = size.name;
         settings.form = size.small_images ? NetworkForm::small_images : NetworkForm::large_images;

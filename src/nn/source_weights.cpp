@@ -158,9 +158,10 @@ private:
         const std::optional<std::string> source = source_name(format_, name);
         const auto found = source ? tensors_.find(*source) : tensors_.end();
         if (found == tensors_.end()) {
-            if (!is_of_head(name))
+            if (!is_of_head(name)) {
                 differences_.push_back("missing: " + source.value_or(name) + ", which becomes " + name + " " +
                                        to_string(desc.shape));
+            }
             return;
         }
         HostTensor tensor = in_own_order(format_, std::move(found->second), desc.shape);

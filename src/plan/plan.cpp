@@ -106,7 +106,7 @@ private:
     /// Balanced splits, unless a run with the line's own is faster: they may leave less to recompute, or fill the lanes
     /// better.
     Prediction best(std::int32_t stages) const {
-        const Prediction balanced = this->balanced(stages);
+        Prediction balanced = this->balanced(stages);
         if (!line_.pipelined || stages != line_.stages()) return balanced;
         const Prediction own =
             predict(network_, balanced.pipeline, line_.legal_micro_batches(balanced.pipeline), own_splits());

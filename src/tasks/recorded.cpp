@@ -37,7 +37,7 @@ RecordedRun recorded_run(const FileSystem& files, const std::string& restore_pat
 std::string file_beside(const FileSystem& files, const std::string& checkpoint, const char* name) {
     const std::filesystem::path place(checkpoint);
     for (const auto& folder : {place, place.parent_path()}) {
-        const std::string path = (folder / name).string();
+        std::string path = (folder / name).string();
         if (!folder.empty() && exists(files, path)) return path;
     }
     return {};

@@ -18,7 +18,8 @@ constexpr std::size_t kInfoHeader = 40;   // the shortest of Windows
 constexpr std::size_t kAlphaHeader = 56;  // the shortest with a mask of alpha
 constexpr std::size_t kMasksAt = kFileHeader + kInfoHeader;
 
-enum Compression : std::uint32_t { kPlain = 0, kRuns8 = 1, kRuns4 = 2, kMasks = 3, kAlphaMasks = 6 };
+// Compressions.
+constexpr std::uint32_t kPlain = 0, kRuns8 = 1, kRuns4 = 2, kMasks = 3, kAlphaMasks = 6;
 
 [[noreturn]] void fail(const std::string& what) {
     throw Error(ErrorKind::data, "the BMP file " + what);

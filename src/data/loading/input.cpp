@@ -118,7 +118,7 @@ SampleCount count_samples(const InputSettings& settings, Split split) {
 }
 
 RingSize ring_size(const InputSettings& settings, Split split, LoaderSettings loader) {
-    return ring_size(sample_fields(settings, split), completed(loader, settings, split));
+    return ring_size(sample_fields(settings, split), completed(std::move(loader), settings, split));
 }
 
 }  // namespace cnntrain::data

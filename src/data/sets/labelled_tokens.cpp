@@ -204,7 +204,7 @@ void check_ids(const LabelledTokens& tokens, const LabelledRows& table, const La
 
 // ---- samples ----
 
-enum FieldNumber : std::size_t { kIds, kSegments, kMask, kLabel };
+constexpr std::size_t kIds = 0, kSegments = 1, kMask = 2, kLabel = 3;  // numbers of the fields
 
 void store_ints(std::span<std::byte> out, std::size_t from, std::size_t to, auto&& value_at) {
     for (std::size_t i = from; i < to; ++i) {

@@ -192,9 +192,12 @@ Corpus read_corpus(const FileSystem& files, const data::Vocabulary& vocabulary, 
         done_bytes += block.bytes;
         const bool is_part = block.is_part;
         const bool ends_line = block.ends_line;
-        if (is_part) long_line.add(std::move(block));
-        if (!is_part) corpus.add(std::move(block.lines));
-        if (is_part && ends_line) corpus.add(long_line.take());
+        if (is_part) {
+            long_line.add(std::move(block));
+            if (ends_line) corpus.add(long_line.take());
+        } else {
+            corpus.add(std::move(block.lines));
+        }
         if (settings.progress) settings.progress(done_bytes, reader.total_bytes());
     };
     const int threads = std::clamp(settings.threads, 1, tbb::info::default_concurrency());

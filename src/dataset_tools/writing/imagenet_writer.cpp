@@ -121,7 +121,7 @@ MadeRecord Conversion::make(std::int64_t source, ImageConverter& converter) cons
     if (stored.converted_from == "PNG") record.notes.emplace_back(kFromPng);
     if (stored.converted_from == "CMYK") record.notes.emplace_back(kFromCmyk);
     const bool is_other =
-        stored.converted_from != "" && stored.converted_from != "PNG" && stored.converted_from != "CMYK";
+        !stored.converted_from.empty() && stored.converted_from != "PNG" && stored.converted_from != "CMYK";
     if (is_other) record.notes.emplace_back(kFromOther);
     if (stored.turned) record.notes.emplace_back(kTurned);
     record.bytes = serialise_image_example(std::move(description));

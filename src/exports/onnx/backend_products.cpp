@@ -45,9 +45,10 @@ void transpose(const float* from, float* to, std::size_t rows, std::size_t colum
     constexpr std::size_t kBlock = 16;
     for (std::size_t r = 0; r < rows; r += kBlock) {
         for (std::size_t c = 0; c < columns; c += kBlock) {
-            for (std::size_t i = r; i < std::min(r + kBlock, rows); ++i)
+            for (std::size_t i = r; i < std::min(r + kBlock, rows); ++i) {
                 for (std::size_t k = c; k < std::min(c + kBlock, columns); ++k)
                     to[k * rows + i] = from[i * columns + k];
+            }
         }
     }
 }

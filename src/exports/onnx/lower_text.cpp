@@ -45,7 +45,7 @@ std::string mask_of_scores(Lowering& to, const std::string& name, graph::ValueId
     const auto unsqueezed = [&](const std::string& part, const std::vector<std::int64_t>& axes) {
         return b.add("Unsqueeze", name + part, {to.at(mask), b.integers(name + part + "/axes", axes)});
     };
-    const std::string of_keys = unsqueezed("/of_keys", {1, 2});
+    std::string of_keys = unsqueezed("/of_keys", {1, 2});
     if (to.type(mask) != DType::i32) return of_keys;
     const std::string same = b.add("Equal", name + "/same", {unsqueezed("/of_queries", {1, 3}), of_keys});
     return added_to_scores(to, name + "/mask", as_number(to, name + "/visible", same));

@@ -111,9 +111,10 @@ Array transposed_matrix(const NodeCall& call, const Array& matrix) {
     const std::int64_t rows = matrix.shape[0];
     const std::int64_t columns = matrix.shape[1];
     Array result = call.made({columns, rows});
-    for (std::int64_t r = 0; r < rows; ++r)
+    for (std::int64_t r = 0; r < rows; ++r) {
         for (std::int64_t c = 0; c < columns; ++c)
             result.reals[at(c * rows + r)] = matrix.reals[at(r * columns + c)];
+    }
     return result;
 }
 

@@ -108,9 +108,10 @@ Array run_resize(const NodeCall& call) {
     call.require(!axes.empty() && axes.size() == sizes.size(), "expected a size for each of its axes");
     const Filter filter(call);
     Array result = call.reals(0);
-    for (std::size_t i = 0; i < axes.size(); ++i)
+    for (std::size_t i = 0; i < axes.size(); ++i) {
         result =
             resized(call, result, static_cast<std::size_t>(call.axis(axes[i], result.shape.size())), sizes[i], filter);
+    }
     return result;
 }
 

@@ -164,9 +164,10 @@ void check_input(const OnnxPort& port, const Array& array) {
     bool fits = real == array.real && port.shape.size() == array.shape.size();
     for (std::size_t i = 0; fits && i < array.shape.size(); ++i)
         fits = !port.shape[i].name.empty() || port.shape[i].size == array.shape[i];
-    if (!fits)
+    if (!fits) {
         throw Error(ErrorKind::data,
                     "input " + port.name + ": the file expects another type or shape than " + to_string(array.shape));
+    }
 }
 
 }  // namespace

@@ -182,7 +182,7 @@ using poplar::program::Sequence;
 Tensor allReduceCrossReplica(poplar::Graph& graph, const Tensor& data, CollectiveOperator op, Sequence& prog,
                              const CommGroup& group, const poplar::DebugContext& debugContext,
                              const poplar::OptionFlags& options) {
-    const Tensor out = new_tensor_like(graph, data.elementType(), data, op_name(debugContext, "allReduce"));
+    Tensor out = new_tensor_like(graph, data.elementType(), data, op_name(debugContext, "allReduce"));
     add_all_reduce(graph, data, out, op, prog, group, debugContext, options);
     return out;
 }
@@ -211,7 +211,7 @@ Tensor reduceScatterCrossReplica(poplar::Graph& graph, const Tensor& data, Colle
     require(data.rank() == 1, name, "expected a flat tensor, got " + data.shapeToString());
     const Groups groups = groups_of(graph, group, name);
     const std::size_t share = (data.numElements() + groups.size - 1) / groups.size;
-    const Tensor out = new_tensor(graph, data.elementType(), {share}, name);
+    Tensor out = new_tensor(graph, data.elementType(), {share}, name);
     check_data(name, data);
     add_op(prog, {.name = name, .reads = {data}, .writes = {out}, .run_together = [=](std::span<OpRun> runs) {
                       with_value_type(runs[0].write().type(),
@@ -227,7 +227,7 @@ Tensor allGatherCrossReplica(poplar::Graph& graph, const Tensor& data, Sequence&
     const Groups groups = groups_of(graph, group, name);
     std::vector<std::size_t> shape = data.shape();
     shape.insert(shape.begin(), groups.size);
-    const Tensor out = new_tensor(graph, data.elementType(), shape, name);
+    Tensor out = new_tensor(graph, data.elementType(), shape, name);
     add_op(prog, {.name = name, .reads = {data}, .writes = {out}, .run_together = [groups](std::span<OpRun> runs) {
                       run_all_gather(runs, groups);
                   }});

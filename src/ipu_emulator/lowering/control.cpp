@@ -52,7 +52,7 @@ void setStochasticRounding(Graph& graph, program::Sequence& prog, bool enable, c
 Tensor getAndModifyFloatingPointBehaviour(Graph& graph, program::Sequence& prog, const FloatingPointBehaviour& clear,
                                           const FloatingPointBehaviour& set, const DebugContext& debugContext) {
     const std::string name = op_name(debugContext, "getAndModifyFloatingPointBehaviour");
-    const Tensor before = new_tensor(graph, UNSIGNED_INT, {Access::tiles(graph).size()}, name);
+    Tensor before = new_tensor(graph, UNSIGNED_INT, {Access::tiles(graph).size()}, name);
     add_tile_op(graph, prog, {.name = name, .writes = {before}},
                 [cleared = word_of(clear), added = word_of(set)](OpRun& run, unsigned tile, std::size_t i) {
                     Control& control = run.state().control[tile];
@@ -74,7 +74,7 @@ void setFloatingPointBehaviour(Graph& graph, program::Sequence& prog, const Tens
 
 Tensor getHwSeeds(Graph& graph, program::Sequence& prog, const DebugContext& debugContext) {
     const std::string name = op_name(debugContext, "getHwSeeds");
-    const Tensor seeds = new_tensor(graph, UNSIGNED_INT, {Access::tiles(graph).size(), kWorkers, 4}, name);
+    Tensor seeds = new_tensor(graph, UNSIGNED_INT, {Access::tiles(graph).size(), kWorkers, 4}, name);
     add_tile_op(graph, prog, {.name = name, .writes = {seeds}}, [](OpRun& run, unsigned tile, std::size_t i) {
         run.write().store_bytes(i * kWordsPerTile, kWordsPerTile, seeds_of(run, tile));
     });

@@ -332,7 +332,7 @@ Tensor convolution(poplar::Graph& graph, const Tensor& in, const Tensor& weights
     check_operand(name, "activations", in, activation_shape(params, false), params.inputType);
     check_operand(name, "weights", kernel, weight_shape(params), params.inputType);
     note_plan(cache, params, options, "forward");
-    const Tensor out = new_activations(graph, params.outputType, activation_shape(params, true), name);
+    Tensor out = new_activations(graph, params.outputType, activation_shape(params, true), name);
     add_op(prog, {.name = name,
                   .reads = {channels_last(in), kernel_order(kernel)},
                   .writes = {channels_last(out)},
@@ -347,7 +347,7 @@ Tensor calculateWeightDeltas(poplar::Graph& graph, const Tensor& zDeltas, const 
     const std::string name = op_name(debugContext, "calculateWeightDeltas");
     HostOp op = weight_gradient(zDeltas, activations, params, options, name);
     note_plan(cache, params, options, "update");
-    const Tensor out = new_weights(graph, params.outputType, params, name);
+    Tensor out = new_weights(graph, params.outputType, params, name);
     op.writes = {kernel_order(out)};
     op.run = [s = conv_shape(params, name), policy = conv_policy(options, params.inputType)](OpRun& run) {
         run_weight_gradient(run, s, policy, {});
@@ -357,6 +357,7 @@ Tensor calculateWeightDeltas(poplar::Graph& graph, const Tensor& zDeltas, const 
 }
 
 void convolutionWeightUpdate(poplar::Graph&, const Tensor& zDeltas, const Tensor& weights, const Tensor& activations,
+                             // NOLINTNEXTLINE(performance-unnecessary-value-param): Poplar's signature
                              ConvParams params, const Tensor& scale, Sequence& prog,
                              const poplar::DebugContext& debugContext, const poplar::OptionFlags& options,
                              PlanningCache* cache) {
@@ -364,6 +365,7 @@ void convolutionWeightUpdate(poplar::Graph&, const Tensor& zDeltas, const Tensor
 }
 
 void convolutionWeightUpdate(poplar::Graph&, const Tensor& zDeltas, const Tensor& weights, const Tensor& activations,
+                             // NOLINTNEXTLINE(performance-unnecessary-value-param): Poplar's signature
                              ConvParams params, float scale, Sequence& prog, const poplar::DebugContext& debugContext,
                              const poplar::OptionFlags& options, PlanningCache* cache) {
     add_update(zDeltas, weights, activations, params, {}, scale, prog, debugContext, options, cache);

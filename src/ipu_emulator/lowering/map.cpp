@@ -123,8 +123,8 @@ Tensor map(poplar::Graph& graph, const expr::Expr& expr, const std::vector<Tenso
     const Formula formula = make_formula(expr, ts);
     const std::vector<std::size_t> shape = common_shape(ts);
     const auto same = std::ranges::find_if(ts, [&](const Tensor& t) { return t.shape() == shape; });
-    const Tensor out = same != ts.end() ? new_tensor_like(graph, formula.type(), *same, name)
-                                        : new_tensor(graph, formula.type(), shape, name);
+    Tensor out = same != ts.end() ? new_tensor_like(graph, formula.type(), *same, name)
+                                  : new_tensor(graph, formula.type(), shape, name);
     add_map(graph, formula, ts, out, prog, name);
     return out;
 }
@@ -143,7 +143,7 @@ void mapWithOutput(poplar::Graph& graph, const expr::Expr& expr, const std::vect
 
 Tensor cast(poplar::Graph& graph, const Tensor& src, const poplar::Type& dstType, Sequence& prog,
             const poplar::DebugContext& debugContext) {
-    const Tensor dst = new_tensor_like(graph, dstType, src, op_name(debugContext, "cast"));
+    Tensor dst = new_tensor_like(graph, dstType, src, op_name(debugContext, "cast"));
     prog.add(cast(graph, src, dst, debugContext));
     return dst;
 }
@@ -252,7 +252,7 @@ void zero(poplar::Graph&, const Tensor& t, Sequence& prog, const poplar::DebugCo
 Tensor hasNaNOrInf(poplar::Graph& graph, const Tensor& src, Sequence& prog, const poplar::DebugContext& debugContext) {
     const std::string name = op_name(debugContext, "hasNaNOrInf");
     require(is_float(src.elementType()), name, "expected a tensor of half or float");
-    const Tensor out = new_tensor(graph, poplar::BOOL, {}, name);
+    Tensor out = new_tensor(graph, poplar::BOOL, {}, name);
     add_op(prog,
            {.name = name, .reads = {src}, .writes = {out}, .run = [](OpRun& run) {
                 std::atomic<bool> found{false};

@@ -177,7 +177,7 @@ void nonLinearityInPlace(poplar::Graph& graph, NonLinearityType nonLinearityType
 
 Tensor nonLinearity(poplar::Graph& graph, NonLinearityType nonLinearityType, const Tensor& t, Sequence& prog,
                     const poplar::DebugContext& debugContext) {
-    const Tensor out = new_tensor_like(graph, t.elementType(), t, op_name(debugContext, "nonLinearity"));
+    Tensor out = new_tensor_like(graph, t.elementType(), t, op_name(debugContext, "nonLinearity"));
     add_non_linearity(graph, nonLinearityType, t, out, prog, debugContext);
     return out;
 }
@@ -199,7 +199,7 @@ Tensor nonLinearityInputGradient(poplar::Graph& graph, NonLinearityType nonLinea
     const std::string name = op_name(debugContext, "nonLinearityInputGradient");
     require(act.shape() == outGradient.shape(), name,
             "the shapes " + act.shapeToString() + " and " + outGradient.shapeToString() + " differ");
-    const Tensor out = new_tensor_like(graph, act.elementType(), act, name);
+    Tensor out = new_tensor_like(graph, act.elementType(), act, name);
     require(nonLinearityType != NonLinearityType::SOFTMAX_SCALED, name,
             "a scaled softmax has no gradient here; use SOFTMAX_STABLE");
     if (is_softmax(nonLinearityType)) {
@@ -216,7 +216,7 @@ Tensor nonLinearityInputGradient(poplar::Graph& graph, NonLinearityType nonLinea
 
 Tensor logSoftmax(poplar::Graph& graph, const Tensor& t, Sequence& prog, const poplar::DebugContext& debugContext) {
     const std::string name = op_name(debugContext, "logSoftmax");
-    const Tensor out = new_tensor_like(graph, t.elementType(), t, name);
+    Tensor out = new_tensor_like(graph, t.elementType(), t, name);
     add_log_softmax(name, t, out, prog);
     return out;
 }
@@ -231,7 +231,7 @@ Tensor topK(poplar::Graph& graph, const Tensor& input, Tensor& indices, unsigned
     require(
         input.rank() == 2 && K <= input.dim(1) && is_float(input.elementType()), name,
         "expected rows of at least " + std::to_string(K) + " elements of half or float, got " + input.shapeToString());
-    const Tensor values = new_tensor(graph, input.elementType(), {input.dim(0), K}, name);
+    Tensor values = new_tensor(graph, input.elementType(), {input.dim(0), K}, name);
     indices = new_tensor(graph, poplar::UNSIGNED_INT, {input.dim(0), K}, name + "/indices");
     add_op(prog, {.name = name,
                   .reads = {input},

@@ -132,8 +132,8 @@ Pair statistics(const Place& place, const NormView& view, const Tensor& acts, fl
 
 /// A tensor like the activations from a formula over them and statistics or parameters.
 Tensor applied(const Place& place, const NormView& view, const Tensor& acts, const Expr& formula,
-               std::vector<Tensor> operands, const std::string& name) {
-    const Tensor out = new_tensor_like(place.graph, acts.elementType(), acts, op_name(place.debug, name));
+               const std::vector<Tensor>& operands, const std::string& name) {
+    Tensor out = new_tensor_like(place.graph, acts.elementType(), acts, op_name(place.debug, name));
     popops::mapWithOutput(place.graph, formula, operands, view.of(out), place.prog, place.debug);
     return out;
 }
@@ -273,6 +273,7 @@ using namespace ipu_emulator;
 
 namespace popnn::bn {
 
+// NOLINTNEXTLINE(performance-unnecessary-value-param): Poplar's signature
 Pair batchNormStatistics(poplar::Graph& graph, const Tensor acts, float eps, Sequence& prog, bool unbiased, bool stable,
                          const poplar::Type& partials, NORM_TAIL) {
     check_partials(partials, "batchNormStatistics");
@@ -288,6 +289,7 @@ Tensor batchNormalise(poplar::Graph& graph, const Tensor& acts, const Tensor& mu
     return scaled({graph, prog, debug}, view, acts, multiplicand, addend);
 }
 
+// NOLINTNEXTLINE(performance-unnecessary-value-param): Poplar's signature
 Pair distributedBatchNormStatistics(poplar::Graph& graph, const Tensor acts, float eps, Sequence& prog, bool unbiased,
                                     poplin::DistributedNormReduceCallback reduce, unsigned normBatchSize, bool stable,
                                     const poplar::Type& partials, NORM_TAIL) {
@@ -320,6 +322,7 @@ Tensor distributedBatchNormGradients(poplar::Graph& graph, const Tensor& acts, c
 
 namespace popnn::gn {
 
+// NOLINTNEXTLINE(performance-unnecessary-value-param): Poplar's signature
 Pair groupNormStatistics(poplar::Graph& graph, const Tensor acts, float eps, Sequence& prog, unsigned groups,
                          bool unbiased, bool stable, const poplar::Type& partials, NORM_TAIL) {
     check_partials(partials, "groupNormStatistics");
@@ -333,6 +336,7 @@ NORM_FUNCTIONS(groupNorm, groups_of(acts, inverse))
 
 namespace popnn::ln {
 
+// NOLINTNEXTLINE(performance-unnecessary-value-param): Poplar's signature
 Pair layerNormStatistics(poplar::Graph& graph, const Tensor acts, float eps, Sequence& prog, bool unbiased, bool stable,
                          const poplar::Type& partials, NORM_TAIL) {
     check_partials(partials, "layerNormStatistics");

@@ -173,7 +173,7 @@ Tensor add_gradient(poplar::Graph& graph, const PoolParams& params, std::vector<
                     poplar::program::Sequence& prog, const std::string& name) {
     for (Tensor& t : reads)
         t = channels_last(t);
-    const Tensor out = new_activations(graph, params.dType, tensor_shape(params, params.inputFieldShape), name);
+    Tensor out = new_activations(graph, params.dType, tensor_shape(params, params.inputFieldShape), name);
     add_op(prog, {.name = name,
                   .reads = std::move(reads),
                   .writes = {channels_last(out)},
@@ -202,7 +202,7 @@ Tensor pool(poplar::Graph& graph, const PoolParams& params, const Tensor& in, Se
     const std::string name = op_name(debugContext, "pool");
     check_options(name, options, {});
     check_tensor(name, in, params, params.inputFieldShape);
-    const Tensor out = new_activations(graph, params.dType, tensor_shape(params, params.getOutputFieldShape()), name);
+    Tensor out = new_activations(graph, params.dType, tensor_shape(params, params.getOutputFieldShape()), name);
     add_op(prog, {.name = name,
                   .reads = {channels_last(in)},
                   .writes = {channels_last(out)},

@@ -16,10 +16,11 @@ unsigned tiles_of(const poplar::Graph& graph) {
 
 }  // namespace
 
-std::vector<std::vector<poplar::Interval>> calcLinearTileMapping(const poplar::Graph& graph,
-                                                                 std::vector<std::size_t> shape,
-                                                                 unsigned minElementsPerTile, unsigned grainSize,
-                                                                 unsigned offset, bool ascendingOrder) {
+std::vector<std::vector<poplar::Interval>> calcLinearTileMapping(
+    const poplar::Graph& graph,
+    // NOLINTNEXTLINE(performance-unnecessary-value-param): Poplar's signature
+    std::vector<std::size_t> shape, unsigned minElementsPerTile, unsigned grainSize, unsigned offset,
+    bool ascendingOrder) {
     return linear_mapping(tiles_of(graph), element_count(shape), minElementsPerTile, grainSize, offset, ascendingOrder);
 }
 
@@ -60,7 +61,7 @@ Tensor cloneToIpu(poplar::Graph& graph, const Tensor& t, unsigned dstIPU, const 
         source = tile / per_ipu;
         moved[std::size_t{dstIPU} * per_ipu + tile % per_ipu] = mapping[tile];
     }
-    const Tensor result = like(graph, t.elementType(), t, op_name(debugContext, "cloneToIpu"));
+    Tensor result = like(graph, t.elementType(), t, op_name(debugContext, "cloneToIpu"));
     graph.setTileMapping(result, moved);
     return result;
 }
@@ -74,7 +75,7 @@ Tensor createIpuCopy(poplar::Graph& graph, const Tensor& t, unsigned dstIpu, Ten
 
 Tensor copyToIpu(poplar::Graph& graph, const Tensor& t, poplar::program::Sequence& prog, unsigned dstIPU,
                  const poplar::DebugContext& debugContext, poplar::TensorCloneMethod method) {
-    const Tensor result = cloneToIpu(graph, t, dstIPU, debugContext, method);
+    Tensor result = cloneToIpu(graph, t, dstIPU, debugContext, method);
     prog.add(poplar::program::Copy(t, result, false, debugContext));
     return result;
 }

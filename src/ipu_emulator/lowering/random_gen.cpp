@@ -89,7 +89,7 @@ void store_numbers(OpRun& run, const Range&, std::size_t begin, std::size_t coun
 template <class Number> Tensor add_random(poplar::Graph& graph, const Tensor* seed, std::uint32_t modifier,
                                           const Tensor& reference, poplar::Type type, poplar::program::Sequence& prog,
                                           const std::string& name, const Range& range, Number number) {
-    const Tensor out = new_tensor_like(graph, type, reference, name);
+    Tensor out = new_tensor_like(graph, type, reference, name);
     HostOp op{.name = name, .writes = {out}, .draws = seed == nullptr ? Draws::always : Draws::never};
     if (seed != nullptr) {
         check_seed(name, *seed);

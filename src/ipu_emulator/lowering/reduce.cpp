@@ -128,6 +128,7 @@ using namespace ipu_emulator;
 using poplar::Tensor;
 
 void reduceWithOutput(poplar::Graph&, const Tensor& in, const Tensor& out, const std::vector<std::size_t>& dims,
+                      // NOLINTNEXTLINE(performance-unnecessary-value-param): Poplar's signature
                       ReduceParams params, poplar::program::Sequence& prog, const poplar::DebugContext& debugContext,
                       const poplar::OptionFlags& options) {
     const std::string name = op_name(debugContext, "reduce");
@@ -181,13 +182,14 @@ void reduceWithOutput(poplar::Graph&, const Tensor& in, const Tensor& out, const
 }
 
 Tensor reduce(poplar::Graph& graph, const Tensor& in, const poplar::Type& outType, const std::vector<std::size_t>& dims,
+              // NOLINTNEXTLINE(performance-unnecessary-value-param): Poplar's signature
               ReduceParams params, poplar::program::Sequence& prog, const poplar::DebugContext& debugContext,
               const poplar::OptionFlags& options) {
     require(!params.update, "popops::reduce", "there is no output to update; call reduceWithOutput");
     std::vector<std::size_t> shape;
     for (unsigned dim = 0; dim < in.rank(); ++dim)
         if (std::ranges::count(dims, std::size_t{dim}) == 0) shape.push_back(in.dim(dim));
-    const Tensor out = new_tensor(graph, outType, shape, op_name(debugContext, "reduce"));
+    Tensor out = new_tensor(graph, outType, shape, op_name(debugContext, "reduce"));
     reduceWithOutput(graph, in, out, dims, params, prog, debugContext, options);
     return out;
 }
@@ -195,7 +197,7 @@ Tensor reduce(poplar::Graph& graph, const Tensor& in, const poplar::Type& outTyp
 Tensor reduce(poplar::Graph& graph, const Tensor& in, const std::vector<std::size_t>& dims, ReduceParams params,
               poplar::program::Sequence& prog, const poplar::DebugContext& debugContext,
               const poplar::OptionFlags& options) {
-    return reduce(graph, in, in.elementType(), dims, params, prog, debugContext, options);
+    return reduce(graph, in, in.elementType(), dims, std::move(params), prog, debugContext, options);
 }
 
 }  // namespace popops

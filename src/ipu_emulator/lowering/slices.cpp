@@ -260,7 +260,7 @@ Tensor dynamicSlice(poplar::Graph& graph, const Tensor& t, const Tensor& offset,
     const std::string name = op_name(debugContext, "dynamicSlice");
     check_slice_options(options);
     const SliceRows rows = slice_rows(name, t, offset, dims, sizes);
-    const Tensor out = new_tensor(graph, t.elementType(), rows.shape, name);
+    Tensor out = new_tensor(graph, t.elementType(), rows.shape, name);
     add_dynamic(name, rows, offset, t, out, dims, false, prog);
     return out;
 }
@@ -284,7 +284,7 @@ Tensor multiSlice(poplar::Graph& graph, const Tensor& t, const Tensor& offsets, 
     check_rows(name, t, offsets, dims, sizes);
     const std::size_t entries = t.dim(0);
     const std::size_t width = t.dim(1);
-    const Tensor out = new_tensor(graph, t.elementType(), {offsets.dim(0), 1, width}, name);
+    Tensor out = new_tensor(graph, t.elementType(), {offsets.dim(0), 1, width}, name);
     add_op(prog, {.name = name,
                   .reads = {offsets},
                   .partial_reads = {t},

@@ -6,11 +6,13 @@ namespace poplar {
 
 using ipu_emulator::Machine;
 
+// NOLINTNEXTLINE(performance-unnecessary-value-param): Poplar's signature
 Engine::Engine(const Graph& graph, ArrayRef<Program> programs, const OptionFlags& options, ProgressFunc,
                const DebugContext&)
     : machine_(std::make_unique<Machine>(ipu_emulator::Access::shared(graph),
                                          std::span(programs.data(), programs.size()), options)) {}
 
+// NOLINTNEXTLINE(performance-unnecessary-value-param): Poplar's signature
 Engine::Engine(const Graph& graph, Program program, const OptionFlags& options, ProgressFunc progressCallBack,
                const DebugContext& debugContext)
     : Engine(graph, ArrayRef<Program>(&program, 1), options, std::move(progressCallBack), debugContext) {}

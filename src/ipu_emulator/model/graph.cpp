@@ -237,14 +237,14 @@ Tensor Graph::addVariable(const Type& type, ArrayRef<std::size_t> shape, const D
 
 Tensor Graph::addVariable(const Type& type, ArrayRef<std::size_t> shape, VariableMappingMethod mappingMethod,
                           const DebugContext& debugContext) {
-    const Tensor t = addVariable(type, shape, debugContext);
+    Tensor t = addVariable(type, shape, debugContext);
     if (mappingMethod == VariableMappingMethod::LINEAR) map_linearly(*this, t);
     return t;
 }
 
 Tensor Graph::addConstantBytes(Type type, ArrayRef<std::size_t> shape, Type given, const void* values,
                                std::size_t count, const DebugContext& debugContext) {
-    const Tensor t = new_variable(*data_, type, shape, debugContext.getPathName(), Content::constant);
+    Tensor t = new_variable(*data_, type, shape, debugContext.getPathName(), Content::constant);
     const std::size_t elements = t.numElements();
     if (count != elements && count != 1) {
         throw tensor_creation_error("Graph::addConstant: " + std::to_string(count) + " values for a tensor " +
@@ -257,7 +257,7 @@ Tensor Graph::addConstantBytes(Type type, ArrayRef<std::size_t> shape, Type give
 Tensor Graph::addConstantHalf(const Type& type, ArrayRef<std::size_t> shape, const std::uint16_t* values,
                               const DebugContext& debugContext) {
     if (type != HALF) throw type_error("Graph::addConstantHalf: expected the type half, got " + type.toString());
-    const Tensor t = new_variable(*data_, type, shape, debugContext.getPathName(), Content::constant);
+    Tensor t = new_variable(*data_, type, shape, debugContext.getPathName(), Content::constant);
     const auto* bytes = reinterpret_cast<const std::byte*>(values);
     data_->variables.back().values.assign(bytes, bytes + 2 * t.numElements());
     return t;
@@ -312,7 +312,7 @@ Tensor clone_with_aliases(GraphData& graph, const Type& type, const Tensor& t, c
     variable.type = type;
     variable.elements = elements.size();
     const std::uint32_t id = graph.add(std::move(variable));
-    const Tensor result = make_tensor(graph, type, with_aliases(view, id, elements.size(), elements));
+    Tensor result = make_tensor(graph, type, with_aliases(view, id, elements.size(), elements));
     graph.map(view_of(result), graph.spans(view));
     return result;
 }
@@ -323,7 +323,7 @@ Tensor Graph::clone(const Type& type, const Tensor& t, const DebugContext& debug
     const bool keeps_aliases = method == TensorCloneMethod::PRESERVE_ORDER_AND_ALIASES ||
                                method == TensorCloneMethod::GATHER_AND_PRESERVE_TILE_ORDER_AND_ALIASES;
     if (keeps_aliases && t.containsAliases()) return clone_with_aliases(*data_, type, t, debugContext.getPathName());
-    const Tensor result = like(*this, type, t, debugContext.getPathName());
+    Tensor result = like(*this, type, t, debugContext.getPathName());
     data_->map(view_of(result), data_->spans(view_of(t)));
     return result;
 }
@@ -440,8 +440,8 @@ DataStream Graph::addHostToDeviceFIFO(StringRef handle, const Type& elementType,
     const double depth = number_option(options, "bufferingDepth", 1);
     if (depth < 1) throw invalid_option("Graph::addHostToDeviceFIFO: bufferingDepth expects 1 or more");
     check_new_handle(*data_, handle.cloneAsString());
-    const DataStream stream(data_.get(), data_->streams.size(), handle.cloneAsString(), elementType, numElements,
-                            data_->replicas, mode);
+    DataStream stream(data_.get(), data_->streams.size(), handle.cloneAsString(), elementType, numElements,
+                      data_->replicas, mode);
     data_->streams.push_back({stream, true, static_cast<unsigned>(depth)});
     return stream;
 }
@@ -450,8 +450,8 @@ DataStream Graph::addDeviceToHostFIFO(StringRef handle, const Type& elementType,
                                       const OptionFlags& options) {
     check_options("Graph::addDeviceToHostFIFO", options, {"bufferingDepth"});
     check_new_handle(*data_, handle.cloneAsString());
-    const DataStream stream(data_.get(), data_->streams.size(), handle.cloneAsString(), elementType, numElements,
-                            data_->replicas, ReplicatedStreamMode::REPLICATE);
+    DataStream stream(data_.get(), data_->streams.size(), handle.cloneAsString(), elementType, numElements,
+                      data_->replicas, ReplicatedStreamMode::REPLICATE);
     data_->streams.push_back({stream, false, 1});
     return stream;
 }
@@ -459,8 +459,8 @@ DataStream Graph::addDeviceToHostFIFO(StringRef handle, const Type& elementType,
 RemoteBuffer Graph::addRemoteBuffer(StringRef handle, const Type& elementType, std::size_t numElements,
                                     std::size_t repeats, bool, bool) {
     check_new_handle(*data_, handle.cloneAsString());
-    const RemoteBuffer buffer(data_.get(), data_->remote_buffers.size(), handle.cloneAsString(), elementType,
-                              numElements, repeats);
+    RemoteBuffer buffer(data_.get(), data_->remote_buffers.size(), handle.cloneAsString(), elementType, numElements,
+                        repeats);
     data_->remote_buffers.push_back(buffer);
     return buffer;
 }

@@ -40,7 +40,7 @@ poplar::Tensor apart_from(const poplar::Tensor& out, const poplar::Tensor& t, po
     variable.type = data.type;
     variable.elements = t.numElements();
     const std::uint32_t id = data.graph->add(std::move(variable));
-    const poplar::Tensor copy = make_tensor(*data.graph, data.type, data.view.dense(id));
+    poplar::Tensor copy = make_tensor(*data.graph, data.type, data.view.dense(id));
     data.graph->map(view_of(copy), data.graph->spans(data.view));
     prog.add(poplar::program::Copy(t, copy));
     return copy;

@@ -161,9 +161,10 @@ std::vector<std::string> describe_run(const RunRecord& run) {
     if (run.log.processes > 1) sentences.push_back("It was continued " + counted(run.log.processes - 1, "time") + ".");
     if (run.knows_changed_options) sentences.push_back(changed_text(run.changed_options));
     sentences.push_back("Program: " + version_text(run) + ".");
-    if (!run.log.processor.empty())
+    if (!run.log.processor.empty()) {
         sentences.push_back("Processor: " + run.log.processor + (run.log.cores.empty() ? "" : "; " + run.log.cores) +
                             ".");
+    }
     const std::string data = data_text(run);
     sentences.push_back(data.empty() ? "The data's fingerprint is not known: no checkpoint records it."
                                      : "Data fingerprint: " + data + ".");

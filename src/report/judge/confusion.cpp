@@ -42,11 +42,12 @@ void count_table(const RunRecord& run, Confusion& result) {
 void count_predictions(const Predictions& predictions, Confusion& result) {
     std::map<std::pair<std::int64_t, std::int64_t>, std::int64_t> pairs;
     std::size_t classes = predictions.classes.size();
-    for (const Sample& sample : predictions.rows)
+    for (const Sample& sample : predictions.rows) {
         classes = std::max(
             classes,
             static_cast<std::size_t>(
                 std::max(sample.label, sample.classes.empty() ? std::int64_t{0} : sample.classes.front()) + 1));
+    }
     result.names = predictions.classes;
     for (std::size_t label = 0; label < classes; ++label) {
         result.classes.push_back({static_cast<std::int64_t>(label), 0, 0, 0});

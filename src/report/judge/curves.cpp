@@ -49,7 +49,7 @@ std::vector<Measure> measures_of(const RunRecord& run) {
 
 std::string rate_column(const RunRecord& run) {
     for (const char* const unit : {"img", "seq", "row", "text"}) {
-        const std::string column = std::string(unit) + "_per_sec";
+        std::string column = std::string(unit) + "_per_sec";
         if (run.training.has(column) || run.validation.has(column)) return column;
     }
     return "";

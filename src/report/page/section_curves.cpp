@@ -157,7 +157,7 @@ void add_pipeline(Html& page, const RunRecord& run) {
     const schedule::Pipeline pipeline{static_cast<std::int32_t>(run.log.stage_count),
                                       schedule_of(run.argument("pipeline_schedule"))};
     std::int64_t micro_batches = whole(run.argument("gradient_accumulation_count"));
-    if (micro_batches < 1) micro_batches = 2 * pipeline.stages;
+    if (micro_batches < 1) micro_batches = std::int64_t{2} * pipeline.stages;
     page.leaf("h2", "Pipeline");
     const double bubble = schedule::bubble(pipeline, micro_batches, {1, 2});
     page.leaf("p", formatted("%d stages, %lld micro-batches for each weight update. With equal stages, each waits "

@@ -271,9 +271,10 @@ void settle_weights(config::Resolution& run) {
     }
     const std::string what = source->network.own ? "" : " (" + source->network.format + ")";
     if (!taken.empty()) run.notices.push_back("taken from " + source->path + what + ": " + joined(taken));
-    if (!source->network.assumed.empty())
+    if (!source->network.assumed.empty()) {
         run.notices.push_back(source->path + what +
                               " does not tell it, so these are assumed: " + source->network.assumed);
+    }
     if (!source->without_option.empty())
         run.notices.push_back(source->path + what + ": not taken over: " + listed(source->without_option));
 }

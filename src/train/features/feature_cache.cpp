@@ -80,10 +80,11 @@ std::string difference(const Metadata& found, const WantedFeatures& wanted) {
     for (const auto& [name, value] : wanted.facts.network)
         compare(name, text_in(found, kNetworkPrefix + name), value);
     compare("preprocessing", text_in(found, kPreprocessing), wanted.facts.preprocessing);
-    if (views_in(found) < wanted.views)
+    if (views_in(found) < wanted.views) {
         parts.push_back(counted(views_in(found), "view") + " of each sample, not " + std::to_string(wanted.views));
-    else if (wanted.views > 1)
+    } else if (wanted.views > 1) {
         compare("seed of the views", text_in(found, kSeed), std::to_string(wanted.seed));
+    }
     return joined(parts, "; ");
 }
 

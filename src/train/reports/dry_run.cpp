@@ -162,7 +162,7 @@ private:
         std::string what = std::to_string(batch.replicas) + " in this process, with " +
                            (on_ipus() ? "equal weights on the IPUs of each" : "one set of weights");
         if (batch.norm_span == 1) return what;
-        const std::string shared = what + "; " + std::to_string(batch.norm_span) + " share batch-norm statistics";
+        std::string shared = what + "; " + std::to_string(batch.norm_span) + " share batch-norm statistics";
         const std::int64_t processes = batch.norm_span / batch.replicas;
         if (processes > 1) return shared + ", in " + std::to_string(processes) + " processes";
         if (placement_.samples == batch.micro_batch) return shared;

@@ -13,7 +13,7 @@ std::string version_line() {
 std::vector<std::string> machine_lines(const backend::Backend& backend, const RunSettings& settings) {
     const Processor processor = this_processor();
     const CoreBudget budget = core_budget(settings);
-    const backend::Arithmetic fastest = backend.fastest_arithmetic();
+    const backend::Arithmetic& fastest = backend.fastest_arithmetic();
     std::vector<std::string> lines = {
         "Processor: " + to_string(processor),
         "Cores: " + to_string(count_cores()) + "; threads: " + std::to_string(budget.compute_threads) + " compute, " +

@@ -126,13 +126,12 @@ std::string precise_size(std::uint64_t bytes) {
 }  // namespace
 
 std::string memory_text(const MemoryEstimate& memory, std::uint64_t machine_bytes) {
-    const std::string text = "about " + precise_size(memory.total()) + " at most: variables " +
-                             size_text(memory.variables) + ", activations and gradients " +
-                             size_text(memory.activations) + ", input " + size_text(memory.input) + ", program " +
-                             size_text(memory.program) +
-                             (memory.copies > 0 ? ", a checkpoint's copies " + size_text(memory.copies) : "") +
-                             (memory.validation > 0 ? ", validation " + size_text(memory.validation) : "") +
-                             (memory.average > 0 ? ", the average of the weights " + size_text(memory.average) : "");
+    std::string text = "about " + precise_size(memory.total()) + " at most: variables " + size_text(memory.variables) +
+                       ", activations and gradients " + size_text(memory.activations) + ", input " +
+                       size_text(memory.input) + ", program " + size_text(memory.program) +
+                       (memory.copies > 0 ? ", a checkpoint's copies " + size_text(memory.copies) : "") +
+                       (memory.validation > 0 ? ", validation " + size_text(memory.validation) : "") +
+                       (memory.average > 0 ? ", the average of the weights " + size_text(memory.average) : "");
     if (memory.total() <= machine_bytes) return text;
     return text + "; that is more than the " + size_text(machine_bytes) +
            " of this machine: use a smaller --micro-batch-size";

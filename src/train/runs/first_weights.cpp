@@ -44,9 +44,10 @@ void tell_of_differences(const FirstWeightsRun& run, const CompletedWeights& fir
         run.observers.line("Classes of " + path + ": " + some_of(theirs) + "; of the data: " + some_of(classes));
     if (first.reordered)
         run.observers.line("The last layer of " + path + " has the same classes in another order, and is reordered.");
-    if (!first.left_out.empty())
+    if (!first.left_out.empty()) {
         run.observers.line("Not read from " + path +
                            ", because the network does not have them: " + joined(first.left_out));
+    }
     const Patterns frozen(run.settings.optimiser.freeze, "--freeze");
     std::vector<std::string> untrained;
     std::ranges::copy_if(first.drawn, std::back_inserter(untrained),
