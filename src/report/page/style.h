@@ -110,7 +110,8 @@ footer { margin-top: 32px; font-size: .85rem; color: var(--soft); border-top: 1p
     --good: #1a7431; --bad: #b3261e; color-scheme: light; }
   body { max-width: none; padding: 0; font-size: 11px; print-color-adjust: exact; -webkit-print-color-adjust: exact; }
   .smooth, .readout { display: none; } .scroll { overflow: visible; max-height: none; border: 0; padding: 0; }
-  figure, .answers section, .matrix, tr { break-inside: avoid; } h2, h3 { break-after: avoid; }
+  figure, .answers section, .matrix, tr { break-inside: avoid; }
+  h2, h3, p.soft { break-after: avoid; }
   .scroll td, .scroll th { max-width: none; overflow-wrap: anywhere; } th code { white-space: normal; }
   .grid { grid-template-columns: repeat(2, 1fr); } .grid.small { grid-template-columns: repeat(6, 1fr); }
   .photos { grid-template-columns: repeat(6, 1fr); } }
