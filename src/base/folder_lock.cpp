@@ -2,11 +2,11 @@
 
 #include <unistd.h>
 
-#include <algorithm>
 #include <array>
 
 #include "cnntrain/base/clock_text.h"
 #include "cnntrain/base/error.h"
+#include "cnntrain/base/printable.h"
 
 namespace cnntrain {
 namespace {
@@ -24,19 +24,12 @@ std::string describe_holder(std::string_view command_line) {
            clock_text("%Y-%m-%d %H:%M:%S %z") + ": " + std::string(command_line);
 }
 
-/// One line that a terminal can show, whatever stood in the file.
-std::string printable(std::string text) {
-    if (text.size() > kLongestHolder) text.resize(kLongestHolder);
-    std::ranges::replace_if(
-        text, [](unsigned char c) { return c < ' ' || c == 0x7f; }, ' ');
-    return text;
-}
-
 std::unique_ptr<FileLock> lock(FileSystem& files, const std::string& lock_path, const std::string& what,
                                std::string_view command_line) {
     LockAttempt attempt = files.try_lock(lock_path, describe_holder(command_line));
     if (attempt.lock) return std::move(attempt.lock);
-    const std::string holder = attempt.holder.empty() ? "that has not said which it is" : printable(attempt.holder);
+    const std::string holder =
+        attempt.holder.empty() ? "that has not said which it is" : printable(attempt.holder.substr(0, kLongestHolder));
     throw Error(ErrorKind::usage,
                 what + ": another process is writing there, " + holder + "; wait until it has ended, or stop it");
 }

@@ -9,6 +9,7 @@
 #include "cnntrain/base/columns.h"
 #include "cnntrain/base/cores.h"
 #include "cnntrain/base/error.h"
+#include "cnntrain/base/printable.h"
 #include "cnntrain/base/size_text.h"
 #include "cnntrain/dataset_tools/inspect.h"
 
@@ -34,14 +35,6 @@ template <typename T> std::string range_text(const data::Range<T>& range) {
     if (range.count == 0) return "-";
     if (range.min == range.max) return number(range.min);
     return number(range.min) + ".." + number(range.max) + " (mean " + decimal(range.mean()) + ")";
-}
-
-/// Replaces unprintable characters; keys are read from files.
-std::string printable(std::string_view text) {
-    std::string clean(text);
-    std::ranges::replace_if(
-        clean, [](unsigned char c) { return c < 0x20 || c == 0x7f; }, '?');
-    return clean;
 }
 
 /// Most frequent first; ties by ascending label.

@@ -16,6 +16,7 @@
 #include "cnntrain/base/folder_lock.h"
 #include "cnntrain/base/log.h"
 #include "cnntrain/base/outputs.h"
+#include "cnntrain/base/printable.h"
 #include "cnntrain/base/size_text.h"
 #include "cnntrain/metrics/text_reports.h"
 #include "cnntrain/report/findings.h"
@@ -145,10 +146,11 @@ private:
     }
 
     void tell(const RunRecord& run, std::size_t bytes) const {
-        std::cout << report::judge_learning(run).sentences.front() << '\n'
-                  << report::judge_speed(run).sentences.front() << '\n'
-                  << report::judge_confusion(run).sentences.front() << '\n'
-                  << "Saved the page to " << output_ << " (" << size_text(bytes) << ")" << std::endl;
+        for (const std::vector<std::string>& sentences :
+             {report::judge_learning(run).sentences, report::judge_speed(run).sentences,
+              report::judge_confusion(run).sentences})
+            std::cout << printable(sentences.front()) << '\n';
+        std::cout << "Saved the page to " << output_ << " (" << size_text(bytes) << ")" << std::endl;
     }
 
     /// Adds what needs the program's options, and of the first run what needs its network.

@@ -161,8 +161,8 @@ Report Session::end(std::int64_t steps, std::int64_t samples, int longest) {
     comm::Communicator& all = subject_.communicator;
     if (all.size() > 1) all.barrier("end of the profile");  // so that no rank computes while others measure peaks
     const DType type = profile_.type == name(DType::f32) ? DType::f32 : DType::bf16;
-    if (const auto speeds = subject_.backend.measure_speeds(type, profile_.threads))
-        profile_.peaks = {speeds->flops_per_second, measured_memory_levels(profile_.threads)};
+    if (const auto products = subject_.backend.measure_products(type, profile_.threads))
+        profile_.peaks = {*products, measured_memory_levels(profile_.threads)};
     share_times();
     const Verdict verdict = judge(profile_);
     Report report;

@@ -1,7 +1,10 @@
 // `cnntrain convert RUN --to FORMAT` as a user calls it.
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <csignal>
 #include <filesystem>
 #include <string>
 
@@ -54,6 +57,58 @@ TEST_F(Export, FilesAreReplacedOnlyOnRequest) {
     EXPECT_NE(shared().read("b.onnx"), "precious");
 }
 
+std::ptrdiff_t files_in(const std::string& folder) {
+    return std::distance(std::filesystem::directory_iterator(folder), {});
+}
+
+/// Replaces the folder's only file, and is killed as soon as a second one is there. False if it ended before.
+bool killed_while_it_writes(const std::string& run, const std::string& path, const std::string& folder) {
+    const pid_t child = fork();
+    if (child == 0) {
+        execl(CNNTRAIN_PROGRAM, CNNTRAIN_PROGRAM, "convert", run.c_str(), path.c_str(), "--to", "onnx", "--weights",
+              "f16", "--overwrite", nullptr);
+        _exit(127);
+    }
+    while (files_in(folder) == 1) {
+        if (waitpid(child, nullptr, WNOHANG) != 0) return false;
+    }
+    kill(child, SIGKILL);
+    int status = 0;
+    waitpid(child, &status, 0);
+    return WIFSIGNALED(status);
+}
+
+TEST_F(Export, AKillWhileItWritesLeavesAWholeFile) {
+    const std::string folder = shared() / "killed";
+    std::filesystem::create_directory(folder);
+    ASSERT_EQ(convert(shared() / "killed/model.onnx" + " --to onnx").exit_code, 0);
+    ASSERT_EQ(convert(shared() / "half.onnx" + " --to onnx --weights f16").exit_code, 0);
+    const std::string before = shared().read("killed/model.onnx");
+    const std::string after = shared().read("half.onnx");
+    ASSERT_NE(before, after);
+    constexpr int kKills = 3;
+    int kills = 0;
+    for (int trial = 0; trial < 10 * kKills && kills < kKills; ++trial) {
+        kills += killed_while_it_writes(shared() / "run", folder + "/model.onnx", folder) ? 1 : 0;
+        const std::string left = shared().read("killed/model.onnx");
+        EXPECT_TRUE(left == before || left == after) << left.size() << " bytes";
+        EXPECT_EQ(convert(folder + "/model.onnx --to onnx --overwrite").exit_code, 0);
+        EXPECT_EQ(shared().read("killed/model.onnx"), before);
+        EXPECT_EQ(files_in(folder), 1) << "what was left is removed";
+    }
+    EXPECT_EQ(kills, kKills);
+}
+
+TEST_F(Export, TwoAtOnceLeaveAWholeFile) {
+    const std::string path = shared() / "twice.onnx";
+    const std::string line = "convert " + (shared() / "run") + " " + path + " --to onnx --overwrite";
+    const Outcome both = shell(CNNTRAIN_PROGRAM " " + line + " & " CNNTRAIN_PROGRAM " " + line +
+                               "; first=$?; wait $!; echo codes $first $?");
+    EXPECT_THAT(both.text, HasSubstr("codes 0 0"));
+    ASSERT_EQ(convert(shared() / "once.onnx" + " --to onnx").exit_code, 0);
+    EXPECT_EQ(shared().read("twice.onnx"), shared().read("once.onnx"));
+}
+
 TEST_F(Export, ClassNamesMayHoldAnything) {
     std::string names = "\"\n</script><b>\n{\"a\": 1}\n\xff\xfe\n";
     for (int i = 4; i < 10; ++i)
@@ -95,6 +150,10 @@ TEST_F(Export, PhotosOfTheValidationSetAreRead) {
     const Outcome outcome = cli::run("convert " + (folder / "run") + " --to onnx --with-preprocessing");
     ASSERT_EQ(outcome.exit_code, 0) << outcome.text;
     EXPECT_THAT(outcome.text, HasSubstr("Compared on 5 photos of the validation set"));
+    std::filesystem::rename(folder / "photos", folder / "moved");
+    const std::string line = "convert " + (folder / "run") + " --to onnx --overwrite";
+    expect_error(line, ErrorKind::data, {folder / "photos", "do not exist", "--data-dir"});
+    EXPECT_EQ(cli::run(line + " --data-dir " + (folder / "moved")).exit_code, 0);
 }
 
 TEST_F(Export, ATensorFlowCheckpointHoldsTheRunBitByBit) {

@@ -103,6 +103,10 @@ const std::vector<Line>& lines() {
         {"train --ckpt_path last" + kCifar, 2, {"cnntrain restore --restore-path RUN"}},
         {"train --log-wandb" + kCifar, 0, {"--log-wandb is read as --wandb"}},
         {"train --model vgg16" + kCifar, 2, {"expected one of resnet resnext efficientnet"}},
+        {"train --drop-path 0.1" + kImageNet, 2, {"--model efficientnet --block-survival-prob"}},
+        {"train --clip-grad 1.0" + kImageNet, 2, {"gradients are not clipped", "--optimiser LAMB"}},
+        {"train --freeze 3" + kImageNet, 2, {"not a number of layers", "--head-only"}},
+        {"inference --restore-path RUN a.jpg b.jpg", 2, {"photos are named by --data-dir"}},
         {"train --train-split train --val-split validation" + kCifar, 2, {"PHOTOS/train/<class>/"}},
     };
     return table;

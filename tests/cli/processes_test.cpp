@@ -172,5 +172,20 @@ TEST_F(Processes, OfAPlainMpirunLineEvaluateBesideEachOther) {
     EXPECT_EQ(count_of("Validation top-1 accuracy", outcome.text), 2U) << outcome.text;
 }
 
+TEST_F(Processes, ARunWhoseRanksAreKilledHasAReport) {
+    for (const std::string ranks : {"1", "*"}) {
+        const std::string name = ranks == "1" ? "one_killed" : "all_killed";
+        const std::string killed_when_it_trains =
+            "sh -c 'case $OMPI_COMM_WORLD_RANK in " + ranks + ") until [ \"$(wc -l < " + name +
+            "/training.csv)\" -gt 4 ]; do sleep 0.05; done 2>/dev/null && kill -9 $$ & ;; esac; exec \"$@\"' sh ";
+        const Outcome outcome = together(2, training(name) + "--epochs 1000 --log-freq 1", killed_when_it_trains);
+        EXPECT_NE(outcome.exit_code, 0) << outcome.text;
+        const Outcome told = alone("report " + name);
+        EXPECT_EQ(told.exit_code, 0) << told.text;
+        EXPECT_THAT(file(name, "report.html"),
+                    AllOf(HasSubstr("killed, began"), HasSubstr("it was killed, or its machine stopped")));
+    }
+}
+
 }  // namespace
 }  // namespace cnntrain::cli

@@ -38,12 +38,16 @@ TEST(ProfileCommand, WritesFilesOnlyWhereItIsTold) {
 }
 
 TEST(ProfileCommand, RefusesWhatItCannotProfile) {
+    const test::TemporaryFolder folder;
     expect_error("profile dataset cifar", ErrorKind::usage, {"takes a line of train, restore,", "not of 'dataset'"});
     expect_error("profile profile " + kLine, ErrorKind::usage, {"not of 'profile'"});
     expect_error("profile " + kLine + "--profile-steps 0", ErrorKind::usage, {"--profile-steps"});
     expect_error("profile " + kLine + "--profile-steps many", ErrorKind::usage, {"--profile-steps"});
     expect_error("profile " + kLine + "--backend ref", ErrorKind::unsupported, {"CPU backend only"});
     expect_error("profile " + kLine + "--profile-dir /dev/null", ErrorKind::usage, {"/dev/null", "not a folder"});
+    const Outcome refused = run("profile " + kLine + "--profile-dir " + folder.write("file", "") + "/p");
+    EXPECT_EQ(refused.exit_code, exit_code(ErrorKind::storage)) << refused.text;
+    EXPECT_THAT(refused.text, Not(HasSubstr("a step"))) << "before anything is measured";
     expect_error("profile --no-such-flag", ErrorKind::usage, {"--no-such-flag"});
 }
 

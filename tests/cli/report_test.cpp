@@ -48,6 +48,14 @@ TEST_F(Report, WritesIntoTheFolderOfTheRunAndReplacesOnlyPages) {
     expect_error(line("--overwrite --output " + run_ + "/log.txt"), ErrorKind::usage, {"which is read"});
 }
 
+TEST_F(Report, TellsNamesOfClassesWithoutTheirControlCharacters) {
+    write_text(posix_files(), run_ + "/validation_classes.csv",
+               "name,class,label,samples,correct,predicted\r\nckpt-20,0,a\x1b[2Jb,10,1,1\r\nckpt-20,1,cat,10,9,9\r\n");
+    const Outcome told = run(line());
+    EXPECT_EQ(told.exit_code, 0) << told.text;
+    EXPECT_THAT(told.text, AllOf(HasSubstr("Weakest class: a\\x1b[2Jb"), Not(HasSubstr("\x1b"))));
+}
+
 TEST_F(Report, ComparesRuns) {
     const std::string output = folder_ / "both.html";
     const Outcome both = run(line(folder_ / "other" + " --output " + output));

@@ -265,6 +265,10 @@ TEST(ReadRun, FilesThatAreMissingAreNamed) {
 TEST(ReadRun, AFolderWithoutARunIsRefused) {
     MemoryFiles files;
     write_text(files, "empty/notes.txt", "nothing");
+    write_text(files, "other/arguments.json", R"({"output_dir": "other"})");
+    write_text(files, "other/training.csv", "epoch,loss\n1,2.3\n");
+    write_text(files, "other/log.txt", "epoch 1: loss 2.3\n");
+    EXPECT_EQ(cnntrain::test::kind_of([&] { read_run(files, "other", false); }), ErrorKind::not_found);
     EXPECT_EQ(cnntrain::test::kind_of([&] { read_run(files, "empty", false); }), ErrorKind::not_found);
     EXPECT_EQ(cnntrain::test::kind_of([&] { read_run(files, "absent", false); }), ErrorKind::not_found);
 }

@@ -17,6 +17,8 @@ TEST(Learning, BestAndLastOfARunThatLearned) {
     EXPECT_EQ(found.chance, 10);
     EXPECT_TRUE(found.still_improving);
     EXPECT_FALSE(found.overfits_from);
+    EXPECT_EQ(found.sentences.front(),
+              "It learned: best and last validation accuracy 50 % (epoch 4); guessing gives 10 %.");
     EXPECT_THAT(found.sentences, Contains(HasSubstr("still improving")));
 }
 
@@ -26,7 +28,8 @@ TEST(Learning, GuessingIsNotLearning) {
     const Learning found = judge_learning(run.read());
     EXPECT_EQ(found.verdict, Verdict::none);
     EXPECT_FALSE(found.still_improving);
-    EXPECT_THAT(found.sentences.front(), HasSubstr("did not learn"));
+    EXPECT_THAT(found.sentences.front(),
+                HasSubstr("did not learn: best and last validation accuracy 10.2 % (epoch 3)"));
 }
 
 TEST(Learning, OverfittingBeginsWhereTheValidationLossIsLeast) {

@@ -98,10 +98,5 @@ TEST(Predictions, AreToldFromOtherFiles) {
     EXPECT_FALSE(PredictionText::is_own(files, "own.csv", "text"));
 }
 
-TEST(Predictions, HavePrintableNames) {
-    EXPECT_EQ(printable("a\n\x1b[2J\xc3\xa4.jpg"), "a\\x0a\\x1b[2J\xc3\xa4.jpg");
-    EXPECT_EQ(printable("\xff.jpg"), "\\xff.jpg");
-}
-
 }  // namespace
 }  // namespace cnntrain::train::testing

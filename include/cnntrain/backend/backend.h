@@ -257,12 +257,6 @@ struct BackendInfo {
     bool emulated = false;  // the device is emulated: its times say nothing about the device
 };
 
-/// Measured on this machine.
-struct Speeds {
-    double flops_per_second = 0;  // of large matrix products
-    double bytes_per_second = 0;  // read and written in memory
-};
-
 class Backend {
 public:
     virtual ~Backend() = default;
@@ -279,8 +273,8 @@ public:
     /// The report of compile(), which takes no memory for parameters and activations: a run of any size has one. Empty:
     /// the backend does not know before it runs.
     virtual std::optional<CompileReport> describe(const CompileRequest& /*request*/) const { return std::nullopt; }
-    /// Measures for a fifth of a second. `type`: f32 or bf16, in which products are computed. Empty: not measured.
-    virtual std::optional<Speeds> measure_speeds(DType /*type*/, int /*threads*/) const { return std::nullopt; }
+    /// FLOPs a second of large matrix products in f32 or bf16, measured for an eighth of a second. Empty: not measured.
+    virtual std::optional<double> measure_products(DType /*type*/, int /*threads*/) const { return std::nullopt; }
 
     const std::string& name() const { return info().name; }
     const std::string& library() const { return info().library; }

@@ -82,8 +82,8 @@ public:
         return compiled(request, cpu::CpuExecutable::Aim::description)->report();
     }
 
-    std::optional<Speeds> measure_speeds(DType type, int threads) const override {
-        return cpu::measure_speeds(type, threads);
+    std::optional<double> measure_products(DType type, int threads) const override {
+        return cpu::measure_products(type, threads);
     }
 
 private:

@@ -13,6 +13,7 @@
 #include "cnntrain/base/listed.h"
 #include "cnntrain/base/log.h"
 #include "cnntrain/base/path.h"
+#include "cnntrain/base/printable.h"
 
 namespace cnntrain::checkpoint {
 namespace {
@@ -81,15 +82,6 @@ ForeignContent open_container(const FileSystem& files, std::shared_ptr<const Inp
             break;
     }
     throw Error(ErrorKind::data, "'" + file->path() + "': expected a file of PyTorch, Keras or TensorFlow");
-}
-
-bool is_utf8(const std::string& text) {
-    try {
-        nlohmann::json(text).dump();
-        return true;
-    } catch (const nlohmann::json::type_error&) {
-        return false;
-    }
 }
 
 /// Leaves out names that a safetensors file cannot have.

@@ -70,7 +70,7 @@ Entries merged_entries(const YAML::Node& mapping) {
     return merged;
 }
 
-std::vector<std::string> words_of(const YAML::Node& node) {
+std::vector<std::string> scalars_of(const YAML::Node& node) {
     if (node.IsScalar()) return {node.Scalar()};
     const auto refuse = [](const YAML::Node& at) {
         throw Error(ErrorKind::usage, "line " + std::to_string(at.Mark().line + 1) + ": expected a value or a list");
@@ -99,7 +99,7 @@ Layer to_layer(const OptionSet& options, const Entries& entries) {
         const Alias* alias = nullptr;
         const Option& option = option_for(options, key_text, &alias);
         if (node.IsNull()) continue;
-        const std::vector<std::string> words = words_of(node);
+        const std::vector<std::string> words = scalars_of(node);
         if (alias != nullptr && !alias->fixed_value.empty()) {
             const Option flag{.flag = alias->flag, .type = Type::boolean};
             if (std::get<bool>(convert(flag, words))) layer[&option] = std::string(alias->fixed_value);

@@ -175,7 +175,9 @@ private:
         for (const Habit& habit : habits()) {
             if (habit.flag != item.flag || (habit.commands & bit(command_)) == 0) continue;
             Match match{&habit};
-            if (habit.value != kAny) {
+            if (habit.value == kSeveral) {
+                if (item.values.size() < 2) continue;
+            } else if (habit.value != kAny) {
                 if (habit.value.empty() != item.values.empty() || item.values.size() > 1) continue;
                 std::optional<std::string_view> capture;
                 if (!item.values.empty() && !fits(habit.value, item.values.front(), &capture)) continue;

@@ -188,15 +188,6 @@ std::int64_t recorded_processes(std::string_view text) {
     return count.is_number_integer() && count > 0 ? count.get<std::int64_t>() : 1;
 }
 
-bool is_utf8(const std::string& text) {
-    try {
-        static_cast<void>(json(text).dump());
-        return true;
-    } catch (const json::type_error&) {
-        return false;
-    }
-}
-
 std::string numerics_fingerprint(const ParseResult& result) {
     std::uint64_t hash = kHashOfNothing;
     const auto add = [&](const std::string& name, const std::string& value) {

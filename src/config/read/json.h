@@ -18,7 +18,4 @@ bool seed_was_drawn(std::string_view text);
 /// The recorded number of processes; 1 if it is not recorded.
 std::int64_t recorded_processes(std::string_view text);
 
-/// True if the text is valid UTF-8, as arguments.json requires.
-bool is_utf8(const std::string& text);
-
 }  // namespace cnntrain::config

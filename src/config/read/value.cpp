@@ -10,7 +10,7 @@
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/listed.h"
-#include "config/read/json.h"
+#include "cnntrain/base/printable.h"
 
 namespace cnntrain::config {
 namespace {

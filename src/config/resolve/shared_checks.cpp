@@ -43,6 +43,18 @@ Violation betas(const Resolution& run) {
     return "--beta1 and --beta2 must be below 1: a mean of gradients that never decays would stay 0";
 }
 
+/// Other programs count layers here.
+Violation patterns_of_frozen(const Resolution& run) {
+    if (!trains(run) || !run.values.has("freeze")) return {};
+    for (const std::string& pattern : run.values.texts("freeze")) {
+        if (pattern.find_first_not_of("0123456789") != std::string::npos) continue;
+        return "--freeze " + pattern +
+               ": expected patterns of names of variables, not a number of layers, as in "
+               "--freeze '/stage[0-3]/'; for all but the last layer, --head-only";
+    }
+    return {};
+}
+
 Violation thread_counts(const Resolution& run) {
     const int cores = available_cores();
     const int most = most_threads();
@@ -235,8 +247,8 @@ const std::vector<Rule>& rules() {
 
 void check_shared(Resolution& run) {
     for (Violation (*const rule)(const Resolution&) :
-         {right_task, compute_type_of_16, momentum_of_optimiser, betas, thread_counts, overwritten_folder,
-          amount_of_output, restore_folder, validation_times}) {
+         {right_task, compute_type_of_16, momentum_of_optimiser, betas, patterns_of_frozen, thread_counts,
+          overwritten_folder, amount_of_output, restore_folder, validation_times}) {
         Violation violation = rule(run);
         if (!violation.empty()) run.violations.push_back(std::move(violation));
     }

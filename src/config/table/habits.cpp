@@ -50,6 +50,15 @@ constexpr std::string_view kMeasures =
 constexpr std::string_view kLoss =
     "the loss is the cross-entropy; leave the option out, or change it by --label-smoothing 0.1 or --class-weights "
     "balanced";
+constexpr std::string_view kDropPath =
+    "EfficientNets leave out whole blocks, by the share that survives at the deepest one (1 - the rate of drop path): "
+    "--model efficientnet --block-survival-prob 0.8; other networks have no such option";
+constexpr std::string_view kClipping =
+    "gradients are not clipped, but for BERT by --optimizer adamw; an optimiser that bounds each update by the "
+    "weights' norm: --optimiser LAMB --abs-learning-rate 0.01";
+constexpr std::string_view kOneRun =
+    "it is one run or checkpoint; photos are named by --data-dir: cnntrain inference --restore-path RUN --data-dir "
+    "PHOTOS";
 
 constexpr Habit kHabits[] = {
     // Words in front of the first option.
@@ -60,6 +69,7 @@ constexpr Habit kHabits[] = {
     {kNoFlag, "*", "--data-dir {}", {}, kE},
     {kNoFlag, kAny, "", kWordsOfRun, kE},
     {kNoFlag, "*", "--restore-path {}", {}, kV | kR},
+    {"--restore-path", kSeveral, "", kOneRun, kE},
     // Learning rate and optimiser.
     {"--lr", "X", "--abs-learning-rate {}"},
     {"--lr", "X", "--base-learning-rate {}"},  // BERT's option for the rate itself
@@ -96,6 +106,10 @@ constexpr Habit kHabits[] = {
     {"--min-lr", kAny, "", kLastRate, kT},
     {"--warmup", "X", "--warmup-epochs {}"},
     {"--lr-warmup-epochs", "X", "--warmup-epochs {}"},
+    {"--clip-grad", kAny, "", kClipping, kT},
+    {"--clip-grad-norm", kAny, "", kClipping, kT},
+    {"--max-grad-norm", kAny, "", kClipping, kT},
+    {"--gradient-clip-val", kAny, "", kClipping, kT},
     {"--smoothing", "X", "--label-smoothing {}"},
     {"--loss", kAny, "", kLoss, kT},
     {"--criterion", kAny, "", kLoss, kT},
@@ -106,6 +120,9 @@ constexpr Habit kHabits[] = {
     {"--reprob", "X", "--random-erasing {}"},
     {"--random-erase", "X", "--random-erasing {}"},
     {"--cutmix", "*", "", kCutmix},
+    {"--drop-path", kAny, "", kDropPath, kT},
+    {"--drop-path-rate", kAny, "", kDropPath, kT},
+    {"--drop-connect", kAny, "", kDropPath, kT},
     // Batches and length.
     {"-e", "X", "--epochs {}"},
     {"--batch", "#", "--micro-batch-size {}"},

@@ -14,7 +14,7 @@ namespace cnntrain::config {
 struct Habit {
     std::string_view flag;
     /// The values: words in any case, in which `#` stands for a whole number, `X` for a number and `*` for any text.
-    /// kNone: the flag has no value. kAny: anything or nothing.
+    /// kNone: the flag has no value. kAny: anything or nothing. kSeveral: more than one word.
     std::string_view value;
     /// The words that it is read as if all their flags exist here, where {} is the text of the first wildcard and
     /// {value} is the whole value. "": there is no exact meaning.
@@ -26,6 +26,7 @@ struct Habit {
 inline constexpr std::string_view kNoFlag;  // words in front of the first flag
 inline constexpr std::string_view kNone;
 inline constexpr std::string_view kAny = "**";
+inline constexpr std::string_view kSeveral = "* *";
 
 /// Of the rows with a flag, the first one that fits counts.
 std::span<const Habit> habits();

@@ -74,6 +74,11 @@ void leave_out_missing(Found& found) {
 Found find_photos(const std::string& place) {
     const fs::path path(place);
     if (fs::is_regular_file(path)) return {path.parent_path(), {{path.filename().string()}, {}}};
+    std::error_code failed;
+    if (!is_photo_pattern(place) && !fs::exists(path, failed)) {
+        throw Error(ErrorKind::data, "the photos '" + place +
+                                         "' do not exist; give --data-dir a folder of photos, a pattern or one photo");
+    }
     Found found = is_photo_pattern(place) ? find_matches(place) : Found{path, list_images(place)};
     leave_out_missing(found);
     return found;

@@ -82,7 +82,7 @@ std::string find_data_folder(DatasetId dataset, const std::string& data_dir) {
     if (!fs::is_directory(data_dir, failed)) {
         throw Error(ErrorKind::data, std::string(info.name) + ": data folder " + data_dir +
                                          (fs::exists(data_dir, failed) ? " is not a folder; " : " does not exist; ") +
-                                         looked_for);
+                                         looked_for + "; give --data-dir the folder where the data are");
     }
     const fs::path top = fs::absolute(data_dir).lexically_normal();
     const std::optional<fs::path> found = holds_any(dataset, top) ? top : search_below(dataset, top);

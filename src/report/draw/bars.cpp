@@ -142,7 +142,13 @@ void draw_small_histogram(Html& page, const std::string& title, const std::strin
     for (std::size_t bin = 0; bin < kBins; ++bin)
         outline += "V" + place_text(y(counts[bin])) + "H" + place_text(kRight * static_cast<double>(bin + 1) / kBins);
     outline += "V" + place_text(kBottom) + "Z";
-    page.open("figure").leaf("figcaption", title);
+    page.open("figure").open("figcaption");
+    for (std::size_t begin = 0; begin < title.size();) {  // a line may end after each part of a variable's name
+        const std::size_t end = std::min(title.find('/', begin), title.size() - 1) + 1;
+        page.text(title.substr(begin, end - begin)).empty("wbr");
+        begin = end;
+    }
+    page.close();
     page.open("svg", {{"viewBox", "0 0 160 64"}, {"role", "img"}, {"aria-label", title}});
     page.empty("path", {{"class", "fill c0"}, {"d", outline}});
     if (low < 0 && high > 0) {

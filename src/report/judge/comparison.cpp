@@ -34,6 +34,7 @@ bool is_no_option(const std::string& key) {
                                                             "validation_device_iterations",
                                                             "restore_dir",
                                                             "wandb_id",
+                                                            "chosen_by_number_of_photos",
                                                             "wandb_name"};
     return keys.contains(key);
 }

@@ -144,33 +144,40 @@ std::optional<double> divergence(const Curve& loss) {
     return std::nullopt;
 }
 
-std::string verdict_sentence(const Learning& result) {
-    const std::string chance =
-        std::isnan(result.chance) ? "" : " (guessing gives " + number_text(result.chance, 3) + " %)";
-    switch (result.verdict) {
+std::string_view verdict_text(Verdict verdict) {
+    switch (verdict) {
         case Verdict::learned:
-            return "It learned" + chance + ".";
+            return "It learned";
         case Verdict::little:
-            return "It learned little" + chance + ": what it gained may be chance.";
+            return "It learned little, maybe by chance";
         case Verdict::none:
-            return "It did not learn" + chance + ".";
+            return "It did not learn";
         case Verdict::diverged:
-            return "It diverged.";
+            return "It diverged";
         case Verdict::unknown:
             break;
     }
-    return "It is too early to say whether it learns.";
+    return "It is too early to say whether it learns";
 }
 
-std::string extremes_sentence(const Learning& result) {
+/// The best and the last value, and what guessing gives; empty if there is no value.
+std::string extremes_text(const Learning& result) {
     if (std::isnan(result.best)) return "";
-    const std::string what = (result.by_validation ? "validation " : "training ") + lower(result.measure->title);
-    if (result.best == result.last && result.best_epoch == result.last_epoch) {
-        return "Best and last " + what + ": " + value_text(*result.measure, result.best) + " (" +
-               epoch_text(result.best_epoch) + ").";
-    }
-    return "Best " + what + ": " + value_text(*result.measure, result.best) + " (" + epoch_text(result.best_epoch) +
-           "); last: " + value_text(*result.measure, result.last) + " (" + epoch_text(result.last_epoch) + ").";
+    const auto at = [&](double value, double epoch) {
+        return value_text(*result.measure, value) + " (" + epoch_text(epoch) + ")";
+    };
+    const bool is_last = result.best == result.last && result.best_epoch == result.last_epoch;
+    std::string text = is_last ? "best and last " : "best ";
+    text += (result.by_validation ? "validation " : "training ") + lower(result.measure->title) + " " +
+            at(result.best, result.best_epoch);
+    if (!is_last) text += ", last " + at(result.last, result.last_epoch);
+    if (!std::isnan(result.chance)) text += "; guessing gives " + number_text(result.chance, 3) + " %";
+    return text;
+}
+
+std::string learning_sentence(const Learning& result) {
+    const std::string extremes = extremes_text(result);
+    return std::string(verdict_text(result.verdict)) + (extremes.empty() ? "" : ": " + extremes) + ".";
 }
 
 /// What the means of two thirds of a curve may differ by without meaning anything.
@@ -208,8 +215,9 @@ void add_trend(Learning& result, const Curve& all, double noise) {
 
 void add_divergence(const RunRecord& run, Learning& result, double epoch) {
     result.verdict = Verdict::diverged;
-    result.sentences = {"It diverged: the loss was no finite number at " + epoch_text(epoch) + "."};
-    if (!std::isnan(result.best)) result.sentences.push_back(extremes_sentence(result));
+    const std::string extremes = extremes_text(result);
+    result.sentences = {"It diverged: the loss was no finite number at " + epoch_text(epoch) +
+                        (extremes.empty() ? "" : "; " + extremes) + "."};
     if (!run.log.error.empty()) result.sentences.push_back("It ended with: " + run.log.error);
 }
 
@@ -289,7 +297,7 @@ Learning judge_learning(const RunRecord& run) {
     }
     if (result.verdict == Verdict::unknown && is_finite(training_loss) && result.by_validation)
         result.verdict = verdict_of_training(training_loss, false);
-    result.sentences = {verdict_sentence(result), extremes_sentence(result)};
+    result.sentences = {learning_sentence(result)};
     if (!run.log.error.empty()) result.sentences.push_back("It ended with: " + run.log.error);
     const double noise = trend_noise(run, result, finite_part(curve));
     add_trend(result, curve, noise);

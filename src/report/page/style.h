@@ -73,7 +73,7 @@ td.number { white-space: nowrap; }
 .scroll { overflow: auto; max-height: 560px; border: 1px solid var(--rule); border-radius: 6px; padding: 6px 10px; }
 .scroll table { font-size: .84rem; }
 .scroll td, .scroll th { overflow-wrap: break-word; max-width: 480px; }
-.flag { white-space: nowrap; }
+.flag, th code { white-space: nowrap; }
 .scroll.wide-rows { max-height: none; }
 :focus-visible { outline: 2px solid var(--c0); outline-offset: 2px; }
 .matrix td, .matrix th { border: 1px solid var(--rule); padding: 2px 5px; text-align: center; min-width: 30px; }
@@ -110,7 +110,9 @@ footer { margin-top: 32px; font-size: .85rem; color: var(--soft); border-top: 1p
     --good: #1a7431; --bad: #b3261e; color-scheme: light; }
   body { max-width: none; padding: 0; font-size: 11px; print-color-adjust: exact; -webkit-print-color-adjust: exact; }
   .smooth, .readout { display: none; } .scroll { overflow: visible; max-height: none; border: 0; padding: 0; }
-  figure, .answers section, tr { break-inside: avoid; } h2, h3 { break-after: avoid; }
+  figure, .answers section, .matrix, tr { break-inside: avoid; }
+  h2, h3, p.soft { break-after: avoid; }
+  .scroll td, .scroll th { max-width: none; overflow-wrap: anywhere; } th code { white-space: normal; }
   .grid { grid-template-columns: repeat(2, 1fr); } .grid.small { grid-template-columns: repeat(6, 1fr); }
   .photos { grid-template-columns: repeat(6, 1fr); } }
 )";

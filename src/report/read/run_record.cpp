@@ -122,6 +122,11 @@ bool is_directly_in(const std::string& path, const std::string& folder) {
     return folder_of(path) == folder;
 }
 
+/// Tables of other programs have other columns.
+bool has_iterations(const Table& table) {
+    return table.rows() > 0 && table.has("iteration");
+}
+
 End end_of(const RunRecord& run, bool is_going) {
     if (is_going) return End::going;
     if (run.log.ended_early && run.log.finished) return End::early;
@@ -166,15 +171,15 @@ RunRecord read_run(const FileSystem& files, const std::string& folder, bool is_g
     run.profile = profile_in(reader, run.missing);
     run.log = read_log(reader.text("log.txt", "the command line and the processor are unknown"));
     run.checkpoint = read_checkpoint(files, run.folder);
-    const bool has_records =
-        !run.arguments.empty() || run.training.rows() > 0 || run.validation.rows() > 0 || !run.log.command_line.empty();
+    const bool has_records = run.arguments.contains("checkpoint_path") || has_iterations(run.training) ||
+                             has_iterations(run.validation) || !run.log.command_line.empty();
     if (!has_records && run.checkpoint && !is_directly_in(run.checkpoint->path, run.folder)) {
         throw Error(ErrorKind::not_found, folder + ": holds no run itself; give the folder of a run in it, such as " +
                                               folder_of(run.checkpoint->path));
     }
     if (!has_records && !run.checkpoint) {
         throw Error(ErrorKind::not_found,
-                    folder + ": holds no run: no arguments.json, table, log.txt or checkpoint is there");
+                    folder + ": holds no run: no arguments.json, table, log.txt or checkpoint of cnntrain is there");
     }
     if (!run.checkpoint) run.missing.emplace_back("checkpoint: none that can be read; there are no predictions");
     run.name = run.argument("name");

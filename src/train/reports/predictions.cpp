@@ -9,6 +9,7 @@
 #include "cnntrain/base/csv.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/format.h"
+#include "cnntrain/base/printable.h"
 
 namespace cnntrain::train {
 namespace {
@@ -17,15 +18,6 @@ using nlohmann::json;
 
 bool is_ascii(char c) {
     return static_cast<unsigned char>(c) < 0x80;
-}
-
-bool is_utf8(std::string_view text) {
-    try {
-        static_cast<void>(json(text).dump());
-        return true;
-    } catch (const json::type_error&) {
-        return false;
-    }
 }
 
 /// A JSON string, with quotes.
@@ -74,18 +66,6 @@ std::vector<ClassProbability> likeliest(const HostTensor& logits, std::int64_t r
 std::string class_text(std::int64_t label, const std::vector<std::string>& names) {
     if (names.empty()) return std::to_string(label);
     return label < 0 ? "" : names.at(static_cast<std::size_t>(label));
-}
-
-std::string printable(std::string_view name) {
-    const bool text = is_utf8(name);
-    std::string shown;
-    for (const char c : name) {
-        const auto byte = static_cast<unsigned char>(c);
-        const bool control = byte < 0x20 || byte == 0x7f;
-        shown +=
-            control || (!text && !is_ascii(c)) ? formatted("\\x%02x", static_cast<unsigned>(byte)) : std::string(1, c);
-    }
-    return shown;
 }
 
 PredictionText::Format PredictionText::format_of(const std::string& option, const std::string& path) {

@@ -23,9 +23,6 @@ std::vector<ClassProbability> likeliest(const HostTensor& logits, std::int64_t r
 /// The text of a class: its name if there are names, else its number. With names, an unknown label (below 0) is "".
 std::string class_text(std::int64_t label, const std::vector<std::string>& names);
 
-/// A name with its control characters and bytes that are no UTF-8 as \xNN, for consoles.
-std::string printable(std::string_view name);
-
 struct Prediction {
     std::string sample;                     // the file, or a number
     std::int64_t label = -1;                // true class; below 0: unknown

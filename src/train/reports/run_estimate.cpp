@@ -4,6 +4,7 @@
 
 #include "cnntrain/base/format.h"
 #include "cnntrain/base/memory.h"
+#include "cnntrain/base/memory_levels.h"
 #include "cnntrain/base/size_text.h"
 #include "cnntrain/train/backends.h"
 #include "cnntrain/train/compile_request.h"
@@ -80,12 +81,11 @@ double flops_of(const std::vector<backend::StepWork>& work, bool per_update) {
 
 }  // namespace
 
-double seconds_of(const std::vector<backend::StepWork>& work, const backend::Speeds& speeds, bool per_update) {
-    // Convolutions, products and attention ran at 0.6 to 1.1 of the measured products, other steps at 0.2 to 1.5 of the
-    // measured copies. With these shares the sum over the steps of ResNet-20 and ResNet-50 (f32 and bf16),
-    // EfficientNet-B0 and BERT-Base was 0.86 to 1.32 of their times (Zen 4).
-    constexpr double kShareOfProducts = 1;
-    constexpr double kShareOfCopies = 0.4;
+double seconds_of(const std::vector<backend::StepWork>& work, const Speeds& speeds, bool per_update) {
+    // Convolutions, products and attention ran at 0.4 to 0.9 of the measured products, other steps at 0.1 to 1.2 of the
+    // measured copies (Zen 4). tools/README.md compares the sums with steps.
+    constexpr double kShareOfProducts = 0.85;
+    constexpr double kShareOfCopies = 0.25;
     double seconds = 0;
     for (const backend::StepWork& step : work) {
         if (step.per_update != per_update) continue;
@@ -106,11 +106,13 @@ std::optional<RunEstimate> estimate_run(const Task& task, const config::Settings
     estimate.memory.validation = validation_bytes(task, settings, backend);
     estimate.memory.average = average_bytes(graph, settings);
     const DType type = arithmetic(settings.device, backend).type;
-    if (const auto speeds = backend.measure_speeds(type, compute_threads(settings.run))) {
+    const int threads = compute_threads(settings.run);
+    if (const auto products = backend.measure_products(type, threads)) {
+        const Speeds speeds{*products, measured_memory(threads).copying};
         const auto micro_batches = static_cast<double>(placement.micro_batches);
         const auto& work = report->work;
         estimate.time = {micro_batches * flops_of(work, false) + flops_of(work, true),
-                         micro_batches * seconds_of(work, *speeds, false) + seconds_of(work, *speeds, true), *speeds};
+                         micro_batches * seconds_of(work, speeds, false) + seconds_of(work, speeds, true), speeds};
     }
     return estimate;
 }

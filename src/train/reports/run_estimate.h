@@ -26,11 +26,17 @@ struct MemoryEstimate {
     std::uint64_t total() const { return program + variables + activations + input + copies + validation + average; }
 };
 
+/// Measured on this machine.
+struct Speeds {
+    double flops_per_second = 0;  // of large matrix products
+    double bytes_per_second = 0;  // read and written in memory
+};
+
 /// Time of one weight update.
 struct TimeEstimate {
     double flops = 0;
     double seconds = 0;
-    backend::Speeds speeds;  // of which it follows
+    Speeds speeds;  // of which it follows
 };
 
 struct RunEstimate {
@@ -45,7 +51,7 @@ std::optional<RunEstimate> estimate_run(const Task& task, const config::Settings
                                         const std::vector<data::Field>& fields);
 
 /// Seconds of the steps of a micro-batch, or of the update: each is bound by arithmetic or by memory.
-double seconds_of(const std::vector<backend::StepWork>& work, const backend::Speeds& speeds, bool per_update);
+double seconds_of(const std::vector<backend::StepWork>& work, const Speeds& speeds, bool per_update);
 
 /// An update that takes longer is pointed out.
 inline constexpr double kLongUpdateSeconds = 10;

@@ -10,6 +10,7 @@
 #include "cnntrain/backend/backend.h"
 #include "cnntrain/base/base64.h"
 #include "cnntrain/base/error.h"
+#include "cnntrain/base/printable.h"
 #include "cnntrain/data/image_fields.h"
 #include "cnntrain/data/thumbnail.h"
 #include "cnntrain/nn/bert.h"

@@ -11,6 +11,7 @@
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/log.h"
 #include "cnntrain/base/outputs.h"
+#include "cnntrain/base/printable.h"
 #include "cnntrain/checkpoint/folder.h"
 #include "cnntrain/data/image_fields.h"
 #include "cnntrain/data/loader.h"

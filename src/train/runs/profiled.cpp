@@ -16,8 +16,8 @@ namespace {
 
 constexpr int kLongest = 10;
 
-/// Throws Error(usage) unless the files of the profile can be written in the folder.
-void check_folder(const std::string& folder, std::size_t ranks, const FileSystem& files) {
+/// Makes the folder. Throws Error(usage) or Error(storage) unless the files of the profile can be written there.
+void prepare_folder(const std::string& folder, std::size_t ranks, FileSystem& files) {
     if (folder.empty()) return;
     const FileKind kind = files.kind(folder);
     if (kind != FileKind::absent && kind != FileKind::directory)
@@ -26,6 +26,8 @@ void check_folder(const std::string& folder, std::size_t ranks, const FileSystem
     for (const std::string& path : profile::profile_files(folder, ranks))
         outputs.push_back({{"--profile-dir", path}, false, "", profile::is_profile_file});
     check_outputs(files, outputs);
+    files.make_directories(folder);
+    files.create(outputs.front().path);  // not committed
 }
 
 }  // namespace
@@ -37,7 +39,7 @@ int run_profile(const TaskRow& task, const config::ParseResult& arguments, const
     agree_on_options(arguments, host);
     const Host here = recorded(host);
     const auto ranks = static_cast<std::size_t>(here.communicator->size());
-    if (is_first(here)) check_folder(request.folder, ranks, *here.files);
+    if (is_first(here)) prepare_folder(request.folder, ranks, *here.files);
     LineSteps steps(task, arguments, here, !arguments.settings.main.trains);
     const std::int64_t first = updates_before_profile(steps.stream(), steps.placement());
     for (std::int64_t i = 0; i < first; ++i)
@@ -50,7 +52,6 @@ int run_profile(const TaskRow& task, const config::ParseResult& arguments, const
     if (!is_first(here)) return 0;
     *here.console << report.table;
     if (request.folder.empty()) return 0;
-    here.files->make_directories(request.folder);
     profile::write_report(*here.files, request.folder, report);
     *here.console << "Saved " << joined(profile::profile_files(request.folder, ranks)) << "\n";
     return 0;

@@ -6,14 +6,12 @@
 
 #include "backend/cpu/onednn.h"
 #include "cnntrain/base/least_seconds.h"
-#include "cnntrain/base/memory_levels.h"
 #include "cnntrain/base/rng.h"
 
 namespace cnntrain::cpu {
 
-namespace {
-
-double flops_per_second(DType type, int threads) {
+double measure_products(DType type, int threads) {
+    omp_set_num_threads(threads);
     constexpr std::int64_t kSide = 512;
     constexpr double kSeconds = 0.12;
     const std::int64_t rows = kSide * std::clamp(threads, 1, 16);
@@ -37,8 +35,6 @@ double flops_per_second(DType type, int threads) {
     return 2.0 * static_cast<double>(rows * kSide * kSide) / seconds;
 }
 
-}  // namespace
-
 void fill_with_numbers(const dnnl::memory& memory, DType type) {
     const bool is_f32 = type == DType::f32;
     const std::uint32_t random_bits = is_f32 ? 0x807fffffU : 0x807f807fU;
@@ -48,11 +44,6 @@ void fill_with_numbers(const dnnl::memory& memory, DType type) {
     const std::size_t count = memory.get_desc().get_size() / sizeof(std::uint32_t);
     for (std::size_t i = 0; i < count; ++i)
         words[i] = (random_word(key, static_cast<std::uint32_t>(i)) & random_bits) | ones;
-}
-
-backend::Speeds measure_speeds(DType type, int threads) {
-    omp_set_num_threads(threads);
-    return {flops_per_second(type, threads), measured_memory(threads).copying};
 }
 
 }  // namespace cnntrain::cpu
