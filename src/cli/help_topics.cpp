@@ -268,6 +268,10 @@ after a step in 32.32). --thread-independent gives identical bits with any --thr
 slower: by 5 % of a step of ResNet-50 in 32.32 and by 38 % in 16.32 with AMX (micro-batch 8,
 2 threads).
 
+Validation and inference work through a batch in parts that fit in the processor's cache. In
+32.32 they compute wide 3x3 convolutions by Winograd's filtering where oneDNN has it: faster, and
+rounded otherwise, depending on the size of the part. --thread-independent does neither.
+
 Random numbers depend on positions, not on order: dropout on the seed, the layer's name and the
 number of the sample; rounding of a weight on the seed, its name and the iteration. Pipeline
 stages, replicas and processes therefore do not change them.

@@ -39,6 +39,7 @@ struct CpuSettings {
     int threads = 0;                  // compute threads; 0: one per available core
     std::int64_t lanes = 0;           // groups of threads that work in parallel; 0: chosen by the backend
     bool thread_independent = false;  // bit-identical results with any number of threads, even where that costs time
+    std::int64_t sub_batch = 0;       // samples that an evaluation computes at a time; 0: chosen by the backend
     std::int64_t bucket_bytes = comm::kDefaultBucketBytes;  // gradients that one operation sums over ranks
     bool overlap_exchange = true;                           // buckets are sent during the backward pass
 };
@@ -53,6 +54,8 @@ struct Peers {
     bool shard_optimiser = false;
 };
 
+class Executable;
+
 struct CompileRequest {
     const graph::Graph* graph = nullptr;   // read in compile() only; built for micro-batches of Placement::samples
     std::vector<data::Field> fields = {};  // of the sources of its inputs
@@ -61,6 +64,9 @@ struct CompileRequest {
     IpuSettings ipu = {};
     RuntimeSettings runtime = {};
     Peers peers = {};  // for training; compile() of a backend that ignores them refuses more than one rank
+    /// An executable of the same graph. A backend may let the new one read its variables, and copies of them, instead
+    /// of having its own: each is then loaded as before, but not while the other one runs. Null: none.
+    const Executable* weights = nullptr;
 };
 
 /// A parameter or state without its data.

@@ -190,7 +190,8 @@ metrics::InferenceRow row_of(const Measured& measured, const Task& task, std::in
     return row;
 }
 
-/// The executables of all threads. They divide the compute threads; each gets at least one.
+/// The executables of all threads. They divide the compute threads; each gets at least one. Those with as many threads
+/// share the weights.
 Executables compile(const backend::Backend& backend, const graph::Graph& graph, const config::Settings& settings,
                     const std::vector<data::Field>& fields, std::uint64_t seed) {
     backend::CompileRequest request = compile_request(graph, settings, fields, seed);
@@ -198,8 +199,11 @@ Executables compile(const backend::Backend& backend, const graph::Graph& graph, 
     const int cores = request.cpu.threads;
     Executables executables;
     for (int i = 0; i < count; ++i) {
-        request.cpu.threads = std::max(1, cores / count + (i < cores % count ? 1 : 0));
+        const int threads = std::max(1, cores / count + (i < cores % count ? 1 : 0));
+        if (threads != request.cpu.threads) request.weights = nullptr;  // of another layout
+        request.cpu.threads = threads;
         executables.push_back(backend.compile(request));
+        if (request.weights == nullptr) request.weights = executables.back().get();
     }
     return executables;
 }

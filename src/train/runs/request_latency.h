@@ -7,7 +7,7 @@
 namespace cnntrain::train {
 
 /// `--num-inference-thread` threads send `--iterations` batches each, one at a time, and wait for each result. Every
-/// thread has its own executable with its own weights and its share of the compute threads. Batches are prepared
+/// thread has its own executable with its share of the compute threads; all with as many threads read the same weights. Batches are prepared
 /// outside the measured times. Prints throughput and latencies, `--repeat` times.
 int measure_requests(const TaskRow& row, const config::ParseResult& arguments, const Host& host);
 

@@ -22,6 +22,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <string>
 #include <string_view>
@@ -143,6 +144,15 @@ private:
     std::size_t bytes_ = 0;
 };
 
+/// Variables and the copies of them. Programs of one graph may share them.
+struct WeightMemory {
+    explicit WeightMemory(std::size_t bytes) : pages(bytes) {}
+
+    PageMemory pages;
+    std::mutex mutex;
+    bool stale = true;  // the copies have to be made
+};
+
 /// Arguments of a oneDNN primitive: DNNL_ARG_... and the tensor.
 using Arguments = std::vector<std::pair<int, Placed>>;
 
@@ -212,8 +222,12 @@ public:
     void keep_to_end(Buffer* buffer) { buffer->origin().kept = true; }
 
     /// Plans memory and sets addresses. Nothing can be added afterwards. Error(unsupported) if there is too little
-    /// memory.
-    void finish(Copies copies = Copies::one);
+    /// memory. `owner`: a finished program of the same graph for as many threads, whose weights it shares; null: there
+    /// is none.
+    void finish(Copies copies = Copies::one, const Program* owner = nullptr);
+    /// Runs `prepare` unless this program, or one with which it shares weights, has done so since weights_changed().
+    void prepare_once(const std::function<void()>& prepare);
+    void weights_changed();
     /// Instead of finish(): only the sizes of the memory, for a program that will not run.
     void count_memory();
     /// Sets the address of an external buffer for micro-batch `number` of a pipeline.
@@ -303,7 +317,7 @@ private:
     std::int64_t batches_in_flight_ = 1;
     std::vector<PageMemory> arenas_;
     PageMemory rings_;
-    PageMemory persistent_;
+    std::shared_ptr<WeightMemory> weights_;
     std::size_t arena_bytes_ = 0;
     std::size_t persistent_bytes_ = 0;
     std::size_t exchanged_bytes_ = 0;  // at the beginning of the persistent memory

@@ -41,8 +41,12 @@ void Unmap::operator()(std::byte* memory) const {
     munmap(memory, bytes);
 }
 
-void Program::finish(Copies copies) {
+void Program::finish(Copies copies, const Program* owner) {
     count_memory();
+    if (owner != nullptr && owner->persistent_tensors() == persistent_tensors()) {
+        weights_ = owner->weights_;
+        persistent_bytes_ -= persistent_total();
+    }
     require_enough_memory(copies);
     const std::vector<Arena> arenas = plan_arenas();
     place_rings();
@@ -214,7 +218,7 @@ std::size_t Program::persistent_room(const Buffer& buffer) {
 }
 
 void Program::place_persistent() {
-    persistent_ = PageMemory(persistent_total());
+    if (!weights_) weights_ = std::make_shared<WeightMemory>(persistent_total());
     exchanged_bytes_ = place_persistent(true, 0);
     place_persistent(false, exchanged_bytes_);
     for (Buffer& buffer : buffers_) {
@@ -227,14 +231,25 @@ std::size_t Program::place_persistent(bool exchanged, std::size_t offset) {
     for (Buffer& buffer : buffers_) {
         if (buffer.storage != Storage::persistent || buffer.same_as != nullptr || buffer.exchanged != exchanged)
             continue;
-        buffer.data = persistent_.data() + offset;
+        buffer.data = weights_->pages.data() + offset;
         offset += persistent_room(buffer);
     }
     return offset;
 }
 
 std::span<float> Program::exchanged() const {
-    return {reinterpret_cast<float*>(persistent_.data()), exchanged_bytes_ / sizeof(float)};
+    return {reinterpret_cast<float*>(weights_->pages.data()), exchanged_bytes_ / sizeof(float)};
+}
+
+void Program::prepare_once(const std::function<void()>& prepare) {
+    const std::lock_guard lock(weights_->mutex);
+    if (weights_->stale) prepare();
+    weights_->stale = false;
+}
+
+void Program::weights_changed() {
+    const std::lock_guard lock(weights_->mutex);
+    weights_->stale = true;
 }
 
 /// Sets the addresses of aliases and of oneDNN's memory objects.

@@ -13,6 +13,7 @@
 #include "backend/cpu/run/placement.h"
 #include "cnntrain/base/elapsed.h"
 #include "cnntrain/base/error.h"
+#include "cnntrain/graph/samples.h"
 
 namespace cnntrain::cpu {
 
@@ -36,7 +37,13 @@ std::int64_t first_bad_index(const Placed& tensor) {
 }  // namespace
 
 CpuExecutable::CpuExecutable(const backend::CompileRequest& request, const schedule::Placement& placement, Aim aim)
-    : graph_(*request.graph),
+    : CpuExecutable(request, placement, aim, sub_batches_of(request)) {}
+
+CpuExecutable::CpuExecutable(const backend::CompileRequest& request, const schedule::Placement& placement, Aim aim,
+                             SubBatches sub_batches)
+    : graph_(std::move(sub_batches.graph)),
+      sub_batches_(sub_batches.count),
+      samples_apart_(graph::samples_of(graph_).value_or(0)),
       plan_(placement),
       updates_per_call_(request.plan.updates_per_call),
       threads_(compute_threads(request.cpu)),
@@ -78,7 +85,7 @@ void CpuExecutable::compile(const backend::CompileRequest& request, Aim aim) {
         }
     }
     for (const ValueId id : graph_.values_with_role(Role::input)) {
-        inputs_.push_back({graph_.value(id).name, graph_.desc(id), lowering.seen_from(Section::prepare(), id),
+        inputs_.push_back({graph_.value(id).name, request.graph->desc(id), lowering.seen_from(Section::prepare(), id),
                            lowering.row_major_desc(id)});
     }
     input_fields_ = backend::match_fields(graph_, request.fields);
@@ -86,7 +93,13 @@ void CpuExecutable::compile(const backend::CompileRequest& request, Aim aim) {
         program_.count_memory();
         return fill_report();
     }
-    program_.finish(exchange_ ? Copies::all : Copies::one);
+    const auto* const owner = dynamic_cast<const CpuExecutable*>(request.weights);
+    const bool shares = owner != nullptr && owner->threads_ == threads_;  // on which layouts of copies depend
+    program_.finish(exchange_ ? Copies::all : Copies::one, shares ? &owner->program_ : nullptr);
+    if (sub_batches_ > 1) {
+        for (const graph::Output& output : graph_.outputs())
+            whole_outputs_.emplace_back(request.graph->desc(output.value));
+    }
     if (exchange_) exchange_->use(program_.exchanged());
     held_.resize(static_cast<std::size_t>(plan_.pipelines * program_.batches_in_flight()));
     turns_.emplace(program_.turns());
@@ -116,16 +129,19 @@ std::vector<CpuExecutable::Tensor> CpuExecutable::outputs_of(const Lowering& low
 }
 
 void CpuExecutable::fill_report() {
+    const auto parts = static_cast<double>(sub_batches_);
     for (std::int32_t i = 0; i < graph_.node_count(); ++i) {
         if (graph_.node(graph::NodeId{i}).phase != graph::Phase::update) {
-            report_.flops_per_micro_batch += graph_.node_flops(graph::NodeId{i});
+            report_.flops_per_micro_batch += parts * graph_.node_flops(graph::NodeId{i});
         }
     }
     for (const Section section : program_.sections()) {
         if (section.pipeline != 0) continue;
         for (const Step& step : program_.steps(section)) {
             const bool only_after_load = section == Section::prepare() && step.by_update;
-            if (!only_after_load) report_.work.push_back({step.flops, step.bytes_moved(), !section.has_site()});
+            const double runs = section.has_site() ? parts : 1;
+            if (!only_after_load)
+                report_.work.push_back({runs * step.flops, runs * step.bytes_moved(), !section.has_site()});
         }
     }
     report_.parameter_bytes = program_.persistent_bytes();
@@ -162,7 +178,10 @@ void CpuExecutable::run_section(Section section, const StepContext& context) {
 
 void CpuExecutable::refresh_prepared(bool follows_update) {
     run_section(Section::prepare(), {.follows_update = follows_update});
-    prepared_is_stale_ = false;
+}
+
+void CpuExecutable::prepare_once() {
+    program_.prepare_once([this] { refresh_prepared(false); });
 }
 
 data::Batch& CpuExecutable::held_batch(std::int32_t pipeline, std::int64_t number) {
@@ -171,12 +190,17 @@ data::Batch& CpuExecutable::held_batch(std::int32_t pipeline, std::int64_t numbe
 }
 
 void CpuExecutable::bind_batch(data::Batch batch, std::int32_t pipeline, std::int64_t number) {
-    data::Batch& held = held_batch(pipeline, number);
-    held = std::move(batch);
+    held_batch(pipeline, number) = std::move(batch);
+    bind_part(pipeline, number, 0);
+}
+
+void CpuExecutable::bind_part(std::int32_t pipeline, std::int64_t number, std::int64_t part) {
+    const data::Batch& held = held_batch(pipeline, number);
     // The program only reads its inputs, but oneDNN's handles are not const.
     for (std::size_t i = 0; i < inputs_.size(); ++i) {
         const auto bytes = backend::field_bytes(held, input_fields_[i], inputs_[i].desc);
-        program_.bind(inputs_[i].placed.buffer, pipeline, number, const_cast<std::byte*>(bytes.data()));
+        const std::byte* const begin = bytes.data() + part * (std::ssize(bytes) / sub_batches_);
+        program_.bind(inputs_[i].placed.buffer, pipeline, number, const_cast<std::byte*>(begin));
     }
 }
 
@@ -401,7 +425,7 @@ backend::StepResult CpuExecutable::update(data::BatchSource& source, const backe
                                           backend::PartialUpdate* partial) {
     first_non_finite_.reset();
     set_scalars(scalars);
-    if (prepared_is_stale_) refresh_prepared(false);
+    prepare_once();
     Update update{.source = source,
                   .base = {.iteration = scalars.iteration,
                            .turns = plan_.pipelines > 1 ? &*turns_ : nullptr,
@@ -446,7 +470,7 @@ void CpuExecutable::settle_update(Update& update) {
 backend::StepResult CpuExecutable::evaluate(data::BatchSource& source, std::int64_t batches) {
     use_threads();
     first_non_finite_.reset();
-    if (prepared_is_stale_) refresh_prepared(false);
+    prepare_once();
     last_pipeline_ = 0;
     backend::StepResult result;
     for (std::int64_t i = 0; i < batches; ++i) {
@@ -466,6 +490,18 @@ void CpuExecutable::evaluate_batch(data::BatchSource& source, std::int64_t numbe
         bind_batch(std::move(batch), 0, 0);
     }
     bool finite = true;
+    for (std::int64_t part = 0; part < sub_batches_; ++part) {
+        if (part > 0) bind_part(0, 0, part);
+        const bool finite_part = evaluate_part(part, context, result);
+        if (check_finite_ && finite && !finite_part) find_non_finite(program_.forward_sections(0), 0, context);
+        finite = finite && finite_part;
+        context.first_sample += samples_apart_;
+    }
+    held_batch(0, 0) = {};
+}
+
+bool CpuExecutable::evaluate_part(std::int64_t part, const StepContext& context, backend::StepResult& result) {
+    bool finite = true;
     for (const Section section : program_.forward_sections(0)) {
         const Threads team(lanes_.threads(program_.lane(section)));
         program_.turn_to(section, 0);
@@ -475,8 +511,8 @@ void CpuExecutable::evaluate_batch(data::BatchSource& source, std::int64_t numbe
         }
         finite = finite && is_finite(section);
     }
-    if (check_finite_ && !finite) find_non_finite(program_.forward_sections(0), 0, context);
-    held_batch(0, 0) = {};
+    keep_outputs(part);
+    return finite;
 }
 
 std::vector<backend::ProfileRow> CpuExecutable::profile_alone(int repeats) {
@@ -493,6 +529,18 @@ std::vector<backend::ProfileRow> CpuExecutable::profile_alone(int repeats) {
             }
             rows.push_back(profile_row(section, step, least, repeats));
         }
+    }
+    return of_whole_batch(std::move(rows));
+}
+
+std::vector<backend::ProfileRow> CpuExecutable::of_whole_batch(std::vector<backend::ProfileRow> rows) const {
+    const auto parts = static_cast<double>(sub_batches_);
+    for (backend::ProfileRow& row : rows) {
+        if (row.phase == graph::Phase::update) continue;  // also the copies of weights
+        row.milliseconds *= parts;
+        row.gflops *= parts;
+        row.megabytes *= parts;
+        row.runs /= sub_batches_;
     }
     return rows;
 }

@@ -14,6 +14,7 @@
 #include "backend/cpu/run/lanes.h"
 #include "backend/cpu/run/norm_exchange.h"
 #include "backend/cpu/run/step_recorder.h"
+#include "backend/cpu/run/sub_batches.h"
 #include "cnntrain/backend/backend.h"
 #include "cnntrain/graph/graph.h"
 
@@ -40,7 +41,7 @@ private:
     std::optional<std::string> first_non_finite() const override { return first_non_finite_; }
     HostTensor gradient(const std::string& parameter_name) const override;
     void set_profiling(bool enabled) override { recorder_.set_on(enabled); }
-    std::vector<backend::ProfileRow> profile() const override { return recorder_.rows(); }
+    std::vector<backend::ProfileRow> profile() const override { return of_whole_batch(recorder_.rows()); }
     backend::WaitSeconds waits() const override { return recorder_.waits(); }
     void record_on(Timeline& timeline) override { recorder_.record_on(timeline); }
     std::vector<backend::ProfileRow> profile_alone(int repeats) override;
@@ -58,6 +59,8 @@ private:
         bool is_sum() const { return desc.shape.empty() && desc.dtype == DType::f32; }
     };
 
+    CpuExecutable(const backend::CompileRequest& request, const schedule::Placement& placement, Aim aim,
+                  SubBatches sub_batches);
     void compile(const backend::CompileRequest& request, Aim aim);
     void share_norms(comm::Communicator& communicator, std::int64_t ranks);
     std::vector<Tensor> outputs_of(const Lowering& lowering, std::int32_t pipeline) const;
@@ -68,6 +71,8 @@ private:
     std::span<std::byte> piece_of(const Tensor& tensor, int rank, std::span<std::byte> whole) const;
     std::vector<std::byte> gathered(const Tensor& tensor) const;
     HostTensor read(const Tensor& tensor) const;
+    /// Copies the outputs of a sub-batch to those of the batch, if there are several.
+    void keep_outputs(std::int64_t part);
     void load_one(const std::string& name, const HostTensor& tensor);
     void copy(const Desc& from_desc, const void* from, const Desc& to_desc, void* to) const;
     void copy_as_floats(const Desc& from_desc, const void* from, const Desc& to_desc, void* to) const;
@@ -77,6 +82,8 @@ private:
     void run_section(Section section, const StepContext& context);
     /// `follows_update`: skips copies that the update has written.
     void refresh_prepared(bool follows_update);
+    /// Makes the copies of the weights after a load.
+    void prepare_once();
 
     std::string partial_form() const;
 
@@ -108,6 +115,12 @@ private:
     data::Batch& held_batch(std::int32_t pipeline, std::int64_t number);
     void add_sums(backend::StepResult& result) const;
     void evaluate_batch(data::BatchSource& source, std::int64_t number, backend::StepResult& result);
+    /// Lets the inputs of micro-batch `number` be those of a sub-batch of the held batch.
+    void bind_part(std::int32_t pipeline, std::int64_t number, std::int64_t part);
+    /// False if a sum is not finite.
+    bool evaluate_part(std::int64_t part, const StepContext& context, backend::StepResult& result);
+    /// Rows of one sub-batch as those of all of them.
+    std::vector<backend::ProfileRow> of_whole_batch(std::vector<backend::ProfileRow> rows) const;
 
     bool is_finite(Section section) const;
     /// Finds the first non-finite value of a micro-batch: checks the variables, then reruns the sections and checks
@@ -117,7 +130,9 @@ private:
     bool rerun_until_non_finite(Section section, const StepContext& context);
 
     OneDnn onednn_;
-    graph::Graph graph_;
+    graph::Graph graph_;          // of a sub-batch, if there are several
+    std::int64_t sub_batches_;    // of a batch; 1 in training
+    std::int64_t samples_apart_;  // from one sub-batch to the next
     schedule::Placement plan_;
     std::int64_t updates_per_call_;
     int threads_ = 1;
@@ -128,19 +143,19 @@ private:
     std::optional<NormExchange> norms_;         // empty: batch norms cover this rank's micro-batches only
     bool check_finite_ = true;
     std::function<bool()> stop_requested_;
-    bool prepared_is_stale_ = true;
     std::vector<std::string> reorders_;
     std::vector<Tensor> variables_;
     std::vector<std::vector<Tensor>> outputs_;  // by pipeline
     std::vector<Tensor> gradients_;             // by the name of their parameter
-    std::vector<Tensor> inputs_;
-    std::vector<std::size_t> input_fields_;  // by input: its field of a batch
-    std::vector<data::Batch> held_;          // in flight, by pipeline and place
-    std::vector<StepContext> contexts_;      // by micro-batch of the update
-    std::vector<double> values_;             // of outputs, by output and micro-batch
-    Progress finished_;                      // by section; the last one counts batches taken
-    std::optional<Progress> turns_;          // of sums to which several pipelines add
-    std::int32_t last_pipeline_ = 0;         // of the last micro-batch
+    std::vector<HostTensor> whole_outputs_;     // by output: the parts of all sub-batches, if there are several
+    std::vector<Tensor> inputs_;                // with the descriptor of the batch
+    std::vector<std::size_t> input_fields_;     // by input: its field of a batch
+    std::vector<data::Batch> held_;             // in flight, by pipeline and place
+    std::vector<StepContext> contexts_;         // by micro-batch of the update
+    std::vector<double> values_;                // of outputs, by output and micro-batch
+    Progress finished_;                         // by section; the last one counts batches taken
+    std::optional<Progress> turns_;             // of sums to which several pipelines add
+    std::int32_t last_pipeline_ = 0;            // of the last micro-batch
     std::optional<std::string> first_non_finite_;
     backend::CompileReport report_;
 };

@@ -61,7 +61,7 @@ void CpuExecutable::load_one(const std::string& name, const HostTensor& tensor) 
                     name + ": expected shape " + to_string(target.desc.shape) + ", got " + to_string(tensor.shape()));
     }
     const HostTensor converted = tensor.cast(target.desc.dtype);
-    prepared_is_stale_ = true;
+    program_.weights_changed();
     if (!is_sharded(target)) {
         copy(target.row_major, converted.bytes().data(), target.placed.desc, target.placed.buffer->data);
         return;
@@ -108,8 +108,21 @@ backend::NamedTensors CpuExecutable::store(std::span<const std::string> names) c
     return tensors;
 }
 
+void CpuExecutable::keep_outputs(std::int64_t part) {
+    for (std::size_t i = 0; i < whole_outputs_.size(); ++i) {
+        const Tensor& output = outputs_.front()[i];
+        if (output.is_sum()) continue;
+        const auto offset = static_cast<std::size_t>(part) * output.desc.bytes();
+        copy(output.placed.desc, output.placed.as<std::byte>(), output.row_major,
+             whole_outputs_[i].bytes().data() + offset);
+    }
+}
+
 HostTensor CpuExecutable::output(const std::string& name) const {
-    return read(find(outputs_[static_cast<std::size_t>(last_pipeline_)], name, "output"));
+    const std::vector<Tensor>& outputs = outputs_[static_cast<std::size_t>(last_pipeline_)];
+    const Tensor& output = find(outputs, name, "output");
+    if (whole_outputs_.empty() || output.is_sum()) return read(output);
+    return whole_outputs_[static_cast<std::size_t>(&output - outputs.data())];
 }
 
 HostTensor CpuExecutable::gradient(const std::string& parameter_name) const {

@@ -1,0 +1,81 @@
+#include "backend/cpu/run/sub_batches.h"
+
+#include <algorithm>
+#include <fstream>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "backend/cpu/run/placement.h"
+#include "cnntrain/base/error.h"
+#include "cnntrain/graph/samples.h"
+
+namespace cnntrain::cpu {
+
+using graph::NodeId;
+using graph::ValueId;
+
+namespace {
+
+/// The largest cache of the first processor; 16 MB where the system does not tell.
+std::size_t last_cache_bytes() {
+    constexpr int kLevels = 6;
+    constexpr std::size_t kUnknown = std::size_t{16} << 20;
+    std::size_t largest = 0;
+    for (int index = 0; index < kLevels; ++index) {
+        std::ifstream file("/sys/devices/system/cpu/cpu0/cache/index" + std::to_string(index) + "/size");
+        std::size_t kilobytes = 0;
+        if (file >> kilobytes) largest = std::max(largest, kilobytes << 10);
+    }
+    return largest > 0 ? largest : kUnknown;
+}
+
+std::int64_t chosen_samples(const backend::CompileRequest& request, std::int64_t samples) {
+    const std::int64_t asked = request.cpu.sub_batch;
+    CNNTRAIN_CHECK(asked == 0 || samples % asked == 0,
+                   "a sub-batch of " + std::to_string(asked) + " samples does not divide " + std::to_string(samples));
+    if (asked > 0) return asked;
+    if (request.cpu.thread_independent) return samples;
+    return sub_batch_of(samples, bytes_of_sample(*request.graph, samples), last_cache_bytes(),
+                        compute_threads(request.cpu));
+}
+
+}  // namespace
+
+std::size_t bytes_of_sample(const graph::Graph& graph, std::int64_t samples) {
+    std::size_t largest = 0;
+    for (std::int32_t i = 0; i < graph.node_count(); ++i) {
+        const graph::Node& node = graph.node(NodeId{i});
+        std::size_t bytes = 0;
+        for (const ValueId result : node.outputs)
+            bytes += graph.desc(result).bytes();
+        if (!node.inputs.empty() && !graph.is_variable(node.inputs.front()))
+            bytes += graph.desc(node.inputs.front()).bytes();
+        largest = std::max(largest, bytes);
+    }
+    return largest / static_cast<std::size_t>(samples);
+}
+
+std::int64_t sub_batch_of(std::int64_t samples, std::size_t bytes_of_sample, std::size_t cache_bytes, int threads) {
+    const std::int64_t least = std::max(1, threads / 2);
+    std::int64_t chosen = samples;
+    for (std::int64_t part = samples - 1; part >= least; --part) {
+        const bool fits = static_cast<std::size_t>(chosen) * bytes_of_sample <= cache_bytes / 2;
+        if (!fits && samples % part == 0) chosen = part;
+    }
+    return chosen;
+}
+
+SubBatches sub_batches_of(const backend::CompileRequest& request) {
+    const graph::Graph& whole = *request.graph;
+    const std::optional<std::int64_t> samples = graph::samples_of(whole);
+    if (!samples) return {whole};
+    const std::int64_t part = chosen_samples(request, *samples);
+    if (part < *samples) {
+        if (std::optional<graph::Graph> resized = graph::with_samples(whole, part))
+            return {std::move(*resized), *samples / part};
+    }
+    return {whole};
+}
+
+}  // namespace cnntrain::cpu

@@ -1,0 +1,29 @@
+// Evaluation in sub-batches: a batch whose activations are larger than the last cache is worked through in equal parts,
+// each from the first layer to the last.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "cnntrain/backend/backend.h"
+#include "cnntrain/graph/graph.h"
+
+namespace cnntrain::cpu {
+
+/// The graph that is compiled for a request, and how often it runs for a batch.
+struct SubBatches {
+    graph::Graph graph;
+    std::int64_t count = 1;
+};
+SubBatches sub_batches_of(const backend::CompileRequest& request);
+
+/// The most bytes of a node's first operand and results, for one sample. A further operand is a residual, over which
+/// the result is written.
+std::size_t bytes_of_sample(const graph::Graph& graph, std::int64_t samples);
+
+/// Samples of a sub-batch: the largest divisor of `samples` for which these bytes are at most half of the cache; the
+/// other half is for weights. At least one sample for two threads, which otherwise have too little work in
+/// the last layers.
+std::int64_t sub_batch_of(std::int64_t samples, std::size_t bytes_of_sample, std::size_t cache_bytes, int threads);
+
+}  // namespace cnntrain::cpu
