@@ -5,8 +5,9 @@ ratios.
 usage: compare_torch.py BENCH_STEP [--models resnet50 ...] [--modes training inference] [--precisions 32.32 16.32]
 
 BENCH_STEP is build/tools/bench_step. Needs PyTorch and torchvision from PyPI in a virtual environment; nothing else of
-cnntrain does. Images are 224 x 224, all networks use batch norm. The peer is torchvision's network with oneDNN and as
-many threads as cores, in the fastest of the ways in which PyTorch's users run it (each is tried once per row):
+cnntrain does. Images are 224 x 224, those of ResNet-20 32 x 32; all networks use batch norm. The peer is torchvision's
+network (ResNet-20: one made of its blocks) with oneDNN and as many threads as cores, in the fastest of the ways in
+which PyTorch's users run it (each is tried once per row):
   training:  eager, in channels_last or contiguous memory (--compile-training: torch.compile, too); cross entropy, SGD
              with momentum (foreach); for 16 bits autocast to bfloat16 with float32 weights
   inference: torch.compile with frozen weights, or eager; channels_last; for 16 bits the network cast to bfloat16
@@ -28,13 +29,35 @@ def resnext101_32x4d():
     return torchvision.models.ResNet(bottleneck, [3, 4, 23, 3], groups=32, width_per_group=4)
 
 
+class ResNet20(torch.nn.Sequential):
+    """For CIFAR-10; its shortcuts drop pixels and add channels of zeros."""
+
+    class Shortcut(torch.nn.Module):
+        def forward(self, x):
+            return F.pad(x[:, :, ::2, ::2], (0, 0, 0, 0, 0, x.shape[1]))
+
+    def __init__(self):
+        block = torchvision.models.resnet.BasicBlock
+        units = [block(16, 16) for _ in range(3)]
+        for width in (32, 64):
+            units += [block(width // 2, width, 2, self.Shortcut()), block(width, width), block(width, width)]
+        super().__init__(torch.nn.Conv2d(3, 16, 3, 1, 1, bias=False), torch.nn.BatchNorm2d(16), torch.nn.ReLU(),
+                         *units, torch.nn.AdaptiveAvgPool2d(1), torch.nn.Flatten(), torch.nn.Linear(64, 10))
+
+
 # What cnntrain and the peer call a network.
 MODELS = {
+    "resnet20": (["--model", "resnet", "--model-size", "20"], ResNet20),
     "resnet50": (["--model", "resnet", "--model-size", "50"], torchvision.models.resnet50),
     "resnext101": (["--model", "resnext", "--model-size", "101"], resnext101_32x4d),
     "efficientnet-b0": (["--model", "efficientnet", "--model-size", "B0"], torchvision.models.efficientnet_b0),
     "efficientnet-b4": (["--model", "efficientnet", "--model-size", "B4"], torchvision.models.efficientnet_b4),
 }
+
+
+def data_of(model):
+    """Data set, size of images, classes."""
+    return ("cifar-10", 32, 10) if model == "resnet20" else ("imagenet", 224, 1000)
 
 
 def training_step(network, images, labels, precision):
@@ -68,8 +91,9 @@ class Peer:
         self.compiled, self.memory_format = way
         torch.manual_seed(1)
         torch._dynamo.reset()
-        images = torch.randn(batch, 3, 224, 224).to(memory_format=self.memory_format)
-        labels = torch.randint(0, 1000, (batch,))
+        _, size, classes = data_of(model)
+        images = torch.randn(batch, 3, size, size).to(memory_format=self.memory_format)
+        labels = torch.randint(0, classes, (batch,))
         network = MODELS[model][1]().to(memory_format=self.memory_format)
         if mode == "inference":
             network.eval()
@@ -107,8 +131,9 @@ def peer_ways(mode, compile_training):
 def our_rate(bench_step, model, mode, precision, batch, steps):
     line = [bench_step, "--step-only", "--warmup", "1", "--steps", str(steps)]
     line += ["--evaluate"] if mode == "inference" else []
-    line += MODELS[model][0] + ["--dataset", "imagenet", "--image-size", "224",
-                                "--batch-norm", "--precision", precision]
+    dataset, size, _ = data_of(model)
+    line += MODELS[model][0] + ["--dataset", dataset, "--batch-norm", "--precision", precision]
+    line += ["--image-size", str(size)] if dataset == "imagenet" else []
     line += ["--micro-batch-size", str(batch), "--optimiser", "momentum", "--momentum", "0.9", "--weight-decay", "1e-4"]
     result = subprocess.run(line, capture_output=True, text=True)
     if result.returncode != 0:

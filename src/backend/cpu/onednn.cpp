@@ -238,6 +238,11 @@ Desc plain_kernel_desc(const TensorDesc& desc, std::int64_t groups) {
     return Desc({groups, s[3] / groups, s[2], s[0], s[1]}, to_dnnl(desc.dtype), Tag::hwigo);
 }
 
+Desc tiled_kernel_desc(const TensorDesc& desc, std::int64_t groups) {
+    const Desc plain = plain_kernel_desc(desc, groups);
+    return Desc(dims_of(plain), type_of(plain), groups == 1 ? Tag::OIhw16o16i : Tag::gOIhw16o16i);
+}
+
 Desc any_layout(const Desc& desc) {
     return Desc(dims_of(desc), type_of(desc), Tag::any);
 }

@@ -28,6 +28,8 @@ Desc image_desc(const TensorDesc& desc);
 Dims strides_of(const Desc& desc);
 /// Row-major HWIO kernel with `groups`; oneDNN dims [O,I,H,W], or [G,O/G,I,H,W] when groups > 1.
 Desc plain_kernel_desc(const TensorDesc& desc, std::int64_t groups);
+/// The same dims in blocks of 16 x 16 channels: OIhw16o16i.
+Desc tiled_kernel_desc(const TensorDesc& desc, std::int64_t groups);
 /// The same dims and type; the primitive chooses the layout.
 Desc any_layout(const Desc& desc);
 /// The same layout with another element type; empty if the layout has no name.
