@@ -42,7 +42,9 @@ struct Classifier {
 
     ValueId biased(ValueId x, std::int64_t channels, ValueId residual, const std::string& name) {
         const Shape& images = net.graph.desc(x).shape;
-        graph::ConvAttrs attrs{.padding = graph::same_padding(images[1], images[2], 3, 1), .bias = true};
+        graph::ConvAttrs attrs;
+        attrs.padding = graph::same_padding(images[1], images[2], 3, 1);
+        attrs.bias = true;
         const ValueId weight = net.parameter(name + "/weight", {3, 3, images[3], channels});
         std::vector<ValueId> inputs = {x, as(net.graph.desc(x).dtype, weight, name + "/cast"),
                                        net.parameter(name + "/bias", {channels})};

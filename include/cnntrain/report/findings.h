@@ -28,7 +28,7 @@ struct Measure {
     std::string_view training;    // column without "_batch" and "_avg"; "": none
     std::string_view validation;  // "": none
     double scale = 1;             // to what is shown
-    std::string_view unit;        // behind numbers: " %"
+    std::string_view unit{};      // behind numbers: " %"
     bool more_is_better = false;
 };
 /// The measures that a run has, the first loss first.

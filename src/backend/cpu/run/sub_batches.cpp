@@ -1,12 +1,13 @@
 #include "backend/cpu/run/sub_batches.h"
 
 #include <algorithm>
-#include <fstream>
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "backend/cpu/run/placement.h"
+#include "cnntrain/base/caches.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/graph/samples.h"
 
@@ -17,17 +18,10 @@ using graph::ValueId;
 
 namespace {
 
-/// The largest cache of the first processor; 16 MB where the system does not tell.
+/// 16 MB where the system does not tell.
 std::size_t last_cache_bytes() {
-    constexpr int kLevels = 6;
-    constexpr std::size_t kUnknown = std::size_t{16} << 20;
-    std::size_t largest = 0;
-    for (int index = 0; index < kLevels; ++index) {
-        std::ifstream file("/sys/devices/system/cpu/cpu0/cache/index" + std::to_string(index) + "/size");
-        std::size_t kilobytes = 0;
-        if (file >> kilobytes) largest = std::max(largest, kilobytes << 10);
-    }
-    return largest > 0 ? largest : kUnknown;
+    const std::vector<CacheLevel> caches = data_caches();
+    return caches.empty() ? std::size_t{16} << 20 : caches.back().bytes;
 }
 
 std::int64_t chosen_samples(const backend::CompileRequest& request, std::int64_t samples) {
