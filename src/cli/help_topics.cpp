@@ -268,9 +268,9 @@ after a step in 32.32). --thread-independent gives identical bits with any --thr
 slower: by 5 % of a step of ResNet-50 in 32.32 and by 38 % in 16.32 with AMX (micro-batch 8,
 2 threads).
 
-Validation and inference work through a batch in parts that fit in the processor's cache. In
-32.32 they compute wide 3x3 convolutions by Winograd's filtering where oneDNN has it: faster, and
-rounded otherwise, depending on the size of the part. --thread-independent does neither.
+Validation and inference in 16 bits work through a batch in parts that fit in the processor's
+cache; logits stay the same. In 32.32 they compute wide 3x3 convolutions by Winograd's filtering
+where oneDNN has it: faster, and rounded otherwise. --thread-independent does neither.
 
 Random numbers depend on positions, not on order: dropout on the seed, the layer's name and the
 number of the sample; rounding of a weight on the seed, its name and the iteration. Pipeline
@@ -410,8 +410,8 @@ constexpr std::string_view kLimits = R"(
 Refused sizes
   JSON (headers, arguments.json)   64 levels deep, 2 million values, no key twice
   YAML                             1 MB, 64 levels deep, 20 000 values with references expanded
-  benchmarks.yml                   10 000 combinations of parameters; patterns in RE2's syntax, without
-                                   lookaround and backreferences
+  benchmarks.yml                   10 000 combinations of parameters; patterns in RE2's syntax,
+                                   without lookaround and backreferences
   TFRecord                         2 GiB per record
   other texts                      1 GiB
   pipes, devices                   not read: store their content in a file first
