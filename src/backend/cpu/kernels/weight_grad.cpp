@@ -61,7 +61,7 @@ struct TiledRows {
 }  // namespace cnntrain::cpu
 #endif
 
-#if HWY_TARGET == HWY_AVX3
+#if HWY_TARGET <= HWY_AVX3
 // The compiler emits instructions of AVX512-BF16 only for explicit intrinsics, so f32 runs without them.
 HWY_PUSH_ATTRIBUTES(HWY_TARGET_STR ",avx512bf16")
 #else
@@ -84,7 +84,7 @@ HWY_INLINE void copy_place(const RowCopy<float>& row, std::int64_t column, bool 
     }
 }
 
-#if HWY_TARGET == HWY_AVX3
+#if HWY_TARGET <= HWY_AVX3
 
 struct PairProducts {
     static HWY_INLINE Floats added(Floats sum, Floats x, Floats dy) {
@@ -185,7 +185,7 @@ void sum_rows_f32(const TiledRows& rows) {
     sum_rows<FloatProducts>(rows);
 }
 
-#if HWY_TARGET == HWY_AVX3
+#if HWY_TARGET <= HWY_AVX3
 void copy_row_bf16(const RowCopy<BFloat16>& row) {
     copy_row(row);
 }
@@ -207,7 +207,7 @@ std::int64_t vector_width() {
 
 }  // namespace
 }  // namespace cnntrain::cpu::HWY_NAMESPACE
-#if HWY_TARGET == HWY_AVX3
+#if HWY_TARGET <= HWY_AVX3
 HWY_POP_ATTRIBUTES
 #else
 HWY_AFTER_NAMESPACE();
