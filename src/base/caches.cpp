@@ -42,7 +42,6 @@ std::vector<CacheLevel> caches_of(const std::vector<int>& processors, const Read
         }
     }
     std::vector<CacheLevel> result;
-    result.reserve(levels.size());
     for (const auto& [number, level] : levels)
         result.push_back(level);
     return result;

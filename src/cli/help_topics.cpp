@@ -270,7 +270,7 @@ slower: by 5 % of a step of ResNet-50 in 32.32 and by 38 % in 16.32 with AMX (mi
 
 Validation and inference in 16 bits work through a batch in parts that fit in the processor's
 cache; logits stay the same. In 32.32 they compute wide 3x3 convolutions by Winograd's filtering
-where oneDNN has it: faster, and rounded otherwise. --thread-independent does neither.
+where oneDNN has it: faster, with other rounding. --thread-independent does neither.
 
 Random numbers depend on positions, not on order: dropout on the seed, the layer's name and the
 number of the sample; rounding of a weight on the seed, its name and the iteration. Pipeline

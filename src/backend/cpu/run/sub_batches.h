@@ -22,8 +22,7 @@ SubBatches sub_batches_of(const backend::CompileRequest& request);
 std::size_t bytes_of_sample(const graph::Graph& graph, std::int64_t samples);
 
 /// Samples of a sub-batch: the largest divisor of `samples` for which these bytes are at most half of the cache; the
-/// other half is for weights. At least one sample for two threads, which otherwise have too little work in
-/// the last layers.
+/// other half is for weights. At least one sample for two threads: with fewer, the last layers keep them waiting.
 std::int64_t sub_batch_of(std::int64_t samples, std::size_t bytes_of_sample, std::size_t cache_bytes, int threads);
 
 }  // namespace cnntrain::cpu
