@@ -143,7 +143,7 @@ template <typename PrimitiveType, typename PrimitiveDesc> Primitive finish(const
 dnnl::convolution_forward::primitive_desc forward_desc(const dnnl::engine& engine, const ConvProblem& p, bool inference,
                                                        bool bias, const dnnl::primitive_attr& attributes) {
     const auto kind = inference ? dnnl::prop_kind::forward_inference : dnnl::prop_kind::forward_training;
-    const auto algorithm = p.winograd ? dnnl::algorithm::convolution_winograd : dnnl::algorithm::convolution_direct;
+    const auto algorithm = dnnl::algorithm::convolution_direct;
     const Dims stride = pair_of(p.stride);
     const Desc bias_desc({dims_of(p.dst)[1]}, dnnl::memory::data_type::f32, Tag::x);
 #if DNNL_VERSION_MAJOR >= 3

@@ -70,9 +70,6 @@ struct ConvProblem {
     Desc src, weights, dst;
     std::int64_t stride = 1;
     graph::Padding padding;
-    /// Winograd's minimal filtering (Lavin and Gray 2016), which multiplies less and rounds more; forward only. oneDNN
-    /// has it for some 3x3 kernels in f32.
-    bool winograd = false;
 };
 
 /// Operations on the result before it is stored, in inference only.

@@ -7,6 +7,7 @@
 #include "backend/cpu/kernels/weight_grad.h"
 #include "backend/cpu/lower/division.h"
 #include "backend/cpu/lower/node_context.h"
+#include "backend/cpu/lower/winograd.h"
 #include "cnntrain/base/error.h"
 
 namespace cnntrain::cpu {
@@ -84,18 +85,10 @@ struct GroupedKernel {
     std::int64_t merged = 1;
 };
 
-/// Winograd's filtering takes about half the time of the direct convolution for 64 channels and more (Zen 4). Used in
-/// inference only: training keeps the rounding of direct convolutions.
-bool may_be_winograd(const ConvAttrs& attrs, const TensorDesc& kernel) {
-    constexpr std::int64_t kFewestChannels = 64;
-    const bool is_wide = kernel.shape[2] >= kFewestChannels && kernel.shape[3] >= kFewestChannels;
-    return kernel.dtype == DType::f32 && kernel.shape[0] == 3 && kernel.shape[1] == 3 && attrs.stride == 1 &&
-           attrs.groups == 1 && is_wide;
-}
-
 const char* const kConvReason = "the fastest convolution reads another layout";
 
 void lower_conv2d(const NodeContext& lower) {
+    if (lower_winograd_conv(lower)) return;
     const auto& attrs = lower.node.as<ConvAttrs>();
     const auto& inputs = lower.node.inputs;
     const ValueId y = lower.node.outputs[0];
@@ -112,14 +105,9 @@ void lower_conv2d(const NodeContext& lower) {
     open.src = any_layout(as_it_lies.src);
     const std::size_t residual_at = attrs.bias ? 3 : 2;
     const bool plain = !attrs.bias && !attrs.residual && attrs.activation == graph::Activation::none;
-    ConvProblem first = as_it_lies;
-    if (!plain && !division.is_on() && may_be_winograd(attrs, grouped.desc)) {
-        first = open;
-        first.winograd = true;
-    }
     const ConvEpilogue epilogue{attrs.bias, attrs.residual, attrs.activation};
     const Primitive conv = division.plan([&] {
-        return fastest({first, as_it_lies, open, last}, [&](const ConvProblem& problem) {
+        return fastest({as_it_lies, open, last}, [&](const ConvProblem& problem) {
             return plain ? lower.onednn.conv_forward(problem) : lower.onednn.conv_inference(problem, epilogue);
         });
     });
@@ -192,6 +180,7 @@ void lower_projection_input_grad(const NodeContext& lower) {
 }
 
 void lower_conv2d_input_grad(const NodeContext& lower) {
+    if (lower_winograd_input_grad(lower)) return;
     const auto& attrs = lower.node.as<ConvAttrs>();
     const auto& inputs = lower.node.inputs;
     if (is_strided_projection(attrs, lower.graph.desc(inputs[1]).shape)) return lower_projection_input_grad(lower);
@@ -412,6 +401,7 @@ void lower_conv2d_weight_grad(const NodeContext& lower) {
     const ValueId dw = lower.node.outputs[0];
     const TensorDesc& dw_desc = lower.graph.desc(dw);
     if (is_depthwise(attrs, dw_desc.shape)) return lower_depthwise_weight_grad(lower);
+    if (lower_winograd_weight_grad(lower)) return;
     const GroupedKernel grouped(dw_desc, attrs);
     if (lower_tiled_weight_grad(lower, grouped)) return;
     if (lower.request.cpu.thread_independent) return lower_weight_grad_by_parts(lower, grouped);

@@ -66,6 +66,17 @@ Placed Weights::prepared(ValueId value, const Desc& wanted, std::int64_t merged)
     return prepared_.back().copy;
 }
 
+Placed Weights::computed(ValueId value, const Desc& from, const std::string& name, std::int64_t count, Make make) {
+    const Placed copy = prepared(value, from);
+    const std::string full_name = copy.buffer->name + ":" + name;
+    for (const Computed& known : computed_) {
+        if (known.to.buffer->name == full_name) return known.to;
+    }
+    const Desc floats = row_major({DType::f32, {count}});
+    computed_.push_back({copy, steps_.place(full_name, floats, DType::f32, Storage::persistent), std::move(make)});
+    return computed_.back().to;
+}
+
 Placed Weights::float_vector(ValueId value) {
     const ValueId root = graph::strip_casts(graph(), value);
     const Placed kept = master(root);
@@ -113,6 +124,16 @@ Placed Weights::emit_merged_kernel(ValueId root, const Placed& source, std::int6
         program_.add_step(Section::prepare(), std::move(step));
     });
     return result;
+}
+
+void Weights::emit_computed() {
+    for (const Computed& wanted : computed_) {
+        Step step = prepare_step(wanted.to.buffer->name, "filter");
+        step.reads = {wanted.from};
+        step.writes = {wanted.to};
+        step.run = [wanted](const StepContext&) { wanted.make(wanted.from, wanted.to); };
+        program_.add_step(Section::prepare(), std::move(step));
+    }
 }
 
 /// A 16-bit weight as floats, in the same layout. If that is a prepared copy itself, the cast writes it directly.
@@ -183,6 +204,7 @@ void Weights::emit_copies(const std::function<Placed(ValueId)>& folded) {
                                 ", once per weight update: the copy of a weight that convolutions and products read");
         }
     }
+    emit_computed();
 }
 
 }  // namespace cnntrain::cpu

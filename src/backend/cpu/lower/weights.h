@@ -34,6 +34,10 @@ public:
     /// A copy of a parameter, its cast, or a folded weight, in this layout and type.
     /// With `merged` > 1, groups of the kernel are merged by so many (block-diagonal, zeros between).
     Placed prepared(graph::ValueId value, const Desc& wanted, std::int64_t merged = 1);
+    /// `count` floats that make(from, to) computes from the copy in layout `from` whenever it changes; `name` tells
+    /// those of one weight apart.
+    using Make = std::function<void(const Placed& from, const Placed& to)>;
+    Placed computed(graph::ValueId value, const Desc& from, const std::string& name, std::int64_t count, Make make);
     /// A vector as floats: a parameter or state of rank 1, or a cast of one.
     Placed float_vector(graph::ValueId value);
     /// The two copies of a parameter that tile products read, made together.
@@ -57,10 +61,16 @@ private:
         bool by_update = false;  // the parameter's update makes it, too
     };
 
+    struct Computed {
+        Placed from, to;
+        Make make;
+    };
+
     const graph::Graph& graph() const { return walk_.graph(); }
     const PreparedCopy* turned_partner(const Placed& source, const PreparedCopy& right) const;
     bool emit_copy(const Placed& source, const PreparedCopy& wanted);
     Placed as_floats(graph::ValueId root, const Placed& kept);
+    void emit_computed();
     void emit_cast_to_floats(const Placed& from, const Placed& to);
     Placed emit_merged_kernel(graph::ValueId root, const Placed& source, std::int64_t merged);
 
@@ -73,6 +83,7 @@ private:
     std::map<graph::ValueId, Placed> float_vectors_;
     std::map<graph::ValueId, Placed> floats_;  // 16-bit weights as floats, from which prepared copies are made
     std::vector<PreparedCopy> prepared_;
+    std::vector<Computed> computed_;
     std::vector<Buffer*> sharded_slots_;
     std::vector<std::string> reorders_;
 };
