@@ -269,8 +269,11 @@ slower: by 5 % of a step of ResNet-50 in 32.32 and by 38 % in 16.32 with AMX (mi
 2 threads).
 
 Validation and inference in 16 bits work through a batch in parts that fit in the processor's
-cache; logits stay the same. In 32.32 they compute wide 3x3 convolutions by Winograd's filtering
-where oneDNN has it: faster, with other rounding. --thread-independent does neither.
+cache; logits stay the same. --thread-independent does not.
+
+3x3 convolutions of stride 1 are computed by Winograd's filtering where that is faster: with a
+quarter of the multiplications, in float32, at about twice the rounding of direct sums. The choice
+follows from the network, the micro-batch and the processor's instructions alone.
 
 Random numbers depend on positions, not on order: dropout on the seed, the layer's name and the
 number of the sample; rounding of a weight on the seed, its name and the iteration. Pipeline

@@ -40,7 +40,7 @@ struct Net : ToyGraph {
     }
 };
 
-/// Strided, in merged groups, projections; 1, 2, 3, ... images.
+/// By Winograd's filtering, strided, in merged groups, projections; 1, 2, 3, ... images.
 Net convolutions(DType type, std::int64_t images) {
     Net net;
     net.type = type;
@@ -55,6 +55,7 @@ Net convolutions(DType type, std::int64_t images) {
     };
     ValueId x = net.field("images", {images, 32, 32, 3});
     x = conv(x, 16, "first", {});
+    x = conv(x, 16, "square", {});
     x = conv(x, 32, "strided", {.stride = 2});
     x = conv(x, 64, "grouped", {.groups = 8});
     x = conv(x, 64, "strided_again", {.stride = 2});

@@ -1,17 +1,16 @@
-// Winograd's minimal filtering F(4x4, 3x3). Polynomials of degree 5 are multiplied by their values at 0, 3/4, -3/4, 3/2,
-// -3/2 and infinity, in both directions of the image. So each tile of 6 x 6 pixels of x and each kernel become 36
-// numbers per channel, "places", and a convolution becomes a product of matrices [tiles, I] x [I, O] at every place.
-// Values at these points round half as much as those at the usual ones, 1 and 2: about twice as much as a direct
-// convolution.
+// Convolutions by Winograd's minimal filtering: the transform of winograd-inl.h makes them products of matrices
+// [tiles, I] x [I, O], one at every place.
 //
 // Transformed tiles are kept as [place][16 channels][tile], with 16 adjacent channels each, and transformed kernels in
 // panels of output channels: [panel][place][I][columns of a panel].
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstdint>
 #include <utility>
 
 #include "backend/cpu/kernels/winograd.h"
+#include "backend/cpu/kernels/winograd_tiles.h"
 #include "cnntrain/base/error.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -20,87 +19,12 @@
 #include <hwy/highway.h>
 
 #include "backend/cpu/kernels/activation-inl.h"
-#include "backend/cpu/kernels/vector-inl.h"
+#include "backend/cpu/kernels/winograd-inl.h"
 
 #ifndef CNNTRAIN_CPU_WINOGRAD_ARGUMENTS_
 #define CNNTRAIN_CPU_WINOGRAD_ARGUMENTS_
 namespace cnntrain::cpu {
 namespace {
-
-constexpr std::int64_t kBlock = kWinogradChannels;
-constexpr std::int64_t kOut = 4;   // pixels of y in a row of a tile
-constexpr std::int64_t kIn = 6;    // pixels of x
-constexpr std::int64_t kTaps = 3;  // elements in a row of a kernel
-constexpr std::int64_t kPlaces = kIn * kIn;
-constexpr std::int64_t kPixelsOut = kOut * kOut;
-
-/// Tiles of one place and all blocks of channels lie `place_floats()` apart. That is an odd number of cache lines, so
-/// that the places of a tile do not evict each other from the first-level cache.
-struct Transformed {
-    float* data = nullptr;
-    std::int64_t blocks = 0, tiles = 0;
-
-    static std::int64_t place_floats(std::int64_t blocks, std::int64_t tiles) {
-        return (blocks * tiles + (blocks * tiles + 1) % 2) * kBlock;
-    }
-    std::int64_t place_floats() const { return place_floats(blocks, tiles); }
-    std::int64_t floats() const { return kPlaces * place_floats(); }
-    std::int64_t offset(std::int64_t block, std::int64_t tile) const { return (block * tiles + tile) * kBlock; }
-};
-
-/// Tiles `first` ... `first + count - 1` of all samples, row by row.
-struct TileRange {
-    std::int64_t first = 0, count = 0;
-};
-
-/// A tensor whose blocks of channels are cut into tiles, tile (0, 0) of which begins at pixel (-top, -left).
-template <typename T> struct TiledPicture {
-    const Picture* picture = nullptr;
-    std::int64_t tile_rows = 0, tile_columns = 0;  // in a sample
-    std::int64_t top = 0, left = 0;
-    T* data = nullptr;
-};
-
-/// The part of a tile, in its own pixels, that lies inside the image.
-struct Inside {
-    std::int64_t top = 0, bottom = 0, left = 0, right = 0;
-    bool is_whole(std::int64_t size) const { return top == 0 && left == 0 && bottom == size && right == size; }
-    bool has(std::int64_t row, std::int64_t column) const {
-        return row >= top && row < bottom && column >= left && column < right;
-    }
-};
-
-/// Where sixteen channels of a tile lie: its pixel (row, column) at offset + row * row_apart + column * column_apart,
-/// the second eight channels half_apart further on.
-struct TilePosition {
-    std::int64_t offset = 0, row_apart = 0, column_apart = 0, half_apart = 0;
-    Inside inside;
-    std::int64_t at(std::int64_t row, std::int64_t column, std::int64_t channel) const {
-        constexpr std::int64_t kHalf = kBlock / 2;
-        return offset + row * row_apart + column * column_apart +
-               (channel < kHalf ? channel : half_apart + channel - kHalf);
-    }
-};
-
-template <typename T>
-TilePosition position_of(const TiledPicture<T>& tiled, std::int64_t tile, std::int64_t block, std::int64_t size) {
-    const Picture& picture = *tiled.picture;
-    const std::int64_t sample = tile / (tiled.tile_rows * tiled.tile_columns);
-    const std::int64_t row = tile / tiled.tile_columns % tiled.tile_rows * kOut - tiled.top;
-    const std::int64_t column = tile % tiled.tile_columns * kOut - tiled.left;
-    const std::int64_t lanes = picture.shape.lanes;
-    const std::int64_t channel = block * kBlock;
-    const std::int64_t second = channel + kBlock / 2;
-    const std::int64_t begin = picture.shape.offset(sample, channel / lanes, 0) + channel % lanes;
-    TilePosition position;
-    position.row_apart = picture.width * lanes;
-    position.column_apart = lanes;
-    position.offset = begin + row * position.row_apart + column * position.column_apart;
-    position.half_apart = picture.shape.offset(sample, second / lanes, 0) + second % lanes - begin;
-    position.inside = {std::max<std::int64_t>(0, -row), std::min(size, picture.height - row),
-                       std::max<std::int64_t>(0, -column), std::min(size, picture.width - column)};
-    return position;
-}
 
 /// Tiles of x times panels of the kernel, added up and written to y.
 template <typename T> struct ConvTask {
@@ -115,25 +39,6 @@ template <typename T> struct ConvTask {
     Transformed m;  // of the output channels of one panel
 };
 
-/// Transforms some tiles of a chunk, of x and of dy.
-template <typename T> struct GradientTiles {
-    TiledPicture<const T> x, dy;
-    TileRange chunk;                    // all tiles that v and z hold
-    std::int64_t first = 0, count = 0;  // of these, to be transformed
-    Transformed v, z;
-};
-
-/// sums [I,O] (+)= v^T z at one place, for `columns` output channels from `first_column` on.
-struct GradientProduct {
-    const Transformed* v = nullptr;
-    const Transformed* z = nullptr;
-    std::int64_t place = 0, tiles = 0;
-    std::int64_t first_block = 0, blocks = 0;  // of output channels
-    std::int64_t outputs = 0;
-    float* sums = nullptr;
-    bool adds = false;
-};
-
 }  // namespace
 }  // namespace cnntrain::cpu
 #endif
@@ -146,155 +51,6 @@ namespace {
 /// registers, of 32 with AVX-512 and of 16 otherwise.
 constexpr std::int64_t kPanel = kWidth == kBlock ? 2 * kBlock : kBlock;
 constexpr std::int64_t kRows = kWidth == kBlock ? 12 : kWidth == kBlock / 2 ? 6 : 3;
-/// Rows of the weight gradient's products; divides kBlock.
-constexpr std::int64_t kGradientRows = kWidth == kBlock ? 8 : kWidth == kBlock / 2 ? 4 : 2;
-
-constexpr float kNear = 0.75F, kFar = 1.5F;  // the points are 0, these, their negatives, and infinity
-constexpr float kNear2 = kNear * kNear, kFar2 = kFar * kFar;
-constexpr float kProduct = kNear2 * kFar2, kSum = kNear2 + kFar2;
-/// Products of the distances of a point from all others.
-constexpr float kZeroNorm = 1 / kProduct;
-constexpr float kNearNorm = 1 / (2 * kNear2 * (kNear2 - kFar2));
-constexpr float kFarNorm = 1 / (2 * kFar2 * (kFar2 - kNear2));
-
-HWY_INLINE Floats number(float value) {
-    return hn::Set(FloatTag(), value);
-}
-
-/// [6] pixels of x -> [6] places. Row i of the matrix has the coefficients of the polynomial that is zero at all points
-/// but point i.
-struct InputTransform {
-    static constexpr std::int64_t kFrom = kIn, kTo = kIn;
-    static HWY_INLINE void run(const Floats* d, Floats* v) {
-        const Floats near_even = hn::NegMulAdd(number(kFar2), d[2], d[4]);
-        const Floats near_odd = hn::NegMulAdd(number(kFar2), d[1], d[3]);
-        const Floats far_even = hn::NegMulAdd(number(kNear2), d[2], d[4]);
-        const Floats far_odd = hn::NegMulAdd(number(kNear2), d[1], d[3]);
-        v[0] = hn::MulAdd(number(kProduct), d[0], hn::NegMulAdd(number(kSum), d[2], d[4]));
-        v[1] = hn::MulAdd(number(kNear), near_odd, near_even);
-        v[2] = hn::NegMulAdd(number(kNear), near_odd, near_even);
-        v[3] = hn::MulAdd(number(kFar), far_odd, far_even);
-        v[4] = hn::NegMulAdd(number(kFar), far_odd, far_even);
-        v[5] = hn::MulAdd(number(kProduct), d[1], hn::NegMulAdd(number(kSum), d[3], d[5]));
-    }
-};
-
-/// [6] places -> [4] pixels of y: the powers of the points.
-struct OutputTransform {
-    static constexpr std::int64_t kFrom = kIn, kTo = kOut;
-    static HWY_INLINE void run(const Floats* m, Floats* y) {
-        const Floats near_even = hn::Add(m[1], m[2]);
-        const Floats near_odd = hn::Mul(number(kNear), hn::Sub(m[1], m[2]));
-        const Floats far_even = hn::Add(m[3], m[4]);
-        const Floats far_odd = hn::Mul(number(kFar), hn::Sub(m[3], m[4]));
-        y[0] = hn::Add(m[0], hn::Add(near_even, far_even));
-        y[1] = hn::Add(near_odd, far_odd);
-        y[2] = hn::MulAdd(number(kNear2), near_even, hn::Mul(number(kFar2), far_even));
-        y[3] = hn::MulAdd(number(kNear2), near_odd, hn::MulAdd(number(kFar2), far_odd, m[5]));
-    }
-};
-
-/// The transpose of OutputTransform: [4] pixels of dy -> [6] places.
-struct GradientTransform {
-    static constexpr std::int64_t kFrom = kOut, kTo = kIn;
-    static HWY_INLINE void run(const Floats* dy, Floats* z) {
-        const Floats near_even = hn::MulAdd(number(kNear2), dy[2], dy[0]);
-        const Floats near_odd = hn::MulAdd(number(kNear2), dy[3], dy[1]);
-        const Floats far_even = hn::MulAdd(number(kFar2), dy[2], dy[0]);
-        const Floats far_odd = hn::MulAdd(number(kFar2), dy[3], dy[1]);
-        z[0] = dy[0];
-        z[1] = hn::MulAdd(number(kNear), near_odd, near_even);
-        z[2] = hn::NegMulAdd(number(kNear), near_odd, near_even);
-        z[3] = hn::MulAdd(number(kFar), far_odd, far_even);
-        z[4] = hn::NegMulAdd(number(kFar), far_odd, far_even);
-        z[5] = dy[3];
-    }
-};
-
-/// [3] elements of a kernel -> [6] places.
-struct KernelTransform {
-    static constexpr std::int64_t kFrom = kTaps, kTo = kIn;
-    static HWY_INLINE void run(const Floats* w, Floats* u) {
-        const Floats near_even = hn::Mul(number(kNearNorm), hn::MulAdd(number(kNear2), w[2], w[0]));
-        const Floats near_odd = hn::Mul(number(kNearNorm * kNear), w[1]);
-        const Floats far_even = hn::Mul(number(kFarNorm), hn::MulAdd(number(kFar2), w[2], w[0]));
-        const Floats far_odd = hn::Mul(number(kFarNorm * kFar), w[1]);
-        u[0] = hn::Mul(number(kZeroNorm), w[0]);
-        u[1] = hn::Add(near_even, near_odd);
-        u[2] = hn::Sub(near_even, near_odd);
-        u[3] = hn::Add(far_even, far_odd);
-        u[4] = hn::Sub(far_even, far_odd);
-        u[5] = w[2];
-    }
-};
-
-/// The transpose of KernelTransform: [6] places -> [3] elements of a kernel's gradient.
-struct KernelGradTransform {
-    static constexpr std::int64_t kFrom = kIn, kTo = kTaps;
-    static HWY_INLINE void run(const Floats* s, Floats* dw) {
-        const Floats near_even = hn::Mul(number(kNearNorm), hn::Add(s[1], s[2]));
-        const Floats far_even = hn::Mul(number(kFarNorm), hn::Add(s[3], s[4]));
-        dw[0] = hn::MulAdd(number(kZeroNorm), s[0], hn::Add(near_even, far_even));
-        dw[1] = hn::MulAdd(number(kNearNorm * kNear), hn::Sub(s[1], s[2]),
-                           hn::Mul(number(kFarNorm * kFar), hn::Sub(s[3], s[4])));
-        dw[2] = hn::MulAdd(number(kNear2), near_even, hn::MulAdd(number(kFar2), far_even, s[5]));
-    }
-};
-
-/// Applies the transform to the columns and then to the rows of a square of vectors: get(row, column) gives, and
-/// put(row, column, vector) takes one.
-template <typename Transform, typename Get, typename Put>
-HWY_INLINE void transform_square(const Get& get, const Put& put) {
-    constexpr std::int64_t kFrom = Transform::kFrom, kTo = Transform::kTo;
-    HWY_ALIGN float between[kTo * kFrom * kWidth];
-    Floats from[kFrom], to[kTo];
-#pragma GCC unroll 6
-    for (std::int64_t column = 0; column < kFrom; ++column) {
-#pragma GCC unroll 6
-        for (std::int64_t row = 0; row < kFrom; ++row)
-            from[row] = get(row, column);
-        Transform::run(from, to);
-#pragma GCC unroll 6
-        for (std::int64_t row = 0; row < kTo; ++row)
-            hn::Store(to[row], FloatTag(), between + (row * kFrom + column) * kWidth);
-    }
-#pragma GCC unroll 6
-    for (std::int64_t row = 0; row < kTo; ++row) {
-#pragma GCC unroll 6
-        for (std::int64_t column = 0; column < kFrom; ++column)
-            from[column] = hn::Load(FloatTag(), between + (row * kFrom + column) * kWidth);
-        Transform::run(from, to);
-#pragma GCC unroll 6
-        for (std::int64_t column = 0; column < kTo; ++column)
-            put(row, column, to[column]);
-    }
-}
-
-/// Transforms one block of channels of one tile to tile `index` of `to`.
-template <typename Transform, typename T> HWY_INLINE void transform_tile(const TiledPicture<const T>& from,
-                                                                         std::int64_t tile, std::int64_t block,
-                                                                         const Transformed& to, std::int64_t index) {
-    const TilePosition position = position_of(from, tile, block, Transform::kFrom);
-    const std::int64_t apart = to.place_floats();
-    const bool is_whole = position.inside.is_whole(Transform::kFrom);
-    for (std::int64_t i = 0; i < kBlock; i += kWidth) {
-        float* const at = to.data + to.offset(block, index) + i;
-        const auto put = [&](std::int64_t row, std::int64_t column, Floats value)
-                             HWY_ATTR { store(value, at + (row * kIn + column) * apart); };
-        if (is_whole) {
-            transform_square<Transform>([&](std::int64_t row, std::int64_t column)
-                                            HWY_ATTR { return load(from.data + position.at(row, column, i)); },
-                                        put);
-        } else {
-            transform_square<Transform>(
-                [&](std::int64_t row, std::int64_t column) HWY_ATTR {
-                    return position.inside.has(row, column) ? load(from.data + position.at(row, column, i))
-                                                            : hn::Zero(FloatTag());
-                },
-                put);
-        }
-    }
-}
 
 template <typename T>
 HWY_INLINE Floats finished(const WinogradEpilogue<T>& epilogue, Floats bias, Floats value, std::int64_t offset) {
@@ -422,93 +178,6 @@ void run_task_bf16(const ConvTask<BFloat16>& task) {
     run_task(task);
 }
 
-template <typename T> void transform_gradient_tiles(const GradientTiles<T>& tiles) {
-    const std::int64_t end = tiles.first + tiles.count;
-    for (std::int64_t block = 0; block < tiles.v.blocks; ++block) {
-        for (std::int64_t index = tiles.first; index < end; ++index)
-            transform_tile<InputTransform>(tiles.x, tiles.chunk.first + index, block, tiles.v, index);
-    }
-    for (std::int64_t block = 0; block < tiles.z.blocks; ++block) {
-        for (std::int64_t index = tiles.first; index < end; ++index)
-            transform_tile<GradientTransform>(tiles.dy, tiles.chunk.first + index, block, tiles.z, index);
-    }
-}
-
-void transform_gradient_tiles_f32(const GradientTiles<float>& tiles) {
-    transform_gradient_tiles(tiles);
-}
-void transform_gradient_tiles_bf16(const GradientTiles<BFloat16>& tiles) {
-    transform_gradient_tiles(tiles);
-}
-
-/// sums [kGradientRows, kColumns] (+)= v [tiles, rows]^T * z [tiles, columns].
-template <std::int64_t kColumns>
-HWY_INLINE void multiply_tiles(const GradientProduct& product, const float* v, const float* z, float* sums) {
-    constexpr std::int64_t kVectors = kColumns / kWidth;
-    const std::int64_t z_block = product.z->offset(1, 0);
-    Floats sum[kGradientRows][kVectors];
-#pragma GCC unroll 8
-    for (std::int64_t row = 0; row < kGradientRows; ++row) {
-#pragma GCC unroll 4
-        for (std::int64_t vector = 0; vector < kVectors; ++vector) {
-            sum[row][vector] =
-                product.adds ? load(sums + row * product.outputs + vector * kWidth) : hn::Zero(FloatTag());
-        }
-    }
-    for (std::int64_t tile = 0; tile < product.tiles; ++tile) {
-        Floats columns[kVectors];
-#pragma GCC unroll 4
-        for (std::int64_t vector = 0; vector < kVectors; ++vector) {
-            const std::int64_t column = vector * kWidth;
-            columns[vector] = load(z + column / kBlock * z_block + column % kBlock);
-        }
-#pragma GCC unroll 8
-        for (std::int64_t row = 0; row < kGradientRows; ++row) {
-            const Floats everywhere = number(v[row]);
-#pragma GCC unroll 4
-            for (std::int64_t vector = 0; vector < kVectors; ++vector)
-                sum[row][vector] = hn::MulAdd(everywhere, columns[vector], sum[row][vector]);
-        }
-        v += kBlock;
-        z += kBlock;
-    }
-#pragma GCC unroll 8
-    for (std::int64_t row = 0; row < kGradientRows; ++row) {
-#pragma GCC unroll 4
-        for (std::int64_t vector = 0; vector < kVectors; ++vector)
-            store(sum[row][vector], sums + row * product.outputs + vector * kWidth);
-    }
-}
-
-void multiply_gradient(const GradientProduct& product) {
-    const float* const v = product.v->data + product.place * product.v->place_floats();
-    const float* const z = product.z->data + product.place * product.z->place_floats();
-    const std::int64_t last = product.first_block + product.blocks;
-    for (std::int64_t block = product.first_block; block < last;) {
-        const bool is_whole = (last - block) * kBlock >= kPanel;
-        for (std::int64_t row = 0; row < product.v->blocks * kBlock; row += kGradientRows) {
-            const float* const rows = v + product.v->offset(row / kBlock, 0) + row % kBlock;
-            float* const sums = product.sums + row * product.outputs + block * kBlock;
-            if (is_whole) {
-                multiply_tiles<kPanel>(product, rows, z + product.z->offset(block, 0), sums);
-            } else {
-                multiply_tiles<kBlock>(product, rows, z + product.z->offset(block, 0), sums);
-            }
-        }
-        block += is_whole ? kPanel / kBlock : 1;
-    }
-}
-
-/// dw of one row of inputs: `sums` and dw have their places and elements `apart` floats apart.
-void finish_gradient(const float* sums, std::int64_t apart, std::int64_t count, float* dw) {
-    for (std::int64_t i = 0; i < count; i += kWidth) {
-        transform_square<KernelGradTransform>([&](std::int64_t row, std::int64_t column)
-                                                  HWY_ATTR { return load(sums + (row * kIn + column) * apart + i); },
-                                              [&](std::int64_t row, std::int64_t column, Floats value)
-                                                  HWY_ATTR { store(value, dw + (row * kTaps + column) * apart + i); });
-    }
-}
-
 /// Transforms a block of 16 inputs x 16 outputs, [9][16][16], to its place in a panel: `to` is its first input at
 /// place 0.
 void transform_kernel_block(const float* w, std::int64_t inputs, std::int64_t columns, float* to) {
@@ -546,10 +215,6 @@ namespace {
 
 HWY_EXPORT(run_task_f32);
 HWY_EXPORT(run_task_bf16);
-HWY_EXPORT(transform_gradient_tiles_f32);
-HWY_EXPORT(transform_gradient_tiles_bf16);
-HWY_EXPORT(multiply_gradient);
-HWY_EXPORT(finish_gradient);
 HWY_EXPORT(transform_kernel_block);
 HWY_EXPORT(panel_columns);
 HWY_EXPORT(rows_at_a_time);
@@ -560,26 +225,6 @@ void run(const ConvTask<float>& task) {
 }
 void run(const ConvTask<BFloat16>& task) {
     HWY_DYNAMIC_DISPATCH(run_task_bf16)(task);
-}
-void run(const GradientTiles<float>& tiles) {
-    HWY_DYNAMIC_DISPATCH(transform_gradient_tiles_f32)(tiles);
-}
-void run(const GradientTiles<BFloat16>& tiles) {
-    HWY_DYNAMIC_DISPATCH(transform_gradient_tiles_bf16)(tiles);
-}
-
-std::int64_t up(std::int64_t all, std::int64_t parts) {
-    return (all + parts - 1) / parts;
-}
-
-/// Tensors that begin at pixel (0, 0) of a tile, or `top` rows and `left` columns before it.
-template <typename T> TiledPicture<T> tiled(const WinogradShape& shape, const Picture& picture, T* data,
-                                            std::int64_t top, std::int64_t left) {
-    return {&picture, up(shape.y.height, kOut), up(shape.y.width, kOut), top, left, data};
-}
-
-std::int64_t blocks_of(std::int64_t channels) {
-    return channels / kBlock;
 }
 
 /// How a convolution is divided among threads.
@@ -619,35 +264,11 @@ std::int64_t task_floats(const WinogradShape& shape, const Plan& plan) {
            Transformed{nullptr, blocks_of(panel), plan.tiles}.floats();
 }
 
-/// How a weight gradient is divided: chunks of tiles, one after the other.
-struct GradientPlan {
-    std::int64_t tiles = 0;  // of a chunk
-    Transformed v, z;        // of a chunk
-    std::int64_t sums = 0;   // floats
-
-    std::int64_t floats() const { return v.floats() + z.floats() + sums; }
-};
-
-/// A chunk's tiles stay in a third-level cache.
-GradientPlan gradient_plan_of(const WinogradShape& shape) {
-    constexpr std::int64_t kTransformedFloats = std::int64_t{2} << 20;
-    constexpr std::int64_t kFewest = 64;
-    const std::int64_t channels = shape.inputs() + shape.outputs();
-    const std::int64_t all = shape.tiles();
-    const std::int64_t chunks = up(all, std::max(kFewest, kTransformedFloats / (kPlaces * channels)));
-    GradientPlan plan;
-    plan.tiles = up(all, chunks);
-    plan.v = {nullptr, blocks_of(shape.inputs()), plan.tiles};
-    plan.z = {nullptr, blocks_of(shape.outputs()), plan.tiles};
-    plan.sums = kPlaces * shape.inputs() * shape.outputs();
-    return plan;
-}
-
 float float_of(float value) {
     return value;
 }
 float float_of(BFloat16 value) {
-    return to_float(value);
+    return std::bit_cast<float>(static_cast<std::uint32_t>(value.bits) << 16);
 }
 
 /// Copies a block of 16 inputs x 16 outputs as [9][16][16]. `turned`: from the kernel of the opposite direction.
@@ -710,7 +331,7 @@ template <typename T> void winograd_conv(const WinogradShape& shape, const T* x,
     parallel_tasks(threads, [&](std::int64_t thread) {
         ConvTask<T> task;
         task.x = tiled(shape, shape.x, x, shape.top, shape.left);
-        task.y = tiled(shape, shape.y, y, 0, 0);
+        task.y = tiled(shape, shape.y, y);
         task.filter = filter;
         task.outputs = shape.outputs();
         task.epilogue = epilogue;
@@ -727,55 +348,12 @@ template <typename T> void winograd_conv(const WinogradShape& shape, const T* x,
     });
 }
 
-std::int64_t winograd_weight_grad_scratch_floats(const WinogradShape& shape) {
-    return gradient_plan_of(shape).floats();
-}
-
-template <typename T>
-void winograd_weight_grad(const WinogradShape& shape, const T* x, const T* dy, float* dw, std::span<float> scratch) {
-    GradientPlan plan = gradient_plan_of(shape);
-    CNNTRAIN_CHECK(std::ssize(scratch) >= plan.floats(), "scratch is smaller than winograd_weight_grad_scratch_floats");
-    plan.v.data = scratch.data();
-    plan.z.data = plan.v.data + plan.v.floats();
-    float* const sums = plan.z.data + plan.z.floats();
-    const std::int64_t apart = shape.inputs() * shape.outputs();
-    GradientTiles<T> tiles{
-        tiled(shape, shape.x, x, shape.top, shape.left), tiled(shape, shape.y, dy, 0, 0), {}, 0, 0, plan.v, plan.z};
-    constexpr std::int64_t kTilesAtOnce = 8;
-    constexpr std::int64_t kBlocksAtOnce = 4;  // of output channels
-    const std::int64_t parts = up(blocks_of(shape.outputs()), kBlocksAtOnce);
-    for (std::int64_t first = 0; first < shape.tiles(); first += plan.tiles) {
-        tiles.chunk = {first, std::min(plan.tiles, shape.tiles() - first)};
-        parallel_tasks(up(tiles.chunk.count, kTilesAtOnce), [&](std::int64_t task) {
-            GradientTiles<T> some = tiles;
-            some.first = task * kTilesAtOnce;
-            some.count = std::min(kTilesAtOnce, tiles.chunk.count - some.first);
-            run(some);
-        });
-        parallel_tasks(kPlaces * parts, [&](std::int64_t task) {
-            GradientProduct product{&plan.v, &plan.z, task / parts, tiles.chunk.count};
-            product.first_block = task % parts * kBlocksAtOnce;
-            product.blocks = std::min(kBlocksAtOnce, blocks_of(shape.outputs()) - product.first_block);
-            product.outputs = shape.outputs();
-            product.sums = sums + product.place * apart;
-            product.adds = first > 0;
-            HWY_DYNAMIC_DISPATCH(multiply_gradient)(product);
-        });
-    }
-    parallel_tasks(shape.inputs(), [&](std::int64_t input) {
-        HWY_DYNAMIC_DISPATCH(finish_gradient)
-        (sums + input * shape.outputs(), apart, shape.outputs(), dw + input * shape.outputs());
-    });
-}
-
 template void winograd_filter(const WinogradShape&, bool, const float*, float*);
 template void winograd_filter(const WinogradShape&, bool, const BFloat16*, float*);
 template void winograd_conv(const WinogradShape&, const float*, const float*, const WinogradEpilogue<float>&, float*,
                             std::span<float>);
 template void winograd_conv(const WinogradShape&, const BFloat16*, const float*, const WinogradEpilogue<BFloat16>&,
                             BFloat16*, std::span<float>);
-template void winograd_weight_grad(const WinogradShape&, const float*, const float*, float*, std::span<float>);
-template void winograd_weight_grad(const WinogradShape&, const BFloat16*, const BFloat16*, float*, std::span<float>);
 
 }  // namespace cnntrain::cpu
 

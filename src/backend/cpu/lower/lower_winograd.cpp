@@ -25,20 +25,34 @@ WinogradShape shape_of(const ConvAttrs& attrs, const TensorDesc& x, const Desc& 
     return {picture(x, x_layout), picture(y, y_layout), attrs.padding.top, attrs.padding.left};
 }
 
-/// AMX multiplies bfloat16 many times faster than f32, in which the filtering multiplies.
-bool has_the_arithmetic(DType type) {
-    if (type == DType::f32) return true;
-    return type == DType::bf16 && !effective_isa().amx;
+/// The filtering takes 3x3 kernels and multiplies f32; AMX multiplies bfloat16 many times faster.
+bool may_be_winograd(const ConvAttrs& attrs, const Shape& kernel, DType type) {
+    const bool has_arithmetic = type == DType::f32 || (type == DType::bf16 && !effective_isa().amx);
+    return has_arithmetic && kernel[0] == 3 && kernel[1] == 3 && attrs.stride == 1 && attrs.groups == 1;
 }
 
-bool may_be_winograd(const ConvAttrs& attrs, const Shape& kernel, DType type) {
-    return kernel[0] == 3 && kernel[1] == 3 && attrs.stride == 1 && attrs.groups == 1 && has_the_arithmetic(type);
+/// Is the filtering faster than a direct convolution? Both are estimated in multiplications of f32 per pair of an input
+/// and an output channel. `efficiency`: of the products of transformed tiles, beside a direct convolution. `per_kernel`:
+/// for what is done once, whatever the number of tiles, as to transform the kernel. The numbers were measured on Zen 4,
+/// where the choice was right for 7 x 7 to 56 x 56 pixels and 16 to 512 channels in batches of 1, 8 and 32.
+bool is_faster(const WinogradShape& shape, DType type, double efficiency, double per_kernel) {
+    constexpr double kTransform = 9;  // of a tile, in multiplications of each of its places
+    const auto inputs = static_cast<double>(shape.inputs());
+    const auto outputs = static_cast<double>(shape.outputs());
+    const double per_tile = 36 * (1 + kTransform / inputs + kTransform / outputs) / efficiency;
+    const double rate = type == DType::bf16 && effective_isa().avx512_bf16 ? 2 : 1;  // of a direct convolution
+    const double direct = 9 / rate * static_cast<double>(shape.y.shape.n * shape.y.shape.pixels);
+    return has_winograd(shape) && per_tile * static_cast<double>(shape.tiles()) + per_kernel < direct;
 }
 
 bool is_trained(const graph::Graph& graph, ValueId kernel) {
     const auto& users = graph.value(graph::strip_casts(graph, kernel)).users;
     return std::ranges::any_of(users,
                                [&](graph::NodeId user) { return graph.node(user).phase == graph::Phase::update; });
+}
+
+bool is_faster_conv(const NodeContext& lower, ValueId kernel, DType type, const WinogradShape& shape) {
+    return is_faster(shape, type, 0.9, is_trained(lower.graph, kernel) ? 2500 : 500);
 }
 
 /// The transformed kernel. That of a trained one, which changes all the time, is four times as large as the kernel and
@@ -93,7 +107,7 @@ bool lower_winograd_conv(const NodeContext& lower) {
     if (!channel_lanes(x.desc)) return false;
     const Desc y_layout = like_activation(x.desc, y_desc);
     const WinogradShape shape = shape_of(attrs, x_desc, x.desc, y_desc, y_layout);
-    if (!has_winograd(shape)) return false;
+    if (!is_faster_conv(lower, inputs[1], y_desc.dtype, shape)) return false;
     with_float_type(y_desc.dtype, [&]<typename T>() {
         ConvOperands<T> operands;
         operands.x = x;
@@ -127,7 +141,7 @@ bool lower_winograd_input_grad(const NodeContext& lower) {
     if (!channel_lanes(dy.desc)) return false;
     const Desc dx_layout = like_activation(dy.desc, dx_desc);
     const WinogradShape shape = shape_of(attrs, dx_desc, dx_layout, dy_desc, dy.desc).input_grad();
-    if (!has_winograd(shape)) return false;
+    if (!is_faster_conv(lower, inputs[1], dx_desc.dtype, shape)) return false;
     with_float_type(dx_desc.dtype, [&]<typename T>() {
         ConvOperands<T> operands;
         operands.x = dy;
@@ -149,7 +163,7 @@ bool lower_winograd_weight_grad(const NodeContext& lower) {
         return false;
     const WinogradShape shape =
         shape_of(attrs, lower.graph.desc(inputs[0]), x.desc, lower.graph.desc(inputs[1]), dy.desc);
-    if (!has_winograd(shape)) return false;
+    if (!is_faster(shape, x.dtype, 0.83, 1500)) return false;
     const auto scratch = lower.steps.scratch_floats(winograd_weight_grad_scratch_floats(shape));
     const Sums::Gradient result = lower.sums.define_gradient(dw, plain_kernel_desc(dw_desc, 1));
     with_float_type(x.dtype, [&]<typename T>() {
