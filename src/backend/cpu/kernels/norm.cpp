@@ -166,6 +166,14 @@ template <typename T> NormGradient<T> from_block(const Blocks& shape, NormGradie
     return args;
 }
 
+/// Where the first sweep leaves dy' for the second one; null: each sweep computes it. That is better where it costs
+/// little, and in bfloat16, which would round it. Swish's slope takes most of the time of a sweep.
+template <typename T> T* kept_gradient(const NormGradient<T>& args) {
+    if (args.dresidual != nullptr) return args.dresidual;
+    const bool is_cheap = args.activation == Activation::none || args.activation == Activation::relu;
+    return is_cheap || !std::is_same_v<T, float> || args.dx == args.x ? nullptr : args.dx;
+}
+
 template <typename T>
 void norm_gradient(const Blocks& shape, std::int64_t groups, const NormGradient<T>& args, std::span<float> scratch) {
     const bool per_sample = groups != 0;
@@ -192,7 +200,8 @@ void norm_gradient(const Blocks& shape, std::int64_t groups, const NormGradient<
         gradient.scale = arrays.affine.scale;
         gradient.shift = arrays.affine.shift;
     }
-    norm_gradient_sums(shape, gradient, arrays.mean, arrays.sum_dy, arrays.sum_dy_x, args.dresidual, pieces.rest());
+    T* const kept = kept_gradient(args);
+    norm_gradient_sums(shape, gradient, arrays.mean, arrays.sum_dy, arrays.sum_dy_x, kept, pieces.rest());
     if (args.over_ranks != nullptr) {
         set_shared_coefficients(shape, args, arrays);
     } else {
@@ -204,7 +213,7 @@ void norm_gradient(const Blocks& shape, std::int64_t groups, const NormGradient<
         sum_over_samples(samples, shape.channels(), arrays.sum_dy_x, args.dgamma);
         sum_over_samples(samples, shape.channels(), arrays.sum_dy, args.dbeta);
     }
-    if (args.dresidual != nullptr) gradient = {.x = args.x, .dy = args.dresidual, .per_sample = per_sample};
+    if (kept != nullptr) gradient = {.x = args.x, .dy = kept, .per_sample = per_sample};
     norm_gradient_apply(shape, gradient, arrays.a, arrays.b, arrays.c, args.dx);
 }
 
