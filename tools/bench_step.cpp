@@ -148,9 +148,21 @@ void compare_with_products(Bench& bench, const StepTimes& step) {
                 executed / (1e3 * step.least));
 }
 
+/// Operations that a micro-batch computes: fewer than the network's where Winograd's filtering multiplies less.
+double computed_flops(const backend::CompileReport& report) {
+    double flops = 0;
+    for (const backend::StepWork& work : report.work)
+        flops += work.per_update ? 0 : work.flops;
+    return flops;
+}
+
 void compare_with_peak(Bench& bench, double typical) {
-    const double flops = bench.steps.executable().report().flops_per_micro_batch;
+    const backend::CompileReport& report = bench.steps.executable().report();
+    const double flops = computed_flops(report);
     const double gflops = flops * bench.micro_batches() / typical / 1e9;
+    if (flops < 0.999 * report.flops_per_micro_batch)
+        std::printf("%.1f of %.1f GFLOP a micro-batch are computed, the others saved by Winograd's filtering\n",
+                    flops / 1e9, report.flops_per_micro_batch / 1e9);
     const DType type = train::arithmetic(bench.parsed.settings.device, bench.steps.backend()).type;
     const double peak = measured_peak_gflops(type, bench.steps.threads());
     std::printf("%.0f GFLOP/s, %.2f of the measured peak of %.0f GFLOP/s (matrix product)\n", gflops, gflops / peak,

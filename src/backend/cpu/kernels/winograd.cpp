@@ -237,15 +237,20 @@ struct Plan {
     std::int64_t tasks() const { return chunks * panel_parts; }
 };
 
-/// As many tiles as a second-level cache holds transformed, and tasks for all threads.
-Plan plan_of(const WinogradShape& shape, std::int64_t threads) {
+/// Of a task: as many as a second-level cache holds transformed.
+std::int64_t most_tiles(const WinogradShape& shape) {
     constexpr std::int64_t kTransformedFloats = std::int64_t{160} << 10;
     const std::int64_t rows = HWY_DYNAMIC_DISPATCH(rows_at_a_time)();
+    const std::int64_t held = kTransformedFloats / (kPlaces * shape.inputs());
+    return std::min(shape.tiles(), std::max(2 * rows, held / rows * rows));
+}
+
+Plan plan_of(const WinogradShape& shape, std::int64_t threads) {
+    const std::int64_t rows = HWY_DYNAMIC_DISPATCH(rows_at_a_time)();
     const std::int64_t all_panels = up(shape.outputs(), HWY_DYNAMIC_DISPATCH(panel_columns)());
-    const std::int64_t most = std::max(2 * rows, kTransformedFloats / (kPlaces * shape.inputs()) / rows * rows);
     const std::int64_t all = shape.tiles();
     Plan plan;
-    plan.chunks = up(all, most);
+    plan.chunks = up(all, most_tiles(shape));
     // As many chunks for one thread as for another, as long as none has fewer tiles than are multiplied at a time.
     const std::int64_t even = up(plan.chunks, threads) * threads;
     if (up(all, even) >= rows) plan.chunks = even;
@@ -258,10 +263,10 @@ Plan plan_of(const WinogradShape& shape, std::int64_t threads) {
 }
 
 /// Scratch of a thread: transformed tiles of x, and sums of one panel.
-std::int64_t task_floats(const WinogradShape& shape, const Plan& plan) {
+std::int64_t task_floats(const WinogradShape& shape, std::int64_t tiles) {
     const std::int64_t panel = HWY_DYNAMIC_DISPATCH(panel_columns)();
-    return Transformed{nullptr, blocks_of(shape.inputs()), plan.tiles}.floats() +
-           Transformed{nullptr, blocks_of(panel), plan.tiles}.floats();
+    return Transformed{nullptr, blocks_of(shape.inputs()), tiles}.floats() +
+           Transformed{nullptr, blocks_of(panel), tiles}.floats();
 }
 
 float float_of(float value) {
@@ -317,14 +322,13 @@ template <typename T> void winograd_filter(const WinogradShape& shape, bool turn
 }
 
 std::int64_t winograd_scratch_floats(const WinogradShape& shape, int threads) {
-    const Plan plan = plan_of(shape, threads);
-    return std::min<std::int64_t>(threads, plan.tasks()) * task_floats(shape, plan);
+    return threads * task_floats(shape, most_tiles(shape));
 }
 
 template <typename T> void winograd_conv(const WinogradShape& shape, const T* x, const float* filter,
                                          const WinogradEpilogue<T>& epilogue, T* y, std::span<float> scratch) {
     const Plan plan = plan_of(shape, omp_get_max_threads());
-    const std::int64_t floats = task_floats(shape, plan);
+    const std::int64_t floats = task_floats(shape, plan.tiles);
     const std::int64_t threads = std::min<std::int64_t>(omp_get_max_threads(), plan.tasks());
     CNNTRAIN_CHECK(std::ssize(scratch) >= threads * floats, "scratch is smaller than winograd_scratch_floats");
     const std::int64_t all_panels = up(shape.outputs(), HWY_DYNAMIC_DISPATCH(panel_columns)());

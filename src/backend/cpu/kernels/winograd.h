@@ -20,6 +20,10 @@ struct WinogradShape {
     WinogradShape input_grad() const { return {y, x, 2 - top, 2 - left}; }
     /// Tiles of 4 x 4 pixels that cover y.
     std::int64_t tiles() const { return y.shape.n * ((y.height + 3) / 4) * ((y.width + 3) / 4); }
+    /// Of the products; a direct convolution has 18 per pixel and pair of channels.
+    double flops() const {
+        return 72.0 * static_cast<double>(tiles()) * static_cast<double>(inputs()) * static_cast<double>(outputs());
+    }
 };
 
 /// The numbers of channels are multiples of this.

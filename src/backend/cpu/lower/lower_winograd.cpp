@@ -1,6 +1,8 @@
 #include <omp.h>
 
 #include <algorithm>
+#include <utility>
+#include <vector>
 
 #include "backend/cpu/isa.h"
 #include "backend/cpu/kernels/winograd.h"
@@ -14,7 +16,14 @@ using graph::ValueId;
 
 namespace {
 
-constexpr const char* kImplementation = "winograd 4x4";
+/// The node's own step. Its work is what is computed, so that rates beside the processor's are real ones.
+Step winograd_step(const NodeContext& lower, const WinogradShape& shape, std::vector<Placed> reads) {
+    Step step = lower.steps.node_step();
+    step.implementation = "winograd 4x4";
+    step.flops = shape.flops();
+    step.reads = std::move(reads);
+    return step;
+}
 
 /// Tensors in these layouts.
 WinogradShape shape_of(const ConvAttrs& attrs, const TensorDesc& x, const Desc& x_layout, const TensorDesc& y,
@@ -88,10 +97,13 @@ void add_conv(const NodeContext& lower, const WinogradShape& shape, const ConvOp
     for (const Placed& optional : {operands.bias, operands.residual}) {
         if (optional) reads.push_back(optional);
     }
-    lower.steps.add(kImplementation, reads, {operands.y}, [=](const StepContext&) {
+    Step step = winograd_step(lower, shape, std::move(reads));
+    step.writes = {operands.y};
+    step.run = [=](const StepContext&) {
         winograd_conv(shape, operands.x.template as<T>(), operands.filter.template as<float>(), operands.epilogue(),
                       operands.y.template as<T>(), scratch());
-    });
+    };
+    lower.steps.add(std::move(step));
 }
 
 }  // namespace
@@ -167,9 +179,9 @@ bool lower_winograd_weight_grad(const NodeContext& lower) {
     const auto scratch = lower.steps.scratch_floats(winograd_weight_grad_scratch_floats(shape));
     const Sums::Gradient result = lower.sums.define_gradient(dw, plain_kernel_desc(dw_desc, 1));
     with_float_type(x.dtype, [&]<typename T>() {
-        lower.sums.add_gradient_step(
-            result, "", {x, dy}, [=](float* to) { winograd_weight_grad(shape, x.as<T>(), dy.as<T>(), to, scratch()); },
-            kImplementation);
+        lower.sums.add_gradient_step(result, winograd_step(lower, shape, {x, dy}), [=](float* to) {
+            winograd_weight_grad(shape, x.as<T>(), dy.as<T>(), to, scratch());
+        });
     });
     return true;
 }

@@ -151,10 +151,14 @@ void Sums::add_gradient(const Gradient& gradient, Step step, std::function<void(
 }
 
 void Sums::add_gradient_step(const Gradient& gradient, const std::string& op, const std::vector<Placed>& reads,
-                             std::function<void(float* to)> run, const std::string& implementation) {
+                             const std::function<void(float* to)>& run, const std::string& implementation) {
     Step step = op.empty() ? steps_.node_step() : steps_.data_step(op, op);
     step.implementation = implementation;
     step.reads = reads;
+    add_gradient_step(gradient, std::move(step), run);
+}
+
+void Sums::add_gradient_step(const Gradient& gradient, Step step, const std::function<void(float* to)>& run) {
     const auto into = [&](const Placed& memory) { return [run, memory] { run(memory.as<float>()); }; };
     add_gradient(gradient, std::move(step), into(gradient.placed), into(gradient.addend));
 }

@@ -57,7 +57,9 @@ public:
     /// Adds the step that computes the gradient: run(memory). `op`: of a step that moves data; empty for the node's
     /// own step.
     void add_gradient_step(const Gradient& gradient, const std::string& op, const std::vector<Placed>& reads,
-                           std::function<void(float* to)> run, const std::string& implementation = "kernel");
+                           const std::function<void(float* to)>& run, const std::string& implementation = "kernel");
+    /// The same with a step that has its name, implementation, operands and work.
+    void add_gradient_step(const Gradient& gradient, Step step, const std::function<void(float* to)>& run);
     /// The same with a primitive whose argument `written` is the gradient, seen as `view`.
     void add_gradient_primitive(const Gradient& gradient, const Primitive& primitive, const Arguments& operands,
                                 int written, const Desc& view);
