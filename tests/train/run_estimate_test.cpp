@@ -76,7 +76,9 @@ TEST(Description, CountsTheWorkOfEachStep) {
         has_update = has_update || step.per_update;
     }
     EXPECT_TRUE(has_update);
-    EXPECT_NEAR(flops, reports.run.flops_per_micro_batch, 0.2 * reports.run.flops_per_micro_batch);
+    // Winograd's filtering computes down to a quarter of a convolution's.
+    EXPECT_LT(flops, 1.2 * reports.run.flops_per_micro_batch);
+    EXPECT_GT(flops, 0.25 * reports.run.flops_per_micro_batch);
 }
 
 TEST(Speeds, AreMeasured) {

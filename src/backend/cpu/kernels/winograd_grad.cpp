@@ -1,5 +1,5 @@
-// Weight gradients by Winograd's minimal filtering: sums over all tiles of products of transformed tiles of x and dy, one
-// matrix [I, O] at every place, transformed back to a kernel's nine elements.
+// Weight gradients by Winograd's minimal filtering: sums over all tiles of products of transformed tiles of x and dy,
+// one matrix [I, O] at every place, transformed back to a kernel's nine elements.
 //
 // Transformed tiles of a chunk are kept as [place][16 channels][tile], with 16 adjacent channels each.
 #include <algorithm>
@@ -71,8 +71,8 @@ void transform_gradient_tiles_bf16(const GradientTiles<BFloat16>& tiles) {
     transform_gradient_tiles(tiles);
 }
 
-/// sums [kGradientRows, kColumns] (+)= v [tiles, rows]^T * z [tiles, columns]; z is the block of the first column, which
-/// is its column `first`.
+/// sums [kGradientRows, kColumns] (+)= v [tiles, rows]^T * z [tiles, columns]; z is the block of the first column,
+/// which is its column `first`.
 template <std::int64_t kColumns> HWY_INLINE void multiply_tiles(const GradientProduct& product, const float* v,
                                                                 const float* z, std::int64_t first, float* sums) {
     constexpr std::int64_t kVectors = kColumns / kWidth;
