@@ -41,9 +41,10 @@ bool may_be_winograd(const ConvAttrs& attrs, const Shape& kernel, DType type) {
 }
 
 /// Is the filtering faster than a direct convolution? Both are estimated in multiplications of f32 per pair of an
-/// input and an output channel. `efficiency`: of the products of transformed tiles, beside a direct convolution. `per_kernel`:
-/// for what is done once, whatever the number of tiles, as to transform the kernel. The numbers were measured on Zen 4,
-/// where the choice was right for 7 x 7 to 56 x 56 pixels and 16 to 512 channels in batches of 1, 8 and 32.
+/// input and an output channel. `efficiency`: of the products of transformed tiles, beside a direct convolution.
+/// `per_kernel`: for what is done once, whatever the number of tiles, as to transform the kernel. The numbers were
+/// measured on Zen 4, where the choice was right for 7 x 7 to 56 x 56 pixels and 16 to 512 channels in batches of 1, 8
+/// and 32.
 bool is_faster(const WinogradShape& shape, DType type, double efficiency, double per_kernel) {
     constexpr double kTransform = 9;  // of a tile, in multiplications of each of its places
     const auto inputs = static_cast<double>(shape.inputs());
