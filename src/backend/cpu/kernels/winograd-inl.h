@@ -1,6 +1,7 @@
 // The transforms of Winograd's minimal filtering F(4x4, 3x3). Polynomials of degree 5 are multiplied by their values at
-// 0, 3/4, -3/4, 3/2, -3/2 and infinity, in both directions of the image: the 36 "places" of a tile. Values at these
-// points round half as much as those at the usual ones, 1 and 2: about twice as much as a direct convolution.
+// 0, 5/8, -5/8, 3/2, -3/2 and infinity, in both directions of the image: the 36 "places" of a tile. Of all pairs of
+// points that are multiples of 1/8, these round least: half as much as the usual ones, 1 and 2, and about twice as much
+// as a direct convolution.
 #if defined(CNNTRAIN_CPU_WINOGRAD_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef CNNTRAIN_CPU_WINOGRAD_INL_H_
 #undef CNNTRAIN_CPU_WINOGRAD_INL_H_
@@ -14,7 +15,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace cnntrain::cpu::HWY_NAMESPACE {
 
-constexpr float kNear = 0.75F, kFar = 1.5F;  // the points are 0, these, their negatives, and infinity
+constexpr float kNear = 0.625F, kFar = 1.5F;  // the points are 0, these, their negatives, and infinity
 constexpr float kNear2 = kNear * kNear, kFar2 = kFar * kFar;
 constexpr float kProduct = kNear2 * kFar2, kSum = kNear2 + kFar2;
 /// Products of the distances of a point from all others.
