@@ -149,7 +149,7 @@ public:
 
 private:
     void watch() {
-        constexpr std::chrono::milliseconds kPause(2);
+        constexpr std::chrono::milliseconds kPause(20);
         round_.ready.wait();
         began_ = Clock::now();
         round_.start.count_down();
