@@ -2,6 +2,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
+#include <memory>
+
 #include "cnntrain/backend/backend.h"
 #include "cnntrain/backend/cpu.h"
 #include "cnntrain/backend/ref.h"

@@ -3,6 +3,7 @@
 #include <omp.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "backend/cpu/kernels/forward_conv.h"
 #include "cnntrain/base/error.h"
