@@ -36,9 +36,12 @@ TEST(SubBatch, CountsWhatTheLargestNodeReadsAndWrites) {
     EXPECT_EQ(bytes_of_sample(net.graph, 4), 8U * 8 * (32 + 32) * sizeof(float));
 }
 
-/// Parts of a batch of 8 samples, of which none fits in a cache.
-std::int64_t parts_of(DType type, const backend::CpuSettings& settings) {
+constexpr std::int64_t kElements = std::int64_t{8192} * 8192 * 64;
+
+/// Parts of a batch of 8 samples with kElements activations each, of which no sample fits in a cache.
+std::int64_t parts_of(DType type, std::int64_t weights, const backend::CpuSettings& settings) {
     test::ToyGraph net(type);
+    net.parameter("weights", {weights});
     net.graph.mark_output("y", net.activation(net.input("x", {8, 8192, 8192, 64}, type), "relu"));
     backend::CompileRequest request;
     request.graph = &net.graph;
@@ -46,11 +49,12 @@ std::int64_t parts_of(DType type, const backend::CpuSettings& settings) {
     return sub_batches_of(request).count;
 }
 
-TEST(SubBatch, DividesBatchesOf16BitsOnly) {
-    EXPECT_EQ(parts_of(DType::bf16, {.threads = 2}), 8);
-    EXPECT_EQ(parts_of(DType::f32, {.threads = 2}), 1);
-    EXPECT_EQ(parts_of(DType::f32, {.threads = 2, .sub_batch = 4}), 2) << "asked for";
-    EXPECT_EQ(parts_of(DType::bf16, {.threads = 2, .thread_independent = true}), 1);
+TEST(SubBatch, DividesBatchesOf16BitsAndThoseWithSmallWeights) {
+    EXPECT_EQ(parts_of(DType::bf16, kElements, {.threads = 2}), 8);
+    EXPECT_EQ(parts_of(DType::f32, kElements / 2, {.threads = 2}), 1);
+    EXPECT_EQ(parts_of(DType::f32, kElements / 2 - 1, {.threads = 2}), 8);
+    EXPECT_EQ(parts_of(DType::f32, kElements, {.threads = 2, .sub_batch = 4}), 2) << "asked for";
+    EXPECT_EQ(parts_of(DType::bf16, 1, {.threads = 2, .thread_independent = true}), 1);
 }
 
 }  // namespace

@@ -226,20 +226,39 @@ void add_norm_cases(std::vector<OpCase>& cases, DType type) {
     }
 }
 
+namespace {
+
+constexpr ConvRow kBiasRows[] = {
+    {"bias", 6, 16, 17, 3, 1, 1},
+    {"bias_1x1", 5, 18, 37, 1, 1, 1},
+    {"bias_1x1_one_pixel", 1, 33, 70, 1, 1, 1},
+    {"bias_depthwise_3x3_stride2", 8, 17, 17, 3, 2, 17},
+    {"bias_depthwise_5x5", 15, 36, 36, 5, 1, 36},
+};
+
+OpCase inference_conv(const ConvRow& row, bool residual, Activation activation, DType type) {
+    OpCase conv = conv_case(row, type);
+    auto& attrs = std::get<ConvAttrs>(conv.attrs);
+    attrs.bias = true;
+    attrs.residual = residual;
+    attrs.activation = activation;
+    conv.inputs.push_back({"bias", {DType::f32, {row.out}}});
+    const std::int64_t size = row.size / row.stride;
+    if (residual) conv.inputs.push_back({"residual", {type, {2, size, size, row.out}}});
+    return conv;
+}
+
+}  // namespace
+
 void add_inference_cases(std::vector<OpCase>& cases, DType type) {
     for (const bool residual : {false, true}) {
         for (const Activation activation : graph::kActivations) {
             const std::string name = activation == Activation::none ? "" : "_" + std::string(graph::name(activation));
             const std::string variant = (residual ? "_residual" : "") + name;
-            OpCase conv = conv_case({"bias", 6, 16, 17, 3, 1, 1}, type);
-            conv.name += variant;
-            auto& conv_attrs = std::get<ConvAttrs>(conv.attrs);
-            conv_attrs.bias = true;
-            conv_attrs.residual = residual;
-            conv_attrs.activation = activation;
-            conv.inputs.push_back({"bias", {DType::f32, {17}}});
-            if (residual) conv.inputs.push_back({"residual", {type, {2, 6, 6, 17}}});
-            cases.push_back(conv);
+            for (const ConvRow& row : kBiasRows) {
+                cases.push_back(inference_conv(row, residual, activation, type));
+                cases.back().name += variant;
+            }
 
             OpCase norm = norm_case({"", 10, 0, residual, activation}, type, DType::f32);
             norm.name = "batch_norm_inference/c10" + variant;

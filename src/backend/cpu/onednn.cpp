@@ -243,6 +243,11 @@ Desc tiled_kernel_desc(const TensorDesc& desc, std::int64_t groups) {
     return Desc(dims_of(plain), type_of(plain), groups == 1 ? Tag::OIhw16o16i : Tag::gOIhw16o16i);
 }
 
+Desc pointwise_kernel_desc(const TensorDesc& desc) {
+    const Desc plain = plain_kernel_desc(desc, 1);
+    return Desc(dims_of(plain), type_of(plain), Tag::Ohwi16o);
+}
+
 Desc any_layout(const Desc& desc) {
     return Desc(dims_of(desc), type_of(desc), Tag::any);
 }

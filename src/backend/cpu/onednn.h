@@ -30,6 +30,8 @@ Dims strides_of(const Desc& desc);
 Desc plain_kernel_desc(const TensorDesc& desc, std::int64_t groups);
 /// The same dims in blocks of 16 x 16 channels: OIhw16o16i.
 Desc tiled_kernel_desc(const TensorDesc& desc, std::int64_t groups);
+/// The same dims of a kernel without groups, in blocks of 16 outputs: Ohwi16o.
+Desc pointwise_kernel_desc(const TensorDesc& desc);
 /// The same dims and type; the primitive chooses the layout.
 Desc any_layout(const Desc& desc);
 /// The same layout with another element type; empty if the layout has no name.

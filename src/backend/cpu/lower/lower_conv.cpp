@@ -7,6 +7,7 @@
 #include "backend/cpu/kernels/weight_grad.h"
 #include "backend/cpu/lower/division.h"
 #include "backend/cpu/lower/node_context.h"
+#include "backend/cpu/lower/own_conv.h"
 #include "backend/cpu/lower/winograd.h"
 #include "cnntrain/base/error.h"
 
@@ -89,6 +90,7 @@ const char* const kConvReason = "the fastest convolution reads another layout";
 
 void lower_conv2d(const NodeContext& lower) {
     if (lower_winograd_conv(lower)) return;
+    if (lower_own_conv(lower)) return;
     const auto& attrs = lower.node.as<ConvAttrs>();
     const auto& inputs = lower.node.inputs;
     const ValueId y = lower.node.outputs[0];
@@ -266,10 +268,6 @@ void split_merged_gradient(const NodeContext& lower, const Placed& gradient, con
                               grouped.merged};
     lower.sums.add_gradient_step(lower.sums.define_gradient(dw, plain_kernel_desc(dw_desc, groups)), "split_groups",
                                  {plain}, [=](float* to) { split_groups(kernel, plain.as<float>(), to); });
-}
-
-bool is_depthwise(const ConvAttrs& attrs, const Shape& kernel) {
-    return attrs.groups > 1 && kernel[2] == 1 && kernel[3] == attrs.groups;
 }
 
 /// Computed by an own kernel: oneDNN 2.6 computes gradients of 5x5 kernels as if they were dense, 5 to 25 times

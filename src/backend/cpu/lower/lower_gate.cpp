@@ -1,5 +1,6 @@
 // Activation functions without a norm before them, channel gates and random scales: own kernels.
 #include "backend/cpu/lower/node_context.h"
+#include "backend/cpu/lower/own_conv.h"
 #include "cnntrain/base/error.h"
 
 namespace cnntrain::cpu {
@@ -45,6 +46,7 @@ void lower_scale_channels(const NodeContext& lower) {
     const auto& inputs = lower.node.inputs;
     const Placed x = lower.values.operand(inputs[0]);
     const Placed gate = lower.values.operand(inputs[1]);
+    if (is_left_to_conv(lower)) return lower.values.define_gated(lower.node.outputs[0], {x, gate});
     const Placed y = lower.values.define_or_reuse(lower.node.outputs[0], x.desc, inputs[0]);
     const Blocks shape = blocks_of(x);
     with_float_type(x.dtype, [&]<typename T>() {

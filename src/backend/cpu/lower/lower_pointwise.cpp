@@ -1,4 +1,5 @@
 // Elementwise ops, image normalisation, global pooling and the parameter-free shortcut: own kernels.
+#include "backend/cpu/kernels/forward_conv.h"
 #include "backend/cpu/lower/node_context.h"
 #include "cnntrain/base/error.h"
 
@@ -122,6 +123,13 @@ void lower_global_average_pool(const NodeContext& lower) {
     const Placed x = lower.values.operand(lower.node.inputs[0]);
     const Placed result = lower.values.define(y, row_major(lower.graph.desc(y)));
     const Blocks shape = blocks_of(x);
+    if (const PixelSums summed = lower.values.pixel_sums(lower.node.inputs[0]); summed.sums) {
+        lower.steps.add("sums", {summed.sums}, {result}, [=](const StepContext&) {
+            scaled_sum_of_parts(summed.parts, shape.n * shape.channels(), summed.sums.as<float>(),
+                                1 / static_cast<float>(shape.pixels), result.as<float>());
+        });
+        return;
+    }
     with_float_type(x.dtype, [&]<typename T>() {
         lower.steps.add("kernel", {x}, {result}, [x, result, shape](const StepContext&) {
             global_average_pool(shape, x.as<T>(), result.as<T>());

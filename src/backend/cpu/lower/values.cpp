@@ -30,6 +30,8 @@ void Values::begin_pipeline() {
     preferred_.reset();
     reordered_.clear();
     workspaces_.clear();
+    gated_.clear();
+    pixel_sums_.clear();
     for (const NodeId id : walk_.order()) {
         if (!walk_.section_of(id).has_site()) continue;
         for (const ValueId result : graph().node(id).outputs)
@@ -176,6 +178,11 @@ bool Values::may_alias(ValueId result) const {
 void Values::define_alias(ValueId result, const Placed& view) {
     viewed_.insert(&view.buffer->origin());
     placed(result) = view;
+}
+
+std::optional<GatedValue> Values::gated(ValueId value) const {
+    const auto found = gated_.find(value);
+    return found == gated_.end() ? std::nullopt : std::optional(found->second);
 }
 
 Placed Values::define_over(ValueId result, const Desc& desc, ValueId dying) {

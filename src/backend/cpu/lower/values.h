@@ -15,6 +15,17 @@
 
 namespace cnntrain::cpu {
 
+/// A scale_channels whose reader multiplies x by the gates.
+struct GatedValue {
+    Placed x, gate;
+};
+
+/// Sums over the pixels of each sample and channel in parts: [parts, N, C]. Empty: there are none.
+struct PixelSums {
+    Placed sums;
+    std::int64_t parts = 0;
+};
+
 class Values {
 public:
     /// `are_summed`: does the update read sums over micro-batches or ranks in place of the results of a micro-batch?
@@ -61,6 +72,12 @@ public:
     /// Workspace of the max pooling that read `x`, for its gradient; empty until the pooling sets it.
     Placed& workspace(graph::ValueId x) { return workspaces_[x]; }
 
+    /// Leaves the product to its only reader, which asks for it by gated().
+    void define_gated(graph::ValueId result, const GatedValue& product) { gated_[result] = product; }
+    std::optional<GatedValue> gated(graph::ValueId value) const;
+    /// Sums of a convolution's result, for its global average; empty until the convolution sets them.
+    PixelSums& pixel_sums(graph::ValueId y) { return pixel_sums_[y]; }
+
     /// The layout that the last convolution chose, for values that inherit none.
     Desc preferred_activation(const TensorDesc& tensor) const;
     void prefer_activation(const Desc& desc) { preferred_ = desc; }
@@ -91,6 +108,8 @@ private:
     std::vector<Placed> placed_;  // by value; intermediates are those of the current pipeline
     std::map<graph::ValueId, std::vector<Placed>> reordered_;  // copies in other layouts
     std::map<graph::ValueId, Placed> workspaces_;
+    std::map<graph::ValueId, GatedValue> gated_;
+    std::map<graph::ValueId, PixelSums> pixel_sums_;
     std::set<const Buffer*> viewed_;  // read by several values
     std::optional<Desc> preferred_;   // layout of the last convolution's output
     std::vector<std::string> reorders_;

@@ -1,5 +1,5 @@
-// Evaluation in sub-batches: a batch whose 16-bit activations are larger than the last cache is worked through in equal
-// parts, each from the first layer to the last.
+// Evaluation in sub-batches: a batch whose activations are larger than the last cache is worked through in equal parts,
+// each from the first layer to the last, if they have 16 bits or are much larger than the weights.
 #pragma once
 
 #include <cstddef>

@@ -1,0 +1,53 @@
+// Convolutions of inference in f32 with what surrounds them: 1x1 ones, as products in registers, and depthwise ones.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "backend/cpu/kernels/kernels.h"
+
+namespace cnntrain::cpu {
+
+/// A 1x1 convolution of channels-last images: y[row, o] = activation(sum of w[i, o] * gate[sample, i] * x[row, i] +
+/// bias[o] + residual[row, o]). A row is a pixel.
+struct PointwiseShape {
+    std::int64_t samples = 0, pixels = 0;  // of each sample
+    std::int64_t inputs = 0, outputs = 0;
+
+    std::int64_t rows() const { return samples * pixels; }
+};
+
+/// Columns of the weights that are adjacent in memory: [O/16][I][16 o], oneDNN's Ohwi16o.
+inline constexpr std::int64_t kPointwisePanel = 16;
+
+struct PointwiseTensors {
+    const float* x = nullptr;
+    const float* gate = nullptr;     // [samples, inputs]; null: 1
+    const float* weights = nullptr;  // in panels, zero beyond the last output
+    const float* bias = nullptr;
+    const float* residual = nullptr;  // null: 0
+    float* y = nullptr;
+};
+
+/// `threads`: the most that will run pointwise_conv().
+std::int64_t pointwise_scratch_floats(const PointwiseShape& shape, int threads);
+/// Every result is summed in the order of the inputs, whatever the number of threads.
+void pointwise_conv(const PointwiseShape& shape, const PointwiseTensors& tensors, Activation activation,
+                    std::span<float> scratch);
+
+/// y = activation(depthwise convolution of x + bias). The sums of y over the pixels of each sample are for a global
+/// average: sums[part, sample, channel]; the number of parts depends on the shape alone.
+struct DepthwiseTensors {
+    const float* x = nullptr;
+    const float* weights = nullptr;  // [kernel, kernel, channels]
+    const float* bias = nullptr;
+    float* y = nullptr;
+    float* sums = nullptr;  // null: not wanted
+};
+std::int64_t depthwise_sum_parts(const DepthwiseShape& shape);
+void depthwise_conv(const DepthwiseShape& shape, const DepthwiseTensors& tensors, Activation activation);
+
+/// y[i] = factor * sum of sums[part, i].
+void scaled_sum_of_parts(std::int64_t parts, std::int64_t count, const float* sums, float factor, float* y);
+
+}  // namespace cnntrain::cpu

@@ -1,0 +1,249 @@
+// 1x1 convolutions: products of rows of pixels with panels of weights, in tiles of vector registers.
+//
+// A task has some rows and some columns. Panel by panel, tiles of a few rows and two vectors of columns are summed over
+// all inputs in registers, written, and finished (residual, activation) while they are in the first cache. Rows with
+// gates are copied first, multiplied by their gates.
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <utility>
+
+#include "backend/cpu/kernels/forward_conv.h"
+#include "backend/cpu/kernels/targets.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "backend/cpu/kernels/pointwise_conv.cpp"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include "backend/cpu/kernels/activation-inl.h"
+#include "backend/cpu/kernels/vector-inl.h"
+
+#ifndef CNNTRAIN_CPU_POINTWISE_CONV_ARGUMENTS_
+#define CNNTRAIN_CPU_POINTWISE_CONV_ARGUMENTS_
+namespace cnntrain::cpu {
+namespace {
+
+/// Rows and columns of a result, and the operands from which they are computed.
+struct PointwiseBlock {
+    std::int64_t rows = 0, inputs = 0;
+    std::int64_t first = 0, last = 0;  // columns: [first, last); first begins a panel
+    std::int64_t outputs = 0;          // columns of y and of the residual
+    const float* x = nullptr;          // the first row, as the next four
+    const float* weights = nullptr;    // of all columns
+    const float* bias = nullptr;       // of all columns
+    const float* residual = nullptr;   // null: none
+    float* y = nullptr;
+    Activation activation = Activation::none;
+};
+
+/// Rows of one sample, multiplied by its gates.
+struct GatedRows {
+    std::int64_t rows = 0, lanes = 0;
+    const float* x = nullptr;
+    const float* gate = nullptr;
+    float* y = nullptr;
+};
+
+}  // namespace
+}  // namespace cnntrain::cpu
+#endif
+
+HWY_BEFORE_NAMESPACE();
+namespace cnntrain::cpu::HWY_NAMESPACE {
+namespace {
+
+/// The sums of a tile take most of the registers: 28 of 32 with AVX-512, 12 of 16 otherwise.
+constexpr std::int64_t kTileRows = kWidth == 16 ? 14 : 6;
+constexpr std::int64_t kTileVectors = 2;
+
+/// The first `count` elements, zeros behind them.
+HWY_INLINE Floats load_columns(const float* from, std::int64_t count) {
+    return count >= kWidth ? load(from) : Part{count}.load_from(from);
+}
+
+HWY_INLINE void store_columns(Floats value, std::int64_t count, float* to) {
+    count >= kWidth ? store(value, to) : Part{count}.store_to(value, to);
+}
+
+/// Rows of x times two vectors of columns, or one, plus the bias. Loops over the sums must be unrolled, so that they
+/// stay in registers.
+template <std::int64_t kRows, std::int64_t kVectors>
+void tile(const PointwiseBlock& block, std::int64_t row, std::int64_t column) {
+    constexpr std::int64_t kPanel = kPointwisePanel;
+    Floats sums[kRows][kVectors];
+    const float* weights[kVectors];
+#pragma GCC unroll 2
+    for (std::int64_t v = 0; v < kVectors; ++v) {
+        const std::int64_t c = column + v * kWidth;
+        weights[v] = block.weights + c / kPanel * kPanel * block.inputs + c % kPanel;
+        const Floats bias = load_columns(block.bias + c, block.last - c);
+#pragma GCC unroll 16
+        for (std::int64_t r = 0; r < kRows; ++r)
+            sums[r][v] = bias;
+    }
+    const float* const x = block.x + row * block.inputs;
+    for (std::int64_t i = 0; i < block.inputs; ++i) {
+        Floats w[kVectors];
+#pragma GCC unroll 2
+        for (std::int64_t v = 0; v < kVectors; ++v)
+            w[v] = load(weights[v] + i * kPanel);
+#pragma GCC unroll 16
+        for (std::int64_t r = 0; r < kRows; ++r) {
+            const Floats everywhere = hn::Set(FloatTag(), x[r * block.inputs + i]);
+#pragma GCC unroll 2
+            for (std::int64_t v = 0; v < kVectors; ++v)
+                sums[r][v] = hn::MulAdd(everywhere, w[v], sums[r][v]);
+        }
+    }
+    float* const y = block.y + row * block.outputs + column;
+#pragma GCC unroll 16
+    for (std::int64_t r = 0; r < kRows; ++r) {
+#pragma GCC unroll 2
+        for (std::int64_t v = 0; v < kVectors; ++v)
+            store_columns(sums[r][v], block.last - column - v * kWidth, y + r * block.outputs + v * kWidth);
+    }
+}
+
+using Tile = void (*)(const PointwiseBlock&, std::int64_t, std::int64_t);
+
+/// By the number of rows, less one.
+template <std::int64_t kVectors, std::size_t... kRows>
+constexpr std::array<Tile, sizeof...(kRows)> tiles(std::index_sequence<kRows...> /*rows*/) {
+    return {tile<static_cast<std::int64_t>(kRows) + 1, kVectors>...};
+}
+
+/// y = activation(y + residual) of some rows, in columns of a tile.
+template <Activation kActivation>
+void finish(const PointwiseBlock& block, std::int64_t row, std::int64_t rows, std::int64_t column) {
+    const std::int64_t count = std::min(kTileVectors * kWidth, block.last - column);
+    for (std::int64_t r = row; r < row + rows; ++r) {
+        const std::int64_t at = r * block.outputs + column;
+        for_vectors(count, [&](auto extent, std::int64_t i) {
+            Floats value = extent.load_from(block.y + at + i);
+            if (block.residual != nullptr) value = hn::Add(value, extent.load_from(block.residual + at + i));
+            extent.store_to(ActivationOf<kActivation>::value(value), block.y + at + i);
+        });
+    }
+}
+
+void pointwise_block(const PointwiseBlock& block) {
+    constexpr auto kOne = tiles<1>(std::make_index_sequence<kTileRows>());
+    constexpr auto kTwo = tiles<2>(std::make_index_sequence<kTileRows>());
+    const std::int64_t count = (block.rows + kTileRows - 1) / kTileRows;
+    with_activation(block.activation, [&]<Activation kActivation>() {
+        const bool is_finished = kActivation == Activation::none && block.residual == nullptr;
+        for (std::int64_t column = block.first; column < block.last; column += kTileVectors * kWidth) {
+            const auto& tiles_of_rows = block.last - column > kWidth ? kTwo : kOne;
+            for (std::int64_t i = 0; i < count; ++i) {
+                const std::int64_t row = block.rows * i / count;
+                const std::int64_t rows = block.rows * (i + 1) / count - row;
+                tiles_of_rows[static_cast<std::size_t>(rows - 1)](block, row, column);
+                if (!is_finished) finish<kActivation>(block, row, rows, column);
+            }
+        }
+    });
+}
+
+void gated_rows(const GatedRows& args) {
+    for (std::int64_t row = 0; row < args.rows; ++row) {
+        for_vectors(args.lanes, [&](auto extent, std::int64_t i) {
+            const Floats x = extent.load_from(args.x + row * args.lanes + i);
+            extent.store_to(hn::Mul(x, extent.load_from(args.gate + i)), args.y + row * args.lanes + i);
+        });
+    }
+}
+
+}  // namespace
+}  // namespace cnntrain::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+
+#include <omp.h>
+
+#include "backend/cpu/kernels/parallel.h"
+#include "cnntrain/base/error.h"
+
+namespace cnntrain::cpu {
+namespace {
+
+HWY_EXPORT(pointwise_block);
+HWY_EXPORT(gated_rows);
+
+std::int64_t ceil_of(std::int64_t value, std::int64_t unit) {
+    return (value + unit - 1) / unit;
+}
+
+/// How a product is divided into tasks: the larger operand is read once, and a task's rows stay in the second cache.
+struct PointwiseParts {
+    PointwiseParts(const PointwiseShape& shape, std::int64_t threads) {
+        constexpr std::int64_t kFewestRows = 56;
+        constexpr std::int64_t kMostBytes = std::int64_t{128} << 10;
+        const std::int64_t row_bytes = (shape.inputs + shape.outputs) * static_cast<std::int64_t>(sizeof(float));
+        const std::int64_t task_rows = std::max(kFewestRows, kMostBytes / row_bytes);
+        const std::int64_t panels = ceil_of(shape.outputs, kPointwisePanel);
+        const bool by_columns = shape.outputs > shape.rows();
+        columns = by_columns ? std::min(panels, threads) : 1;
+        const std::int64_t fewest = ceil_of(threads, columns);
+        rows = std::min(shape.rows(), ceil_of(ceil_of(shape.rows(), task_rows), fewest) * fewest);
+    }
+
+    std::int64_t rows = 1, columns = 1;
+};
+
+}  // namespace
+
+std::int64_t pointwise_scratch_floats(const PointwiseShape& shape, int threads) {
+    std::int64_t most = 0;
+    for (int t = 1; t <= threads; ++t)
+        most = std::max(most, t * ceil_of(shape.rows(), PointwiseParts(shape, t).rows) * shape.inputs);
+    return most;
+}
+
+void pointwise_conv(const PointwiseShape& shape, const PointwiseTensors& tensors, Activation activation,
+                    std::span<float> scratch) {
+    const PointwiseParts parts(shape, omp_get_max_threads());
+    const std::int64_t task_floats = ceil_of(shape.rows(), parts.rows) * shape.inputs;
+    const std::int64_t panels = ceil_of(shape.outputs, kPointwisePanel);
+    CNNTRAIN_CHECK(
+        tensors.gate == nullptr || static_cast<std::int64_t>(scratch.size()) >= omp_get_max_threads() * task_floats,
+        "scratch is smaller than pointwise_scratch_floats");
+    parallel_tasks(parts.rows * parts.columns, [&](std::int64_t task) {
+        const std::int64_t part = task / parts.columns;
+        const std::int64_t first = shape.rows() * part / parts.rows;
+        const std::int64_t last = shape.rows() * (part + 1) / parts.rows;
+        const float* x = tensors.x + first * shape.inputs;
+        if (tensors.gate != nullptr) {
+            float* const gated = scratch.data() + omp_get_thread_num() * task_floats;
+            for (std::int64_t row = first; row < last;) {
+                const std::int64_t sample = row / shape.pixels;
+                const std::int64_t end = std::min(last, (sample + 1) * shape.pixels);
+                HWY_DYNAMIC_DISPATCH(gated_rows)
+                ({end - row, shape.inputs, tensors.x + row * shape.inputs, tensors.gate + sample * shape.inputs,
+                  gated + (row - first) * shape.inputs});
+                row = end;
+            }
+            x = gated;
+        }
+        const auto column = [&](std::int64_t part_of_columns) {
+            return std::min(shape.outputs, panels * part_of_columns / parts.columns * kPointwisePanel);
+        };
+        HWY_DYNAMIC_DISPATCH(pointwise_block)
+        ({.rows = last - first,
+          .inputs = shape.inputs,
+          .first = column(task % parts.columns),
+          .last = column(task % parts.columns + 1),
+          .outputs = shape.outputs,
+          .x = x,
+          .weights = tensors.weights,
+          .bias = tensors.bias,
+          .residual = shifted(tensors.residual, first * shape.outputs),
+          .y = tensors.y + first * shape.outputs,
+          .activation = activation});
+    });
+}
+
+}  // namespace cnntrain::cpu
+
+#endif  // HWY_ONCE

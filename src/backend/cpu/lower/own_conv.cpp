@@ -1,0 +1,146 @@
+#include "backend/cpu/lower/own_conv.h"
+
+#include <omp.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "backend/cpu/kernels/forward_conv.h"
+#include "cnntrain/base/error.h"
+
+namespace cnntrain::cpu {
+
+using graph::ConvAttrs;
+using graph::Node;
+using graph::NodeId;
+using graph::OpKind;
+using graph::ValueId;
+
+namespace {
+
+/// A convolution of inference in f32: one with a bias.
+bool is_for_own_kernels(const NodeContext& lower, const Node& conv) {
+    return conv.as<ConvAttrs>().bias && lower.graph.desc(conv.outputs[0]).dtype == DType::f32;
+}
+
+/// A 1x1 convolution on channels-last activations.
+bool is_pointwise(const NodeContext& lower, const Node& conv) {
+    const auto& attrs = conv.as<ConvAttrs>();
+    const Shape& kernel = lower.graph.desc(conv.inputs[1]).shape;
+    return attrs.stride == 1 && attrs.groups == 1 && attrs.padding == graph::Padding{} && kernel[0] == 1 &&
+           kernel[1] == 1 && lower.layouts.channels_last();
+}
+
+/// oneDNN computes swish in twice the time of own kernels (AVX-512, Zen 4).
+bool is_slow_in_onednn(Activation activation) {
+    return activation != Activation::none && activation != Activation::relu;
+}
+
+bool is_averaged(const NodeContext& lower, ValueId y) {
+    return std::ranges::any_of(lower.graph.value(y).users, [&](NodeId user) {
+        return lower.graph.node(user).kind == OpKind::global_average_pool &&
+               lower.walk.section_of(user) == lower.walk.section();
+    });
+}
+
+void lower_pointwise(const NodeContext& lower, const std::optional<GatedValue>& gated) {
+    const auto& attrs = lower.node.as<ConvAttrs>();
+    const auto& inputs = lower.node.inputs;
+    const ValueId y = lower.node.outputs[0];
+    const TensorDesc& y_desc = lower.graph.desc(y);
+    const TensorDesc& kernel = lower.graph.desc(inputs[1]);
+    const Placed x = gated ? gated->x : lower.values.operand(inputs[0]);
+    const Placed gate = gated ? gated->gate : Placed{};
+    const Placed weights = lower.weights.prepared(inputs[1], pointwise_kernel_desc(kernel));
+    const Placed bias = lower.values.float_vector(inputs[2]);
+    const Placed residual =
+        attrs.residual ? lower.values.operand_as(inputs[3], image_desc(y_desc), "results are channels-last") : Placed{};
+    const Placed result = lower.values.define(y, image_desc(y_desc));
+    lower.values.prefer_activation(result.desc);
+    const PointwiseShape shape{y_desc.shape[0], y_desc.shape[1] * y_desc.shape[2], kernel.shape[2], kernel.shape[3]};
+    const auto scratch = lower.steps.scratch_floats(gate ? pointwise_scratch_floats(shape, omp_get_max_threads()) : 0);
+    std::vector<Placed> reads = {x, weights, bias};
+    if (gate) reads.push_back(gate);
+    if (residual) reads.push_back(residual);
+    lower.steps.add(gate ? "tiles: gates" : "tiles: activation", reads, {result},
+                    [=, activation = attrs.activation](const StepContext&) {
+                        pointwise_conv(shape,
+                                       {.x = x.as<float>(),
+                                        .gate = gate ? gate.as<float>() : nullptr,
+                                        .weights = weights.as<float>(),
+                                        .bias = bias.as<float>(),
+                                        .residual = residual ? residual.as<float>() : nullptr,
+                                        .y = result.as<float>()},
+                                       activation, scratch());
+                    });
+}
+
+void lower_depthwise(const NodeContext& lower) {
+    const auto& attrs = lower.node.as<ConvAttrs>();
+    const auto& inputs = lower.node.inputs;
+    const ValueId y = lower.node.outputs[0];
+    const TensorDesc& x_desc = lower.graph.desc(inputs[0]);
+    const TensorDesc& y_desc = lower.graph.desc(y);
+    const TensorDesc kernel{y_desc.dtype, lower.graph.desc(inputs[1]).shape};
+    const Placed x = lower.values.operand(inputs[0]);
+    const Placed weights = lower.weights.prepared(inputs[1], plain_kernel_desc(kernel, attrs.groups));
+    const Placed bias = lower.values.float_vector(inputs[2]);
+    const Placed result = lower.values.define(y, like_activation(x.desc, y_desc));
+    lower.values.prefer_activation(result.desc);
+    const DepthwiseShape shape{{blocks_of(x), x_desc.shape[1], x_desc.shape[2]},
+                               {blocks_of(result), y_desc.shape[1], y_desc.shape[2]},
+                               kernel.shape[0],
+                               attrs.stride,
+                               attrs.padding.top,
+                               attrs.padding.left};
+    std::vector<Placed> writes = {result};
+    Placed sums;
+    if (is_averaged(lower, y)) {
+        const std::int64_t parts = depthwise_sum_parts(shape);
+        sums = lower.steps.temporary_floats("sums", parts * y_desc.shape[0] * y_desc.shape[3]);
+        lower.values.pixel_sums(y) = {sums, parts};
+        writes.push_back(sums);
+    }
+    lower.steps.add("kernel", {x, weights, bias}, writes, [=, activation = attrs.activation](const StepContext&) {
+        depthwise_conv(shape,
+                       {.x = x.as<float>(),
+                        .weights = weights.as<float>(),
+                        .bias = bias.as<float>(),
+                        .y = result.as<float>(),
+                        .sums = sums ? sums.as<float>() : nullptr},
+                       activation);
+    });
+}
+
+}  // namespace
+
+bool is_depthwise(const ConvAttrs& attrs, const Shape& kernel) {
+    return attrs.groups > 1 && kernel[2] == 1 && kernel[3] == attrs.groups;
+}
+
+bool lower_own_conv(const NodeContext& lower) {
+    const auto& attrs = lower.node.as<ConvAttrs>();
+    if (!is_for_own_kernels(lower, lower.node)) return false;
+    const std::optional<GatedValue> gated = lower.values.gated(lower.node.inputs[0]);
+    if (gated || (is_slow_in_onednn(attrs.activation) && is_pointwise(lower, lower.node))) {
+        lower_pointwise(lower, gated);
+        return true;
+    }
+    const bool is_plain_depthwise =
+        !attrs.residual && is_depthwise(attrs, lower.graph.desc(lower.node.inputs[1]).shape);
+    if (!is_slow_in_onednn(attrs.activation) || !is_plain_depthwise) return false;
+    lower_depthwise(lower);
+    return true;
+}
+
+bool is_left_to_conv(const NodeContext& lower) {
+    const ValueId y = lower.node.outputs[0];
+    const std::vector<NodeId>& users = lower.graph.value(y).users;
+    if (users.size() != 1 || !lower.values.may_alias(y)) return false;
+    const Node& reader = lower.graph.node(users.front());
+    return reader.kind == OpKind::conv2d && reader.inputs[0] == y &&
+           lower.walk.section_of(users.front()) == lower.walk.section() && is_for_own_kernels(lower, reader) &&
+           is_pointwise(lower, reader);
+}
+
+}  // namespace cnntrain::cpu

@@ -1,0 +1,16 @@
+// Convolutions of inference that own kernels compute.
+#pragma once
+
+#include "backend/cpu/lower/node_context.h"
+
+namespace cnntrain::cpu {
+
+bool is_depthwise(const graph::ConvAttrs& attrs, const Shape& kernel);
+
+/// Lowers the current node, a conv2d, if an own kernel is the faster implementation.
+bool lower_own_conv(const NodeContext& lower);
+
+/// Is the current node, a scale_channels, computed by the convolution that alone reads its result?
+bool is_left_to_conv(const NodeContext& lower);
+
+}  // namespace cnntrain::cpu

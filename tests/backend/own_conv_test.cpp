@@ -1,0 +1,121 @@
+// Inference of blocks with gates, whose convolutions own kernels compute, against ref.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <memory>
+
+#include "cnntrain/backend/backend.h"
+#include "cnntrain/backend/cpu.h"
+#include "cnntrain/backend/ref.h"
+#include "support/bf16_products.h"
+#include "support/tensor_source.h"
+#include "support/toy_graph.h"
+
+namespace cnntrain::test {
+namespace {
+
+using backend::Executable;
+using graph::Activation;
+using graph::ValueId;
+
+/// An inverted bottleneck with squeeze-excite, as an evaluation has it after norms are folded.
+struct GatedBlock {
+    GatedBlock(std::int64_t samples, std::int64_t size, std::int64_t channels, DType type) {
+        const ValueId images = net.input("images", {samples, size, size, channels}, type);
+        const ValueId wide = conv(images, 6 * channels, {.width = 1}, Activation::swish, {}, "wide");
+        const ValueId spatial =
+            conv(wide, 6 * channels, {.width = 5, .groups = 6 * channels}, Activation::swish, {}, "spatial");
+        const ValueId mean = as(DType::f32, net.average_pool(spatial), "mean");
+        const ValueId gate = net.activation(net.dense(mean, 6 * channels, "gate"), "sigmoid", Activation::sigmoid);
+        const ValueId gated = net.graph.add_one(graph::OpKind::scale_channels, graph::NoAttrs{},
+                                                {spatial, as(type, gate, "gate/cast")}, "scale");
+        const ValueId block = conv(gated, channels, {.width = 1}, Activation::none, images, "narrow");
+        net.graph.mark_output("block", as(DType::f32, block, "block"));
+        tensors = {{"images", random_tensor(net.graph.desc(images), 1, -1, 1)}};
+    }
+
+    ValueId as(DType type, ValueId x, const std::string& name) {
+        return net.graph.desc(x).dtype == type ? x : net.cast(x, type, name);
+    }
+
+    ValueId conv(ValueId x, std::int64_t channels, const ToyGraph::Window& window, Activation activation,
+                 ValueId residual, const std::string& name) {
+        const Shape& images = net.graph.desc(x).shape;
+        graph::ConvAttrs attrs;
+        attrs.groups = window.groups;
+        attrs.padding = graph::same_padding(images[1], images[2], window.width, 1);
+        attrs.bias = true;
+        attrs.activation = activation;
+        const ValueId weight =
+            net.parameter(name + "/weight", {window.width, window.width, images[3] / window.groups, channels});
+        std::vector<ValueId> inputs = {x, as(net.graph.desc(x).dtype, weight, name + "/cast"),
+                                       net.parameter(name + "/bias", {channels})};
+        if (residual.valid()) {
+            attrs.residual = true;
+            inputs.push_back(residual);
+        }
+        return net.graph.add_one(graph::OpKind::conv2d, attrs, inputs, name);
+    }
+
+    std::unique_ptr<Executable> compile(const backend::Backend& backend, int threads) const {
+        backend::CompileRequest request{&net.graph, TensorSource(tensors).fields()};
+        request.cpu.threads = threads;
+        auto executable = backend.compile(request);
+        std::uint64_t seed = 3;
+        for (const auto& [name, desc] : executable->report().variables)
+            executable->load(name, random_tensor(desc, seed++, -0.3, 0.3));
+        return executable;
+    }
+
+    std::vector<float> answer(Executable& executable) const {
+        TensorSource source(tensors);
+        executable.evaluate(source, 1);
+        const HostTensor block = executable.output("block");
+        return {block.as<float>().begin(), block.as<float>().end()};
+    }
+
+    ToyGraph net;
+    std::vector<std::pair<std::string, HostTensor>> tensors;
+};
+
+class GatedBlocks : public testing::TestWithParam<DType> {
+    void SetUp() override {
+        if (GetParam() == DType::bf16 && !has_bf16_products()) GTEST_SKIP() << "no bfloat16 products here";
+    }
+};
+INSTANTIATE_TEST_SUITE_P(Types, GatedBlocks, testing::Values(DType::f32, DType::bf16),
+                         [](const auto& parameter) { return std::string(name(parameter.param)); });
+
+TEST_P(GatedBlocks, HaveTheResultsOfRef) {
+    const float bound = GetParam() == DType::f32 ? 1e-5F : 0.1F;
+    for (const std::int64_t channels : {5, 24}) {
+        for (const std::int64_t size : {1, 7, 16}) {
+            SCOPED_TRACE(std::to_string(channels) + " channels, " + std::to_string(size) + " pixels");
+            const GatedBlock block(3, size, channels, GetParam());
+            const std::vector<float> want = block.answer(*block.compile(*backend::make_ref_backend(), 1));
+            for (const int threads : {1, 2, 3}) {
+                const auto executable = block.compile(*backend::make_cpu_backend(), threads);
+                EXPECT_THAT(block.answer(*executable), testing::Pointwise(testing::FloatNear(bound), want));
+            }
+        }
+    }
+}
+
+TEST(OwnConvolutions, SumTheMeanAndMultiplyByGates) {
+    const GatedBlock block(2, 7, 24, DType::f32);
+    const auto executable = block.compile(*backend::make_cpu_backend(), 2);
+    executable->inspection().set_profiling(true);
+    block.answer(*executable);
+    std::map<std::string, std::string> implementations;
+    for (const backend::ProfileRow& row : executable->inspection().profile())
+        implementations[row.name] = row.implementation;
+    EXPECT_EQ(implementations["wide"], "tiles: activation");
+    EXPECT_EQ(implementations["spatial"], "kernel");
+    EXPECT_EQ(implementations["pool"], "sums");
+    EXPECT_EQ(implementations["narrow"], "tiles: gates");
+    EXPECT_FALSE(implementations.contains("scale"));
+}
+
+}  // namespace
+}  // namespace cnntrain::test

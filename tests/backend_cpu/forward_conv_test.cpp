@@ -1,0 +1,223 @@
+// 1x1 and depthwise convolutions of inference against float64, on every instruction set.
+#include "backend/cpu/kernels/forward_conv.h"
+
+#include "backend_cpu/kernel_data.h"
+
+namespace cnntrain::cpu {
+namespace {
+
+struct PointwiseCase {
+    PointwiseShape shape;
+    Activation activation = Activation::none;
+    bool gates = false, residual = false;
+};
+
+std::string text(const PointwiseCase& c) {
+    return std::to_string(c.shape.samples) + "x" + std::to_string(c.shape.pixels) + " " +
+           std::to_string(c.shape.inputs) + " -> " + std::to_string(c.shape.outputs) + " " +
+           std::string(graph::name(c.activation)) + (c.gates ? " gates" : "") + (c.residual ? " residual" : "");
+}
+
+/// Fewer and more rows than a tile, columns that end within a vector and within a panel, rows of several samples.
+std::vector<PointwiseCase> pointwise_cases() {
+    std::vector<PointwiseCase> cases;
+    for (const std::int64_t pixels : {1, 5, 14, 49, 300}) {
+        for (const std::int64_t outputs : {1, 8, 16, 24, 37, 80}) {
+            for (const Activation activation : {Activation::none, Activation::relu, Activation::swish})
+                cases.push_back({{2, pixels, 1 + outputs / 3, outputs}, activation});
+            cases.push_back({{3, pixels, 21, outputs}, Activation::none, true, true});
+            cases.push_back({{1, pixels, 40, outputs}, Activation::sigmoid, true, false});
+        }
+    }
+    return cases;
+}
+
+struct PointwiseOperands {
+    explicit PointwiseOperands(const PointwiseCase& c)
+        : x(random_values<float>(c.shape.rows() * c.shape.inputs, 1)),
+          gate(random_values<float>(c.gates ? c.shape.samples * c.shape.inputs : 0, 2, 0, 1)),
+          weights(random_values<float>(c.shape.inputs * c.shape.outputs, 3, -0.3, 0.3)),
+          bias(random_values<float>(c.shape.outputs, 4)),
+          residual(random_values<float>(c.residual ? c.shape.rows() * c.shape.outputs : 0, 5)) {}
+
+    std::vector<float> x, gate, weights, bias, residual;
+};
+
+std::vector<float> in_panels(const PointwiseShape& shape, const std::vector<float>& weights) {
+    const std::int64_t panels = (shape.outputs + kPointwisePanel - 1) / kPointwisePanel;
+    std::vector<float> result(at(panels * shape.inputs * kPointwisePanel));
+    for (std::int64_t i = 0; i < shape.inputs; ++i) {
+        for (std::int64_t o = 0; o < shape.outputs; ++o) {
+            const std::int64_t panel = o / kPointwisePanel;
+            result[at((panel * shape.inputs + i) * kPointwisePanel + o % kPointwisePanel)] =
+                weights[at(i * shape.outputs + o)];
+        }
+    }
+    return result;
+}
+
+std::vector<float> pointwise_of(const PointwiseCase& c, const PointwiseOperands& operands) {
+    const auto or_null = [](const std::vector<float>& values) { return values.empty() ? nullptr : values.data(); };
+    const std::vector<float> weights = in_panels(c.shape, operands.weights);
+    std::vector<float> y(at(c.shape.rows() * c.shape.outputs), std::numeric_limits<float>::quiet_NaN());
+    std::vector<float> scratch(at(pointwise_scratch_floats(c.shape, omp_get_max_threads())));
+    pointwise_conv(c.shape,
+                   {operands.x.data(), or_null(operands.gate), weights.data(), operands.bias.data(),
+                    or_null(operands.residual), y.data()},
+                   c.activation, scratch);
+    return y;
+}
+
+std::vector<double> expected_pointwise(const PointwiseCase& c, const PointwiseOperands& operands) {
+    const PointwiseShape& shape = c.shape;
+    std::vector<double> y;
+    for (std::int64_t row = 0; row < shape.rows(); ++row) {
+        for (std::int64_t o = 0; o < shape.outputs; ++o) {
+            double sum = widened(operands.bias[at(o)]);
+            for (std::int64_t i = 0; i < shape.inputs; ++i) {
+                const double gate = c.gates ? widened(operands.gate[at(row / shape.pixels * shape.inputs + i)]) : 1;
+                sum += gate * widened(operands.x[at(row * shape.inputs + i)]) *
+                       widened(operands.weights[at(i * shape.outputs + o)]);
+            }
+            if (c.residual) sum += widened(operands.residual[at(row * shape.outputs + o)]);
+            y.push_back(graph::activated(c.activation, sum));
+        }
+    }
+    return y;
+}
+
+TEST(PointwiseConv, MatchesFloat64) {
+    for_each_target([] {
+        for (const PointwiseCase& c : pointwise_cases()) {
+            const PointwiseOperands operands(c);
+            expect_near(pointwise_of(c, operands), expected_pointwise(c, operands), 5e-6, text(c));
+        }
+    });
+}
+
+TEST(PointwiseConv, DoesNotDependOnThreads) {
+    for (const PointwiseCase& c : pointwise_cases()) {
+        SCOPED_TRACE(text(c));
+        const PointwiseOperands operands(c);
+        expect_thread_independent([&] { return pointwise_of(c, operands); });
+    }
+}
+
+DepthwiseShape depthwise_shape(const Blocks& x, std::int64_t height, std::int64_t kernel, std::int64_t stride) {
+    DepthwiseShape shape;
+    const std::int64_t width = x.pixels / height;
+    shape.x = {x, height, width};
+    shape.y = {x, (height + stride - 1) / stride, (width + stride - 1) / stride};
+    shape.y.shape.pixels = shape.y.height * shape.y.width;
+    shape.kernel = kernel;
+    shape.stride = stride;
+    shape.top = (kernel - 1) / 2;
+    shape.left = kernel / 2 / stride;
+    return shape;
+}
+
+/// Images narrower than the kernel, rows of up to three tiles, several bands of rows, one and two blocks of channels.
+std::vector<DepthwiseShape> depthwise_shapes() {
+    std::vector<DepthwiseShape> shapes;
+    for (const std::int64_t kernel : {1, 3, 5, 7}) {
+        for (const std::int64_t stride : {1, 2}) {
+            shapes.push_back(depthwise_shape({2, 1, 3 * 2, 17}, 3, kernel, stride));
+            shapes.push_back(depthwise_shape({1, 1, 33 * 21, 37}, 33, kernel, stride));
+            shapes.push_back(depthwise_shape({2, 2, 15 * 12, 16}, 15, kernel, stride));
+        }
+    }
+    return shapes;
+}
+
+std::string text(const DepthwiseShape& shape) {
+    return "k=" + std::to_string(shape.kernel) + " s=" + std::to_string(shape.stride) + " " + text(shape.x.shape);
+}
+
+struct DepthwiseOperands {
+    explicit DepthwiseOperands(const DepthwiseShape& shape)
+        : x(random_values<float>(shape.x.shape.elements(), 1)),
+          weights(random_values<float>(shape.kernel * shape.kernel * shape.x.shape.channels(), 2, -0.5, 0.5)),
+          bias(random_values<float>(shape.x.shape.channels(), 3)) {}
+
+    std::vector<float> x, weights, bias;
+};
+
+struct DepthwiseResult {
+    std::vector<float> y, sums, means;
+};
+
+DepthwiseResult depthwise_of(const DepthwiseShape& shape, const DepthwiseOperands& operands, Activation activation,
+                             bool with_sums = true) {
+    const Blocks& y = shape.y.shape;
+    const std::int64_t parts = depthwise_sum_parts(shape);
+    const std::int64_t count = y.n * y.channels();
+    constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+    DepthwiseResult result{std::vector<float>(at(y.elements())), std::vector<float>(at(parts * count), kNan), {}};
+    depthwise_conv(shape,
+                   {operands.x.data(), operands.weights.data(), operands.bias.data(), result.y.data(),
+                    with_sums ? result.sums.data() : nullptr},
+                   activation);
+    result.means.resize(at(count));
+    scaled_sum_of_parts(parts, count, result.sums.data(), 1 / static_cast<float>(y.pixels), result.means.data());
+    return result;
+}
+
+std::vector<double> expected_depthwise(const DepthwiseShape& shape, const DepthwiseOperands& operands,
+                                       Activation activation) {
+    const Blocks& blocks = shape.y.shape;
+    std::vector<double> y;
+    for (std::int64_t i = 0; i < blocks.elements(); ++i) {
+        const std::int64_t pixel = i / blocks.lanes % blocks.pixels;
+        const std::int64_t image = i / blocks.lanes / blocks.pixels;
+        const std::int64_t c = image % blocks.blocks * blocks.lanes + i % blocks.lanes;
+        double sum = widened(operands.bias[at(c)]);
+        for (std::int64_t tap = 0; tap < shape.kernel * shape.kernel; ++tap) {
+            const std::int64_t ih = pixel / shape.y.width * shape.stride - shape.top + tap / shape.kernel;
+            const std::int64_t iw = pixel % shape.y.width * shape.stride - shape.left + tap % shape.kernel;
+            if (ih < 0 || ih >= shape.x.height || iw < 0 || iw >= shape.x.width) continue;
+            const std::int64_t j = ((image * shape.x.height + ih) * shape.x.width + iw) * blocks.lanes;
+            sum += widened(operands.x[at(j + i % blocks.lanes)]) *
+                   widened(operands.weights[at(tap * blocks.channels() + c)]);
+        }
+        y.push_back(graph::activated(activation, sum));
+    }
+    return y;
+}
+
+/// Over the pixels of each sample and channel.
+std::vector<double> means_of(const Blocks& blocks, const std::vector<double>& y) {
+    std::vector<double> means(at(blocks.n * blocks.channels()));
+    for (std::int64_t i = 0; i < blocks.elements(); ++i) {
+        const std::int64_t image = i / blocks.lanes / blocks.pixels;
+        means[at(image * blocks.lanes + i % blocks.lanes)] += y[at(i)] / static_cast<double>(blocks.pixels);
+    }
+    return means;
+}
+
+TEST(DepthwiseConv, MatchesFloat64AndHasTheMeans) {
+    for_each_target([] {
+        for (const DepthwiseShape& shape : depthwise_shapes()) {
+            const DepthwiseOperands operands(shape);
+            for (const Activation activation : {Activation::none, Activation::swish, Activation::gelu_tanh}) {
+                const std::vector<double> want = expected_depthwise(shape, operands, activation);
+                const DepthwiseResult got = depthwise_of(shape, operands, activation);
+                expect_near(got.y, want, 5e-6, text(shape));
+                expect_near(got.means, means_of(shape.y.shape, want), 5e-6, "means " + text(shape));
+            }
+        }
+    });
+}
+
+TEST(DepthwiseConv, DependsNeitherOnThreadsNorOnTheSums) {
+    for (const DepthwiseShape& shape : depthwise_shapes()) {
+        SCOPED_TRACE(text(shape));
+        const DepthwiseOperands operands(shape);
+        expect_thread_independent([&] { return depthwise_of(shape, operands, Activation::swish).y; });
+        expect_thread_independent([&] { return depthwise_of(shape, operands, Activation::swish).sums; });
+        EXPECT_TRUE(same_bits(depthwise_of(shape, operands, Activation::swish).y,
+                              depthwise_of(shape, operands, Activation::swish, false).y));
+    }
+}
+
+}  // namespace
+}  // namespace cnntrain::cpu
