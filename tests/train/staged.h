@@ -27,6 +27,7 @@ struct Line {
     std::int64_t norm_span = 1;  // replicas that share statistics, where --BN-span cannot know of the peers
     /// Changes what is compiled; may be empty.
     std::function<void(backend::CompileRequest&)> change = {};
+    bool keeps_norms = false;  // backward computes no results of norms again, as in a pipeline
 };
 
 /// How a weight update is divided.
@@ -81,14 +82,16 @@ struct Trained {
     std::map<std::string, HostTensor> variables;  // after the last one
     std::map<std::string, HostTensor> gradients;  // of the last one, by parameter
     schedule::Placement placement;
-    std::set<int> stages;                    // that have forward and backward nodes
-    std::multiset<std::string> operations;   // "batch_norm all/stage1/unit1/...", of forward nodes
+    std::set<int> stages;                   // that have forward and backward nodes
+    std::multiset<std::string> operations;  // "batch_norm all/stage1/unit1/...", of forward nodes
+    int recomputed = 0;                     // results of forward nodes that backward computes again
+    std::uint64_t arena_bytes = 0;
     std::vector<std::uint64_t> stash_bytes;  // by stage
     std::vector<std::string> reorders;
 };
 
-/// Weight updates of the line with these options.
-Trained trained(const std::string& options, int updates = 2);
+/// Weight updates of the line.
+Trained trained(const Line& line, int updates = 2);
 
 /// Expects the same losses, gradients and variables, bit for bit.
 void expect_same_numbers(const Trained& one, const Trained& other);
