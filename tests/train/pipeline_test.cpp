@@ -89,12 +89,12 @@ void expect_corrections(const Trained& trained, std::int64_t one, const Trained&
 TEST(Replicas, ThatShareStatisticsAreOneLargerMicroBatch) {
     const std::string net = "--dataset cifar-10 --model-size 8 --precision 32.32 --threads 1 --batch-norm ";
     const std::string two = net + "--micro-batch-size 4 --replicas 2 --gradient-accumulation-count 2 ";
-    const Trained shared = trained({two + "--BN-span 2"});
-    const Trained larger = trained({net + "--micro-batch-size 8 --gradient-accumulation-count 2"});
+    const Trained shared = trained(two + "--BN-span 2");
+    const Trained larger = trained(net + "--micro-batch-size 8 --gradient-accumulation-count 2");
     expect_same_numbers(without_variances(shared), without_variances(larger));
     expect_corrections(shared, 4, larger, 8);
-    const Trained own = trained({two + "--BN-span 1"});
-    expect_same_numbers(own, trained({net + "--micro-batch-size 4 --gradient-accumulation-count 4"}));
+    const Trained own = trained(two + "--BN-span 1");
+    expect_same_numbers(own, trained(net + "--micro-batch-size 4 --gradient-accumulation-count 4"));
     EXPECT_NE(shared.sums, own.sums);
     EXPECT_GT(distance(shared.variables, own.variables), 1e-4);
 }

@@ -117,9 +117,7 @@ CompiledNet::CompiledNet(const Line& line) {
     check_stages(tasks::row_of(parsed), settings);
     const auto backend = make_backend(settings.run.backend);
     const std::vector<data::Field> fields = fields_of(settings, *backend);
-    config::Settings of_graph = settings;
-    if (line.keeps_norms) of_graph.training.pipeline = true;
-    graph_ = training_graph(of_graph, *backend, data::field_desc(fields, data::kImages));
+    graph_ = training_graph(settings, *backend, data::field_desc(fields, data::kImages));
     backend::CompileRequest request = training_request(graph_, settings, fields, 1);
     request.plan.norm_span = std::max(request.plan.norm_span, line.norm_span);
     request.peers = line.peers;
@@ -180,8 +178,8 @@ std::vector<backend::ProfileRow> CompiledNet::profile_of_evaluation(std::int64_t
     return executable_->inspection().profile();
 }
 
-Trained trained(const Line& line, int updates) {
-    CompiledNet net(line);
+Trained trained(const std::string& options, int updates) {
+    CompiledNet net(Line{options});
     Trained result;
     result.placement = net.placement();
     for (int i = 0; i < updates; ++i) {
@@ -235,11 +233,11 @@ std::vector<Staging> all_stagings() {
 
 Trained staged(const StagedNet& net, const std::string& options, const Staging& how) {
     const std::string lanes = std::to_string(how.lanes);
-    return trained({net.options + options + " --pipeline --pipeline-splits " +
-                    (how.stages == 2 ? net.one_split : net.three_splits) + " --shards " + std::to_string(how.stages) +
-                    " --pipeline-schedule " + how.schedule + " --gradient-accumulation-count " +
-                    std::to_string(kAccumulation) + " --replicas " + std::to_string(how.replicas) + " --threads " +
-                    lanes + " --lanes " + lanes + (how.recomputes ? " --enable-recomputation" : "")});
+    return trained(net.options + options + " --pipeline --pipeline-splits " +
+                   (how.stages == 2 ? net.one_split : net.three_splits) + " --shards " + std::to_string(how.stages) +
+                   " --pipeline-schedule " + how.schedule + " --gradient-accumulation-count " +
+                   std::to_string(kAccumulation) + " --replicas " + std::to_string(how.replicas) + " --threads " +
+                   lanes + " --lanes " + lanes + (how.recomputes ? " --enable-recomputation" : ""));
 }
 
 const Trained& accumulated(const StagedNet& net, const std::string& options, const Staging& how) {
@@ -247,7 +245,7 @@ const Trained& accumulated(const StagedNet& net, const std::string& options, con
     const std::string line = net.options + options + " --threads 1 --gradient-accumulation-count " +
                              std::to_string(kAccumulation * how.replicas);
     const auto found = all.find(line);
-    return found != all.end() ? found->second : all.emplace(line, trained({line})).first->second;
+    return found != all.end() ? found->second : all.emplace(line, trained(line)).first->second;
 }
 
 namespace {

@@ -27,7 +27,6 @@ struct Line {
     std::int64_t norm_span = 1;  // replicas that share statistics, where --BN-span cannot know of the peers
     /// Changes what is compiled; may be empty.
     std::function<void(backend::CompileRequest&)> change = {};
-    bool keeps_norms = false;  // backward computes no results of norms again, as in a pipeline
 };
 
 /// How a weight update is divided.
@@ -90,8 +89,8 @@ struct Trained {
     std::vector<std::string> reorders;
 };
 
-/// Weight updates of the line.
-Trained trained(const Line& line, int updates = 2);
+/// Weight updates of the line with these options.
+Trained trained(const std::string& options, int updates = 2);
 
 /// Expects the same losses, gradients and variables, bit for bit.
 void expect_same_numbers(const Trained& one, const Trained& other);

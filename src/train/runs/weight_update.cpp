@@ -60,9 +60,7 @@ graph::Graph with_update(graph::Graph forward, const std::vector<LossTerm>& loss
     objective.recompute_points = recompute_points(graph, objective, settings.training);
     const graph::Gradients gradients = graph::build_backward(graph, objective);
     optim::append_update(graph, gradients, update_settings(settings, backend, moving_average_decay));
-    graph = graph::apply_rewrites(std::move(graph), backend.rewrites().backward);
-    if (settings.training.pipeline) return graph;
-    return graph::apply_rewrites(std::move(graph), backend.rewrites().one_stage);
+    return graph::apply_rewrites(std::move(graph), backend.rewrites().backward);
 }
 
 std::map<std::string, TensorDesc> variables(const graph::Graph& graph) {
