@@ -57,6 +57,11 @@ void Facts::find_layouts(const Graph& graph) {
         layouts_[index(slot)] = layout(graph.value(slot).owner);
 }
 
+bool reads_places_only(const Graph& graph, NodeId user, ValueId value) {
+    const Node& node = graph.node(user);
+    return node.kind == OpKind::max_pool_grad && node.inputs[0] == value;
+}
+
 ValueId strip_casts(const Graph& graph, ValueId value) {
     while (graph.value(value).producer.valid()) {
         const Node& producer = graph.node(graph.value(value).producer);

@@ -62,12 +62,19 @@ template <Family kFamily> std::vector<TensorDesc> infer_norm(const Attrs& attrs,
     return {inputs[0], statistic, statistic};
 }
 
-std::vector<TensorDesc> infer_inference(const Attrs& attrs, Descs inputs) {
+template <Family kFamily> std::vector<TensorDesc> infer_inference(const Attrs& attrs, Descs inputs) {
     const auto& a = std::get<NormAttrs>(attrs);
     expect_inputs(inputs, a.residual ? 6 : 5);
     expect_norm_inputs(inputs);
-    expect_channel_vector(inputs[3], inputs[0].shape[3], inputs[0].dtype, "moving_mean");
-    expect_channel_vector(inputs[4], inputs[0].shape[3], inputs[0].dtype, "moving_variance");
+    expect_groups(kFamily, a, inputs[0]);
+    if (kFamily == Family::batch) {
+        expect_channel_vector(inputs[3], inputs[0].shape[3], inputs[0].dtype, "moving_mean");
+        expect_channel_vector(inputs[4], inputs[0].shape[3], inputs[0].dtype, "moving_variance");
+    } else {
+        const TensorDesc statistic{DType::f32, Statistics(kFamily, a, inputs[0].shape).shape};
+        expect_same(inputs[3], statistic, "mean and the statistics of x");
+        expect_same(inputs[4], statistic, "variance and the statistics of x");
+    }
     if (a.residual) expect_same(inputs[0], inputs[5], "x and residual");
     return {inputs[0]};
 }
@@ -164,10 +171,10 @@ template <Family kFamily> void evaluate_norm(const Attrs& attrs, RefInputs input
     outputs[2].values = std::move(m.variance);
 }
 
-void evaluate_inference(const Attrs& attrs, RefInputs inputs, RefOutputs outputs) {
+template <Family kFamily> void evaluate_inference(const Attrs& attrs, RefInputs inputs, RefOutputs outputs) {
     const auto& a = std::get<NormAttrs>(attrs);
     const Moments m{inputs[3]->values, inputs[4]->values};
-    apply(a, Statistics(Family::batch, a, inputs[0]->desc.shape), inputs, m, a.residual ? &inputs[5]->values : nullptr,
+    apply(a, Statistics(kFamily, a, inputs[0]->desc.shape), inputs, m, a.residual ? &inputs[5]->values : nullptr,
           outputs[0].values);
 }
 
@@ -249,10 +256,10 @@ std::vector<OpDef> norm_ops() {
          .inputs = {{Layout::image}, {}, {}, {}, {}, {Layout::image}},
          .results = {Layout::image},
          .absorbs_activation = true,
-         .infer = infer_inference,
+         .infer = infer_inference<Family::batch>,
          .gradient = inference_gradient,
          .flops = flops_per_input<2>,
-         .evaluate = evaluate_inference,
+         .evaluate = evaluate_inference<Family::batch>,
          .describe = describe_norm},
         {.kind = OpKind::batch_norm_grad,
          .inputs = {{Layout::image}, {}, {}, {}, {}, {Layout::image}},
@@ -270,6 +277,13 @@ std::vector<OpDef> norm_ops() {
          .gradient = norm_gradient<OpKind::group_norm_grad>,
          .flops = flops_per_input<7>,
          .evaluate = evaluate_norm<Family::group>,
+         .describe = describe_norm},
+        {.kind = OpKind::group_norm_inference,
+         .inputs = {{Layout::image}, {}, {}, {}, {}, {Layout::image}},
+         .results = {Layout::image},
+         .infer = infer_inference<Family::group>,
+         .flops = flops_per_input<2>,
+         .evaluate = evaluate_inference<Family::group>,
          .describe = describe_norm},
         {.kind = OpKind::group_norm_grad,
          .inputs = {{Layout::image}, {}, {}, {}, {}, {Layout::image}},

@@ -63,12 +63,6 @@ std::vector<std::size_t> functions_of_nodes(const graph::Graph& graph, const Fun
     return functions;
 }
 
-/// A pooling node stashes one byte per maximum, for its position, instead of its input.
-bool reads_places_only(const graph::Graph& graph, NodeId user, ValueId value) {
-    const graph::Node& node = graph.node(user);
-    return node.kind == graph::OpKind::max_pool_grad && node.inputs[0] == value;
-}
-
 /// The function whose pass produces the value, and the functions whose passes read it.
 PassResult pass_result(const graph::Graph& graph, const std::vector<std::size_t>& function_of, ValueId value) {
     const auto function = [&](NodeId node) { return function_of[static_cast<std::size_t>(node.index)]; };

@@ -11,10 +11,10 @@
 namespace cnntrain::plan {
 namespace {
 
-/// Removes stages: measurements depend neither on splits nor on what stages keep.
+/// A pipeline whose only stage is the whole network: measurements depend neither on splits nor on what stages keep.
 config::ParseResult unsplit(config::ParseResult arguments) {
     train::TrainingSettings& training = arguments.settings.training;
-    training.pipeline = false;
+    training.pipeline = true;
     training.pipeline_splits.clear();
     training.shards = 1;
     training.recomputation = false;

@@ -363,16 +363,16 @@ TYPED_TEST(Norm, InferenceReadsTheStatistics) {
     std::vector<float> mean(10, 0.25F);
     std::vector<float> variance(10, 4.0F);
     std::vector<TypeParam> y(norm.x.size());
-    batch_norm_inference<TypeParam>(norm.shape,
-                                    {.x = norm.x.data(),
-                                     .gamma = norm.gamma.data(),
-                                     .beta = norm.beta.data(),
-                                     .mean = mean.data(),
-                                     .variance = variance.data(),
-                                     .y = y.data(),
-                                     .epsilon = norm.reference.epsilon,
-                                     .activation = Activation::relu},
-                                    norm.scratch);
+    norm_inference<TypeParam>(norm.shape, 0,
+                              {.x = norm.x.data(),
+                               .gamma = norm.gamma.data(),
+                               .beta = norm.beta.data(),
+                               .mean = mean.data(),
+                               .variance = variance.data(),
+                               .y = y.data(),
+                               .epsilon = norm.reference.epsilon,
+                               .activation = Activation::relu},
+                              norm.scratch);
     norm.reference.forward({}, true);
     expect_near(y, norm.reference.y, 1e-5, "inference");
     EXPECT_EQ(mean[3], 0.25F);

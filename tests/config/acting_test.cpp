@@ -99,6 +99,7 @@ constexpr Acts kActs[] = {
     {"--BN-span", "3", "T", "ICic", "--batch-norm"},
     {"--dataset-benchmark", "", "TVE"}, {"--compile-only", "", "TVE"}, {"--prefetch-depth", "3", "TVE", "IC"},
     {"--latency", "", "TV"}, {"--analyse-nans", "", "TV"}, {"--enable-recomputation", "", "T"},
+    {"--recompute-norms", "", "T"},
     {"--log-dir", "x", "TVE"}, {"--logs-path", "x", "TVE"}, {"--name-suffix", "x", "TVE"},
     {"--logs-per-epoch", "3", "T"}, {"--no-logs", "", "TVE"}, {"--log-all-instances", "true", "T"},
     {"--mlperf-logging", "", "T"}, {"--no-tensorboard", "", "TVE"}, {"--wandb", "", "TVE"},

@@ -185,6 +185,8 @@ std::vector<BadNode> bad_nodes() {
         {OpKind::batch_norm, norm(0, false), {x, bf16({16}), c}, "gamma must be f32, not bf16"},
         {OpKind::batch_norm, norm(0, true), {x, c, c}, "takes 4 inputs, got 3"},
         {OpKind::batch_norm_inference, norm(0, true), {x, c, c, c, c, f32({2, 8, 8, 8})}, "x and residual"},
+        {OpKind::group_norm_inference, norm(4, false), {x, c, c, f32({2, 4}), c}, "variance and the statistics of x"},
+        {OpKind::group_norm_inference, norm(3, false), {x, c, c, c, c}, "3 groups do not divide 16 channels"},
         {OpKind::batch_norm_grad, norm(0, false), {x, c, c, c, f32({8}), x}, "variance and the statistics of x"},
         {OpKind::batch_norm_grad,
          graph::NormAttrs{.activation = graph::Activation::swish, .residual = true},

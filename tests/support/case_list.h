@@ -33,6 +33,7 @@ void add_plain_cases(std::vector<OpCase>& cases, DType type);
 void add_norm_cases(std::vector<OpCase>& cases, DType type);
 void add_proxy_norm_cases(std::vector<OpCase>& cases, DType type);
 void add_inference_cases(std::vector<OpCase>& cases, DType type);
+void add_group_inference_cases(std::vector<OpCase>& cases, DType type);
 void add_loss_cases(std::vector<OpCase>& cases, DType type);
 void add_weighted_loss_cases(std::vector<OpCase>& cases, DType type);
 void add_weighted_mixing_cases(std::vector<OpCase>& cases, DType type);

@@ -161,6 +161,11 @@ NormAttrs norm_attrs(const NormRow& row) {
     return {.epsilon = 1e-3, .groups = row.groups, .activation = row.activation, .residual = row.residual};
 }
 
+/// Of the 3 samples of each case.
+TensorDesc statistic_of(const NormRow& row) {
+    return {DType::f32, row.groups == 0 ? Shape{row.channels} : Shape{3, row.groups}};
+}
+
 OpCase norm_case(const NormRow& row, DType type, DType vector_type) {
     const TensorDesc x{type, {3, 4, 5, row.channels}};
     const TensorDesc vector{vector_type, {row.channels}};
@@ -178,7 +183,7 @@ OpCase norm_case(const NormRow& row, DType type, DType vector_type) {
 OpCase summed_gradient_case(const NormRow& row, DType type) {
     const TensorDesc x{type, {3, 4, 5, row.channels}};
     const TensorDesc vector{DType::f32, {row.channels}};
-    const TensorDesc statistic{DType::f32, row.groups == 0 ? Shape{row.channels} : Shape{3, row.groups}};
+    const TensorDesc statistic = statistic_of(row);
     NormAttrs attrs = norm_attrs(row);
     attrs.summed_gradient = true;
     OpCase result{.name = norm_name(row, "_grad_of_sum"),
@@ -194,6 +199,17 @@ OpCase summed_gradient_case(const NormRow& row, DType type) {
                   .tolerance = tolerance_of(type)};
     if (row.residual && row.activation != Activation::none)
         result.inputs.push_back({.name = "y", .desc = x, .gap = 0.01});
+    return result;
+}
+
+OpCase given_statistics_case(const NormRow& row, DType type) {
+    OpCase result = norm_case(row, type, DType::f32);
+    result.name = norm_name(row, "_inference");
+    result.kind = row.groups == 0 ? OpKind::batch_norm_inference : OpKind::group_norm_inference;
+    const TensorDesc statistic = statistic_of(row);
+    result.inputs.insert(result.inputs.begin() + 3,
+                         {{.name = "mean", .desc = statistic, .low = -1, .high = 1, .fixed = true},
+                          {.name = "variance", .desc = statistic, .low = 0.1, .high = 2, .fixed = true}});
     return result;
 }
 
@@ -260,15 +276,14 @@ void add_inference_cases(std::vector<OpCase>& cases, DType type) {
                 cases.back().name += variant;
             }
 
-            OpCase norm = norm_case({"", 10, 0, residual, activation}, type, DType::f32);
-            norm.name = "batch_norm_inference/c10" + variant;
-            norm.kind = OpKind::batch_norm_inference;
-            const TensorDesc vector{DType::f32, {10}};
-            norm.inputs.insert(norm.inputs.begin() + 3,
-                               {{.name = "moving_mean", .desc = vector, .low = -1, .high = 1, .fixed = true},
-                                {.name = "moving_variance", .desc = vector, .low = 0.1, .high = 2, .fixed = true}});
-            cases.push_back(norm);
+            cases.push_back(given_statistics_case({("c10" + variant).c_str(), 10, 0, residual, activation}, type));
         }
+    }
+}
+
+void add_group_inference_cases(std::vector<OpCase>& cases, DType type) {
+    for (const NormRow& row : kNormRows) {
+        if (row.groups > 0) cases.push_back(given_statistics_case(row, type));
     }
 }
 

@@ -63,6 +63,11 @@ std::vector<OpCase> make_cases() {
         add_symmetric_cases(typed, type);
         add_typed(std::move(typed), type);
     }
+    for (const DType type : {DType::f32, DType::bf16}) {
+        std::vector<OpCase> typed;
+        add_group_inference_cases(typed, type);
+        add_typed(std::move(typed), type);
+    }
     return cases;
 }
 

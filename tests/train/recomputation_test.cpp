@@ -1,4 +1,5 @@
-// --enable-recomputation in whole training runs: the same numbers in less memory.
+// Recomputation of everything (--enable-recomputation) and of norms (--recompute-norms) in whole training runs: the
+// same numbers in less memory.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -6,6 +7,7 @@
 #include "cnntrain/data/image_fields.h"
 #include "cnntrain/data/loader.h"
 #include "train/fixtures.h"
+#include "train/staged.h"
 
 namespace cnntrain::train::testing {
 namespace {
@@ -41,6 +43,38 @@ INSTANTIATE_TEST_SUITE_P(
              3},
         Case{kThreeSteps + "--model efficientnet --model-size cifar --block-survival-prob 0.5 --dropout-rate 0.3", 3},
         Case{kThreeSteps + "--model efficientnet --model-size cifar --batch-norm --gradient-accumulation-count 2", 3}));
+
+class NormRecomputation : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(NormRecomputation, ChangesNoNumberAndTakesLessMemory) {
+    const Trained keeping = trained(GetParam());
+    const Trained recomputing = trained(GetParam() + " --recompute-norms");
+    EXPECT_GT(recomputing.recomputed, keeping.recomputed);
+    expect_same_numbers(recomputing, keeping);
+    EXPECT_LT(recomputing.arena_bytes, keeping.arena_bytes);
+    EXPECT_LT(recomputing.stash_bytes.front(), keeping.stash_bytes.front());
+}
+
+const std::string kPhotos = "--dataset imagenet --image-size 64 --micro-batch-size 2 ";
+
+INSTANTIATE_TEST_SUITE_P(
+    All, NormRecomputation,
+    ::testing::Values("--dataset cifar-10 --model-size 20 --micro-batch-size 4 --batch-norm --precision 32.32",
+                      "--dataset cifar-10 --model-size 20 --micro-batch-size 4 --group-norm --precision 16.16",
+                      kPhotos + "--model-size 50 --batch-norm --precision 16.32",
+                      kPhotos + "--model-size 50 --group-norm --precision 32.32 --thread-independent --threads 2",
+                      kPhotos + "--model-size 18 --batch-norm --gradient-accumulation-count 2 --replicas 2 --lanes 2 "
+                                "--threads 2 --BN-span 2",
+                      kPhotos + "--model resnext --model-size 14 --batch-norm --precision 32.32",
+                      kPhotos + "--model efficientnet --model-size B0 --group-norm --precision 16.32"));
+
+TEST(NormRecomputationMemory, OfResnet50IsLess) {
+    for (const std::string precision : {"--precision 32.32", "--precision 16.32"}) {
+        const std::string line = "--dataset imagenet --model-size 50 --micro-batch-size 4 --batch-norm " + precision;
+        const auto keeping = static_cast<double>(trained(line, 0).arena_bytes);
+        EXPECT_LT(static_cast<double>(trained(line + " --recompute-norms", 0).arena_bytes), 0.85 * keeping);
+    }
+}
 
 TEST(RecomputationMemory, IsLess) {
     const auto arena = [](const std::string& options) {

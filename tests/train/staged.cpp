@@ -86,6 +86,7 @@ void describe(const graph::Graph& graph, Trained& result) {
         const graph::Node& node = graph.node(graph::NodeId{i});
         if (node.phase == graph::Phase::update) continue;
         (node.phase == graph::Phase::forward ? forward : backward).insert(node.stage.index);
+        result.recomputed += node.recomputed ? 1 : 0;
         if (node.phase == graph::Phase::forward)
             result.operations.insert(std::string(graph.def(node).name) + " " + node.name);
     }
@@ -193,6 +194,7 @@ Trained trained(const std::string& options, int updates) {
     }
     describe(net.graph(), result);
     result.stash_bytes = net.executable().report().stash_bytes;
+    result.arena_bytes = net.executable().report().arena_bytes;
     result.reorders = net.executable().inspection().reorders();
     return result;
 }

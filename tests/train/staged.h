@@ -81,8 +81,10 @@ struct Trained {
     std::map<std::string, HostTensor> variables;  // after the last one
     std::map<std::string, HostTensor> gradients;  // of the last one, by parameter
     schedule::Placement placement;
-    std::set<int> stages;                    // that have forward and backward nodes
-    std::multiset<std::string> operations;   // "batch_norm all/stage1/unit1/...", of forward nodes
+    std::set<int> stages;                   // that have forward and backward nodes
+    std::multiset<std::string> operations;  // "batch_norm all/stage1/unit1/...", of forward nodes
+    int recomputed = 0;                     // results of forward nodes that backward computes again
+    std::uint64_t arena_bytes = 0;
     std::vector<std::uint64_t> stash_bytes;  // by stage
     std::vector<std::string> reorders;
 };

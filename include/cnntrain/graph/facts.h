@@ -35,6 +35,9 @@ private:
     std::vector<Layout> layouts_;
 };
 
+/// Does this user of the value read only where its maxima are? Backends keep these places instead of a pooling's input.
+bool reads_places_only(const Graph& graph, NodeId user, ValueId value);
+
 /// The variable that a chain of casts starts from, or the value itself.
 ValueId strip_casts(const Graph& graph, ValueId value);
 

@@ -61,6 +61,7 @@ enum class OpKind : std::uint8_t {
     batch_norm_inference,
     batch_norm_grad,
     group_norm,
+    group_norm_inference,
     group_norm_grad,
     standardise,
     standardise_grad,
@@ -193,6 +194,8 @@ struct RandomScaleAttrs {
 /// batch_norm: x, gamma[C], beta[C] (, residual like x) -> y, mean f32[C], variance f32[C] (biased, over N,H,W).
 /// batch_norm_inference: x, gamma, beta, moving_mean, moving_variance (, residual) -> y.
 /// group_norm: as batch_norm with mean, variance f32[N,G] over H, W and the group's (contiguous) channels.
+/// group_norm_inference: x, gamma, beta, mean f32[N,G], variance f32[N,G] (, residual) -> y. Without gradient: backward
+/// computes group_norm's y again with it.
 /// y = activation(gamma * (x - mean) / sqrt(variance + epsilon) + beta + residual).
 /// *_grad: x, gamma, beta, mean, variance, dy (, y if activation and residual) -> dx, dgamma f32[C], dbeta f32[C]
 /// (, dresidual). Without a residual the activation's slope is recomputed from x; with one it is taken from y (so only
@@ -200,7 +203,7 @@ struct RandomScaleAttrs {
 /// With `summed_gradient` the gradient takes a second dy directly after the first: the true dy is their sum.
 struct NormAttrs {
     double epsilon = 1e-5;
-    std::int64_t groups = 0;  // group_norm only
+    std::int64_t groups = 0;  // group norms only
     Activation activation = Activation::none;
     bool residual = false;
     bool summed_gradient = false;

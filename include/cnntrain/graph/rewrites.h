@@ -20,6 +20,7 @@ struct RewriteLists {
     std::span<const Rewrite> training;    // forward graphs, before differentiation
     std::span<const Rewrite> backward;    // training graphs after differentiation, with the update
     std::span<const Rewrite> evaluation;  // forward graphs without backward
+    std::span<const Rewrite> one_stage;   // after `backward`, for graphs that are no pipeline
 };
 
 struct RewriteReport {
@@ -46,6 +47,9 @@ Graph fold_inference_norms(const Graph& graph);
 /// add(a, b) whose only user is the dy of a norm gradient -> summed_gradient.
 /// An addition behind an op with an addend (OpDef) becomes part of that op.
 Graph fuse_gradient_sums(const Graph& graph);
+/// Lets backward compute results of batch_norm and group_norm again where that lowers the peak of memory: from the
+/// forward statistics, with the same numbers, where the activation takes next to no time. For graphs in one stage.
+Graph recompute_norms(const Graph& graph);
 /// Removes nodes that reach neither an output nor an overwritten variable.
 Graph remove_dead_nodes(const Graph& graph);
 
@@ -53,6 +57,7 @@ inline constexpr Rewrite kMoveActivationsToSender{"move-activations-to-sender", 
 inline constexpr Rewrite kFuseNormActivation{"fuse-norm-activation", fuse_norm_activation};
 inline constexpr Rewrite kFoldInferenceNorms{"fold-inference-norms", fold_inference_norms};
 inline constexpr Rewrite kFuseGradientSums{"fuse-gradient-sums", fuse_gradient_sums};
+inline constexpr Rewrite kRecomputeNorms{"recompute-norms", recompute_norms};
 inline constexpr Rewrite kRemoveDeadNodes{"remove-dead-nodes", remove_dead_nodes};
 
 }  // namespace cnntrain::graph

@@ -45,12 +45,13 @@ public:
         static constexpr std::array kBackward{graph::kFuseGradientSums, graph::kRemoveDeadNodes};
         static constexpr std::array kEvaluation{graph::kFuseNormActivation, graph::kFoldInferenceNorms,
                                                 graph::kRemoveDeadNodes};
+        static constexpr std::array kOneStage{graph::kRecomputeNorms};
         // Update kernels read f32 gradients and keep slots in the type of their weights.
         info_ = {.name = "cpu",
                  .library = cpu::library_text(),
                  .half_type = DType::bf16,
                  .fastest = cpu::fastest_arithmetic(isa_),
-                 .rewrites = {kTraining, kBackward, kEvaluation},
+                 .rewrites = {kTraining, kBackward, kEvaluation, kOneStage},
                  .update_types = {}};
     }
 

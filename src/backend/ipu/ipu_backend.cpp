@@ -26,7 +26,7 @@ public:
                  .library = ipu::executed_by(),
                  .half_type = DType::f16,
                  .fastest = {DType::f16, "IPUs compute in IEEE half"},
-                 .rewrites = {{}, kDeadCode, kDeadCode},
+                 .rewrites = {{}, kDeadCode, kDeadCode, {}},
                  .update_types = {.gradients = std::nullopt, .slots = std::nullopt, .f32_means = true},
                  .emulated = ipu::is_emulated()};
     }

@@ -486,7 +486,7 @@ public:
                  .library = "naive float64",
                  .half_type = settings.half,
                  .fastest = {settings.half, "results are rounded as " + type + " would be"},
-                 .rewrites = {{}, kDeadCode, kDeadCode}};
+                 .rewrites = {{}, kDeadCode, kDeadCode, {}}};
     }
 
     const BackendInfo& info() const override { return info_; }

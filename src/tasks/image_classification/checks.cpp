@@ -92,6 +92,16 @@ Violation accumulation_companions(const OptionValues& values) {
     return {};
 }
 
+Violation recomputed_norms(const OptionValues& values) {
+    if (!values.flag("recompute_norms")) return {};
+    for (const char* other : {"pipeline", "enable_recomputation"}) {
+        if (values.flag(other))
+            return "--recompute-norms does not work with " + std::string(values.at(other).option->flag) +
+                   "; leave one of them out (--enable-recomputation saves more memory than --recompute-norms)";
+    }
+    return {};
+}
+
 Violation data_folder(const OptionValues& values) {
     const bool real = !values.flag("generated_data") && !values.flag("synthetic_data");
     const bool known = dataset_of(values).has_value();  // otherwise infer_dataset has reported it
@@ -190,6 +200,7 @@ const std::vector<Rule> kRules = {
     {kTVE, made_images_need_a_published_set},
     {kT, lars_companions},
     {kT, accumulation_companions},
+    {kT, recomputed_norms},
     {kTVE, data_folder},
     {kT, mixing_needs_pairs},
     {kT, cutmix_share},

@@ -84,8 +84,10 @@ graph::Graph training_graph(const config::Settings& settings, const backend::Bac
     request.model.norm_replicas = train::placement(settings, backend).samples / batch_plan(settings).micro_batch;
     nn::Model model = nn::build_training(request, ops::op_table());
     train::warn_of_idle_filters(model.graph, settings.device);
-    return train::with_update(std::move(model.graph), nn::kLoss, settings, backend,
-                              image_settings(settings).model.bn_decay);
+    graph::Graph graph = train::with_update(std::move(model.graph), nn::kLoss, settings, backend,
+                                            image_settings(settings).model.bn_decay);
+    if (settings.training.pipeline || !image_settings(settings).norm_recomputation) return graph;
+    return graph::apply_rewrites(std::move(graph), backend.rewrites().one_stage);
 }
 
 namespace {

@@ -18,6 +18,7 @@ struct ImageSettings : config::OwnSettings {
     data::DataSettings data;
     optim::LearningRateSettings learning_rate;
     double label_smoothing = 0.0;                      // share of the target distributed over all classes
+    bool norm_recomputation = false;                   // of results of norms, in the backward pass
     std::string class_weights = {};                    // "balanced", a file, or numbers (class_weights.h); empty: none
     std::optional<nn::NetworkForm> network_form = {};  // empty: that of the data set
     /// Classes of the weights that an evaluation reads, if another program has made them; 0: those of the data.

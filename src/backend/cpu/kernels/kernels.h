@@ -67,9 +67,9 @@ template <typename T> struct NormForward {
 /// Computes the statistics of x into mean and variance, then y.
 template <typename T>
 void batch_norm_forward(const Blocks& shape, const NormForward<T>& args, std::span<float> scratch);
-/// Reads mean and variance (the moving statistics).
+/// Reads mean and variance. groups = 0: those of batch norm.
 template <typename T>
-void batch_norm_inference(const Blocks& shape, const NormForward<T>& args, std::span<float> scratch);
+void norm_inference(const Blocks& shape, std::int64_t groups, const NormForward<T>& args, std::span<float> scratch);
 template <typename T>
 void group_norm_forward(const Blocks& shape, std::int64_t groups, const NormForward<T>& args, std::span<float> scratch);
 

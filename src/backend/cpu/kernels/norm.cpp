@@ -67,21 +67,6 @@ void set_affine(const Blocks& shape, std::int64_t groups, const float* gamma, co
     });
 }
 
-template <typename T>
-void apply_forward(const Blocks& shape, std::int64_t groups, const NormForward<T>& args, std::span<float> scratch) {
-    Pieces pieces(scratch);
-    const std::int64_t count = (groups == 0 ? 1 : shape.n) * shape.channels();
-    const Affine affine{pieces.take(count), pieces.take(count)};
-    set_affine(shape, groups, args.gamma, args.beta, args.mean, args.variance, args.epsilon, affine);
-    norm_apply<T>(shape, {.x = args.x,
-                          .residual = args.residual,
-                          .scale = affine.scale,
-                          .shift = affine.shift,
-                          .y = args.y,
-                          .per_sample = groups != 0,
-                          .activation = args.activation});
-}
-
 /// Sums of one sweep over memory, [C] or [N,C], and the coefficients computed from them.
 struct GradientArrays {
     Affine affine;
@@ -229,20 +214,30 @@ std::int64_t norm_scratch_floats(const Blocks& shape, std::int64_t groups) {
 }
 
 template <typename T>
-void batch_norm_forward(const Blocks& shape, const NormForward<T>& args, std::span<float> scratch) {
-    channel_statistics(shape, args.x, args.mean, args.variance, scratch);
-    apply_forward(shape, 0, args, scratch);
+void norm_inference(const Blocks& shape, std::int64_t groups, const NormForward<T>& args, std::span<float> scratch) {
+    Pieces pieces(scratch);
+    const std::int64_t count = (groups == 0 ? 1 : shape.n) * shape.channels();
+    const Affine affine{pieces.take(count), pieces.take(count)};
+    set_affine(shape, groups, args.gamma, args.beta, args.mean, args.variance, args.epsilon, affine);
+    norm_apply<T>(shape, {.x = args.x,
+                          .residual = args.residual,
+                          .scale = affine.scale,
+                          .shift = affine.shift,
+                          .y = args.y,
+                          .per_sample = groups != 0,
+                          .activation = args.activation});
 }
 
 template <typename T>
-void batch_norm_inference(const Blocks& shape, const NormForward<T>& args, std::span<float> scratch) {
-    apply_forward(shape, 0, args, scratch);
+void batch_norm_forward(const Blocks& shape, const NormForward<T>& args, std::span<float> scratch) {
+    channel_statistics(shape, args.x, args.mean, args.variance, scratch);
+    norm_inference(shape, 0, args, scratch);
 }
 
 template <typename T> void group_norm_forward(const Blocks& shape, std::int64_t groups, const NormForward<T>& args,
                                               std::span<float> scratch) {
     group_statistics(shape, groups, args.x, args.mean, args.variance, scratch);
-    apply_forward(shape, groups, args, scratch);
+    norm_inference(shape, groups, args, scratch);
 }
 
 template <typename T>
@@ -264,8 +259,8 @@ template <typename T> void group_norm_gradient(const Blocks& shape, std::int64_t
 
 template void batch_norm_forward(const Blocks&, const NormForward<float>&, std::span<float>);
 template void batch_norm_forward(const Blocks&, const NormForward<BFloat16>&, std::span<float>);
-template void batch_norm_inference(const Blocks&, const NormForward<float>&, std::span<float>);
-template void batch_norm_inference(const Blocks&, const NormForward<BFloat16>&, std::span<float>);
+template void norm_inference(const Blocks&, std::int64_t, const NormForward<float>&, std::span<float>);
+template void norm_inference(const Blocks&, std::int64_t, const NormForward<BFloat16>&, std::span<float>);
 template void group_norm_forward(const Blocks&, std::int64_t, const NormForward<float>&, std::span<float>);
 template void group_norm_forward(const Blocks&, std::int64_t, const NormForward<BFloat16>&, std::span<float>);
 template void batch_norm_gradient(const Blocks&, const NormGradient<float>&, std::span<float>);

@@ -69,7 +69,7 @@ template <typename T> void shared_batch_norm_forward(const Blocks& shape, const 
     const auto channels = static_cast<std::size_t>(shape.channels());
     channel_statistics(shape, args.x, args.mean, args.variance, scratch);
     norms.merge_moments({args.mean, channels}, {args.variance, channels});
-    batch_norm_inference(shape, args, scratch);
+    norm_inference(shape, 0, args, scratch);
 }
 
 void lower_training_norm(const NodeContext& lower, std::int64_t groups) {
@@ -103,17 +103,18 @@ void lower_group_norm(const NodeContext& lower) {
     lower_training_norm(lower, lower.node.as<NormAttrs>().groups);
 }
 
-void lower_batch_norm_inference(const NodeContext& lower) {
+void lower_norm_inference(const NodeContext& lower) {
     const auto& attrs = lower.node.as<NormAttrs>();
     ForwardOperands at = place_forward(lower, 5);
     at.mean = lower.values.float_vector(lower.node.inputs[3]);
     at.variance = lower.values.float_vector(lower.node.inputs[4]);
     const Blocks shape = blocks_of(at.x);
-    const auto scratch = lower.steps.scratch_floats(norm_scratch_floats(shape));
+    const std::int64_t groups = lower.node.kind == graph::OpKind::group_norm_inference ? attrs.groups : 0;
+    const auto scratch = lower.steps.scratch_floats(norm_scratch_floats(shape, groups));
     with_float_type(at.x.dtype, [&]<typename T>() {
         lower.steps.add("kernel", present({at.x, at.gamma, at.beta, at.residual, at.mean, at.variance}), {at.y},
-                        [at, attrs, shape, scratch](const StepContext&) {
-                            batch_norm_inference(shape, forward_arguments<T>(at, attrs), scratch());
+                        [at, attrs, shape, groups, scratch](const StepContext&) {
+                            norm_inference(shape, groups, forward_arguments<T>(at, attrs), scratch());
                         });
     });
 }
@@ -261,9 +262,10 @@ void lower_fold_norm_bias(const NodeContext& lower) {
 
 constexpr LoweringEntry kLowerings[] = {
     {graph::OpKind::batch_norm, lower_batch_norm},
-    {graph::OpKind::batch_norm_inference, lower_batch_norm_inference},
+    {graph::OpKind::batch_norm_inference, lower_norm_inference},
     {graph::OpKind::batch_norm_grad, lower_norm_grad},
     {graph::OpKind::group_norm, lower_group_norm},
+    {graph::OpKind::group_norm_inference, lower_norm_inference},
     {graph::OpKind::group_norm_grad, lower_norm_grad},
     {graph::OpKind::fold_norm_weight, lower_fold_norm_weight},
     {graph::OpKind::fold_norm_bias, lower_fold_norm_bias},

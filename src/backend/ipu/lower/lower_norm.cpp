@@ -31,8 +31,8 @@ template <NormKind kKind> void lower_norm(const NodeContext& node) {
     node.set_output(2, moments.variance.reshape(shape));
 }
 
-void lower_batch_norm_inference(const NodeContext& node) {
-    const Norm norm = norm_of(node, NormKind::batch);
+template <NormKind kKind> void lower_norm_inference(const NodeContext& node) {
+    const Norm norm = norm_of(node, kKind);
     set_normalised(node, norm, norm.moments(node.input(3), node.input(4)));
 }
 
@@ -65,9 +65,10 @@ template <NormKind kKind> void lower_norm_grad(const NodeContext& node) {
 std::span<const LoweringEntry> norm_lowerings() {
     static constexpr LoweringEntry kEntries[] = {
         {OpKind::batch_norm, lower_norm<NormKind::batch>},
-        {OpKind::batch_norm_inference, lower_batch_norm_inference},
+        {OpKind::batch_norm_inference, lower_norm_inference<NormKind::batch>},
         {OpKind::batch_norm_grad, lower_norm_grad<NormKind::batch>},
         {OpKind::group_norm, lower_norm<NormKind::group>},
+        {OpKind::group_norm_inference, lower_norm_inference<NormKind::group>},
         {OpKind::group_norm_grad, lower_norm_grad<NormKind::group>},
     };
     return kEntries;
