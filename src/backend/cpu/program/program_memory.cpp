@@ -27,14 +27,21 @@ std::size_t round_up(std::size_t bytes, std::size_t unit) {
 PageMemory::PageMemory(std::size_t bytes) : bytes_(bytes) {
     if (bytes == 0) return;
     const std::size_t mapped = round_up(bytes, kHugePageBytes);
-    void* memory = mmap(nullptr, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (memory == MAP_FAILED) {
+    void* const begin =
+        mmap(nullptr, mapped + kHugePageBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (begin == MAP_FAILED) {
         throw Error(ErrorKind::unsupported,
                     "cpu backend: this run needs " + size_text(bytes) +
                         " more memory than the machine gives; use a smaller --micro-batch-size");
     }
+    // The system gives huge pages at their multiples only: what lies before the first and behind the last one goes back.
+    const std::size_t before =
+        round_up(reinterpret_cast<std::uintptr_t>(begin), kHugePageBytes) - reinterpret_cast<std::uintptr_t>(begin);
+    std::byte* const memory = static_cast<std::byte*>(begin) + before;
+    if (before > 0) munmap(begin, before);
+    if (before < kHugePageBytes) munmap(memory + mapped, kHugePageBytes - before);
     madvise(memory, mapped, MADV_HUGEPAGE);
-    memory_ = {static_cast<std::byte*>(memory), Unmap{mapped}};
+    memory_ = {memory, Unmap{mapped}};
 }
 
 void Unmap::operator()(std::byte* memory) const {
