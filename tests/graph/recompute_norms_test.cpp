@@ -126,7 +126,7 @@ TEST(RecomputeNorms, KeepsResultsOfExpensiveActivations) {
 TEST(RecomputeNorms, RecomputesNothingForThePlacesOfMaxima) {
     ConvNet net;
     net.add_layers({"1", "2", "3", "4"}, kLarge);
-    net.at = net.graph.add_one(OpKind::max_pool, graph::PoolAttrs{.kernel = 2, .stride = 2}, {net.at}, "pool");
+    net.at = net.graph.add_one(OpKind::max_pool, graph::PoolAttrs{2, 2, {}}, {net.at}, "pool");
     net.add_layers({"5", "6"}, kSmall);
     EXPECT_THAT(names_recomputed(graph::recompute_norms(net.trained())), ElementsAre("norm3", "norm2", "norm1"));
 }
