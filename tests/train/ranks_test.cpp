@@ -92,7 +92,7 @@ TEST(TogetherWith, AccumulationInEachTheyRoundOtherwise) {
     std::vector<Process> processes(2);
     train_together(processes, kF32 + "--epochs 3 --gradient-accumulation-count 4");
     expect_no_errors(processes);
-    EXPECT_LT(largest_difference(alone, processes[0].files), 1e-5);
+    EXPECT_LT(largest_difference(alone, processes[0].files), 1e-4);
 }
 
 TEST(TogetherWith, StagesLanesAndReplicasTheNumbersStay) {
@@ -133,7 +133,7 @@ TEST(TogetherWith, AShardedOptimiserCheckpointsAreWhole) {
         later[0].files = processes[0].files;
         restore_together(later);
         expect_no_errors(later);
-        EXPECT_LT(largest_difference(whole[0].files, later[0].files), count == 2 ? 1e-30 : 1e-6) << count;
+        EXPECT_LT(largest_difference(whole[0].files, later[0].files), count == 2 ? 1e-30 : 3e-6) << count;
     }
 }
 

@@ -1,7 +1,7 @@
 // The transforms of Winograd's minimal filtering F(4x4, 3x3). Polynomials of degree 5 are multiplied by their values at
 // 0, 5/8, -5/8, 3/2, -3/2 and infinity, in both directions of the image: the 36 "places" of a tile. Of all pairs of
-// points that are multiples of 1/8, these round least: half as much as the usual ones, 1 and 2, and about twice as much
-// as a direct convolution.
+// multiples of 1/8 up to 2, these round least: half as much as the usual ones, 1 and 2, and about twice as much as a
+// direct convolution.
 #if defined(CNNTRAIN_CPU_WINOGRAD_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef CNNTRAIN_CPU_WINOGRAD_INL_H_
 #undef CNNTRAIN_CPU_WINOGRAD_INL_H_

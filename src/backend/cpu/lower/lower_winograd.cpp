@@ -61,8 +61,14 @@ bool is_trained(const graph::Graph& graph, ValueId kernel) {
                                [&](graph::NodeId user) { return graph.node(user).phase == graph::Phase::update; });
 }
 
+/// The choice for kernels that do not change is the same for all numbers of samples, so that an answer does not depend
+/// on the other samples of its batch.
 bool is_faster_conv(const NodeContext& lower, ValueId kernel, DType type, const WinogradShape& shape) {
-    return is_faster(shape, type, 0.9, is_trained(lower.graph, kernel) ? 2500 : 500);
+    constexpr double kEfficiency = 0.9;
+    if (is_trained(lower.graph, kernel)) return is_faster(shape, type, kEfficiency, 2500);
+    WinogradShape sample = shape;
+    sample.x.shape.n = sample.y.shape.n = 1;
+    return is_faster(sample, type, kEfficiency, 250);
 }
 
 /// The transformed kernel. That of a trained one, which changes all the time, is four times as large as the kernel and

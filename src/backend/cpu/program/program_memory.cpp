@@ -34,7 +34,7 @@ PageMemory::PageMemory(std::size_t bytes) : bytes_(bytes) {
                     "cpu backend: this run needs " + size_text(bytes) +
                         " more memory than the machine gives; use a smaller --micro-batch-size");
     }
-    // The system gives huge pages at their multiples only: what lies before the first and behind the last one goes back.
+    // Huge pages lie at their multiples only. What is before the first and behind the last one goes back.
     const std::size_t before =
         round_up(reinterpret_cast<std::uintptr_t>(begin), kHugePageBytes) - reinterpret_cast<std::uintptr_t>(begin);
     std::byte* const memory = static_cast<std::byte*>(begin) + before;
