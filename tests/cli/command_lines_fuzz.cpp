@@ -35,7 +35,7 @@ using cnntrain::config::Option;
 using cnntrain::config::Type;
 using Words = std::vector<std::string>;
 
-constexpr int kCpuSeconds = 2;
+constexpr int kCpuSeconds = 5;
 constexpr unsigned kWallSeconds =
     100;  // the machine may be busy with other things; a line that waits for ever is found too
 constexpr long kMostKilobytes = 500'000;
