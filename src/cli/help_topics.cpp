@@ -268,8 +268,9 @@ after a step in 32.32). --thread-independent gives identical bits with any --thr
 slower: by 5 % of a step of ResNet-50 in 32.32 and by 38 % in 16.32 with AMX (micro-batch 8,
 2 threads).
 
-Validation and inference in 16 bits work through a batch in parts that fit in the processor's
-cache; logits stay the same. --thread-independent does not.
+Validation and inference work through a batch in parts that fit in the processor's cache, in 32.32
+only where the weights are small. Logits stay the same, in 32.32 up to rounding.
+--thread-independent works through the whole batch.
 
 3x3 convolutions of stride 1 are computed by Winograd's filtering where that is faster: with a
 quarter of the multiplications, in float32, at about twice the rounding of direct sums. The choice

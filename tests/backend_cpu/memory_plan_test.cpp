@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "backend/cpu/program/program.h"
 #include "cnntrain/base/rng.h"
 
 namespace cnntrain::cpu {
@@ -61,6 +62,16 @@ TEST(MemoryPlan, NeverOverlapsAndStaysNearTheBound) {
         const MemoryPlan plan = plan_memory(ranges);
         expect_no_overlap(ranges, plan);
         EXPECT_LE(static_cast<double>(plan.total_bytes), 1.35 * static_cast<double>(most_live_bytes(ranges)));
+    }
+}
+
+TEST(PageMemory, BeginsAtAHugePageAndIsZero) {
+    constexpr std::size_t kHugePage = std::size_t{2} << 20;
+    for (const std::size_t bytes : {std::size_t{1}, kHugePage - 1, kHugePage + 1, 3 * kHugePage}) {
+        const PageMemory memory(bytes);
+        EXPECT_EQ(reinterpret_cast<std::uintptr_t>(memory.data()) % kHugePage, 0U) << bytes;
+        EXPECT_EQ(memory.data()[0], std::byte{0});
+        EXPECT_EQ(memory.data()[bytes - 1], std::byte{0});
     }
 }
 

@@ -15,6 +15,7 @@
 #include "backend/cpu/kernels/kernels.h"
 #include "backend/cpu/kernels/parallel.h"
 #include "cnntrain/base/error.h"
+#include "cnntrain/graph/activation.h"
 
 namespace cnntrain::cpu {
 namespace {
@@ -151,12 +152,12 @@ template <typename T> NormGradient<T> from_block(const Blocks& shape, NormGradie
     return args;
 }
 
-/// Where the first sweep leaves dy' for the second one; null: each sweep computes it. That is better where it costs
-/// little, and in bfloat16, which would round it. Swish's slope takes most of the time of a sweep.
+/// Where the first sweep leaves dy' for the second one; null: each sweep computes it. That is better where the
+/// slope costs little, and in bfloat16, which would round dy'.
 template <typename T> T* kept_gradient(const NormGradient<T>& args) {
     if (args.dresidual != nullptr) return args.dresidual;
-    const bool is_cheap = args.activation == Activation::none || args.activation == Activation::relu;
-    return is_cheap || !std::is_same_v<T, float> || args.dx == args.x ? nullptr : args.dx;
+    const bool is_costly = graph::flops(args.activation).gradient > graph::flops(Activation::relu).gradient;
+    return std::is_same_v<T, float> && is_costly && args.dx != args.x ? args.dx : nullptr;
 }
 
 template <typename T>

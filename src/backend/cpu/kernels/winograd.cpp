@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <utility>
 
+#include "backend/cpu/kernels/element_types.h"
 #include "backend/cpu/kernels/winograd.h"
 #include "backend/cpu/kernels/winograd_tiles.h"
 #include "cnntrain/base/error.h"
@@ -171,12 +172,7 @@ template <typename T> void run_task(const ConvTask<T>& task) {
     }
 }
 
-void run_task_f32(const ConvTask<float>& task) {
-    run_task(task);
-}
-void run_task_bf16(const ConvTask<BFloat16>& task) {
-    run_task(task);
-}
+CNNTRAIN_KERNELS_OF_TYPES(run_task, ConvTask)
 
 /// Transforms a block of 16 inputs x 16 outputs, [9][16][16], to its place in a panel: `to` is its first input at
 /// place 0.
@@ -213,19 +209,12 @@ HWY_AFTER_NAMESPACE();
 namespace cnntrain::cpu {
 namespace {
 
-HWY_EXPORT(run_task_f32);
-HWY_EXPORT(run_task_bf16);
 HWY_EXPORT(transform_kernel_block);
 HWY_EXPORT(panel_columns);
 HWY_EXPORT(rows_at_a_time);
 HWY_EXPORT(vector_width);
 
-void run(const ConvTask<float>& task) {
-    HWY_DYNAMIC_DISPATCH(run_task_f32)(task);
-}
-void run(const ConvTask<BFloat16>& task) {
-    HWY_DYNAMIC_DISPATCH(run_task_bf16)(task);
-}
+CNNTRAIN_CALL_OF_TYPES(run, run_task, ConvTask)
 
 /// How a convolution is divided among threads.
 struct Plan {
@@ -269,6 +258,7 @@ std::int64_t task_floats(const WinogradShape& shape, std::int64_t tiles) {
            Transformed{nullptr, blocks_of(panel), tiles}.floats();
 }
 
+// Inlined, unlike to_float().
 float float_of(float value) {
     return value;
 }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "backend/cpu/kernels/element_types.h"
 #include "backend/cpu/kernels/winograd.h"
 #include "backend/cpu/kernels/winograd_tiles.h"
 #include "cnntrain/base/error.h"
@@ -64,12 +65,7 @@ template <typename T> void transform_gradient_tiles(const GradientTiles<T>& tile
     }
 }
 
-void transform_gradient_tiles_f32(const GradientTiles<float>& tiles) {
-    transform_gradient_tiles(tiles);
-}
-void transform_gradient_tiles_bf16(const GradientTiles<BFloat16>& tiles) {
-    transform_gradient_tiles(tiles);
-}
+CNNTRAIN_KERNELS_OF_TYPES(transform_gradient_tiles, GradientTiles)
 
 /// sums [kGradientRows, kColumns] (+)= v [tiles, rows]^T * z [tiles, columns]; z is the block of the first column,
 /// which is its column `first`.
@@ -163,17 +159,10 @@ HWY_AFTER_NAMESPACE();
 namespace cnntrain::cpu {
 namespace {
 
-HWY_EXPORT(transform_gradient_tiles_f32);
-HWY_EXPORT(transform_gradient_tiles_bf16);
 HWY_EXPORT(multiply_gradient);
 HWY_EXPORT(finish_gradient);
 
-void run(const GradientTiles<float>& tiles) {
-    HWY_DYNAMIC_DISPATCH(transform_gradient_tiles_f32)(tiles);
-}
-void run(const GradientTiles<BFloat16>& tiles) {
-    HWY_DYNAMIC_DISPATCH(transform_gradient_tiles_bf16)(tiles);
-}
+CNNTRAIN_CALL_OF_TYPES(transform, transform_gradient_tiles, GradientTiles)
 
 /// How a weight gradient is divided: chunks of tiles, one after the other.
 struct GradientPlan {
@@ -221,10 +210,10 @@ void winograd_weight_grad(const WinogradShape& shape, const T* x, const T* dy, f
     for (std::int64_t first = 0; first < shape.tiles(); first += plan.tiles) {
         tiles.chunk = {first, std::min(plan.tiles, shape.tiles() - first)};
         parallel_tasks(up(tiles.chunk.count, kTilesAtOnce), [&](std::int64_t task) {
-            GradientTiles<T> some = tiles;
-            some.some.first = task * kTilesAtOnce;
-            some.some.count = std::min(kTilesAtOnce, tiles.chunk.count - some.some.first);
-            run(some);
+            GradientTiles<T> part = tiles;
+            part.some.first = task * kTilesAtOnce;
+            part.some.count = std::min(kTilesAtOnce, tiles.chunk.count - part.some.first);
+            transform(part);
         });
         parallel_tasks(kPlaces * parts, [&](std::int64_t task) {
             GradientProduct product{&plan.v, &plan.z, task / parts, tiles.chunk.count};

@@ -43,8 +43,7 @@ bool may_be_winograd(const ConvAttrs& attrs, const Shape& kernel, DType type) {
 /// Is the filtering faster than a direct convolution? Both are estimated in multiplications of f32 per pair of an
 /// input and an output channel. `efficiency`: of the products of transformed tiles, beside a direct convolution.
 /// `per_kernel`: for what is done once, whatever the number of tiles, as to transform the kernel. The numbers were
-/// measured on Zen 4, where the choice was right for 7 x 7 to 56 x 56 pixels and 16 to 512 channels in batches of 1, 8
-/// and 32.
+/// fitted to times on Zen 4: 7 x 7 to 56 x 56 pixels, 16 to 512 channels, batches of 1 and 32.
 bool is_faster(const WinogradShape& shape, DType type, double efficiency, double per_kernel) {
     constexpr double kTransform = 9;  // of a tile, in multiplications of each of its places
     const auto inputs = static_cast<double>(shape.inputs());
@@ -71,8 +70,8 @@ bool is_faster_conv(const NodeContext& lower, ValueId kernel, DType type, const 
     return is_faster(sample, type, kEfficiency, 250);
 }
 
-/// The transformed kernel. That of a trained one, which changes all the time, is four times as large as the kernel and
-/// is made anew wherever it is read, so that one piece of memory serves all convolutions.
+/// The transformed kernel. It is four times as large as the kernel. That of a trained kernel, which changes with every
+/// update, is therefore made wherever it is read: one piece of memory serves all convolutions.
 Placed filter_of(const NodeContext& lower, ValueId kernel, DType type, const WinogradShape& shape, bool turned) {
     const TensorDesc plain{type, lower.graph.desc(kernel).shape};
     const std::int64_t count = winograd_filter_floats(shape);
