@@ -136,28 +136,75 @@ HWY_INLINE void transform_square(const Get& get, const Put& put) {
     }
 }
 
-/// Transforms one block of channels of one tile to tile `index` of `to`.
-template <typename Transform, typename T> HWY_INLINE void transform_tile(const TiledPicture<const T>& from,
-                                                                         std::int64_t tile, std::int64_t block,
-                                                                         const Transformed& to, std::int64_t index) {
-    const TilePosition position = position_of(from, tile, block, Transform::kFrom);
+/// Transforms one block of channels of `run` to the tiles of `to` from `index` on: first every column of pixels, once
+/// for both tiles that read it, and then the rows of each tile.
+template <typename Transform, typename T> HWY_INLINE void transform_run(const TiledPicture<const T>& from,
+                                                                        const TileRange& run, std::int64_t block,
+                                                                        const Transformed& to, std::int64_t index) {
+    constexpr std::int64_t kFrom = Transform::kFrom;
+    constexpr std::int64_t kMostColumns = (kMostTilesInRun - 1) * kOut + kFrom;
+    static constexpr T kZeros[kBlock] = {};
+    const std::int64_t columns = (run.count - 1) * kOut + kFrom;
+    const TilePosition position = position_of(from, run.first, block, kFrom, columns);
+    const Inside& inside = position.inside;
     const std::int64_t apart = to.place_floats();
-    const bool is_whole = position.inside.is_whole(Transform::kFrom);
+    HWY_ALIGN float between[kIn * kMostColumns * kWidth];
     for (std::int64_t i = 0; i < kBlock; i += kWidth) {
-        float* const at = to.data + to.offset(block, index) + i;
-        const auto put = [&](std::int64_t row, std::int64_t column, Floats value)
-                             HWY_ATTR { store(value, at + (row * kIn + column) * apart); };
-        if (is_whole) {
-            transform_square<Transform>([&](std::int64_t row, std::int64_t column)
-                                            HWY_ATTR { return load(from.data + position.at(row, column, i)); },
-                                        put);
-        } else {
-            transform_square<Transform>(
-                [&](std::int64_t row, std::int64_t column) HWY_ATTR {
-                    return position.inside.has(row, column) ? load(from.data + position.at(row, column, i))
-                                                            : hn::Zero(FloatTag());
-                },
-                put);
+        const T* rows[kFrom];
+        std::int64_t step[kFrom];
+        for (std::int64_t row = 0; row < kFrom; ++row) {
+            const bool is_inside = row >= inside.top && row < inside.bottom;
+            rows[row] = is_inside ? from.data + position.at(row, 0, i) : kZeros;
+            step[row] = is_inside ? position.column_apart : 0;
+        }
+        const auto keep = [&](std::int64_t column, const Floats* values) HWY_ATTR {
+#pragma GCC unroll 6
+            for (std::int64_t row = 0; row < kIn; ++row)
+                hn::Store(values[row], FloatTag(), between + (row * kMostColumns + column) * kWidth);
+        };
+        const Floats zeros[kIn] = {hn::Zero(FloatTag()), hn::Zero(FloatTag()), hn::Zero(FloatTag()),
+                                   hn::Zero(FloatTag()), hn::Zero(FloatTag()), hn::Zero(FloatTag())};
+        for (std::int64_t column = 0; column < inside.left; ++column)
+            keep(column, zeros);
+        for (std::int64_t column = inside.left; column < inside.right; ++column) {
+            Floats pixels[kFrom], values[kIn];
+#pragma GCC unroll 6
+            for (std::int64_t row = 0; row < kFrom; ++row)
+                pixels[row] = load(rows[row] + column * step[row]);
+            Transform::run(pixels, values);
+            keep(column, values);
+        }
+        for (std::int64_t column = inside.right; column < columns; ++column)
+            keep(column, zeros);
+        for (std::int64_t tile = 0; tile < run.count; ++tile) {
+            float* const at = to.data + to.offset(block, index + tile) + i;
+#pragma GCC unroll 6
+            for (std::int64_t row = 0; row < kIn; ++row) {
+                Floats values[kFrom], places[kIn];
+#pragma GCC unroll 6
+                for (std::int64_t column = 0; column < kFrom; ++column) {
+                    const std::int64_t offset = row * kMostColumns + tile * kOut + column;
+                    values[column] = hn::Load(FloatTag(), between + offset * kWidth);
+                }
+                Transform::run(values, places);
+#pragma GCC unroll 6
+                for (std::int64_t column = 0; column < kIn; ++column)
+                    store(places[column], at + (row * kIn + column) * apart);
+            }
+        }
+    }
+}
+
+/// Transforms all blocks of channels of some tiles to the tiles of `to` from `index` on.
+template <typename Transform, typename T>
+void transform_tiles(const TiledPicture<const T>& from, TileRange tiles, const Transformed& to, std::int64_t index) {
+    for (std::int64_t block = 0; block < to.blocks; ++block) {
+        for (std::int64_t done = 0; done < tiles.count;) {
+            const std::int64_t first = tiles.first + done;
+            const std::int64_t row_end = from.tile_columns - first % from.tile_columns;
+            const TileRange run{first, std::min({row_end, kMostTilesInRun, tiles.count - done})};
+            transform_run<Transform>(from, run, block, to, index + done);
+            done += run.count;
         }
     }
 }

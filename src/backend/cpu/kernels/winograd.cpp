@@ -70,7 +70,7 @@ HWY_INLINE Floats finished(const WinogradEpilogue<T>& epilogue, Floats bias, Flo
 /// Transforms the sums of one block of output channels, block `from` of m, back to pixels.
 template <typename T>
 HWY_INLINE void write_tile(const ConvTask<T>& task, std::int64_t index, std::int64_t from, std::int64_t block) {
-    const TilePosition position = position_of(task.y, task.tiles.first + index, block, kOut);
+    const TilePosition position = position_of(task.y, task.tiles.first + index, block, kOut, kOut);
     const std::int64_t apart = task.m.place_floats();
     for (std::int64_t i = 0; i < kBlock; i += kWidth) {
         const float* const at = task.m.data + task.m.offset(from, index) + i;
@@ -152,10 +152,7 @@ void multiply_panel(const Transformed& v, const float* panel, const Transformed&
 }
 
 template <typename T> void run_task(const ConvTask<T>& task) {
-    for (std::int64_t block = 0; block < task.v.blocks; ++block) {
-        for (std::int64_t index = 0; index < task.tiles.count; ++index)
-            transform_tile<InputTransform>(task.x, task.tiles.first + index, block, task.v, index);
-    }
+    transform_tiles<InputTransform>(task.x, task.tiles, task.v, 0);
     for (std::int64_t panel = task.first_panel; panel < task.first_panel + task.panels; ++panel) {
         const std::int64_t column = panel * kPanel;
         const std::int64_t columns = std::min(kPanel, task.outputs - column);

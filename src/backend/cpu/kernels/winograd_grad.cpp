@@ -54,15 +54,9 @@ constexpr std::int64_t kGradientRows = kWidth == kBlock ? 8 : 4;
 constexpr std::int64_t kGradientColumns = 3 * kWidth;
 
 template <typename T> void transform_gradient_tiles(const GradientTiles<T>& tiles) {
-    const std::int64_t end = tiles.some.first + tiles.some.count;
-    for (std::int64_t block = 0; block < tiles.v.blocks; ++block) {
-        for (std::int64_t index = tiles.some.first; index < end; ++index)
-            transform_tile<InputTransform>(tiles.x, tiles.chunk.first + index, block, tiles.v, index);
-    }
-    for (std::int64_t block = 0; block < tiles.z.blocks; ++block) {
-        for (std::int64_t index = tiles.some.first; index < end; ++index)
-            transform_tile<GradientTransform>(tiles.dy, tiles.chunk.first + index, block, tiles.z, index);
-    }
+    const TileRange some{tiles.chunk.first + tiles.some.first, tiles.some.count};
+    transform_tiles<InputTransform>(tiles.x, some, tiles.v, tiles.some.first);
+    transform_tiles<GradientTransform>(tiles.dy, some, tiles.z, tiles.some.first);
 }
 
 CNNTRAIN_KERNELS_OF_TYPES(transform_gradient_tiles, GradientTiles)

@@ -41,14 +41,16 @@ template <typename T> struct TiledPicture {
     T* data = nullptr;
 };
 
-/// The part of a tile, in its own pixels, that lies inside the image.
+/// The part of a tile, or of adjacent tiles, that lies inside the image, in pixels from the first one.
 struct Inside {
     std::int64_t top = 0, bottom = 0, left = 0, right = 0;
-    bool is_whole(std::int64_t size) const { return top == 0 && left == 0 && bottom == size && right == size; }
     bool has(std::int64_t row, std::int64_t column) const {
         return row >= top && row < bottom && column >= left && column < right;
     }
 };
+
+/// Adjacent tiles of a row that are transformed together; their pixels stay in a first-level cache.
+inline constexpr std::int64_t kMostTilesInRun = 8;
 
 /// Where sixteen channels of a tile lie: its pixel (row, column) at offset + row * row_apart + column * column_apart,
 /// the second eight channels half_apart further on.
@@ -62,8 +64,9 @@ struct TilePosition {
     }
 };
 
-template <typename T>
-TilePosition position_of(const TiledPicture<T>& tiled, std::int64_t tile, std::int64_t block, std::int64_t size) {
+/// The position of rows x columns pixels that begin with those of a tile.
+template <typename T> TilePosition position_of(const TiledPicture<T>& tiled, std::int64_t tile, std::int64_t block,
+                                               std::int64_t rows, std::int64_t columns) {
     const Picture& picture = *tiled.picture;
     const std::int64_t sample = tile / (tiled.tile_rows * tiled.tile_columns);
     const std::int64_t row = tile / tiled.tile_columns % tiled.tile_rows * kOut - tiled.top;
@@ -77,8 +80,8 @@ TilePosition position_of(const TiledPicture<T>& tiled, std::int64_t tile, std::i
     position.column_apart = lanes;
     position.offset = begin + row * position.row_apart + column * position.column_apart;
     position.half_apart = picture.shape.offset(sample, second / lanes, 0) + second % lanes - begin;
-    position.inside = {std::max<std::int64_t>(0, -row), std::min(size, picture.height - row),
-                       std::max<std::int64_t>(0, -column), std::min(size, picture.width - column)};
+    position.inside = {std::max<std::int64_t>(0, -row), std::min(rows, picture.height - row),
+                       std::max<std::int64_t>(0, -column), std::min(columns, picture.width - column)};
     return position;
 }
 
