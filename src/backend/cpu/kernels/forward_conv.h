@@ -1,4 +1,4 @@
-// Convolutions of inference in f32 with what surrounds them: 1x1 ones, as products in registers, and depthwise ones.
+// Convolutions in f32: 1x1 ones of inference, as products in registers, and depthwise ones, with what surrounds them.
 #pragma once
 
 #include <cstdint>
@@ -35,17 +35,23 @@ std::int64_t pointwise_scratch_floats(const PointwiseShape& shape, int threads);
 void pointwise_conv(const PointwiseShape& shape, const PointwiseTensors& tensors, Activation activation,
                     std::span<float> scratch);
 
+inline constexpr std::int64_t kMostDepthwiseStride = 2;
+/// Do the following functions compute convolutions with such kernels?
+bool has_depthwise_conv(std::int64_t kernel, std::int64_t stride);
+
 /// y = activation(depthwise convolution of x + bias). The sums of y over the pixels of each sample are for a global
 /// average: sums[part, sample, channel]; the number of parts depends on the shape alone.
 struct DepthwiseTensors {
     const float* x = nullptr;
     const float* weights = nullptr;  // [kernel, kernel, channels]
-    const float* bias = nullptr;
+    const float* bias = nullptr;     // null: 0
     float* y = nullptr;
     float* sums = nullptr;  // null: not wanted
 };
 std::int64_t depthwise_sum_parts(const DepthwiseShape& shape);
 void depthwise_conv(const DepthwiseShape& shape, const DepthwiseTensors& tensors, Activation activation);
+/// dx = the gradient of x.
+void depthwise_input_grad(const DepthwiseShape& shape, const float* dy, const float* weights, float* dx);
 
 /// y[i] = factor * sum of sums[part, i].
 void scaled_sum_of_parts(std::int64_t parts, std::int64_t count, const float* sums, float factor, float* y);
