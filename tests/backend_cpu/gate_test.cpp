@@ -73,6 +73,9 @@ TYPED_TEST(Gate, ScalesChannelsAndSumsTheGradient) {
             scale_channels_grad(shape, x.data(), gate.data(), dx.data(), dx.data(), dgate.data(), scratch);
             expect_near(dx, want_dx, 1e-7, "dx " + text(shape));
             expect_near(dgate, want_dgate, 3e-5, "dgate " + text(shape));
+            std::vector<TypeParam> alone(gate.size());
+            scale_channels_grad<TypeParam>(shape, x.data(), gate.data(), dy.data(), nullptr, alone.data(), scratch);
+            EXPECT_TRUE(same_bits(alone, dgate)) << text(shape);
         }
     });
 }

@@ -36,13 +36,6 @@ bool is_slow_in_onednn(Activation activation) {
     return activation != Activation::none && activation != Activation::relu;
 }
 
-bool is_averaged(const NodeContext& lower, ValueId y) {
-    return std::ranges::any_of(lower.graph.value(y).users, [&](NodeId user) {
-        return lower.graph.node(user).kind == OpKind::global_average_pool &&
-               lower.walk.section_of(user) == lower.walk.section();
-    });
-}
-
 void lower_pointwise(const NodeContext& lower, const std::optional<GatedValue>& gated) {
     const auto& attrs = lower.node.as<ConvAttrs>();
     const auto& inputs = lower.node.inputs;
@@ -119,7 +112,7 @@ void lower_depthwise(const NodeContext& lower) {
     if (bias) reads.push_back(bias);
     std::vector<Placed> writes = {result};
     Placed sums;
-    if (is_averaged(lower, y)) {
+    if (lower.values.is_averaged(y)) {
         const std::int64_t parts = depthwise_sum_parts(shape);
         sums = lower.steps.temporary_floats("sums", parts * y_desc.shape[0] * y_desc.shape[3]);
         lower.values.pixel_sums(y) = {sums, parts};
