@@ -10,7 +10,7 @@ namespace {
 struct PointwiseCase {
     PointwiseShape shape;
     Activation activation = Activation::none;
-    bool gates = false, residual = false;
+    bool gates = false, residual = false, bias = true;
 };
 
 std::string text(const PointwiseCase& c) {
@@ -28,7 +28,12 @@ std::vector<PointwiseCase> pointwise_cases() {
                 cases.push_back({{2, pixels, 1 + outputs / 3, outputs}, activation});
             cases.push_back({{3, pixels, 21, outputs}, Activation::none, true, true});
             cases.push_back({{1, pixels, 40, outputs}, Activation::sigmoid, true, false});
+            cases.push_back({{1, pixels, 7, outputs}, Activation::none, false, false, false});
         }
+    }
+    for (const std::int64_t pixels : {5, 300}) {  // more weights than stay in a cache
+        cases.push_back({{2, pixels, 150, 40}, Activation::swish});
+        EXPECT_GT(cases.back().shape.inputs * cases.back().shape.outputs, kMostCachedPointwiseWeights);
     }
     return cases;
 }
@@ -38,7 +43,7 @@ struct PointwiseOperands {
         : x(random_values<float>(c.shape.rows() * c.shape.inputs, 1)),
           gate(random_values<float>(c.gates ? c.shape.samples * c.shape.inputs : 0, 2, 0, 1)),
           weights(random_values<float>(c.shape.inputs * c.shape.outputs, 3, -0.3, 0.3)),
-          bias(random_values<float>(c.shape.outputs, 4)),
+          bias(random_values<float>(c.bias ? c.shape.outputs : 0, 4)),
           residual(random_values<float>(c.residual ? c.shape.rows() * c.shape.outputs : 0, 5)) {}
 
     std::vector<float> x, gate, weights, bias, residual;
@@ -63,7 +68,7 @@ std::vector<float> pointwise_of(const PointwiseCase& c, const PointwiseOperands&
     std::vector<float> y(at(c.shape.rows() * c.shape.outputs), std::numeric_limits<float>::quiet_NaN());
     std::vector<float> scratch(at(pointwise_scratch_floats(c.shape, omp_get_max_threads())));
     pointwise_conv(c.shape,
-                   {operands.x.data(), or_null(operands.gate), weights.data(), operands.bias.data(),
+                   {operands.x.data(), or_null(operands.gate), weights.data(), or_null(operands.bias),
                     or_null(operands.residual), y.data()},
                    c.activation, scratch);
     return y;
@@ -74,7 +79,7 @@ std::vector<double> expected_pointwise(const PointwiseCase& c, const PointwiseOp
     std::vector<double> y;
     for (std::int64_t row = 0; row < shape.rows(); ++row) {
         for (std::int64_t o = 0; o < shape.outputs; ++o) {
-            double sum = widened(operands.bias[at(o)]);
+            double sum = c.bias ? widened(operands.bias[at(o)]) : 0;
             for (std::int64_t i = 0; i < shape.inputs; ++i) {
                 const double gate = c.gates ? widened(operands.gate[at(row / shape.pixels * shape.inputs + i)]) : 1;
                 sum += gate * widened(operands.x[at(row * shape.inputs + i)]) *
@@ -94,6 +99,21 @@ TEST(PointwiseConv, MatchesFloat64) {
             expect_near(pointwise_of(c, operands), expected_pointwise(c, operands), 5e-6, text(c));
         }
     });
+}
+
+TEST(PointwiseConv, TurnsWeightsToPanels) {
+    for (const std::int64_t outputs : {1, 16, 37}) {
+        const PointwiseShape shape{1, 1, 5, outputs};
+        const std::vector<float> weights = random_values<float>(shape.inputs * outputs, 1);
+        std::vector<float> turned(at(shape.inputs * outputs));  // [outputs][inputs]
+        for (std::int64_t i = 0; i < shape.inputs; ++i) {
+            for (std::int64_t o = 0; o < outputs; ++o)
+                turned[at(o * shape.inputs + i)] = weights[at(i * outputs + o)];
+        }
+        std::vector<float> panels(at(pointwise_weight_floats(shape)), 1.0F);
+        turn_pointwise_weights(shape, turned.data(), panels.data());
+        EXPECT_EQ(panels, in_panels(shape, weights));
+    }
 }
 
 TEST(PointwiseConv, DoesNotDependOnThreads) {

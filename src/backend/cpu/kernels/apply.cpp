@@ -164,18 +164,11 @@ namespace {
 CNNTRAIN_CALL_OF_TYPES(call_apply, apply_rows, ApplyRows)
 CNNTRAIN_CALL_OF_TYPES(call_gradient_apply, gradient_apply_rows, GradientApplyRows)
 
-/// An output above this size does not stay in a cache, and an ordinary store would first read the line. With streaming
-/// stores, copies of 51 MB took about half the time, copies of 1 MB more time.
-constexpr std::int64_t kPastCacheBytes = std::int64_t{12} << 20;
-constexpr std::uintptr_t kLineBytes = 64;
-
 template <typename T> bool writes_past_cache(const Blocks& shape, const NormApply<T>& args) {
-    constexpr std::int64_t kVectorElements = kLineBytes / sizeof(float);  // of the widest instruction set
-    const bool aligned =
-        reinterpret_cast<std::uintptr_t>(args.y) % kLineBytes == 0 && shape.lanes % kVectorElements == 0;
+    constexpr std::int64_t kWidest = 16;  // floats of a vector
     const bool in_place = args.y == args.x || args.y == args.residual;
     const std::int64_t bytes = shape.n * shape.sample_elements() * static_cast<std::int64_t>(sizeof(T));
-    return aligned && !in_place && bytes >= kPastCacheBytes;
+    return !in_place && shape.lanes % kWidest == 0 && exceeds_caches(bytes, args.y);
 }
 
 }  // namespace

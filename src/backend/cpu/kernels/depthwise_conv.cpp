@@ -250,7 +250,6 @@ HWY_EXPORT(depthwise_band);
 
 constexpr std::int64_t kTaskRows = 14;
 constexpr std::int64_t kMostLanes = 16;  // of a vector
-constexpr std::int64_t kPastCacheBytes = std::int64_t{12} << 20;
 
 /// y = convolution of x.
 DepthwiseAxes forward_axes(std::int64_t kernel, std::int64_t stride, std::int64_t before) {
@@ -333,8 +332,7 @@ DepthwiseBand gradient_band(const DepthwiseShape& shape) {
 }
 
 bool writes_past_cache(const Blocks& y, const float* to) {
-    return y.elements() * static_cast<std::int64_t>(sizeof(float)) >= kPastCacheBytes && y.lanes % kMostLanes == 0 &&
-           reinterpret_cast<std::uintptr_t>(to) % 64 == 0;
+    return y.lanes % kMostLanes == 0 && exceeds_caches(y.elements() * static_cast<std::int64_t>(sizeof(float)), to);
 }
 
 }  // namespace

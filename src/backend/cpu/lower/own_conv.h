@@ -1,4 +1,4 @@
-// Convolutions in f32 that own kernels compute: 1x1 ones of inference, and depthwise ones.
+// Convolutions in f32 that own kernels compute: depthwise ones, 1x1 ones of inference or of few channels.
 #pragma once
 
 #include "backend/cpu/lower/node_context.h"
