@@ -1,4 +1,5 @@
-// 1x1 and depthwise convolutions of inference against float64, on every instruction set.
+// 1x1 convolutions of inference, depthwise convolutions and their input gradients against float64, on every
+// instruction set.
 #include "backend/cpu/kernels/forward_conv.h"
 
 #include "backend_cpu/kernel_data.h"
@@ -9,7 +10,7 @@ namespace {
 struct PointwiseCase {
     PointwiseShape shape;
     Activation activation = Activation::none;
-    bool gates = false, residual = false;
+    bool gates = false, residual = false, bias = true;
 };
 
 std::string text(const PointwiseCase& c) {
@@ -27,7 +28,12 @@ std::vector<PointwiseCase> pointwise_cases() {
                 cases.push_back({{2, pixels, 1 + outputs / 3, outputs}, activation});
             cases.push_back({{3, pixels, 21, outputs}, Activation::none, true, true});
             cases.push_back({{1, pixels, 40, outputs}, Activation::sigmoid, true, false});
+            cases.push_back({{1, pixels, 7, outputs}, Activation::none, false, false, false});
         }
+    }
+    for (const std::int64_t pixels : {5, 300}) {  // more weights than stay in a cache
+        cases.push_back({{2, pixels, 150, 40}, Activation::swish});
+        EXPECT_GT(cases.back().shape.inputs * cases.back().shape.outputs, kMostCachedPointwiseWeights);
     }
     return cases;
 }
@@ -37,7 +43,7 @@ struct PointwiseOperands {
         : x(random_values<float>(c.shape.rows() * c.shape.inputs, 1)),
           gate(random_values<float>(c.gates ? c.shape.samples * c.shape.inputs : 0, 2, 0, 1)),
           weights(random_values<float>(c.shape.inputs * c.shape.outputs, 3, -0.3, 0.3)),
-          bias(random_values<float>(c.shape.outputs, 4)),
+          bias(random_values<float>(c.bias ? c.shape.outputs : 0, 4)),
           residual(random_values<float>(c.residual ? c.shape.rows() * c.shape.outputs : 0, 5)) {}
 
     std::vector<float> x, gate, weights, bias, residual;
@@ -62,7 +68,7 @@ std::vector<float> pointwise_of(const PointwiseCase& c, const PointwiseOperands&
     std::vector<float> y(at(c.shape.rows() * c.shape.outputs), std::numeric_limits<float>::quiet_NaN());
     std::vector<float> scratch(at(pointwise_scratch_floats(c.shape, omp_get_max_threads())));
     pointwise_conv(c.shape,
-                   {operands.x.data(), or_null(operands.gate), weights.data(), operands.bias.data(),
+                   {operands.x.data(), or_null(operands.gate), weights.data(), or_null(operands.bias),
                     or_null(operands.residual), y.data()},
                    c.activation, scratch);
     return y;
@@ -73,7 +79,7 @@ std::vector<double> expected_pointwise(const PointwiseCase& c, const PointwiseOp
     std::vector<double> y;
     for (std::int64_t row = 0; row < shape.rows(); ++row) {
         for (std::int64_t o = 0; o < shape.outputs; ++o) {
-            double sum = widened(operands.bias[at(o)]);
+            double sum = c.bias ? widened(operands.bias[at(o)]) : 0;
             for (std::int64_t i = 0; i < shape.inputs; ++i) {
                 const double gate = c.gates ? widened(operands.gate[at(row / shape.pixels * shape.inputs + i)]) : 1;
                 sum += gate * widened(operands.x[at(row * shape.inputs + i)]) *
@@ -93,6 +99,21 @@ TEST(PointwiseConv, MatchesFloat64) {
             expect_near(pointwise_of(c, operands), expected_pointwise(c, operands), 5e-6, text(c));
         }
     });
+}
+
+TEST(PointwiseConv, TurnsWeightsToPanels) {
+    for (const std::int64_t outputs : {1, 16, 37}) {
+        const PointwiseShape shape{1, 1, 5, outputs};
+        const std::vector<float> weights = random_values<float>(shape.inputs * outputs, 1);
+        std::vector<float> turned(at(shape.inputs * outputs));  // [outputs][inputs]
+        for (std::int64_t i = 0; i < shape.inputs; ++i) {
+            for (std::int64_t o = 0; o < outputs; ++o)
+                turned[at(o * shape.inputs + i)] = weights[at(i * outputs + o)];
+        }
+        std::vector<float> panels(at(pointwise_weight_floats(shape)), 1.0F);
+        turn_pointwise_weights(shape, turned.data(), panels.data());
+        EXPECT_EQ(panels, in_panels(shape, weights));
+    }
 }
 
 TEST(PointwiseConv, DoesNotDependOnThreads) {
@@ -116,11 +137,12 @@ DepthwiseShape depthwise_shape(const Blocks& x, std::int64_t height, std::int64_
     return shape;
 }
 
-/// Images narrower than the kernel, rows of up to three tiles, several bands of rows, one and two blocks of channels.
+/// Images narrower than the kernel, rows of up to four tiles, several bands of rows, one and two blocks of channels.
 std::vector<DepthwiseShape> depthwise_shapes() {
     std::vector<DepthwiseShape> shapes;
-    for (const std::int64_t kernel : {1, 3, 5, 7}) {
+    for (const std::int64_t kernel : {3, 5}) {
         for (const std::int64_t stride : {1, 2}) {
+            EXPECT_TRUE(has_depthwise_conv(kernel, stride));
             shapes.push_back(depthwise_shape({2, 1, 3 * 2, 17}, 3, kernel, stride));
             shapes.push_back(depthwise_shape({1, 1, 33 * 21, 37}, 33, kernel, stride));
             shapes.push_back(depthwise_shape({2, 2, 15 * 12, 16}, 15, kernel, stride));
@@ -162,25 +184,36 @@ DepthwiseResult depthwise_of(const DepthwiseShape& shape, const DepthwiseOperand
     return result;
 }
 
-std::vector<double> expected_depthwise(const DepthwiseShape& shape, const DepthwiseOperands& operands,
-                                       Activation activation) {
+/// Calls call(element of y, element of x, element of the weights) for every product of the convolution.
+template <typename Call> void for_products(const DepthwiseShape& shape, const Call& call) {
     const Blocks& blocks = shape.y.shape;
-    std::vector<double> y;
     for (std::int64_t i = 0; i < blocks.elements(); ++i) {
         const std::int64_t pixel = i / blocks.lanes % blocks.pixels;
         const std::int64_t image = i / blocks.lanes / blocks.pixels;
         const std::int64_t c = image % blocks.blocks * blocks.lanes + i % blocks.lanes;
-        double sum = widened(operands.bias[at(c)]);
         for (std::int64_t tap = 0; tap < shape.kernel * shape.kernel; ++tap) {
             const std::int64_t ih = pixel / shape.y.width * shape.stride - shape.top + tap / shape.kernel;
             const std::int64_t iw = pixel % shape.y.width * shape.stride - shape.left + tap % shape.kernel;
             if (ih < 0 || ih >= shape.x.height || iw < 0 || iw >= shape.x.width) continue;
             const std::int64_t j = ((image * shape.x.height + ih) * shape.x.width + iw) * blocks.lanes;
-            sum += widened(operands.x[at(j + i % blocks.lanes)]) *
-                   widened(operands.weights[at(tap * blocks.channels() + c)]);
+            call(i, j + i % blocks.lanes, tap * blocks.channels() + c);
         }
-        y.push_back(graph::activated(activation, sum));
     }
+}
+
+std::vector<double> expected_depthwise(const DepthwiseShape& shape, const DepthwiseOperands& operands,
+                                       Activation activation) {
+    const Blocks& blocks = shape.y.shape;
+    std::vector<double> y;
+    for (std::int64_t i = 0; i < blocks.elements(); ++i) {
+        const std::int64_t image = i / blocks.lanes / blocks.pixels;
+        y.push_back(widened(operands.bias[at(image % blocks.blocks * blocks.lanes + i % blocks.lanes)]));
+    }
+    for_products(shape, [&](std::int64_t to, std::int64_t from, std::int64_t weight) {
+        y[at(to)] += widened(operands.x[at(from)]) * widened(operands.weights[at(weight)]);
+    });
+    for (double& value : y)
+        value = graph::activated(activation, value);
     return y;
 }
 
@@ -217,6 +250,26 @@ TEST(DepthwiseConv, DependsNeitherOnThreadsNorOnTheSums) {
         EXPECT_TRUE(same_bits(depthwise_of(shape, operands, Activation::swish).y,
                               depthwise_of(shape, operands, Activation::swish, false).y));
     }
+}
+
+TEST(DepthwiseConv, InputGradientMatchesFloat64) {
+    for_each_target([] {
+        for (const DepthwiseShape& shape : depthwise_shapes()) {
+            const DepthwiseOperands operands(shape);
+            const auto dy = random_values<float>(shape.y.shape.elements(), 4);
+            std::vector<double> want(operands.x.size());
+            for_products(shape, [&](std::int64_t from, std::int64_t to, std::int64_t weight) {
+                want[at(to)] += widened(dy[at(from)]) * widened(operands.weights[at(weight)]);
+            });
+            const auto gradient = [&] {
+                std::vector<float> dx(want.size(), std::numeric_limits<float>::quiet_NaN());
+                depthwise_input_grad(shape, dy.data(), operands.weights.data(), dx.data());
+                return dx;
+            };
+            expect_near(gradient(), want, 5e-6, text(shape));
+            expect_thread_independent(gradient);
+        }
+    });
 }
 
 }  // namespace

@@ -73,6 +73,9 @@ TYPED_TEST(Gate, ScalesChannelsAndSumsTheGradient) {
             scale_channels_grad(shape, x.data(), gate.data(), dx.data(), dx.data(), dgate.data(), scratch);
             expect_near(dx, want_dx, 1e-7, "dx " + text(shape));
             expect_near(dgate, want_dgate, 3e-5, "dgate " + text(shape));
+            std::vector<TypeParam> alone(gate.size());
+            scale_channels_grad<TypeParam>(shape, x.data(), gate.data(), dy.data(), nullptr, alone.data(), scratch);
+            EXPECT_TRUE(same_bits(alone, dgate)) << text(shape);
         }
     });
 }
@@ -113,12 +116,12 @@ TYPED_TEST(Gate, DepthwiseWeightGradientMatchesFloat64) {
     for_each_target([] {
         for (const std::int64_t kernel : {1, 3, 5, 7}) {
             for (const std::int64_t stride : {1, 2}) {
-                for (const Blocks& x_shape : {Blocks{3, 1, 42, 17}, Blocks{2, 2, 42, 16}}) {
-                    constexpr std::int64_t kHeight = 7;
-                    constexpr std::int64_t kWidth = 6;
+                for (const Picture& x_picture : {Picture{{3, 1, 42, 17}, 7, 6}, Picture{{2, 2, 42, 16}, 7, 6},
+                                                 Picture{{1, 1, 9 * 61, 40}, 9, 61}}) {
+                    const auto& [x_shape, height, width] = x_picture;
                     DepthwiseShape shape;
-                    shape.x = {x_shape, kHeight, kWidth};
-                    shape.y = {x_shape, (kHeight + stride - 1) / stride, (kWidth + stride - 1) / stride};
+                    shape.x = x_picture;
+                    shape.y = {x_shape, (height + stride - 1) / stride, (width + stride - 1) / stride};
                     shape.y.shape.pixels = shape.y.height * shape.y.width;
                     shape.kernel = kernel;
                     shape.stride = stride;
@@ -135,8 +138,8 @@ TYPED_TEST(Gate, DepthwiseWeightGradientMatchesFloat64) {
                         for (std::int64_t tap = 0; tap < kernel * kernel; ++tap) {
                             const std::int64_t ih = pixel / shape.y.width * stride - shape.top + tap / kernel;
                             const std::int64_t iw = pixel % shape.y.width * stride - shape.left + tap % kernel;
-                            if (ih < 0 || ih >= kHeight || iw < 0 || iw >= kWidth) continue;
-                            const std::int64_t j = ((image * kHeight + ih) * kWidth + iw) * x_shape.lanes;
+                            if (ih < 0 || ih >= height || iw < 0 || iw >= width) continue;
+                            const std::int64_t j = ((image * height + ih) * width + iw) * x_shape.lanes;
                             want[at(tap * channels + c)] += widened(x[at(j + i % x_shape.lanes)]) * widened(dy[at(i)]);
                         }
                     }

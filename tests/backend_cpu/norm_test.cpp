@@ -96,8 +96,8 @@ template <typename T> std::vector<double> wide(const std::vector<T>& values) {
 template <typename T> struct Case {
     Blocks shape;
     std::int64_t groups;
-    std::vector<T> x, dy, dy2, residual;
-    std::vector<float> gamma, beta, mean, variance, dgamma, dbeta, scratch;
+    std::vector<T> x, dy, dy2, residual, gate, spread;
+    std::vector<float> gamma, beta, mean, variance, dgamma, dbeta, sums, scratch;
     Reference reference;
 
     explicit Case(const Blocks& shape_of_x, std::int64_t groups_of_channels = 0, double epsilon = 1e-3)
@@ -107,10 +107,13 @@ template <typename T> struct Case {
           dy(random_values<T>(shape.elements(), 2)),
           dy2(random_values<T>(shape.elements(), 3)),
           residual(random_values<T>(shape.elements(), 4)),
+          gate(random_values<T>(shape.n * shape.channels(), 7, 0.2, 1)),
+          spread(random_values<T>(shape.n * shape.channels(), 8)),
           gamma(random_values<float>(shape.channels(), 5, 0.5, 1.5)),
           beta(random_values<float>(shape.channels(), 6, -0.5, 0.5)),
           dgamma(gamma.size()),
           dbeta(gamma.size()),
+          sums(at(norm_sum_parts(shape) * shape.n * shape.channels())),
           scratch(scratch_for(shape, groups)),
           reference{.shape = shape,
                     .groups = groups,
@@ -134,6 +137,7 @@ template <typename T> struct Case {
                                   .mean = mean.data(),
                                   .variance = variance.data(),
                                   .y = y.data(),
+                                  .sums = sums.data(),
                                   .epsilon = reference.epsilon,
                                   .activation = relu ? Activation::relu : Activation::none};
         if (groups == 0) {
@@ -162,9 +166,25 @@ template <typename T> struct Case {
             group_norm_gradient(shape, groups, args, std::span<float>(scratch));
         }
     }
-    /// dy (+ dy2), zero where the forward output is not positive.
-    std::vector<double> masked(bool summed, const std::vector<T>* y) const {
+    std::vector<float> channel_sums() const {
+        std::vector<float> result(at(shape.n * shape.channels()));
+        for (std::size_t i = 0; i < sums.size(); ++i)
+            result[i % result.size()] += sums[i];
+        return result;
+    }
+    /// As incoming dy: dy * gate + spread / pixels.
+    std::vector<double> gated() const {
         std::vector<double> result = wide(dy);
+        for (const Element& e : reference.elements) {
+            const std::size_t i = at(e.n * shape.channels() + e.c);
+            result[at(e.index)] *= widened(gate[i]);
+            result[at(e.index)] += widened(spread[i]) / static_cast<double>(shape.pixels);
+        }
+        return result;
+    }
+    /// dy (+ dy2), zero where the forward output is not positive.
+    std::vector<double> masked(bool summed, const std::vector<T>* y, bool is_gated = false) const {
+        std::vector<double> result = is_gated ? gated() : wide(dy);
         for (std::size_t i = 0; i < result.size(); ++i) {
             if (summed) result[i] += widened(dy2[i]);
             if (y != nullptr && !(widened((*y)[i]) > 0)) result[i] = 0;
@@ -196,6 +216,10 @@ template <typename T> void check_forward(Case<T>& norm, bool relu, bool add_resi
         expect_near(norm.mean, norm.reference.mean, 1e-5, what + " mean");
         expect_near(norm.variance, norm.reference.variance, 1e-5, what + " variance");
         expect_near(y, norm.reference.y, 2e-4, what + " y");
+        std::vector<double> want(at(norm.shape.n * norm.shape.channels()));
+        for (const Element& e : norm.reference.elements)
+            want[at(e.n * norm.shape.channels() + e.c)] += norm.reference.y[at(e.index)];
+        expect_near(norm.channel_sums(), want, 1e-5 * static_cast<double>(norm.shape.pixels) + 1e-4, what + " sums");
     });
 }
 
@@ -234,6 +258,15 @@ template <typename T> void check_backward(Case<T>& norm) {
     norm.backward(args);
     norm.reference.backward(masked);
     norm.expect_gradients(dy, what + " recomputed, summed, in place");
+
+    // With gates and a spread vector, one after the other.
+    args.gate = norm.gate.data();
+    args.spread = norm.spread.data();
+    args.dy = norm.dy.data();
+    args.dx = dx.data();
+    norm.backward(args);
+    norm.reference.backward(norm.masked(true, &y, true));
+    norm.expect_gradients(dx, what + " gated");
 }
 
 template <typename T> void check_residual_backward(Case<T>& norm) {
@@ -273,7 +306,7 @@ TYPED_TEST(Norm, GradientMatchesFloat64) {
 /// Operands and results of a gradient with residual and ReLU. Statistics may be any numbers.
 template <typename T> struct Gradient {
     Blocks shape;
-    std::vector<T> x, dy, dy2, y;
+    std::vector<T> x, dy, dy2, y, gate, spread;
     std::vector<float> gamma, mean, variance;
     std::vector<T> dx = std::vector<T>(x.size()), dresidual = dx;
     std::vector<float> dgamma = gamma, dbeta = gamma;
@@ -284,6 +317,8 @@ template <typename T> struct Gradient {
                                {.x = x.data(),
                                 .dy = dy.data(),
                                 .dy2 = dy2.data(),
+                                .gate = gate.data(),
+                                .spread = spread.data(),
                                 .y = y.data(),
                                 .gamma = gamma.data(),
                                 .mean = mean.data(),
@@ -305,15 +340,20 @@ template <typename T> struct Gradient {
                 tensor(dy, block),
                 tensor(dy2, block),
                 tensor(y, block),
+                tensor(gate, block, 1),
+                tensor(spread, block, 1),
                 vector(gamma),
                 vector(mean),
                 vector(variance)};
     }
     std::vector<T> tensor(const std::vector<T>& all, std::int64_t block) const {
+        return tensor(all, block, shape.pixels);
+    }
+    std::vector<T> tensor(const std::vector<T>& all, std::int64_t block, std::int64_t pixels) const {
         std::vector<T> result;
         for (std::int64_t n = 0; n < shape.n; ++n) {
-            const auto first = all.begin() + (n * shape.blocks + block) * shape.pixels * shape.lanes;
-            result.insert(result.end(), first, first + shape.pixels * shape.lanes);
+            const auto first = all.begin() + (n * shape.blocks + block) * pixels * shape.lanes;
+            result.insert(result.end(), first, first + pixels * shape.lanes);
         }
         return result;
     }
@@ -326,7 +366,11 @@ TYPED_TEST(Norm, GradientOfALargeTensorIsThatOfItsChannels) {
     const Blocks shape{2, 35, pixels, 16};
     const auto values = [&](std::uint64_t seed) { return random_values<T>(shape.elements(), seed); };
     const auto numbers = [&](std::uint64_t seed) { return random_values<float>(shape.channels(), seed, 0.5, 1.5); };
-    Gradient<T> all{shape, values(1), values(2), values(3), values(4), numbers(5), numbers(6), numbers(7)};
+    const auto of_samples = [&](std::uint64_t seed) {
+        return random_values<T>(shape.n * shape.channels(), seed, 0.5, 1.5);
+    };
+    Gradient<T> all{shape,         values(1),     values(2),  values(3),  values(4),
+                    of_samples(8), of_samples(9), numbers(5), numbers(6), numbers(7)};
     all.compute();
     for (const std::int64_t block : {0, 1, 3, 4, 17, 33, 34}) {
         SCOPED_TRACE("block " + std::to_string(block));

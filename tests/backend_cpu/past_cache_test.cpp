@@ -1,4 +1,5 @@
 // Large, aligned outputs are stored past the caches: they must be the same numbers.
+#include "backend/cpu/kernels/forward_conv.h"
 #include "backend_cpu/kernel_data.h"
 #include "cnntrain/base/tensor.h"
 
@@ -43,6 +44,36 @@ template <typename T> void compare(const Blocks& shape) {
 TYPED_TEST(PastCache, BlockedAndChannelsLast) {
     compare<TypeParam>({2, 2, 102'401, 16});
     compare<TypeParam>({1, 1, 102'401, 64});
+}
+
+/// compute(y) fills `count` floats. Unaligned ones are stored the ordinary way.
+template <typename Compute> void expect_same_unaligned(std::int64_t count, const Compute& compute) {
+    HostTensor aligned({DType::f32, {count}});
+    HostTensor unaligned({DType::f32, {count + 1}});
+    compute(aligned.as<float>().data());
+    compute(unaligned.as<float>().data() + 1);
+    EXPECT_EQ(std::memcmp(aligned.as<float>().data(), unaligned.as<float>().data() + 1, aligned.bytes().size()), 0);
+}
+
+TEST(PastCacheConv, Pointwise) {
+    const PointwiseShape shape{1, 98'305, 3, 32};
+    const HostTensor x = repeated<float>(shape.rows() * shape.inputs, 1);
+    const std::vector<float> weights = random_values<float>(pointwise_weight_floats(shape), 2);
+    expect_same_unaligned(shape.rows() * shape.outputs, [&](float* y) {
+        pointwise_conv(shape, {.x = x.as<float>().data(), .weights = weights.data(), .y = y}, Activation::none, {});
+    });
+}
+
+TEST(PastCacheConv, DepthwiseAndItsInputGradient) {
+    const Picture picture{{1, 1, 450 * 450, 16}, 450, 450};
+    const DepthwiseShape shape{picture, picture, 3, 1, 1, 1};
+    const HostTensor x = repeated<float>(picture.shape.elements(), 1);
+    const std::vector<float> weights = random_values<float>(9 * 16, 2);
+    expect_same_unaligned(picture.shape.elements(), [&](float* y) {
+        depthwise_conv(shape, {.x = x.as<float>().data(), .weights = weights.data(), .y = y}, Activation::none);
+    });
+    expect_same_unaligned(picture.shape.elements(),
+                          [&](float* dx) { depthwise_input_grad(shape, x.as<float>().data(), weights.data(), dx); });
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include <hwy/highway.h>
 
 #include "backend/cpu/kernels/activation-inl.h"
+#include "backend/cpu/kernels/incoming-inl.h"
 #include "backend/cpu/kernels/vector-inl.h"
 
 #ifndef CNNTRAIN_CPU_APPLY_ARGUMENTS_
@@ -26,6 +27,7 @@ template <typename T> struct ApplyRows {
     const float* scale = nullptr;
     const float* shift = nullptr;
     T* y = nullptr;
+    float* sum = nullptr;  // y is added; null: not wanted
     Activation activation = Activation::none;
     bool past_cache = false;  // y is aligned and much larger than the caches: use streaming stores
 };
@@ -35,6 +37,9 @@ template <typename T> struct GradientApplyRows {
     const T* x = nullptr;
     const T* dy = nullptr;
     const T* dy2 = nullptr;
+    const T* gate = nullptr;
+    const T* spread = nullptr;
+    float share = 0;  // of the spread
     const T* y = nullptr;
     const float* scale = nullptr;
     const float* shift = nullptr;
@@ -71,6 +76,7 @@ template <Activation kActivation, bool kPastCache, typename T> void apply_rows_a
                 stream.store(extent, value, args.y + i);
             }
         };
+        Floats sum = hn::Zero(FloatTag());
         std::int64_t row = 0;
         std::int64_t i = offset;
         for (; row + 2 <= height; row += 2, i += 2 * lanes) {
@@ -78,8 +84,14 @@ template <Activation kActivation, bool kPastCache, typename T> void apply_rows_a
             const Floats y1 = one(i + lanes);
             put(y0, i);
             put(y1, i + lanes);
+            sum = hn::Add(sum, hn::Add(y0, y1));
         }
-        if (row < height) put(one(i), i);
+        if (row < height) {
+            const Floats y = one(i);
+            put(y, i);
+            sum = hn::Add(sum, y);
+        }
+        if (args.sum != nullptr) extent.store_to(hn::Add(extent.load_from(args.sum + lane), sum), args.sum + lane);
     });
     if (kPastCache) hwy::FlushStream();
 }
@@ -104,10 +116,10 @@ void gradient_apply_rows_sloped(const GradientApplyRows<T>& args) {
         const Floats a = extent.load_from(args.a + lane);
         const Floats b = extent.load_from(args.b + lane);
         const Floats c = extent.load_from(args.c + lane);
+        const Incoming<decltype(extent), T, GradientApplyRows<T>> incoming(extent, stream, args, lane);
         const auto one = [&](std::int64_t i) HWY_ATTR {
             const Floats x = stream.load(extent, args.x + i);
-            Floats dy = stream.load(extent, args.dy + i);
-            if (args.dy2 != nullptr) dy = hn::Add(dy, stream.load(extent, args.dy2 + i));
+            Floats dy = incoming.at(i);
             if constexpr (kFromInput) dy = times_slope_at_input<kActivation>(hn::MulAdd(x, scale, shift), dy);
             if constexpr (kFromResult) {
                 dy = ActivationOf<kActivation>::times_slope(stream.load(extent, args.y + i), dy);
@@ -152,37 +164,55 @@ namespace {
 CNNTRAIN_CALL_OF_TYPES(call_apply, apply_rows, ApplyRows)
 CNNTRAIN_CALL_OF_TYPES(call_gradient_apply, gradient_apply_rows, GradientApplyRows)
 
-/// An output above this size does not stay in a cache, and an ordinary store would first read the line. With streaming
-/// stores, copies of 51 MB took about half the time, copies of 1 MB more time.
-constexpr std::int64_t kPastCacheBytes = std::int64_t{12} << 20;
-constexpr std::uintptr_t kLineBytes = 64;
-
 template <typename T> bool writes_past_cache(const Blocks& shape, const NormApply<T>& args) {
-    constexpr std::int64_t kVectorElements = kLineBytes / sizeof(float);  // of the widest instruction set
-    const bool aligned =
-        reinterpret_cast<std::uintptr_t>(args.y) % kLineBytes == 0 && shape.lanes % kVectorElements == 0;
+    constexpr std::int64_t kWidest = 16;  // floats of a vector
     const bool in_place = args.y == args.x || args.y == args.residual;
     const std::int64_t bytes = shape.n * shape.sample_elements() * static_cast<std::int64_t>(sizeof(T));
-    return aligned && !in_place && bytes >= kPastCacheBytes;
+    return !in_place && shape.lanes % kWidest == 0 && exceeds_caches(bytes, args.y);
 }
 
 }  // namespace
 
+std::int64_t norm_sum_parts(const Blocks& shape) {
+    constexpr std::int64_t kPartElements = 1 << 15;
+    return std::clamp<std::int64_t>(shape.pixels * shape.lanes / kPartElements, 1,
+                                    std::max<std::int64_t>(1, shape.pixels));
+}
+
 template <typename T> void norm_apply(const Blocks& shape, const NormApply<T>& args) {
     const bool past_cache = writes_past_cache(shape, args);
-    parallel_rows(
-        shape, args.per_sample,
-        [&](const RowRange& range) {
-            const std::int64_t c = range.channel + (args.per_sample ? range.sample * shape.channels() : 0);
-            call_apply({.rows = range.rows,
-                        .lanes = shape.lanes,
-                        .x = args.x + range.offset,
-                        .residual = shifted(args.residual, range.offset),
-                        .scale = args.scale + c,
-                        .shift = args.shift + c,
-                        .y = args.y + range.offset,
-                        .activation = args.activation,
-                        .past_cache = past_cache});
+    const auto apply = [&](const RowRange& range, float* sum) {
+        const std::int64_t c = range.channel + (args.per_sample ? range.sample * shape.channels() : 0);
+        call_apply({.rows = range.rows,
+                    .lanes = shape.lanes,
+                    .x = args.x + range.offset,
+                    .residual = shifted(args.residual, range.offset),
+                    .scale = args.scale + c,
+                    .shift = args.shift + c,
+                    .y = args.y + range.offset,
+                    .sum = sum,
+                    .activation = args.activation,
+                    .past_cache = past_cache});
+    };
+    if (args.sums == nullptr) {
+        return parallel_rows(
+            shape, args.per_sample, [&](const RowRange& range) { apply(range, nullptr); }, Order::backward);
+    }
+    const std::int64_t parts = norm_sum_parts(shape);
+    parallel_tasks(
+        shape.n * shape.blocks * parts,
+        [&](std::int64_t task) {
+            const std::int64_t part = task % parts;
+            const std::int64_t block = task / parts % shape.blocks;
+            const std::int64_t sample = task / parts / shape.blocks;
+            const std::int64_t first = shape.pixels * part / parts;
+            float* const sum = args.sums + ((part * shape.n + sample) * shape.blocks + block) * shape.lanes;
+            std::fill_n(sum, shape.lanes, 0.0F);
+            apply({.sample = sample,
+                   .channel = block * shape.lanes,
+                   .offset = shape.offset(sample, block, first),
+                   .rows = shape.pixels * (part + 1) / parts - first},
+                  sum);
         },
         Order::backward);
 }
@@ -190,7 +220,7 @@ template <typename T> void norm_apply(const Blocks& shape, const NormApply<T>& a
 template <typename T> void norm_gradient_apply(const Blocks& shape, const MaskedGradient<T>& args, const float* a,
                                                const float* b, const float* c, T* dx) {
     parallel_rows(
-        shape, args.per_sample,
+        shape, args.per_sample || args.gate != nullptr || args.spread != nullptr,
         [&](const RowRange& range) {
             const std::int64_t i = range.channel + (args.per_sample ? range.sample * shape.channels() : 0);
             call_gradient_apply({.rows = range.rows,
@@ -198,6 +228,9 @@ template <typename T> void norm_gradient_apply(const Blocks& shape, const Masked
                                  .x = args.x + range.offset,
                                  .dy = args.dy + range.offset,
                                  .dy2 = shifted(args.dy2, range.offset),
+                                 .gate = shifted(args.gate, range.sample * shape.all_channels() + range.channel),
+                                 .spread = shifted(args.spread, range.sample * shape.all_channels() + range.channel),
+                                 .share = 1 / static_cast<float>(shape.pixels),
                                  .y = shifted(args.y, range.offset),
                                  .scale = shifted(args.scale, i),
                                  .shift = shifted(args.shift, i),

@@ -2,6 +2,7 @@
 //
 // The rows of the images are divided into parts by shape alone. Each part sums in fp32; the parts are added in fp64, in
 // order.
+#include <algorithm>
 #include <cstdint>
 
 #include "backend/cpu/kernels/element_types.h"
@@ -20,13 +21,13 @@
 namespace cnntrain::cpu {
 namespace {
 
-/// One row of dy and the rows of x under its windows, all with `lanes` channels.
-template <typename T> struct DepthwiseRow {
+/// Rows [first, last) of an image of dy, and the image of x. Pointers are to the first channel of the first row.
+template <typename T> struct DepthwiseRows {
     std::int64_t lanes = 0;
-    std::int64_t kernel = 0, stride = 0, left = 0;
-    std::int64_t x_width = 0, y_width = 0;
-    std::int64_t first_tap = 0, last_tap = 0;  // kernel rows whose row of x exists: [first, last)
-    const T* x = nullptr;                      // the row for first_tap
+    std::int64_t kernel = 0, stride = 0, top = 0, left = 0;
+    std::int64_t x_height = 0, x_width = 0, y_width = 0;
+    std::int64_t first = 0, last = 0;
+    const T* x = nullptr;
     const T* dy = nullptr;
     float* sum = nullptr;  // for tap kh, kw: sum[(kh * kernel + kw) * tap_stride + lane] is increased
     std::int64_t tap_stride = 0;
@@ -40,81 +41,133 @@ HWY_BEFORE_NAMESPACE();
 namespace cnntrain::cpu::HWY_NAMESPACE {
 namespace {
 
-/// sum[kw] += x[ow * stride - left + kw] * dy[ow] over the row, for one kernel row and one vector of channels.
-template <std::int64_t kKernel, typename Extent, typename T>
-HWY_INLINE void tap_row(const Extent& extent, const DepthwiseRow<T>& args, const T* x, const T* dy, float* sum) {
-    const std::int64_t lanes = args.lanes;
-    Floats total[kKernel];
-    for (std::int64_t kw = 0; kw < kKernel; ++kw)
-        total[kw] = extent.load_from(sum + kw * args.tap_stride);
+/// Some pixels of dy: rows [first_row, last_row), columns [first, last). So many that loading and storing the sums
+/// costs little, so few that memory is read nearly in order.
+struct PixelTile {
+    std::int64_t first_row = 0, last_row = 0;
+    std::int64_t first = 0, last = 0;
+};
+constexpr std::int64_t kTilePixels = 28;
+
+/// Kernel rows [first, last) whose row of x exists, relative to kernel row `from`.
+struct TapRange {
+    template <typename T> TapRange(const DepthwiseRows<T>& args, std::int64_t row, std::int64_t from)
+        : top(row * args.stride - args.top + from), first(-top), last(args.x_height - top) {}
+    std::int64_t top;  // the row of x
+    std::int64_t first, last;
+};
+
+/// The sums of kTapRows kernel rows of kKernel taps, for one vector of channels, in registers.
+template <std::int64_t kKernel, std::int64_t kTapRows, typename Extent, typename T>
+HWY_INLINE void add_tap_rows(const Extent& extent, const DepthwiseRows<T>& args, const PixelTile& tile,
+                             std::int64_t lane, std::int64_t from) {
+    const std::int64_t row_step = args.x_width * args.lanes;
+    float* const sum = args.sum + from * kKernel * args.tap_stride + lane;
+    Floats total[kTapRows * kKernel];
+#pragma GCC unroll 25
+    for (std::int64_t tap = 0; tap < kTapRows * kKernel; ++tap)
+        total[tap] = extent.load_from(sum + tap * args.tap_stride);
     // The range in which the whole window is inside the row.
     const std::int64_t begin = (args.left + args.stride - 1) / args.stride;
     const std::int64_t last_start = args.x_width - kKernel + args.left;
     const std::int64_t end = last_start < 0 ? 0 : last_start / args.stride + 1;
-    const auto edge = [&](std::int64_t ow) HWY_ATTR {
-        const Floats gradient = extent.load_from(dy + ow * lanes);
-        for (std::int64_t kw = 0; kw < kKernel; ++kw) {
-            const std::int64_t iw = ow * args.stride - args.left + kw;
-            if (iw < 0 || iw >= args.x_width) continue;
-            total[kw] = hn::MulAdd(extent.load_from(x + iw * lanes), gradient, total[kw]);
-        }
-    };
-    std::int64_t ow = 0;
-    for (; ow < args.y_width && ow < begin; ++ow)
-        edge(ow);
-    for (; ow < args.y_width && ow < end; ++ow) {
-        const Floats gradient = extent.load_from(dy + ow * lanes);
-        const T* window = x + (ow * args.stride - args.left) * lanes;
-        for (std::int64_t kw = 0; kw < kKernel; ++kw)
-            total[kw] = hn::MulAdd(extent.load_from(window + kw * lanes), gradient, total[kw]);
+    for (std::int64_t row = tile.first_row; row < tile.last_row; ++row) {
+        const TapRange taps(args, row, from);
+        const T* const dy = args.dy + row * args.y_width * args.lanes + lane;
+        const auto add = [&]<bool kIsCut>(std::int64_t first, std::int64_t last) HWY_ATTR {
+            const T* window = args.x + taps.top * row_step + (first * args.stride - args.left) * args.lanes + lane;
+            for (std::int64_t ow = first; ow < last; ++ow, window += args.stride * args.lanes) {
+                const std::int64_t column = ow * args.stride - args.left;
+                const Floats gradient = extent.load_from(dy + ow * args.lanes);
+#pragma GCC unroll 5
+                for (std::int64_t kh = 0; kh < kTapRows; ++kh) {
+                    if (kIsCut && (kh < taps.first || kh >= taps.last)) continue;
+#pragma GCC unroll 5
+                    for (std::int64_t kw = 0; kw < kKernel; ++kw) {
+                        if (kIsCut && (column + kw < 0 || column + kw >= args.x_width)) continue;
+                        Floats& to = total[kh * kKernel + kw];
+                        to = hn::MulAdd(extent.load_from(window + kh * row_step + kw * args.lanes), gradient, to);
+                    }
+                }
+            }
+        };
+        const bool is_whole = taps.first <= 0 && taps.last >= kTapRows;
+        const std::int64_t whole_from = is_whole ? std::clamp(begin, tile.first, tile.last) : tile.last;
+        const std::int64_t whole_to = std::clamp(end, whole_from, tile.last);
+        add.template operator()<true>(tile.first, whole_from);
+        add.template operator()<false>(whole_from, whole_to);
+        add.template operator()<true>(whole_to, tile.last);
     }
-    for (; ow < args.y_width; ++ow)
-        edge(ow);
-    for (std::int64_t kw = 0; kw < kKernel; ++kw)
-        extent.store_to(total[kw], sum + kw * args.tap_stride);
+#pragma GCC unroll 25
+    for (std::int64_t tap = 0; tap < kTapRows * kKernel; ++tap)
+        extent.store_to(total[tap], sum + tap * args.tap_stride);
 }
 
-template <std::int64_t kKernel, typename T> void row_of_width(const DepthwiseRow<T>& args) {
-    for_vectors(args.lanes, [&](auto extent, std::int64_t lane) {
-        for (std::int64_t tap = args.first_tap; tap < args.last_tap; ++tap) {
-            const T* x = args.x + (tap - args.first_tap) * args.x_width * args.lanes + lane;
-            tap_row<kKernel>(extent, args, x, args.dy + lane, args.sum + tap * kKernel * args.tap_stride + lane);
-        }
+template <std::int64_t kKernel, typename T>
+HWY_INLINE void add_tile(const DepthwiseRows<T>& args, const PixelTile& tile) {
+    // 25 sums and two operands fit in the registers of AVX-512, 9 in those of others.
+    constexpr std::int64_t kTapRows = kWidth == 16 || kKernel == 3 ? kKernel : 1;
+    const std::int64_t pixels = (tile.last_row - tile.first_row) * (tile.last - tile.first);
+    const T* dy_ahead = args.dy + (tile.last_row * args.y_width + tile.first) * args.lanes;
+    const std::int64_t x_row = tile.last_row * args.stride - args.top + kKernel - args.stride;
+    const T* x_ahead = args.x + (x_row * args.x_width + tile.first * args.stride) * args.lanes;
+    for_vectors(args.lanes, [&](auto extent, std::int64_t lane) HWY_ATTR {
+        for (std::int64_t i = 0; i < pixels; ++i, dy_ahead += kWidth)
+            __builtin_prefetch(dy_ahead, 0, 2);
+        for (std::int64_t i = 0; i < pixels * args.stride * args.stride; ++i, x_ahead += kWidth)
+            __builtin_prefetch(x_ahead, 0, 2);
+        for (std::int64_t from = 0; from < kKernel; from += kTapRows)
+            add_tap_rows<kKernel, kTapRows>(extent, args, tile, lane, from);
     });
 }
 
-/// For other kernel sizes; processes one tap at a time.
-template <typename T> void row_of_any_width(const DepthwiseRow<T>& args) {
-    for_vectors(args.lanes, [&](auto extent, std::int64_t lane) {
-        for (std::int64_t tap = args.first_tap; tap < args.last_tap; ++tap) {
-            const T* x = args.x + (tap - args.first_tap) * args.x_width * args.lanes + lane;
-            for (std::int64_t kw = 0; kw < args.kernel; ++kw) {
-                float* sum = args.sum + (tap * args.kernel + kw) * args.tap_stride + lane;
+template <std::int64_t kKernel, typename T> void rows_of_kernel(const DepthwiseRows<T>& args) {
+    const std::int64_t height = std::max<std::int64_t>(1, kTilePixels / args.y_width);
+    const std::int64_t width = std::min(kTilePixels, args.y_width);
+    for (std::int64_t row = args.first; row < args.last; row += height) {
+        for (std::int64_t first = 0; first < args.y_width; first += width) {
+            add_tile<kKernel>(args, {.first_row = row,
+                                     .last_row = std::min(args.last, row + height),
+                                     .first = first,
+                                     .last = std::min(args.y_width, first + width)});
+        }
+    }
+}
+
+/// For other kernel sizes; processes one row and one tap at a time.
+template <typename T> void rows_of_any_kernel(const DepthwiseRows<T>& args) {
+    for (std::int64_t row = args.first; row < args.last; ++row) {
+        const T* const dy = args.dy + row * args.y_width * args.lanes;
+        for_vectors(args.lanes, [&](auto extent, std::int64_t lane) {
+            for (std::int64_t tap = 0; tap < args.kernel * args.kernel; ++tap) {
+                const std::int64_t ih = row * args.stride - args.top + tap / args.kernel;
+                if (ih < 0 || ih >= args.x_height) continue;
+                float* sum = args.sum + tap * args.tap_stride + lane;
                 Floats total = extent.load_from(sum);
                 for (std::int64_t ow = 0; ow < args.y_width; ++ow) {
-                    const std::int64_t iw = ow * args.stride - args.left + kw;
+                    const std::int64_t iw = ow * args.stride - args.left + tap % args.kernel;
                     if (iw < 0 || iw >= args.x_width) continue;
-                    const Floats gradient = extent.load_from(args.dy + ow * args.lanes + lane);
-                    total = hn::MulAdd(extent.load_from(x + iw * args.lanes), gradient, total);
+                    const Floats x = extent.load_from(args.x + (ih * args.x_width + iw) * args.lanes + lane);
+                    total = hn::MulAdd(x, extent.load_from(dy + ow * args.lanes + lane), total);
                 }
                 extent.store_to(total, sum);
             }
-        }
-    });
-}
-
-template <typename T> void depthwise_row(const DepthwiseRow<T>& args) {
-    switch (args.kernel) {
-        case 3:
-            return row_of_width<3>(args);
-        case 5:
-            return row_of_width<5>(args);
-        default:
-            return row_of_any_width(args);
+        });
     }
 }
 
-CNNTRAIN_KERNELS_OF_TYPES(depthwise_row, DepthwiseRow)
+template <typename T> void depthwise_rows(const DepthwiseRows<T>& args) {
+    switch (args.kernel) {
+        case 3:
+            return rows_of_kernel<3>(args);
+        case 5:
+            return rows_of_kernel<5>(args);
+        default:
+            return rows_of_any_kernel(args);
+    }
+}
+
+CNNTRAIN_KERNELS_OF_TYPES(depthwise_rows, DepthwiseRows)
 
 }  // namespace
 }  // namespace cnntrain::cpu::HWY_NAMESPACE
@@ -122,7 +175,7 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 
-#include <algorithm>
+#include <array>
 
 #include "backend/cpu/kernels/parallel.h"
 #include "cnntrain/base/error.h"
@@ -130,12 +183,29 @@ HWY_AFTER_NAMESPACE();
 namespace cnntrain::cpu {
 namespace {
 
-CNNTRAIN_CALL_OF_TYPES(call_row, depthwise_row, DepthwiseRow)
+CNNTRAIN_CALL_OF_TYPES(call_rows, depthwise_rows, DepthwiseRows)
 
 constexpr std::int64_t kMostParts = 16;
 
 std::int64_t part_count(const DepthwiseShape& shape) {
     return std::min(kMostParts, shape.y.shape.n * shape.y.height);
+}
+
+/// In fp64, in order.
+void sum_of_parts(std::int64_t parts, std::int64_t count, const float* from, float* to) {
+    constexpr std::int64_t kChunk = 64;
+    parallel_ranges(
+        count,
+        [&](std::int64_t begin, std::int64_t end) {
+            std::array<double, kChunk> totals{};
+            for (std::int64_t part = 0; part < parts; ++part) {
+                for (std::int64_t i = begin; i < end; ++i)
+                    totals[static_cast<std::size_t>(i - begin)] += static_cast<double>(from[part * count + i]);
+            }
+            for (std::int64_t i = begin; i < end; ++i)
+                to[i] = static_cast<float>(totals[static_cast<std::size_t>(i - begin)]);
+        },
+        kChunk);
 }
 
 }  // namespace
@@ -160,34 +230,28 @@ void depthwise_weight_grad(const DepthwiseShape& shape, const T* x, const T* dy,
         float* sum = scratch.data() + part * taps * channels + block * lanes;
         for (std::int64_t tap = 0; tap < taps; ++tap)
             std::fill_n(sum + tap * channels, lanes, 0.0F);
-        for (std::int64_t row = rows * part / parts; row < rows * (part + 1) / parts; ++row) {
-            const std::int64_t image = row / shape.y.height * blocks + block;
-            const std::int64_t oh = row % shape.y.height;
-            const std::int64_t top = oh * shape.stride - shape.top;  // row of x for the first kernel row
-            const std::int64_t first = std::max<std::int64_t>(0, -top);
-            const std::int64_t last = std::min(shape.kernel, shape.x.height - top);
-            if (first >= last) continue;
-            call_row({.lanes = lanes,
-                      .kernel = shape.kernel,
-                      .stride = shape.stride,
-                      .left = shape.left,
-                      .x_width = shape.x.width,
-                      .y_width = shape.y.width,
-                      .first_tap = first,
-                      .last_tap = last,
-                      .x = x + (image * shape.x.height + top + first) * shape.x.width * lanes,
-                      .dy = dy + (image * shape.y.height + oh) * shape.y.width * lanes,
-                      .sum = sum,
-                      .tap_stride = channels});
+        const std::int64_t end = rows * (part + 1) / parts;
+        for (std::int64_t row = rows * part / parts; row < end;) {
+            const std::int64_t sample = row / shape.y.height;
+            const std::int64_t stop = std::min(end, (sample + 1) * shape.y.height);
+            call_rows({.lanes = lanes,
+                       .kernel = shape.kernel,
+                       .stride = shape.stride,
+                       .top = shape.top,
+                       .left = shape.left,
+                       .x_height = shape.x.height,
+                       .x_width = shape.x.width,
+                       .y_width = shape.y.width,
+                       .first = row - sample * shape.y.height,
+                       .last = stop - sample * shape.y.height,
+                       .x = x + shape.x.shape.offset(sample, block, 0),
+                       .dy = dy + shape.y.shape.offset(sample, block, 0),
+                       .sum = sum,
+                       .tap_stride = channels});
+            row = stop;
         }
     });
-    const std::int64_t count = taps * channels;
-    for (std::int64_t i = 0; i < count; ++i) {
-        double total = 0;
-        for (std::int64_t part = 0; part < parts; ++part)
-            total += static_cast<double>(scratch[static_cast<std::size_t>(part * count + i)]);
-        dw[i] = static_cast<float>(total);
-    }
+    sum_of_parts(parts, taps * channels, scratch.data(), dw);
 }
 
 template <typename T> void merge_groups(const MergedKernel& kernel, const T* from, T* to) {

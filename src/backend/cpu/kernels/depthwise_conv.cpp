@@ -1,7 +1,12 @@
-// Depthwise convolutions forward, with bias, activation and the sums for a global average.
+// Depthwise convolutions with bias, activation and the sums for a global average, and their input gradients.
 //
-// A task has some rows of a sample and some channels, few enough that the rows of x under a row of y stay in the first
-// cache. Several neighbours in a row are summed in registers at a time.
+// A task has some rows of a sample and all channels, or some. Several neighbours in a row are summed in registers at a
+// time, one vector of channels after the other: a tile. So memory is read and written nearly in order.
+//
+// An input gradient with stride s is s * s convolutions of dy, each with every s-th row and column of the kernel, in
+// reverse order: each makes every s-th pixel of every s-th row of dx.
+#include <algorithm>
+#include <array>
 #include <cstdint>
 
 #include "backend/cpu/kernels/forward_conv.h"
@@ -20,20 +25,38 @@
 namespace cnntrain::cpu {
 namespace {
 
-/// Rows of y: [first, last). Pointers are to the first channel of the task, of the sample's first row.
+/// Results first, first + step, ... of a row or column of pixels. The q-th is the sum over t < taps of
+/// weight[weight + t * weight_step] * operand[from + q * from_step + t].
+struct DepthwiseAxis {
+    std::int64_t first = 0, step = 1;
+    std::int64_t taps = 0, weight = 0, weight_step = 1;
+    std::int64_t from = 0, from_step = 1;
+
+    std::int64_t count(std::int64_t size) const { return (size - first + step - 1) / step; }
+};
+
+/// Every pixel belongs to one row axis and one column axis.
+struct DepthwiseAxes {
+    std::int64_t count = 1;
+    std::array<DepthwiseAxis, kMostDepthwiseStride> axes;
+};
+
+/// Rows of the result: [first, last). Pointers are to the first channel of the task, of the sample's first row.
 struct DepthwiseBand {
     std::int64_t channels = 0;
     std::int64_t lanes = 0;          // elements from one pixel to the next
     std::int64_t weights_apart = 0;  // elements from one tap to the next
-    std::int64_t kernel = 0, stride = 0, top = 0, left = 0;
+    std::int64_t kernel = 0;
+    DepthwiseAxes rows, columns;
     std::int64_t x_height = 0, x_width = 0, y_width = 0;
     std::int64_t first = 0, last = 0;
     const float* x = nullptr;
     const float* weights = nullptr;
-    const float* bias = nullptr;
+    const float* bias = nullptr;  // null: 0
     float* y = nullptr;
     float* sums = nullptr;  // null: not wanted
     Activation activation = Activation::none;
+    bool past_cache = false;  // y is aligned and much larger than the caches: use streaming stores
 };
 
 }  // namespace
@@ -44,77 +67,154 @@ HWY_BEFORE_NAMESPACE();
 namespace cnntrain::cpu::HWY_NAMESPACE {
 namespace {
 
-/// Part of a kernel: rows and columns whose pixels of x exist.
-struct Taps {
-    std::int64_t first_row = 0, last_row = 0;
-    std::int64_t first_column = 0, last_column = 0;
+/// Neighbours in a row of the result, or every y_step-th one, of all channels.
+struct DepthwiseTile {
+    std::int64_t channels = 0;
+    std::int64_t rows = 0;                    // taps whose rows exist
+    std::int64_t x_step = 0, x_row_step = 0;  // elements from one pixel and row to the next
+    std::int64_t y_step = 0;
+    std::int64_t weight_step = 0, weight_row_step = 0;
+    std::int64_t first_column = 0, last_column = 0;  // those of x that exist, counted from the first one under a tap
+    const float* x = nullptr;                        // the first column of the first row
+    const float* weights = nullptr;                  // of the first tap
+    const float* bias = nullptr;                     // null: 0
+    float* y = nullptr;
+    const float* x_ahead = nullptr;  // read soon
+    std::int64_t fetched = 0;        // vectors of them to fetch beside each vector of channels
+    bool past_cache = false;
 };
 
-/// kPixels neighbours in a row of y, of all channels. `x`: the pixel under the first tap.
-template <Activation kActivation, std::int64_t kPixels>
-HWY_INLINE void depthwise_pixels(const DepthwiseBand& band, const Taps& taps, const float* x, float* y) {
-    const std::int64_t step = band.stride * band.lanes;
-    for_vectors(band.channels, [&](auto extent, std::int64_t lane) {
-        const Floats bias = extent.load_from(band.bias + lane);
+/// kIsCut: some columns do not exist.
+template <std::int64_t kTaps, std::int64_t kStep, std::int64_t kPixels, bool kIsCut>
+void sum_tile(const DepthwiseTile& tile) {
+    constexpr std::int64_t kColumns = (kPixels - 1) * kStep + kTaps;
+    const float* ahead = tile.x_ahead;
+    for_vectors(tile.channels, [&](auto extent, std::int64_t lane) HWY_ATTR {
+        const Floats bias = tile.bias == nullptr ? hn::Zero(FloatTag()) : extent.load_from(tile.bias + lane);
         Floats sums[kPixels];
 #pragma GCC unroll 8
         for (std::int64_t p = 0; p < kPixels; ++p)
             sums[p] = bias;
-        for (std::int64_t row = taps.first_row; row < taps.last_row; ++row) {
-            const float* from = x + (row * band.x_width + taps.first_column) * band.lanes + lane;
-            const float* weight = band.weights + (row * band.kernel + taps.first_column) * band.weights_apart + lane;
-            for (std::int64_t column = taps.first_column; column < taps.last_column; ++column) {
-                const Floats w = extent.load_from(weight);
+        for (std::int64_t i = 0; i < tile.fetched; ++i, ahead += kWidth)
+            __builtin_prefetch(ahead, 0, 2);
+        const float* x = tile.x + lane;
+        const float* weight = tile.weights + lane;
+        for (std::int64_t row = 0; row < tile.rows; ++row) {
+            Floats w[kTaps];
 #pragma GCC unroll 8
-                for (std::int64_t p = 0; p < kPixels; ++p)
-                    sums[p] = hn::MulAdd(extent.load_from(from + p * step), w, sums[p]);
-                from += band.lanes;
-                weight += band.weights_apart;
+            for (std::int64_t tap = 0; tap < kTaps; ++tap)
+                w[tap] = extent.load_from(weight + tap * tile.weight_step);
+#pragma GCC unroll 32
+            for (std::int64_t column = 0; column < kColumns; ++column) {
+                if (kIsCut && (column < tile.first_column || column >= tile.last_column)) continue;
+                const Floats value = extent.load_from(x + column * tile.x_step);
+#pragma GCC unroll 8
+                for (std::int64_t tap = 0; tap < kTaps; ++tap) {
+                    const std::int64_t p = (column - tap) / kStep;
+                    if (column < tap || p >= kPixels || p * kStep + tap != column) continue;
+                    sums[p] = hn::MulAdd(value, w[tap], sums[p]);
+                }
             }
+            x += tile.x_row_step;
+            weight += tile.weight_row_step;
         }
-        Floats total = hn::Zero(FloatTag());
+        if (tile.past_cache) {
 #pragma GCC unroll 8
-        for (std::int64_t p = 0; p < kPixels; ++p) {
-            const Floats value = ActivationOf<kActivation>::value(sums[p]);
-            extent.store_to(value, y + p * band.lanes + lane);
-            total = hn::Add(total, value);
+            for (std::int64_t p = 0; p < kPixels; ++p)
+                extent.store_past_cache_to(sums[p], tile.y + lane + p * tile.y_step);
+        } else {
+#pragma GCC unroll 8
+            for (std::int64_t p = 0; p < kPixels; ++p)
+                extent.store_to(sums[p], tile.y + lane + p * tile.y_step);
         }
-        if (band.sums == nullptr) return;
-        extent.store_to(hn::Add(extent.load_from(band.sums + lane), total), band.sums + lane);
     });
 }
 
-template <Activation kActivation> HWY_INLINE void depthwise_row(const DepthwiseBand& band, std::int64_t oh) {
-    const std::int64_t top = oh * band.stride - band.top;
-    const auto taps_from = [](std::int64_t start) { return std::max<std::int64_t>(0, -start); };
-    const auto taps_to = [&](std::int64_t start, std::int64_t size) { return std::min(band.kernel, size - start); };
-    Taps taps{taps_from(top), taps_to(top, band.x_height), 0, band.kernel};
-    std::int64_t ow = 0;
-    const auto add = [&]<std::int64_t kPixels>() HWY_ATTR {
-        const float* const x = band.x + (top * band.x_width + ow * band.stride - band.left) * band.lanes;
-        depthwise_pixels<kActivation, kPixels>(band, taps, x, band.y + (oh * band.y_width + ow) * band.lanes);
-        ow += kPixels;
-    };
-    const auto add_cut = [&]() HWY_ATTR {
-        const std::int64_t start = ow * band.stride - band.left;
-        taps.first_column = taps_from(start);
-        taps.last_column = taps_to(start, band.x_width);
-        add.template operator()<1>();
-    };
-    // All columns of the windows from `begin` to `end` exist.
-    const std::int64_t begin = std::min(band.y_width, (band.left + band.stride - 1) / band.stride);
-    const std::int64_t last_start = band.x_width - band.kernel + band.left;
-    const std::int64_t end = last_start < 0 ? 0 : std::min(band.y_width, last_start / band.stride + 1);
-    while (ow < begin)
-        add_cut();
-    taps.first_column = 0;
-    taps.last_column = band.kernel;
-    while (ow + 8 <= end)
-        add.template operator()<8>();
-    if (ow + 4 <= end) add.template operator()<4>();
-    if (ow + 2 <= end) add.template operator()<2>();
-    while (ow < band.y_width)
-        add_cut();
+template <std::int64_t kTaps, std::int64_t kStep, std::int64_t kPixels> void sum_pixels(const DepthwiseTile& tile) {
+    const bool is_cut = tile.first_column > 0 || tile.last_column < (kPixels - 1) * kStep + kTaps;
+    is_cut ? sum_tile<kTaps, kStep, kPixels, true>(tile) : sum_tile<kTaps, kStep, kPixels, false>(tile);
+}
+
+template <std::int64_t kTaps, std::int64_t kStep> void sum_tile_of(const DepthwiseTile& tile, std::int64_t pixels) {
+    switch (pixels) {
+        case 7:
+            return sum_pixels<kTaps, kStep, 7>(tile);
+        case 4:
+            return sum_pixels<kTaps, kStep, 4>(tile);
+        case 2:
+            return sum_pixels<kTaps, kStep, 2>(tile);
+        default:
+            return sum_pixels<kTaps, kStep, 1>(tile);
+    }
+}
+
+void sum_tile_under(const DepthwiseTile& tile, const DepthwiseAxis& columns, std::int64_t pixels) {
+    switch (columns.taps) {
+        case 1:
+            return sum_tile_of<1, 1>(tile, pixels);
+        case 2:
+            return sum_tile_of<2, 1>(tile, pixels);
+        case 3:
+            return columns.from_step == 1 ? sum_tile_of<3, 1>(tile, pixels) : sum_tile_of<3, 2>(tile, pixels);
+        default:
+            return columns.from_step == 1 ? sum_tile_of<5, 1>(tile, pixels) : sum_tile_of<5, 2>(tile, pixels);
+    }
+}
+
+/// Pixels of the next tile: sizes of most images are multiples of 7.
+std::int64_t tile_pixels(std::int64_t rest) {
+    return rest >= 7 ? 7 : rest >= 4 ? 4 : rest >= 2 ? 2 : 1;
+}
+
+void sum_row(const DepthwiseBand& band, std::int64_t y_row) {
+    const DepthwiseAxis& rows = band.rows.axes[static_cast<std::size_t>(y_row % band.rows.count)];
+    const std::int64_t from = rows.from + y_row / rows.step * rows.from_step;
+    const std::int64_t first = std::max<std::int64_t>(0, -from);
+    const std::int64_t last = std::min(rows.taps, band.x_height - from);
+    DepthwiseTile tile{.channels = band.channels,
+                       .rows = std::max<std::int64_t>(0, last - first),
+                       .x_step = band.lanes,
+                       .x_row_step = band.x_width * band.lanes,
+                       .weight_row_step = rows.weight_step * band.kernel * band.weights_apart,
+                       .bias = band.bias,
+                       .past_cache = band.past_cache};
+    for (std::int64_t axis = 0; axis < band.columns.count; ++axis) {
+        const DepthwiseAxis& columns = band.columns.axes[static_cast<std::size_t>(axis)];
+        const std::int64_t tap = (rows.weight + first * rows.weight_step) * band.kernel + columns.weight;
+        tile.weights = band.weights + tap * band.weights_apart;
+        tile.weight_step = columns.weight_step * band.weights_apart;
+        tile.y_step = columns.step * band.lanes;
+        const bool fetches = y_row % band.rows.count == 0 && axis == 0 && band.channels == band.lanes;
+        tile.x_ahead = band.x + (from + rows.taps) * tile.x_row_step;
+        const std::int64_t count = columns.count(band.y_width);
+        for (std::int64_t q = 0, pixels = 0; q < count; q += pixels) {
+            pixels = tile_pixels(count - q);
+            const std::int64_t column = columns.from + q * columns.from_step;
+            tile.first_column = -column;
+            tile.last_column = band.x_width - column;
+            tile.x = band.x + ((from + first) * band.x_width + column) * band.lanes;
+            tile.y = band.y + (y_row * band.y_width + columns.first + q * columns.step) * band.lanes;
+            tile.fetched = fetches ? pixels * columns.from_step * rows.from_step : 0;
+            sum_tile_under(tile, columns, pixels);
+            tile.x_ahead += tile.fetched * band.lanes;
+        }
+    }
+}
+
+/// y = activation(y) of a row, and its sums.
+template <Activation kActivation> void finish_row(const DepthwiseBand& band, std::int64_t y_row) {
+    float* const row = band.y + y_row * band.y_width * band.lanes;
+    for_vectors(band.channels, [&](auto extent, std::int64_t lane) {
+        Floats sum = hn::Zero(FloatTag());
+        for (std::int64_t i = 0; i < band.y_width; ++i) {
+            float* const y = row + i * band.lanes + lane;
+            const Floats value = ActivationOf<kActivation>::value(extent.load_from(y));
+            extent.store_to(value, y);
+            sum = hn::Add(sum, value);
+        }
+        if (band.sums == nullptr) return;
+        extent.store_to(hn::Add(extent.load_from(band.sums + lane), sum), band.sums + lane);
+    });
 }
 
 void depthwise_band(const DepthwiseBand& band) {
@@ -123,9 +223,13 @@ void depthwise_band(const DepthwiseBand& band) {
                     [&](auto extent, std::int64_t lane) { extent.store_to(hn::Zero(FloatTag()), band.sums + lane); });
     }
     with_activation(band.activation, [&]<Activation kActivation>() {
-        for (std::int64_t oh = band.first; oh < band.last; ++oh)
-            depthwise_row<kActivation>(band, oh);
+        const bool is_finished = kActivation == Activation::none && band.sums == nullptr;
+        for (std::int64_t row = band.first; row < band.last; ++row) {
+            sum_row(band, row);
+            if (!is_finished) finish_row<kActivation>(band, row);
+        }
     });
+    if (band.past_cache) hwy::FlushStream();
 }
 
 }  // namespace
@@ -134,9 +238,10 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 
-#include <algorithm>
+#include <omp.h>
 
 #include "backend/cpu/kernels/parallel.h"
+#include "cnntrain/base/error.h"
 
 namespace cnntrain::cpu {
 namespace {
@@ -144,7 +249,91 @@ namespace {
 HWY_EXPORT(depthwise_band);
 
 constexpr std::int64_t kTaskRows = 14;
-constexpr std::int64_t kTaskChannels = 32;
+constexpr std::int64_t kMostLanes = 16;  // of a vector
+
+/// y = convolution of x.
+DepthwiseAxes forward_axes(std::int64_t kernel, std::int64_t stride, std::int64_t before) {
+    DepthwiseAxes axes;
+    axes.axes[0] = {.taps = kernel, .from = -before, .from_step = stride};
+    return axes;
+}
+
+/// dx = convolution of dy: pixel i gets dy[(i + before - tap) / stride] * weight[tap] of those taps for which this is
+/// whole.
+DepthwiseAxes gradient_axes(std::int64_t kernel, std::int64_t stride, std::int64_t before) {
+    DepthwiseAxes axes{.count = stride, .axes = {}};
+    for (std::int64_t first = 0; first < stride; ++first) {
+        const std::int64_t lowest = (first + before) % stride;
+        const std::int64_t taps = std::max<std::int64_t>(0, (kernel - lowest + stride - 1) / stride);
+        axes.axes[static_cast<std::size_t>(first)] = {.first = first,
+                                                      .step = stride,
+                                                      .taps = taps,
+                                                      .weight = lowest + (taps - 1) * stride,
+                                                      .weight_step = -stride,
+                                                      .from = (first + before - lowest) / stride - (taps - 1)};
+    }
+    return axes;
+}
+
+/// Channels are divided if there are too few other tasks.
+std::int64_t groups_of_channels(const Blocks& x, std::int64_t tasks) {
+    const std::int64_t wanted = 4 * omp_get_max_threads();
+    return std::clamp<std::int64_t>((wanted + tasks - 1) / tasks, 1, (x.lanes + kMostLanes - 1) / kMostLanes);
+}
+
+/// `band`: what all tasks share, with pointers to the first element.
+void for_bands(const Blocks& x, const Picture& y_picture, const DepthwiseBand& shared) {
+    const Blocks& y = y_picture.shape;
+    const std::int64_t bands = (y_picture.height + kTaskRows - 1) / kTaskRows;
+    const std::int64_t groups = groups_of_channels(x, x.n * x.blocks * bands);
+    const std::int64_t vectors = (x.lanes + kMostLanes - 1) / kMostLanes;
+    parallel_tasks(x.n * bands * x.blocks * groups, [&](std::int64_t task) {
+        const std::int64_t group = task % groups;
+        const std::int64_t block = task / groups % x.blocks;
+        const std::int64_t band = task / groups / x.blocks % bands;
+        const std::int64_t sample = task / groups / x.blocks / bands;
+        const std::int64_t lane = vectors * group / groups * kMostLanes;
+        const std::int64_t channel = block * x.lanes + lane;
+        DepthwiseBand args = shared;
+        args.channels = std::min(x.lanes, vectors * (group + 1) / groups * kMostLanes) - lane;
+        args.first = y_picture.height * band / bands;
+        args.last = y_picture.height * (band + 1) / bands;
+        args.x += x.offset(sample, block, 0) + lane;
+        args.weights += channel;
+        args.bias = shifted(shared.bias, channel);
+        args.y += y.offset(sample, block, 0) + lane;
+        args.sums = shifted(shared.sums, (band * x.n + sample) * x.channels() + channel);
+        HWY_DYNAMIC_DISPATCH(depthwise_band)(args);
+    });
+}
+
+DepthwiseBand band_of(const Picture& x, const Picture& y, std::int64_t kernel, const DepthwiseAxes& rows,
+                      const DepthwiseAxes& columns) {
+    DepthwiseBand band;
+    band.lanes = x.shape.lanes;
+    band.weights_apart = x.shape.channels();
+    band.kernel = kernel;
+    band.rows = rows;
+    band.columns = columns;
+    band.x_height = x.height;
+    band.x_width = x.width;
+    band.y_width = y.width;
+    return band;
+}
+
+DepthwiseBand forward_band(const DepthwiseShape& shape) {
+    return band_of(shape.x, shape.y, shape.kernel, forward_axes(shape.kernel, shape.stride, shape.top),
+                   forward_axes(shape.kernel, shape.stride, shape.left));
+}
+
+DepthwiseBand gradient_band(const DepthwiseShape& shape) {
+    return band_of(shape.y, shape.x, shape.kernel, gradient_axes(shape.kernel, shape.stride, shape.top),
+                   gradient_axes(shape.kernel, shape.stride, shape.left));
+}
+
+bool writes_past_cache(const Blocks& y, const float* to) {
+    return y.lanes % kMostLanes == 0 && exceeds_caches(y.elements() * static_cast<std::int64_t>(sizeof(float)), to);
+}
 
 }  // namespace
 
@@ -152,37 +341,30 @@ std::int64_t depthwise_sum_parts(const DepthwiseShape& shape) {
     return (shape.y.height + kTaskRows - 1) / kTaskRows;
 }
 
+bool has_depthwise_conv(std::int64_t kernel, std::int64_t stride) {
+    return (kernel == 3 || kernel == 5) && stride <= kMostDepthwiseStride;
+}
+
 void depthwise_conv(const DepthwiseShape& shape, const DepthwiseTensors& tensors, Activation activation) {
-    const Blocks& x = shape.x.shape;
-    const Blocks& y = shape.y.shape;
-    const std::int64_t bands = depthwise_sum_parts(shape);
-    const std::int64_t groups = (x.lanes + kTaskChannels - 1) / kTaskChannels;  // in a block
-    parallel_tasks(x.n * bands * x.blocks * groups, [&](std::int64_t task) {
-        const std::int64_t lane = task % groups * kTaskChannels;
-        const std::int64_t block = task / groups % x.blocks;
-        const std::int64_t band = task / groups / x.blocks % bands;
-        const std::int64_t sample = task / groups / x.blocks / bands;
-        const std::int64_t channel = block * x.lanes + lane;
-        HWY_DYNAMIC_DISPATCH(depthwise_band)
-        ({.channels = std::min(kTaskChannels, x.lanes - lane),
-          .lanes = x.lanes,
-          .weights_apart = x.channels(),
-          .kernel = shape.kernel,
-          .stride = shape.stride,
-          .top = shape.top,
-          .left = shape.left,
-          .x_height = shape.x.height,
-          .x_width = shape.x.width,
-          .y_width = shape.y.width,
-          .first = shape.y.height * band / bands,
-          .last = shape.y.height * (band + 1) / bands,
-          .x = tensors.x + x.offset(sample, block, 0) + lane,
-          .weights = tensors.weights + channel,
-          .bias = tensors.bias + channel,
-          .y = tensors.y + y.offset(sample, block, 0) + lane,
-          .sums = shifted(tensors.sums, (band * x.n + sample) * x.channels() + channel),
-          .activation = activation});
-    });
+    DepthwiseBand band = forward_band(shape);
+    band.x = tensors.x;
+    band.weights = tensors.weights;
+    band.bias = tensors.bias;
+    band.y = tensors.y;
+    band.sums = tensors.sums;
+    band.activation = activation;
+    const bool is_read_again = activation != Activation::none || tensors.sums != nullptr;
+    band.past_cache = !is_read_again && writes_past_cache(shape.y.shape, tensors.y);
+    for_bands(shape.x.shape, shape.y, band);
+}
+
+void depthwise_input_grad(const DepthwiseShape& shape, const float* dy, const float* weights, float* dx) {
+    DepthwiseBand band = gradient_band(shape);
+    band.x = dy;
+    band.weights = weights;
+    band.y = dx;
+    band.past_cache = writes_past_cache(shape.x.shape, dx);
+    for_bands(shape.y.shape, shape.x, band);
 }
 
 void scaled_sum_of_parts(std::int64_t parts, std::int64_t count, const float* sums, float factor, float* y) {

@@ -23,7 +23,7 @@ template <typename T> struct GateRows {
     const T* x = nullptr;
     const T* gate = nullptr;
     const T* dy = nullptr;
-    T* y = nullptr;        // forward: the result; backward: dx
+    T* y = nullptr;        // forward: the result; backward: dx, or null
     float* sum = nullptr;  // backward: dy * x is added
 };
 
@@ -64,7 +64,7 @@ template <typename T> void gate_gradient_rows(const GateRows<T>& args) {
         for (std::int64_t row = 0, i = offset; row < height; ++row, i += args.lanes) {
             const Floats dy = stream.load(extent, args.dy + i);
             sum = hn::MulAdd(dy, stream.load(extent, args.x + i), sum);
-            stream.store(extent, hn::Mul(dy, gate), args.y + i);
+            if (args.y != nullptr) stream.store(extent, hn::Mul(dy, gate), args.y + i);
         }
         extent.store_to(sum, args.sum + lane);
     });
@@ -170,7 +170,7 @@ template <typename T> void scale_channels_grad(const Blocks& shape, const T* x, 
                             .x = x + offset,
                             .gate = gate + first,
                             .dy = dy + offset,
-                            .y = dx + offset,
+                            .y = shifted(dx, offset),
                             .sum = sum});
         for (std::int64_t lane = 0; lane < shape.lanes; ++lane)
             narrow(sum[lane], dgate[first + lane]);

@@ -32,6 +32,8 @@ struct Blocks {
     std::int64_t apart = 0;  // blocks from one sample to the next, if these are some of the channels; 0: all channels
 
     std::int64_t channels() const { return blocks * lanes; }
+    /// Those of the whole tensor.
+    std::int64_t all_channels() const { return std::max(apart, blocks) * lanes; }
     std::int64_t rows() const { return n * blocks * pixels; }  // rows of `lanes` contiguous elements
     std::int64_t elements() const { return rows() * lanes; }
     /// Elements of memory from the first one of a sample to that of the next.
@@ -61,6 +63,7 @@ template <typename T> struct NormForward {
     float* mean = nullptr;         // [C], for group norm [N,G]
     float* variance = nullptr;     // same shape as mean
     T* y = nullptr;                // may be x or residual
+    float* sums = nullptr;         // as in NormApply; optional
     double epsilon = 1e-5;
     Activation activation = Activation::none;
 };
@@ -85,6 +88,8 @@ template <typename T> struct NormGradient {
     const T* x = nullptr;
     const T* dy = nullptr;
     const T* dy2 = nullptr;           // added to dy; optional
+    const T* gate = nullptr;          // as in MaskedGradient, like the next one; optional
+    const T* spread = nullptr;        // optional
     const T* y = nullptr;             // if given, the slope is computed from y where possible; otherwise from x
     const float* gamma = nullptr;     // [C]
     const float* beta = nullptr;      // [C]; read only if the slope is computed from x
@@ -120,19 +125,24 @@ template <typename T> struct NormApply {
     const T* residual = nullptr;  // optional
     const float* scale = nullptr;
     const float* shift = nullptr;
-    T* y = nullptr;  // may be x or residual
+    T* y = nullptr;         // may be x or residual
+    float* sums = nullptr;  // of y over the pixels: [parts,N,C] with norm_sum_parts(); optional
     bool per_sample = false;
     Activation activation = Activation::none;
 };
+/// Into how many parts the pixels of each sample are divided; depends on the shape alone.
+std::int64_t norm_sum_parts(const Blocks& shape);
 /// y = activation(x * scale + shift + residual).
 template <typename T> void norm_apply(const Blocks& shape, const NormApply<T>& args);
 
-/// dy' = (dy + dy2) * slope of the activation; input of both sweeps of the gradient.
+/// dy' = (dy * gate + spread / pixels + dy2) * slope of the activation; input of both sweeps of the gradient.
 template <typename T> struct MaskedGradient {
     const T* x = nullptr;
     const T* dy = nullptr;
-    const T* dy2 = nullptr;  // optional
-    const T* y = nullptr;    // optional: the slope is computed from it
+    const T* dy2 = nullptr;     // optional
+    const T* gate = nullptr;    // [N,C]; optional
+    const T* spread = nullptr;  // [N,C]; optional
+    const T* y = nullptr;       // optional: the slope is computed from it
     const float* scale = nullptr;
     const float* shift =
         nullptr;  // without y: the slope is taken at x * scale + shift, both [C], or [N,C] if per_sample
@@ -256,7 +266,7 @@ template <typename T> void global_average_pool_grad(const Blocks& shape, const T
 
 /// y = x * gate[N,C]; y may be x.
 template <typename T> void scale_channels(const Blocks& shape, const T* x, const T* gate, T* y);
-/// dx = dy * gate, dgate[N,C] = sum of dy * x over the pixels; dx may be x or dy.
+/// dx = dy * gate, dgate[N,C] = sum of dy * x over the pixels; dx may be x or dy, or null: not wanted.
 template <typename T> void scale_channels_grad(const Blocks& shape, const T* x, const T* gate, const T* dy, T* dx,
                                                T* dgate, std::span<float> scratch);
 /// Scratch for scale_channels_grad.

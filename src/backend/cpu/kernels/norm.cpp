@@ -145,6 +145,8 @@ template <typename T> NormGradient<T> from_block(const Blocks& shape, NormGradie
         *vector += channel;
     args.dgamma += channel;
     args.dbeta += channel;
+    for (const T** vector : {&args.gate, &args.spread})
+        *vector = shifted(*vector, channel);
     for (const T** tensor : {&args.x, &args.dy, &args.dy2, &args.y})
         *tensor = shifted(*tensor, element);
     args.dx += element;
@@ -179,7 +181,13 @@ void norm_gradient(const Blocks& shape, std::int64_t groups, const NormGradient<
     for (std::int64_t i = 0; i < count; ++i)
         arrays.mean[i] = args.mean[i / width];
 
-    MaskedGradient<T> gradient{.x = args.x, .dy = args.dy, .dy2 = args.dy2, .y = args.y, .per_sample = per_sample};
+    MaskedGradient<T> gradient{.x = args.x,
+                               .dy = args.dy,
+                               .dy2 = args.dy2,
+                               .gate = args.gate,
+                               .spread = args.spread,
+                               .y = args.y,
+                               .per_sample = per_sample};
     gradient.activation = args.activation;
     if (args.activation != Activation::none && args.y == nullptr) {
         set_affine(shape, groups, args.gamma, args.beta, args.mean, args.variance, args.epsilon, arrays.affine);
@@ -225,6 +233,7 @@ void norm_inference(const Blocks& shape, std::int64_t groups, const NormForward<
                           .scale = affine.scale,
                           .shift = affine.shift,
                           .y = args.y,
+                          .sums = args.sums,
                           .per_sample = groups != 0,
                           .activation = args.activation});
 }

@@ -1,8 +1,9 @@
 // 1x1 convolutions: products of rows of pixels with panels of weights, in tiles of vector registers.
 //
-// A task has some rows and some columns. Panel by panel, tiles of a few rows and two vectors of columns are summed over
-// all inputs in registers, written, and finished (residual, activation) while they are in the first cache. Rows with
-// gates are copied first, multiplied by their gates.
+// A task has some rows and some columns. Tiles of a few rows and two vectors of columns are summed over all inputs in
+// registers, written, and finished (residual, activation) while they are in the first cache. They follow each other
+// panel by panel; or, if the weights stay in the first cache, row by row, so that memory is read and written in order.
+// Rows with gates are copied first, multiplied by their gates.
 #include <algorithm>
 #include <array>
 #include <cstdint>
@@ -31,10 +32,11 @@ struct PointwiseBlock {
     std::int64_t outputs = 0;          // columns of y and of the residual
     const float* x = nullptr;          // the first row, as the next four
     const float* weights = nullptr;    // of all columns
-    const float* bias = nullptr;       // of all columns
+    const float* bias = nullptr;       // of all columns; null: 0
     const float* residual = nullptr;   // null: none
     float* y = nullptr;
     Activation activation = Activation::none;
+    bool past_cache = false;  // y is aligned and much larger than the caches: use streaming stores
 };
 
 /// Rows of one sample, multiplied by its gates.
@@ -77,7 +79,7 @@ void tile(const PointwiseBlock& block, std::int64_t row, std::int64_t column) {
     for (std::int64_t v = 0; v < kVectors; ++v) {
         const std::int64_t c = column + v * kWidth;
         weights[v] = block.weights + c / kPanel * kPanel * block.inputs + c % kPanel;
-        const Floats bias = load_columns(block.bias + c, block.last - c);
+        const Floats bias = block.bias == nullptr ? hn::Zero(FloatTag()) : load_columns(block.bias + c, block.last - c);
 #pragma GCC unroll 16
         for (std::int64_t r = 0; r < kRows; ++r)
             sums[r][v] = bias;
@@ -97,6 +99,15 @@ void tile(const PointwiseBlock& block, std::int64_t row, std::int64_t column) {
         }
     }
     float* const y = block.y + row * block.outputs + column;
+    if (block.past_cache) {
+#pragma GCC unroll 16
+        for (std::int64_t r = 0; r < kRows; ++r) {
+#pragma GCC unroll 2
+            for (std::int64_t v = 0; v < kVectors; ++v)
+                store_past_cache(sums[r][v], y + r * block.outputs + v * kWidth);
+        }
+        return;
+    }
 #pragma GCC unroll 16
     for (std::int64_t r = 0; r < kRows; ++r) {
 #pragma GCC unroll 2
@@ -127,22 +138,40 @@ void finish(const PointwiseBlock& block, std::int64_t row, std::int64_t rows, st
     }
 }
 
+/// Fetches rows of x into the second cache.
+HWY_INLINE void fetch_rows(const PointwiseBlock& block, std::int64_t first, std::int64_t last) {
+    for (std::int64_t i = first * block.inputs; i < last * block.inputs; i += kPointwisePanel)
+        __builtin_prefetch(block.x + i, 0, 2);
+}
+
 void pointwise_block(const PointwiseBlock& block) {
     constexpr auto kOne = tiles<1>(std::make_index_sequence<kTileRows>());
     constexpr auto kTwo = tiles<2>(std::make_index_sequence<kTileRows>());
     const std::int64_t count = (block.rows + kTileRows - 1) / kTileRows;
     with_activation(block.activation, [&]<Activation kActivation>() {
         const bool is_finished = kActivation == Activation::none && block.residual == nullptr;
-        for (std::int64_t column = block.first; column < block.last; column += kTileVectors * kWidth) {
+        const auto add = [&](std::int64_t i, std::int64_t column) {
             const auto& tiles_of_rows = block.last - column > kWidth ? kTwo : kOne;
+            const std::int64_t row = block.rows * i / count;
+            const std::int64_t rows = block.rows * (i + 1) / count - row;
+            tiles_of_rows[static_cast<std::size_t>(rows - 1)](block, row, column);
+            if (!is_finished) finish<kActivation>(block, row, rows, column);
+        };
+        constexpr std::int64_t kColumns = kTileVectors * kWidth;
+        if (block.inputs * block.outputs <= kMostCachedPointwiseWeights) {
             for (std::int64_t i = 0; i < count; ++i) {
-                const std::int64_t row = block.rows * i / count;
-                const std::int64_t rows = block.rows * (i + 1) / count - row;
-                tiles_of_rows[static_cast<std::size_t>(rows - 1)](block, row, column);
-                if (!is_finished) finish<kActivation>(block, row, rows, column);
+                fetch_rows(block, block.rows * (i + 1) / count, block.rows * (i + 2) / count);
+                for (std::int64_t column = block.first; column < block.last; column += kColumns)
+                    add(i, column);
+            }
+        } else {
+            for (std::int64_t column = block.first; column < block.last; column += kColumns) {
+                for (std::int64_t i = 0; i < count; ++i)
+                    add(i, column);
             }
         }
     });
+    if (block.past_cache) hwy::FlushStream();
 }
 
 void gated_rows(const GatedRows& args) {
@@ -171,6 +200,8 @@ namespace {
 HWY_EXPORT(pointwise_block);
 HWY_EXPORT(gated_rows);
 
+constexpr std::int64_t kFloatBytes = sizeof(float);
+
 std::int64_t ceil_of(std::int64_t value, std::int64_t unit) {
     return (value + unit - 1) / unit;
 }
@@ -180,7 +211,7 @@ struct PointwiseParts {
     PointwiseParts(const PointwiseShape& shape, std::int64_t threads) {
         constexpr std::int64_t kFewestRows = 56;
         constexpr std::int64_t kMostBytes = std::int64_t{128} << 10;
-        const std::int64_t row_bytes = (shape.inputs + shape.outputs) * static_cast<std::int64_t>(sizeof(float));
+        const std::int64_t row_bytes = (shape.inputs + shape.outputs) * kFloatBytes;
         const std::int64_t task_rows = std::max(kFewestRows, kMostBytes / row_bytes);
         const std::int64_t panels = ceil_of(shape.outputs, kPointwisePanel);
         const bool by_columns = shape.outputs > shape.rows();
@@ -201,6 +232,19 @@ std::int64_t pointwise_scratch_floats(const PointwiseShape& shape, int threads) 
     return most;
 }
 
+std::int64_t pointwise_weight_floats(const PointwiseShape& shape) {
+    return ceil_of(shape.outputs, kPointwisePanel) * kPointwisePanel * shape.inputs;
+}
+
+void turn_pointwise_weights(const PointwiseShape& shape, const float* from, float* to) {
+    std::fill_n(to, pointwise_weight_floats(shape), 0.0F);
+    for (std::int64_t o = 0; o < shape.outputs; ++o) {
+        float* const column = to + o / kPointwisePanel * kPointwisePanel * shape.inputs + o % kPointwisePanel;
+        for (std::int64_t i = 0; i < shape.inputs; ++i)
+            column[i * kPointwisePanel] = from[o * shape.inputs + i];
+    }
+}
+
 void pointwise_conv(const PointwiseShape& shape, const PointwiseTensors& tensors, Activation activation,
                     std::span<float> scratch) {
     const PointwiseParts parts(shape, omp_get_max_threads());
@@ -209,6 +253,9 @@ void pointwise_conv(const PointwiseShape& shape, const PointwiseTensors& tensors
     CNNTRAIN_CHECK(
         tensors.gate == nullptr || static_cast<std::int64_t>(scratch.size()) >= omp_get_max_threads() * task_floats,
         "scratch is smaller than pointwise_scratch_floats");
+    const bool is_read_again = activation != Activation::none || tensors.residual != nullptr;
+    const bool past_cache = !is_read_again && shape.outputs % kPointwisePanel == 0 &&
+                            exceeds_caches(shape.rows() * shape.outputs * kFloatBytes, tensors.y);
     parallel_tasks(parts.rows * parts.columns, [&](std::int64_t task) {
         const std::int64_t part = task / parts.columns;
         const std::int64_t first = shape.rows() * part / parts.rows;
@@ -240,7 +287,8 @@ void pointwise_conv(const PointwiseShape& shape, const PointwiseTensors& tensors
           .bias = tensors.bias,
           .residual = shifted(tensors.residual, first * shape.outputs),
           .y = tensors.y + first * shape.outputs,
-          .activation = activation});
+          .activation = activation,
+          .past_cache = past_cache});
     });
 }
 

@@ -14,6 +14,7 @@
 #include <hwy/highway.h>
 
 #include "backend/cpu/kernels/activation-inl.h"
+#include "backend/cpu/kernels/incoming-inl.h"
 #include "backend/cpu/kernels/vector-inl.h"
 
 #ifndef CNNTRAIN_CPU_REDUCE_ARGUMENTS_
@@ -35,6 +36,9 @@ template <typename T> struct GradientRows {
     const T* x = nullptr;
     const T* dy = nullptr;
     const T* dy2 = nullptr;
+    const T* gate = nullptr;
+    const T* spread = nullptr;
+    float share = 0;  // of the spread
     const T* y = nullptr;
     T* dresidual = nullptr;
     const float* scale = nullptr;
@@ -103,9 +107,9 @@ template <Activation kActivation, bool kFromResult, typename T> void gradient_ro
         const Floats shift = kFromInput ? extent.load_from(args.shift + lane) : hn::Zero(d);
         Floats sum_dy = extent.load_from(args.sum_dy + lane);
         Floats sum_dy_x = extent.load_from(args.sum_dy_x + lane);
+        const Incoming<decltype(extent), T, GradientRows<T>> incoming(extent, stream, args, lane);
         const auto gradient = [&](std::int64_t i, Floats x) HWY_ATTR {
-            Floats dy = stream.load(extent, args.dy + i);
-            if (args.dy2 != nullptr) dy = hn::Add(dy, stream.load(extent, args.dy2 + i));
+            Floats dy = incoming.at(i);
             if constexpr (kFromInput) dy = times_slope_at_input<kActivation>(hn::MulAdd(x, scale, shift), dy);
             if constexpr (kFromResult) {
                 dy = ActivationOf<kActivation>::times_slope(stream.load(extent, args.y + i), dy);
@@ -356,6 +360,9 @@ template <typename T> void norm_gradient_sums(const Blocks& shape, const MaskedG
                            .x = args.x + range.offset,
                            .dy = args.dy + range.offset,
                            .dy2 = shifted(args.dy2, range.offset),
+                           .gate = shifted(args.gate, range.sample * shape.all_channels() + range.channel),
+                           .spread = shifted(args.spread, range.sample * shape.all_channels() + range.channel),
+                           .share = 1 / static_cast<float>(shape.pixels),
                            .y = shifted(args.y, range.offset),
                            .dresidual = shifted(dresidual, range.offset),
                            .scale = shifted(args.scale, c),
@@ -364,7 +371,8 @@ template <typename T> void norm_gradient_sums(const Blocks& shape, const MaskedG
                            .sum_dy = partials.first(part) + range.channel,
                            .sum_dy_x = partials.second(part) + range.channel,
                            .activation = args.activation});
-        });
+        },
+        args.gate != nullptr || args.spread != nullptr);
     partials.merge(plan.results, [&](std::int64_t index, double first, double second) {
         sum_dy[index] = static_cast<float>(first);
         sum_dy_x[index] = static_cast<float>(second);

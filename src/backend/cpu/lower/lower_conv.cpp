@@ -183,6 +183,7 @@ void lower_projection_input_grad(const NodeContext& lower) {
 
 void lower_conv2d_input_grad(const NodeContext& lower) {
     if (lower_winograd_input_grad(lower)) return;
+    if (lower_own_input_grad(lower)) return;
     const auto& attrs = lower.node.as<ConvAttrs>();
     const auto& inputs = lower.node.inputs;
     if (is_strided_projection(attrs, lower.graph.desc(inputs[1]).shape)) return lower_projection_input_grad(lower);

@@ -1,5 +1,6 @@
 // Activation functions without a norm before them, channel gates and random scales: own kernels.
 #include "backend/cpu/lower/node_context.h"
+#include "backend/cpu/lower/norm_incoming.h"
 #include "backend/cpu/lower/own_conv.h"
 #include "cnntrain/base/error.h"
 
@@ -61,16 +62,21 @@ void lower_scale_channels_grad(const NodeContext& lower) {
     const Placed x = lower.values.operand(inputs[0]);
     const Placed gate = lower.values.operand(inputs[1]);
     const Placed dy = lower.values.operand_as(inputs[2], x.desc, kGateReason);
-    const Placed dx = lower.values.dies_here(inputs[2], x.desc)
-                          ? lower.values.define_over(outputs[0], x.desc, inputs[2])
-                          : lower.values.define_or_reuse(outputs[0], x.desc, inputs[0]);
+    const bool dy_dies = lower.values.dies_here(inputs[2], x.desc);
+    const bool is_left = dy_dies && is_left_to_norm(lower, outputs[0]);  // dx is dy until the norm has read it
+    const Placed dx = dy_dies ? lower.values.define_over(outputs[0], x.desc, inputs[2])
+                              : lower.values.define_or_reuse(outputs[0], x.desc, inputs[0]);
     const Placed dgate = lower.values.define(outputs[1], row_major(lower.graph.desc(outputs[1])));
+    if (is_left) lower.values.define_gated(outputs[0], {dx, gate});
     const Blocks shape = blocks_of(x);
     const auto scratch = lower.steps.scratch_floats(scale_channels_scratch_floats(shape));
     with_float_type(x.dtype, [&]<typename T>() {
-        lower.steps.add("kernel", {x, gate, dy}, {dx, dgate}, [=](const StepContext&) {
-            scale_channels_grad(shape, x.as<T>(), gate.as<T>(), dy.as<T>(), dx.as<T>(), dgate.as<T>(), scratch());
-        });
+        const auto run = [=](const StepContext&) {
+            scale_channels_grad(shape, x.as<T>(), gate.as<T>(), dy.as<T>(), is_left ? nullptr : dx.as<T>(),
+                                dgate.as<T>(), scratch());
+        };
+        if (is_left) return lower.steps.add("sums", {x, dy}, {dgate}, run);
+        lower.steps.add("kernel", {x, gate, dy}, {dx, dgate}, run);
     });
 }
 

@@ -1,7 +1,11 @@
 // Normalisation: own kernels, in place where a value dies, residual addition and activation fused.
+#include <algorithm>
 #include <cmath>
+#include <optional>
+#include <span>
 
 #include "backend/cpu/lower/node_context.h"
+#include "backend/cpu/lower/norm_incoming.h"
 #include "backend/cpu/run/norm_exchange.h"
 #include "cnntrain/base/error.h"
 
@@ -17,7 +21,7 @@ const char* const kNormReason = "operands of one elementwise sweep lie alike";
 
 /// Operands that the three forward ops share.
 struct ForwardOperands {
-    Placed x, gamma, beta, residual, mean, variance, y;
+    Placed x, gamma, beta, residual, mean, variance, y, sums;
 };
 
 std::vector<Placed> present(std::initializer_list<Placed> tensors) {
@@ -37,6 +41,7 @@ template <typename T> NormForward<T> forward_arguments(const ForwardOperands& at
     args.mean = at.mean.as<float>();
     args.variance = at.variance.as<float>();
     args.y = at.y.as<T>();
+    args.sums = at.sums ? at.sums.as<float>() : nullptr;
     args.epsilon = attrs.epsilon;
     args.activation = attrs.activation;
     return args;
@@ -79,9 +84,15 @@ void lower_training_norm(const NodeContext& lower, std::int64_t groups) {
     at.mean = lower.values.define(outputs[1], row_major(lower.graph.desc(outputs[1])));
     at.variance = lower.values.define(outputs[2], row_major(lower.graph.desc(outputs[2])));
     const Blocks shape = blocks_of(at.x);
+    if (lower.values.is_averaged(outputs[0])) {
+        const std::int64_t parts = norm_sum_parts(shape);
+        at.sums = lower.steps.temporary_floats("sums", parts * shape.n * shape.channels());
+        lower.values.pixel_sums(outputs[0]) = {at.sums, parts};
+    }
     const auto scratch = lower.steps.scratch_floats(norm_scratch_floats(shape, groups));
     with_float_type(at.x.dtype, [&]<typename T>() {
-        lower.steps.add("kernel", present({at.x, at.gamma, at.beta, at.residual}), {at.y, at.mean, at.variance},
+        lower.steps.add("kernel", present({at.x, at.gamma, at.beta, at.residual}),
+                        present({at.y, at.mean, at.variance, at.sums}),
                         [at, attrs, shape, groups, scratch](const StepContext& context) {
                             const auto args = forward_arguments<T>(at, attrs);
                             if (groups > 0) {
@@ -120,14 +131,36 @@ void lower_norm_inference(const NodeContext& lower) {
 }
 
 struct GradientOperands {
-    Placed x, gamma, beta, mean, variance, dy, dy2, y, dx, dgamma, dbeta, dresidual;
+    Placed x, gamma, beta, mean, variance, dy, dy2, gate, spread, y, dx, dgamma, dbeta, dresidual;
 };
+
+/// The values that a norm's gradient sums to dy.
+std::span<const ValueId> incoming(const graph::Node& gradient) {
+    return std::span(gradient.inputs).subspan(5, gradient.as<NormAttrs>().summed_gradient ? 2 : 1);
+}
+
+/// Places dy and its parts. At most one of the values is a product with gates, and at most one is spread.
+void place_incoming(const NodeContext& lower, GradientOperands& at) {
+    for (const ValueId value : incoming(lower.node)) {
+        if (const Placed vector = lower.values.spread(value)) {
+            at.spread = vector;
+            continue;
+        }
+        const Placed tensor = lower.values.operand_as(value, at.x.desc, kNormReason);
+        const std::optional<GatedValue> gated = lower.values.gated(value);
+        if (at.dy) at.dy2 = gated ? at.dy : tensor;
+        if (gated) at.gate = gated->gate;
+        if (!at.dy || gated) at.dy = tensor;
+    }
+}
 
 template <typename T> NormGradient<T> gradient_arguments(const GradientOperands& at, const NormAttrs& attrs) {
     NormGradient<T> args;
     args.x = at.x.as<T>();
     args.dy = at.dy.as<T>();
     args.dy2 = at.dy2 ? at.dy2.as<T>() : nullptr;
+    args.gate = at.gate ? at.gate.as<T>() : nullptr;
+    args.spread = at.spread ? at.spread.as<T>() : nullptr;
     args.y = at.y ? at.y.as<T>() : nullptr;
     args.gamma = at.gamma.as<float>();
     args.beta = at.beta.as<float>();
@@ -172,15 +205,11 @@ void lower_norm_grad(const NodeContext& lower) {
     at.beta = lower.values.float_vector(inputs[2]);
     at.mean = lower.values.operand(inputs[3]);
     at.variance = lower.values.operand(inputs[4]);
-    at.dy = lower.values.operand_as(inputs[5], at.x.desc, kNormReason);
-    std::vector<ValueId> reusable = {inputs[5]};
-    std::size_t next = 6;
-    if (attrs.summed_gradient) {
-        at.dy2 = lower.values.operand_as(inputs[next], at.x.desc, kNormReason);
-        reusable.push_back(inputs[next++]);
-    }
+    place_incoming(lower, at);
+    const std::span<const ValueId> summands = incoming(lower.node);
+    std::vector<ValueId> reusable(summands.begin(), summands.end());
     if (attrs.residual && attrs.activation != graph::Activation::none) {
-        at.y = lower.values.operand_as(inputs[next], at.x.desc, kNormReason);
+        at.y = lower.values.operand_as(inputs[5 + summands.size()], at.x.desc, kNormReason);
     }
     reusable.push_back(inputs[0]);
     place_gradient_results(lower, at, reusable);
@@ -188,17 +217,18 @@ void lower_norm_grad(const NodeContext& lower) {
     const Blocks shape = blocks_of(at.x);
     const auto scratch = lower.steps.scratch_floats(norm_scratch_floats(shape, groups));
     with_float_type(at.x.dtype, [&]<typename T>() {
-        lower.steps.add("kernel", present({at.x, at.gamma, at.beta, at.mean, at.variance, at.dy, at.dy2, at.y}),
-                        present({at.dx, at.dgamma, at.dbeta, at.dresidual}),
-                        [at, attrs, shape, groups, scratch](const StepContext& context) {
-                            auto args = gradient_arguments<T>(at, attrs);
-                            if (!attrs.given_statistics) args.over_ranks = context.norms;
-                            if (groups > 0) {
-                                group_norm_gradient(shape, groups, args, scratch());
-                            } else {
-                                batch_norm_gradient(shape, args, scratch());
-                            }
-                        });
+        lower.steps.add(
+            "kernel", present({at.x, at.gamma, at.beta, at.mean, at.variance, at.dy, at.dy2, at.gate, at.spread, at.y}),
+            present({at.dx, at.dgamma, at.dbeta, at.dresidual}),
+            [at, attrs, shape, groups, scratch](const StepContext& context) {
+                auto args = gradient_arguments<T>(at, attrs);
+                if (!attrs.given_statistics) args.over_ranks = context.norms;
+                if (groups > 0) {
+                    group_norm_gradient(shape, groups, args, scratch());
+                } else {
+                    batch_norm_gradient(shape, args, scratch());
+                }
+            });
     });
 }
 
@@ -272,6 +302,21 @@ constexpr LoweringEntry kLowerings[] = {
 };
 
 }  // namespace
+
+bool is_left_to_norm(const NodeContext& lower, ValueId result) {
+    const std::vector<graph::NodeId>& users = lower.graph.value(result).users;
+    if (users.size() != 1 || !lower.values.may_alias(result)) return false;
+    if (lower.walk.section_of(users.front()) != lower.walk.section()) return false;
+    const graph::Node& reader = lower.graph.node(users.front());
+    if (reader.kind != graph::OpKind::batch_norm_grad && reader.kind != graph::OpKind::group_norm_grad) return false;
+    const std::span<const ValueId> summands = incoming(reader);
+    if (std::ranges::find(summands, result) == summands.end()) return false;
+    // One of them is a tensor, and one of each kind is enough.
+    const bool is_spread = lower.node.kind == graph::OpKind::global_average_pool_grad;
+    return std::ranges::none_of(summands, [&](ValueId other) {
+        return is_spread ? summands.size() == 1 || lower.values.spread(other) : lower.values.gated(other).has_value();
+    });
+}
 
 std::span<const LoweringEntry> norm_lowerings() {
     return kLowerings;

@@ -1,6 +1,7 @@
 // Elementwise ops, image normalisation, global pooling and the parameter-free shortcut: own kernels.
 #include "backend/cpu/kernels/forward_conv.h"
 #include "backend/cpu/lower/node_context.h"
+#include "backend/cpu/lower/norm_incoming.h"
 #include "cnntrain/base/error.h"
 
 namespace cnntrain::cpu {
@@ -140,6 +141,7 @@ void lower_global_average_pool(const NodeContext& lower) {
 void lower_global_average_pool_grad(const NodeContext& lower) {
     const ValueId dx = lower.node.outputs[0];
     const Placed dy = lower.values.operand(lower.node.inputs[0]);
+    if (is_left_to_norm(lower, dx)) return lower.values.define_spread(dx, dy);
     const Placed result = lower.values.define(dx, lower.values.preferred_activation(lower.graph.desc(dx)));
     const Blocks shape = blocks_of(result);
     with_float_type(dy.dtype, [&]<typename T>() {

@@ -1,4 +1,4 @@
-// Convolutions of inference that own kernels compute.
+// Convolutions in f32 that own kernels compute: depthwise ones, 1x1 ones of inference or of few channels.
 #pragma once
 
 #include "backend/cpu/lower/node_context.h"
@@ -9,6 +9,8 @@ bool is_depthwise(const graph::ConvAttrs& attrs, const Shape& kernel);
 
 /// Lowers the current node, a conv2d, if an own kernel is the faster implementation.
 bool lower_own_conv(const NodeContext& lower);
+/// The same for a conv2d_input_grad.
+bool lower_own_input_grad(const NodeContext& lower);
 
 /// Is the current node, a scale_channels, computed by the convolution that alone reads its result?
 bool is_left_to_conv(const NodeContext& lower);

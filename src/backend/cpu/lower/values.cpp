@@ -31,6 +31,7 @@ void Values::begin_pipeline() {
     reordered_.clear();
     workspaces_.clear();
     gated_.clear();
+    spread_.clear();
     pixel_sums_.clear();
     for (const NodeId id : walk_.order()) {
         if (!walk_.section_of(id).has_site()) continue;
@@ -183,6 +184,17 @@ void Values::define_alias(ValueId result, const Placed& view) {
 std::optional<GatedValue> Values::gated(ValueId value) const {
     const auto found = gated_.find(value);
     return found == gated_.end() ? std::nullopt : std::optional(found->second);
+}
+
+Placed Values::spread(ValueId value) const {
+    const auto found = spread_.find(value);
+    return found == spread_.end() ? Placed{} : found->second;
+}
+
+bool Values::is_averaged(ValueId value) const {
+    return std::ranges::any_of(graph().value(value).users, [&](NodeId user) {
+        return graph().node(user).kind == OpKind::global_average_pool && walk_.section_of(user) == walk_.section();
+    });
 }
 
 Placed Values::define_over(ValueId result, const Desc& desc, ValueId dying) {

@@ -15,7 +15,7 @@
 
 namespace cnntrain::cpu {
 
-/// A scale_channels whose reader multiplies x by the gates.
+/// A product of activations, or of their gradient, and gates whose reader multiplies x by the gates.
 struct GatedValue {
     Placed x, gate;
 };
@@ -75,7 +75,13 @@ public:
     /// Leaves the product to its only reader, which asks for it by gated().
     void define_gated(graph::ValueId result, const GatedValue& product) { gated_[result] = product; }
     std::optional<GatedValue> gated(graph::ValueId value) const;
-    /// Sums of a convolution's result, for its global average; empty until the convolution sets them.
+    /// Leaves the gradient of a global average to its only reader: every pixel gets its share of `vector`, [N,C].
+    void define_spread(graph::ValueId result, const Placed& vector) { spread_[result] = vector; }
+    /// Empty if the value is kept as it is.
+    Placed spread(graph::ValueId value) const;
+    /// Is a global average of this value wanted in this section?
+    bool is_averaged(graph::ValueId value) const;
+    /// Sums of a node's result, for its global average; empty until the node sets them.
     PixelSums& pixel_sums(graph::ValueId y) { return pixel_sums_[y]; }
 
     /// The layout that the last convolution chose, for values that inherit none.
@@ -109,6 +115,7 @@ private:
     std::map<graph::ValueId, std::vector<Placed>> reordered_;  // copies in other layouts
     std::map<graph::ValueId, Placed> workspaces_;
     std::map<graph::ValueId, GatedValue> gated_;
+    std::map<graph::ValueId, Placed> spread_;
     std::map<graph::ValueId, PixelSums> pixel_sums_;
     std::set<const Buffer*> viewed_;  // read by several values
     std::optional<Desc> preferred_;   // layout of the last convolution's output
