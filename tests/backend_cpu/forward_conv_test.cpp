@@ -2,6 +2,7 @@
 // instruction set.
 #include "backend/cpu/kernels/forward_conv.h"
 
+#include "backend/cpu/kernels/parallel.h"
 #include "backend_cpu/kernel_data.h"
 
 namespace cnntrain::cpu {
@@ -98,6 +99,29 @@ TEST(PointwiseConv, MatchesFloat64) {
             const PointwiseOperands operands(c);
             expect_near(pointwise_of(c, operands), expected_pointwise(c, operands), 5e-6, text(c));
         }
+    });
+}
+
+/// Results that are larger than the caches bypass them if they are aligned.
+TEST(PointwiseConv, StreamsLargeResults) {
+    const PointwiseCase c{{2, 11000, 3, 144}, Activation::swish, false, true};
+    const PointwiseOperands operands(c);
+    const std::vector<float> weights = in_panels(c.shape, operands.weights);
+    constexpr std::int64_t kLine = 16;
+    const std::int64_t count = c.shape.rows() * c.shape.outputs;
+    std::vector<float> memory(at(count + 2 * kLine));
+    float* const aligned = memory.data() + kLine - reinterpret_cast<std::uintptr_t>(memory.data()) / 4 % kLine;
+    ASSERT_TRUE(exceeds_caches(count * 4, aligned));
+    for_each_target([&] {
+        const auto run = [&](float* y) {
+            pointwise_conv(
+                c.shape,
+                {operands.x.data(), nullptr, weights.data(), operands.bias.data(), operands.residual.data(), y},
+                c.activation, {});
+            return std::vector<float>(y, y + count);
+        };
+        const std::vector<float> streamed = run(aligned);
+        EXPECT_EQ(streamed, run(aligned + 1));
     });
 }
 

@@ -68,10 +68,17 @@ HWY_INLINE void store_columns(Floats value, std::int64_t count, float* to) {
     count >= kWidth ? store(value, to) : Part{count}.store_to(value, to);
 }
 
+/// Where the sums of a tile go: rows `apart` floats apart.
+struct TileSums {
+    float* to = nullptr;
+    std::int64_t apart = 0;
+    bool past_cache = false;
+};
+
 /// Rows of x times two vectors of columns, or one, plus the bias. Loops over the sums must be unrolled, so that they
 /// stay in registers.
 template <std::int64_t kRows, std::int64_t kVectors>
-void tile(const PointwiseBlock& block, std::int64_t row, std::int64_t column) {
+void tile(const PointwiseBlock& block, std::int64_t row, std::int64_t column, const TileSums& result) {
     constexpr std::int64_t kPanel = kPointwisePanel;
     Floats sums[kRows][kVectors];
     const float* weights[kVectors];
@@ -98,13 +105,12 @@ void tile(const PointwiseBlock& block, std::int64_t row, std::int64_t column) {
                 sums[r][v] = hn::MulAdd(everywhere, w[v], sums[r][v]);
         }
     }
-    float* const y = block.y + row * block.outputs + column;
-    if (block.past_cache) {
+    if (result.past_cache) {
 #pragma GCC unroll 16
         for (std::int64_t r = 0; r < kRows; ++r) {
 #pragma GCC unroll 2
             for (std::int64_t v = 0; v < kVectors; ++v)
-                store_past_cache(sums[r][v], y + r * block.outputs + v * kWidth);
+                store_past_cache(sums[r][v], result.to + r * result.apart + v * kWidth);
         }
         return;
     }
@@ -112,11 +118,11 @@ void tile(const PointwiseBlock& block, std::int64_t row, std::int64_t column) {
     for (std::int64_t r = 0; r < kRows; ++r) {
 #pragma GCC unroll 2
         for (std::int64_t v = 0; v < kVectors; ++v)
-            store_columns(sums[r][v], block.last - column - v * kWidth, y + r * block.outputs + v * kWidth);
+            store_columns(sums[r][v], block.last - column - v * kWidth, result.to + r * result.apart + v * kWidth);
     }
 }
 
-using Tile = void (*)(const PointwiseBlock&, std::int64_t, std::int64_t);
+using Tile = void (*)(const PointwiseBlock&, std::int64_t, std::int64_t, const TileSums&);
 
 /// By the number of rows, less one.
 template <std::int64_t kVectors, std::size_t... kRows>
@@ -124,16 +130,21 @@ constexpr std::array<Tile, sizeof...(kRows)> tiles(std::index_sequence<kRows...>
     return {tile<static_cast<std::int64_t>(kRows) + 1, kVectors>...};
 }
 
-/// y = activation(y + residual) of some rows, in columns of a tile.
-template <Activation kActivation>
-void finish(const PointwiseBlock& block, std::int64_t row, std::int64_t rows, std::int64_t column) {
+/// y = activation(sums + residual) of some rows, in columns of a tile.
+template <Activation kActivation> void finish(const PointwiseBlock& block, std::int64_t row, std::int64_t rows,
+                                              std::int64_t column, const TileSums& sums) {
     const std::int64_t count = std::min(kTileVectors * kWidth, block.last - column);
-    for (std::int64_t r = row; r < row + rows; ++r) {
-        const std::int64_t at = r * block.outputs + column;
+    for (std::int64_t r = 0; r < rows; ++r) {
+        const std::int64_t at = (row + r) * block.outputs + column;
         for_vectors(count, [&](auto extent, std::int64_t i) {
-            Floats value = extent.load_from(block.y + at + i);
+            Floats value = extent.load_from(sums.to + r * sums.apart + i);
             if (block.residual != nullptr) value = hn::Add(value, extent.load_from(block.residual + at + i));
-            extent.store_to(ActivationOf<kActivation>::value(value), block.y + at + i);
+            value = ActivationOf<kActivation>::value(value);
+            if (block.past_cache) {
+                extent.store_past_cache_to(value, block.y + at + i);
+            } else {
+                extent.store_to(value, block.y + at + i);
+            }
         });
     }
 }
@@ -154,8 +165,15 @@ void pointwise_block(const PointwiseBlock& block) {
             const auto& tiles_of_rows = block.last - column > kWidth ? kTwo : kOne;
             const std::int64_t row = block.rows * i / count;
             const std::int64_t rows = block.rows * (i + 1) / count - row;
-            tiles_of_rows[static_cast<std::size_t>(rows - 1)](block, row, column);
-            if (!is_finished) finish<kActivation>(block, row, rows, column);
+            const Tile& sum_tile = tiles_of_rows[static_cast<std::size_t>(rows - 1)];
+            if (is_finished) {
+                float* const y = block.y + row * block.outputs + column;
+                return sum_tile(block, row, column, {y, block.outputs, block.past_cache});
+            }
+            HWY_ALIGN float sums[kTileRows * kTileVectors * kWidth];
+            const TileSums in_cache{sums, kTileVectors * kWidth};
+            sum_tile(block, row, column, in_cache);
+            finish<kActivation>(block, row, rows, column, in_cache);
         };
         constexpr std::int64_t kColumns = kTileVectors * kWidth;
         if (block.inputs * block.outputs <= kMostCachedPointwiseWeights) {
@@ -253,9 +271,8 @@ void pointwise_conv(const PointwiseShape& shape, const PointwiseTensors& tensors
     CNNTRAIN_CHECK(
         tensors.gate == nullptr || static_cast<std::int64_t>(scratch.size()) >= omp_get_max_threads() * task_floats,
         "scratch is smaller than pointwise_scratch_floats");
-    const bool is_read_again = activation != Activation::none || tensors.residual != nullptr;
-    const bool past_cache = !is_read_again && shape.outputs % kPointwisePanel == 0 &&
-                            exceeds_caches(shape.rows() * shape.outputs * kFloatBytes, tensors.y);
+    const bool past_cache =
+        shape.outputs % kPointwisePanel == 0 && exceeds_caches(shape.rows() * shape.outputs * kFloatBytes, tensors.y);
     parallel_tasks(parts.rows * parts.columns, [&](std::int64_t task) {
         const std::int64_t part = task / parts.columns;
         const std::int64_t first = shape.rows() * part / parts.rows;
