@@ -1,9 +1,9 @@
 // 1x1 convolutions: products of rows of pixels with panels of weights, in tiles of vector registers.
 //
 // A task has some rows and some columns. Tiles of a few rows and two vectors of columns are summed over all inputs in
-// registers, written, and finished (residual, activation) while they are in the first cache. They follow each other
-// panel by panel; or, if the weights stay in the first cache, row by row, so that memory is read and written in order.
-// Rows with gates are copied first, multiplied by their gates.
+// registers. Where a residual or an activation follows, the sums go to the first cache and from there, finished, to y.
+// Tiles follow each other panel by panel; or, if the weights stay in the first cache, row by row, so that memory is
+// read and written in order. Rows with gates are copied first, multiplied by their gates.
 #include <algorithm>
 #include <array>
 #include <cstdint>
