@@ -107,7 +107,7 @@ template <typename T> void apply_rows(const ApplyRows<T>& args) {
 template <Activation kActivation, bool kFromResult, typename T>
 void gradient_apply_rows_sloped(const GradientApplyRows<T>& args) {
     const std::int64_t lanes = args.lanes;
-    const Stream<T> stream(lanes);
+    const Stream<T> stream(lanes, kGradientArrays);
     const FloatTag d;
     constexpr bool kFromInput = kActivation != Activation::none && !kFromResult;
     for_strips(args.rows, lanes, [&](auto extent, std::int64_t lane, std::int64_t offset, std::int64_t height) {

@@ -98,7 +98,7 @@ template <typename T> void statistic_rows(const StatisticRows<T>& args) {
 
 template <Activation kActivation, bool kFromResult, typename T> void gradient_rows_sloped(const GradientRows<T>& args) {
     const std::int64_t lanes = args.lanes;
-    const Stream<T> stream(lanes);
+    const Stream<T> stream(lanes, kGradientArrays);
     const FloatTag d;
     constexpr bool kFromInput = kActivation != Activation::none && !kFromResult;
     for_strips(args.rows, lanes, [&](auto extent, std::int64_t lane, std::int64_t offset, std::int64_t height) {

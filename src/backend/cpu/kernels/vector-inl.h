@@ -218,12 +218,12 @@ template <typename Body> HWY_INLINE void for_strips(std::int64_t rows, std::int6
     }
 }
 
-/// Loads and stores of activations in strips, with prefetching kPrefetchBytes ahead. The hardware does not predict the
-/// jumps between rows, and starts late on lines that are only written.
+/// Loads and stores of activations in strips, with prefetching kPrefetchBytes ahead, in all `arrays` that are read at a
+/// time together. The hardware does not predict the jumps between rows, and starts late on lines that are only written.
 template <typename T> class Stream {
 public:
-    explicit HWY_INLINE Stream(std::int64_t lanes) {
-        const std::int64_t wanted = kPrefetchBytes / static_cast<std::int64_t>(sizeof(T));
+    explicit HWY_INLINE Stream(std::int64_t lanes, std::int64_t arrays = 1) {
+        const std::int64_t wanted = kPrefetchBytes / (arrays * static_cast<std::int64_t>(sizeof(T)));
         const std::int64_t strip = lanes <= kNarrowLanes ? 1 : kStripRows * lanes;
         ahead_ = (wanted + strip - 1) / strip * strip;
     }
@@ -239,6 +239,9 @@ public:
 private:
     std::int64_t ahead_;
 };
+
+/// Of a norm's gradient: x, two summands of dy, and y or dx.
+inline constexpr std::int64_t kGradientArrays = 4;
 
 /// random_word (base/rng.h) of each index.
 HWY_INLINE Bits random_words(Bits index, std::uint32_t first, std::uint32_t second) {
