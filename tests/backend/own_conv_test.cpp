@@ -1,13 +1,16 @@
-// Inference of blocks with gates, whose convolutions own kernels compute, against ref.
+// Blocks with gates against ref: inference, whose convolutions own kernels compute, and training, whose norms take gates
+// and means as they read and write.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <map>
 #include <memory>
 
 #include "cnntrain/backend/backend.h"
 #include "cnntrain/backend/cpu.h"
 #include "cnntrain/backend/ref.h"
+#include "cnntrain/graph/rewrites.h"
 #include "support/bf16_products.h"
 #include "support/tensor_source.h"
 #include "support/toy_graph.h"
@@ -115,6 +118,80 @@ TEST(OwnConvolutions, SumTheMeanAndMultiplyByGates) {
     EXPECT_EQ(implementations["pool"], "sums");
     EXPECT_EQ(implementations["narrow"], "tiles: gates");
     EXPECT_FALSE(implementations.contains("scale"));
+}
+
+/// A depthwise convolution, norm with swish, squeeze-excite and a 1x1 convolution, in training.
+struct TrainedBlock {
+    static constexpr std::int64_t kChannels = 24, kClasses = 5;
+    /// `reads_norm_again`: is the gradient of the norm's result a sum of three?
+    TrainedBlock(graph::OpKind kind, bool reads_norm_again) {
+        const ValueId images = net.input("images", {3, 7, 7, kChannels});
+        const ValueId spatial = net.conv(images, kChannels, "spatial", {.width = 5, .groups = kChannels});
+        graph::NormAttrs attrs;
+        attrs.activation = Activation::swish;
+        if (kind == graph::OpKind::group_norm) attrs.groups = 2;
+        const ValueId gamma = net.parameter("norm/gamma", {kChannels});
+        const ValueId norm =
+            net.graph.add(kind, attrs, {spatial, gamma, net.parameter("norm/beta", {kChannels})}, "norm")[0];
+        const ValueId mean = net.average_pool(norm);
+        const ValueId gate = net.activation(net.dense(mean, kChannels, "gate"), "sigmoid", Activation::sigmoid);
+        ValueId gated = net.graph.add_one(graph::OpKind::scale_channels, graph::NoAttrs{}, {norm, gate}, "scale");
+        if (reads_norm_again) gated = net.sum(gated, norm, "sum");
+        const ValueId narrow = net.conv(gated, kClasses, "narrow", {.width = 1});
+        const ValueId logits = net.graph.add_one(graph::OpKind::global_average_pool, graph::NoAttrs{}, {narrow}, "end");
+        net.update_all(net.differentiate(net.cross_entropy(logits)),
+                       {.rule = graph::UpdateRule::sgd, .gradient_scale = 1, .learning_rate_scale = 1});
+        net.graph = graph::fuse_gradient_sums(net.graph);
+        tensors = {{"images", random_tensor({DType::f32, {3, 7, 7, kChannels}}, 1, -1, 1)},
+                   {"labels", random_tensor({DType::i32, {3}}, 2, 0, kClasses - 1)}};
+    }
+
+    std::unique_ptr<Executable> trained(const backend::Backend& backend, int threads) const {
+        backend::CompileRequest request{&net.graph, TensorSource(tensors).fields()};
+        request.cpu.threads = threads;
+        auto executable = backend.compile(request);
+        executable->inspection().set_profiling(true);
+        std::uint64_t seed = 3;
+        for (const auto& [name, desc] : executable->report().variables)
+            executable->load(name, random_tensor(desc, seed++, 0.1, 0.6));
+        TensorSource source(tensors);
+        executable->train_step(source, {.learning_rate = 0, .iteration = 0});
+        return executable;
+    }
+
+    ToyGraph net;
+    std::vector<std::pair<std::string, HostTensor>> tensors;
+};
+
+TEST(TrainedBlocks, HaveTheGradientsOfRef) {
+    for (const graph::OpKind kind : {graph::OpKind::batch_norm, graph::OpKind::group_norm}) {
+        for (const bool reads_norm_again : {false, true}) {
+            const TrainedBlock block(kind, reads_norm_again);
+            const auto ref = block.trained(*backend::make_ref_backend(), 1);
+            for (const int threads : {1, 2}) {
+                const auto cpu = block.trained(*backend::make_cpu_backend(), threads);
+                for (const std::string& name : cpu->variable_names()) {
+                    const HostTensor got = cpu->inspection().gradient(name);
+                    const HostTensor want = ref->inspection().gradient(name);
+                    for (std::int64_t i = 0; i < got.elements(); ++i)
+                        ASSERT_NEAR(got.at(i), want.at(i), 2e-5 * (1 + std::abs(want.at(i)))) << name << " " << i;
+                }
+            }
+        }
+    }
+}
+
+TEST(TrainedBlocks, LeaveGatesAndMeansToTheNorm) {
+    for (const graph::OpKind kind : {graph::OpKind::batch_norm, graph::OpKind::group_norm}) {
+        const TrainedBlock block(kind, false);
+        const auto executable = block.trained(*backend::make_cpu_backend(), 2);
+        std::map<std::string, std::string> implementations;
+        for (const backend::ProfileRow& row : executable->inspection().profile())
+            implementations[row.name] = row.implementation;
+        EXPECT_EQ(implementations["pool"], "sums");
+        EXPECT_EQ(implementations["scale/grad"], "sums");
+        EXPECT_FALSE(implementations.contains("pool/grad"));
+    }
 }
 
 }  // namespace

@@ -39,6 +39,12 @@ template <typename T> void compare(const Blocks& shape) {
     args.y = in_place.as<T>().data();
     norm_apply(shape, args);
     EXPECT_EQ(std::memcmp(past_cache.bytes().data(), in_place.bytes().data(), x.bytes().size()), 0);
+
+    const std::vector<T> gate = random_values<T>(shape.n * shape.channels(), 5);
+    in_place = x;
+    scale_channels(shape, x.as<T>().data(), gate.data(), past_cache.as<T>().data());
+    scale_channels(shape, in_place.as<T>().data(), gate.data(), in_place.as<T>().data());
+    EXPECT_EQ(std::memcmp(past_cache.bytes().data(), in_place.bytes().data(), x.bytes().size()), 0);
 }
 
 TYPED_TEST(PastCache, BlockedAndChannelsLast) {

@@ -23,8 +23,9 @@ template <typename T> struct GateRows {
     const T* x = nullptr;
     const T* gate = nullptr;
     const T* dy = nullptr;
-    T* y = nullptr;        // forward: the result; backward: dx, or null
-    float* sum = nullptr;  // backward: dy * x is added
+    T* y = nullptr;           // forward: the result; backward: dx, or null
+    float* sum = nullptr;     // backward: dy * x is added
+    bool past_cache = false;  // forward: y is aligned and much larger than the caches
 };
 
 /// rows x lanes; row r starts at element first + r * step of its sample.
@@ -51,9 +52,11 @@ template <typename T> void gate_rows(const GateRows<T>& args) {
     for_strips(args.rows, args.lanes, [&](auto extent, std::int64_t lane, std::int64_t offset, std::int64_t height) {
         const Floats gate = extent.load_from(args.gate + lane);
         for (std::int64_t row = 0, i = offset; row < height; ++row, i += args.lanes) {
-            stream.store(extent, hn::Mul(stream.load(extent, args.x + i), gate), args.y + i);
+            const Floats y = hn::Mul(stream.load(extent, args.x + i), gate);
+            args.past_cache ? extent.store_past_cache_to(y, args.y + i) : stream.store(extent, y, args.y + i);
         }
     });
+    if (args.past_cache) hwy::FlushStream();
 }
 
 template <typename T> void gate_gradient_rows(const GateRows<T>& args) {
@@ -142,12 +145,16 @@ void narrow(float value, BFloat16& to) {
 }  // namespace
 
 template <typename T> void scale_channels(const Blocks& shape, const T* x, const T* gate, T* y) {
+    constexpr std::int64_t kWidest = 16;  // floats of a vector
+    const std::int64_t bytes = shape.elements() * static_cast<std::int64_t>(sizeof(T));
+    const bool past_cache = y != x && shape.lanes % kWidest == 0 && exceeds_caches(bytes, y);
     parallel_rows(shape, true, [&](const RowRange& range) {
         call_gate({.rows = range.rows,
                    .lanes = shape.lanes,
                    .x = x + range.offset,
                    .gate = gate + range.sample * shape.channels() + range.channel,
-                   .y = y + range.offset});
+                   .y = y + range.offset,
+                   .past_cache = past_cache});
     });
 }
 
