@@ -131,10 +131,12 @@ void lower_global_average_pool(const NodeContext& lower) {
         step.flops = static_cast<double>(summed.parts * count);
         step.reads = {summed.sums};
         step.writes = {result};
-        step.run = [=](const StepContext&) {
-            scaled_sum_of_parts(summed.parts, count, summed.sums.as<float>(), 1 / static_cast<float>(shape.pixels),
-                                result.as<float>());
-        };
+        with_float_type(result.dtype, [&]<typename T>() {
+            step.run = [=](const StepContext&) {
+                const float factor = 1 / static_cast<float>(shape.pixels);
+                scaled_sum_of_parts(summed.parts, count, summed.sums.as<float>(), factor, result.as<T>());
+            };
+        });
         return lower.steps.add(std::move(step));
     }
     with_float_type(x.dtype, [&]<typename T>() {
