@@ -240,6 +240,8 @@ HWY_AFTER_NAMESPACE();
 
 #include <omp.h>
 
+#include <type_traits>
+
 #include "backend/cpu/kernels/parallel.h"
 #include "cnntrain/base/error.h"
 
@@ -367,14 +369,22 @@ void depthwise_input_grad(const DepthwiseShape& shape, const float* dy, const fl
     for_bands(shape.y.shape, shape.x, band);
 }
 
-void scaled_sum_of_parts(std::int64_t parts, std::int64_t count, const float* sums, float factor, float* y) {
+template <typename T>
+void scaled_sum_of_parts(std::int64_t parts, std::int64_t count, const float* sums, float factor, T* y) {
     for (std::int64_t i = 0; i < count; ++i) {
         float total = 0;
         for (std::int64_t part = 0; part < parts; ++part)
             total += sums[part * count + i];
-        y[i] = total * factor;
+        if constexpr (std::is_same_v<T, float>) {
+            y[i] = total * factor;
+        } else {
+            y[i] = to_bfloat16(total * factor);
+        }
     }
 }
+
+template void scaled_sum_of_parts(std::int64_t, std::int64_t, const float*, float, float*);
+template void scaled_sum_of_parts(std::int64_t, std::int64_t, const float*, float, BFloat16*);
 
 }  // namespace cnntrain::cpu
 

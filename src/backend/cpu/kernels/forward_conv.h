@@ -63,6 +63,7 @@ void depthwise_conv(const DepthwiseShape& shape, const DepthwiseTensors& tensors
 void depthwise_input_grad(const DepthwiseShape& shape, const float* dy, const float* weights, float* dx);
 
 /// y[i] = factor * sum of sums[part, i].
-void scaled_sum_of_parts(std::int64_t parts, std::int64_t count, const float* sums, float factor, float* y);
+template <typename T>
+void scaled_sum_of_parts(std::int64_t parts, std::int64_t count, const float* sums, float factor, T* y);
 
 }  // namespace cnntrain::cpu

@@ -125,11 +125,12 @@ void lower_global_average_pool(const NodeContext& lower) {
     const Placed result = lower.values.define(y, row_major(lower.graph.desc(y)));
     const Blocks shape = blocks_of(x);
     if (const PixelSums summed = lower.values.pixel_sums(lower.node.inputs[0]); summed.sums) {
-        lower.steps.add("sums", {summed.sums}, {result}, [=](const StepContext&) {
-            scaled_sum_of_parts(summed.parts, shape.n * shape.channels(), summed.sums.as<float>(),
-                                1 / static_cast<float>(shape.pixels), result.as<float>());
+        return with_float_type(result.dtype, [&]<typename T>() {
+            lower.steps.add("sums", {summed.sums}, {result}, [=](const StepContext&) {
+                scaled_sum_of_parts(summed.parts, shape.n * shape.channels(), summed.sums.as<float>(),
+                                    1 / static_cast<float>(shape.pixels), result.as<T>());
+            });
         });
-        return;
     }
     with_float_type(x.dtype, [&]<typename T>() {
         lower.steps.add("kernel", {x}, {result}, [x, result, shape](const StepContext&) {
