@@ -1,5 +1,5 @@
-// Blocks with gates against ref: inference, whose convolutions own kernels compute, and training, whose norms take gates
-// and means as they read and write.
+// Blocks with gates against ref: inference, whose convolutions own kernels compute, and training, whose norms take
+// gates and means as they read and write.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -124,15 +124,17 @@ TEST(OwnConvolutions, SumTheMeanAndMultiplyByGates) {
 struct TrainedBlock {
     static constexpr std::int64_t kChannels = 24, kClasses = 5;
     /// `reads_norm_again`: is the gradient of the norm's result a sum of three?
-    TrainedBlock(graph::OpKind kind, bool reads_norm_again) {
-        const ValueId images = net.input("images", {3, 7, 7, kChannels});
+    TrainedBlock(graph::OpKind kind, bool reads_norm_again, DType type = DType::f32) : net(type) {
+        const ValueId images = net.input("images", {3, 7, 7, kChannels}, type);
         const ValueId spatial = net.conv(images, kChannels, "spatial", {.width = 5, .groups = kChannels});
         graph::NormAttrs attrs;
         attrs.activation = Activation::swish;
         if (kind == graph::OpKind::group_norm) attrs.groups = 2;
-        const ValueId gamma = net.parameter("norm/gamma", {kChannels});
+        const auto vector = [&](const std::string& name) {
+            return net.graph.add_parameter(name, {DType::f32, {kChannels}}, {});
+        };
         const ValueId norm =
-            net.graph.add(kind, attrs, {spatial, gamma, net.parameter("norm/beta", {kChannels})}, "norm")[0];
+            net.graph.add(kind, attrs, {spatial, vector("norm/gamma"), vector("norm/beta")}, "norm")[0];
         const ValueId mean = net.average_pool(norm);
         const ValueId gate = net.activation(net.dense(mean, kChannels, "gate"), "sigmoid", Activation::sigmoid);
         ValueId gated = net.graph.add_one(graph::OpKind::scale_channels, graph::NoAttrs{}, {norm, gate}, "scale");
@@ -142,7 +144,7 @@ struct TrainedBlock {
         net.update_all(net.differentiate(net.cross_entropy(logits)),
                        {.rule = graph::UpdateRule::sgd, .gradient_scale = 1, .learning_rate_scale = 1});
         net.graph = graph::fuse_gradient_sums(net.graph);
-        tensors = {{"images", random_tensor({DType::f32, {3, 7, 7, kChannels}}, 1, -1, 1)},
+        tensors = {{"images", random_tensor({type, {3, 7, 7, kChannels}}, 1, -1, 1)},
                    {"labels", random_tensor({DType::i32, {3}}, 2, 0, kClasses - 1)}};
     }
 
@@ -163,20 +165,24 @@ struct TrainedBlock {
     std::vector<std::pair<std::string, HostTensor>> tensors;
 };
 
+void expect_gradients_of_ref(const TrainedBlock& block, double bound) {
+    const auto ref = block.trained(*backend::make_ref_backend(), 1);
+    for (const int threads : {1, 2}) {
+        const auto cpu = block.trained(*backend::make_cpu_backend(), threads);
+        for (const std::string& name : cpu->variable_names()) {
+            const HostTensor got = cpu->inspection().gradient(name);
+            const HostTensor want = ref->inspection().gradient(name);
+            for (std::int64_t i = 0; i < got.elements(); ++i)
+                ASSERT_NEAR(got.at(i), want.at(i), bound * (1 + std::abs(want.at(i)))) << name << " " << i;
+        }
+    }
+}
+
 TEST(TrainedBlocks, HaveTheGradientsOfRef) {
     for (const graph::OpKind kind : {graph::OpKind::batch_norm, graph::OpKind::group_norm}) {
         for (const bool reads_norm_again : {false, true}) {
-            const TrainedBlock block(kind, reads_norm_again);
-            const auto ref = block.trained(*backend::make_ref_backend(), 1);
-            for (const int threads : {1, 2}) {
-                const auto cpu = block.trained(*backend::make_cpu_backend(), threads);
-                for (const std::string& name : cpu->variable_names()) {
-                    const HostTensor got = cpu->inspection().gradient(name);
-                    const HostTensor want = ref->inspection().gradient(name);
-                    for (std::int64_t i = 0; i < got.elements(); ++i)
-                        ASSERT_NEAR(got.at(i), want.at(i), 2e-5 * (1 + std::abs(want.at(i)))) << name << " " << i;
-                }
-            }
+            expect_gradients_of_ref(TrainedBlock(kind, reads_norm_again), 2e-5);
+            if (has_bf16_products()) expect_gradients_of_ref(TrainedBlock(kind, reads_norm_again, DType::bf16), 0.1);
         }
     }
 }

@@ -240,6 +240,8 @@ HWY_AFTER_NAMESPACE();
 
 #include <omp.h>
 
+#include <type_traits>
+
 #include "backend/cpu/kernels/parallel.h"
 #include "cnntrain/base/error.h"
 

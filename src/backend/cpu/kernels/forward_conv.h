@@ -34,7 +34,7 @@ struct PointwiseTensors {
 /// AVX-512).
 inline constexpr std::int64_t kMostCachedPointwiseWeights = 5 << 10;
 
-/// The weights in panels, from [outputs][inputs]: those of an input gradient, whose inputs are the gradients of outputs.
+/// The weights in panels, from [outputs][inputs], as an input gradient reads them: its inputs are gradients of outputs.
 void turn_pointwise_weights(const PointwiseShape& shape, const float* from, float* to);
 std::int64_t pointwise_weight_floats(const PointwiseShape& shape);
 

@@ -52,8 +52,8 @@ inline bool goes_past_cache(std::int64_t bytes, const void* to) {
 }
 
 /// True if an output that is written once is so large that it does not stay in a cache until it is read. An ordinary
-/// store would first read the line. With streaming stores, copies of 51 MB took about half the time, copies of 1 MB more
-/// time.
+/// store would first read the line. With streaming stores, copies of 51 MB took about half the time, copies of 1 MB
+/// more time.
 inline bool exceeds_caches(std::int64_t bytes, const void* to) {
     constexpr std::int64_t kPastCacheBytes = std::int64_t{12} << 20;
     return bytes >= kPastCacheBytes && goes_past_cache(bytes, to);
