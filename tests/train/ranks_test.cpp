@@ -107,7 +107,8 @@ TEST(TogetherWith, StagesLanesAndReplicasTheNumbersStay) {
     EXPECT_LT(largest_difference(alone, processes[0].files), 1e-6);
 }
 
-// Norms are sums over the pieces of all ranks, which add up in another order.
+// Norms are sums over the pieces of all ranks, which add up in another order. LAMB divides by the size of gradients, so
+// that the rounding of small ones counts, too.
 TEST(TogetherWith, AShardedOptimiserWithATrustTheLossesStay) {
     for (const char* optimiser : {"LARS", "LAMB"}) {
         const std::string options = kF32 + "--abs-learning-rate 0.01 --group-norm --optimiser " + optimiser;
@@ -116,7 +117,7 @@ TEST(TogetherWith, AShardedOptimiserWithATrustTheLossesStay) {
         std::vector<Process> sharded(3);
         train_together(sharded, options + " --rts");
         expect_no_errors(sharded);
-        EXPECT_LT(largest_difference(whole[0].files, sharded[0].files), 1e-6) << optimiser;
+        EXPECT_LT(largest_difference(whole[0].files, sharded[0].files), 1e-5) << optimiser;
     }
 }
 
