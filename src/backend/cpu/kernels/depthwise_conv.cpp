@@ -279,7 +279,7 @@ DepthwiseAxes gradient_axes(std::int64_t kernel, std::int64_t stride, std::int64
 
 /// Channels are divided if there are too few other tasks.
 std::int64_t groups_of_channels(const Blocks& x, std::int64_t tasks) {
-    const std::int64_t wanted = 4 * omp_get_max_threads();
+    const std::int64_t wanted = std::int64_t{4} * omp_get_max_threads();
     return std::clamp<std::int64_t>((wanted + tasks - 1) / tasks, 1, (x.lanes + kMostLanes - 1) / kMostLanes);
 }
 
