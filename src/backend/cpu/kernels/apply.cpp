@@ -27,7 +27,7 @@ template <typename T> struct ApplyRows {
     const float* scale = nullptr;
     const float* shift = nullptr;
     T* y = nullptr;
-    float* sum = nullptr;  // y is added; null: not wanted
+    float* sum = nullptr;  // receives the sums of y, added to what it holds; null: not wanted
     Activation activation = Activation::none;
     bool past_cache = false;  // y is aligned and much larger than the caches: use streaming stores
 };
