@@ -50,6 +50,16 @@ TEST_F(FindDataFolder, NamedFolderBelowAlsoBehindLinks) {
     EXPECT_EQ(find_data_folder(DatasetId::imagenet, folder_.path()), folder_ / "linked/imagenet-data");
 }
 
+TEST_F(FindDataFolder, SearchEndsAmongTooManyFolders) {
+    for (int i = 0; i < 5000; ++i)
+        posix_files().make_directories(folder_ / ("f" + std::to_string(i)));
+    touch(folder_ / "f0/below/imagenet-data/train-00000-of-00001");
+    EXPECT_THAT(message_of(ErrorKind::data, [&] { find_data_folder(DatasetId::imagenet, folder_.path()); }),
+                AllOf(HasSubstr("no folder named imagenet-data among the first 5000 below " + folder_.path()),
+                      HasSubstr("give --data-dir a folder nearer to it")));
+    EXPECT_EQ(find_data_folder(DatasetId::imagenet, folder_ / "f0"), folder_ / "f0/below/imagenet-data");
+}
+
 TEST_F(FindDataFolder, MessagesNameDataSetFolderAndFile) {
     EXPECT_THAT(message_of(ErrorKind::usage, [] { find_data_folder(DatasetId::cifar10, ""); }),
                 AllOf(HasSubstr("--data-dir"), HasSubstr("DATA_DIR")));

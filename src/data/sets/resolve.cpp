@@ -1,10 +1,13 @@
 #include "cnntrain/data/resolve.h"
 
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <deque>
 #include <filesystem>
 #include <optional>
 #include <set>
+#include <utility>
 
 #include "cnntrain/base/error.h"
 #include "data/sets/image_sets.h"
@@ -19,29 +22,47 @@ bool holds_any(DatasetId dataset, const fs::path& folder) {
     return set.holds(dataset, folder.string(), Split::train) || set.holds(dataset, folder.string(), Split::validation);
 }
 
-/// Searches breadth first, in sorted order, following links; visits each real folder once, so that loops of links end.
+/// The folders in a folder, and links to folders, sorted. A listing tells files from folders, so that a folder of a
+/// million files costs no million questions.
+std::vector<fs::path> folders_in(const fs::path& folder) {
+    std::vector<fs::path> folders;
+    std::error_code failed;
+    std::error_code ignored;  // unreadable folders are skipped
+    for (fs::directory_iterator it(folder, ignored), end; !ignored && it != end; it.increment(ignored)) {
+        if (it->is_directory(failed)) folders.push_back(it->path());
+    }
+    std::sort(folders.begin(), folders.end());
+    return folders;
+}
+
+/// A folder's identity: the same for every path and link to it; none if it cannot be read.
+std::optional<std::pair<dev_t, ino_t>> identity(const fs::path& folder) {
+    struct stat status {};
+    if (stat(folder.c_str(), &status) != 0) return std::nullopt;
+    return std::pair(status.st_dev, status.st_ino);
+}
+
+/// Searches breadth first, in sorted order, following links; visits each folder once, so that loops of links end.
 /// Throws Error(data) if there are so many folders that `top` must be a mistake, such as the root folder.
 std::optional<fs::path> search_below(DatasetId dataset, const fs::path& top) {
-    constexpr std::size_t kMostFolders = 10'000;
+    constexpr std::size_t kMostFolders = 5'000;
     const std::string_view wanted = dataset_info(dataset).folder;
     if (wanted.empty()) return std::nullopt;
-    std::set<std::string> visited;
+    std::set<std::pair<dev_t, ino_t>> visited;
     std::deque<fs::path> waiting = {top};
     while (!waiting.empty()) {
         const fs::path folder = waiting.front();
         waiting.pop_front();
-        std::error_code failed;
-        const fs::path real = fs::canonical(folder, failed);
-        if (failed || !visited.insert(real.string()).second) continue;
+        const auto id = identity(folder);
+        if (!id || !visited.insert(*id).second) continue;
         if (visited.size() > kMostFolders) {
             throw Error(ErrorKind::data, std::string(dataset_info(dataset).name) + ": no folder named " +
                                              std::string(wanted) + " among the first " + std::to_string(kMostFolders) +
                                              " below " + top.string() + "; give --data-dir a folder nearer to it");
         }
         if (folder.filename() == wanted && holds_any(dataset, folder)) return folder;
-        for (const std::string& name : names_in(folder.string())) {
-            if (fs::is_directory(folder / name, failed)) waiting.push_back(folder / name);
-        }
+        for (const fs::path& inner : folders_in(folder))
+            waiting.push_back(inner);
     }
     return std::nullopt;
 }
