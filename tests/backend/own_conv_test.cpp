@@ -139,7 +139,8 @@ struct TrainedBlock {
         const ValueId gate = net.activation(net.dense(mean, kChannels, "gate"), "sigmoid", Activation::sigmoid);
         ValueId gated = net.graph.add_one(graph::OpKind::scale_channels, graph::NoAttrs{}, {norm, gate}, "scale");
         if (reads_norm_again) gated = net.sum(gated, norm, "sum");
-        const ValueId narrow = net.conv(gated, kClasses, "narrow", {.width = 1});
+        const ValueId wide = net.conv(gated, 32, "wide", {.width = 1});
+        const ValueId narrow = net.conv(wide, kClasses, "narrow", {.width = 1});
         const ValueId logits = net.graph.add_one(graph::OpKind::global_average_pool, graph::NoAttrs{}, {narrow}, "end");
         net.update_all(net.differentiate(net.cross_entropy(logits)),
                        {.rule = graph::UpdateRule::sgd, .gradient_scale = 1, .learning_rate_scale = 1});
@@ -197,6 +198,10 @@ TEST(TrainedBlocks, LeaveGatesAndMeansToTheNorm) {
         EXPECT_EQ(implementations["pool"], "sums");
         EXPECT_EQ(implementations["scale/grad"], "sums");
         EXPECT_FALSE(implementations.contains("pool/grad"));
+        for (const char* conv : {"wide", "narrow"}) {
+            for (const char* gradient : {"", "/input_grad", "/weight_grad"})
+                EXPECT_EQ(implementations[std::string(conv) + gradient], "tiles: few channels") << conv << gradient;
+        }
     }
 }
 

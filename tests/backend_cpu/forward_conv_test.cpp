@@ -148,6 +148,46 @@ TEST(PointwiseConv, DoesNotDependOnThreads) {
     }
 }
 
+/// Either side wider, numbers of one tile and of several, columns of an odd number of vectors; fewer rows than a step,
+/// one chunk, several chunks, several parts.
+std::vector<PointwiseShape> weight_grad_shapes() {
+    std::vector<PointwiseShape> shapes;
+    for (const auto& [inputs, outputs] :
+         {std::pair{3, 16}, {16, 3}, {32, 16}, {16, 96}, {144, 24}, {15, 48}, {1, 32}}) {
+        for (const std::int64_t pixels : {1, 5, 150, 1300})
+            shapes.push_back({2, pixels, inputs, outputs});
+    }
+    return shapes;
+}
+
+TEST(PointwiseWeightGrad, MatchesFloat64) {
+    EXPECT_FALSE(has_pointwise_weight_grad({1, 1, 24, 40}));
+    for_each_target([] {
+        for (const PointwiseShape& shape : weight_grad_shapes()) {
+            ASSERT_TRUE(has_pointwise_weight_grad(shape));
+            const auto x = random_values<float>(shape.rows() * shape.inputs, 1);
+            const auto dy = random_values<float>(shape.rows() * shape.outputs, 2);
+            std::vector<double> want(at(shape.inputs * shape.outputs));
+            for (std::int64_t row = 0; row < shape.rows(); ++row) {
+                for (std::int64_t i = 0; i < std::ssize(want); ++i) {
+                    want[at(i)] += widened(x[at(row * shape.inputs + i / shape.outputs)]) *
+                                   widened(dy[at(row * shape.outputs + i % shape.outputs)]);
+                }
+            }
+            const auto gradient = [&] {
+                std::vector<float> dw(want.size(), std::numeric_limits<float>::quiet_NaN());
+                std::vector<float> scratch(at(pointwise_weight_grad_scratch_floats(shape)),
+                                           std::numeric_limits<float>::quiet_NaN());
+                pointwise_weight_grad(shape, x.data(), dy.data(), dw.data(), scratch);
+                return dw;
+            };
+            const double slack = 2e-6 * std::sqrt(static_cast<double>(shape.rows()));
+            expect_near(gradient(), want, slack, text({.shape = shape}));
+            expect_thread_independent(gradient);
+        }
+    });
+}
+
 DepthwiseShape depthwise_shape(const Blocks& x, std::int64_t height, std::int64_t kernel, std::int64_t stride) {
     DepthwiseShape shape;
     const std::int64_t width = x.pixels / height;

@@ -18,7 +18,7 @@
 #include <hwy/highway.h>
 
 #include "backend/cpu/kernels/activation-inl.h"
-#include "backend/cpu/kernels/vector-inl.h"
+#include "backend/cpu/kernels/register_tile-inl.h"
 
 #ifndef CNNTRAIN_CPU_POINTWISE_CONV_ARGUMENTS_
 #define CNNTRAIN_CPU_POINTWISE_CONV_ARGUMENTS_
@@ -55,10 +55,6 @@ HWY_BEFORE_NAMESPACE();
 namespace cnntrain::cpu::HWY_NAMESPACE {
 namespace {
 
-/// The sums of a tile take most of the registers: 28 of 32 with AVX-512, 12 of 16 otherwise.
-constexpr std::int64_t kTileRows = kWidth == 16 ? 14 : 6;
-constexpr std::int64_t kTileVectors = 2;
-
 /// The first `count` elements, zeros behind them.
 HWY_INLINE Floats load_columns(const float* from, std::int64_t count) {
     return count >= kWidth ? load(from) : Part{count}.load_from(from);
@@ -75,51 +71,27 @@ struct TileSums {
     bool past_cache = false;
 };
 
-/// Rows of x times two vectors of columns, or one, plus the bias. Loops over the sums must be unrolled, so that they
-/// stay in registers.
+/// Rows of x times two vectors of columns, or one, plus the bias.
 template <std::int64_t kRows, std::int64_t kVectors>
 void tile(const PointwiseBlock& block, std::int64_t row, std::int64_t column, const TileSums& result) {
-    constexpr std::int64_t kPanel = kPointwisePanel;
-    Floats sums[kRows][kVectors];
-    const float* weights[kVectors];
-#pragma GCC unroll 2
+    RegisterTile<kRows, kVectors> tile;
+    RightColumns<kVectors> weights{.next = kPointwisePanel};
+    Floats bias[kVectors];
     for (std::int64_t v = 0; v < kVectors; ++v) {
         const std::int64_t c = column + v * kWidth;
-        weights[v] = block.weights + c / kPanel * kPanel * block.inputs + c % kPanel;
-        const Floats bias = block.bias == nullptr ? hn::Zero(FloatTag()) : load_columns(block.bias + c, block.last - c);
-#pragma GCC unroll 16
-        for (std::int64_t r = 0; r < kRows; ++r)
-            sums[r][v] = bias;
+        weights.at[v] = block.weights + c / kPointwisePanel * kPointwisePanel * block.inputs + c % kPointwisePanel;
+        bias[v] = block.bias == nullptr ? hn::Zero(FloatTag()) : load_columns(block.bias + c, block.last - c);
     }
-    const float* const x = block.x + row * block.inputs;
-    for (std::int64_t i = 0; i < block.inputs; ++i) {
-        Floats w[kVectors];
-#pragma GCC unroll 2
-        for (std::int64_t v = 0; v < kVectors; ++v)
-            w[v] = load(weights[v] + i * kPanel);
-#pragma GCC unroll 16
-        for (std::int64_t r = 0; r < kRows; ++r) {
-            const Floats everywhere = hn::Set(FloatTag(), x[r * block.inputs + i]);
-#pragma GCC unroll 2
-            for (std::int64_t v = 0; v < kVectors; ++v)
-                sums[r][v] = hn::MulAdd(everywhere, w[v], sums[r][v]);
-        }
-    }
+    tile.for_each([&](std::int64_t, std::int64_t v, Floats& sum) HWY_ATTR { sum = bias[v]; });
+    tile.add_products(block.inputs, {block.x + row * block.inputs, block.inputs, 1}, weights);
     if (result.past_cache) {
-#pragma GCC unroll 16
-        for (std::int64_t r = 0; r < kRows; ++r) {
-#pragma GCC unroll 2
-            for (std::int64_t v = 0; v < kVectors; ++v)
-                store_past_cache(sums[r][v], result.to + r * result.apart + v * kWidth);
-        }
+        tile.for_each([&](std::int64_t r, std::int64_t v, Floats sum)
+                          HWY_ATTR { store_past_cache(sum, result.to + r * result.apart + v * kWidth); });
         return;
     }
-#pragma GCC unroll 16
-    for (std::int64_t r = 0; r < kRows; ++r) {
-#pragma GCC unroll 2
-        for (std::int64_t v = 0; v < kVectors; ++v)
-            store_columns(sums[r][v], block.last - column - v * kWidth, result.to + r * result.apart + v * kWidth);
-    }
+    tile.for_each([&](std::int64_t r, std::int64_t v, Floats sum) HWY_ATTR {
+        store_columns(sum, block.last - column - v * kWidth, result.to + r * result.apart + v * kWidth);
+    });
 }
 
 using Tile = void (*)(const PointwiseBlock&, std::int64_t, std::int64_t, const TileSums&);

@@ -20,6 +20,7 @@
 #include <hwy/highway.h>
 
 #include "backend/cpu/kernels/activation-inl.h"
+#include "backend/cpu/kernels/register_tile-inl.h"
 #include "backend/cpu/kernels/winograd-inl.h"
 
 #ifndef CNNTRAIN_CPU_WINOGRAD_ARGUMENTS_
@@ -91,38 +92,20 @@ template <std::int64_t kTileRows, std::int64_t kColumns>
 HWY_INLINE void multiply_rows(const float* v, std::int64_t v_block, std::int64_t blocks, const float* panel, float* m,
                               std::int64_t m_block) {
     constexpr std::int64_t kVectors = kColumns / kWidth;
-    Floats sum[kTileRows][kVectors];
-#pragma GCC unroll 12
-    for (std::int64_t row = 0; row < kTileRows; ++row) {
-#pragma GCC unroll 4
-        for (std::int64_t vector = 0; vector < kVectors; ++vector)
-            sum[row][vector] = hn::Zero(FloatTag());
-    }
+    RegisterTile<kTileRows, kVectors> tile;
+    tile.for_each([](std::int64_t, std::int64_t, Floats& sum) HWY_ATTR { sum = hn::Zero(FloatTag()); });
     for (std::int64_t block = 0; block < blocks; ++block) {
-        for (std::int64_t channel = 0; channel < kBlock; ++channel) {
-            Floats columns[kVectors];
-#pragma GCC unroll 4
-            for (std::int64_t vector = 0; vector < kVectors; ++vector)
-                columns[vector] = load(panel + vector * kWidth);
-#pragma GCC unroll 12
-            for (std::int64_t row = 0; row < kTileRows; ++row) {
-                const Floats everywhere = number(v[row * kBlock + channel]);
-#pragma GCC unroll 4
-                for (std::int64_t vector = 0; vector < kVectors; ++vector)
-                    sum[row][vector] = hn::MulAdd(everywhere, columns[vector], sum[row][vector]);
-            }
-            panel += kColumns;
-        }
+        RightColumns<kVectors> columns{.next = kColumns};
+        for (std::int64_t vector = 0; vector < kVectors; ++vector)
+            columns.at[vector] = panel + vector * kWidth;
+        tile.add_products(kBlock, {v, kBlock, 1}, columns);
+        panel += kBlock * kColumns;
         v += v_block;
     }
-#pragma GCC unroll 12
-    for (std::int64_t row = 0; row < kTileRows; ++row) {
-#pragma GCC unroll 4
-        for (std::int64_t vector = 0; vector < kVectors; ++vector) {
-            const std::int64_t column = vector * kWidth;
-            store(sum[row][vector], m + column / kBlock * m_block + row * kBlock + column % kBlock);
-        }
-    }
+    tile.for_each([&](std::int64_t row, std::int64_t vector, Floats sum) HWY_ATTR {
+        const std::int64_t column = vector * kWidth;
+        store(sum, m + column / kBlock * m_block + row * kBlock + column % kBlock);
+    });
 }
 
 using MultiplyRows = void (*)(const float*, std::int64_t, std::int64_t, const float*, float*, std::int64_t);

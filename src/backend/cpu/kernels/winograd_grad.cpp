@@ -15,6 +15,7 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+#include "backend/cpu/kernels/register_tile-inl.h"
 #include "backend/cpu/kernels/winograd-inl.h"
 
 #ifndef CNNTRAIN_CPU_WINOGRAD_GRAD_ARGUMENTS_
@@ -66,43 +67,19 @@ CNNTRAIN_KERNELS_OF_TYPES(transform_gradient_tiles, GradientTiles)
 template <std::int64_t kColumns> HWY_INLINE void multiply_tiles(const GradientProduct& product, const float* v,
                                                                 const float* z, std::int64_t first, float* sums) {
     constexpr std::int64_t kVectors = kColumns / kWidth;
-    const std::int64_t z_block = product.z->offset(1, 0);
-    std::int64_t offset[kVectors];
-    Floats sum[kGradientRows][kVectors];
-#pragma GCC unroll 4
+    RightColumns<kVectors> columns{.next = kBlock};
     for (std::int64_t vector = 0; vector < kVectors; ++vector) {
         const std::int64_t column = first + vector * kWidth;
-        offset[vector] = column / kBlock * z_block + column % kBlock;
+        columns.at[vector] = z + product.z->offset(column / kBlock, 0) + column % kBlock;
     }
-#pragma GCC unroll 8
-    for (std::int64_t row = 0; row < kGradientRows; ++row) {
-#pragma GCC unroll 4
-        for (std::int64_t vector = 0; vector < kVectors; ++vector) {
-            sum[row][vector] =
-                product.adds ? load(sums + row * product.outputs + vector * kWidth) : hn::Zero(FloatTag());
-        }
-    }
-    for (std::int64_t tile = 0; tile < product.tiles; ++tile) {
-        Floats columns[kVectors];
-#pragma GCC unroll 4
-        for (std::int64_t vector = 0; vector < kVectors; ++vector)
-            columns[vector] = load(z + offset[vector]);
-#pragma GCC unroll 8
-        for (std::int64_t row = 0; row < kGradientRows; ++row) {
-            const Floats everywhere = number(v[row]);
-#pragma GCC unroll 4
-            for (std::int64_t vector = 0; vector < kVectors; ++vector)
-                sum[row][vector] = hn::MulAdd(everywhere, columns[vector], sum[row][vector]);
-        }
-        v += kBlock;
-        z += kBlock;
-    }
-#pragma GCC unroll 8
-    for (std::int64_t row = 0; row < kGradientRows; ++row) {
-#pragma GCC unroll 4
-        for (std::int64_t vector = 0; vector < kVectors; ++vector)
-            store(sum[row][vector], sums + row * product.outputs + vector * kWidth);
-    }
+    const auto place = [&](std::int64_t row, std::int64_t vector) {
+        return sums + row * product.outputs + vector * kWidth;
+    };
+    RegisterTile<kGradientRows, kVectors> tile;
+    tile.for_each([&](std::int64_t row, std::int64_t vector, Floats& sum)
+                      HWY_ATTR { sum = product.adds ? load(place(row, vector)) : hn::Zero(FloatTag()); });
+    tile.add_products(product.tiles, {v, 1, kBlock}, columns);
+    tile.for_each([&](std::int64_t row, std::int64_t vector, Floats sum) HWY_ATTR { store(sum, place(row, vector)); });
 }
 
 /// All rows by the columns from `column` on.

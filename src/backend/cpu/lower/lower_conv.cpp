@@ -401,6 +401,7 @@ void lower_conv2d_weight_grad(const NodeContext& lower) {
     const TensorDesc& dw_desc = lower.graph.desc(dw);
     if (is_depthwise(attrs, dw_desc.shape)) return lower_depthwise_weight_grad(lower);
     if (lower_winograd_weight_grad(lower)) return;
+    if (lower_own_weight_grad(lower)) return;
     const GroupedKernel grouped(dw_desc, attrs);
     if (lower_tiled_weight_grad(lower, grouped)) return;
     if (lower.request.cpu.thread_independent) return lower_weight_grad_by_parts(lower, grouped);

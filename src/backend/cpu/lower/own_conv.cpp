@@ -27,11 +27,13 @@ bool is_for_own_kernels(const NodeContext& lower, const Node& conv) {
 }
 
 /// A 1x1 convolution on channels-last activations.
-bool is_pointwise(const NodeContext& lower, const Node& conv) {
-    const auto& attrs = conv.as<ConvAttrs>();
-    const Shape& kernel = lower.graph.desc(conv.inputs[1]).shape;
+bool is_pointwise(const NodeContext& lower, const ConvAttrs& attrs, const Shape& kernel) {
     return attrs.stride == 1 && attrs.groups == 1 && attrs.padding == graph::Padding{} && kernel[0] == 1 &&
            kernel[1] == 1 && lower.layouts.channels_last();
+}
+
+bool is_pointwise(const NodeContext& lower, const Node& conv) {
+    return is_pointwise(lower, conv.as<ConvAttrs>(), lower.graph.desc(conv.inputs[1]).shape);
 }
 
 /// oneDNN computes swish in twice the time of own kernels (AVX-512, Zen 4).
@@ -176,6 +178,17 @@ void lower_pointwise_input_grad(const NodeContext& lower) {
     });
 }
 
+/// A weight gradient of a 1x1 convolution that pointwise_weight_grad() computes faster.
+std::optional<PointwiseShape> own_weight_grad_shape(const NodeContext& lower) {
+    const auto& attrs = lower.node.as<ConvAttrs>();
+    const TensorDesc& x_desc = lower.graph.desc(lower.node.inputs[0]);
+    const Shape& kernel = lower.graph.desc(lower.node.outputs[0]).shape;
+    const PointwiseShape shape{x_desc.shape[0], x_desc.shape[1] * x_desc.shape[2], kernel[2], kernel[3]};
+    const bool is_own = x_desc.dtype == DType::f32 && is_pointwise(lower, attrs, kernel) &&
+                        shape.inputs * shape.outputs <= kMostPointwiseGradients && has_pointwise_weight_grad(shape);
+    return is_own ? std::optional(shape) : std::nullopt;
+}
+
 }  // namespace
 
 bool is_depthwise(const ConvAttrs& attrs, const Shape& kernel) {
@@ -203,6 +216,24 @@ bool lower_own_input_grad(const NodeContext& lower) {
     }
     if (!is_own_depthwise(lower)) return false;
     lower_depthwise_input_grad(lower);
+    return true;
+}
+
+bool lower_own_weight_grad(const NodeContext& lower) {
+    const std::optional<PointwiseShape> shape = own_weight_grad_shape(lower);
+    if (!shape) return false;
+    const auto operand = [&](std::size_t input) {
+        const ValueId value = lower.node.inputs[input];
+        return lower.values.operand_as(value, image_desc(lower.graph.desc(value)), kChannelsLastReason);
+    };
+    const Placed x = operand(0);
+    const Placed dy = operand(1);
+    const ValueId dw = lower.node.outputs[0];
+    const auto scratch = lower.steps.scratch_floats(pointwise_weight_grad_scratch_floats(*shape));
+    lower.sums.add_gradient_step(
+        lower.sums.define_gradient(dw, plain_kernel_desc(lower.graph.desc(dw), 1)), "", {x, dy},
+        [=, shape = *shape](float* to) { pointwise_weight_grad(shape, x.as<float>(), dy.as<float>(), to, scratch()); },
+        "tiles: few channels");
     return true;
 }
 

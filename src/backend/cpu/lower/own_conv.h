@@ -11,6 +11,8 @@ bool is_depthwise(const graph::ConvAttrs& attrs, const Shape& kernel);
 bool lower_own_conv(const NodeContext& lower);
 /// The same for a conv2d_input_grad.
 bool lower_own_input_grad(const NodeContext& lower);
+/// The same for a conv2d_weight_grad of a 1x1 convolution.
+bool lower_own_weight_grad(const NodeContext& lower);
 
 /// Is the current node, a scale_channels, computed by the convolution that alone reads its result?
 bool is_left_to_conv(const NodeContext& lower);
