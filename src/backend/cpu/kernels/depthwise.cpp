@@ -175,8 +175,6 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 
-#include <array>
-
 #include "backend/cpu/kernels/parallel.h"
 #include "cnntrain/base/error.h"
 
@@ -189,23 +187,6 @@ constexpr std::int64_t kMostParts = 16;
 
 std::int64_t part_count(const DepthwiseShape& shape) {
     return std::min(kMostParts, shape.y.shape.n * shape.y.height);
-}
-
-/// In fp64, in order.
-void sum_of_parts(std::int64_t parts, std::int64_t count, const float* from, float* to) {
-    constexpr std::int64_t kChunk = 64;
-    parallel_ranges(
-        count,
-        [&](std::int64_t begin, std::int64_t end) {
-            std::array<double, kChunk> totals{};
-            for (std::int64_t part = 0; part < parts; ++part) {
-                for (std::int64_t i = begin; i < end; ++i)
-                    totals[static_cast<std::size_t>(i - begin)] += static_cast<double>(from[part * count + i]);
-            }
-            for (std::int64_t i = begin; i < end; ++i)
-                to[i] = static_cast<float>(totals[static_cast<std::size_t>(i - begin)]);
-        },
-        kChunk);
 }
 
 }  // namespace
@@ -251,7 +232,7 @@ void depthwise_weight_grad(const DepthwiseShape& shape, const T* x, const T* dy,
             row = stop;
         }
     });
-    sum_of_parts(parts, taps * channels, scratch.data(), dw);
+    scaled_sum_of_parts(parts, taps * channels, scratch.data(), 1, dw);
 }
 
 template <typename T> void merge_groups(const MergedKernel& kernel, const T* from, T* to) {

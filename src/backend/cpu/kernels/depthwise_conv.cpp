@@ -369,23 +369,6 @@ void depthwise_input_grad(const DepthwiseShape& shape, const float* dy, const fl
     for_bands(shape.y.shape, shape.x, band);
 }
 
-template <typename T>
-void scaled_sum_of_parts(std::int64_t parts, std::int64_t count, const float* sums, float factor, T* y) {
-    for (std::int64_t i = 0; i < count; ++i) {
-        float total = 0;
-        for (std::int64_t part = 0; part < parts; ++part)
-            total += sums[part * count + i];
-        if constexpr (std::is_same_v<T, float>) {
-            y[i] = total * factor;
-        } else {
-            y[i] = to_bfloat16(total * factor);
-        }
-    }
-}
-
-template void scaled_sum_of_parts(std::int64_t, std::int64_t, const float*, float, float*);
-template void scaled_sum_of_parts(std::int64_t, std::int64_t, const float*, float, BFloat16*);
-
 }  // namespace cnntrain::cpu
 
 #endif  // HWY_ONCE

@@ -44,8 +44,8 @@ std::int64_t pointwise_scratch_floats(const PointwiseShape& shape, int threads);
 void pointwise_conv(const PointwiseShape& shape, const PointwiseTensors& tensors, Activation activation,
                     std::span<float> scratch);
 
-/// With no more weights, pointwise_weight_grad() took 0.5 to 0.95 of oneDNN's time for 12k to 200k rows, with 19k weights
-/// 1.1 of it (Zen 4, AVX-512).
+/// With no more weights, pointwise_weight_grad() took 0.5 to 0.95 of oneDNN's time for 12k to 200k rows, with 19k
+/// weights 1.1 of it (Zen 4, AVX-512).
 inline constexpr std::int64_t kMostPointwiseGradients = 10 << 10;
 /// True if pointwise_weight_grad() computes this shape.
 bool has_pointwise_weight_grad(const PointwiseShape& shape);
@@ -71,9 +71,5 @@ std::int64_t depthwise_sum_parts(const DepthwiseShape& shape);
 void depthwise_conv(const DepthwiseShape& shape, const DepthwiseTensors& tensors, Activation activation);
 /// dx = the gradient of x.
 void depthwise_input_grad(const DepthwiseShape& shape, const float* dy, const float* weights, float* dx);
-
-/// y[i] = factor * sum of sums[part, i].
-template <typename T>
-void scaled_sum_of_parts(std::int64_t parts, std::int64_t count, const float* sums, float factor, T* y);
 
 }  // namespace cnntrain::cpu

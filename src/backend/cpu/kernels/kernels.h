@@ -49,6 +49,11 @@ struct Blocks {
 using graph::Activation;
 using graph::UpdateRule;
 
+/// all / parts, rounded up.
+constexpr std::int64_t ceil_div(std::int64_t all, std::int64_t parts) {
+    return (all + parts - 1) / parts;
+}
+
 // ---------------------------------------------------------------------------------------------------------------------
 // Normalisation, complete operations (norm.cpp). Formulas: NormAttrs in cnntrain/graph/op.h. All variances are biased.
 
@@ -205,6 +210,9 @@ void cast(std::int64_t count, const BFloat16* x, float* y);
 void clear(std::int64_t count, float* y);
 /// y[i] = x[0][i] + x[1][i] + ... in this order; x[parts][count].
 void sum_parts(std::int64_t parts, std::int64_t count, const float* x, float* y);
+/// The same times a factor, summed in fp64.
+template <typename T>
+void scaled_sum_of_parts(std::int64_t parts, std::int64_t count, const float* x, float factor, T* y);
 /// sum += x.
 template <typename T> void accumulate(std::int64_t count, const T* x, float* sum);
 /// A tensor of `runs` consecutive runs, and a part of it that has a slice of each run. All sizes are bytes per run.

@@ -1,5 +1,7 @@
 // Parts of a tensor: placed into a whole tensor that is zero elsewhere, or summed.
+#include <array>
 #include <cstring>
+#include <type_traits>
 
 #include "backend/cpu/kernels/kernels.h"
 #include "backend/cpu/kernels/parallel.h"
@@ -30,5 +32,31 @@ void sum_parts(std::int64_t parts, std::int64_t count, const float* x, float* y)
         },
         kGrain);
 }
+
+template <typename T>
+void scaled_sum_of_parts(std::int64_t parts, std::int64_t count, const float* x, float factor, T* y) {
+    constexpr std::int64_t kGrain = 64;
+    parallel_ranges(
+        count,
+        [=](std::int64_t begin, std::int64_t end) {
+            std::array<double, kGrain> totals{};
+            for (std::int64_t part = 0; part < parts; ++part) {
+                for (std::int64_t i = begin; i < end; ++i)
+                    totals[static_cast<std::size_t>(i - begin)] += static_cast<double>(x[part * count + i]);
+            }
+            for (std::int64_t i = begin; i < end; ++i) {
+                const auto sum = static_cast<float>(factor * totals[static_cast<std::size_t>(i - begin)]);
+                if constexpr (std::is_same_v<T, float>) {
+                    y[i] = sum;
+                } else {
+                    y[i] = to_bfloat16(sum);
+                }
+            }
+        },
+        kGrain);
+}
+
+template void scaled_sum_of_parts(std::int64_t, std::int64_t, const float*, float, float*);
+template void scaled_sum_of_parts(std::int64_t, std::int64_t, const float*, float, BFloat16*);
 
 }  // namespace cnntrain::cpu

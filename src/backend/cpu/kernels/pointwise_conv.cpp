@@ -130,7 +130,7 @@ HWY_INLINE void fetch_rows(const PointwiseBlock& block, std::int64_t first, std:
 void pointwise_block(const PointwiseBlock& block) {
     constexpr auto kOne = tiles<1>(std::make_index_sequence<kTileRows>());
     constexpr auto kTwo = tiles<2>(std::make_index_sequence<kTileRows>());
-    const std::int64_t count = (block.rows + kTileRows - 1) / kTileRows;
+    const std::int64_t count = ceil_div(block.rows, kTileRows);
     with_activation(block.activation, [&]<Activation kActivation>() {
         const bool is_finished = kActivation == Activation::none && block.residual == nullptr;
         const auto add = [&](std::int64_t i, std::int64_t column) {
@@ -192,10 +192,6 @@ HWY_EXPORT(gated_rows);
 
 constexpr std::int64_t kFloatBytes = sizeof(float);
 
-std::int64_t ceil_of(std::int64_t value, std::int64_t unit) {
-    return (value + unit - 1) / unit;
-}
-
 /// How a product is divided into tasks: the larger operand is read once, and a task's rows stay in the second cache.
 struct PointwiseParts {
     PointwiseParts(const PointwiseShape& shape, std::int64_t threads) {
@@ -203,11 +199,11 @@ struct PointwiseParts {
         constexpr std::int64_t kMostBytes = std::int64_t{128} << 10;
         const std::int64_t row_bytes = (shape.inputs + shape.outputs) * kFloatBytes;
         const std::int64_t task_rows = std::max(kFewestRows, kMostBytes / row_bytes);
-        const std::int64_t panels = ceil_of(shape.outputs, kPointwisePanel);
+        const std::int64_t panels = ceil_div(shape.outputs, kPointwisePanel);
         const bool by_columns = shape.outputs > shape.rows();
         columns = by_columns ? std::min(panels, threads) : 1;
-        const std::int64_t fewest = ceil_of(threads, columns);
-        rows = std::min(shape.rows(), ceil_of(ceil_of(shape.rows(), task_rows), fewest) * fewest);
+        const std::int64_t fewest = ceil_div(threads, columns);
+        rows = std::min(shape.rows(), ceil_div(ceil_div(shape.rows(), task_rows), fewest) * fewest);
     }
 
     std::int64_t rows = 1, columns = 1;
@@ -218,12 +214,12 @@ struct PointwiseParts {
 std::int64_t pointwise_scratch_floats(const PointwiseShape& shape, int threads) {
     std::int64_t most = 0;
     for (int t = 1; t <= threads; ++t)
-        most = std::max(most, t * ceil_of(shape.rows(), PointwiseParts(shape, t).rows) * shape.inputs);
+        most = std::max(most, t * ceil_div(shape.rows(), PointwiseParts(shape, t).rows) * shape.inputs);
     return most;
 }
 
 std::int64_t pointwise_weight_floats(const PointwiseShape& shape) {
-    return ceil_of(shape.outputs, kPointwisePanel) * kPointwisePanel * shape.inputs;
+    return ceil_div(shape.outputs, kPointwisePanel) * kPointwisePanel * shape.inputs;
 }
 
 void turn_pointwise_weights(const PointwiseShape& shape, const float* from, float* to) {
@@ -238,8 +234,8 @@ void turn_pointwise_weights(const PointwiseShape& shape, const float* from, floa
 void pointwise_conv(const PointwiseShape& shape, const PointwiseTensors& tensors, Activation activation,
                     std::span<float> scratch) {
     const PointwiseParts parts(shape, omp_get_max_threads());
-    const std::int64_t task_floats = ceil_of(shape.rows(), parts.rows) * shape.inputs;
-    const std::int64_t panels = ceil_of(shape.outputs, kPointwisePanel);
+    const std::int64_t task_floats = ceil_div(shape.rows(), parts.rows) * shape.inputs;
+    const std::int64_t panels = ceil_div(shape.outputs, kPointwisePanel);
     CNNTRAIN_CHECK(
         tensors.gate == nullptr || static_cast<std::int64_t>(scratch.size()) >= omp_get_max_threads() * task_floats,
         "scratch is smaller than pointwise_scratch_floats");

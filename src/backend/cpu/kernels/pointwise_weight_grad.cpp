@@ -43,7 +43,7 @@ namespace {
 class Fetch {
 public:
     Fetch(const float* from, std::int64_t count, std::int64_t calls)
-        : next_(from), end_(from + count), share_((count + kLineFloats * calls - 1) / (kLineFloats * calls)) {}
+        : next_(from), end_(from + count), share_(ceil_div(count, kLineFloats * calls)) {}
     void operator()() {
         for (std::int64_t i = 0; i < share_ && next_ < end_; ++i, next_ += kLineFloats)
             __builtin_prefetch(next_, 0, 2);
@@ -99,14 +99,13 @@ void sum_rows(const RowProducts& task) {
     constexpr std::int64_t kColumns = 2 * kWidth;
     constexpr std::int64_t kChunkFloats = std::int64_t{24} << 10;
     const std::int64_t chunk_rows = std::max(kStepRows, kChunkFloats / (task.number_lanes + task.vector_lanes));
-    const std::int64_t tiles = (task.number_lanes + kTileRows - 1) / kTileRows;
+    const std::int64_t tiles = ceil_div(task.number_lanes, kTileRows);
     for (std::int64_t row = 0; row < task.rows; row += chunk_rows) {
         RowProducts chunk = task;
         chunk.rows = std::min(chunk_rows, task.rows - row);
         chunk.numbers += row * task.number_lanes;
         chunk.vectors += row * task.vector_lanes;
-        const std::int64_t calls =
-            (task.vector_lanes + kColumns - 1) / kColumns * tiles * ((chunk.rows + kStepRows - 1) / kStepRows);
+        const std::int64_t calls = ceil_div(task.vector_lanes, kColumns) * tiles * ceil_div(chunk.rows, kStepRows);
         const std::int64_t next_rows = std::min(chunk_rows, task.rows - row - chunk.rows);
         FetchRows fetch{Fetch(chunk.numbers + chunk.rows * task.number_lanes, next_rows * task.number_lanes, calls),
                         Fetch(chunk.vectors + chunk.rows * task.vector_lanes, next_rows * task.vector_lanes, calls)};

@@ -287,10 +287,9 @@ struct Grid {
 
 /// Minimises the size of the largest part, then makes it as square as possible.
 Grid grid_of(std::int64_t rows, std::int64_t columns, std::int64_t threads) {
-    const auto up = [](std::int64_t all, std::int64_t parts) { return (all + parts - 1) / parts; };
     const auto cost = [&](const Grid& grid) {
-        const std::int64_t height = up(rows, grid.rows);
-        const std::int64_t width = up(columns, grid.columns);
+        const std::int64_t height = ceil_div(rows, grid.rows);
+        const std::int64_t width = ceil_div(columns, grid.columns);
         return std::pair(height * width, height + width);
     };
     Grid best{1, threads};

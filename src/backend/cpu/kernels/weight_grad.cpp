@@ -377,9 +377,11 @@ private:
     /// The rows of dy whose row of x exists.
     TiledRows rows_under(const Band& band, std::int64_t kh, bool adds) const {
         const std::int64_t top = x_row(band, kh);
-        const auto up = [&](std::int64_t x_rows) { return (x_rows + shape_.stride - 1) / shape_.stride; };
-        const std::int64_t first = std::min(band.rows, up(std::max<std::int64_t>(0, -top)));
-        const std::int64_t end = std::clamp(up(std::max<std::int64_t>(0, shape_.x.height - top)), first, band.rows);
+        const auto rows_of = [&](std::int64_t x_rows) {
+            return ceil_div(std::max<std::int64_t>(0, x_rows), shape_.stride);
+        };
+        const std::int64_t first = std::min(band.rows, rows_of(-top));
+        const std::int64_t end = std::clamp(rows_of(shape_.x.height - top), first, band.rows);
         TiledRows rows;
         rows.samples = band.samples;
         rows.rows = end - first;

@@ -216,18 +216,18 @@ std::int64_t most_tiles(const WinogradShape& shape) {
 
 Plan plan_of(const WinogradShape& shape, std::int64_t threads) {
     const std::int64_t rows = HWY_DYNAMIC_DISPATCH(rows_at_a_time)();
-    const std::int64_t all_panels = up(shape.outputs(), HWY_DYNAMIC_DISPATCH(panel_columns)());
+    const std::int64_t all_panels = ceil_div(shape.outputs(), HWY_DYNAMIC_DISPATCH(panel_columns)());
     const std::int64_t all = shape.tiles();
     Plan plan;
-    plan.chunks = up(all, most_tiles(shape));
+    plan.chunks = ceil_div(all, most_tiles(shape));
     // As many chunks for one thread as for another, as long as none has fewer tiles than are multiplied at a time.
-    const std::int64_t even = up(plan.chunks, threads) * threads;
-    if (up(all, even) >= rows) plan.chunks = even;
-    plan.tiles = up(all, plan.chunks);
-    plan.chunks = up(all, plan.tiles);
-    const std::int64_t parts = std::min(all_panels, up(threads, plan.chunks));
-    plan.panels = up(all_panels, parts);
-    plan.panel_parts = up(all_panels, plan.panels);
+    const std::int64_t even = ceil_div(plan.chunks, threads) * threads;
+    if (ceil_div(all, even) >= rows) plan.chunks = even;
+    plan.tiles = ceil_div(all, plan.chunks);
+    plan.chunks = ceil_div(all, plan.tiles);
+    const std::int64_t parts = std::min(all_panels, ceil_div(threads, plan.chunks));
+    plan.panels = ceil_div(all_panels, parts);
+    plan.panel_parts = ceil_div(all_panels, plan.panels);
     return plan;
 }
 
@@ -301,7 +301,7 @@ template <typename T> void winograd_conv(const WinogradShape& shape, const T* x,
     const std::int64_t floats = task_floats(shape, plan.tiles);
     const std::int64_t threads = std::min<std::int64_t>(omp_get_max_threads(), plan.tasks());
     CNNTRAIN_CHECK(std::ssize(scratch) >= threads * floats, "scratch is smaller than winograd_scratch_floats");
-    const std::int64_t all_panels = up(shape.outputs(), HWY_DYNAMIC_DISPATCH(panel_columns)());
+    const std::int64_t all_panels = ceil_div(shape.outputs(), HWY_DYNAMIC_DISPATCH(panel_columns)());
     parallel_tasks(threads, [&](std::int64_t thread) {
         ConvTask<T> task;
         task.x = tiled(shape, shape.x, x, shape.top, shape.left);

@@ -150,9 +150,9 @@ GradientPlan gradient_plan_of(const WinogradShape& shape) {
     constexpr std::int64_t kFewest = 64;
     const std::int64_t channels = shape.inputs() + shape.outputs();
     const std::int64_t all = shape.tiles();
-    const std::int64_t chunks = up(all, std::max(kFewest, kTransformedFloats / (kPlaces * channels)));
+    const std::int64_t chunks = ceil_div(all, std::max(kFewest, kTransformedFloats / (kPlaces * channels)));
     GradientPlan plan;
-    plan.tiles = up(all, chunks);
+    plan.tiles = ceil_div(all, chunks);
     plan.v = {nullptr, blocks_of(shape.inputs()), plan.tiles};
     plan.z = {nullptr, blocks_of(shape.outputs()), plan.tiles};
     plan.sums = kPlaces * shape.inputs() * shape.outputs();
@@ -177,10 +177,10 @@ void winograd_weight_grad(const WinogradShape& shape, const T* x, const T* dy, f
         tiled(shape, shape.x, x, shape.top, shape.left), tiled(shape, shape.y, dy), {}, {}, plan.v, plan.z};
     constexpr std::int64_t kTilesAtOnce = 8;
     constexpr std::int64_t kBlocksAtOnce = 4;  // of output channels
-    const std::int64_t parts = up(blocks_of(shape.outputs()), kBlocksAtOnce);
+    const std::int64_t parts = ceil_div(blocks_of(shape.outputs()), kBlocksAtOnce);
     for (std::int64_t first = 0; first < shape.tiles(); first += plan.tiles) {
         tiles.chunk = {first, std::min(plan.tiles, shape.tiles() - first)};
-        parallel_tasks(up(tiles.chunk.count, kTilesAtOnce), [&](std::int64_t task) {
+        parallel_tasks(ceil_div(tiles.chunk.count, kTilesAtOnce), [&](std::int64_t task) {
             GradientTiles<T> part = tiles;
             part.some.first = task * kTilesAtOnce;
             part.some.count = std::min(kTilesAtOnce, tiles.chunk.count - part.some.first);

@@ -85,10 +85,6 @@ template <typename T> TilePosition position_of(const TiledPicture<T>& tiled, std
     return position;
 }
 
-inline std::int64_t up(std::int64_t all, std::int64_t parts) {
-    return (all + parts - 1) / parts;
-}
-
 inline std::int64_t blocks_of(std::int64_t channels) {
     return channels / kBlock;
 }
@@ -96,7 +92,7 @@ inline std::int64_t blocks_of(std::int64_t channels) {
 /// A picture of this convolution; tiles of y begin at pixel (0, 0), those of x at (-shape.top, -shape.left).
 template <typename T> TiledPicture<T> tiled(const WinogradShape& shape, const Picture& picture, T* data,
                                             std::int64_t top = 0, std::int64_t left = 0) {
-    return {&picture, up(shape.y.height, kOut), up(shape.y.width, kOut), top, left, data};
+    return {&picture, ceil_div(shape.y.height, kOut), ceil_div(shape.y.width, kOut), top, left, data};
 }
 
 }  // namespace cnntrain::cpu

@@ -6,10 +6,6 @@
 namespace cnntrain::cpu {
 namespace {
 
-std::size_t aligned(std::size_t bytes) {
-    return (bytes + kArenaAlignment - 1) / kArenaAlignment * kArenaAlignment;
-}
-
 bool overlap(const LiveRange& a, const LiveRange& b) {
     return a.first <= b.last && b.first <= a.last;
 }
@@ -26,12 +22,12 @@ MemoryPlan plan_memory(std::span<const LiveRange> ranges) {
 
     std::vector<std::size_t> placed;  // ordered by offset
     for (const std::size_t index : by_size) {
-        const std::size_t bytes = aligned(ranges[index].bytes);
+        const std::size_t bytes = round_up(ranges[index].bytes, kArenaAlignment);
         std::size_t offset = 0;
         for (const std::size_t other : placed) {
             if (!overlap(ranges[index], ranges[other])) continue;
             if (plan.offsets[other] >= offset + bytes) break;
-            offset = std::max(offset, plan.offsets[other] + aligned(ranges[other].bytes));
+            offset = std::max(offset, plan.offsets[other] + round_up(ranges[other].bytes, kArenaAlignment));
         }
         plan.offsets[index] = offset;
         plan.total_bytes = std::max(plan.total_bytes, offset + bytes);

@@ -20,6 +20,12 @@ struct MemoryPlan {
 };
 
 inline constexpr std::size_t kArenaAlignment = 4096;
+inline constexpr std::size_t kCacheLineBytes = 64;
+
+/// The next multiple of `unit`.
+constexpr std::size_t round_up(std::size_t bytes, std::size_t unit) {
+    return (bytes + unit - 1) / unit * unit;
+}
 
 /// Largest first, each at the lowest offset that no range live at the same time occupies.
 MemoryPlan plan_memory(std::span<const LiveRange> ranges);

@@ -12,12 +12,6 @@
 namespace cnntrain::cpu {
 namespace {
 
-constexpr std::size_t kCacheLineBytes = 64;
-
-std::size_t round_up(std::size_t bytes, std::size_t unit) {
-    return (bytes + unit - 1) / unit * unit;
-}
-
 /// An operand that is a part of its buffer, or of which a step reads some rows, has a smaller descriptor.
 double operand_bytes(const Placed& tensor) {
     const std::size_t described = tensor.desc.get_size();

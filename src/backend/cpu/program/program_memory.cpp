@@ -14,13 +14,8 @@ namespace cnntrain::cpu {
 namespace {
 
 constexpr std::size_t kHugePageBytes = std::size_t{2} << 20;
-constexpr std::size_t kCacheLineBytes = 64;
 /// Memory reserved for oneDNN, logs and file writing while the program runs.
 constexpr std::size_t kLibraryBytes = std::size_t{16} << 20;
-
-std::size_t round_up(std::size_t bytes, std::size_t unit) {
-    return (bytes + unit - 1) / unit * unit;
-}
 
 }  // namespace
 
