@@ -223,9 +223,10 @@ class Own:
         self.photos = args.work / "photos"
         options, self.size = MODELS[model]
         if not (self.home / "model.onnx").exists():
-            # A few updates, after which the statistics fit the weights and no value overflows.
-            run(self.program, ["train", "--data-dir", self.photos, "--iterations", 4, "--micro-batch-size", 4,
-                               "--BN-decay", 0.3, "--abs-learning-rate", 0.01, "--precision", "32.32",
+            # A few small updates of large batches, after which the statistics fit the weights: no value overflows,
+            # and deep networks do not amplify rounding.
+            run(self.program, ["train", "--data-dir", self.photos, "--iterations", 4, "--micro-batch-size", 16,
+                               "--BN-decay", 0.3, "--abs-learning-rate", 0.0001, "--precision", "32.32",
                                "--image-size", self.size, "--batch-norm", "--padding", "symmetric", "--no-validation",
                                "--logs-path", "run"] + options.split(), self.home)
             run(self.program, ["convert", "run", "model.onnx", "--to", "onnx"], self.home)

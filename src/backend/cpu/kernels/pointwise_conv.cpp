@@ -74,7 +74,7 @@ struct TileSums {
 /// Rows of x times two vectors of columns, or one, plus the bias.
 template <std::int64_t kRows, std::int64_t kVectors>
 void tile(const PointwiseBlock& block, std::int64_t row, std::int64_t column, const TileSums& result) {
-    RegisterTile<kRows, kVectors> tile;
+    RegisterTile<kRows, kVectors> sums;
     RightColumns<kVectors> weights{.next = kPointwisePanel};
     Floats bias[kVectors];
     for (std::int64_t v = 0; v < kVectors; ++v) {
@@ -82,14 +82,14 @@ void tile(const PointwiseBlock& block, std::int64_t row, std::int64_t column, co
         weights.at[v] = block.weights + c / kPointwisePanel * kPointwisePanel * block.inputs + c % kPointwisePanel;
         bias[v] = block.bias == nullptr ? hn::Zero(FloatTag()) : load_columns(block.bias + c, block.last - c);
     }
-    tile.for_each([&](std::int64_t, std::int64_t v, Floats& sum) HWY_ATTR { sum = bias[v]; });
-    tile.add_products(block.inputs, {block.x + row * block.inputs, block.inputs, 1}, weights);
+    sums.for_each([&](std::int64_t, std::int64_t v, Floats& sum) HWY_ATTR { sum = bias[v]; });
+    sums.add_products(block.inputs, {block.x + row * block.inputs, block.inputs, 1}, weights);
     if (result.past_cache) {
-        tile.for_each([&](std::int64_t r, std::int64_t v, Floats sum)
+        sums.for_each([&](std::int64_t r, std::int64_t v, Floats sum)
                           HWY_ATTR { store_past_cache(sum, result.to + r * result.apart + v * kWidth); });
         return;
     }
-    tile.for_each([&](std::int64_t r, std::int64_t v, Floats sum) HWY_ATTR {
+    sums.for_each([&](std::int64_t r, std::int64_t v, Floats sum) HWY_ATTR {
         store_columns(sum, block.last - column - v * kWidth, result.to + r * result.apart + v * kWidth);
     });
 }
