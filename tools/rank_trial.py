@@ -376,7 +376,7 @@ class Bench:
         code = ranks.run([*ranks.ONE_HOST, "-np", 3, self.program, "restore", "--restore-path", folder], output,
                          START_S,
                          self.home("cifar", 0))
-        if code != 2 or "go on with one of 1, 2, 4 processes" not in output.read_text():
+        if code != 2 or "continue with one of 1, 2, 4 processes" not in output.read_text():
             raise Fault(f"restore with 3 ranks ended with {code}: {output.read_text()[-1000:]}")
 
 

@@ -224,6 +224,30 @@ TEST_F(PretrainingWriter, OtherConversionsAreRefused) {
                 HasSubstr("there is no " + out("foreign") + ".conversion.jsonl"));
 }
 
+/// Killed after a file came to its place: the journal lists the files before it, or none.
+TEST_F(PretrainingWriter, FilesThatTheJournalDoesNotListYetAreMadeAnew) {
+    PretrainingWriterSettings how = settings();
+    how.output_files = out("a") + "," + out("b");
+    write_pretraining_records(how);
+    const std::string a = data::read_file(out("a"));
+    const std::string b = data::read_file(out("b"));
+    const std::string journal = out("a") + ".conversion.jsonl";
+    const std::string whole = data::read_file(journal);
+    for (const int listed : {0, 1}) {
+        std::size_t size = 0;
+        for (int line = 0; line <= listed; ++line)
+            size = whole.find('\n', size) + 1;
+        data::write_file(journal, whole.substr(0, size));
+        data::write_file(out("b"), "of an earlier conversion");
+        const PretrainingWriterResult result = write_pretraining_records(how);
+        EXPECT_EQ(result.files_kept, listed);
+        EXPECT_EQ(result.files_written, 2 - listed);
+        EXPECT_EQ(data::read_file(journal), whole);
+        EXPECT_EQ(data::read_file(out("a")), a);
+        EXPECT_EQ(data::read_file(out("b")), b);
+    }
+}
+
 TEST_F(PretrainingWriter, StopsLeaveWholeFiles) {
     PretrainingWriterSettings how = settings();
     how.input_files = make_text(folder_);

@@ -94,7 +94,7 @@ private:
     void check_places() const;
     Fingerprint fingerprint() const;
     void keep_finished();
-    void record(const FinishedFile& file);
+    void begin_journal();
     void refuse(const std::string& file, const std::optional<Journal>& journal) const;
     bool stop_requested() const { return events_.stop_requested && events_.stop_requested(); }
     void tell(PretrainingStage stage, std::int64_t done, std::int64_t kept, std::int64_t total) const {
@@ -194,7 +194,7 @@ Fingerprint Conversion::fingerprint() const {
 }
 
 void Conversion::refuse(const std::string& file, const std::optional<Journal>& found) const {
-    std::string why = "it is not in " + journal();
+    std::string why = "its size is not that in " + journal();
     if (!found) {
         why = "there is no " + journal();
     } else if (found->fingerprint != fingerprint_) {
@@ -204,17 +204,18 @@ void Conversion::refuse(const std::string& file, const std::optional<Journal>& f
                                       "); choose another name, or give --overwrite to replace it");
 }
 
-/// Keeps the finished files of an earlier job with the same fingerprint.
+/// Keeps the finished files of an earlier job with the same fingerprint. Those that its journal does not list are made
+/// anew: it ended before it could add them.
 void Conversion::keep_finished() {
     const std::optional<Journal> found = read_journal(files_, journal());
     fingerprint_ = fingerprint();
     const bool same = found && found->fingerprint == fingerprint_;
     for (const std::string& file : outputs_) {
         if (!exists(files_, file)) continue;
-        const auto entry = same ? found->finished.find(file) : std::map<std::string, FinishedFile>::const_iterator();
-        if (same && entry != found->finished.end() && files_.open(file)->size_bytes() == entry->second.bytes) {
-            finished_.insert(*entry);
-            kept_records_ += entry->second.records;
+        if (same && !found->finished.contains(file)) continue;
+        if (same && files_.open(file)->size_bytes() == found->finished.at(file).bytes) {
+            finished_[file] = found->finished.at(file);
+            kept_records_ += finished_[file].records;
         } else if (!settings_.overwrite) {
             refuse(file, found);
         }
@@ -223,18 +224,14 @@ void Conversion::keep_finished() {
     done_records_ = kept_records_;
 }
 
-/// The first file of this job begins the journal anew: a job that finishes no file leaves the journal as it was.
-void Conversion::record(const FinishedFile& file) {
-    if (writes_journal_) {
-        append_to_journal(files_, journal(), file);
-    } else {
-        std::vector<FinishedFile> entries = {file};
-        for (const auto& [name, entry] : finished_)
-            entries.push_back(entry);
-        write_journal(files_, journal(), fingerprint_, entries);
-        writes_journal_ = true;
-    }
-    finished_.emplace(file.name, file);
+/// Begins the journal before the first file of this job is in its place, so that a killed job knows its files again. A
+/// job that finishes no file leaves the journal as it was.
+void Conversion::begin_journal() {
+    if (std::exchange(writes_journal_, true)) return;
+    std::vector<FinishedFile> entries;
+    for (const auto& [name, entry] : finished_)
+        entries.push_back(entry);
+    write_journal(files_, journal(), fingerprint_, entries);
 }
 
 PretrainingWriterResult Conversion::run() {
@@ -339,8 +336,10 @@ void Conversion::write_file(std::size_t file, const RecordPlan& plan,
                            tbb::make_filter<void, std::size_t>(tbb::filter_mode::serial_in_order, begin) &
                                tbb::make_filter<std::size_t, Block>(tbb::filter_mode::parallel, make) &
                                tbb::make_filter<Block, void>(tbb::filter_mode::serial_in_order, write));
+    begin_journal();
     output->commit();
-    record(entry);
+    append_to_journal(files_, journal(), entry);
+    finished_.emplace(entry.name, entry);
 }
 
 void Conversion::fail_storing(const Error& error) const {
