@@ -14,8 +14,8 @@ A round trains a small network in 2 or 4 ranks and does one of these at a random
              be made)
   disk       the disk of rank 0's run folder is full (a small tmpfs; without the right to mount one, a limit on files'
              sizes)
-  nan        a rank meets an image that makes its loss NaN. All start with a weight of 1e38 that reads what is exactly zero
-             in all images but a few
+  nan        a rank meets an image that makes its loss NaN. All start with a weight of 1e38 that reads what is exactly
+             zero in all images but a few
   damage     records in one rank's own copy of the TFRecords have wrong checksums
 Each time all ranks must end within --timeout (the run's --comm-timeout) and --margin seconds with the right exit code
 and message, no process may be left, every checkpoint must be that of an undisturbed run byte for byte and readable, and
