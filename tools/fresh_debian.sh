@@ -25,7 +25,7 @@ fi
 temporary=
 leave() {
     for one in $temporary ${system:+"$system"}; do
-        umount "$one/dev/shm" "$one/sys" "$one/proc" 2> /dev/null || true
+        umount "$one/dev/shm" "$one/dev/pts" "$one/sys" "$one/proc" 2> /dev/null || true
     done
     for one in $temporary; do
         rm -rf --one-file-system "$one"
@@ -48,10 +48,11 @@ make_system() {
     debootstrap --variant=minbase "$suite" "$system" "${DEBIAN_MIRROR:-http://deb.debian.org/debian}"
     cp /etc/resolv.conf "$system/etc/resolv.conf"
     cp -r /etc/apt/apt.conf.d/. "$system/etc/apt/apt.conf.d/"
-    echo 'Dpkg::Use-Pty "0";' > "$system/etc/apt/apt.conf.d/no-pty"  # there is no /dev/pts
     mount -t proc proc "$system/proc"
     mount -t sysfs -o ro sysfs "$system/sys"
-    mkdir -p "$system/dev/shm"
+    mkdir -p "$system/dev/shm" "$system/dev/pts"
+    mount -t devpts -o newinstance,ptmxmode=0666 devpts "$system/dev/pts"  # for tests on a terminal
+    ln -sf pts/ptmx "$system/dev/ptmx"
     mount -t tmpfs tmpfs "$system/dev/shm"
 }
 inside() {

@@ -188,20 +188,30 @@ TEST(TrainedBlocks, HaveTheGradientsOfRef) {
     }
 }
 
+/// By step of an update on two threads.
+std::map<std::string, std::string> implementations_of(const TrainedBlock& block) {
+    std::map<std::string, std::string> implementations;
+    const auto executable = block.trained(*backend::make_cpu_backend(), 2);
+    for (const backend::ProfileRow& row : executable->inspection().profile())
+        implementations[row.name] = row.implementation;
+    return implementations;
+}
+
 TEST(TrainedBlocks, LeaveGatesAndMeansToTheNorm) {
     for (const graph::OpKind kind : {graph::OpKind::batch_norm, graph::OpKind::group_norm}) {
-        const TrainedBlock block(kind, false);
-        const auto executable = block.trained(*backend::make_cpu_backend(), 2);
-        std::map<std::string, std::string> implementations;
-        for (const backend::ProfileRow& row : executable->inspection().profile())
-            implementations[row.name] = row.implementation;
+        std::map<std::string, std::string> implementations = implementations_of(TrainedBlock(kind, false));
         EXPECT_EQ(implementations["pool"], "sums");
         EXPECT_EQ(implementations["scale/grad"], "sums");
         EXPECT_FALSE(implementations.contains("pool/grad"));
-        for (const char* conv : {"wide", "narrow"}) {
-            for (const char* gradient : {"", "/input_grad", "/weight_grad"})
-                EXPECT_EQ(implementations[std::string(conv) + gradient], "tiles: few channels") << conv << gradient;
-        }
+    }
+}
+
+TEST(TrainedBlocks, HaveOwnConvolutionsOfFewChannels) {
+    std::map<std::string, std::string> implementations =
+        implementations_of(TrainedBlock(graph::OpKind::batch_norm, false));
+    for (const char* conv : {"wide", "narrow"}) {
+        for (const char* gradient : {"", "/input_grad", "/weight_grad"})
+            EXPECT_EQ(implementations[std::string(conv) + gradient], "tiles: few channels") << conv << gradient;
     }
 }
 

@@ -40,7 +40,7 @@ TEST(Pattern, ReadsLinesOfAnyBytes) {
 TEST(Pattern, NamesAMistake) {
     for (const auto& [regexp, message] : std::vector<std::pair<std::string, std::string>>{
              {"(a)(?=b)", "(at '(?=')"},
-             {"(?<!b)(a)", "(at '(?<')"},
+             {"(?<!b)(a)", "(at '(?<"},  // newer versions of RE2 show one character more
              {R"((a)\1)", R"((at '\1'))"},
              {"(a", "cannot be read as a pattern of RE2"},
              {R"((\q))", R"((at '\q'))"},

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <deque>
 #include <filesystem>
+#include <iterator>
 #include <optional>
 #include <set>
 #include <utility>
@@ -22,8 +23,8 @@ bool holds_any(DatasetId dataset, const fs::path& folder) {
     return set.holds(dataset, folder.string(), Split::train) || set.holds(dataset, folder.string(), Split::validation);
 }
 
-/// The folders in a folder, and links to folders, sorted. A listing tells files from folders, so that a folder of a
-/// million files costs no million questions.
+/// The folders in a folder, and links to folders, sorted. The listing says which entries are files, so that no file
+/// needs a system call of its own.
 std::vector<fs::path> folders_in(const fs::path& folder) {
     std::vector<fs::path> folders;
     std::error_code failed;
@@ -61,8 +62,7 @@ std::optional<fs::path> search_below(DatasetId dataset, const fs::path& top) {
                                              " below " + top.string() + "; give --data-dir a folder nearer to it");
         }
         if (folder.filename() == wanted && holds_any(dataset, folder)) return folder;
-        for (const fs::path& inner : folders_in(folder))
-            waiting.push_back(inner);
+        std::ranges::copy(folders_in(folder), std::back_inserter(waiting));
     }
     return std::nullopt;
 }

@@ -212,13 +212,16 @@ void Conversion::keep_finished() {
     const bool same = found && found->fingerprint == fingerprint_;
     for (const std::string& file : outputs_) {
         if (!exists(files_, file)) continue;
-        if (same && !found->finished.contains(file)) continue;
-        if (same && files_.open(file)->size_bytes() == found->finished.at(file).bytes) {
-            finished_[file] = found->finished.at(file);
-            kept_records_ += finished_[file].records;
-        } else if (!settings_.overwrite) {
-            refuse(file, found);
+        if (same) {
+            const auto entry = found->finished.find(file);
+            if (entry == found->finished.end()) continue;
+            if (files_.open(file)->size_bytes() == entry->second.bytes) {
+                finished_.insert(*entry);
+                kept_records_ += entry->second.records;
+                continue;
+            }
         }
+        if (!settings_.overwrite) refuse(file, found);
     }
     result_.files_kept = std::ssize(finished_);
     done_records_ = kept_records_;

@@ -68,7 +68,7 @@ HWY_INLINE void add_tap_rows(const Extent& extent, const DepthwiseRows<T>& args,
     for (std::int64_t tap = 0; tap < kTapRows * kKernel; ++tap)
         total[tap] = extent.load_from(sum + tap * args.tap_stride);
     // The range in which the whole window is inside the row.
-    const std::int64_t begin = (args.left + args.stride - 1) / args.stride;
+    const std::int64_t begin = ceil_div(args.left, args.stride);
     const std::int64_t last_start = args.x_width - kKernel + args.left;
     const std::int64_t end = last_start < 0 ? 0 : last_start / args.stride + 1;
     for (std::int64_t row = tile.first_row; row < tile.last_row; ++row) {

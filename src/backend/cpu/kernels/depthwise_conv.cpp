@@ -32,7 +32,7 @@ struct DepthwiseAxis {
     std::int64_t taps = 0, weight = 0, weight_step = 1;
     std::int64_t from = 0, from_step = 1;
 
-    std::int64_t count(std::int64_t size) const { return (size - first + step - 1) / step; }
+    std::int64_t count(std::int64_t size) const { return ceil_div(size - first, step); }
 };
 
 /// Every pixel belongs to one row axis and one column axis.
@@ -266,7 +266,7 @@ DepthwiseAxes gradient_axes(std::int64_t kernel, std::int64_t stride, std::int64
     DepthwiseAxes axes{.count = stride, .axes = {}};
     for (std::int64_t first = 0; first < stride; ++first) {
         const std::int64_t lowest = (first + before) % stride;
-        const std::int64_t taps = std::max<std::int64_t>(0, (kernel - lowest + stride - 1) / stride);
+        const std::int64_t taps = std::max<std::int64_t>(0, ceil_div(kernel - lowest, stride));
         axes.axes[static_cast<std::size_t>(first)] = {.first = first,
                                                       .step = stride,
                                                       .taps = taps,
@@ -280,7 +280,7 @@ DepthwiseAxes gradient_axes(std::int64_t kernel, std::int64_t stride, std::int64
 /// Channels are divided if there are too few other tasks.
 std::int64_t groups_of_channels(const Blocks& x, std::int64_t tasks) {
     const std::int64_t wanted = std::int64_t{4} * omp_get_max_threads();
-    return std::clamp<std::int64_t>((wanted + tasks - 1) / tasks, 1, (x.lanes + kMostLanes - 1) / kMostLanes);
+    return std::clamp<std::int64_t>(ceil_div(wanted, tasks), 1, ceil_div(x.lanes, kMostLanes));
 }
 
 /// `band`: what all tasks share, with pointers to the first element.
@@ -288,7 +288,7 @@ void for_bands(const Blocks& x, const Picture& y_picture, const DepthwiseBand& s
     const Blocks& y = y_picture.shape;
     const std::int64_t bands = (y_picture.height + kTaskRows - 1) / kTaskRows;
     const std::int64_t groups = groups_of_channels(x, x.n * x.blocks * bands);
-    const std::int64_t vectors = (x.lanes + kMostLanes - 1) / kMostLanes;
+    const std::int64_t vectors = ceil_div(x.lanes, kMostLanes);
     parallel_tasks(x.n * bands * x.blocks * groups, [&](std::int64_t task) {
         const std::int64_t group = task % groups;
         const std::int64_t block = task / groups % x.blocks;

@@ -233,7 +233,7 @@ struct Panels {
     std::int64_t panel_rows = 0;         // including rows of zeros; a multiple of 16
     std::int64_t panel_columns = 0;      // a multiple of 16
 
-    std::int64_t count() const { return (columns + panel_columns - 1) / panel_columns; }
+    std::int64_t count() const { return ceil_div(columns, panel_columns); }
     std::int64_t columns_of(std::int64_t panel) const {
         return std::min(panel_columns, columns - panel * panel_columns);
     }

@@ -39,8 +39,7 @@ template <typename T> T* shifted(T* pointer, std::int64_t by) {
 
 /// Calls body(begin, end) for ranges of `grain` in 0..count; multiples of `grain` keep vectors aligned.
 template <typename Body> void parallel_ranges(std::int64_t count, const Body& body, std::int64_t grain = 1 << 15) {
-    parallel_tasks((count + grain - 1) / grain,
-                   [&](std::int64_t i) { body(i * grain, std::min(count, (i + 1) * grain)); });
+    parallel_tasks(ceil_div(count, grain), [&](std::int64_t i) { body(i * grain, std::min(count, (i + 1) * grain)); });
 }
 
 /// True if streaming stores are faster for `bytes` written by all threads. They write whole lines without reading them
@@ -74,20 +73,21 @@ void parallel_rows(const Blocks& shape, bool per_sample, const Body& body, Order
     const std::int64_t rows = shape.rows();
     const std::int64_t slab = one_slab ? std::max<std::int64_t>(rows, 1) : shape.pixels;
     const std::int64_t grain = std::max<std::int64_t>(1, (1 << 15) / std::max<std::int64_t>(1, shape.lanes));
-    parallel_tasks((rows + grain - 1) / grain,
-                   [&](std::int64_t task) {
-                       const std::int64_t end = std::min(rows, (task + 1) * grain);
-                       for (std::int64_t row = task * grain; row < end;) {
-                           const std::int64_t stop = std::min(end, (row / slab + 1) * slab);
-                           const std::int64_t index = one_slab ? 0 : row / slab;
-                           const std::int64_t sample = index / shape.blocks;
-                           const std::int64_t block = index % shape.blocks;
-                           const std::int64_t offset = shape.offset(sample, block, row - index * slab);
-                           body(RowRange{sample, block * shape.lanes, offset, stop - row});
-                           row = stop;
-                       }
-                   },
-                   order);
+    parallel_tasks(
+        ceil_div(rows, grain),
+        [&](std::int64_t task) {
+            const std::int64_t end = std::min(rows, (task + 1) * grain);
+            for (std::int64_t row = task * grain; row < end;) {
+                const std::int64_t stop = std::min(end, (row / slab + 1) * slab);
+                const std::int64_t index = one_slab ? 0 : row / slab;
+                const std::int64_t sample = index / shape.blocks;
+                const std::int64_t block = index % shape.blocks;
+                const std::int64_t offset = shape.offset(sample, block, row - index * slab);
+                body(RowRange{sample, block * shape.lanes, offset, stop - row});
+                row = stop;
+            }
+        },
+        order);
 }
 
 /// How a sum over the rows of each channel is divided; depends on the shape only.

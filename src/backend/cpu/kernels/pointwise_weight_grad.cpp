@@ -1,4 +1,4 @@
-// Weight gradients of 1x1 convolutions of few channels: the product of x transposed and dy, which memory limits.
+// Weight gradients of 1x1 convolutions of few channels: the product of x transposed and dy, both read from memory once.
 //
 // A task has some rows. They are worked through in chunks that stay in the second cache while all tiles of the gradient
 // are summed from them; the next chunk is fetched meanwhile. The tensor with more channels gives the vectors.
@@ -61,7 +61,7 @@ struct FetchRows {
     Fetch numbers, vectors;
 };
 
-/// Rows of a tile for each call of Fetch.
+/// A tile calls Fetch once for so many rows.
 constexpr std::int64_t kStepRows = 8;
 
 /// A tile of the sums, of all rows of a chunk. `adds`: to those of the chunks before.
@@ -96,7 +96,7 @@ constexpr std::array<SumTile, sizeof...(kNumbers)> sum_tiles(std::index_sequence
 void sum_rows(const RowProducts& task) {
     constexpr auto kOne = sum_tiles<1>(std::make_index_sequence<kTileRows>());
     constexpr auto kTwo = sum_tiles<2>(std::make_index_sequence<kTileRows>());
-    constexpr std::int64_t kColumns = 2 * kWidth;
+    constexpr std::int64_t kColumns = kTileVectors * kWidth;
     constexpr std::int64_t kChunkFloats = std::int64_t{24} << 10;
     const std::int64_t chunk_rows = std::max(kStepRows, kChunkFloats / (task.number_lanes + task.vector_lanes));
     const std::int64_t tiles = ceil_div(task.number_lanes, kTileRows);

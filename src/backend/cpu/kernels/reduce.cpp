@@ -294,7 +294,7 @@ ReductionPlan plan_reduction(const Blocks& shape, bool per_sample) {
     plan.rows = per_sample ? shape.pixels : shape.n * shape.pixels;
     const std::int64_t block_elements = std::max<std::int64_t>(1, shape.pixels * shape.lanes);
     plan.group = std::clamp<std::int64_t>(kFewestElements / block_elements, 1, std::max<std::int64_t>(1, shape.blocks));
-    plan.groups = (shape.blocks + plan.group - 1) / plan.group;
+    plan.groups = ceil_div(shape.blocks, plan.group);
     const std::int64_t tasks = std::max<std::int64_t>(1, plan.results * plan.groups);
     const std::int64_t most =
         std::min({kMostTasks / tasks, plan.rows / kFewestRows, shape.elements() / (2 * kFewestElements * tasks)});

@@ -158,9 +158,8 @@ struct StridedCopy {
         const bool same_layout =
             large.shape.lanes == small.shape.lanes || (large.shape.blocks == 1 && small.shape.blocks == 1);
         CNNTRAIN_CHECK(same_layout, "shortcut padding needs one layout on both sides");
-        CNNTRAIN_CHECK(
-            small.height == (large.height + stride - 1) / stride && small.width == (large.width + stride - 1) / stride,
-            "shortcut padding: the pictures do not fit the stride");
+        CNNTRAIN_CHECK(small.height == ceil_div(large.height, stride) && small.width == ceil_div(large.width, stride),
+                       "shortcut padding: the pictures do not fit the stride");
     }
     std::int64_t common_blocks() const { return std::min(large.shape.blocks, small.shape.blocks); }
     std::int64_t common_lanes() const { return std::min(large.shape.lanes, small.shape.lanes); }

@@ -144,7 +144,7 @@ struct AmxUnit {
             _tile_zero(3);
         }
         const std::int64_t rows = aside.finished.sums == nullptr ? 0 : kTileBlock;
-        const std::int64_t rows_per_step = (kTileBlock + steps - 1) / steps;
+        const std::int64_t rows_per_step = ceil_div(kTileBlock, steps);
         std::int64_t row = 0;
         for (std::int64_t i = 0; i < steps; ++i) {
             _tile_loadd(4, left.at, left.row);

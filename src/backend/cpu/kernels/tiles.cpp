@@ -50,7 +50,7 @@ Operand right_operand(const TileProduct& product, const float* w) {
 
 /// Part `number` of `parts` of the 32 lines that a block has per step.
 Lines part_of(const Tiles& tiles, std::int64_t apart, std::int64_t number, std::int64_t parts) {
-    const std::int64_t count = (kTileBlock + parts - 1) / parts;
+    const std::int64_t count = ceil_div(kTileBlock, parts);
     const std::int64_t first = number * count;
     if (tiles.at == nullptr || number < 0 || first >= kTileBlock) return {};
     return {tiles.at + first * apart, count, apart, tiles.step};
@@ -301,14 +301,14 @@ Grid grid_of(std::int64_t rows, std::int64_t columns, std::int64_t threads) {
 
 /// The size of approximately equal pieces of at most `most`.
 std::int64_t equal_pieces(std::int64_t all, std::int64_t most) {
-    const std::int64_t pieces = (all + most - 1) / most;
-    return (all + pieces - 1) / pieces;
+    const std::int64_t pieces = ceil_div(all, most);
+    return ceil_div(all, pieces);
 }
 
 template <typename Unit, typename To>
 Plan<To> plan_of(const TileProduct& product, std::int64_t steps, const Grid& grid, const Finished<To>& result) {
     constexpr std::int64_t kMostSums = Unit::kSumBytes / (kBlockFloats * kFloatBytes);
-    const std::int64_t rows = (product.rows / kTileBlock + grid.rows - 1) / grid.rows;
+    const std::int64_t rows = ceil_div(product.rows / kTileBlock, grid.rows);
     Plan<To> plan;
     plan.steps = steps;
     if (steps <= Unit::kWhole) {

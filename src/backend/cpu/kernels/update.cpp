@@ -287,7 +287,7 @@ template <typename T> UpdateRange<T> range_of(UpdateRule rule, std::int64_t begi
 std::int64_t parts_of_strip(std::int64_t strips, std::int64_t most) {
     constexpr std::int64_t kTasksPerThread = 4;
     const std::int64_t tasks = kTasksPerThread * omp_get_max_threads();
-    return std::min(most, (tasks + strips - 1) / strips);
+    return std::min(most, ceil_div(tasks, strips));
 }
 
 }  // namespace

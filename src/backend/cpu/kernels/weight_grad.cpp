@@ -120,7 +120,7 @@ template <typename T> HWY_INLINE void copy_row(const RowCopy<T>& row) {
     // All columns of the places from `begin` to `end` exist.
     const std::int64_t begin = row.first < 0 ? std::min(row.places, (row.step - 1 - row.first) / row.step) : 0;
     const std::int64_t columns = row.columns - (kPixels<T> - 1) * row.partner - row.first;
-    const std::int64_t end = std::clamp((columns + row.step - 1) / row.step, begin, row.places);
+    const std::int64_t end = std::clamp(ceil_div(columns, row.step), begin, row.places);
     for (std::int64_t place = 0; place < begin; ++place)
         edge(place);
     for (std::int64_t place = begin; place < end; ++place)
@@ -270,7 +270,7 @@ void set_bands(const WeightGradShape& shape, Plan& plan) {
         if (plan.band_rows == 1 || plan.copied_floats() <= kBandFloats) break;
     }
     if (plan.band_rows < shape.y.height) return;
-    const std::int64_t samples = (shape.x.shape.n + plan.parts - 1) / plan.parts;
+    const std::int64_t samples = ceil_div(shape.x.shape.n, plan.parts);
     plan.band_samples = std::clamp<std::int64_t>(kBandFloats / plan.copied_floats(), 1, samples);
 }
 

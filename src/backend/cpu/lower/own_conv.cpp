@@ -178,7 +178,7 @@ void lower_pointwise_input_grad(const NodeContext& lower) {
     });
 }
 
-/// A weight gradient of a 1x1 convolution that pointwise_weight_grad() computes faster.
+/// The shape of the current node's weight gradient, if it is one of a 1x1 convolution that own kernels compute faster.
 std::optional<PointwiseShape> own_weight_grad_shape(const NodeContext& lower) {
     const auto& attrs = lower.node.as<ConvAttrs>();
     const TensorDesc& x_desc = lower.graph.desc(lower.node.inputs[0]);
