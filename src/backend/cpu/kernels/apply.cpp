@@ -59,39 +59,40 @@ namespace cnntrain::cpu::HWY_NAMESPACE {
 namespace {
 
 template <Activation kActivation, bool kPastCache, typename T> void apply_rows_activated(const ApplyRows<T>& args) {
-    const std::int64_t lanes = args.lanes;
-    const Stream<T> stream(lanes);
-    for_strips(args.rows, lanes, [&](auto extent, std::int64_t lane, std::int64_t offset, std::int64_t height) {
-        const Floats scale = extent.load_from(args.scale + lane);
-        const Floats shift = extent.load_from(args.shift + lane);
-        const auto one = [&](std::int64_t i) HWY_ATTR {
-            Floats y = hn::MulAdd(stream.load(extent, args.x + i), scale, shift);
-            if (args.residual != nullptr) y = hn::Add(y, stream.load(extent, args.residual + i));
+    for_strips<T>(args.rows, args.lanes, 1, [&](auto extent, const Strip& strip) {
+        const Floats scale = extent.load_from(args.scale + strip.lane);
+        const Floats shift = extent.load_from(args.shift + strip.lane);
+        const auto result = [&](const Place& place) HWY_ATTR {
+            Floats y = hn::MulAdd(load_in_strip(extent, args.x, place), scale, shift);
+            if (args.residual != nullptr) y = hn::Add(y, load_in_strip(extent, args.residual, place));
             return ActivationOf<kActivation>::value(y);
         };
-        const auto put = [&](Floats value, std::int64_t i) HWY_ATTR {
+        const auto put = [&](Floats value, const Place& place) HWY_ATTR {
             if constexpr (kPastCache) {
-                extent.store_past_cache_to(value, args.y + i);
+                extent.store_past_cache_to(value, args.y + place.at);
             } else {
-                stream.store(extent, value, args.y + i);
+                store_in_strip(extent, value, args.y, place);
             }
         };
         Floats sum = hn::Zero(FloatTag());
-        std::int64_t row = 0;
-        std::int64_t i = offset;
-        for (; row + 2 <= height; row += 2, i += 2 * lanes) {
-            const Floats y0 = one(i);
-            const Floats y1 = one(i + lanes);
-            put(y0, i);
-            put(y1, i + lanes);
-            sum = hn::Add(sum, hn::Add(y0, y1));
+        for_row_pairs(
+            strip,
+            [&](const Place& first, const Place& second) HWY_ATTR {
+                const Floats y0 = result(first);
+                const Floats y1 = result(second);
+                put(y0, first);
+                put(y1, second);
+                sum = hn::Add(sum, hn::Add(y0, y1));
+            },
+            [&](const Place& place) HWY_ATTR {
+                const Floats y = result(place);
+                put(y, place);
+                sum = hn::Add(sum, y);
+            });
+        if (args.sum != nullptr) {
+            float* const total = args.sum + strip.lane;
+            extent.store_to(hn::Add(extent.load_from(total), sum), total);
         }
-        if (row < height) {
-            const Floats y = one(i);
-            put(y, i);
-            sum = hn::Add(sum, y);
-        }
-        if (args.sum != nullptr) extent.store_to(hn::Add(extent.load_from(args.sum + lane), sum), args.sum + lane);
     });
     if (kPastCache) hwy::FlushStream();
 }
@@ -106,35 +107,34 @@ template <typename T> void apply_rows(const ApplyRows<T>& args) {
 
 template <Activation kActivation, bool kFromResult, typename T>
 void gradient_apply_rows_sloped(const GradientApplyRows<T>& args) {
-    const std::int64_t lanes = args.lanes;
-    const Stream<T> stream(lanes, kGradientArrays);
     const FloatTag d;
     constexpr bool kFromInput = kActivation != Activation::none && !kFromResult;
-    for_strips(args.rows, lanes, [&](auto extent, std::int64_t lane, std::int64_t offset, std::int64_t height) {
+    for_strips<T>(args.rows, args.lanes, kGradientArrays, [&](auto extent, const Strip& strip) {
+        const std::int64_t lane = strip.lane;
         const Floats scale = kFromInput ? extent.load_from(args.scale + lane) : hn::Zero(d);
         const Floats shift = kFromInput ? extent.load_from(args.shift + lane) : hn::Zero(d);
         const Floats a = extent.load_from(args.a + lane);
         const Floats b = extent.load_from(args.b + lane);
         const Floats c = extent.load_from(args.c + lane);
-        const Incoming<decltype(extent), T, GradientApplyRows<T>> incoming(extent, stream, args, lane);
-        const auto one = [&](std::int64_t i) HWY_ATTR {
-            const Floats x = stream.load(extent, args.x + i);
-            Floats dy = incoming.at(i);
+        const Incoming<decltype(extent), GradientApplyRows<T>> incoming(extent, args, lane);
+        const auto result = [&](const Place& place) HWY_ATTR {
+            const Floats x = load_in_strip(extent, args.x, place);
+            Floats dy = incoming.at(place);
             if constexpr (kFromInput) dy = times_slope_at_input<kActivation>(hn::MulAdd(x, scale, shift), dy);
             if constexpr (kFromResult) {
-                dy = ActivationOf<kActivation>::times_slope(stream.load(extent, args.y + i), dy);
+                dy = ActivationOf<kActivation>::times_slope(load_in_strip(extent, args.y, place), dy);
             }
             return hn::MulAdd(a, dy, hn::MulAdd(b, x, c));
         };
-        std::int64_t row = 0;
-        std::int64_t i = offset;
-        for (; row + 2 <= height; row += 2, i += 2 * lanes) {
-            const Floats dx0 = one(i);
-            const Floats dx1 = one(i + lanes);
-            stream.store(extent, dx0, args.dx + i);
-            stream.store(extent, dx1, args.dx + i + lanes);
-        }
-        if (row < height) stream.store(extent, one(i), args.dx + i);
+        for_row_pairs(
+            strip,
+            [&](const Place& first, const Place& second) HWY_ATTR {
+                const Floats dx0 = result(first);
+                const Floats dx1 = result(second);
+                store_in_strip(extent, dx0, args.dx, first);
+                store_in_strip(extent, dx1, args.dx, second);
+            },
+            [&](const Place& place) HWY_ATTR { store_in_strip(extent, result(place), args.dx, place); });
     });
 }
 

@@ -48,28 +48,27 @@ namespace cnntrain::cpu::HWY_NAMESPACE {
 namespace {
 
 template <typename T> void gate_rows(const GateRows<T>& args) {
-    const Stream<T> stream(args.lanes);
-    for_strips(args.rows, args.lanes, [&](auto extent, std::int64_t lane, std::int64_t offset, std::int64_t height) {
-        const Floats gate = extent.load_from(args.gate + lane);
-        for (std::int64_t row = 0, i = offset; row < height; ++row, i += args.lanes) {
-            const Floats y = hn::Mul(stream.load(extent, args.x + i), gate);
-            args.past_cache ? extent.store_past_cache_to(y, args.y + i) : stream.store(extent, y, args.y + i);
-        }
+    for_strips<T>(args.rows, args.lanes, 1, [&](auto extent, const Strip& strip) {
+        const Floats gate = extent.load_from(args.gate + strip.lane);
+        for_rows(strip, [&](const Place& place) HWY_ATTR {
+            const Floats y = hn::Mul(load_in_strip(extent, args.x, place), gate);
+            args.past_cache ? extent.store_past_cache_to(y, args.y + place.at)
+                            : store_in_strip(extent, y, args.y, place);
+        });
     });
     if (args.past_cache) hwy::FlushStream();
 }
 
 template <typename T> void gate_gradient_rows(const GateRows<T>& args) {
-    const Stream<T> stream(args.lanes);
-    for_strips(args.rows, args.lanes, [&](auto extent, std::int64_t lane, std::int64_t offset, std::int64_t height) {
-        const Floats gate = extent.load_from(args.gate + lane);
-        Floats sum = extent.load_from(args.sum + lane);
-        for (std::int64_t row = 0, i = offset; row < height; ++row, i += args.lanes) {
-            const Floats dy = stream.load(extent, args.dy + i);
-            sum = hn::MulAdd(dy, stream.load(extent, args.x + i), sum);
-            if (args.y != nullptr) stream.store(extent, hn::Mul(dy, gate), args.y + i);
-        }
-        extent.store_to(sum, args.sum + lane);
+    for_strips<T>(args.rows, args.lanes, 1, [&](auto extent, const Strip& strip) {
+        const Floats gate = extent.load_from(args.gate + strip.lane);
+        Floats sum = extent.load_from(args.sum + strip.lane);
+        for_rows(strip, [&](const Place& place) HWY_ATTR {
+            const Floats dy = load_in_strip(extent, args.dy, place);
+            sum = hn::MulAdd(dy, load_in_strip(extent, args.x, place), sum);
+            if (args.y != nullptr) store_in_strip(extent, hn::Mul(dy, gate), args.y, place);
+        });
+        extent.store_to(sum, args.sum + strip.lane);
     });
 }
 

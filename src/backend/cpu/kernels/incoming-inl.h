@@ -15,11 +15,10 @@ namespace cnntrain::cpu::HWY_NAMESPACE {
 
 /// dy * gate + spread * share + dy2, in one vector of lanes. `Rows` has these as pointers, of which all but dy may be
 /// null; gate and spread are the same in all rows.
-template <typename Extent, typename T, typename Rows> class Incoming {
+template <typename Extent, typename Rows> class Incoming {
 public:
-    HWY_INLINE Incoming(const Extent& extent, const Stream<T>& stream, const Rows& rows, std::int64_t lane)
+    HWY_INLINE Incoming(const Extent& extent, const Rows& rows, std::int64_t lane)
         : extent_(extent),
-          stream_(stream),
           rows_(rows),
           is_scaled_(rows.gate != nullptr || rows.spread != nullptr),
           gate_(hn::Set(FloatTag(), 1.0F)),
@@ -28,16 +27,14 @@ public:
         if (rows.spread != nullptr)
             addend_ = hn::Mul(extent.load_from(rows.spread + lane), hn::Set(FloatTag(), rows.share));
     }
-    /// Of element i of the rows.
-    HWY_INLINE Floats at(std::int64_t i) const {
-        Floats dy = stream_.load(extent_, rows_.dy + i);
+    HWY_INLINE Floats at(const Place& place) const {
+        Floats dy = load_in_strip(extent_, rows_.dy, place);
         if (is_scaled_) dy = hn::MulAdd(dy, gate_, addend_);
-        return rows_.dy2 == nullptr ? dy : hn::Add(dy, stream_.load(extent_, rows_.dy2 + i));
+        return rows_.dy2 == nullptr ? dy : hn::Add(dy, load_in_strip(extent_, rows_.dy2, place));
     }
 
 private:
     const Extent& extent_;
-    const Stream<T>& stream_;
     const Rows& rows_;
     bool is_scaled_;
     Floats gate_, addend_;

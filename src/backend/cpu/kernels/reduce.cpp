@@ -58,82 +58,80 @@ namespace cnntrain::cpu::HWY_NAMESPACE {
 namespace {
 
 template <typename T> void sum_rows(std::int64_t rows, std::int64_t lanes, const T* x, float* sum) {
-    const Stream<T> stream(lanes);
-    for_strips(rows, lanes, [&](auto extent, std::int64_t lane, std::int64_t offset, std::int64_t height) {
-        const T* from = x + offset;
-        Floats total = extent.load_from(sum + lane);
-        std::int64_t row = 0;
-        for (; row + 2 <= height; row += 2, from += 2 * lanes) {
-            total = hn::Add(total, hn::Add(stream.load(extent, from), stream.load(extent, from + lanes)));
-        }
-        if (row < height) total = hn::Add(total, stream.load(extent, from));
-        extent.store_to(total, sum + lane);
+    for_strips<T>(rows, lanes, 1, [&](auto extent, const Strip& strip) {
+        Floats total = extent.load_from(sum + strip.lane);
+        const auto at = [&](const Place& place) HWY_ATTR { return load_in_strip(extent, x, place); };
+        for_row_pairs(
+            strip,
+            [&](const Place& first, const Place& second)
+                HWY_ATTR { total = hn::Add(total, hn::Add(at(first), at(second))); },
+            [&](const Place& place) HWY_ATTR { total = hn::Add(total, at(place)); });
+        extent.store_to(total, sum + strip.lane);
     });
 }
 
 template <typename T> void statistic_rows(const StatisticRows<T>& args) {
-    const std::int64_t lanes = args.lanes;
-    const Stream<T> stream(lanes);
-    for_strips(args.rows, lanes, [&](auto extent, std::int64_t lane, std::int64_t offset, std::int64_t height) {
-        const T* from = args.x + offset;
-        const Floats pivot = extent.load_from(args.pivot + lane);
-        Floats sum = extent.load_from(args.sum + lane);
-        Floats square = extent.load_from(args.square + lane);
-        std::int64_t row = 0;
-        for (; row + 2 <= height; row += 2, from += 2 * lanes) {
-            const auto x0 = hn::Sub(stream.load(extent, from), pivot);
-            const auto x1 = hn::Sub(stream.load(extent, from + lanes), pivot);
-            sum = hn::Add(sum, hn::Add(x0, x1));
-            square = hn::Add(square, hn::MulAdd(x1, x1, hn::Mul(x0, x0)));
-        }
-        if (row < height) {
-            const auto x = hn::Sub(stream.load(extent, from), pivot);
-            sum = hn::Add(sum, x);
-            square = hn::MulAdd(x, x, square);
-        }
-        extent.store_to(sum, args.sum + lane);
-        extent.store_to(square, args.square + lane);
+    for_strips<T>(args.rows, args.lanes, 1, [&](auto extent, const Strip& strip) {
+        const Floats pivot = extent.load_from(args.pivot + strip.lane);
+        Floats sum = extent.load_from(args.sum + strip.lane);
+        Floats square = extent.load_from(args.square + strip.lane);
+        const auto at = [&](const Place& place)
+                            HWY_ATTR { return hn::Sub(load_in_strip(extent, args.x, place), pivot); };
+        for_row_pairs(
+            strip,
+            [&](const Place& first, const Place& second) HWY_ATTR {
+                const auto x0 = at(first);
+                const auto x1 = at(second);
+                sum = hn::Add(sum, hn::Add(x0, x1));
+                square = hn::Add(square, hn::MulAdd(x1, x1, hn::Mul(x0, x0)));
+            },
+            [&](const Place& place) HWY_ATTR {
+                const auto x = at(place);
+                sum = hn::Add(sum, x);
+                square = hn::MulAdd(x, x, square);
+            });
+        extent.store_to(sum, args.sum + strip.lane);
+        extent.store_to(square, args.square + strip.lane);
     });
 }
 
 template <Activation kActivation, bool kFromResult, typename T> void gradient_rows_sloped(const GradientRows<T>& args) {
-    const std::int64_t lanes = args.lanes;
-    const Stream<T> stream(lanes, kGradientArrays);
     const FloatTag d;
     constexpr bool kFromInput = kActivation != Activation::none && !kFromResult;
-    for_strips(args.rows, lanes, [&](auto extent, std::int64_t lane, std::int64_t offset, std::int64_t height) {
+    for_strips<T>(args.rows, args.lanes, kGradientArrays, [&](auto extent, const Strip& strip) {
+        const std::int64_t lane = strip.lane;
         const Floats mean = extent.load_from(args.mean + lane);
         const Floats scale = kFromInput ? extent.load_from(args.scale + lane) : hn::Zero(d);
         const Floats shift = kFromInput ? extent.load_from(args.shift + lane) : hn::Zero(d);
         Floats sum_dy = extent.load_from(args.sum_dy + lane);
         Floats sum_dy_x = extent.load_from(args.sum_dy_x + lane);
-        const Incoming<decltype(extent), T, GradientRows<T>> incoming(extent, stream, args, lane);
-        const auto gradient = [&](std::int64_t i, Floats x) HWY_ATTR {
-            Floats dy = incoming.at(i);
+        const Incoming<decltype(extent), GradientRows<T>> incoming(extent, args, lane);
+        const auto gradient = [&](const Place& place, Floats x) HWY_ATTR {
+            Floats dy = incoming.at(place);
             if constexpr (kFromInput) dy = times_slope_at_input<kActivation>(hn::MulAdd(x, scale, shift), dy);
             if constexpr (kFromResult) {
-                dy = ActivationOf<kActivation>::times_slope(stream.load(extent, args.y + i), dy);
+                dy = ActivationOf<kActivation>::times_slope(load_in_strip(extent, args.y, place), dy);
             }
-            if (args.dresidual != nullptr) stream.store(extent, dy, args.dresidual + i);
+            if (args.dresidual != nullptr) store_in_strip(extent, dy, args.dresidual, place);
             return dy;
         };
-        std::int64_t row = 0;
-        std::int64_t i = offset;
-        for (; row + 2 <= height; row += 2, i += 2 * lanes) {
-            const auto x0 = stream.load(extent, args.x + i);
-            const auto x1 = stream.load(extent, args.x + i + lanes);
-            const auto dy0 = gradient(i, x0);
-            const auto dy1 = gradient(i + lanes, x1);
-            sum_dy = hn::Add(sum_dy, hn::Add(dy0, dy1));
-            const auto product = hn::Mul(dy0, hn::Sub(x0, mean));
-            sum_dy_x = hn::Add(sum_dy_x, hn::MulAdd(dy1, hn::Sub(x1, mean), product));
-        }
-        if (row < height) {
-            const auto x = stream.load(extent, args.x + i);
-            const auto dy = gradient(i, x);
-            sum_dy = hn::Add(sum_dy, dy);
-            sum_dy_x = hn::MulAdd(dy, hn::Sub(x, mean), sum_dy_x);
-        }
+        for_row_pairs(
+            strip,
+            [&](const Place& first, const Place& second) HWY_ATTR {
+                const auto x0 = load_in_strip(extent, args.x, first);
+                const auto x1 = load_in_strip(extent, args.x, second);
+                const auto dy0 = gradient(first, x0);
+                const auto dy1 = gradient(second, x1);
+                sum_dy = hn::Add(sum_dy, hn::Add(dy0, dy1));
+                const auto product = hn::Mul(dy0, hn::Sub(x0, mean));
+                sum_dy_x = hn::Add(sum_dy_x, hn::MulAdd(dy1, hn::Sub(x1, mean), product));
+            },
+            [&](const Place& place) HWY_ATTR {
+                const auto x = load_in_strip(extent, args.x, place);
+                const auto dy = gradient(place, x);
+                sum_dy = hn::Add(sum_dy, dy);
+                sum_dy_x = hn::MulAdd(dy, hn::Sub(x, mean), sum_dy_x);
+            });
         extent.store_to(sum_dy, args.sum_dy + lane);
         extent.store_to(sum_dy_x, args.sum_dy_x + lane);
     });

@@ -66,10 +66,9 @@ template <typename T> void mean_rows(std::int64_t rows, std::int64_t lanes, cons
 /// x[row, lane] = dy[lane] / rows.
 template <typename T> void spread_rows(std::int64_t rows, std::int64_t lanes, const T* dy, T* dx) {
     const auto share = hn::Set(FloatTag(), 1.0F / static_cast<float>(rows));
-    for_strips(rows, lanes, [&](auto extent, std::int64_t lane, std::int64_t offset, std::int64_t height) {
-        const auto value = hn::Mul(extent.load_from(dy + lane), share);
-        for (std::int64_t row = 0; row < height; ++row)
-            extent.store_to(value, dx + offset + row * lanes);
+    for_strips<T>(rows, lanes, 1, [&](auto extent, const Strip& strip) {
+        const auto value = hn::Mul(extent.load_from(dy + strip.lane), share);
+        for_rows(strip, [&](const Place& place) HWY_ATTR { store_in_strip(extent, value, dx, place); });
     });
 }
 
