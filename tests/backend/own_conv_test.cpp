@@ -206,6 +206,14 @@ TEST(TrainedBlocks, LeaveGatesAndMeansToTheNorm) {
     }
 }
 
+/// Own convolutions in f32 sum what the norm needs; without them, norms read their input once more.
+TEST(TrainedBlocks, HaveStatisticsFromTheConvolution) {
+    for (const graph::OpKind kind : {graph::OpKind::batch_norm, graph::OpKind::group_norm}) {
+        EXPECT_EQ(implementations_of(TrainedBlock(kind, false))["norm"], "kernel: sums of conv2d");
+        EXPECT_EQ(implementations_of(TrainedBlock(kind, false, DType::bf16))["norm"], "kernel");
+    }
+}
+
 TEST(TrainedBlocks, HaveOwnConvolutionsOfFewChannels) {
     std::map<std::string, std::string> implementations =
         implementations_of(TrainedBlock(graph::OpKind::batch_norm, false));

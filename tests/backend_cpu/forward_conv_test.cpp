@@ -93,6 +93,104 @@ std::vector<double> expected_pointwise(const PointwiseCase& c, const PointwiseOp
     return y;
 }
 
+/// Statistics of parts and what they are of.
+struct Measured {
+    std::vector<float> y, statistics;
+    std::vector<std::int64_t> pixels;
+};
+
+/// Means, then variances: of channels, or with `groups` of each sample's groups of channels.
+std::vector<double> expected_moments(const Blocks& shape, std::int64_t groups, const std::vector<float>& y) {
+    const std::int64_t width = groups == 0 ? 1 : shape.channels() / groups;
+    const std::int64_t count = groups == 0 ? shape.channels() : shape.n * groups;
+    const auto of = [&](std::int64_t i) {
+        const std::int64_t image = i / shape.lanes / shape.pixels;
+        const std::int64_t channel = image % shape.blocks * shape.lanes + i % shape.lanes;
+        return at(groups == 0 ? channel : image / shape.blocks * groups + channel / width);
+    };
+    const double share = static_cast<double>(count) / static_cast<double>(shape.elements());
+    std::vector<double> moments(at(2 * count));
+    for (std::int64_t i = 0; i < shape.elements(); ++i)
+        moments[of(i)] += widened(y[at(i)]) * share;
+    for (std::int64_t i = 0; i < shape.elements(); ++i) {
+        const double difference = widened(y[at(i)]) - moments[of(i)];
+        moments[at(count) + of(i)] += difference * difference * share;
+    }
+    return moments;
+}
+
+/// Has no x to fall back upon.
+std::vector<float> merged_moments(const Blocks& shape, std::int64_t groups, const Measured& measured) {
+    const PartStatistics parts{measured.statistics.data(), measured.pixels};
+    const std::int64_t count = groups == 0 ? shape.channels() : shape.n * groups;
+    std::vector<float> moments(at(2 * count), std::numeric_limits<float>::quiet_NaN());
+    std::vector<float> scratch(at(norm_scratch_floats(shape, groups)));
+    float* const variance = moments.data() + count;
+    if (groups == 0) {
+        channel_statistics<float>(shape, nullptr, parts, moments.data(), variance, scratch);
+    } else {
+        group_statistics<float>(shape, groups, nullptr, parts, moments.data(), variance, scratch);
+    }
+    return moments;
+}
+
+void expect_moments(const Blocks& shape, const Measured& measured, const std::string& name) {
+    for (const std::int64_t groups : {std::int64_t{0}, std::int64_t{1}, shape.channels()}) {
+        expect_near(merged_moments(shape, groups, measured), expected_moments(shape, groups, measured.y), 2e-6,
+                    "statistics, groups " + std::to_string(groups) + " of " + name);
+    }
+}
+
+Measured measured_pointwise(const PointwiseCase& c, const PointwiseOperands& operands) {
+    const std::vector<float> weights = in_panels(c.shape, operands.weights);
+    const std::vector<std::int64_t> pixels = pointwise_part_pixels(c.shape);
+    const std::int64_t floats = static_cast<std::int64_t>(pixels.size()) * c.shape.samples * 3 * c.shape.outputs;
+    constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+    Measured result{std::vector<float>(at(c.shape.rows() * c.shape.outputs), kNan),
+                    std::vector<float>(at(floats), kNan), pixels};
+    pointwise_conv(c.shape,
+                   {.x = operands.x.data(),
+                    .weights = weights.data(),
+                    .bias = c.bias ? operands.bias.data() : nullptr,
+                    .y = result.y.data(),
+                    .statistics = result.statistics.data()},
+                   Activation::none, {});
+    return result;
+}
+
+/// One part and several, of one tile and several; more weights than stay in a cache; a mean far from zero.
+std::vector<PointwiseCase> measured_pointwise_cases() {
+    std::vector<PointwiseCase> cases;
+    for (const std::int64_t pixels : {1, 13, 57, 1500})
+        for (const std::int64_t outputs : {8, 37}) {
+            cases.push_back({{3, pixels, 9, outputs}});
+            cases.push_back({{2, pixels, 150, outputs}, Activation::none, false, false, false});
+        }
+    return cases;
+}
+
+TEST(PointwiseConv, HasTheStatisticsOfItsResults) {
+    for_each_target([] {
+        for (const PointwiseCase& c : measured_pointwise_cases()) {
+            PointwiseOperands operands(c);
+            const Blocks shape{c.shape.samples, 1, c.shape.pixels, c.shape.outputs};
+            expect_moments(shape, measured_pointwise(c, operands), text(c));
+            for (float& bias : operands.bias)
+                bias += 100;
+            if (c.bias) expect_moments(shape, measured_pointwise(c, operands), "shifted " + text(c));
+        }
+    });
+}
+
+TEST(PointwiseConv, ResultsAndStatisticsDependNeitherOnThreadsNorOnEachOther) {
+    for (const PointwiseCase& c : measured_pointwise_cases()) {
+        SCOPED_TRACE(text(c));
+        const PointwiseOperands operands(c);
+        expect_thread_independent([&] { return measured_pointwise(c, operands).statistics; });
+        EXPECT_TRUE(same_bits(measured_pointwise(c, operands).y, pointwise_of(c, operands)));
+    }
+}
+
 TEST(PointwiseConv, MatchesFloat64) {
     for_each_target([] {
         for (const PointwiseCase& c : pointwise_cases()) {
@@ -313,6 +411,39 @@ TEST(DepthwiseConv, DependsNeitherOnThreadsNorOnTheSums) {
         expect_thread_independent([&] { return depthwise_of(shape, operands, Activation::swish).sums; });
         EXPECT_TRUE(same_bits(depthwise_of(shape, operands, Activation::swish).y,
                               depthwise_of(shape, operands, Activation::swish, false).y));
+    }
+}
+
+Measured measured_depthwise(const DepthwiseShape& shape, const DepthwiseOperands& operands) {
+    const Blocks& y = shape.y.shape;
+    const std::vector<std::int64_t> pixels = depthwise_part_pixels(shape);
+    constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+    Measured result{std::vector<float>(at(y.elements()), kNan),
+                    std::vector<float>(pixels.size() * at(y.n * 3 * y.channels()), kNan), pixels};
+    depthwise_conv(shape,
+                   {.x = operands.x.data(),
+                    .weights = operands.weights.data(),
+                    .bias = operands.bias.data(),
+                    .y = result.y.data(),
+                    .statistics = result.statistics.data()},
+                   Activation::none);
+    return result;
+}
+
+TEST(DepthwiseConv, HasTheStatisticsOfItsResults) {
+    for_each_target([] {
+        for (const DepthwiseShape& shape : depthwise_shapes())
+            expect_moments(shape.y.shape, measured_depthwise(shape, DepthwiseOperands(shape)), text(shape));
+    });
+}
+
+TEST(DepthwiseConv, ResultsAndStatisticsDependNeitherOnThreadsNorOnEachOther) {
+    for (const DepthwiseShape& shape : depthwise_shapes()) {
+        SCOPED_TRACE(text(shape));
+        const DepthwiseOperands operands(shape);
+        expect_thread_independent([&] { return measured_depthwise(shape, operands).statistics; });
+        EXPECT_TRUE(
+            same_bits(measured_depthwise(shape, operands).y, depthwise_of(shape, operands, Activation::none, false).y));
     }
 }
 

@@ -453,7 +453,7 @@ TEST(Statistics, VarianceSurvivesALargeMean) {
     std::vector<float> mean(24);
     std::vector<float> variance(24);
     auto scratch = scratch_for(shape);
-    channel_statistics<float>(shape, x.data(), mean.data(), variance.data(), scratch);
+    channel_statistics<float>(shape, x.data(), {}, mean.data(), variance.data(), scratch);
     Reference reference{.shape = shape, .groups = 0, .epsilon = 0, .x = wide(x)};
     reference.set_statistics();
     for (std::size_t c = 0; c < mean.size(); ++c) {
@@ -468,7 +468,7 @@ TEST(Statistics, ConstantChannelsHaveNoVariance) {
     std::vector<float> mean(32);
     std::vector<float> variance(32, -1.0F);
     auto scratch = scratch_for(shape);
-    channel_statistics<float>(shape, x.data(), mean.data(), variance.data(), scratch);
+    channel_statistics<float>(shape, x.data(), {}, mean.data(), variance.data(), scratch);
     EXPECT_EQ(variance, std::vector<float>(32, 0.0F));
     EXPECT_EQ(mean, std::vector<float>(32, 3.7F));
 }
@@ -480,7 +480,7 @@ TEST(Statistics, NaNIsNotHidden) {
     std::vector<float> mean(8);
     std::vector<float> variance(8);
     auto scratch = scratch_for(shape);
-    channel_statistics<float>(shape, x.data(), mean.data(), variance.data(), scratch);
+    channel_statistics<float>(shape, x.data(), {}, mean.data(), variance.data(), scratch);
     EXPECT_TRUE(std::isnan(mean[100 % 8]));
     EXPECT_TRUE(std::isnan(variance[100 % 8]));
     EXPECT_TRUE(std::isfinite(mean[0]));
@@ -492,7 +492,7 @@ TEST(Scratch, TooLittleIsRefused) {
     std::vector<float> mean(8);
     std::vector<float> variance(8);
     std::vector<float> scratch(3);
-    EXPECT_ANY_THROW(channel_statistics<float>(shape, x.data(), mean.data(), variance.data(), scratch));
+    EXPECT_ANY_THROW(channel_statistics<float>(shape, x.data(), {}, mean.data(), variance.data(), scratch));
 }
 
 }  // namespace

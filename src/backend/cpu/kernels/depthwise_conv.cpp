@@ -18,6 +18,7 @@
 #include <hwy/highway.h>
 
 #include "backend/cpu/kernels/activation-inl.h"
+#include "backend/cpu/kernels/statistics-inl.h"
 #include "backend/cpu/kernels/vector-inl.h"
 
 #ifndef CNNTRAIN_CPU_DEPTHWISE_CONV_ARGUMENTS_
@@ -54,7 +55,8 @@ struct DepthwiseBand {
     const float* weights = nullptr;
     const float* bias = nullptr;  // null: 0
     float* y = nullptr;
-    float* sums = nullptr;  // null: not wanted
+    float* sums = nullptr;        // null: not wanted
+    float* statistics = nullptr;  // of the band; null: not wanted
     Activation activation = Activation::none;
     bool past_cache = false;  // y is aligned and much larger than the caches: use streaming stores
 };
@@ -81,6 +83,9 @@ struct DepthwiseTile {
     float* y = nullptr;
     const float* x_ahead = nullptr;  // read soon
     std::int64_t fetched = 0;        // vectors of them to fetch beside each vector of channels
+    float* statistics = nullptr;     // of the band, for add_statistics(); null: not wanted
+    std::int64_t statistics_apart = 0;
+    bool begins_band = false;
     bool past_cache = false;
 };
 
@@ -117,6 +122,10 @@ void sum_tile(const DepthwiseTile& tile) {
             }
             x += tile.x_row_step;
             weight += tile.weight_row_step;
+        }
+        if (tile.statistics != nullptr) {
+            add_statistics<kPixels>(extent, tile.statistics + lane, tile.statistics_apart, tile.begins_band,
+                                    [&](std::int64_t p) HWY_ATTR { return sums[p]; });
         }
         if (tile.past_cache) {
 #pragma GCC unroll 8
@@ -177,6 +186,8 @@ void sum_row(const DepthwiseBand& band, std::int64_t y_row) {
                        .x_row_step = band.x_width * band.lanes,
                        .weight_row_step = rows.weight_step * band.kernel * band.weights_apart,
                        .bias = band.bias,
+                       .statistics = band.statistics,
+                       .statistics_apart = band.weights_apart,
                        .past_cache = band.past_cache};
     for (std::int64_t axis = 0; axis < band.columns.count; ++axis) {
         const DepthwiseAxis& columns = band.columns.axes[static_cast<std::size_t>(axis)];
@@ -194,6 +205,7 @@ void sum_row(const DepthwiseBand& band, std::int64_t y_row) {
             tile.last_column = band.x_width - column;
             tile.x = band.x + ((from + first) * band.x_width + column) * band.lanes;
             tile.y = band.y + (y_row * band.y_width + columns.first + q * columns.step) * band.lanes;
+            tile.begins_band = y_row == band.first && q == 0;
             tile.fetched = fetches ? pixels * columns.from_step * rows.from_step : 0;
             sum_tile_under(tile, columns, pixels);
             tile.x_ahead += tile.fetched * band.lanes;
@@ -286,7 +298,7 @@ std::int64_t groups_of_channels(const Blocks& x, std::int64_t tasks) {
 /// `band`: what all tasks share, with pointers to the first element.
 void for_bands(const Blocks& x, const Picture& y_picture, const DepthwiseBand& shared) {
     const Blocks& y = y_picture.shape;
-    const std::int64_t bands = (y_picture.height + kTaskRows - 1) / kTaskRows;
+    const std::int64_t bands = ceil_div(y_picture.height, kTaskRows);
     const std::int64_t groups = groups_of_channels(x, x.n * x.blocks * bands);
     const std::int64_t vectors = ceil_div(x.lanes, kMostLanes);
     parallel_tasks(x.n * bands * x.blocks * groups, [&](std::int64_t task) {
@@ -305,6 +317,7 @@ void for_bands(const Blocks& x, const Picture& y_picture, const DepthwiseBand& s
         args.bias = shifted(shared.bias, channel);
         args.y += y.offset(sample, block, 0) + lane;
         args.sums = shifted(shared.sums, (band * x.n + sample) * x.channels() + channel);
+        args.statistics = shifted(shared.statistics, (band * x.n + sample) * 3 * x.channels() + channel);
         HWY_DYNAMIC_DISPATCH(depthwise_band)(args);
     });
 }
@@ -340,7 +353,11 @@ bool writes_past_cache(const Blocks& y, const float* to) {
 }  // namespace
 
 std::int64_t depthwise_sum_parts(const DepthwiseShape& shape) {
-    return (shape.y.height + kTaskRows - 1) / kTaskRows;
+    return ceil_div(shape.y.height, kTaskRows);
+}
+
+std::vector<std::int64_t> depthwise_part_pixels(const DepthwiseShape& shape) {
+    return pixels_of_parts(shape.y.height, depthwise_sum_parts(shape), shape.y.width);
 }
 
 bool has_depthwise_conv(std::int64_t kernel, std::int64_t stride) {
@@ -354,7 +371,10 @@ void depthwise_conv(const DepthwiseShape& shape, const DepthwiseTensors& tensors
     band.bias = tensors.bias;
     band.y = tensors.y;
     band.sums = tensors.sums;
+    band.statistics = tensors.statistics;
     band.activation = activation;
+    CNNTRAIN_CHECK(tensors.statistics == nullptr || activation == Activation::none,
+                   "statistics are of the sums, without activation");
     const bool is_read_again = activation != Activation::none || tensors.sums != nullptr;
     band.past_cache = !is_read_again && writes_past_cache(shape.y.shape, tensors.y);
     for_bands(shape.x.shape, shape.y, band);

@@ -3,10 +3,19 @@
 
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "backend/cpu/kernels/kernels.h"
 
 namespace cnntrain::cpu {
+
+/// The pixels of each part of a picture whose lines, `width` pixels each, are divided as evenly as possible.
+inline std::vector<std::int64_t> pixels_of_parts(std::int64_t lines, std::int64_t parts, std::int64_t width) {
+    std::vector<std::int64_t> pixels;
+    for (std::int64_t part = 0; part < parts; ++part)
+        pixels.push_back(width * (lines * (part + 1) / parts - lines * part / parts));
+    return pixels;
+}
 
 /// A 1x1 convolution of channels-last images: y[row, o] = activation(sum of w[i, o] * gate[sample, i] * x[row, i] +
 /// bias[o] + residual[row, o]). A row is a pixel.
@@ -27,6 +36,7 @@ struct PointwiseTensors {
     const float* bias = nullptr;      // null: 0
     const float* residual = nullptr;  // null: 0
     float* y = nullptr;
+    float* statistics = nullptr;  // of y, PartStatistics with pointwise_part_pixels(), without residual and activation
 };
 
 /// So many weights stay in the first cache beside the rows of a tile. With them, pointwise_conv() took 0.5 to 0.9 of
@@ -40,6 +50,8 @@ std::int64_t pointwise_weight_floats(const PointwiseShape& shape);
 
 /// `threads`: the most that will run pointwise_conv().
 std::int64_t pointwise_scratch_floats(const PointwiseShape& shape, int threads);
+/// The parts of each sample of which pointwise_conv() makes statistics; they depend on the shape alone.
+std::vector<std::int64_t> pointwise_part_pixels(const PointwiseShape& shape);
 /// Every result is summed in the order of the inputs, whatever the number of threads.
 void pointwise_conv(const PointwiseShape& shape, const PointwiseTensors& tensors, Activation activation,
                     std::span<float> scratch);
@@ -65,9 +77,11 @@ struct DepthwiseTensors {
     const float* weights = nullptr;  // [kernel, kernel, channels]
     const float* bias = nullptr;     // null: 0
     float* y = nullptr;
-    float* sums = nullptr;  // null: not wanted
+    float* sums = nullptr;        // null: not wanted
+    float* statistics = nullptr;  // of y, PartStatistics with depthwise_part_pixels(), without activation
 };
 std::int64_t depthwise_sum_parts(const DepthwiseShape& shape);
+std::vector<std::int64_t> depthwise_part_pixels(const DepthwiseShape& shape);
 void depthwise_conv(const DepthwiseShape& shape, const DepthwiseTensors& tensors, Activation activation);
 /// dx = the gradient of x.
 void depthwise_input_grad(const DepthwiseShape& shape, const float* dy, const float* weights, float* dx);

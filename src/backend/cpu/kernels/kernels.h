@@ -60,6 +60,13 @@ constexpr std::int64_t ceil_div(std::int64_t all, std::int64_t parts) {
 /// Scratch for any of the calls below; groups = 0 means batch norm.
 std::int64_t norm_scratch_floats(const Blocks& shape, std::int64_t groups = 0);
 
+/// Statistics of x over parts of each sample's pixels, which the kernel that computed x has summed: [parts,N,3,C]
+/// floats, a pivot close to x, the sum of x - pivot and the sum of its square.
+struct PartStatistics {
+    const float* values = nullptr;         // null: there are none
+    std::span<const std::int64_t> pixels;  // of each part
+};
+
 template <typename T> struct NormForward {
     const T* x = nullptr;
     const float* gamma = nullptr;  // [C]
@@ -69,6 +76,7 @@ template <typename T> struct NormForward {
     float* variance = nullptr;     // same shape as mean
     T* y = nullptr;                // may be x or residual
     float* sums = nullptr;         // as in NormApply; optional
+    PartStatistics parts = {};     // of x; optional
     double epsilon = 1e-5;
     Activation activation = Activation::none;
 };
@@ -117,12 +125,13 @@ template <typename T> void group_norm_gradient(const Blocks& shape, std::int64_t
 // ---------------------------------------------------------------------------------------------------------------------
 // Normalisation, individual sweeps over memory (reduce.cpp, apply.cpp). Scratch: norm_scratch_floats.
 
-/// mean[C], variance[C] over N and pixels, in one sweep over x.
-template <typename T>
-void channel_statistics(const Blocks& shape, const T* x, float* mean, float* variance, std::span<float> scratch);
-/// mean[N,G], variance[N,G] over pixels and the group's contiguous channels, in one sweep over x.
-template <typename T> void group_statistics(const Blocks& shape, std::int64_t groups, const T* x, float* mean,
-                                            float* variance, std::span<float> scratch);
+/// mean[C], variance[C] over N and pixels: from `parts` if there are any, else in one sweep over x.
+template <typename T> void channel_statistics(const Blocks& shape, const T* x, const PartStatistics& parts, float* mean,
+                                              float* variance, std::span<float> scratch);
+/// mean[N,G], variance[N,G] over pixels and the group's contiguous channels, likewise.
+template <typename T> void group_statistics(const Blocks& shape, std::int64_t groups, const T* x,
+                                            const PartStatistics& parts, float* mean, float* variance,
+                                            std::span<float> scratch);
 
 /// Per-channel coefficients are [C], or [N,C] if `per_sample`.
 template <typename T> struct NormApply {

@@ -240,13 +240,13 @@ void norm_inference(const Blocks& shape, std::int64_t groups, const NormForward<
 
 template <typename T>
 void batch_norm_forward(const Blocks& shape, const NormForward<T>& args, std::span<float> scratch) {
-    channel_statistics(shape, args.x, args.mean, args.variance, scratch);
+    channel_statistics(shape, args.x, args.parts, args.mean, args.variance, scratch);
     norm_inference(shape, 0, args, scratch);
 }
 
 template <typename T> void group_norm_forward(const Blocks& shape, std::int64_t groups, const NormForward<T>& args,
                                               std::span<float> scratch) {
-    group_statistics(shape, groups, args.x, args.mean, args.variance, scratch);
+    group_statistics(shape, groups, args.x, args.parts, args.mean, args.variance, scratch);
     norm_inference(shape, groups, args, scratch);
 }
 

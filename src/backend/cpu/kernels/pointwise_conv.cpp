@@ -19,6 +19,7 @@
 
 #include "backend/cpu/kernels/activation-inl.h"
 #include "backend/cpu/kernels/register_tile-inl.h"
+#include "backend/cpu/kernels/statistics-inl.h"
 
 #ifndef CNNTRAIN_CPU_POINTWISE_CONV_ARGUMENTS_
 #define CNNTRAIN_CPU_POINTWISE_CONV_ARGUMENTS_
@@ -35,6 +36,7 @@ struct PointwiseBlock {
     const float* bias = nullptr;       // of all columns; null: 0
     const float* residual = nullptr;   // null: none
     float* y = nullptr;
+    float* statistics = nullptr;  // of all columns, for add_statistics(); null: not wanted
     Activation activation = Activation::none;
     bool past_cache = false;  // y is aligned and much larger than the caches: use streaming stores
 };
@@ -64,6 +66,11 @@ HWY_INLINE void store_columns(Floats value, std::int64_t count, float* to) {
     count >= kWidth ? store(value, to) : Part{count}.store_to(value, to);
 }
 
+/// Calls body(extent) for the first `count` columns of a vector, of which there may be more.
+template <typename Body> HWY_INLINE void with_columns(std::int64_t count, const Body& body) {
+    count >= kWidth ? body(Whole{}) : body(Part{count});
+}
+
 /// Where the sums of a tile go: rows `apart` floats apart.
 struct TileSums {
     float* to = nullptr;
@@ -84,6 +91,16 @@ void tile(const PointwiseBlock& block, std::int64_t row, std::int64_t column, co
     }
     sums.for_each([&](std::int64_t, std::int64_t v, Floats& sum) HWY_ATTR { sum = bias[v]; });
     sums.add_products(block.inputs, {block.x + row * block.inputs, block.inputs, 1}, weights);
+    if (block.statistics != nullptr) {
+#pragma GCC unroll 4
+        for (std::int64_t v = 0; v < kVectors; ++v) {
+            const std::int64_t c = column + v * kWidth;
+            with_columns(block.last - c, [&](auto extent) HWY_ATTR {
+                add_statistics<kRows>(extent, block.statistics + c, block.outputs, row == 0,
+                                      [&](std::int64_t r) HWY_ATTR { return sums.sums[r][v]; });
+            });
+        }
+    }
     if (result.past_cache) {
         sums.for_each([&](std::int64_t r, std::int64_t v, Floats sum)
                           HWY_ATTR { store_past_cache(sum, result.to + r * result.apart + v * kWidth); });
@@ -192,13 +209,22 @@ HWY_EXPORT(gated_rows);
 
 constexpr std::int64_t kFloatBytes = sizeof(float);
 
-/// How a product is divided into tasks: the larger operand is read once, and a task's rows stay in the second cache.
+/// The rows of a task, so many that they stay in the second cache.
+std::int64_t rows_of_task(const PointwiseShape& shape) {
+    constexpr std::int64_t kFewestRows = 56;
+    constexpr std::int64_t kMostBytes = std::int64_t{128} << 10;
+    return std::max(kFewestRows, kMostBytes / ((shape.inputs + shape.outputs) * kFloatBytes));
+}
+
+/// The parts of each sample of which there are statistics.
+std::int64_t statistic_parts(const PointwiseShape& shape) {
+    return std::min(shape.pixels, ceil_div(shape.pixels, rows_of_task(shape)));
+}
+
+/// How a product is divided into tasks: the larger operand is read once.
 struct PointwiseParts {
     PointwiseParts(const PointwiseShape& shape, std::int64_t threads) {
-        constexpr std::int64_t kFewestRows = 56;
-        constexpr std::int64_t kMostBytes = std::int64_t{128} << 10;
-        const std::int64_t row_bytes = (shape.inputs + shape.outputs) * kFloatBytes;
-        const std::int64_t task_rows = std::max(kFewestRows, kMostBytes / row_bytes);
+        const std::int64_t task_rows = rows_of_task(shape);
         const std::int64_t panels = ceil_div(shape.outputs, kPointwisePanel);
         const bool by_columns = shape.outputs > shape.rows();
         columns = by_columns ? std::min(panels, threads) : 1;
@@ -209,6 +235,16 @@ struct PointwiseParts {
     std::int64_t rows = 1, columns = 1;
 };
 
+/// With statistics, tasks depend on the shape alone.
+PointwiseParts parts_of(const PointwiseShape& shape, const PointwiseTensors& tensors) {
+    PointwiseParts parts(shape, omp_get_max_threads());
+    if (tensors.statistics != nullptr) {
+        parts.rows = shape.samples * statistic_parts(shape);
+        parts.columns = 1;
+    }
+    return parts;
+}
+
 }  // namespace
 
 std::int64_t pointwise_scratch_floats(const PointwiseShape& shape, int threads) {
@@ -216,6 +252,10 @@ std::int64_t pointwise_scratch_floats(const PointwiseShape& shape, int threads) 
     for (int t = 1; t <= threads; ++t)
         most = std::max(most, t * ceil_div(shape.rows(), PointwiseParts(shape, t).rows) * shape.inputs);
     return most;
+}
+
+std::vector<std::int64_t> pointwise_part_pixels(const PointwiseShape& shape) {
+    return pixels_of_parts(shape.pixels, statistic_parts(shape), 1);
 }
 
 std::int64_t pointwise_weight_floats(const PointwiseShape& shape) {
@@ -233,7 +273,9 @@ void turn_pointwise_weights(const PointwiseShape& shape, const float* from, floa
 
 void pointwise_conv(const PointwiseShape& shape, const PointwiseTensors& tensors, Activation activation,
                     std::span<float> scratch) {
-    const PointwiseParts parts(shape, omp_get_max_threads());
+    const PointwiseParts parts = parts_of(shape, tensors);
+    CNNTRAIN_CHECK(tensors.statistics == nullptr || (activation == Activation::none && tensors.residual == nullptr),
+                   "statistics are of the sums, without residual and activation");
     const std::int64_t task_floats = ceil_div(shape.rows(), parts.rows) * shape.inputs;
     const std::int64_t panels = ceil_div(shape.outputs, kPointwisePanel);
     CNNTRAIN_CHECK(
@@ -241,6 +283,11 @@ void pointwise_conv(const PointwiseShape& shape, const PointwiseTensors& tensors
         "scratch is smaller than pointwise_scratch_floats");
     const bool past_cache =
         shape.outputs % kPointwisePanel == 0 && exceeds_caches(shape.rows() * shape.outputs * kFloatBytes, tensors.y);
+    const auto statistics_of = [&](std::int64_t part) -> float* {
+        if (tensors.statistics == nullptr) return nullptr;
+        const std::int64_t of_sample = parts.rows / shape.samples;
+        return tensors.statistics + (part % of_sample * shape.samples + part / of_sample) * 3 * shape.outputs;
+    };
     parallel_tasks(parts.rows * parts.columns, [&](std::int64_t task) {
         const std::int64_t part = task / parts.columns;
         const std::int64_t first = shape.rows() * part / parts.rows;
@@ -272,6 +319,7 @@ void pointwise_conv(const PointwiseShape& shape, const PointwiseTensors& tensors
           .bias = tensors.bias,
           .residual = shifted(tensors.residual, first * shape.outputs),
           .y = tensors.y + first * shape.outputs,
+          .statistics = statistics_of(part),
           .activation = activation,
           .past_cache = past_cache});
     });

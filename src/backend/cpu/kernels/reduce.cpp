@@ -257,9 +257,47 @@ template <typename T> void choose_pivots(const Blocks& shape, const ReductionPla
     });
 }
 
+/// reduce_statistics() without x: adds up the parts in a fixed order, about the pivot of the first one.
+template <typename Finish>
+void merge_statistics(const Blocks& shape, bool per_sample, const PartStatistics& parts, const Finish& finish) {
+    const std::int64_t channels = shape.channels();
+    const std::int64_t chunks = ceil_div(channels, kMergeChannels);
+    const std::int64_t samples = per_sample ? 1 : shape.n;  // of a result
+    parallel_tasks((per_sample ? shape.n : 1) * chunks, [&](std::int64_t task) {
+        const std::int64_t result = task / chunks;
+        const std::int64_t begin = task % chunks * kMergeChannels;
+        const auto count = static_cast<std::size_t>(std::min(kMergeChannels, channels - begin));
+        const auto of_part = [&](std::int64_t part, std::int64_t sample) {
+            return parts.values + (part * shape.n + sample) * 3 * channels + begin;
+        };
+        const float* const pivots = of_part(0, result * samples);
+        std::array<double, kMergeChannels> sums{};
+        std::array<double, kMergeChannels> squares{};
+        for (std::int64_t part = 0; part < static_cast<std::int64_t>(parts.pixels.size()); ++part) {
+            const auto pixels = static_cast<double>(parts.pixels[static_cast<std::size_t>(part)]);
+            for (std::int64_t sample = result * samples; sample < (result + 1) * samples; ++sample) {
+                const float* const from = of_part(part, sample);
+                for (std::size_t i = 0; i < count; ++i) {
+                    const double apart = static_cast<double>(from[i]) - static_cast<double>(pivots[i]);
+                    const auto sum = static_cast<double>(from[static_cast<std::size_t>(channels) + i]);
+                    const auto square = static_cast<double>(from[2 * static_cast<std::size_t>(channels) + i]);
+                    sums[i] += sum + pixels * apart;
+                    squares[i] += square + apart * (2 * sum + pixels * apart);
+                }
+            }
+        }
+        for (std::size_t i = 0; i < count; ++i) {
+            const std::int64_t index = result * channels + begin + static_cast<std::int64_t>(i);
+            finish(index, static_cast<double>(pivots[i]), sums[i], squares[i]);
+        }
+    });
+}
+
 /// Calls finish(index, pivot, sum of x - pivot, sum of (x - pivot)^2) for every channel of every result.
 template <typename T, typename Finish> void reduce_statistics(const Blocks& shape, bool per_sample, const T* x,
-                                                              std::span<float> scratch, const Finish& finish) {
+                                                              const PartStatistics& parts, std::span<float> scratch,
+                                                              const Finish& finish) {
+    if (parts.values != nullptr) return merge_statistics(shape, per_sample, parts, finish);
     const ReductionPlan plan = plan_reduction(shape, per_sample);
     float* pivots = scratch.data();
     const Partials partials(shape, plan, pivots + plan.results * shape.channels());
@@ -304,11 +342,11 @@ std::int64_t reduction_scratch_floats(const Blocks& shape, bool per_sample) {
     return partial_floats(shape, per_sample) + (per_sample ? 3 * shape.n : 1) * shape.channels();
 }
 
-template <typename T>
-void channel_statistics(const Blocks& shape, const T* x, float* mean, float* variance, std::span<float> scratch) {
+template <typename T> void channel_statistics(const Blocks& shape, const T* x, const PartStatistics& parts, float* mean,
+                                              float* variance, std::span<float> scratch) {
     check_scratch(scratch, reduction_scratch_floats(shape, false));
     const auto count = static_cast<double>(shape.n * shape.pixels);
-    reduce_statistics(shape, false, x, scratch, [&](std::int64_t c, double pivot, double sum, double square) {
+    reduce_statistics(shape, false, x, parts, scratch, [&](std::int64_t c, double pivot, double sum, double square) {
         const double offset = sum / count;
         mean[c] = static_cast<float>(pivot + offset);
         const double spread = square / count - offset * offset;
@@ -316,14 +354,15 @@ void channel_statistics(const Blocks& shape, const T* x, float* mean, float* var
     });
 }
 
-template <typename T> void group_statistics(const Blocks& shape, std::int64_t groups, const T* x, float* mean,
-                                            float* variance, std::span<float> scratch) {
+template <typename T> void group_statistics(const Blocks& shape, std::int64_t groups, const T* x,
+                                            const PartStatistics& parts, float* mean, float* variance,
+                                            std::span<float> scratch) {
     check_scratch(scratch, reduction_scratch_floats(shape, true));
     const auto pixels = static_cast<double>(shape.pixels);
     float* means = scratch.data();                        // [N,C]
     float* squares = means + shape.n * shape.channels();  // [N,C] sums of squared differences from these means
     const auto rest = scratch.subspan(static_cast<std::size_t>(2 * shape.n * shape.channels()));
-    reduce_statistics(shape, true, x, rest, [&](std::int64_t i, double pivot, double sum, double square) {
+    reduce_statistics(shape, true, x, parts, rest, [&](std::int64_t i, double pivot, double sum, double square) {
         means[i] = static_cast<float>(pivot + sum / pixels);
         squares[i] = static_cast<float>(square - sum * sum / pixels);
     });
@@ -391,10 +430,13 @@ template <typename T> void bias_grad(const Blocks& shape, const T* dy, float* db
                    [&](std::int64_t index, double sum, double /*unused*/) { db[index] = static_cast<float>(sum); });
 }
 
-template void channel_statistics(const Blocks&, const float*, float*, float*, std::span<float>);
-template void channel_statistics(const Blocks&, const BFloat16*, float*, float*, std::span<float>);
-template void group_statistics(const Blocks&, std::int64_t, const float*, float*, float*, std::span<float>);
-template void group_statistics(const Blocks&, std::int64_t, const BFloat16*, float*, float*, std::span<float>);
+template void channel_statistics(const Blocks&, const float*, const PartStatistics&, float*, float*, std::span<float>);
+template void channel_statistics(const Blocks&, const BFloat16*, const PartStatistics&, float*, float*,
+                                 std::span<float>);
+template void group_statistics(const Blocks&, std::int64_t, const float*, const PartStatistics&, float*, float*,
+                               std::span<float>);
+template void group_statistics(const Blocks&, std::int64_t, const BFloat16*, const PartStatistics&, float*, float*,
+                               std::span<float>);
 template void norm_gradient_sums(const Blocks&, const MaskedGradient<float>&, const float*, float*, float*, float*,
                                  std::span<float>);
 template void norm_gradient_sums(const Blocks&, const MaskedGradient<BFloat16>&, const float*, float*, float*,

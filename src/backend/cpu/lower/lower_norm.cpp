@@ -22,6 +22,7 @@ const char* const kNormReason = "operands of one elementwise sweep lie alike";
 /// Operands that the three forward ops share.
 struct ForwardOperands {
     Placed x, gamma, beta, residual, mean, variance, y, sums;
+    StatisticsOfParts statistics;  // of x
 };
 
 std::vector<Placed> present(std::initializer_list<Placed> tensors) {
@@ -42,6 +43,7 @@ template <typename T> NormForward<T> forward_arguments(const ForwardOperands& at
     args.variance = at.variance.as<float>();
     args.y = at.y.as<T>();
     args.sums = at.sums ? at.sums.as<float>() : nullptr;
+    if (at.statistics.values) args.parts = {at.statistics.values.as<float>(), at.statistics.pixels};
     args.epsilon = attrs.epsilon;
     args.activation = attrs.activation;
     return args;
@@ -72,7 +74,7 @@ ForwardOperands place_forward(const NodeContext& lower, std::size_t residual_at)
 template <typename T> void shared_batch_norm_forward(const Blocks& shape, const NormForward<T>& args,
                                                      NormExchange& norms, std::span<float> scratch) {
     const auto channels = static_cast<std::size_t>(shape.channels());
-    channel_statistics(shape, args.x, args.mean, args.variance, scratch);
+    channel_statistics(shape, args.x, args.parts, args.mean, args.variance, scratch);
     norms.merge_moments({args.mean, channels}, {args.variance, channels});
     norm_inference(shape, 0, args, scratch);
 }
@@ -81,6 +83,7 @@ void lower_training_norm(const NodeContext& lower, std::int64_t groups) {
     const auto& attrs = lower.node.as<NormAttrs>();
     const auto& outputs = lower.node.outputs;
     ForwardOperands at = place_forward(lower, 3);
+    at.statistics = lower.values.statistics(lower.node.inputs[0]);
     at.mean = lower.values.define(outputs[1], row_major(lower.graph.desc(outputs[1])));
     at.variance = lower.values.define(outputs[2], row_major(lower.graph.desc(outputs[2])));
     const Blocks shape = blocks_of(at.x);
@@ -91,7 +94,8 @@ void lower_training_norm(const NodeContext& lower, std::int64_t groups) {
     }
     const auto scratch = lower.steps.scratch_floats(norm_scratch_floats(shape, groups));
     with_float_type(at.x.dtype, [&]<typename T>() {
-        lower.steps.add("kernel", present({at.x, at.gamma, at.beta, at.residual}),
+        lower.steps.add(at.statistics.values ? "kernel: sums of conv2d" : "kernel",
+                        present({at.x, at.gamma, at.beta, at.residual, at.statistics.values}),
                         present({at.y, at.mean, at.variance, at.sums}),
                         [at, attrs, shape, groups, scratch](const StepContext& context) {
                             const auto args = forward_arguments<T>(at, attrs);

@@ -71,15 +71,22 @@ void lower_pointwise(const NodeContext& lower, const std::optional<GatedValue>& 
     if (bias) reads.push_back(bias);
     if (gate) reads.push_back(gate);
     if (residual) reads.push_back(residual);
+    std::vector<Placed> writes = {result};
+    Placed statistics;
+    if (lower.values.is_normalised(y) && !residual && attrs.activation == Activation::none) {
+        statistics = lower.values.define_statistics(y, pointwise_part_pixels(shape));
+        writes.push_back(statistics);
+    }
     const std::string reason = gate ? "gates" : is_slow_in_onednn(attrs.activation) ? "activation" : "few channels";
-    lower.steps.add("tiles: " + reason, reads, {result}, [=, activation = attrs.activation](const StepContext&) {
+    lower.steps.add("tiles: " + reason, reads, writes, [=, activation = attrs.activation](const StepContext&) {
         pointwise_conv(shape,
                        {.x = x.as<float>(),
                         .gate = gate ? gate.as<float>() : nullptr,
                         .weights = weights.as<float>(),
                         .bias = bias ? bias.as<float>() : nullptr,
                         .residual = residual ? residual.as<float>() : nullptr,
-                        .y = result.as<float>()},
+                        .y = result.as<float>(),
+                        .statistics = statistics ? statistics.as<float>() : nullptr},
                        activation, scratch());
     });
 }
@@ -134,13 +141,19 @@ void lower_depthwise(const NodeContext& lower) {
         lower.values.pixel_sums(y) = {sums, parts};
         writes.push_back(sums);
     }
+    Placed statistics;
+    if (lower.values.is_normalised(y) && attrs.activation == Activation::none) {
+        statistics = lower.values.define_statistics(y, depthwise_part_pixels(shape));
+        writes.push_back(statistics);
+    }
     lower.steps.add("kernel", reads, writes, [=, activation = attrs.activation](const StepContext&) {
         depthwise_conv(shape,
                        {.x = x.as<float>(),
                         .weights = weights.as<float>(),
                         .bias = bias ? bias.as<float>() : nullptr,
                         .y = result.as<float>(),
-                        .sums = sums ? sums.as<float>() : nullptr},
+                        .sums = sums ? sums.as<float>() : nullptr,
+                        .statistics = statistics ? statistics.as<float>() : nullptr},
                        activation);
     });
 }

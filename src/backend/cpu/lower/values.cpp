@@ -33,6 +33,7 @@ void Values::begin_pipeline() {
     gated_.clear();
     spread_.clear();
     pixel_sums_.clear();
+    statistics_.clear();
     for (const NodeId id : walk_.order()) {
         if (!walk_.section_of(id).has_site()) continue;
         for (const ValueId result : graph().node(id).outputs)
@@ -195,6 +196,29 @@ bool Values::is_averaged(ValueId value) const {
     return std::ranges::any_of(graph().value(value).users, [&](NodeId user) {
         return graph().node(user).kind == OpKind::global_average_pool && walk_.section_of(user) == walk_.section();
     });
+}
+
+bool Values::is_normalised(ValueId value) const {
+    return std::ranges::any_of(graph().value(value).users, [&](NodeId user) {
+        const graph::Node& node = graph().node(user);
+        const bool is_norm = node.kind == OpKind::batch_norm || node.kind == OpKind::group_norm;
+        return is_norm && node.inputs[0] == value && walk_.section_of(user) == walk_.section();
+    });
+}
+
+Placed Values::define_statistics(ValueId y, std::vector<std::int64_t> pixels) {
+    const Shape& shape = graph().desc(y).shape;
+    const std::int64_t floats = static_cast<std::int64_t>(pixels.size()) * shape.front() * 3 * shape.back();
+    const Placed values = steps_.temporary_floats("statistics", floats);
+    statistics_[y] = {values, std::move(pixels)};
+    return values;
+}
+
+StatisticsOfParts Values::statistics(ValueId value) const {
+    const auto found = statistics_.find(value);
+    if (found == statistics_.end()) return {};
+    const bool is_here = walk_.section_of(graph().value(value).producer) == walk_.section();
+    return is_here ? found->second : StatisticsOfParts{};
 }
 
 Placed Values::define_over(ValueId result, const Desc& desc, ValueId dying) {

@@ -26,6 +26,12 @@ struct PixelSums {
     std::int64_t parts = 0;
 };
 
+/// PartStatistics of a value. Empty: there are none.
+struct StatisticsOfParts {
+    Placed values;
+    std::vector<std::int64_t> pixels;  // of each part
+};
+
 class Values {
 public:
     /// `are_summed`: does the update read sums over micro-batches or ranks in place of the results of a micro-batch?
@@ -83,6 +89,12 @@ public:
     bool is_averaged(graph::ValueId value) const;
     /// Sums of a node's result, for its global average; empty until the node sets them.
     PixelSums& pixel_sums(graph::ValueId y) { return pixel_sums_[y]; }
+    /// Is this value normalised by its own statistics in this section?
+    bool is_normalised(graph::ValueId value) const;
+    /// Statistics of the current node's result, for the norm that follows: memory for those of such parts of pixels.
+    Placed define_statistics(graph::ValueId y, std::vector<std::int64_t> pixels);
+    /// Those of a value, if its node has set them in this section.
+    StatisticsOfParts statistics(graph::ValueId value) const;
 
     /// The layout that the last convolution chose, for values that inherit none.
     Desc preferred_activation(const TensorDesc& tensor) const;
@@ -117,6 +129,7 @@ private:
     std::map<graph::ValueId, GatedValue> gated_;
     std::map<graph::ValueId, Placed> spread_;
     std::map<graph::ValueId, PixelSums> pixel_sums_;
+    std::map<graph::ValueId, StatisticsOfParts> statistics_;
     std::set<const Buffer*> viewed_;  // read by several values
     std::optional<Desc> preferred_;   // layout of the last convolution's output
     std::vector<std::string> reorders_;
