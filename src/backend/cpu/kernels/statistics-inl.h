@@ -13,9 +13,9 @@
 HWY_BEFORE_NAMESPACE();
 namespace cnntrain::cpu::HWY_NAMESPACE {
 
-/// Adds value(0) ... value(kCount - 1), vectors of channels, to the statistics of a part of the pixels (PartStatistics):
-/// the pivots are at `to`, the sums and squares `apart` and 2 * apart floats further. With `is_first` the part begins,
-/// and the mean of these values becomes the pivot.
+/// Adds value(0) ... value(kCount - 1), vectors of channels, to the statistics of a part of the pixels
+/// (PartStatistics): the pivots are at `to`, the sums and squares `apart` and 2 * apart floats further. With `is_first`
+/// the part begins, and the mean of these values becomes the pivot.
 template <std::int64_t kCount, typename Extent, typename Value>
 HWY_INLINE void add_statistics(const Extent& extent, float* to, std::int64_t apart, bool is_first, const Value& value) {
     const FloatTag d;

@@ -218,10 +218,10 @@ struct Place {
 };
 
 /// Calls body(extent, strip) for strips of rows x lanes, so that per-channel values are loaded once per strip. With one
-/// vector of lanes, a strip has all rows. Else strips cover a band of rows, small enough for the first-level cache, from
-/// one lane to the next, and meanwhile fetch the next band in the order of memory. That order is what memory is fast in;
-/// fetching in the order of the strips took up to twice the time (f32, 144 lanes, Zen 4). `arrays` of T are read at a
-/// time together.
+/// vector of lanes, a strip has all rows. Otherwise strips cover a band of rows, which fits the first-level cache, and
+/// meanwhile the next band is fetched in the order of memory, in which memory is fastest: strips of two rows that
+/// fetched their own lanes further on took up to twice the time (f32, 144 lanes, Zen 4). `arrays` of T are read
+/// together.
 template <typename T, typename Body>
 HWY_INLINE void for_strips(std::int64_t rows, std::int64_t lanes, std::int64_t arrays, const Body& body) {
     constexpr std::int64_t kBandBytes = 4096;
