@@ -218,10 +218,9 @@ struct Place {
 };
 
 /// Calls body(extent, strip) for strips of rows x lanes, so that per-channel values are loaded once per strip. With one
-/// vector of lanes, a strip has all rows. Otherwise strips cover a band of rows, which fits the first-level cache, and
-/// meanwhile the next band is fetched in the order of memory, in which memory is fastest: strips of two rows that
-/// fetched their own lanes further on took up to twice the time (f32, 144 lanes, Zen 4). `arrays` of T are read
-/// together.
+/// vector of lanes, a strip has all rows. Otherwise strips cover a band of rows, about a page of memory, and meanwhile
+/// the next band is fetched in the order of memory, in which memory is fastest: strips of two rows that fetched their
+/// own lanes further on took up to twice the time (f32, 144 lanes, Zen 4). `arrays` of T are read together.
 template <typename T, typename Body>
 HWY_INLINE void for_strips(std::int64_t rows, std::int64_t lanes, std::int64_t arrays, const Body& body) {
     constexpr std::int64_t kBandBytes = 4096;
