@@ -432,8 +432,13 @@ Measured measured_depthwise(const DepthwiseShape& shape, const DepthwiseOperands
 
 TEST(DepthwiseConv, HasTheStatisticsOfItsResults) {
     for_each_target([] {
-        for (const DepthwiseShape& shape : depthwise_shapes())
-            expect_moments(shape.y.shape, measured_depthwise(shape, DepthwiseOperands(shape)), text(shape));
+        for (const DepthwiseShape& shape : depthwise_shapes()) {
+            DepthwiseOperands operands(shape);
+            expect_moments(shape.y.shape, measured_depthwise(shape, operands), text(shape));
+            for (float& bias : operands.bias)
+                bias += 100;
+            expect_moments(shape.y.shape, measured_depthwise(shape, operands), "shifted " + text(shape));
+        }
     });
 }
 

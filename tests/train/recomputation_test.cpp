@@ -42,7 +42,8 @@ INSTANTIATE_TEST_SUITE_P(
                            "--micro-batch-size 2 --batch-norm",
              3},
         Case{kThreeSteps + "--model efficientnet --model-size cifar --block-survival-prob 0.5 --dropout-rate 0.3", 3},
-        Case{kThreeSteps + "--model efficientnet --model-size cifar --batch-norm --gradient-accumulation-count 2", 3}));
+        Case{kThreeSteps + "--model efficientnet --model-size cifar --batch-norm --gradient-accumulation-count 2", 3},
+        Case{kThreeSteps + "--model efficientnet --model-size cifar --group-norm", 3}));
 
 class NormRecomputation : public ::testing::TestWithParam<std::string> {};
 

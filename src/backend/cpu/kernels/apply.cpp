@@ -12,6 +12,7 @@
 
 #include "backend/cpu/kernels/activation-inl.h"
 #include "backend/cpu/kernels/incoming-inl.h"
+#include "backend/cpu/kernels/strips-inl.h"
 #include "backend/cpu/kernels/vector-inl.h"
 
 #ifndef CNNTRAIN_CPU_APPLY_ARGUMENTS_

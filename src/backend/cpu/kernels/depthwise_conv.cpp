@@ -1,4 +1,5 @@
-// Depthwise convolutions with bias, activation and the sums for a global average, and their input gradients.
+// Depthwise convolutions with bias, activation, the sums for a global average and the statistics for a norm, and their
+// input gradients.
 //
 // A task has some rows of a sample and all channels, or some. Several neighbours in a row are summed in registers at a
 // time, one vector of channels after the other: a tile. So memory is read and written nearly in order.
@@ -365,6 +366,8 @@ bool has_depthwise_conv(std::int64_t kernel, std::int64_t stride) {
 }
 
 void depthwise_conv(const DepthwiseShape& shape, const DepthwiseTensors& tensors, Activation activation) {
+    CNNTRAIN_CHECK(tensors.statistics == nullptr || activation == Activation::none,
+                   "statistics need a convolution without activation");
     DepthwiseBand band = forward_band(shape);
     band.x = tensors.x;
     band.weights = tensors.weights;
@@ -373,8 +376,6 @@ void depthwise_conv(const DepthwiseShape& shape, const DepthwiseTensors& tensors
     band.sums = tensors.sums;
     band.statistics = tensors.statistics;
     band.activation = activation;
-    CNNTRAIN_CHECK(tensors.statistics == nullptr || activation == Activation::none,
-                   "statistics are of the sums, without activation");
     const bool is_read_again = activation != Activation::none || tensors.sums != nullptr;
     band.past_cache = !is_read_again && writes_past_cache(shape.y.shape, tensors.y);
     for_bands(shape.x.shape, shape.y, band);

@@ -36,7 +36,7 @@ struct PointwiseTensors {
     const float* bias = nullptr;      // null: 0
     const float* residual = nullptr;  // null: 0
     float* y = nullptr;
-    float* statistics = nullptr;  // of y, PartStatistics with pointwise_part_pixels(), without residual and activation
+    float* statistics = nullptr;  // receives PartStatistics of y, of pointwise_part_pixels(); null: not wanted
 };
 
 /// So many weights stay in the first cache beside the rows of a tile. With them, pointwise_conv() took 0.5 to 0.9 of
@@ -50,7 +50,8 @@ std::int64_t pointwise_weight_floats(const PointwiseShape& shape);
 
 /// `threads`: the most that will run pointwise_conv().
 std::int64_t pointwise_scratch_floats(const PointwiseShape& shape, int threads);
-/// The parts of each sample of which pointwise_conv() makes statistics; they depend on the shape alone.
+/// The pixels of the parts of which pointwise_conv() makes statistics, by the shape alone. It makes none with gates, a
+/// residual or an activation.
 std::vector<std::int64_t> pointwise_part_pixels(const PointwiseShape& shape);
 /// Every result is summed in the order of the inputs, whatever the number of threads.
 void pointwise_conv(const PointwiseShape& shape, const PointwiseTensors& tensors, Activation activation,
@@ -78,9 +79,10 @@ struct DepthwiseTensors {
     const float* bias = nullptr;     // null: 0
     float* y = nullptr;
     float* sums = nullptr;        // null: not wanted
-    float* statistics = nullptr;  // of y, PartStatistics with depthwise_part_pixels(), without activation
+    float* statistics = nullptr;  // receives PartStatistics of y, of depthwise_part_pixels(); null: not wanted
 };
 std::int64_t depthwise_sum_parts(const DepthwiseShape& shape);
+/// The pixels of the parts of which depthwise_conv() makes statistics, which it does without activation only.
 std::vector<std::int64_t> depthwise_part_pixels(const DepthwiseShape& shape);
 void depthwise_conv(const DepthwiseShape& shape, const DepthwiseTensors& tensors, Activation activation);
 /// dx = the gradient of x.

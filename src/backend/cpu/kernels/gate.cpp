@@ -10,6 +10,7 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+#include "backend/cpu/kernels/strips-inl.h"
 #include "backend/cpu/kernels/vector-inl.h"
 
 #ifndef CNNTRAIN_CPU_GATE_ARGUMENTS_

@@ -8,6 +8,7 @@
 
 #include <hwy/highway.h>
 
+#include "backend/cpu/kernels/strips-inl.h"
 #include "backend/cpu/kernels/vector-inl.h"
 
 HWY_BEFORE_NAMESPACE();

@@ -3,7 +3,8 @@
 // A task has some rows and some columns. Tiles of a few rows and two vectors of columns are summed over all inputs in
 // registers. Where a residual or an activation follows, the sums go to the first cache and from there, finished, to y.
 // Tiles follow each other panel by panel; or, if the weights stay in the first cache, row by row, so that memory is
-// read and written in order. Rows with gates are copied first, multiplied by their gates.
+// read and written in order. Rows with gates are copied first, multiplied by their gates. For a norm that follows,
+// tiles are added to the statistics of their task while they are in registers.
 #include <algorithm>
 #include <array>
 #include <cstdint>
@@ -208,22 +209,28 @@ HWY_EXPORT(pointwise_block);
 HWY_EXPORT(gated_rows);
 
 constexpr std::int64_t kFloatBytes = sizeof(float);
+constexpr std::int64_t kFewestTaskRows = 56;
 
 /// The rows of a task, so many that they stay in the second cache.
 std::int64_t rows_of_task(const PointwiseShape& shape) {
-    constexpr std::int64_t kFewestRows = 56;
     constexpr std::int64_t kMostBytes = std::int64_t{128} << 10;
-    return std::max(kFewestRows, kMostBytes / ((shape.inputs + shape.outputs) * kFloatBytes));
+    return std::max(kFewestTaskRows, kMostBytes / ((shape.inputs + shape.outputs) * kFloatBytes));
 }
 
-/// The parts of each sample of which there are statistics.
+/// With statistics, a task has a part of the pixels of a sample. There are enough tasks for many threads.
 std::int64_t statistic_parts(const PointwiseShape& shape) {
-    return std::min(shape.pixels, ceil_div(shape.pixels, rows_of_task(shape)));
+    constexpr std::int64_t kWantedTasks = 64;
+    const std::int64_t wanted = std::min(ceil_div(kWantedTasks, shape.samples), shape.pixels / kFewestTaskRows);
+    return std::max({std::int64_t{1}, ceil_div(shape.pixels, rows_of_task(shape)), wanted});
 }
 
 /// How a product is divided into tasks: the larger operand is read once.
 struct PointwiseParts {
-    PointwiseParts(const PointwiseShape& shape, std::int64_t threads) {
+    PointwiseParts(const PointwiseShape& shape, std::int64_t threads, bool with_statistics = false) {
+        if (with_statistics) {
+            rows = shape.samples * statistic_parts(shape);
+            return;
+        }
         const std::int64_t task_rows = rows_of_task(shape);
         const std::int64_t panels = ceil_div(shape.outputs, kPointwisePanel);
         const bool by_columns = shape.outputs > shape.rows();
@@ -234,16 +241,6 @@ struct PointwiseParts {
 
     std::int64_t rows = 1, columns = 1;
 };
-
-/// With statistics, tasks depend on the shape alone.
-PointwiseParts parts_of(const PointwiseShape& shape, const PointwiseTensors& tensors) {
-    PointwiseParts parts(shape, omp_get_max_threads());
-    if (tensors.statistics != nullptr) {
-        parts.rows = shape.samples * statistic_parts(shape);
-        parts.columns = 1;
-    }
-    return parts;
-}
 
 }  // namespace
 
@@ -273,9 +270,10 @@ void turn_pointwise_weights(const PointwiseShape& shape, const float* from, floa
 
 void pointwise_conv(const PointwiseShape& shape, const PointwiseTensors& tensors, Activation activation,
                     std::span<float> scratch) {
-    const PointwiseParts parts = parts_of(shape, tensors);
-    CNNTRAIN_CHECK(tensors.statistics == nullptr || (activation == Activation::none && tensors.residual == nullptr),
-                   "statistics are of the sums, without residual and activation");
+    const bool is_plain = tensors.gate == nullptr && tensors.residual == nullptr && activation == Activation::none;
+    CNNTRAIN_CHECK(tensors.statistics == nullptr || is_plain,
+                   "statistics need a convolution without gates, residual and activation");
+    const PointwiseParts parts(shape, omp_get_max_threads(), tensors.statistics != nullptr);
     const std::int64_t task_floats = ceil_div(shape.rows(), parts.rows) * shape.inputs;
     const std::int64_t panels = ceil_div(shape.outputs, kPointwisePanel);
     CNNTRAIN_CHECK(

@@ -1,5 +1,7 @@
 // Sums over samples and pixels per channel: statistics, gradient sums, bias gradients.
 //
+// Statistics that the kernel before has summed by parts are merged instead.
+//
 // Sums are fp32 within a task, fp64 across tasks. Statistics are sums of differences to a pivot (the mean of a few
 // rows), which keeps the variance accurate to fp32 even if the mean is far from zero.
 #include <cstdint>
@@ -15,6 +17,7 @@
 
 #include "backend/cpu/kernels/activation-inl.h"
 #include "backend/cpu/kernels/incoming-inl.h"
+#include "backend/cpu/kernels/strips-inl.h"
 #include "backend/cpu/kernels/vector-inl.h"
 
 #ifndef CNNTRAIN_CPU_REDUCE_ARGUMENTS_
@@ -164,6 +167,7 @@ HWY_AFTER_NAMESPACE();
 
 #include <algorithm>
 #include <array>
+#include <numeric>
 
 #include "backend/cpu/kernels/parallel.h"
 #include "cnntrain/base/error.h"
@@ -205,7 +209,7 @@ public:
 
     /// Calls finish(index, first sum, second sum) for every channel of every result; index = result * C + channel.
     template <typename Finish> void merge(std::int64_t results, const Finish& finish) const {
-        const std::int64_t chunks = (channels_ + kMergeChannels - 1) / kMergeChannels;
+        const std::int64_t chunks = ceil_div(channels_, kMergeChannels);
         parallel_tasks(results * chunks, [&](std::int64_t task) {
             const std::int64_t result = task / chunks;
             const std::int64_t begin = task % chunks * kMergeChannels;
@@ -260,19 +264,22 @@ template <typename T> void choose_pivots(const Blocks& shape, const ReductionPla
 /// reduce_statistics() without x: adds up the parts in a fixed order, about the pivot of the first one.
 template <typename Finish>
 void merge_statistics(const Blocks& shape, bool per_sample, const PartStatistics& parts, const Finish& finish) {
+    CNNTRAIN_CHECK(std::reduce(parts.pixels.begin(), parts.pixels.end()) == shape.pixels,
+                   "statistics are of other parts of the pixels");
+    constexpr std::int64_t kChannels = 16;  // of a task: a line of memory
     const std::int64_t channels = shape.channels();
-    const std::int64_t chunks = ceil_div(channels, kMergeChannels);
+    const std::int64_t chunks = ceil_div(channels, kChannels);
     const std::int64_t samples = per_sample ? 1 : shape.n;  // of a result
     parallel_tasks((per_sample ? shape.n : 1) * chunks, [&](std::int64_t task) {
         const std::int64_t result = task / chunks;
-        const std::int64_t begin = task % chunks * kMergeChannels;
-        const auto count = static_cast<std::size_t>(std::min(kMergeChannels, channels - begin));
+        const std::int64_t begin = task % chunks * kChannels;
+        const auto count = static_cast<std::size_t>(std::min(kChannels, channels - begin));
         const auto of_part = [&](std::int64_t part, std::int64_t sample) {
             return parts.values + (part * shape.n + sample) * 3 * channels + begin;
         };
         const float* const pivots = of_part(0, result * samples);
-        std::array<double, kMergeChannels> sums{};
-        std::array<double, kMergeChannels> squares{};
+        std::array<double, kChannels> sums{};
+        std::array<double, kChannels> squares{};
         for (std::int64_t part = 0; part < static_cast<std::int64_t>(parts.pixels.size()); ++part) {
             const auto pixels = static_cast<double>(parts.pixels[static_cast<std::size_t>(part)]);
             for (std::int64_t sample = result * samples; sample < (result + 1) * samples; ++sample) {

@@ -9,6 +9,7 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+#include "backend/cpu/kernels/strips-inl.h"
 #include "backend/cpu/kernels/vector-inl.h"
 
 HWY_BEFORE_NAMESPACE();

@@ -22,7 +22,7 @@ const char* const kNormReason = "operands of one elementwise sweep lie alike";
 /// Operands that the three forward ops share.
 struct ForwardOperands {
     Placed x, gamma, beta, residual, mean, variance, y, sums;
-    StatisticsOfParts statistics;  // of x
+    PlacedStatistics statistics;  // of x
 };
 
 std::vector<Placed> present(std::initializer_list<Placed> tensors) {
@@ -94,7 +94,7 @@ void lower_training_norm(const NodeContext& lower, std::int64_t groups) {
     }
     const auto scratch = lower.steps.scratch_floats(norm_scratch_floats(shape, groups));
     with_float_type(at.x.dtype, [&]<typename T>() {
-        lower.steps.add(at.statistics.values ? "kernel: sums of conv2d" : "kernel",
+        lower.steps.add(at.statistics.values ? "kernel: statistics of conv2d" : "kernel",
                         present({at.x, at.gamma, at.beta, at.residual, at.statistics.values}),
                         present({at.y, at.mean, at.variance, at.sums}),
                         [at, attrs, shape, groups, scratch](const StepContext& context) {

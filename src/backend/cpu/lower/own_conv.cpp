@@ -48,6 +48,14 @@ bool has_few_channels(const NodeContext& lower) {
            kernel[2] * kernel[3] <= kMostCachedPointwiseWeights;
 }
 
+/// Memory for the statistics of the current convolution's result; empty if no norm wants them.
+Placed statistics_for_norm(const NodeContext& lower, std::vector<std::int64_t> pixels) {
+    const auto& attrs = lower.node.as<ConvAttrs>();
+    const ValueId y = lower.node.outputs[0];
+    const bool is_plain = !attrs.residual && attrs.activation == Activation::none;
+    return is_plain && lower.values.is_normalised(y) ? lower.values.define_statistics(y, std::move(pixels)) : Placed{};
+}
+
 void lower_pointwise(const NodeContext& lower, const std::optional<GatedValue>& gated) {
     const auto& attrs = lower.node.as<ConvAttrs>();
     const auto& inputs = lower.node.inputs;
@@ -72,11 +80,8 @@ void lower_pointwise(const NodeContext& lower, const std::optional<GatedValue>& 
     if (gate) reads.push_back(gate);
     if (residual) reads.push_back(residual);
     std::vector<Placed> writes = {result};
-    Placed statistics;
-    if (lower.values.is_normalised(y) && !residual && attrs.activation == Activation::none) {
-        statistics = lower.values.define_statistics(y, pointwise_part_pixels(shape));
-        writes.push_back(statistics);
-    }
+    const Placed statistics = gate ? Placed{} : statistics_for_norm(lower, pointwise_part_pixels(shape));
+    if (statistics) writes.push_back(statistics);
     const std::string reason = gate ? "gates" : is_slow_in_onednn(attrs.activation) ? "activation" : "few channels";
     lower.steps.add("tiles: " + reason, reads, writes, [=, activation = attrs.activation](const StepContext&) {
         pointwise_conv(shape,
@@ -141,11 +146,8 @@ void lower_depthwise(const NodeContext& lower) {
         lower.values.pixel_sums(y) = {sums, parts};
         writes.push_back(sums);
     }
-    Placed statistics;
-    if (lower.values.is_normalised(y) && attrs.activation == Activation::none) {
-        statistics = lower.values.define_statistics(y, depthwise_part_pixels(shape));
-        writes.push_back(statistics);
-    }
+    const Placed statistics = statistics_for_norm(lower, depthwise_part_pixels(shape));
+    if (statistics) writes.push_back(statistics);
     lower.steps.add("kernel", reads, writes, [=, activation = attrs.activation](const StepContext&) {
         depthwise_conv(shape,
                        {.x = x.as<float>(),

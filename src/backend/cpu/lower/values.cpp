@@ -192,17 +192,20 @@ Placed Values::spread(ValueId value) const {
     return found == spread_.end() ? Placed{} : found->second;
 }
 
-bool Values::is_averaged(ValueId value) const {
+template <typename Matches> bool Values::has_reader(ValueId value, const Matches& matches) const {
     return std::ranges::any_of(graph().value(value).users, [&](NodeId user) {
-        return graph().node(user).kind == OpKind::global_average_pool && walk_.section_of(user) == walk_.section();
+        return walk_.section_of(user) == walk_.section() && matches(graph().node(user));
     });
 }
 
+bool Values::is_averaged(ValueId value) const {
+    return has_reader(value, [](const graph::Node& node) { return node.kind == OpKind::global_average_pool; });
+}
+
 bool Values::is_normalised(ValueId value) const {
-    return std::ranges::any_of(graph().value(value).users, [&](NodeId user) {
-        const graph::Node& node = graph().node(user);
+    return has_reader(value, [&](const graph::Node& node) {
         const bool is_norm = node.kind == OpKind::batch_norm || node.kind == OpKind::group_norm;
-        return is_norm && node.inputs[0] == value && walk_.section_of(user) == walk_.section();
+        return is_norm && node.inputs[0] == value;
     });
 }
 
@@ -214,11 +217,10 @@ Placed Values::define_statistics(ValueId y, std::vector<std::int64_t> pixels) {
     return values;
 }
 
-StatisticsOfParts Values::statistics(ValueId value) const {
+PlacedStatistics Values::statistics(ValueId value) const {
     const auto found = statistics_.find(value);
     if (found == statistics_.end()) return {};
-    const bool is_here = walk_.section_of(graph().value(value).producer) == walk_.section();
-    return is_here ? found->second : StatisticsOfParts{};
+    return {seen_from(walk_.section(), found->second.values), found->second.pixels};
 }
 
 Placed Values::define_over(ValueId result, const Desc& desc, ValueId dying) {

@@ -27,7 +27,7 @@ struct PixelSums {
 };
 
 /// PartStatistics of a value. Empty: there are none.
-struct StatisticsOfParts {
+struct PlacedStatistics {
     Placed values;
     std::vector<std::int64_t> pixels;  // of each part
 };
@@ -91,10 +91,11 @@ public:
     PixelSums& pixel_sums(graph::ValueId y) { return pixel_sums_[y]; }
     /// Is this value normalised by its own statistics in this section?
     bool is_normalised(graph::ValueId value) const;
-    /// Statistics of the current node's result, for the norm that follows: memory for those of such parts of pixels.
+    /// Memory for statistics of the current node's result, which the norm after it reads; `pixels`: of each part.
     Placed define_statistics(graph::ValueId y, std::vector<std::int64_t> pixels);
-    /// Those of a value, if its node has set them in this section.
-    StatisticsOfParts statistics(graph::ValueId value) const;
+    /// The statistics that the node of this value has summed. A norm that is computed again in another section reads
+    /// them, too, and so has the same result.
+    PlacedStatistics statistics(graph::ValueId value) const;
 
     /// The layout that the last convolution chose, for values that inherit none.
     Desc preferred_activation(const TensorDesc& tensor) const;
@@ -111,6 +112,8 @@ private:
     Placed& placed(graph::ValueId value) { return placed_[static_cast<std::size_t>(value.index)]; }
     const Placed& placed(graph::ValueId value) const { return placed_[static_cast<std::size_t>(value.index)]; }
     void place_inputs();
+    /// Does the current section have a reader of this value of which `matches` is true?
+    template <typename Matches> bool has_reader(graph::ValueId value, const Matches& matches) const;
     bool is_taken_as_image(graph::ValueId value) const;
     bool is_read_at_end(graph::ValueId result) const;
     Placed reordered(graph::ValueId value, const Placed& now, const Desc& wanted, const std::string& reason);
@@ -129,7 +132,7 @@ private:
     std::map<graph::ValueId, GatedValue> gated_;
     std::map<graph::ValueId, Placed> spread_;
     std::map<graph::ValueId, PixelSums> pixel_sums_;
-    std::map<graph::ValueId, StatisticsOfParts> statistics_;
+    std::map<graph::ValueId, PlacedStatistics> statistics_;
     std::set<const Buffer*> viewed_;  // read by several values
     std::optional<Desc> preferred_;   // layout of the last convolution's output
     std::vector<std::string> reorders_;
