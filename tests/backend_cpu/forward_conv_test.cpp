@@ -161,11 +161,12 @@ Measured measured_pointwise(const PointwiseCase& c, const PointwiseOperands& ope
 /// One part and several, of one tile and several; more weights than stay in a cache; a mean far from zero.
 std::vector<PointwiseCase> measured_pointwise_cases() {
     std::vector<PointwiseCase> cases;
-    for (const std::int64_t pixels : {1, 13, 57, 1500})
+    for (const std::int64_t pixels : {1, 13, 57, 1500}) {
         for (const std::int64_t outputs : {8, 37}) {
             cases.push_back({{3, pixels, 9, outputs}});
             cases.push_back({{2, pixels, 150, outputs}, Activation::none, false, false, false});
         }
+    }
     return cases;
 }
 
