@@ -209,7 +209,7 @@ TEST(TrainedBlocks, LeaveGatesAndMeansToTheNorm) {
     }
 }
 
-/// Own convolutions in f32 sum what the norm needs; without them, norms read their input once more.
+/// Own f32 convolutions sum the statistics of the norm that follows. In bfloat16 the norm computes them itself.
 TEST(TrainedBlocks, HaveStatisticsFromTheConvolution) {
     for (const graph::OpKind kind : {graph::OpKind::batch_norm, graph::OpKind::group_norm}) {
         std::map<std::string, std::string> implementations = implementations_of(TrainedBlock(kind, false));

@@ -93,7 +93,7 @@ std::vector<double> expected_pointwise(const PointwiseCase& c, const PointwiseOp
     return y;
 }
 
-/// Statistics of parts and what they are of.
+/// Results of a convolution and their statistics; `pixels`: of each part.
 struct Measured {
     std::vector<float> y, statistics;
     std::vector<std::int64_t> pixels;
@@ -119,7 +119,7 @@ std::vector<double> expected_moments(const Blocks& shape, std::int64_t groups, c
     return moments;
 }
 
-/// Has no x to fall back upon.
+/// From the parts alone: x is null.
 std::vector<float> merged_moments(const Blocks& shape, std::int64_t groups, const Measured& measured) {
     const PartStatistics parts{measured.statistics.data(), measured.pixels};
     const std::int64_t count = groups == 0 ? shape.channels() : shape.n * groups;

@@ -127,8 +127,8 @@ void load_variables(const Graph& graph, const json& choices, backend::Executable
     }
 }
 
-// The gradient of a shift that the next batch norm removes is zero but for rounding: with a tolerance of 1e-4, products
-// of up to 6e-7 were seen, by the order of sums (AVX2, AVX-512, oneDNN 2 and 3), of 1e-6 that this allows.
+// The gradient of a shift that the next batch norm removes is zero but for rounding. Its products reached 6.2e-7,
+// depending on the order of sums (AVX2, AVX-512, oneDNN 2 and 3). With the tolerance of 1e-4, this allows 1e-6.
 constexpr double kSmallestNorm = 1e-2;
 
 /// Norm, products with sign patterns and some elements, each within `tolerance` times the norm: a pattern's product

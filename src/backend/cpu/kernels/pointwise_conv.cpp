@@ -58,18 +58,18 @@ HWY_BEFORE_NAMESPACE();
 namespace cnntrain::cpu::HWY_NAMESPACE {
 namespace {
 
+/// The result of body(extent), where the extent is a whole vector or its first `count` columns.
+template <typename Body> HWY_INLINE auto with_columns(std::int64_t count, const Body& body) {
+    return count >= kWidth ? body(Whole{}) : body(Part{count});
+}
+
 /// The first `count` elements, zeros behind them.
 HWY_INLINE Floats load_columns(const float* from, std::int64_t count) {
-    return count >= kWidth ? load(from) : Part{count}.load_from(from);
+    return with_columns(count, [&](auto extent) HWY_ATTR { return extent.load_from(from); });
 }
 
 HWY_INLINE void store_columns(Floats value, std::int64_t count, float* to) {
-    count >= kWidth ? store(value, to) : Part{count}.store_to(value, to);
-}
-
-/// Calls body(extent) for the first `count` columns of a vector, of which there may be more.
-template <typename Body> HWY_INLINE void with_columns(std::int64_t count, const Body& body) {
-    count >= kWidth ? body(Whole{}) : body(Part{count});
+    with_columns(count, [&](auto extent) HWY_ATTR { extent.store_to(value, to); });
 }
 
 /// Where the sums of a tile go: rows `apart` floats apart.

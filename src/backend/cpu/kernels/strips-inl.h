@@ -16,8 +16,8 @@
 HWY_BEFORE_NAMESPACE();
 namespace cnntrain::cpu::HWY_NAMESPACE {
 
-/// One vector's lanes of several rows: elements first, first + step and so on. While it is worked on, the elements from
-/// `ahead` on are fetched, `ahead_step` with each row.
+/// One vector's lanes of several rows: elements first, first + step and so on. With each row a line is prefetched: at
+/// element `ahead`, ahead + ahead_step and so on.
 struct Strip {
     std::int64_t lane = 0;
     std::int64_t rows = 0;
@@ -25,16 +25,16 @@ struct Strip {
     std::int64_t ahead = 0, ahead_step = 0;
 };
 
-/// The element that is worked on, and the one that is fetched with it.
+/// The element of a row, and the element that is prefetched with it.
 struct Place {
     std::int64_t at = 0, ahead = 0;
 };
 
 /// Calls body(extent, strip) for strips of rows x lanes, so that per-channel values are loaded once per strip. With one
-/// vector of lanes, a strip has all rows, and what is read soon is fetched a distance ahead, less of each of several
-/// `arrays` that are read together. With more lanes, strips cover a band of rows, about a page of memory, and meanwhile
-/// the next band is fetched in the order of memory: so it takes down to half the time of fetching each strip's own next
-/// rows (f32, 144 lanes, Zen 4).
+/// vector of lanes, a strip has all rows, and memory is prefetched kPrefetchBytes ahead, divided by the number of
+/// `arrays` read together. With more lanes, strips cover a band of rows, about a page of memory, and the next band is
+/// prefetched in the order of memory. This takes as little as half the time of prefetching each strip's own next rows
+/// (f32, 144 lanes, Zen 4).
 template <typename T, typename Body>
 HWY_INLINE void for_strips(std::int64_t rows, std::int64_t lanes, std::int64_t arrays, const Body& body) {
     constexpr std::int64_t kBandBytes = 4096;
@@ -78,7 +78,7 @@ HWY_INLINE Floats load_in_strip(const Extent& extent, const T* from, const Place
     return extent.load_from(from + place.at);
 }
 
-/// Fetches, too: the hardware starts late on lines that are only written.
+/// Prefetches, too, because the hardware starts late on lines that are only written.
 template <typename Extent, typename T>
 HWY_INLINE void store_in_strip(const Extent& extent, Floats value, T* to, const Place& place) {
     hwy::Prefetch(to + place.ahead);

@@ -93,8 +93,8 @@ public:
     bool is_normalised(graph::ValueId value) const;
     /// Memory for statistics of the current node's result, which the norm after it reads; `pixels`: of each part.
     Placed define_statistics(graph::ValueId y, std::vector<std::int64_t> pixels);
-    /// The statistics that the node of this value has summed. A norm that is computed again in another section reads
-    /// them, too, and so has the same result.
+    /// The statistics that the node of this value has summed. A norm that another section recomputes reads them, too,
+    /// so that its result is the same.
     PlacedStatistics statistics(graph::ValueId value) const;
 
     /// The layout that the last convolution chose, for values that inherit none.
