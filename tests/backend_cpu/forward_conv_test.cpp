@@ -183,6 +183,24 @@ TEST(PointwiseConv, HasTheStatisticsOfItsResults) {
     });
 }
 
+/// All rows but a few in the middle are equal, as behind the object of a photo with a white background.
+void flatten(std::int64_t channels, std::vector<float>& x) {
+    const std::int64_t rows = std::ssize(x) / channels;
+    for (std::int64_t row = 0; row < rows; ++row) {
+        if (row < rows * 4 / 9 || row > rows * 5 / 9) std::copy_n(x.data(), channels, x.data() + row * channels);
+    }
+}
+
+TEST(PointwiseConv, StatisticsOfFlatAreasAreExact) {
+    for_each_target([] {
+        const PointwiseCase c{{3, 12544, 4, 8}};
+        PointwiseOperands operands(c);
+        flatten(c.shape.inputs, operands.x);
+        const Blocks shape{c.shape.samples, 1, c.shape.pixels, c.shape.outputs};
+        expect_moments(shape, measured_pointwise(c, operands), text(c));
+    });
+}
+
 TEST(PointwiseConv, ResultsAndStatisticsDependNeitherOnThreadsNorOnEachOther) {
     for (const PointwiseCase& c : measured_pointwise_cases()) {
         SCOPED_TRACE(text(c));

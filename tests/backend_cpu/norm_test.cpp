@@ -462,6 +462,59 @@ TEST(Statistics, VarianceSurvivesALargeMean) {
     }
 }
 
+/// Rows of equal values, as behind the object of a photo with a white background, and random ones in the middle.
+std::vector<float> mostly_flat(const Blocks& shape) {
+    auto x = random_values<float>(shape.elements(), 9, -2, 3);
+    const std::vector<float> background = random_values<float>(shape.channels(), 3, -2, 2);
+    for (std::int64_t sample = 0; sample < shape.n; ++sample) {
+        for (std::int64_t c = 0; c < shape.channels(); ++c) {
+            for (std::int64_t pixel = 0; pixel < shape.pixels; ++pixel) {
+                if (pixel > shape.pixels * 4 / 9 && pixel < shape.pixels * 5 / 9) continue;
+                x[at(shape.offset(sample, c / shape.lanes, pixel) + c % shape.lanes)] = background[at(c)];
+            }
+        }
+    }
+    return x;
+}
+
+TEST(Statistics, FlatAreasAreSummedExactly) {
+    for (const Blocks& shape : {Blocks{1, 1, 12544, 64}, Blocks{1, 2, 12544, 16}, Blocks{70, 1, 3136, 8}}) {
+        const std::vector<float> x = mostly_flat(shape);
+        for (const std::int64_t groups : {std::int64_t{0}, shape.channels()}) {
+            Reference reference{.shape = shape, .groups = groups, .epsilon = 0, .x = wide(x)};
+            reference.set_statistics();
+            std::vector<float> mean(reference.mean.size());
+            std::vector<float> variance(reference.mean.size());
+            auto scratch = scratch_for(shape, groups);
+            if (groups == 0)
+                channel_statistics<float>(shape, x.data(), {}, mean.data(), variance.data(), scratch);
+            else
+                group_statistics<float>(shape, groups, x.data(), {}, mean.data(), variance.data(), scratch);
+            for (std::size_t i = 0; i < mean.size(); ++i)
+                EXPECT_NEAR(static_cast<double>(variance[i]) / reference.variance[i], 1, 2e-6);
+        }
+    }
+}
+
+/// A photo's statistics are its own, whatever the other samples of a batch.
+TEST(Statistics, OfGroupsDoNotDependOnTheBatch) {
+    const Blocks one{1, 2, 6400, 16};
+    const Blocks many{64, 2, 6400, 16};
+    const std::vector<float> x = mostly_flat(one);
+    std::vector<float> batch;
+    for (std::int64_t i = 0; i < many.n; ++i)
+        batch.insert(batch.end(), x.begin(), x.end());
+    const auto variances = [](const Blocks& shape, const std::vector<float>& values) {
+        std::vector<float> mean(at(shape.n * 8));
+        std::vector<float> variance(at(shape.n * 8));
+        auto scratch = scratch_for(shape, 8);
+        group_statistics<float>(shape, 8, values.data(), {}, mean.data(), variance.data(), scratch);
+        variance.resize(8);
+        return variance;
+    };
+    EXPECT_EQ(variances(one, x), variances(many, batch));
+}
+
 TEST(Statistics, ConstantChannelsHaveNoVariance) {
     const Blocks shape{4, 2, 100, 16};
     const std::vector<float> x(at(shape.elements()), 3.7F);

@@ -96,30 +96,29 @@ struct ReductionPlan {
     std::int64_t rows = 0;     // per channel and result
     std::int64_t group = 0;    // number of adjacent blocks that one task sums
     std::int64_t groups = 0;
-    std::int64_t parts = 0;  // into which the rows are divided
+    std::int64_t parts = 0;   // into which the rows are divided, so small that float sums of a part stay exact enough
+    std::int64_t chunks = 0;  // of adjacent parts, each one task for a group
 
-    std::int64_t tasks() const { return results * parts * groups; }
+    std::int64_t tasks() const { return results * chunks * groups; }
 };
 ReductionPlan plan_reduction(const Blocks& shape, bool per_sample);
 /// Scratch for the statistics and gradient sums, without that of complete norm operations.
 std::int64_t reduction_scratch_floats(const Blocks& shape, bool per_sample);
 
-/// Calls begin(part, first_channel, channels) for each task, then body(part, RowRange) for its rows. `part` numbers
+/// Calls begin(part, first_channel, channels) for each part, then body(part, RowRange) for its rows. `part` numbers
 /// results and parts together: 0 .. results * parts - 1. No two tasks have the same channels of the same part.
 /// `by_sample`: the rows of a call are those of one sample.
 template <typename Begin, typename Body> void parallel_reduction(const Blocks& shape, const ReductionPlan& plan,
                                                                  const Begin& begin, const Body& body,
                                                                  bool by_sample = false) {
-    parallel_tasks(plan.tasks(), [&](std::int64_t task) {
-        const std::int64_t part = task / plan.groups;
-        const std::int64_t first_block = task % plan.groups * plan.group;
+    const auto reduce_part = [&](std::int64_t result, std::int64_t part, std::int64_t first_block) {
         const std::int64_t last_block = std::min(shape.blocks, first_block + plan.group);
-        begin(part, first_block * shape.lanes, (last_block - first_block) * shape.lanes);
-        const std::int64_t result = part / plan.parts;
-        const std::int64_t end = plan.rows * (part % plan.parts + 1) / plan.parts;
-        std::int64_t row = plan.rows * (part % plan.parts) / plan.parts;
+        const std::int64_t number = result * plan.parts + part;
+        begin(number, first_block * shape.lanes, (last_block - first_block) * shape.lanes);
+        const std::int64_t end = plan.rows * (part + 1) / plan.parts;
+        std::int64_t row = plan.rows * part / plan.parts;
         if (shape.is_one_slab() && !by_sample) {
-            body(part, RowRange{result, 0, (result * plan.rows + row) * shape.lanes, end - row});
+            body(number, RowRange{result, 0, (result * plan.rows + row) * shape.lanes, end - row});
             return;
         }
         while (row < end) {
@@ -127,10 +126,18 @@ template <typename Begin, typename Body> void parallel_reduction(const Blocks& s
             const std::int64_t pixel = row % shape.pixels;
             const std::int64_t rows = std::min(end - row, shape.pixels - pixel);
             for (std::int64_t block = first_block; block < last_block; ++block) {
-                body(part, RowRange{sample, block * shape.lanes, shape.offset(sample, block, pixel), rows});
+                body(number, RowRange{sample, block * shape.lanes, shape.offset(sample, block, pixel), rows});
             }
             row += rows;
         }
+    };
+    parallel_tasks(plan.tasks(), [&](std::int64_t task) {
+        const std::int64_t chunk = task / plan.groups % plan.chunks;
+        const std::int64_t result = task / plan.groups / plan.chunks;
+        const std::int64_t first_block = task % plan.groups * plan.group;
+        const std::int64_t last = plan.parts * (chunk + 1) / plan.chunks;
+        for (std::int64_t part = plan.parts * chunk / plan.chunks; part < last; ++part)
+            reduce_part(result, part, first_block);
     });
 }
 

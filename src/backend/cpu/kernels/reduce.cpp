@@ -2,8 +2,9 @@
 //
 // Statistics that the kernel before has summed by parts are merged instead.
 //
-// Sums are fp32 within a task, fp64 across tasks. Statistics are sums of differences to a pivot (the mean of a few
-// rows), which keeps the variance accurate to fp32 even if the mean is far from zero.
+// Sums are fp32 over at most kMostPartRows rows, fp64 beyond: equal addends, as of flat areas of photos, all round in
+// the same direction. Statistics are sums of differences to a pivot (the mean of a few rows), which keeps the variance
+// accurate to fp32 even if the mean is far from zero.
 #include <cstdint>
 
 #include "backend/cpu/kernels/element_types.h"
@@ -50,6 +51,16 @@ template <typename T> struct GradientRows {
     float* sum_dy = nullptr;
     float* sum_dy_x = nullptr;
     Activation activation = Activation::none;
+};
+
+/// Sums of `parts` rows, `apart` floats from one to the next.
+struct PartRows {
+    std::int64_t parts = 0, apart = 0;
+    std::int64_t lanes = 0;
+    const float* first = nullptr;
+    const float* second = nullptr;
+    double* first_sum = nullptr;  // 0 at first, as the other
+    double* second_sum = nullptr;
 };
 
 }  // namespace
@@ -149,6 +160,30 @@ template <typename T> void gradient_rows(const GradientRows<T>& args) {
     });
 }
 
+void merge_parts(const PartRows& args) {
+    const hn::ScalableTag<double> wide;
+    const hn::Rebind<float, decltype(wide)> narrow;
+    const auto lanes = static_cast<std::int64_t>(hn::Lanes(wide));
+    const std::int64_t end = args.parts * args.apart;
+    std::int64_t lane = 0;
+    for (; lane + lanes <= args.lanes; lane += lanes) {
+        auto first = hn::Zero(wide);
+        auto second = hn::Zero(wide);
+        for (std::int64_t at = lane; at < end + lane; at += args.apart) {
+            first = hn::Add(first, hn::PromoteTo(wide, hn::LoadU(narrow, args.first + at)));
+            second = hn::Add(second, hn::PromoteTo(wide, hn::LoadU(narrow, args.second + at)));
+        }
+        hn::StoreU(first, wide, args.first_sum + lane);
+        hn::StoreU(second, wide, args.second_sum + lane);
+    }
+    for (; lane < args.lanes; ++lane) {
+        for (std::int64_t at = lane; at < end + lane; at += args.apart) {
+            args.first_sum[lane] += static_cast<double>(args.first[at]);
+            args.second_sum[lane] += static_cast<double>(args.second[at]);
+        }
+    }
+}
+
 void sum_rows_f32(std::int64_t rows, std::int64_t lanes, const float* x, float* sum) {
     sum_rows(rows, lanes, x, sum);
 }
@@ -177,6 +212,7 @@ namespace {
 
 HWY_EXPORT(sum_rows_f32);
 HWY_EXPORT(sum_rows_bf16);
+HWY_EXPORT(merge_parts);
 
 void call_sum(std::int64_t rows, std::int64_t lanes, const float* x, float* sum) {
     HWY_DYNAMIC_DISPATCH(sum_rows_f32)(rows, lanes, x, sum);
@@ -189,10 +225,10 @@ CNNTRAIN_CALL_OF_TYPES(call_statistics, statistic_rows, StatisticRows)
 CNNTRAIN_CALL_OF_TYPES(call_gradient, gradient_rows, GradientRows)
 
 constexpr std::int64_t kMostTasks = 64;
-constexpr std::int64_t kFewestRows = 128;       // per part, so that adding the parts costs little
+constexpr std::int64_t kMostPartRows = 256;
 constexpr std::int64_t kFewestElements = 4096;  // of adjacent memory
 constexpr std::int64_t kPivotRows = 4;
-constexpr std::int64_t kMergeChannels = 64;
+constexpr std::int64_t kMergeChannels = 16;  // per task: a line of memory
 
 /// Two sums for every channel of every part.
 class Partials {
@@ -216,14 +252,14 @@ public:
             const std::int64_t count = std::min(kMergeChannels, channels_ - begin);
             std::array<double, kMergeChannels> sum0{};
             std::array<double, kMergeChannels> sum1{};
-            for (std::int64_t part = result * parts_; part < (result + 1) * parts_; ++part) {
-                const float* from0 = first(part) + begin;
-                const float* from1 = second(part) + begin;
-                for (std::int64_t i = 0; i < count; ++i) {
-                    sum0[static_cast<std::size_t>(i)] += static_cast<double>(from0[i]);
-                    sum1[static_cast<std::size_t>(i)] += static_cast<double>(from1[i]);
-                }
-            }
+            HWY_DYNAMIC_DISPATCH(merge_parts)
+            ({.parts = parts_,
+              .apart = 2 * channels_,
+              .lanes = count,
+              .first = first(result * parts_) + begin,
+              .second = second(result * parts_) + begin,
+              .first_sum = sum0.data(),
+              .second_sum = sum1.data()});
             for (std::int64_t i = 0; i < count; ++i) {
                 finish(result * channels_ + begin + i, sum0[static_cast<std::size_t>(i)],
                        sum1[static_cast<std::size_t>(i)]);
@@ -338,10 +374,11 @@ ReductionPlan plan_reduction(const Blocks& shape, bool per_sample) {
     const std::int64_t block_elements = std::max<std::int64_t>(1, shape.pixels * shape.lanes);
     plan.group = std::clamp<std::int64_t>(kFewestElements / block_elements, 1, std::max<std::int64_t>(1, shape.blocks));
     plan.groups = ceil_div(shape.blocks, plan.group);
+    plan.parts = std::max<std::int64_t>(1, ceil_div(plan.rows, kMostPartRows));
     const std::int64_t tasks = std::max<std::int64_t>(1, plan.results * plan.groups);
     const std::int64_t most =
-        std::min({kMostTasks / tasks, plan.rows / kFewestRows, shape.elements() / (2 * kFewestElements * tasks)});
-    plan.parts = std::max<std::int64_t>(1, most);
+        std::min({kMostTasks / tasks, plan.parts, shape.elements() / (2 * kFewestElements * tasks)});
+    plan.chunks = std::max<std::int64_t>(1, most);
     return plan;
 }
 
