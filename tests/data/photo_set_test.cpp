@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <set>
 
+#include "cnntrain/base/listed.h"
 #include "cnntrain/data/resolve.h"
 #include "data/format_fixtures.h"
 #include "data/sets/photo_checks.h"
@@ -105,6 +106,48 @@ TEST_F(FindPhotos, APhotoMoreMovesOneOtherAtMost) {
         EXPECT_LE(gone.size(), 1U);
         before = now;
     }
+}
+
+TEST_F(FindPhotos, CopiesOfAPhotoStayOnOneSide) {
+    put_photos("a/", 30);
+    put_photos("b/", 5);
+    for (const int first : {0, 7, 20}) {
+        for (int copy = 0; copy < 3; ++copy)
+            put("a/copy" + std::to_string(copy) + "of" + std::to_string(first) + ".bmp",
+                encode_bmp(make_ramp(4, 4 + first)));
+    }
+    for (std::int64_t seed = 0; seed < 20; ++seed) {
+        InputSettings drawn = settings();
+        drawn.split_seed = seed;
+        const PhotoSet photos = find_photos(drawn);
+        EXPECT_EQ(copies_text(photos), "") << seed;
+        EXPECT_GE(photos.counts(Split::validation)[0], 8) << seed;
+        EXPECT_LE(photos.counts(Split::validation)[0], 8 + 3) << seed;
+    }
+}
+
+TEST_F(FindPhotos, AClassOfCopiesAloneIsTrainedOn) {
+    for (int i = 0; i < 10; ++i)
+        put("a/" + std::to_string(i) + ".bmp", encode_bmp(make_ramp(4, 9)));
+    put_photos("b/", 10);
+    EXPECT_THAT(found().counts(Split::train), ElementsAre(10, 8));
+}
+
+TEST_F(FindPhotos, ValidationPhotosBesideTheFolderAreTold) {
+    put_photos("train/a/", 5);
+    put_photos("train/b/", 5);
+    const auto told = [&] { return joined(found("train").notices, "\n"); };
+    EXPECT_THAT(told(), Not(HasSubstr("--data-dir")));
+    put_photos("val/a/", 1);
+    EXPECT_THAT(told(), AllOf(HasSubstr(folder_ / "val"), HasSubstr("--data-dir " + folder_.path())));
+}
+
+TEST_F(FindPhotos, TheMedianOfTheShorterSidesIsKnown) {
+    for (const int side : {5, 30, 40})
+        put("train/a/" + std::to_string(side) + ".bmp", encode_bmp(make_ramp(side, 50)));
+    put("train/b/0.bmp", encode_bmp(make_ramp(50, 60)));
+    put("val/a/0.bmp", encode_bmp(make_ramp(50, 32)));
+    EXPECT_EQ(found().median_side, 32);
 }
 
 TEST_F(FindPhotos, TrainingFoldersWithoutValidationAreDivided) {

@@ -92,6 +92,17 @@ std::vector<std::string> classes(const InputSettings& settings) {
     return photos_of(settings)->classes;
 }
 
+/// Small photos that are enlarged take the time of large ones.
+std::string enlarged_text(const PhotoSet& photos, std::int64_t image_size) {
+    constexpr std::int64_t kLeastFactor = 2;
+    const std::int64_t side = photos.median_side;
+    if (side == 0 || side * kLeastFactor > image_size) return "";
+    const std::string side_text = std::to_string(side);
+    return "folder: half of the photos are at most " + side_text + " pixels wide or high and are enlarged to " +
+           std::to_string(image_size) + " x " + std::to_string(image_size) + "; --image-size " + side_text +
+           " takes about " + std::to_string(image_size * image_size / (side * side)) + " times less time";
+}
+
 /// Says once, before a run begins, what was found.
 void tell(const InputSettings& settings, const PhotoSet& photos, Split split) {
     if (settings.found_photos && settings.found_photos->told()) return;
@@ -102,6 +113,8 @@ void tell(const InputSettings& settings, const PhotoSet& photos, Split split) {
     for (const std::string& warning : suspicions(photos))
         log::warning(warning);
     if (split != Split::train) return;
+    if (const std::string enlarged = enlarged_text(photos, settings.image_size); !enlarged.empty())
+        log::warning(enlarged);
     if (const std::string copies = copies_text(photos); !copies.empty()) log::warning(copies);
 }
 

@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <cctype>
 #include <map>
+#include <numeric>
+#include <set>
 #include <span>
-#include <tuple>
+#include <utility>
 
 #include "cnntrain/base/crc32c.h"
 #include "cnntrain/base/error.h"
@@ -69,31 +71,27 @@ void add_unequal(const PhotoSet& photos, std::vector<std::string>& texts) {
                     "; a network may do well by guessing the frequent ones");
 }
 
-/// A photo in one of the splits.
-struct Place {
-    std::uint32_t bytes;
-    std::uint32_t checksum;
-    Split split;
-    std::int64_t index;
-};
-
-/// The photos of sizes that both splits have, up to a limit of bytes, sorted by size.
-std::vector<Place> of_equal_size(const PhotoSet& photos, bool& limited) {
-    constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 30;
-    std::vector<Place> all;
-    for (const Split split : {Split::train, Split::validation}) {
-        for (std::int64_t i = 0; i < photos.of(split).size(); ++i) {
-            if (photos.of(split).bytes(i) > 0) all.push_back({photos.of(split).bytes(i), 0, split, i});
-        }
+/// The content; "" for a file that cannot be read, which training tells of.
+std::string content_of(const std::string& path) {
+    try {
+        return read_text(posix_files(), path);
+    } catch (const Error&) {
+        return "";
     }
-    std::ranges::sort(all, {}, [](const Place& place) { return std::tie(place.bytes, place.split, place.index); });
-    std::vector<Place> result;
+}
+
+/// Numbers of the files that are as large as another one, by size, up to a limit of bytes.
+std::vector<std::size_t> of_equal_size(const std::vector<std::uint64_t>& bytes, bool& limited) {
+    constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 30;
+    std::vector<std::size_t> all(bytes.size());
+    std::iota(all.begin(), all.end(), std::size_t{0});
+    std::ranges::sort(all, {}, [&](std::size_t i) { return std::pair(bytes[i], i); });
+    std::vector<std::size_t> result;
     std::uint64_t total = 0;
     for (auto begin = all.begin(); begin != all.end();) {
-        const auto end =
-            std::find_if(begin, all.end(), [&](const Place& place) { return place.bytes != begin->bytes; });
-        if (begin->split != std::prev(end)->split) {
-            const std::uint64_t needed = static_cast<std::uint64_t>(end - begin) * begin->bytes;
+        const auto end = std::find_if(begin, all.end(), [&](std::size_t i) { return bytes[i] != bytes[*begin]; });
+        const std::uint64_t needed = static_cast<std::uint64_t>(end - begin) * bytes[*begin];
+        if (needed > 0 && end - begin > 1) {
             limited = limited || total + needed > kMostBytes;
             if (total + needed <= kMostBytes) {
                 result.insert(result.end(), begin, end);
@@ -103,14 +101,6 @@ std::vector<Place> of_equal_size(const PhotoSet& photos, bool& limited) {
         begin = end;
     }
     return result;
-}
-
-std::string content_of(const PhotoSet& photos, const Place& place) {
-    try {
-        return read_text(posix_files(), photos.file(place.split, place.index));
-    } catch (const Error&) {
-        return "";  // training tells of it
-    }
 }
 
 }  // namespace
@@ -144,38 +134,70 @@ std::vector<std::string> suspicions(const PhotoSet& photos) {
     return texts;
 }
 
+std::vector<std::size_t> first_copies(const std::vector<std::uint64_t>& bytes,
+                                      const std::function<std::string(std::size_t)>& path, bool& limited) {
+    struct File {
+        std::uint64_t bytes;
+        std::uint32_t checksum;
+        std::size_t number;
+        auto operator<=>(const File&) const = default;
+    };
+    std::vector<File> files;
+    for (const std::size_t i : of_equal_size(bytes, limited))
+        files.push_back({bytes[i], 0, i});
+    tbb::parallel_for(std::size_t{0}, files.size(), [&](std::size_t i) {
+        const std::string content = content_of(path(files[i].number));
+        files[i].checksum = crc32c(std::as_bytes(std::span(content)));
+    });
+    std::ranges::sort(files);
+    std::vector<std::size_t> first(bytes.size());
+    std::iota(first.begin(), first.end(), std::size_t{0});
+    for (std::size_t i = 1; i < files.size(); ++i) {
+        const File& before = files[i - 1];
+        const File& file = files[i];
+        if (before.bytes != file.bytes || before.checksum != file.checksum) continue;
+        if (content_of(path(before.number)) == content_of(path(file.number))) first[file.number] = first[before.number];
+    }
+    return first;
+}
+
 std::string copies_text(const PhotoSet& photos) {
     constexpr std::size_t kMostPairs = 3;
+    const PhotoList& training = photos.of(Split::train);
+    const PhotoList& validation = photos.of(Split::validation);
+    const auto trained = static_cast<std::size_t>(training.size());  // files before those of validation
+    std::set<std::uint64_t> sizes;                                   // of validation photos
+    for (std::int64_t i = 0; i < validation.size(); ++i)
+        sizes.insert(validation.bytes(i));
+    std::vector<std::uint64_t> bytes;
+    for (std::int64_t i = 0; i < training.size(); ++i)
+        bytes.push_back(sizes.contains(training.bytes(i)) ? training.bytes(i) : 0);
+    for (std::int64_t i = 0; i < validation.size(); ++i)
+        bytes.push_back(validation.bytes(i));
     bool limited = false;
-    std::vector<Place> places = of_equal_size(photos, limited);
-    tbb::parallel_for(std::size_t{0}, places.size(), [&](std::size_t i) {
-        const std::string content = content_of(photos, places[i]);
-        places[i].checksum = crc32c(std::as_bytes(std::span(content)));
-    });
-    std::ranges::sort(
-        places, {}, [](const Place& place) { return std::tie(place.bytes, place.checksum, place.split, place.index); });
+    const std::vector<std::size_t> first = first_copies(
+        bytes,
+        [&](std::size_t i) {
+            const bool in_training = i < trained;
+            return photos.file(in_training ? Split::train : Split::validation,
+                               static_cast<std::int64_t>(in_training ? i : i - trained));
+        },
+        limited);
     std::int64_t copies = 0;
     std::vector<std::string> pairs;
-    const Place* trained = nullptr;
-    for (const Place& place : places) {
-        if (place.split == Split::train) {
-            trained = &place;
-            continue;
-        }
-        if (trained == nullptr || trained->bytes != place.bytes || trained->checksum != place.checksum) continue;
-        if (content_of(photos, *trained) != content_of(photos, place)) continue;
+    for (std::size_t i = trained; i < first.size(); ++i) {
+        if (first[i] >= trained) continue;
         ++copies;
-        if (pairs.size() < kMostPairs) {
-            pairs.push_back(std::string(photos.of(Split::validation).path(place.index)) + " is " +
-                            std::string(photos.of(Split::train).path(trained->index)));
-        }
+        if (pairs.size() >= kMostPairs) continue;
+        pairs.push_back(std::string(validation.path(static_cast<std::int64_t>(i - trained))) + " is " +
+                        std::string(training.path(static_cast<std::int64_t>(first[i]))));
     }
     std::string text;
     if (copies > 0) {
         text = "folder: " + counted(copies, "validation photo") +
                (copies == 1 ? " is a copy of a training photo: " : " are copies of training photos: ") + joined(pairs) +
                (copies > static_cast<std::int64_t>(pairs.size()) ? ", ..." : "") +
-               "; the accuracy of validation is too high by them";
+               "; they make the validation accuracy too high";
     }
     if (limited) {
         text += std::string(text.empty() ? "folder: " : "; ") +

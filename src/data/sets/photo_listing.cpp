@@ -134,7 +134,7 @@ private:
     std::size_t class_number_ = 0;
 };
 
-/// Of the names of validation splits, those in a folder.
+/// Names of validation splits that exist in a folder.
 std::vector<std::string> validation_folders(const fs::path& top) {
     std::vector<std::string> found;
     for (const std::string_view name : kValidation) {
@@ -163,6 +163,14 @@ void note_test(const fs::path& top, PhotoListing& listing) {
                               " is used neither for training nor for validation; to validate with it, give validation "
                               "--data-dir " +
                               path);
+}
+
+/// A share of train/ is held out although there are photos for validation beside it.
+void note_validation_beside(const fs::path& top, PhotoListing& listing) {
+    const std::vector<std::string> validation = validation_folders(top.parent_path());
+    if (top.filename() != kTrain || validation.empty()) return;
+    listing.notices.push_back("folder: " + (top.parent_path() / validation.front()).string() +
+                              " is not used; to validate with it, give --data-dir " + top.parent_path().string());
 }
 
 /// Number of `name` among the sorted classes; it must be one.
@@ -217,6 +225,7 @@ PhotoListing list_classes(const fs::path& top) {
     listing.holds_out = !evaluates;
     Lister(listing, evaluates ? std::optional(Split::validation) : std::nullopt).add_classes("", {std::string(kTest)});
     note_test(top, listing);
+    note_validation_beside(top, listing);
     return listing;
 }
 

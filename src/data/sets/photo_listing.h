@@ -13,10 +13,11 @@
 namespace cnntrain::data {
 
 struct ListedPhoto {
-    std::string path;              // below PhotoListing::top
-    std::size_t class_number = 0;  // in PhotoListing::classes
-    std::optional<Split> split;    // nothing: the photo goes to one of them by the validation fraction
-    std::uint64_t bytes = 0;       // of the file; 0 until it was looked at
+    std::string path;               // below PhotoListing::top
+    std::size_t class_number = 0;   // in PhotoListing::classes
+    std::optional<Split> split;     // nothing: the photo goes to one of them by the validation fraction
+    std::uint64_t bytes = 0;        // of the file; 0 until it was looked at
+    std::int64_t shorter_side = 0;  // pixels of the image, as its header says; 0: unknown
 };
 
 /// The layouts of photos:

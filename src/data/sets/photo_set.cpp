@@ -15,6 +15,7 @@
 #include "cnntrain/data/resolve.h"
 #include "data/images/file_format.h"
 #include "data/images/jpeg_errors.h"
+#include "data/sets/photo_checks.h"
 #include "data/sets/photo_listing.h"
 #include "data/sets/raw_files.h"
 
@@ -37,14 +38,17 @@ std::span<const std::byte> read_head(const InputFile& file, std::size_t most, st
     return head;
 }
 
-/// Why a file is not used; nothing if it is. Sets its size.
+std::string path_of(const std::string& top, const ListedPhoto& photo) {
+    return photo.path.starts_with('/') ? photo.path : top + "/" + photo.path;
+}
+
+/// Why a file is not used; nothing if it is. Sets the sizes of file and image.
 std::optional<UnusedFile> look_into(const std::string& top, ListedPhoto& photo) {
     const auto unused = [&](Unused reason, std::string detail = "") {
         return UnusedFile{photo.path, reason, std::move(detail)};
     };
     try {
-        const std::string path = photo.path.starts_with('/') ? photo.path : top + "/" + photo.path;
-        const std::unique_ptr<InputFile> file = posix_files().open(path);
+        const std::unique_ptr<InputFile> file = posix_files().open(path_of(top, photo));
         photo.bytes = file->size_bytes();
         if (photo.bytes == 0) return unused(Unused::empty);
         thread_local std::vector<std::byte> head;
@@ -60,6 +64,7 @@ std::optional<UnusedFile> look_into(const std::string& top, ListedPhoto& photo) 
         if (!size && *format == FileFormat::jpeg && photo.bytes > bytes.size())
             size = claimed_size(read_head(*file, kMostBytes, head), *format);
         if (!size) return std::nullopt;
+        photo.shorter_side = std::min(size->height, size->width);
         const std::int64_t most = *format == FileFormat::jpeg ? kMostPixels : kMostWholePixels;
         if (size->height > 0 && size->width > 0 && !size_problem(size->height, size->width, most).empty())
             return unused(Unused::too_large, std::to_string(size->width) + " x " + std::to_string(size->height));
@@ -108,26 +113,44 @@ std::int64_t held_out_of(std::int64_t count, double fraction) {
     return std::clamp<std::int64_t>(std::llround(fraction * static_cast<double>(count)), 1, count - 1);
 }
 
-/// Sets the split of the photos that have none: of each class, those with the least hashes of seed and path are
-/// validated. A photo more moves at most one other of its class.
+/// For each photo, the number of the first one with the same content.
+std::vector<std::size_t> first_copies_in(const PhotoListing& listing) {
+    std::vector<std::uint64_t> bytes;
+    for (const ListedPhoto& photo : listing.photos)
+        bytes.push_back(photo.bytes);
+    bool limited = false;
+    return first_copies(
+        bytes, [&](std::size_t i) { return path_of(listing.top, listing.photos[i]); }, limited);
+}
+
+/// Sets the split of the photos that have none: in each class, those with the least hashes of seed and path are
+/// validated. A photo more moves at most one other of its class. Copies of a photo stay together.
 void hold_out(PhotoListing& listing, const InputSettings& settings) {
     struct Hashed {
         std::uint64_t hash;
+        std::size_t first_copy;
         std::size_t number;
         auto operator<=>(const Hashed&) const = default;
     };
+    const std::vector<std::size_t> copy_of = first_copies_in(listing);
     const std::uint64_t start = hash_text(std::to_string(settings.split_seed) + "/");
     std::vector<std::vector<Hashed>> by_class(listing.classes.size());
     for (std::size_t i = 0; i < listing.photos.size(); ++i) {
         const ListedPhoto& photo = listing.photos[i];
-        if (!photo.split) by_class[photo.class_number].push_back({spread(hash_text(photo.path, start)), i});
+        if (photo.split) continue;
+        const std::string& path = listing.photos[copy_of[i]].path;
+        by_class[photo.class_number].push_back({spread(hash_text(path, start)), copy_of[i], i});
     }
     for (std::vector<Hashed>& photos : by_class) {
         std::ranges::sort(photos);
         const std::int64_t held = held_out_of(std::ssize(photos), settings.validation_fraction);
-        for (std::int64_t i = 0; i < std::ssize(photos); ++i) {
-            listing.photos[photos[static_cast<std::size_t>(i)].number].split =
-                i < held ? Split::validation : Split::train;
+        for (auto begin = photos.begin(); begin != photos.end();) {
+            const auto end = std::find_if(begin, photos.end(),
+                                          [&](const Hashed& photo) { return photo.first_copy != begin->first_copy; });
+            const bool all = begin == photos.begin() && end == photos.end();
+            const bool validates = begin - photos.begin() < held && !all;
+            for (; begin != end; ++begin)
+                listing.photos[begin->number].split = validates ? Split::validation : Split::train;
         }
     }
 }
@@ -203,6 +226,18 @@ std::shared_ptr<FoundPhotos> found_photos() {
     return std::make_shared<FoundPhotos>();
 }
 
+/// The median of the known ones; 0 if none is known.
+std::int64_t median_side(const std::vector<ListedPhoto>& photos) {
+    std::vector<std::int64_t> sides;
+    for (const ListedPhoto& photo : photos) {
+        if (photo.shorter_side > 0) sides.push_back(photo.shorter_side);
+    }
+    if (sides.empty()) return 0;
+    const auto middle = sides.begin() + std::ssize(sides) / 2;
+    std::ranges::nth_element(sides, middle);
+    return *middle;
+}
+
 PhotoSet find_photos(const InputSettings& settings) {
     PhotoListing listing = list_photos(settings.folder);
     if (listing.classes.size() < 2 && settings.known_classes.empty()) {
@@ -211,14 +246,15 @@ PhotoSet find_photos(const InputSettings& settings) {
              (listing.classes.empty() ? "none" : "only " + listing.classes.front()));
     }
     look_into_files(listing);
-    if (listing.holds_out) hold_out(listing, settings);
     sort_photos(listing.photos);
+    if (listing.holds_out) hold_out(listing, settings);
     PhotoSet set;
     set.notices = std::move(listing.notices);
     if (listing.holds_out) note_held_out(listing, settings, set.notices);
     const std::vector<std::int32_t> labels = labels_of(listing, settings.known_classes);
     for (const ListedPhoto& photo : listing.photos)
         set.splits[static_cast<std::size_t>(*photo.split)].add(photo.path, labels[photo.class_number], photo.bytes);
+    set.median_side = median_side(listing.photos);
     set.places = std::move(listing.places);
     set.top = std::move(listing.top);
     set.classes = std::move(listing.classes);

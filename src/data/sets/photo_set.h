@@ -47,6 +47,7 @@ struct PhotoSet {
     std::array<std::string, 2> places;  // the folder or the table of each split
     UnusedFiles unused;
     std::vector<std::string> notices;  // how the photos were divided
+    std::int64_t median_side = 0;      // pixels of the shorter side; 0: unknown
 
     const PhotoList& of(Split split) const { return splits[static_cast<std::size_t>(split)]; }
     const std::string& place(Split split) const { return places[static_cast<std::size_t>(split)]; }
