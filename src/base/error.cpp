@@ -1,7 +1,10 @@
 #include "cnntrain/base/error.h"
 
 #include <algorithm>
+#include <charconv>
+#include <cstdlib>
 #include <numeric>
+#include <optional>
 
 namespace cnntrain {
 
@@ -56,7 +59,42 @@ int edit_distance(std::string_view a, std::string_view b) {
     return above[b.size()];
 }
 
+namespace {
+
+/// A word that ends in a number, such as "B7" or "152".
+struct Numbered {
+    std::string_view word;
+    int number = 0;
+};
+
+std::optional<Numbered> numbered(std::string_view name) {
+    const std::size_t digits = name.find_last_not_of("0123456789") + 1;  // 0 if all are digits
+    Numbered result{name.substr(0, digits)};
+    const auto [end, failed] = std::from_chars(name.data() + digits, name.data() + name.size(), result.number);
+    return failed == std::errc() && digits < name.size() ? std::optional(result) : std::nullopt;
+}
+
+/// The candidate with the same word and the nearest number; "" if there is none or its number is far away.
+std::string nearest_number(std::string_view name, const std::vector<std::string>& candidates) {
+    const std::optional<Numbered> given = numbered(name);
+    if (!given) return "";
+    int least = std::max(2, given->number / 4) + 1;
+    std::string best;
+    for (const std::string& candidate : candidates) {
+        const std::optional<Numbered> other = numbered(candidate);
+        if (!other || other->word != given->word) continue;
+        const int apart = std::abs(other->number - given->number);
+        if (apart >= least) continue;
+        least = apart;
+        best = candidate;
+    }
+    return best;
+}
+
+}  // namespace
+
 std::string nearest_name(std::string_view name, const std::vector<std::string>& candidates) {
+    if (const std::string near = nearest_number(name, candidates); !near.empty()) return near;
     constexpr std::size_t kLongestName = 200;  // longer ones are no slip of a person, and comparing them takes long
     if (name.size() > kLongestName) return "";
     // One slip in four letters is plausible; more is another word.

@@ -7,6 +7,15 @@
 #include "cnntrain/config/help_page.h"
 
 namespace cnntrain::launch {
+namespace {
+
+/// True for a script that this program stands for. Throws Error(unsupported) for one that it lacks.
+bool is_own_script(std::string_view word) {
+    if (!config::why_not_here(word).empty()) config::command_named(word);
+    return config::is_script(word);
+}
+
+}  // namespace
 
 bool is_interpreter(std::string_view word) {
     const std::string_view file = last_part(word);
@@ -19,11 +28,11 @@ std::vector<std::string> with_own_commands(std::vector<std::string> words, const
         words.front() = self;
         return words;
     }
-    if (is_interpreter(words.front()) && words.size() > 1 && config::is_script(words[1])) {
+    if (is_interpreter(words.front()) && words.size() > 1 && is_own_script(words[1])) {
         words.front() = self;
         return words;
     }
-    if (config::is_script(words.front())) words.insert(words.begin(), self);
+    if (is_own_script(words.front())) words.insert(words.begin(), self);
     return words;
 }
 

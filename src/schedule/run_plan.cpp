@@ -4,6 +4,8 @@
 #include <cmath>
 #include <numeric>
 #include <string>
+#include <string_view>
+#include <utility>
 
 #include "cnntrain/base/checked.h"
 #include "cnntrain/base/error.h"
@@ -52,6 +54,16 @@ void check(const RunShape& shape) {
             "--ckpts-per-epoch, --epochs-per-ckpt and --ckpt-epochs-offset must not be negative");
 }
 
+/// The option that makes a global batch large.
+std::string_view largest_factor(const RunShape& shape) {
+    const std::pair<std::int64_t, std::string_view> factors[] = {
+        {shape.micro_batch_size, "--micro-batch-size"},
+        {shape.gradient_accumulation_count, "--gradient-accumulation-count"},
+        {shape.replicas, "--replicas"},
+        {shape.processes, "number of processes"}};
+    return std::ranges::max(factors, {}, &std::pair<std::int64_t, std::string_view>::first).second;
+}
+
 std::int64_t total_iterations(const RunShape& shape, std::int64_t global_batch) {
     if (shape.iterations) {
         require(*shape.iterations >= 1 && *shape.iterations < kNever, "--iterations must be from 1 to " +
@@ -66,7 +78,8 @@ std::int64_t total_iterations(const RunShape& shape, std::int64_t global_batch) 
     require(total < kNever, "--epochs " + formatted("%g", shape.epochs) + " are more iterations than can be counted");
     require(total >= 1, "nothing to do: " + formatted("%g", shape.epochs) + " epochs of " +
                             std::to_string(shape.images) + " samples are less than one global batch of " +
-                            std::to_string(global_batch) + "; use a smaller --micro-batch-size or more --epochs");
+                            std::to_string(global_batch) + "; use a smaller " + std::string(largest_factor(shape)) +
+                            " or more --epochs");
     return total;
 }
 

@@ -42,6 +42,15 @@ TEST(Error, EditDistance) {
     EXPECT_EQ(edit_distance("ab", "ba"), 1);
 }
 
+TEST(Error, NumbersAreNearByTheirValues) {
+    const std::vector<std::string> depths = {"10", "18", "50", "101", "152"};
+    EXPECT_EQ(nearest_name("19", depths), "18");
+    EXPECT_EQ(nearest_name("102", depths), "101");
+    EXPECT_EQ(nearest_name("1500", depths), "") << "another number";
+    EXPECT_EQ(nearest_name("B9", {"B0", "B6", "B7"}), "B7");
+    EXPECT_EQ(nearest_name("99999999999999999999", depths), "");
+}
+
 TEST(Error, NearestNameAnswersSlipsOnly) {
     const std::vector<std::string> names = {"iterations", "epochs", "micro-batch-size", "lr"};
     EXPECT_EQ(nearest_name("iteratoins", names), "iterations");

@@ -33,6 +33,11 @@ TEST(Scripts, BecomeThisProgram) {
     EXPECT_EQ(own("cnntrain train --epochs 1"), "/opt/cnntrain train --epochs 1");
 }
 
+TEST(Scripts, MissingOnesAreRefusedBeforeTheyStart) {
+    for (const char* line : {"python3 run_classifier.py --task MRPC", "a/run_squad.py", "python run_squad_runtime.py"})
+        message_of(ErrorKind::unsupported, [&] { with_own_commands(split_words(line), "/opt/cnntrain"); });
+}
+
 TEST(Scripts, OtherProgramsStayAsTheyAre) {
     for (const char* line :
          {"python3 other.py train.py", "python3", "echo train.py", "train", "restore", "python3 -m train.py"})

@@ -11,7 +11,8 @@ namespace cnntrain::launch {
 bool is_interpreter(std::string_view word);
 
 /// `words`: a program and its arguments. A known script (alone or after an interpreter) and the word "cnntrain" are
-/// replaced by `self`, the path of this executable, and the command. Other programs are unchanged.
+/// replaced by `self`, the path of this executable, and the command. Other programs are unchanged. Throws
+/// Error(unsupported) for an original script that this program lacks.
 std::vector<std::string> with_own_commands(std::vector<std::string> words, const std::string& self);
 
 /// Do these words, as with_own_commands() returns them, only print what a line of this program means (--dry-run,

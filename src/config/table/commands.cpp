@@ -18,7 +18,9 @@ struct Missing {
 constexpr Missing kMissingScripts[] = {
     {"send_request.py", "a client of a TensorFlow Serving server"},
     {"run_squad.py", "SQuAD fine-tuning is not part of cnntrain"},
-    {"run_classifier.py", "GLUE fine-tuning is not part of cnntrain"},
+    {"run_classifier.py",
+     "GLUE fine-tuning is not part of cnntrain; texts are classified by cnntrain train --task text-classification "
+     "--data-dir FILE.tsv --init-checkpoint CKPT"},
     {"run_squad_runtime.py", "SQuAD inference is not part of cnntrain"},
 };
 
