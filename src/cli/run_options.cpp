@@ -116,6 +116,7 @@ void refuse_processes(const comm::World& world, const Invocation& invocation) {
 train::Host process_host(const Invocation& invocation) {
     train::Host host;
     host.command_line = invocation.command_line;
+    host.is_original_line = config::is_script(invocation.command);
     host.console = &std::cout;
     host.terminal = console_terminal();
     host.stop_requested = stop_requested;
@@ -141,14 +142,14 @@ int parse_and_run(config::Command command, const Invocation& invocation,
         return 0;
     }
     if (complete) arguments = complete(arguments);
-    if (arguments.wants_print_config) {
-        std::cout << config::print_config_text(arguments);
-        return 0;
-    }
     if (arguments.settings.logging.quiet) log::set_level(log::Level::warning);
     if (arguments.settings.logging.format == train::LogFormat::json) report_in_json();
     for (const std::string& notice : arguments.notices) {
         if (arguments.launch.index == 0) log::info(notice);
+    }
+    if (arguments.wants_print_config) {
+        std::cout << config::print_config_text(arguments);
+        return 0;
     }
     train::check_stages(tasks::row_of(arguments), arguments.settings);
     if (arguments.wants_dry_run) std::cout << tasks::dry_run_text(arguments);

@@ -107,6 +107,11 @@ void Observers::training_finished() {
         observer->training_finished();
 }
 
+void Observers::validation_compared(bool is_best) {
+    for (const auto& observer : observers_)
+        observer->validation_compared(is_best);
+}
+
 void Observers::validation_began() {
     for (const auto& observer : observers_)
         observer->validation_began();

@@ -20,12 +20,6 @@ constexpr std::string_view kErase = "\r\033[J";  // all from the first column of
 std::atomic<int> shown_on{-1};
 static_assert(std::atomic<int>::is_always_lock_free, "a signal handler reads it");
 
-/// For example "0:09:12".
-std::string clock_text(double seconds) {
-    const auto total = static_cast<long long>(std::llround(seconds));
-    return formatted("%lld:%02lld:%02lld", total / 3600, total / 60 % 60, total % 60);
-}
-
 std::string text_of(const Reading& reading) {
     return reading.name + formatted(reading.percent ? " %.2f %%" : " %.3f", reading.value);
 }
@@ -44,7 +38,7 @@ std::vector<Part> parts_of(const Progress& progress) {
         parts.push_back({text_of(reading), &reading == &progress.readings.front() ? 1 : 3});
     parts.push_back({formatted("%.1f ", progress.rate) + std::string(progress.rate_unit) + "/s", 4});
     const double left = seconds_left(progress);
-    if (left >= 0) parts.push_back({clock_text(left) + " left", 2});
+    if (left >= 0) parts.push_back({duration_text(left) + " left", 2});
     return parts;
 }
 
@@ -63,6 +57,11 @@ std::string line_of(const Progress& progress, const std::vector<Part>& parts, in
 }
 
 }  // namespace
+
+std::string duration_text(double seconds) {
+    const auto total = static_cast<long long>(std::llround(seconds));
+    return formatted("%lld:%02lld:%02lld", total / 3600, total / 60 % 60, total % 60);
+}
 
 double seconds_left(const Progress& progress) {
     if (progress.done <= progress.first || progress.elapsed_seconds <= 0) return -1;

@@ -62,11 +62,18 @@ Field optional_field(std::string name, double value) {
     return {std::move(name), value, value != kNotMeasured};
 }
 
+void label(Field& field, const Column& column) {
+    field.label = column.label;
+    field.percent = column.scale == 100;
+}
+
 /// Adds the columns whose `at_end` equals the argument.
 void add_results(std::vector<Field>& fields, const std::vector<Column>& columns, const std::vector<double>& results,
                  bool at_end = false) {
     for (std::size_t i = 0; i < columns.size(); ++i) {
-        if (columns[i].at_end == at_end) fields.push_back(optional_field(columns[i].name, results.at(i)));
+        if (columns[i].at_end != at_end) continue;
+        fields.push_back(optional_field(columns[i].name, results.at(i)));
+        label(fields.back(), columns[i]);
     }
 }
 
@@ -99,6 +106,7 @@ Record record(const TrainingRow& row, const Columns& columns) {
     for (std::size_t i = 0; i < columns.training.size(); ++i) {
         fields.push_back({columns.training[i].name + "_batch", row.results.at(i).batch});
         fields.push_back({columns.training[i].name + "_avg", row.results.at(i).average});
+        label(fields.back(), columns.training[i]);
     }
     fields.push_back({"it_time", row.it_time});
     fields.push_back({rate_name(columns.unit), row.samples_per_second});

@@ -6,6 +6,7 @@
 
 #include "cnntrain/base/clock_text.h"
 #include "cnntrain/base/format.h"
+#include "metrics/epoch_table.h"
 
 namespace cnntrain::metrics {
 namespace {
@@ -84,6 +85,8 @@ Console::Console(std::ostream& out, Settings settings)
       terminal_(std::move(settings.terminal)),
       progress_(out, shows_lines() ? terminal_ : Terminal()) {}
 
+Console::~Console() = default;
+
 void Console::line(std::string_view text) {
     if (shows_lines()) put(text);
 }
@@ -120,11 +123,43 @@ void Console::status(std::string_view key, std::string_view value) {
 }
 
 void Console::row(const Record& row) {
+    if (extent_ == Extent::brief) return row_on_screen(row);
     if (shows_lines() || row.table != kTraining) TextReport::row(row);
 }
 
+void Console::row_on_screen(const Record& row) {
+    if (table_ && row.table == kTraining) return table_->add_training(row);
+    if (row.table != kValidation) return TextReport::row(row);
+    if (table_) return table_->add_validation(row);
+    const bool measures_latency =
+        std::ranges::any_of(row.fields, [](const Field& field) { return field.name == "latency" && field.measured; });
+    measures_latency ? TextReport::row(row) : put(validation_text(row));
+}
+
+void Console::training_planned(const TrainingSize& size) {
+    constexpr double kFewestEpochs = 2;
+    if (extent_ == Extent::brief && size.epochs >= kFewestEpochs) table_ = std::make_unique<EpochTable>();
+}
+
+void Console::validation_compared(bool is_best) {
+    if (table_) put(table_->row(last_progress_, is_best));
+}
+
+void Console::training_finished() {
+    table_.reset();
+}
+
+void Console::run_ended() {
+    table_.reset();
+}
+
+/// An epoch without a validation has a row, too.
+void Console::host_step_ended(std::int64_t /*iteration*/) {
+    if (table_ && table_->is_due()) put(table_->row(last_progress_, false));
+}
+
 void Console::checkpoint_saved(const SavedCheckpoint& checkpoint) {
-    if (!shows_lines()) return;
+    if (!shows_lines() || table_) return;
     if (checkpoint.iteration == 0) return put(initial_checkpoint_line(checkpoint.prefix));
     TextReport::checkpoint_saved(checkpoint);
 }
@@ -134,6 +169,8 @@ void Console::progress(const Progress& given) {
     Progress progress = given;
     const std::string unit = std::string(kEmulated.substr(1)) + " " + std::string(given.rate_unit);
     if (rates_are_emulated()) progress.rate_unit = unit;
+    last_progress_ = progress;
+    last_progress_.rate_unit = rate_unit_ = progress.rate_unit;
     if (progress_.has_terminal()) return progress_.show(progress);
     if (minutes_.is_due(progress)) put(progress_text(progress));
 }

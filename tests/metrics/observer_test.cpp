@@ -253,6 +253,64 @@ TEST_F(ReportTest, AScreenShowsSettingsInFewLines) {
     EXPECT_EQ(read_text(files_, "/run/log.txt"), in_file);
 }
 
+/// The columns of an image network: loss and accuracy.
+Columns columns_of_images() {
+    return {.unit = {"image", "images", "img"},
+            .training = {{.name = "loss", .output = "loss", .label = "loss"}},
+            .validation = {{.name = "val_acc", .output = "correct", .scale = 100, .label = "accuracy"},
+                           {.name = "val_loss", .output = "loss", .at_end = true, .label = "loss"}}};
+}
+
+void tell_epoch(Observers& observers, std::int64_t epoch, double accuracy) {
+    const Columns columns = columns_of_images();
+    const TrainingRow training{.iteration = 10 * epoch, .epoch = static_cast<double>(epoch), .results = {{2.5, 2.25}}};
+    observers.progress(
+        {.done = 10 * epoch, .total = 30, .rate = 812, .elapsed_seconds = 10.0 * epoch, .rate_unit = "images"});
+    Record row = record(training, columns);
+    row.text = "a log line";
+    observers.row(row);
+    if (accuracy > 0) {
+        Record validation = record(
+            ValidationRow{.name = "ckpt", .epoch = static_cast<double>(epoch), .results = {accuracy, 1.5}}, columns);
+        validation.text = "a validation line";
+        observers.row(validation);
+        observers.validation_compared(accuracy > 50);
+    }
+    observers.host_step_ended(10 * epoch);
+}
+
+TEST_F(ReportTest, AScreenShowsARowAnEpoch) {
+    const auto quiet = terminal(0);
+    {
+        Observers observers = reports("/run", {quiet, Extent::brief});
+        observers.training_planned({.iterations = 30, .epochs = 3});
+        tell_epoch(observers, 1, 40);
+        tell_epoch(observers, 2, 60.25);
+        tell_epoch(observers, 3, 0);
+        observers.training_finished();
+    }
+    EXPECT_EQ(console_.str(),
+              "   epoch  train loss  val loss  accuracy  images/s      left\n"
+              "    1.00      2.2500    1.5000   40.00 %     812.0   0:00:20\n"
+              "    2.00      2.2500    1.5000   60.25 %     812.0   0:00:10  best\n"
+              "    3.00      2.2500                           812.0   0:00:00\n");
+    EXPECT_EQ(read_text(files_, "/run/log.txt"),
+              "a log line\na validation line\na log line\na validation line\na log line\n");
+}
+
+TEST_F(ReportTest, AScreenShowsNoLatencyThatWasNotMeasured) {
+    const Columns columns = columns_of_images();
+    ValidationRow row{.name = "ckpt-9", .epoch = 1, .results = {40, 1.5}, .samples_per_second = 100};
+    Observers observers = reports("/run", {terminal(80), Extent::brief});
+    for (const double latency : {kNotMeasured, 12.0}) {
+        row.latency = latency;
+        Record validation = record(row, columns);
+        validation.text = "documented line";
+        observers.row(validation);
+    }
+    EXPECT_EQ(console_.str(), "ckpt-9 (epoch 1.00): accuracy 40.00 %, loss 1.5000, 100.0 img/s\ndocumented line\n");
+}
+
 TEST_F(ReportTest, WithoutATerminalAllIsShown) {
     Observers observers = reports();
     tell_all(observers);

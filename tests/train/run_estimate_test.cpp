@@ -105,6 +105,9 @@ TEST(Checkpoints, ThatAreKeptCount) {
     total.keep = 20;
     EXPECT_EQ(checkpoint_text(total), "11 of 2.0 MB: 22.0 MB");
     EXPECT_EQ(checkpoint_text({}), "none");
+    total = {.written = 11, .keep = 3, .bytes = 2'000'000, .best_bytes = 1'000'000, .average_bytes = 500'000};
+    EXPECT_EQ(disk_warning(total, 10'500'000, "/run"), "") << "four and two best ones for a moment, and the average";
+    EXPECT_THAT(disk_warning(total, 10'499'999, "/run"), AllOf(HasSubstr("10.5 MB"), HasSubstr("/run")));
     EXPECT_EQ(checkpoint_text({.best_bytes = 2'000'000, .average_bytes = 3'000'000}),
               "none; the best weights: 2.0 MB; the average of the weights: 3.0 MB");
     EXPECT_EQ(checkpoint_text({.written = INT64_MAX, .keep = 0, .bytes = INT64_MAX}).substr(0, 22),

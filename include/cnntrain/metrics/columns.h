@@ -21,7 +21,7 @@ struct Column {
     std::string divisor = {};  // the output whose sum divides; empty: the number of samples does
     double scale = 1;          // 100: percent
     bool at_end = false;       // validation.csv: last columns, because some programs find the others by position
-    std::string label = {};    // its name on the progress line of a training; empty: it is not there
+    std::string label = {};    // its name on a screen: a progress line, the table of epochs; empty: it is not there
 };
 
 /// A number of a training row that is a function of TrainingRow::iteration alone.

@@ -103,6 +103,8 @@ public:
     virtual void host_step_ended(std::int64_t /*iteration*/) {}
     /// All weight updates are done. Not called for a run that is stopped or diverges.
     virtual void training_finished() {}
+    /// A validation during training, whose rows came before, is compared with the earlier ones.
+    virtual void validation_compared(bool /*is_best*/) {}
     virtual void validation_began() {}
     virtual void evaluation_began(double /*epoch*/) {}  // its validation row ends it
     virtual void validation_ended() {}
@@ -136,6 +138,7 @@ public:
     void checkpoint_saved(const SavedCheckpoint& checkpoint) override;
     void host_step_ended(std::int64_t iteration) override;
     void training_finished() override;
+    void validation_compared(bool is_best) override;
     void validation_began() override;
     void evaluation_began(double epoch) override;
     void validation_ended() override;

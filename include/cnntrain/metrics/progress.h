@@ -33,6 +33,9 @@ struct Progress {
     std::vector<Reading> readings = {};
 };
 
+/// For example "0:09:12".
+std::string duration_text(double seconds);
+
 /// Seconds until the end; below 0 if they cannot be estimated.
 double seconds_left(const Progress& progress);
 

@@ -100,8 +100,10 @@ struct RankTimes {
 struct Field {
     std::string name;
     std::variant<std::int64_t, double, std::string> value;
-    bool measured = true;  // false: the value is kNotMeasured
-    std::string tag = {};  // its name for TensorBoard; empty: <table>/<name>
+    bool measured = true;    // false: the value is kNotMeasured
+    std::string tag = {};    // its name for TensorBoard; empty: <table>/<name>
+    std::string label = {};  // its name on a screen; empty: it is not shown there
+    bool percent = false;
 };
 struct Record {
     std::string_view table;  // kTraining, ...

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <ostream>
 #include <string>
 #include <string_view>
@@ -59,6 +60,8 @@ enum class Extent : std::uint8_t {
     all,      // what log.txt has
 };
 
+class EpochTable;
+
 /// Also shows progress on a terminal; the progress line is removed before every other line and at the end. Without a
 /// terminal, work that is silent for minutes gets a line a minute.
 class Console final : public TextReport {
@@ -69,6 +72,7 @@ public:
         LinePrefix prefix = nullptr;
     };
     Console(std::ostream& out, Settings settings);
+    ~Console() override;
 
     void line(std::string_view text) override;
     void console_line(std::string_view text) override { put(text); }
@@ -80,17 +84,26 @@ public:
     void row(const Record& row) override;
     void checkpoint_saved(const SavedCheckpoint& checkpoint) override;
     void progress(const Progress& progress) override;
+    void training_planned(const TrainingSize& size) override;
+    void validation_compared(bool is_best) override;
+    void host_step_ended(std::int64_t iteration) override;
+    void training_finished() override;
+    void run_ended() override;
 
 private:
     void write(std::string_view text) override;
     bool is_console() const override { return true; }
     bool shows_lines() const { return extent_ != Extent::results; }
+    void row_on_screen(const Record& row);
 
     std::ostream& out_;
     Extent extent_;
     Terminal terminal_;
     ProgressLine progress_;
     MinuteLines minutes_;
+    std::unique_ptr<EpochTable> table_;  // of a training on a screen; null: it has log lines
+    Progress last_progress_;
+    std::string rate_unit_;
 };
 
 /// log.txt in the run's folder.

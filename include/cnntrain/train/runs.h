@@ -42,6 +42,7 @@ struct EstimatorReport {
 /// What a run needs from its process.
 struct Host {
     std::string command_line;            // as typed, for the log
+    bool is_original_line = true;        // it names a script of the original programs, whose log is parsed
     FileSystem* files = &posix_files();  // for run folders and checkpoints; data sets are always real files
     std::ostream* console = nullptr;     // never null
     bool reports = true;                 // whether to print to the console

@@ -59,7 +59,7 @@ metrics::Columns make_columns(bool top_5, bool during_training) {
         .unit = {"image", "images", "img"},
         .training = {{.name = "loss", .output = loss, .label = "loss"},
                      {.name = "train_acc", .output = correct, .scale = 100, .label = "accuracy"}},
-        .validation = {{.name = train::kTop1Column, .output = correct, .scale = 100},
+        .validation = {{.name = train::kTop1Column, .output = correct, .scale = 100, .label = "accuracy"},
                        {.name = "raw_acc", .output = correct, .scale = 100}},
         .inference = {{.name = train::kTop1Column, .output = correct, .scale = 100}},
     };
@@ -70,7 +70,8 @@ metrics::Columns make_columns(bool top_5, bool during_training) {
             {.name = train::kTop5Column, .output = correct_top_5, .scale = 100, .at_end = true});
     }
     if (top_5 || during_training)
-        columns.validation.push_back({.name = train::kValidationLossColumn, .output = loss, .at_end = true});
+        columns.validation.push_back(
+            {.name = train::kValidationLossColumn, .output = loss, .at_end = true, .label = "loss"});
     if (during_training) columns.validation.push_back(train::balanced_accuracy_column());
     return columns;
 }

@@ -60,13 +60,14 @@ metrics::Columns make_columns(std::int64_t batch, bool counts_correct, bool pack
         if (!packed) return metrics::Column{.name = name, .output = text(sum)};
         return metrics::Column{.name = name, .output = text(sum_in_rows), .divisor = text(nn::kSentenceWeightSum)};
     };
-    columns.validation = {{.name = "mlm_loss", .output = text(nn::kMaskedLossSum), .divisor = weights},
+    columns.validation = {{.name = "mlm_loss", .output = text(nn::kMaskedLossSum), .divisor = weights, .label = "loss"},
                           of_sentences("nsp_loss", nn::kSentenceLoss, nn::kSentenceLossSum)};
     if (counts_correct) {
         columns.training.push_back(
             {.name = "mlm_acc", .output = text(nn::kMaskedCorrect), .scale = size, .label = "MLM accuracy"});
         columns.training.push_back({.name = "nsp_acc", .output = text(nn::kSentenceCorrect), .scale = sentence_size});
-        columns.validation.push_back({.name = "mlm_acc", .output = text(nn::kMaskedCorrectSum), .divisor = weights});
+        columns.validation.push_back(
+            {.name = "mlm_acc", .output = text(nn::kMaskedCorrectSum), .divisor = weights, .label = "accuracy"});
         columns.validation.push_back(of_sentences("nsp_acc", nn::kSentenceCorrect, nn::kSentenceCorrectSum));
     }
     return columns;

@@ -34,8 +34,8 @@ metrics::Columns make_columns(bool during_training) {
         .unit = {"text", "texts", "text"},
         .training = {{.name = "loss", .output = loss, .label = "loss"},
                      {.name = "train_acc", .output = correct, .scale = 100, .label = "accuracy"}},
-        .validation = {{.name = train::kTop1Column, .output = correct, .scale = 100},
-                       {.name = train::kValidationLossColumn, .output = loss}},
+        .validation = {{.name = train::kTop1Column, .output = correct, .scale = 100, .label = "accuracy"},
+                       {.name = train::kValidationLossColumn, .output = loss, .label = "loss"}},
         .inference = {{.name = train::kTop1Column, .output = correct, .scale = 100}},
     };
     columns.more_validation = {train::kBalancedColumn};

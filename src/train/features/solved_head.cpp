@@ -180,7 +180,7 @@ void solve_last_layer(const FeatureWork& work, backend::Executable& executable, 
     const bool first = is_first(work.host);
     if (first && !work.settings().training.init_path) {
         log::warning("no " + init_flag(work.arguments) +
-                     ": the last layer is solved for the features of a network that has learnt nothing");
+                     ": the network is untrained, so the last layer is solved for random features");
     }
     const FeatureCache cache(*work.host.files, first ? feature_cache_path(work.settings(), folder) : "",
                              "--feature-cache");

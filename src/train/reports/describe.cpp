@@ -36,7 +36,7 @@ void write_device(std::ostream& out, const Settings& settings, const backend::Ar
     out << "Device\n Precision: " << config::name(settings.device.precision) << (rounding_off ? "_noSR" : "") << '\n';
     out << " Arithmetic: " << name(arithmetic.type) << " (" << arithmetic.reason << ")\n";
     const bool on_ipus = settings.run.backend == backend::BackendKind::ipu;
-    out << " Half partials: " << python(on_ipus && settings.ipu.half_partials) << '\n';
+    if (facts.names_ipus) out << " Half partials: " << python(on_ipus && settings.ipu.half_partials) << '\n';
     out << " Backend: " << config::name(settings.run.backend) << '\n';
     if (on_ipus && settings.main.trains)
         out << " IPUs: " << ipus_text(update_plan(settings), is_emulated(settings.run)) << '\n';
@@ -64,6 +64,10 @@ std::string absolute_patterns(const std::string& patterns) {
 }
 
 }  // namespace
+
+bool names_ipus(const Settings& settings, const Host& host) {
+    return host.is_original_line || settings.run.backend == backend::BackendKind::ipu;
+}
 
 RunFacts gather_facts(RunFolder folder, bool restoring) {
     std::array<char, 256> host{};
@@ -104,7 +108,8 @@ std::string summary_block(const config::ParseResult& arguments, const TaskDescri
     }
     if (plan == nullptr || plan->validate)
         out << "Validation\n Batch Size: " << settings.training.micro_batch_size << '\n';
-    if (plan != nullptr) out << "Using Infeeds\n Max Batches Per Step: " << plan->iterations_per_host_step << '\n';
+    if (plan != nullptr && facts.names_ipus)
+        out << "Using Infeeds\n Max Batches Per Step: " << plan->iterations_per_host_step << '\n';
     write_device(out, settings, task.arithmetic, facts);
     out << "Logging\n Name: " << facts.folder.name << '\n';
     out << " Saving to " << (facts.folder.logs.empty() ? facts.folder.checkpoints : facts.folder.logs) << '\n';

@@ -20,9 +20,12 @@ struct RunFacts {
     std::string hostname;
     std::string datetime;  // local time, such as "2026-01-31 12:34:56"
     bool restoring = false;
+    bool names_ipus = true;  // lines about IPUs that say nothing on a processor are printed, too
 };
 
 RunFacts gather_facts(RunFolder folder, bool restoring);
+/// On IPUs, and where programs parse the log.
+bool names_ipus(const config::Settings& settings, const Host& host);
 
 /// The arguments with a drawn seed, if none was given.
 config::ParseResult with_seed(config::ParseResult arguments, std::int64_t seed);

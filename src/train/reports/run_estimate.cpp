@@ -207,6 +207,19 @@ std::string numbered_checkpoints(const CheckpointTotal& total) {
 
 }  // namespace
 
+/// A new checkpoint is complete before an old one is removed.
+std::string disk_warning(const CheckpointTotal& total, std::uint64_t free_bytes, const std::string& folder) {
+    const bool replaces = total.kept() < total.written;
+    const double count = static_cast<double>(total.kept()) + (replaces ? 1 : 0);
+    const double needed = count * static_cast<double>(total.bytes) + 2 * static_cast<double>(total.best_bytes) +
+                          static_cast<double>(total.average_bytes);
+    if (needed <= static_cast<double>(free_bytes)) return "";
+    constexpr double kMost = 1e19;
+    const std::string size = size_text(static_cast<std::uint64_t>(std::min(needed, kMost)));
+    return "the run's checkpoints take " + size + ", and " + folder + " has " + size_text(free_bytes) +
+           " free; free some space, give another --logs-path, or keep fewer checkpoints with --keep-ckpts";
+}
+
 std::string checkpoint_text(const CheckpointTotal& total) {
     return numbered_checkpoints(total) +
            (total.best_bytes > 0 ? "; the best weights: " + size_text(total.best_bytes) : "") +

@@ -77,5 +77,7 @@ CheckpointTotal checkpoint_total(const graph::Graph& graph, const config::Settin
                                  const schedule::RunPlan& plan);
 /// "11 of 97.8 MB, of which the newest 5 are kept: 489.0 MB"; "none"; with the best weights and the average behind it.
 std::string checkpoint_text(const CheckpointTotal& total);
+/// A warning if the checkpoints do not fit into the free bytes of their folder; "" if they do.
+std::string disk_warning(const CheckpointTotal& total, std::uint64_t free_bytes, const std::string& folder);
 
 }  // namespace cnntrain::train

@@ -114,7 +114,7 @@ metrics::RunDescription described(const Introduction& introduction, const std::s
     run.folder = folder.logs;
     run.command_line = host.command_line;
     run.machine = introduction.machine;
-    if (introduction.io_bits > 0)
+    if (introduction.io_bits > 0 && introduction.facts.names_ipus)
         run.io_line = "Using " + std::to_string(introduction.io_bits) + "-bit IO between the IPU and host";
     run.title = introduction.title;
     for (const Topic& topic : introduction.topics)
@@ -165,6 +165,7 @@ metrics::Observers report_evaluation(const Task& task, const backend::Backend& b
     const TaskDescription description = task.description();
     Introduction introduction;
     introduction.facts = gather_facts(folder, false);
+    introduction.facts.names_ipus = names_ipus(arguments.settings, host);
     introduction.machine = machine_lines(backend, arguments.settings.run);
     introduction.derived = derived_arguments(arguments, description, introduction.facts, samples);
     introduction.summary = summary_block(arguments, description, introduction.facts, nullptr);

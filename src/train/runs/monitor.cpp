@@ -92,7 +92,9 @@ Monitor::Outcome Monitor::validate(std::int64_t iteration, const backend::Execut
     // Without a finite loss, the other results are of no value.
     const double loss = task_.metric(Metric::loss, *row).value_or(0);
     const double value = std::isfinite(loss) ? *task_.metric(result_.metric(), *row) : loss;
-    return result_.add(value, iteration) ? Outcome::better : Outcome::not_better;
+    const bool is_better = result_.add(value, iteration);
+    observers_.validation_compared(is_better);
+    return is_better ? Outcome::better : Outcome::not_better;
 }
 
 std::string Monitor::best_text() const {

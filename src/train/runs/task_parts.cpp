@@ -60,7 +60,12 @@ void check_columns(const graph::Graph& graph, const std::vector<metrics::Column>
 }
 
 metrics::Column balanced_accuracy_column() {
-    return {.name = kBalancedColumn, .output = kRecallSum, .divisor = kClassesSeen, .scale = 100, .at_end = true};
+    return {.name = kBalancedColumn,
+            .output = kRecallSum,
+            .divisor = kClassesSeen,
+            .scale = 100,
+            .at_end = true,
+            .label = "balanced"};
 }
 
 std::string balanced_accuracy_line(const Task& task, const metrics::ValidationRow& row) {

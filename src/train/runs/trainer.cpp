@@ -328,7 +328,7 @@ void Trainer::save_best() {
     files_.make_directories(folder_.checkpoints);
     checkpoint::save(files_, checkpoint::best_path(folder_.checkpoints), checkpoint,
                      settings_.in_f32 ? in_f32(tensors) : tensors);
-    observers_.line("Saved the best weights so far to " + checkpoint::best_prefix(folder_.checkpoints) + ": " +
+    observers_.detail("Saved the best weights so far to " + checkpoint::best_prefix(folder_.checkpoints) + ": " +
                     parts_.monitor->best_text());
 }
 

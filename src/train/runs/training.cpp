@@ -1,9 +1,11 @@
 #include "train/runs/training.h"
 
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -103,11 +105,21 @@ void tell_size(TrainingRun& run, const TrainingData& data) {
          data.validation ? data.validation->count() : run.task.published_samples(data::Split::validation)});
 }
 
+/// Said before the training, which a full disk would end at a checkpoint.
+void warn_of_full_disk(const std::string& folder, const CheckpointTotal& checkpoints) {
+    std::error_code failed;
+    const std::filesystem::space_info space = std::filesystem::space(folder, failed);
+    if (failed) return;
+    const std::string warning = disk_warning(checkpoints, space.available, folder);
+    if (!warning.empty()) log::warning(warning);
+}
+
 /// Returns the text of arguments.json.
 std::string introduce_training(TrainingRun& run, const TrainingData& data, const std::optional<ResumePoint>& resume) {
     const TaskDescription description = run.task.description();
     Introduction introduction;
     introduction.facts = gather_facts(run.folder, resume.has_value());
+    introduction.facts.names_ipus = names_ipus(run.settings(), run.host);
     introduction.machine = machine_lines(run.backend, run.settings().run);
     introduction.io_bits = description.io_bits;
     introduction.events_folder = description.events_folder;
@@ -122,6 +134,7 @@ std::string introduce_training(TrainingRun& run, const TrainingData& data, const
     introduction.topics =
         training_topics(run.task, run.settings(), data.plan, data.training->count(), validation_samples);
     if (resume) introduction.resumed_at = resume->checkpoint.iteration;
+    if (!resume && is_first(run.host)) warn_of_full_disk(run.folder.checkpoints, checkpoints);
     std::string arguments_text = introduce(run.observers, run.arguments, std::move(introduction), run.host);
     if (run.settings().logging.no_logs && !resume && checkpoints.written > 0) {
         run.observers.line("--no-logs keeps checkpoints all the same, in " + run.folder.checkpoints + ": " +
@@ -234,6 +247,14 @@ void tell_compile_time(TrainingRun& run, double seconds, std::int64_t iteration)
     run.observers.curve_point(metrics::compile_time_point(seconds, iteration, columns));
 }
 
+/// A finished run that is resumed trains nothing.
+void tell_finished(TrainingRun& run, const schedule::RunPlan& plan) {
+    const std::string flag =
+        run.settings().training.iterations ? run.arguments.flag_of_shared("--iterations") : std::string("--epochs");
+    run.observers.result({"The run is finished: all " + std::to_string(plan.iterations) +
+                          " iterations are done; to train on, restore with a larger " + flag});
+}
+
 int train_task(const TaskRow& row, RunStart start, const Host& host) {
     const auto backend = make_backend(start.arguments.settings.run.backend);
     const std::unique_ptr<Task> task = row.make(start.arguments, *backend, seed_of(start));
@@ -261,9 +282,9 @@ int train(const Task& task, const backend::Backend& backend, RunStart start, con
     UnusedFolder unused(folder, *host.files);  // outlives the observers, which write there
     metrics::Observers observers = report_training(task, start.arguments, folder, host);
     TrainingRun run{task, backend, start.arguments, host, std::move(folder), std::move(observers), seed_of(start)};
-    tell_size(run, data);
     if (is_first(host)) record_unused_files(run.files(), run.folder.logs, data.training->unused_files());
     const std::string arguments_text = introduce_training(run, data, start.resume);
+    tell_size(run, data);
     if (settings.device.dataset_benchmark) {
         unused.keep();
         return measure_training_input(run, data);
@@ -283,6 +304,7 @@ int train(const Task& task, const backend::Backend& backend, RunStart start, con
     if (begins_anew && settings.head.only) return end_with_last_layer(run, data, std::move(parts));
     if (!begins_anew && is_first(host)) continue_records(run, arguments_text, parts, data.plan);
     if (is_first(host)) run.observers.add(busy_machine(settings.run));
+    if (parts.iteration >= data.plan.iterations) tell_finished(run, data.plan);
     run.observers.expect(expected_row(task));
     run.observers.training_began(parts.iteration);
     const int exit_code = train_and_validate(run, data, std::move(parts), begins_anew);

@@ -1,0 +1,40 @@
+// A training on a screen: a table with a row for each validation, or for each epoch without one.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cnntrain/metrics/progress.h"
+#include "cnntrain/metrics/rows.h"
+
+namespace cnntrain::metrics {
+
+class EpochTable {
+public:
+    /// A log line of the training, which becomes part of the next row.
+    void add_training(const Record& row);
+    /// The results of a validation; of several before a row, the last ones are shown.
+    void add_validation(const Record& row);
+    /// True from the first log line an epoch behind the last row until the next row.
+    bool is_due() const { return is_due_; }
+    /// The row, behind the head before the first one. `progress`: of the training so far.
+    std::string row(const Progress& progress, bool is_best);
+
+private:
+    struct Cell {
+        std::string head;
+        std::string text;
+    };
+
+    double epoch_ = 0;
+    double shown_ = 0;  // epoch of the last row
+    bool is_due_ = false;
+    bool has_head_ = false;
+    std::vector<Cell> training_;
+    std::vector<Cell> validation_;
+};
+
+/// A validation that is no part of a table: "ckpt-12 (epoch 3.00): loss 1.8021, accuracy 35.20 %, 812.0 img/s".
+std::string validation_text(const Record& row);
+
+}  // namespace cnntrain::metrics
