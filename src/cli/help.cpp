@@ -1,12 +1,14 @@
 #include "cli/help.h"
 
 #include <algorithm>
+#include <cctype>
 #include <iterator>
 
 #include "cli/command_table.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/listed.h"
 #include "cnntrain/config/commands.h"
+#include "cnntrain/config/habits.h"
 #include "cnntrain/config/help_page.h"
 
 namespace cnntrain::cli {
@@ -83,6 +85,69 @@ std::string help_overview() {
            "cnntrain help TOPIC prints a topic, cnntrain help COMMAND the main options of a command.\n"
            "cnntrain help --man PAGE prints a manual page, cnntrain help --man the names of all.\n"
            "cnntrain help --completion bash|fish|zsh prints a script that completes lines in this shell.\n";
+}
+
+namespace {
+
+/// Small letters, and words that are separated by blanks.
+std::string searchable(std::string_view text) {
+    std::string result(text);
+    std::ranges::transform(result, result.begin(), [](unsigned char c) {
+        return c == '-' || c == '_' ? ' ' : static_cast<char>(std::tolower(c));
+    });
+    return result;
+}
+
+/// Options of the commands, once each, with the commands that have them.
+struct FoundOption {
+    const config::HelpRow* row;
+    std::vector<std::string> commands;
+    bool by_name;
+};
+
+std::vector<FoundOption> options_with(const std::string& wanted, const std::vector<CommandPage>& pages) {
+    std::vector<FoundOption> found;
+    for (const CommandPage& page : pages) {
+        for (const config::HelpRow& row : page.page.rows) {
+            const bool by_name = searchable(row.flag).find(wanted) != std::string::npos;
+            if (!by_name && searchable(row.help).find(wanted) == std::string::npos) continue;
+            const auto same = std::ranges::find_if(found, [&](const FoundOption& option) {
+                return option.row->flag == row.flag && option.row->summary == row.summary;
+            });
+            if (same != found.end()) {
+                same->commands.push_back(page.command);
+            } else {
+                found.push_back({&row, {page.command}, by_name});
+            }
+        }
+    }
+    std::ranges::stable_partition(found, &FoundOption::by_name);
+    return found;
+}
+
+}  // namespace
+
+std::string found_in_help(const std::vector<std::string>& words) {
+    constexpr std::size_t kMostOptions = 30;
+    const std::string wanted = searchable(joined(words, " "));
+    std::string text;
+    for (const HelpTopic& topic : help_topics()) {
+        const std::string all = std::string(topic.name) + " " + std::string(topic.summary) + "\n" + topic.text;
+        if (searchable(all).find(wanted) != std::string::npos) text += row(topic.name, topic.summary);
+    }
+    if (!text.empty()) text = "Topics, for cnntrain help TOPIC:\n" + text;
+    const std::vector<CommandPage> pages = command_pages();
+    const std::vector<FoundOption> options = options_with(wanted, pages);
+    if (!options.empty()) text += "Options:\n";
+    for (std::size_t i = 0; i < std::min(options.size(), kMostOptions); ++i) {
+        const FoundOption& option = options[i];
+        text += row(option.row->flag, option.row->summary + " [" + joined(option.commands) + "]");
+    }
+    if (options.size() > kMostOptions)
+        text += "  ... and " + std::to_string(options.size() - kMostOptions) + " more; name more words\n";
+    for (const std::string& meaning : config::meanings_of_habit(words.front()))
+        text += "Other programs' --" + words.front() + ": " + meaning + "\n";
+    return text;
 }
 
 void refuse_topic(const std::string& word) {

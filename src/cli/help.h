@@ -28,6 +28,9 @@ std::string overview();
 /// What `cnntrain help` prints: the commands, and every topic with its summary.
 std::string help_overview();
 
+/// Topics and options in which the words occur, for `cnntrain help WORDS`; "" if there are none.
+std::string found_in_help(const std::vector<std::string>& words);
+
 /// Throws Error(usage) that names the nearest topic or command.
 [[noreturn]] void refuse_topic(const std::string& word);
 

@@ -112,6 +112,9 @@ bool asks_version(std::string_view word) {
     return word == "--version" || word == "-V";
 }
 
+/// Between "help" and words that are no topic.
+constexpr std::string_view kSearchWord = "--search";
+
 /// "help train", "--help train" and "help dataset cifar" become "train --help" and "dataset cifar --help", "help train
 /// model" becomes "train --help model". "help TOPIC" is unchanged, also if a command has this name.
 std::vector<std::string> with_help_last(std::vector<std::string> words) {
@@ -122,6 +125,10 @@ std::vector<std::string> with_help_last(std::vector<std::string> words) {
     const HelpTopic* const topic = of_command ? help_topic(asked.front()) : topic_of(asked);
     if (topic != nullptr && (!of_command || asked.size() == 1)) return {"help", std::string(topic->name)};
     if (!of_command) {
+        if (!found_in_help(asked).empty()) {
+            words.insert(words.begin() + 1, std::string(kSearchWord));
+            return words;
+        }
         if (help_topic(asked.front()) == nullptr) refuse_topic(joined(asked, " "));
         throw Error(ErrorKind::usage, "help takes one topic or command, not also '" + asked[1] + "'");
     }
@@ -147,6 +154,10 @@ int help_command(const std::vector<std::string>& words) {
         return 0;
     }
     const std::string& wanted = words.front();
+    if (wanted == kSearchWord) {
+        std::cout << found_in_help({words.begin() + 1, words.end()});
+        return 0;
+    }
     if (words.size() > 2)
         throw Error(ErrorKind::usage, "help " + wanted + " takes one word, not also '" + words[2] + "'");
     if (wanted == "--completion") {

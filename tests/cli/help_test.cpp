@@ -150,7 +150,41 @@ TEST(HelpTopics, AreFoundBySeveralWordsAndByTheirBeginning) {
                                        {"data", "data-folders"},
                                        {"ipu", "ipu"}})
         EXPECT_EQ(run("help " + std::string(asked)).text, help_topic(topic)->text) << asked;
-    expect_error("help pre", ErrorKind::usage, {"no help on 'pre'"});  // precision, preparation, ...
+}
+
+TEST(HelpTopics, OtherWordsAreSearchedInTopicsAndOptions) {
+    const std::tuple<const char*, const char*, const char*> searches[] = {
+        {"pre", "precision ", "preparation "},
+        {"learning-rate", "--abs-learning-rate", "train"},
+        {"learning rate", "--abs-learning-rate", "train"},
+        {"augment", "preparation ", "--feature-views"},
+        {"fine-tuning", "checkpoints ", "train"},
+        {"imgsz", "--image-size", "imgsz"},
+    };
+    for (const auto& [words, first, second] : searches) {
+        const Outcome outcome = run("help " + std::string(words));
+        EXPECT_EQ(outcome.exit_code, 0) << words;
+        EXPECT_THAT(outcome.text, AllOf(HasSubstr(first), HasSubstr(second))) << words;
+    }
+}
+
+TEST(ShortHelp, NamesWhatTrainingOnPhotosNeeds) {
+    const std::string text = run("train --help").text;
+    for (const char* flag : {"--image-size", "--init-path", "--head-first", "--freeze", "--early-stop",
+                             "--class-weights", "--mixup-alpha", "--cutmix-lambda"})
+        EXPECT_THAT(text, HasSubstr("  " + std::string(flag) + " ")) << flag;
+    EXPECT_THAT(text, Not(HasSubstr("--generated-data ")));
+}
+
+/// A cut sentence leaves a parenthesis open, and values that are refused are not offered.
+TEST(ShortHelp, HasWholePhrasesAndChoicesThatWork) {
+    for (const CommandPage& page : command_pages()) {
+        for (const config::HelpRow& row : page.page.rows) {
+            EXPECT_EQ(std::ranges::count(row.summary, '('), std::ranges::count(row.summary, ')')) << row.summary;
+            for (const std::string& choice : row.choices)
+                EXPECT_TRUE(choice != "SQuAD" && choice != "GLUE" && choice != "custom") << page.command << row.flag;
+        }
+    }
 }
 
 TEST(ShortHelp, FitsAScreen) {

@@ -21,6 +21,9 @@ struct OwnWords {
 OwnWords in_own_words(const TaskOptions& task, Command command, const std::vector<std::string>& words,
                       bool lenient = false);
 
+/// For a flag of other programs, without hyphens: how it is read here, or the advice ("--image-size"). Each text once.
+std::vector<std::string> meanings_of_habit(std::string_view name);
+
 /// The command that another program's word stands for; "" for any other word. Throws Error(usage), with advice, for a
 /// word without an exact meaning.
 std::string_view command_of_habit(std::string_view word);

@@ -260,6 +260,16 @@ OwnWords in_own_words(const TaskOptions& task, Command command, const Words& wor
     return Reader(task, command, lenient).read(words);
 }
 
+std::vector<std::string> meanings_of_habit(std::string_view name) {
+    std::vector<std::string> meanings;
+    for (const Habit& habit : habits()) {
+        if (habit.flag.substr(std::min(habit.flag.find_first_not_of('-'), habit.flag.size())) != name) continue;
+        const std::string meaning(habit.reads.empty() ? habit.advice : habit.reads.substr(0, habit.reads.find(' ')));
+        if (std::ranges::find(meanings, meaning) == meanings.end()) meanings.push_back(meaning);
+    }
+    return meanings;
+}
+
 std::string_view command_of_habit(std::string_view word) {
     const auto habit = std::ranges::find(command_habits(), word, &CommandHabit::word);
     if (habit == command_habits().end()) return {};

@@ -46,10 +46,20 @@ std::string choices_text(const std::vector<std::string_view>& choices) {
     return joined(choices, ", ", [](std::string_view choice) { return choice.empty() ? "''" : choice; });
 }
 
+/// The choices that the commands do not refuse.
+std::vector<std::string_view> available_choices(const Option& option, std::uint32_t commands) {
+    std::vector<std::string_view> choices = option.choices;
+    if ((option.missing_in & commands) == 0) return choices;
+    std::erase_if(choices, [&](std::string_view choice) {
+        return std::ranges::find(option.missing_choices, choice) != option.missing_choices.end();
+    });
+    return choices;
+}
+
 /// The choices and the default of an option.
-std::vector<std::string> value_facts(const Option& option) {
+std::vector<std::string> value_facts(const Option& option, const std::vector<std::string_view>& choices) {
     std::vector<std::string> facts;
-    if (!option.choices.empty()) facts.push_back(choices_text(option.choices));
+    if (!choices.empty()) facts.push_back(choices_text(choices));
     if (!is_unset(option.fallback) && !is_boolean(option)) {
         const std::string value = to_string(option.fallback);
         std::string fact = "default " + (value.empty() ? "none" : value);
@@ -67,7 +77,7 @@ std::string with_facts(const std::string& text, const std::vector<std::string>& 
 
 /// For example "help (choices; default 3 epochs; also --old-name)".
 std::string description(const Option& option, std::uint32_t commands) {
-    std::vector<std::string> facts = value_facts(option);
+    std::vector<std::string> facts = value_facts(option, available_choices(option, commands));
     if (!option.aliases.empty())
         facts.push_back("also " + joined(option.aliases, ", ", [](const Alias& alias) { return alias.flag; }));
     if (option.acts_on_backends != kAll) facts.push_back("steers " + backend_names(option.acts_on_backends) + " only");
@@ -76,36 +86,45 @@ std::string description(const Option& option, std::uint32_t commands) {
     if ((option.missing_in & commands) != 0) {
         const bool has_default = !is_boolean(option) && !is_unset(option.fallback);
         if (!option.missing.empty()) facts.emplace_back(has_default ? "others not available yet" : "not available yet");
-        if (!option.missing_choices.empty())
-            facts.push_back("not available yet: " + choices_text(option.missing_choices));
     }
     return with_facts(std::string(option.help), facts);
 }
 
-/// What fits into a line: the first sentence or its first clause, with the choices and the default.
-std::string summary(const Option& option) {
+/// The text before the first `end` outside parentheses.
+std::string before(const std::string& text, std::string_view end) {
+    int depth = 0;
+    for (std::size_t at = 0; at < text.size(); ++at) {
+        if (depth == 0 && text.compare(at, end.size(), end) == 0) return text.substr(0, at);
+        depth += static_cast<int>(text[at] == '(') - static_cast<int>(text[at] == ')');
+    }
+    return text;
+}
+
+/// The first sentence, or as many of its first clauses as fit into a line, with the choices and the default.
+std::string summary(const Option& option, const std::vector<std::string_view>& choices) {
     constexpr std::size_t kLine = 68;
     std::vector<std::string> facts;
-    if (!option.choices.empty()) facts.push_back(choices_text(option.choices));
-    const bool has_default = !is_unset(option.fallback) && !is_boolean(option) && option.choices.empty();
+    if (!choices.empty()) facts.push_back(choices_text(choices));
+    const bool has_default = !is_unset(option.fallback) && !is_boolean(option) && choices.empty();
     const std::string value = to_string(option.fallback);
     if (has_default && !value.empty() && value != "0") facts.push_back("default " + value);
     std::string text(option.help.substr(0, option.help.find(". ")));
     while (text.ends_with('.'))
         text.pop_back();
     for (const char* end : {"; ", " (", ": ", ", "}) {
-        if (with_facts(text, facts).size() > kLine) text.resize(std::min(text.find(end), text.size()));
+        if (with_facts(text, facts).size() > kLine) text = before(text, end);
     }
     return with_facts(text, facts);
 }
 
 HelpRow help_row(const Option& option, Command command) {
     HelpRow row{.flag = documented_flag(option), .arity = arity(option), .value = placeholder(option)};
-    for (const std::string_view choice : option.choices) {
+    const std::vector<std::string_view> choices = available_choices(option, bit(command));
+    for (const std::string_view choice : choices) {
         if (!choice.empty()) row.choices.emplace_back(choice);
     }
     row.path = option.path || option.names_data || option.type == Type::patterns;
-    row.summary = summary(option);
+    row.summary = summary(option, choices);
     row.help = description(option, bit(command));
     row.group = option.acts_on_backends == kIpu ? kIpuGroup : option.group;
     row.main = (option.main_in & bit(command)) != 0 && option.idle.empty();

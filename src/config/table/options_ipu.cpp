@@ -74,8 +74,8 @@ std::vector<Option> numerics_options() {
          .range = between(1, 1e6),
          .bind = to<&Settings::run, &train::RunSettings::prefetch_depth>()},
         {.flag = "--latency",
-         .help = "In validation, measure the time from when a batch is ready on the host to its result. This includes "
-                 "waiting in the queue, whose length is 1 unless --prefetch-depth is given.",
+         .help = "Measure latencies in validation: the time from when a batch is ready on the host to its result. It "
+                 "includes waiting in the queue, whose length is 1 unless --prefetch-depth is given.",
          .main_in = kV,
          .acts_in = kT | kV,
          .bind = to<&Settings::device, &train::DeviceSettings::latency>()},

@@ -145,6 +145,7 @@ std::vector<Option> shared_run_options() {
          .help = "Regular expressions (RE2) of variables that are not trained. Batch norms whose moving averages match "
                  "use these and keep them.",
          .commands = kT,
+         .main_in = kT,
          .numerics = true,
          .bind = to<&Settings::optimiser, &optim::OptimiserSettings::freeze>()},
         {.flag = "--init-strict",

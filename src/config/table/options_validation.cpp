@@ -34,6 +34,7 @@ std::vector<Option> shared_validation_options() {
          .unit = "validations",
          .range = between(0, kMostIterations),
          .commands = kT | kR,
+         .main_in = kT,
          .bind = to<&Settings::validation, &train::ValidationSettings::early_stop>()},
         {.flag = "--ema-decay",
          .help = "Keep an exponential moving average of all weights in float32, average = D * average + (1 - D) * "

@@ -307,14 +307,14 @@ std::vector<Option> bert_optimiser_details() {
 
 std::vector<Option> bert_numerics_options() {
     return {
-        refine(shared("--precision"),
-               {.fallback = "16",
-                .help =
-                    "16 (the same as 16.32; with --backend ipu as 16.16): computation in 16 bits (see --compute-type), "
-                    "weights and updates in 32 bits. 32 (32.32): everything in 32 bits. 16.16: 16-bit weights, too, "
-                    "with --stochastic-rounding.",
-                .choices = std::vector<std::string_view>{"16", "32", "16.16", "16.32", "32.32"},
-                .bind = Binding{set_precision}}),
+        refine(
+            shared("--precision"),
+            {.fallback = "16",
+             .help = "Bits of computation and of weights: 16 (the same as 16.32; with --backend ipu as 16.16) computes "
+                     "in 16 bits (see --compute-type) and updates weights in 32 bits. 32 (32.32): everything in 32 "
+                     "bits. 16.16: 16-bit weights, too, with --stochastic-rounding.",
+             .choices = std::vector<std::string_view>{"16", "32", "16.16", "16.32", "32.32"},
+             .bind = Binding{set_precision}}),
         refine(
             shared("--compute-type"),
             {.help =

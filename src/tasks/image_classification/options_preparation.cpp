@@ -94,6 +94,7 @@ std::vector<Option> training_rows() {
         {.flag = "--class-weights",
          .help = "Weights of the classes in the training loss: balanced (by the number of training images), numbers "
                  "w0,w1,..., or a file with a weight or CLASS,WEIGHT a line.",
+         .main_in = kT,
          .acts_in = kT,
          .acts_on = kFiles,
          .numerics = true,
