@@ -53,7 +53,9 @@ void write_text(FileSystem& files, const std::string& path, std::string_view tex
 std::string cannot_write(const std::string& path, int error) {
     std::string text = "cannot write '" + path + "': " + std::generic_category().message(error);
     if (error == ENOSPC || error == EDQUOT)
-        text += "; the previous file, if there was one, is untouched: free some space and start again from it";
+        text +=
+            "; a previous file of this name is untouched; free some space, then run the line again (a run: cnntrain "
+            "restore)";
     return text;
 }
 

@@ -67,10 +67,9 @@ exports::Format format_of(const Flags& flags) {
     const std::string& name = flags.text("--to");
     if (const auto format = exports::format_named(name)) return *format;
     const std::string nearest = nearest_name(name, format_names());
-    throw Error(ErrorKind::usage, "--to " + name + " is no format" +
-                                      (nearest.empty() ? "" : "; did you mean " + nearest + "?") +
-                                      " With RUN, --to is " + listed(format_names(), "or") +
-                                      ", and the path stands behind RUN: cnntrain convert RUN OUT --to onnx");
+    throw Error(ErrorKind::usage,
+                "--to " + name + " is not a format" + (nearest.empty() ? "." : "; did you mean " + nearest + "?") +
+                    " A run is written as " + listed(format_names(), "or") + ": cnntrain convert RUN OUT --to onnx");
 }
 
 void refuse_if(bool refused, std::string_view option, const std::string& why) {

@@ -130,15 +130,17 @@ Photos are JPEG, PNG, WebP, BMP, GIF (the first image) and TIFF files, told by t
 are turned as their Exif data say; images in TFRecords are used as they are stored. Transparent
 parts become white. Without validation folders, --validation-fraction (0.2) of each class is held
 out: always the same photos for the same names and --split-seed, and a photo more moves few others.
+Copies of a photo stay on one side.
 Photos in test/ are never used unless --data-dir names that folder: a folder of class folders that
 is named test, val, valid or validation is validated as a whole. Files that are not used are
 counted on the screen and listed with their reasons in unused_files.csv of the run. A warning
 names classes that differ by case only, that one split lacks or that are very unequal, and photos
-that are in both splits.
+that are in both splits, and says when photos are enlarged to a --image-size of twice their size.
 
 What a training on photos leaves open (update rule, learning rate, schedule, weight decay, label
-smoothing, norm, batch, epochs; interpolation, random crops) follows from the number of photos and
-from --init-path. It is printed, and arguments.json lists it as chosen_by_number_of_photos. Of its
+smoothing, norm, --BN-decay, batch, epochs; interpolation, random crops) follows from the number of
+photos and from --init-path; from random weights, a ResNet or ResNeXt pads as torchvision's and
+timm's do (--padding symmetric), so that convert writes it for them. It is printed, and arguments.json lists it as chosen_by_number_of_photos. Of its
 checkpoints, the best and the newest three stay (--keep-best, --keep-ckpts). With --image-size up
 to 64, a ResNet or ResNeXt has the form for small images (--network-form), and evaluation cuts
 nothing off (--crop-fraction 1).

@@ -134,7 +134,8 @@ checkpoint: all variables with the optimiser's, by the names of the original pro
 (bfloat16 stays unless --checkpoint-dtype f32 is given).
 
 torchvision and timm have the networks that they define: batch norm, the padding of PyTorch
-(--padding symmetric in training; EfficientNet's default is timm's tf_efficientnet), known sizes.
+(--padding symmetric, the default for own photos; an EfficientNet is timm's tf_efficientnet), known
+sizes.
 Others are refused with the reason.
 
   timm.create_model("local-dir:DIR", pretrained=True)
@@ -499,6 +500,8 @@ Results or behaviour differ from the original programs in these points:
   Optimisers       RMSprop's mean square starts at 1, as in TensorFlow 1. LARS applies
                    --weight-decay in addition to its own. AdamW and LAMB apply weight decay
                    separately from the gradient.
+  Norms            The norms of a ResNet or ResNeXt add 1e-5 to the variance; in the originals it came
+                   to 1.001e-5 for batch norm and 1.53e-5 for group norm (--norm-epsilon sets it).
   Replicas         --BN-span S in one process computes micro-batches of S times the size, also for
                    mixup and cutmix. Several processes keep their micro-batch size and exchange
                    statistics.

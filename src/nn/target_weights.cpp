@@ -28,15 +28,22 @@ const SourceFormat& format_for(TargetProgram program, Family family) {
     return *found;
 }
 
-/// In what a network differs from the program's of that architecture; empty: in nothing.
-std::vector<std::string> differences(const NetworkSettings& own, const NetworkSettings& theirs) {
-    std::vector<std::string> found;
+/// The options that tell a network from the program's of that architecture.
+struct Differences {
+    std::vector<std::string> own;     // "--padding same"
+    std::vector<std::string> theirs;  // "--padding symmetric"
+};
+
+Differences differences(const NetworkSettings& own, const NetworkSettings& theirs) {
+    Differences found;
     const auto words = [](PaddingRule rule) { return std::string(kPaddingRuleNames[static_cast<std::size_t>(rule)]); };
     const auto stride = [](BottleneckStride rule) {
         return std::string(kBottleneckStrideNames[static_cast<std::size_t>(rule)]);
     };
     const auto add = [&](const std::string& option, const std::string& has, const std::string& wanted) {
-        if (has != wanted) found.push_back(option + " " + has + " where it has " + wanted);
+        if (has == wanted) return;
+        found.own.push_back(option + " " + has);
+        found.theirs.push_back(option + " " + wanted);
     };
     add("--padding", words(own.padding), words(theirs.padding));
     add("--norm-epsilon", formatted("%g", own.epsilon), formatted("%g", theirs.epsilon));
@@ -85,18 +92,33 @@ std::string target_architecture(TargetProgram program, const NetworkSettings& ne
                                                 family_info(network.family).title(network) +
                                                 "; --to onnx holds any network");
     }
-    std::vector<std::string> first;
+    std::optional<Differences> first;
     for (const std::string& architecture : candidates) {
         SourceNetwork theirs{.format = std::string(format.name), .settings = network, .pixels = {}};
         theirs.settings.bottleneck_stride = BottleneckStride::spatial;  // unless the format says otherwise
         format.complete(theirs, architecture);
-        const std::vector<std::string> found = differences(network, theirs.settings);
-        if (found.empty()) return architecture;
-        if (first.empty()) first = found;
+        const Differences found = differences(network, theirs.settings);
+        if (found.own.empty()) return architecture;
+        if (!first) first = found;
     }
     throw Error(ErrorKind::unsupported, "this network is not " + std::string(name(program)) + "'s " +
-                                            candidates.front() + ": it was trained with " + listed(first) +
-                                            "; --to onnx holds any network");
+                                            candidates.front() + ": it has " + listed(first->own) + "; train with " +
+                                            joined(first->theirs, " ") +
+                                            ", or convert with --to onnx, which holds any network");
+}
+
+std::string why_no_target(const NetworkSettings& network) {
+    std::string why;
+    for (const TargetProgram program : {TargetProgram::timm, TargetProgram::torchvision}) {
+        try {
+            target_architecture(program, network);
+            return "";
+        } catch (const Error& error) {
+            if (error.kind() != ErrorKind::unsupported) throw;
+            why = error.what();
+        }
+    }
+    return why;
 }
 
 TargetWeights in_target_layout(TargetProgram program, const NetworkSettings& network,

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "cnntrain/base/io.h"
+#include "cnntrain/base/listed.h"
 #include "config/parsing.h"
 #include "support/matchers.h"
 #include "support/temporary_folder.h"
@@ -97,6 +98,38 @@ TEST_F(OwnPhotos, OfSmallSizesGetTheSmallNetwork) {
     EXPECT_EQ(network_form(image(parse(kImageNet + "--image-size 32"))), large_images) << "a documented program's data";
 }
 
+TEST_F(OwnPhotos, MovingAveragesFollowWithinAnEpoch) {
+    const auto decay = [&](const std::string& options) { return image(train(options)).model.bn_decay; };
+    EXPECT_DOUBLE_EQ(decay(""), 0.92) << "25 updates an epoch";
+    EXPECT_DOUBLE_EQ(decay("--init-path somewhere"), 0.92);
+    EXPECT_DOUBLE_EQ(decay("--micro-batch-size 1"), 0.97);
+    EXPECT_DOUBLE_EQ(decay("--micro-batch-size 2 --gradient-accumulation-count 5"), 0.9) << "10 updates";
+    EXPECT_DOUBLE_EQ(decay("--BN-decay 0.95"), 0.95);
+    EXPECT_THAT(tasks::chosen_for_own_photos(train("--group-norm")), Not(Contains("BN_decay")));
+    EXPECT_DOUBLE_EQ(image(parse(kImageNet + "--batch-norm")).model.bn_decay, 0.97);
+}
+
+TEST_F(OwnPhotos, TrainNetworksThatOtherProgramsHave) {
+    const auto padding = [&](const std::string& options) { return image(train(options)).model.padding; };
+    for (const std::string model : {"resnet --model-size 18", "resnext --model-size 50"})
+        EXPECT_EQ(padding("--model " + model), nn::PaddingRule::symmetric) << model;
+    EXPECT_EQ(padding("--model efficientnet"), nn::PaddingRule::same) << "timm's tf_efficientnet";
+    EXPECT_EQ(padding("--padding same"), nn::PaddingRule::same);
+    EXPECT_EQ(padding("--init-path somewhere"), nn::PaddingRule::same) << "the weights decide";
+    EXPECT_EQ(image(parse(kImageNet)).model.padding, nn::PaddingRule::same);
+    const auto warned = [&](const std::string& options) { return joined(train(options).notices, "\n"); };
+    EXPECT_THAT(warned("--model-size 18"), Not(HasSubstr("torchvision or timm")));
+    EXPECT_THAT(warned("--model-size 18 --padding same"), HasSubstr("--padding symmetric"));
+    EXPECT_THAT(warned("--model-size 20"), HasSubstr("--to onnx"));
+}
+
+TEST_F(OwnPhotos, SmoothingOfOtherProgramsIsConverted) {
+    EXPECT_DOUBLE_EQ(image(train("--smoothing 0.1")).label_smoothing, 0.05) << "2 classes";
+    EXPECT_DOUBLE_EQ(image(parse(kCifar + "--smoothing 0.1")).label_smoothing, 0.09);
+    EXPECT_DOUBLE_EQ(image(parse(kCifar + "--label-smoothing 0.1")).label_smoothing, 0.1);
+    EXPECT_THAT(joined(parse(kCifar + "--smoothing 0.1").notices), HasSubstr("--label-smoothing 0.09"));
+}
+
 TEST_F(OwnPhotos, AreCroppedAndResizedAsPhotosAre) {
     const ParseResult photos = train("");
     EXPECT_EQ(text_of(photos, "interpolation"), "bilinear");
@@ -142,7 +175,7 @@ TEST(OwnPhotosWithoutSplits, AreCountedWithoutThoseThatAreHeldOut) {
     for (const std::string name : {"ant", "bee"}) {
         posix_files().make_directories(folder / name);
         for (int i = 0; i < 40; ++i)
-            folder.write(name + "/" + std::to_string(i) + ".jpg", "\xff\xd8\xff\xe0");
+            folder.write(name + "/" + std::to_string(i) + ".jpg", "\xff\xd8\xff\xe0" + std::to_string(i));
     }
     const auto notice = [&](const std::string& fraction) {
         return parse("--data-dir " + folder.path() + " --validation-fraction " + fraction).notices.front();

@@ -76,8 +76,8 @@ struct TaskOptions {
     /// Checks rules between options.
     void (*check)(Resolution& run) = nullptr;
     TaskSettings (*settings)();
-    /// Sets the members of Settings that depend on several options, after those that depend on one.
-    void (*complete)(Settings& settings, const Resolution& run) = nullptr;
+    /// Sets the members of Settings that depend on several options, after those that depend on one. May add notices.
+    void (*complete)(Settings& settings, Resolution& run) = nullptr;
 
     /// Why an option (by its `acts_on`) has no effect with this run's data; "" if it has one. Null: all options have an
     /// effect.

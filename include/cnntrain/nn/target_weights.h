@@ -24,6 +24,9 @@ struct TargetWeights {
 /// The program's own name of the network. Error(unsupported) says in what the networks differ: padding, norms, sizes.
 std::string target_architecture(TargetProgram program, const NetworkSettings& network);
 
+/// Why neither program has the network; "" if one of them has.
+std::string why_no_target(const NetworkSettings& network);
+
 /// `variables`: parameters and moving averages of the network. Errors as target_architecture().
 TargetWeights in_target_layout(TargetProgram program, const NetworkSettings& network,
                                const std::map<std::string, HostTensor>& variables);

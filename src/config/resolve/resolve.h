@@ -26,7 +26,7 @@ std::string backend_names(std::uint32_t backends);
 /// Adds notices about given options without effect; options that only steer other backends share one notice per set of
 /// backends.
 void notice_idle_options(Resolution& run);
-/// Settings from resolved values.
-Settings to_settings(const Resolution& run);
+/// Settings from resolved values. May add notices.
+Settings to_settings(Resolution& run);
 
 }  // namespace cnntrain::config

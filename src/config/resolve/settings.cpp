@@ -8,7 +8,7 @@ bool trains(const Resolution& run) {
     return run.task.trains != nullptr ? run.task.trains(run) : run.command == run.task.commands.front();
 }
 
-Settings to_settings(const Resolution& run) {
+Settings to_settings(Resolution& run) {
     Settings settings;
     settings.task = run.task.settings();
     for (const ResolvedOption& entry : run.values.all()) {

@@ -110,7 +110,6 @@ constexpr Habit kHabits[] = {
     {"--clip-grad-norm", kAny, "", kClipping, kT},
     {"--max-grad-norm", kAny, "", kClipping, kT},
     {"--gradient-clip-val", kAny, "", kClipping, kT},
-    {"--smoothing", "X", "--label-smoothing {}"},
     {"--loss", kAny, "", kLoss, kT},
     {"--criterion", kAny, "", kLoss, kT},
     {"--metrics", kAny, "", kMeasures},

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "cnntrain/base/error.h"
+#include "cnntrain/base/format.h"
 #include "cnntrain/base/hash.h"
 #include "cnntrain/base/rng.h"
 #include "cnntrain/data/image_fields.h"
@@ -79,7 +80,7 @@ LabelledParts LabelledText::parts(double validation_share, std::uint64_t seed) c
             (i < taken ? validation : training).push_back(rows[order[i]]);
     }
     if (training.empty() || validation.empty()) {
-        throw Error(ErrorKind::data, "the share " + std::to_string(validation_share) + " of " + std::to_string(size()) +
+        throw Error(ErrorKind::data, formatted("%g %% of ", 100 * validation_share) + std::to_string(size()) +
                                          " samples leaves none for " + (training.empty() ? "training" : "validation") +
                                          "; give a --validation-file, or a " +
                                          (training.empty() ? "smaller" : "larger") + " --validation-fraction");

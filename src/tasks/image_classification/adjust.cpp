@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "cnntrain/base/error.h"
+#include "cnntrain/base/format.h"
 #include "cnntrain/base/io.h"
 #include "cnntrain/base/listed.h"
 #include "cnntrain/checkpoint/class_names.h"
@@ -14,6 +15,7 @@
 #include "cnntrain/checkpoint/foreign.h"
 #include "cnntrain/data/resolve.h"
 #include "cnntrain/nn/family_info.h"
+#include "cnntrain/nn/target_weights.h"
 #include "tasks/image_classification/class_weights.h"
 #include "tasks/image_classification/findings.h"
 #include "tasks/image_classification/options.h"
@@ -240,11 +242,24 @@ void infer_dataset(Resolution& run) {
 
 }  // namespace
 
+/// --smoothing of timm and PyTorch includes the sample's own class.
+void convert_smoothing(Resolution& run) {
+    OptionValues& values = run.values;
+    const auto dataset = dataset_of(values);
+    if (!values.has("smoothing") || !values.is_set("smoothing") || !dataset) return;
+    const auto classes = static_cast<double>(data::class_count(options_of_data(run)));
+    const double share = values.number("smoothing") * (classes - 1) / classes;
+    values.set("label_smoothing", share, values.at("smoothing").source);
+    run.notices.push_back("--smoothing " + to_string(values.at("smoothing").value) + " over all " +
+                          formatted("%.0f", classes) + " classes is --label-smoothing " + to_string(Value(share)));
+}
+
 void fill_image_options(Resolution& run) {
     findings_of(run.findings);
     renew_spellings(run);
     infer_dataset(run);
     settle_weights(run);
+    convert_smoothing(run);
     fill_for_own_photos(run);
     fill_model_defaults(run);
 }
@@ -308,7 +323,21 @@ std::vector<std::string> weight_decay_exclusions(nn::Family family, data::Datase
 
 }  // namespace
 
-void complete_image_settings(Settings& settings, const Resolution& run) {
+namespace {
+
+/// Said before the training, because the way out is another training.
+void note_missing_exports(const ImageSettings& own, Resolution& run) {
+    const bool photos = data::dataset_info(own.data.dataset).format == data::ImageFormat::class_folders;
+    if (run.command != Command::train || !photos || own.data.kind != data::DataKind::real) return;
+    nn::NetworkSettings network{own.model};
+    network.form = network_form(own);
+    const std::string why = nn::why_no_target(network);
+    if (!why.empty()) run.notices.push_back("convert will not write this run for torchvision or timm: " + why);
+}
+
+}  // namespace
+
+void complete_image_settings(Settings& settings, Resolution& run) {
     ImageSettings& own = settings.task.as<ImageSettings>();
     const OptionValues& values = run.values;
     if (settings.training.iterations == 0) settings.training.iterations.reset();
@@ -331,6 +360,7 @@ void complete_image_settings(Settings& settings, const Resolution& run) {
         if (std::ssize(source->class_names) == own.source_classes) own.recorded_classes = source->class_names;
     }
     own.data.known_classes = own.recorded_classes;
+    note_missing_exports(own, run);
     settings.optimiser.weight_decay_exclude = weight_decay_exclusions(own.model.family, own.data.dataset);
 }
 

@@ -7,6 +7,7 @@
 
 #include "cnntrain/nn/family_info.h"
 #include "cnntrain/nn/model.h"
+#include "tasks/image_classification/findings.h"
 #include "tasks/image_classification/resolve.h"
 
 namespace cnntrain::tasks {
@@ -45,11 +46,12 @@ public:
 private:
     void replace_zero(std::string_view key, Value value) {
         if (values_.at(key).value == value) return;
-        if (values_.given(key)) {
+        const bool given = values_.given(key);
+        if (given) {
             run_.notices.push_back(std::string(values_.at(key).option->flag) +
                                    " 0 counts as not given: " + to_string(value) + " is used");
         }
-        values_.set(key, std::move(value), Source::model);
+        values_.set(key, std::move(value), given ? Source::adjusted : Source::model);
     }
 
     Resolution& run_;
@@ -148,6 +150,20 @@ void fill_model_defaults(Resolution& run) {
     if (run.command != Command::train) return;
     fill_training(run, defaults);
     fill_validation_times(run.values, images);
+}
+
+data::DataSettings options_of_data(const Resolution& run) {
+    const OptionValues& values = run.values;
+    data::DataSettings settings;
+    settings.dataset = *dataset_of(values);
+    if (values.flag("generated_data")) settings.kind = data::DataKind::generated;
+    if (values.flag("synthetic_data")) settings.kind = data::DataKind::synthetic;
+    settings.data_dir = values.text("data_dir");
+    settings.validation_fraction = values.number("validation_fraction");
+    settings.split_seed = values.integer("split_seed");
+    if (values.is_set("num_classes")) settings.classes = values.integer("num_classes");
+    settings.found_photos = findings_of(run).photos;
+    return settings;
 }
 
 std::optional<nn::Family> family_of(const OptionValues& values) {

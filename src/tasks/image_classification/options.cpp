@@ -44,11 +44,18 @@ std::vector<Option> rate_options() {
 std::vector<Option> training_options() {
     const std::vector<Option> smoothing = {
         {.flag = "--label-smoothing",
-         .help = "Share of the target distributed over all classes.",
+         .help = "Share of the target distributed over the other classes.",
          .range = between(0, 1),
          .acts_in = kT,
          .numerics = true,
          .bind = to<&ImageSettings::label_smoothing>()},
+        {.flag = "--smoothing",
+         .type = Type::number,
+         .left_open = true,
+         .help = "Label smoothing as timm and PyTorch count it, distributed over all C classes: --label-smoothing "
+                 "X(C-1)/C.",
+         .range = between(0, 1),
+         .acts_in = kT},
     };
     return with_behind(with_behind(shared_training_options(), "--gradient-accumulation-count", rate_options()),
                        "--loss-scaling", smoothing);

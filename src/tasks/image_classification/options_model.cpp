@@ -56,8 +56,9 @@ std::vector<Option> model_options() {
 std::vector<Option> convention_options() {
     return {
         {.flag = "--padding",
-         .help = "Padding of convolutions and pools with a stride: TensorFlow's SAME, or symmetric as in PyTorch. "
-                 "Without it, that of the weights of --init-path.",
+         .help =
+             "Padding of convolutions and pools with a stride: TensorFlow's SAME, or symmetric as in PyTorch. "
+             "Without it, that of the weights of --init-path; for own photos, a ResNet's and ResNeXt's is symmetric.",
          .numerics = true,
          .bind = to<&ImageSettings::model, &nn::ModelSettings::padding>()},
         {.flag = "--norm-epsilon",

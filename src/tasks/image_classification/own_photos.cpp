@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "cnntrain/base/error.h"
+#include "cnntrain/base/format.h"
 #include "cnntrain/base/listed.h"
 #include "cnntrain/data/input.h"
 #include "cnntrain/data/resolve.h"
@@ -49,12 +50,15 @@ constexpr std::int64_t kBatch = 32;
 constexpr double kAdamDecay = 0.05;
 constexpr double kLabelSmoothing = 0.1;
 constexpr double kWarmup = 0.05;  // share of the epochs
+/// Decays of batch norm's moving averages: those of PyTorch and of the documented lines.
+constexpr double kLeastBnDecay = 0.9;
+constexpr double kMostBnDecay = 0.97;
 
 /// Keys of the options that a recipe may set.
-constexpr std::array<std::string_view, 14> kChosen = {
-    "batch_norm",  "micro_batch_size", "optimiser", "weight_decay",  "abs_learning_rate",
-    "lr_schedule", "label_smoothing",  "epochs",    "warmup_epochs", "interpolation",
-    "crop_area",   "crop_fraction",    "keep_best", "keep_ckpts"};
+constexpr std::array<std::string_view, 16> kChosen = {
+    "batch_norm",      "micro_batch_size", "optimiser",     "weight_decay", "abs_learning_rate", "lr_schedule",
+    "label_smoothing", "epochs",           "warmup_epochs", "BN_decay",     "padding",           "interpolation",
+    "crop_area",       "crop_fraction",    "keep_best",     "keep_ckpts"};
 
 double epochs_for(std::int64_t photos, const Recipe& recipe) {
     return photos <= kFew ? recipe.few_epochs : photos <= kSome ? recipe.some_epochs : recipe.many_epochs;
@@ -62,15 +66,9 @@ double epochs_for(std::int64_t photos, const Recipe& recipe) {
 
 /// The number of training photos; nothing if there are none or they cannot be read, which the run reports.
 std::optional<std::int64_t> photos_in(const Resolution& run) {
-    const OptionValues& values = run.values;
     try {
-        data::InputSettings settings;
-        settings.dataset = *dataset_of(values);
-        settings.data_dir = values.text("data_dir");
+        data::InputSettings settings{options_of_data(run)};
         settings.folder = data::find_data_folder(settings.dataset, settings.data_dir);
-        settings.validation_fraction = values.number("validation_fraction");
-        settings.split_seed = values.integer("split_seed");
-        settings.found_photos = findings_of(run).photos;
         const std::int64_t photos = data::count_samples(settings, data::Split::train).samples;
         return photos > 0 ? std::optional(photos) : std::nullopt;
     } catch (const Error&) {
@@ -129,25 +127,44 @@ std::int64_t batch_for(std::int64_t photos) {
     return std::min(kBatch, static_cast<std::int64_t>(std::bit_floor(most)));
 }
 
+template <typename Enum> std::string spelling(Enum value) {
+    return std::string(names<Enum>()[static_cast<std::size_t>(value)]);
+}
+
+/// Photos of a weight update; 0 if an option says so.
+std::int64_t global_batch(const OptionValues& values) {
+    return values.integer("micro_batch_size") * values.integer("gradient_accumulation_count") *
+           values.integer("replicas") * values.launch().processes;
+}
+
+/// The moving averages follow the weights within half an epoch, so that the first validations measure the network.
+void choose_bn_decay(Chooser& chooser, const OptionValues& values, std::int64_t photos) {
+    const std::int64_t batch = global_batch(values);
+    if (!values.flag("batch_norm") || batch == 0) return;
+    const double updates = std::max(1.0, static_cast<double>(photos) / static_cast<double>(batch));
+    const double decay = std::clamp(1 - 2 / updates, kLeastBnDecay, kMostBnDecay);
+    chooser.choose("BN_decay", rounded(decay), "for " + formatted("%.0f", updates) + " updates an epoch");
+}
+
+/// The networks of torchvision and timm pad symmetrically; those of EfficientNet's authors and timm's tf_* do not.
+void choose_padding(Chooser& chooser, const OptionValues& values) {
+    const auto family = family_of(values);
+    if (!family || *family == nn::Family::efficientnet) return;
+    chooser.choose("padding", spelling(nn::PaddingRule::symmetric), "as in torchvision and timm, for convert");
+}
+
 /// Learning rate and weight decay, for the update rules with which they were chosen.
 void choose_rate(Chooser& chooser, const OptionValues& values, const Recipe& recipe) {
     if (!has_rates(values.text("optimiser"))) return;
     const bool adam = values.text("optimiser") == name(graph::UpdateRule::adamw);
-    chooser.choose("weight_decay", adam ? kAdamDecay : recipe.momentum_decay, "against learning few photos by heart");
+    chooser.choose("weight_decay", adam ? kAdamDecay : recipe.momentum_decay, "reduces over-fitting on few photos");
     if (any_decided(values, {"base_learning_rate_exponent", "abs_learning_rate"})) return;
-    const double batch = static_cast<double>(values.integer("micro_batch_size")) *
-                         static_cast<double>(values.integer("gradient_accumulation_count")) *
-                         static_cast<double>(values.integer("replicas")) *
-                         static_cast<double>(values.launch().processes);
+    const std::int64_t batch = global_batch(values);
     if (batch == 0) return;
     const double rate = adam ? recipe.adam_rate : recipe.momentum_rate;
-    const double share = batch / static_cast<double>(kBatch);
+    const double share = static_cast<double>(batch) / static_cast<double>(kBatch);
     chooser.choose("abs_learning_rate", rounded(adam ? rate * std::sqrt(share) : rate * share),
-                   to_string(Value(rate)) + " for " + std::to_string(kBatch) + " photos an update, more for more");
-}
-
-template <typename Enum> std::string spelling(Enum value) {
-    return std::string(names<Enum>()[static_cast<std::size_t>(value)]);
+                   to_string(Value(rate)) + " at batch size " + std::to_string(kBatch) + ", scaled with the batch");
 }
 
 /// How photos become the network's input. Mirroring at random is every training's default.
@@ -172,7 +189,7 @@ void choose_checkpoints(Chooser& chooser, const OptionValues& values) {
     if (validates)
         chooser.choose("keep_best", std::string(name(train::Metric::accuracy)), "ckpt-best, for inference and convert");
     if (!any_decided(values, {"weight_avg_N", "weight_avg_exp"}))
-        chooser.choose("keep_ckpts", kNewest, "of the newest, to go on with; 0 keeps all");
+        chooser.choose("keep_ckpts", kNewest, "the newest, for resuming; 0 keeps all");
 }
 
 }  // namespace
@@ -199,17 +216,20 @@ void fill_for_own_photos(Resolution& run) {
     choose_rate(chooser, values, recipe);
     if (!any_decided(values, {"learning_rate_decay", "learning_rate_schedule"}))
         chooser.choose("lr_schedule", std::string(name(optim::LrSchedule::cosine)), "it fits every length of a run");
-    chooser.choose("label_smoothing", kLabelSmoothing, "against learning few photos by heart");
+    chooser.choose("label_smoothing", kLabelSmoothing, "reduces over-fitting on few photos");
     if (values.integer("iterations") == 0)
-        chooser.choose("epochs", usual_epochs, has_weights ? "given weights need few" : "random weights need many");
+        chooser.choose("epochs", usual_epochs,
+                       has_weights ? "pretrained weights need few" : "training from scratch needs many");
     const double epochs = values.is_set("epochs") ? values.number("epochs") : usual_epochs;
     chooser.choose("warmup_epochs", rounded(epochs * kWarmup), "a part of the epochs, for large first gradients");
+    choose_bn_decay(chooser, values, *photos);
+    if (!has_weights) choose_padding(chooser, values);
     choose_preparation(chooser, values);
     choose_checkpoints(chooser, values);
     if (chooser.lines().empty()) return;
     run.notices.push_back("for " + counted(*photos, "photo") + " and " +
                           (has_weights ? "given weights" : "random weights") +
-                          ", what the line leaves open is set to:" + chooser.lines());
+                          ", these settings were chosen:" + chooser.lines());
 }
 
 std::vector<std::string> chosen_for_own_photos(const ParseResult& arguments) {

@@ -17,7 +17,7 @@ struct ImageSettings : config::OwnSettings {
     nn::ModelSettings model;
     data::DataSettings data;
     optim::LearningRateSettings learning_rate;
-    double label_smoothing = 0.0;                      // share of the target distributed over all classes
+    double label_smoothing = 0.0;                      // share of the target distributed over the others
     bool norm_recomputation = false;                   // of results of norms, in the backward pass
     std::string class_weights = {};                    // "balanced", a file, or numbers (class_weights.h); empty: none
     std::optional<nn::NetworkForm> network_form = {};  // empty: that of the data set

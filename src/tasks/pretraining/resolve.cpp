@@ -347,7 +347,7 @@ bool pretraining_trains(const Resolution& run) {
     return !run.values.flag("evaluate");
 }
 
-void complete_pretraining(Settings& settings, const Resolution& run) {
+void complete_pretraining(Settings& settings, Resolution& run) {
     PretrainingSettings& own = settings.task.as<PretrainingSettings>();
     own.model.stages = stages_of(run.values);
     settings.training.pipeline = own.model.stages.size() > 1;

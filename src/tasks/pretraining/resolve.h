@@ -16,6 +16,6 @@ void fill_pretraining(Resolution& run);
 void adjust_pretraining(Resolution& run);
 void check_pretraining(Resolution& run);
 bool pretraining_trains(const Resolution& run);
-void complete_pretraining(Settings& settings, const Resolution& run);
+void complete_pretraining(Settings& settings, Resolution& run);
 
 }  // namespace cnntrain::tasks

@@ -66,7 +66,7 @@ void check_text_options(Resolution& run) {
     if (trains(run)) check_rules(bert_rate_rules(), run);
 }
 
-void complete_text_settings(Settings& settings, const Resolution& run) {
+void complete_text_settings(Settings& settings, Resolution& run) {
     if (run.command == Command::restore) return;
     TextSettings& own = settings.task.as<TextSettings>();
     set_bert_rate(own.learning_rate, run.values);

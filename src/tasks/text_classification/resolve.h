@@ -12,6 +12,6 @@ void fill_text_options(Resolution& run);
 /// Rules between options.
 void check_text_options(Resolution& run);
 /// Sets members that depend on several options.
-void complete_text_settings(Settings& settings, const Resolution& run);
+void complete_text_settings(Settings& settings, Resolution& run);
 
 }  // namespace cnntrain::tasks
