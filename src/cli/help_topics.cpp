@@ -471,13 +471,13 @@ Disk      Number and size of checkpoints, and what is kept of them (--keep-ckpts
           --max-to-keep). The run's summary has the same line. With --no-logs, checkpoints lie under
           /tmp; the run says where.
 Memory    The most memory that one process holds at a time: weights and states, activations and
+A run that would be refused before its first update is refused with the same error and exit code.
           gradients, batches ahead, copies for a checkpoint, the program itself. Measured runs took
           between 0.9 and 1.1 of it.
 Time      Images or sequences per second, duration of one update and of all updates, from the
           operations of each step and the speeds measured now. It is an estimate: measured runs took
           between 0.67 and 1.5 of it. Other programs on the machine slow down both the measurement
           and the run. Validation, waiting for data and exchange between processes come on top.
-Refused   The reason for which the run would end before its first update.
 
 CNNTRAIN_DRY_RUN_ESTIMATE=off in the environment leaves out memory and time.
 )";

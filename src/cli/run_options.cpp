@@ -152,20 +152,20 @@ int parse_and_run(config::Command command, const Invocation& invocation,
         return 0;
     }
     train::check_stages(tasks::row_of(arguments), arguments.settings);
-    if (arguments.wants_dry_run) std::cout << tasks::dry_run_text(arguments);
     config::refuse_unavailable(arguments);
     const bool alone = arguments.launch.processes == 1;
-    if (arguments.wants_dry_run && alone) return 0;
+    const bool side_by_side = alone && launched.world && launched.world->rank > 0;
+    if (arguments.wants_dry_run && side_by_side) return 0;  // rank 0 prints
     require_run_memory(arguments.settings, command);
     train::Host host = process_host(invocation);
     if (!alone) {
         host.communicator = comm::make_mpi_communicator({.timeout_seconds = arguments.settings.comm.timeout_seconds});
         host.reports = prints(arguments, launched.popdist.has_value(), host.terminal);
     }
-    catch_stop_signals();
+    if (!arguments.wants_dry_run) catch_stop_signals();
     return run_with_peers(host.communicator, [&] {
         if (!arguments.wants_dry_run) return run(arguments, host);
-        train::agree_on_options(arguments, host);  // so that ranks that run learn of one that does not
+        tasks::print_dry_run(arguments, host);
         return 0;
     });
 }

@@ -181,7 +181,7 @@ TrainedNetwork::TrainedNetwork(const FileSystem& files, const OpenRequest& reque
     if (made_up) {
         samples_text_ = "generated samples";
         replay_.samples = kReplayedSamples;
-        fields_ = task_->fields_of_generated(arguments_->settings.training.micro_batch_size);
+        fields_ = task_->batch_fields(data::Split::validation, arguments_->settings.training.micro_batch_size);
     }
     const train::Classifier* const classifier = task_->classifier();
     graph_ = std::make_unique<graph::Graph>(classifier != nullptr ? classifier->classifying_graph(fields_)

@@ -27,7 +27,8 @@ NetworkOfLine network_of_line(const train::TaskRow& row, const config::ParseResu
                               const backend::Backend& backend) {
     const config::Settings& settings = arguments.settings;
     const std::unique_ptr<train::Task> task = row.make(unsplit(arguments), backend, 0);
-    const std::vector<data::Field> fields = task->fields_of_generated(train::placement(settings, backend).samples);
+    const std::vector<data::Field> fields =
+        task->batch_fields(data::Split::train, train::placement(settings, backend).samples);
     NetworkOfLine result{FunctionNames(row.functions(settings), row.scopes), task->training_graph(fields), {}, {}};
     PlannedNetwork& network = result.network;
     network.threads = train::compute_threads(settings.run);

@@ -201,4 +201,8 @@ std::string dry_run_text(const config::ParseResult& arguments) {
     return train::dry_run_text(row_of(arguments), arguments);
 }
 
+void print_dry_run(const config::ParseResult& arguments, const train::Host& host) {
+    train::print_dry_run(row_of(arguments), arguments, host);
+}
+
 }  // namespace cnntrain::tasks

@@ -89,6 +89,18 @@ TEST_F(Processes, TrainAndValidateAsOneProcessDoesThatAccumulates) {
     EXPECT_EQ(accuracy("one"), accuracy("two"));
 }
 
+TEST_F(Processes, PrintADryRunOnce) {
+    for (const std::string line :
+         {training("dry"), std::string("validation --generated-data --model-size 8 --dataset cifar-10")}) {
+        const Outcome outcome = together(2, line + " --dry-run");
+        EXPECT_EQ(outcome.exit_code, 0) << outcome.text;
+        EXPECT_EQ(count_of("Dry run:", outcome.text), 1U) << outcome.text;
+    }
+    const Outcome refused = together(2, training("dry") + "--freeze all/stage9 --dry-run");
+    EXPECT_EQ(refused.exit_code, exit_code(ErrorKind::usage)) << refused.text;
+    EXPECT_EQ(count_of("error:", refused.text), 1U) << refused.text;
+}
+
 TEST_F(Processes, StopAndGoOnInAnotherNumber) {
     const std::string options = "--no-validation --logs-per-epoch 1 --gradient-accumulation-count 2 --epochs 4000";
     const Outcome stopped = together(2, training("begun") + options, "timeout --preserve-status -s TERM 2 ");

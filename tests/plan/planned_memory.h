@@ -35,7 +35,8 @@ inline std::vector<double> predicted_bytes(const config::ParseResult& line) {
 inline std::vector<double> compiled_bytes(const config::ParseResult& line) {
     const auto backend = make_backend(line.settings.run.backend);
     const auto task = tasks::row_of(line).make(line, *backend, 1);
-    const std::vector<data::Field> fields = task->fields_of_generated(placement(line.settings, *backend).samples);
+    const std::vector<data::Field> fields =
+        task->batch_fields(data::Split::train, placement(line.settings, *backend).samples);
     const graph::Graph graph = task->training_graph(fields);
     const auto executable = backend->compile(training_request(graph, line.settings, fields, 1));
     const backend::CompileReport& report = executable->report();

@@ -47,7 +47,7 @@ public:
 
     std::vector<Topic> dry_run_topics(config::Command) const override { return {{"Data", "64 points"}}; }
     std::vector<Topic> rate_topics(const schedule::RunPlan&) const override { return {}; }
-    std::vector<data::Field> fields_of_generated(std::int64_t samples) const override {
+    std::vector<data::Field> batch_fields(data::Split, std::int64_t samples) const override {
         return open(data::Split::train)->fields(samples);
     }
 

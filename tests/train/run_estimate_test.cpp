@@ -12,6 +12,7 @@
 #include "cnntrain/train/backends.h"
 #include "cnntrain/train/compile_request.h"
 #include "cnntrain/train/dry_run.h"
+#include "support/errors.h"
 #include "support/matchers.h"
 #include "train/by_task.h"
 #include "train/fixtures.h"
@@ -26,7 +27,7 @@ struct Reports {
     explicit Reports(const std::string& line) : arguments(parse(kSmall + line)) {
         const config::Settings& settings = arguments.settings;
         const ImageClassification task(arguments, *backend, 1);
-        const auto fields = task.fields_of_generated(placement(settings, *backend).samples);
+        const auto fields = task.batch_fields(data::Split::train, placement(settings, *backend).samples);
         const graph::Graph graph = task.training_graph(fields);
         const backend::CompileRequest request = training_request(graph, settings, fields, 1);
         described = backend->describe(request).value();
@@ -56,7 +57,7 @@ TEST(Description, OfAGraphBeyondTheMachineTakesNoMemory) {
     const auto arguments = parse(kSmall + "--micro-batch-size 100000");
     const auto backend = backend::make_cpu_backend();
     const ImageClassification task(arguments, *backend, 1);
-    const auto fields = task.fields_of_generated(100000);
+    const auto fields = task.batch_fields(data::Split::train, 100000);
     const graph::Graph graph = task.training_graph(fields);
     const std::uint64_t before = resident_bytes();
     const auto report = backend->describe(training_request(graph, arguments.settings, fields, 1));
@@ -133,7 +134,8 @@ TEST(Checkpoints, HaveTheSizesOfTheFiles) {
         const auto backend = backend::make_cpu_backend();
         const ImageClassification task(arguments, *backend, 1);
         const config::Settings& settings = arguments.settings;
-        const graph::Graph graph = task.training_graph(task.fields_of_generated(placement(settings, *backend).samples));
+        const graph::Graph graph =
+            task.training_graph(task.batch_fields(data::Split::train, placement(settings, *backend).samples));
         const CheckpointTotal total = checkpoint_total(graph, settings, task.plan(160));
         EXPECT_EQ(total.bytes, tensor_bytes(files, "run/ckpt-40.safetensors")) << options;
         EXPECT_EQ(total.best_bytes, tensor_bytes(files, "run/ckpt-best.safetensors")) << options;
@@ -163,6 +165,19 @@ TEST(DryRunEstimate, TellsMemoryTimeAndDisk) {
     EXPECT_THAT(dry("--ckpts-per-epoch 0"), HasSubstr("checkpoints: none"));
     EXPECT_THAT(dry("--epochs 10 --ema-decay 0.9 --keep-best loss"),
                 ContainsRegex("\nDisk: .*; the best weights: [0-9.]+ kB; the average of the weights: [0-9.]+ kB\n"));
+}
+
+TEST(DryRunEstimate, KnowsTheFieldsOfMixedBatches) {
+    for (const std::string mixing :
+         {"--mixup-alpha 0.2", "--cutmix-lambda 0.85", "--mixup-alpha 0.2 --cutmix-lambda 0.85 --hostside-image-mixing",
+          "--mixup-alpha 0.2 --eight-bit-io"}) {
+        const std::string line = "--dataset cifar-10 --model-size 8 --threads 2 --data-dir " + small_cifar() + " ";
+        EXPECT_THAT(dry_run_text(parse(line + mixing)), ContainsRegex("\nMemory: +about")) << mixing;
+    }
+}
+
+TEST(DryRunEstimate, IsRefusedAsTheRun) {
+    EXPECT_EQ(kind_of([] { dry("--freeze all/stage9"); }), ErrorKind::usage);
 }
 
 TEST(DryRunEstimate, PointsOutLongUpdates) {

@@ -52,6 +52,9 @@ struct SampleCount {
 /// Writes nothing and takes about a second at most. Throws Error(data) if files are missing or damaged.
 SampleCount count_samples(const InputSettings& settings, Split split);
 
+/// InputData::fields() of a split that need not be there. Reads no file.
+std::vector<Field> batch_fields(const InputSettings& settings, Split split, std::int64_t micro_batch);
+
 /// Size of the ring of the split's stream, for real data. Reads no file.
 RingSize ring_size(const InputSettings& settings, Split split, LoaderSettings loader);
 

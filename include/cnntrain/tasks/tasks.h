@@ -53,5 +53,6 @@ int run_profile(const config::ParseResult& arguments, const train::ProfileReques
 /// Executes the arguments' command: training, validation or inference.
 int run(const config::ParseResult& arguments, const train::Host& host);
 std::string dry_run_text(const config::ParseResult& arguments);
+void print_dry_run(const config::ParseResult& arguments, const train::Host& host);
 
 }  // namespace cnntrain::tasks

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "cnntrain/config/parse.h"
+#include "cnntrain/train/runs.h"
 #include "cnntrain/train/task.h"
 
 namespace cnntrain::train {
@@ -16,8 +17,11 @@ inline constexpr const char* kEstimateVariable = "CNNTRAIN_DRY_RUN_ESTIMATE";
 /// for a fifth of a second. Data of a new run need not exist: the number of images comes from the data files if
 /// their folder exists, otherwise from the published set. A resumed training needs its checkpoint and its data, which
 /// are compared as the run does.
-/// Throws Error(usage) for settings that the run itself would refuse before it opens data, Error(data) for a folder
-/// without the data or for other data than the resumed run's.
+/// Throws the run's error where the run would be refused before it opens its data, for other data than the resumed
+/// run's, and for a graph that the backend cannot compile.
 std::string dry_run_text(const TaskRow& row, const config::ParseResult& arguments);
+
+/// Prints it in rank 0's process. Errors are those of the run's ranks.
+void print_dry_run(const TaskRow& row, const config::ParseResult& arguments, const Host& host);
 
 }  // namespace cnntrain::train

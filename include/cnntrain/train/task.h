@@ -208,8 +208,8 @@ public:
     virtual std::vector<Topic> dry_run_topics(config::Command command) const = 0;
     /// Optimiser and learning rate of a training run.
     virtual std::vector<Topic> rate_topics(const schedule::RunPlan& plan) const = 0;
-    /// Samples::fields() of `samples` generated samples; reads no file.
-    virtual std::vector<data::Field> fields_of_generated(std::int64_t samples) const = 0;
+    /// Samples::fields() of a split that need not be there; reads no file.
+    virtual std::vector<data::Field> batch_fields(data::Split split, std::int64_t samples) const = 0;
     /// Memory that the training's stream and data set will hold, without what is in memory already; reads no file. By
     /// default that of a Loader and an index of its samples.
     virtual std::uint64_t input_bytes(const data::LoaderSettings& loader) const;

@@ -104,13 +104,17 @@ std::string InputData::describe(std::int64_t index) const {
 }
 
 std::vector<Field> InputData::fields(std::int64_t micro_batch) const {
-    return batch_fields(sample_fields(settings_, split_), completed({.micro_batch = micro_batch}, settings_, split_));
+    return batch_fields(settings_, split_, micro_batch);
 }
 
 std::unique_ptr<Stream> InputData::stream(LoaderSettings settings) const {
     settings = completed(settings, settings_, split_);
     if (!dataset_) return std::make_unique<ConstantStream>(settings_, samples_, settings);
     return std::make_unique<Loader>(dataset_, settings);
+}
+
+std::vector<Field> batch_fields(const InputSettings& settings, Split split, std::int64_t micro_batch) {
+    return batch_fields(sample_fields(settings, split), completed({.micro_batch = micro_batch}, settings, split));
 }
 
 SampleCount count_samples(const InputSettings& settings, Split split) {

@@ -305,17 +305,13 @@ std::vector<Topic> ImageClassification::rate_topics(const schedule::RunPlan& pla
     return image_rate_topics(settings(), plan);
 }
 
-/// A batch of generated images has the same shape as one of real images.
-std::vector<data::Field> ImageClassification::fields_of_generated(std::int64_t samples) const {
-    config::Settings generated = settings();
-    generated.task.as<ImageSettings>().data.kind = data::DataKind::generated;
-    const data::InputData input(data_settings(generated, backend_, seed_), data::Split::train);
-    return input.fields(samples);
+std::vector<data::Field> ImageClassification::batch_fields(data::Split split, std::int64_t samples) const {
+    return data::batch_fields(data_settings_without_folder(settings(), backend_, seed_), split, samples);
 }
 
 /// One batch of made data; a ring of real data, whose small sets are held whole.
 std::uint64_t ImageClassification::input_bytes(const data::LoaderSettings& loader) const {
-    if (!has_real_data()) return data::total_bytes(fields_of_generated(loader.micro_batch));
+    if (!has_real_data()) return data::total_bytes(batch_fields(data::Split::train, loader.micro_batch));
     const data::DatasetInfo& info = info_of(settings());
     const std::uint64_t ring =
         data::ring_size(data_settings_without_folder(settings(), backend_, seed_), data::Split::train, loader).bytes;
@@ -327,7 +323,7 @@ std::uint64_t ImageClassification::input_bytes(const data::LoaderSettings& loade
 }
 
 Topic ImageClassification::model_topic() const {
-    const graph::Graph graph = evaluation_graph(fields_of_generated(1));
+    const graph::Graph graph = evaluation_graph(batch_fields(data::Split::train, 1));
     const double flops = nn::forward_flops(graph);
     const TaskDescription description = this->description();
     return {"Model", description.title + ", " + description.details + ", " +
@@ -369,13 +365,13 @@ Topic ImageClassification::input_topic(config::Command command) const {
     const bool trains = command == config::Command::train;
     schedule::Placement placed;
     if (trains) placed = train::placement(settings(), backend_);
+    const data::Split split = trains ? data::Split::train : data::Split::validation;
+        batch_fields(split, trains ? placed.samples : settings().training.micro_batch_size);
     const std::vector<data::Field> fields =
-        fields_of_generated(trains ? placed.samples : settings().training.micro_batch_size);
     data::LoaderSettings loader = train::loader_settings(settings(), 0);
     if (trains) loader = train::training_loader_settings(settings(), placed, fields, 0);
     if (command == config::Command::validation) loader = train::validation_loader_settings(settings());
     if (measures_requests(settings(), command)) loader = train::request_loader_settings(settings(), fields);
-    const data::Split split = trains ? data::Split::train : data::Split::validation;
     const data::RingSize ring =
         data::ring_size(data_settings_without_folder(settings(), backend_, seed_), split, loader);
     return {"Input", std::to_string(ring.ahead) + (ring.ahead == 1 ? " batch" : " batches") + " ahead, ring of " +

@@ -51,7 +51,7 @@ public:
     graph::Graph evaluation_graph(const std::vector<data::Field>& fields) const override;
     std::vector<Topic> dry_run_topics(config::Command command) const override;
     std::vector<Topic> rate_topics(const schedule::RunPlan& plan) const override;
-    std::vector<data::Field> fields_of_generated(std::int64_t samples) const override;
+    std::vector<data::Field> batch_fields(data::Split split, std::int64_t samples) const override;
     std::uint64_t input_bytes(const data::LoaderSettings& loader) const override;
 
     const Classifier* classifier() const override { return this; }

@@ -332,10 +332,10 @@ std::vector<Topic> Pretraining::rate_topics(const schedule::RunPlan& plan) const
     return bert_rate_topics(arguments_, plan);
 }
 
-std::vector<data::Field> Pretraining::fields_of_generated(std::int64_t samples) const {
-    data::PretrainingSettings generated = text(data::Split::train);
+std::vector<data::Field> Pretraining::batch_fields(data::Split split, std::int64_t samples) const {
+    data::PretrainingSettings generated = text(split);
     generated.generated = true;
-    return bert_samples(data::open_pretraining(generated, seed_, 1), data::Split::train, seed_)->fields(samples);
+    return bert_samples(data::open_pretraining(generated, seed_, 1), split, seed_)->fields(samples);
 }
 
 }  // namespace cnntrain::tasks

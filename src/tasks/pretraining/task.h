@@ -61,7 +61,7 @@ public:
 
     std::vector<Topic> dry_run_topics(config::Command command) const override;
     std::vector<Topic> rate_topics(const schedule::RunPlan& plan) const override;
-    std::vector<data::Field> fields_of_generated(std::int64_t samples) const override;
+    std::vector<data::Field> batch_fields(data::Split split, std::int64_t samples) const override;
 
 private:
     const config::Settings& settings() const { return arguments_.settings; }

@@ -239,7 +239,7 @@ std::string_view TextClassification::label_field() const {
 }
 
 std::vector<Topic> TextClassification::dry_run_topics(config::Command command) const {
-    const graph::Graph graph = evaluation_graph(fields_of_generated(1));
+    const graph::Graph graph = evaluation_graph(batch_fields(data::Split::train, 1));
     const std::vector<std::string> classes = class_names();
     std::string counts;
     if (command == config::Command::train) counts = std::to_string(used_samples(data::Split::train)) + " training";
@@ -258,7 +258,7 @@ std::vector<Topic> TextClassification::rate_topics(const schedule::RunPlan& plan
     return bert_rate_topics(arguments_, plan);
 }
 
-std::vector<data::Field> TextClassification::fields_of_generated(std::int64_t samples) const {
+std::vector<data::Field> TextClassification::batch_fields(data::Split /*split*/, std::int64_t samples) const {
     const auto tokens = [&](std::string_view name) {
         return data::Field{std::string(name), {DType::i32, {samples, own().text.sequence_length}}};
     };

@@ -54,7 +54,7 @@ public:
     graph::Graph evaluation_graph(const std::vector<data::Field>& fields) const override;
     std::vector<Topic> dry_run_topics(config::Command command) const override;
     std::vector<Topic> rate_topics(const schedule::RunPlan& plan) const override;
-    std::vector<data::Field> fields_of_generated(std::int64_t samples) const override;
+    std::vector<data::Field> batch_fields(data::Split split, std::int64_t samples) const override;
 
     const Classifier* classifier() const override { return this; }
     /// The texts of --data-dir without labels if the command line has it; otherwise the validation split.

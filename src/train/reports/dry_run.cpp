@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstdlib>
 #include <memory>
-#include <new>
 #include <optional>
 #include <sstream>
 #include <string_view>
@@ -29,6 +28,7 @@
 #include "train/reports/run_estimate.h"
 #include "train/runs/class_counts.h"
 #include "train/runs/compiled_model.h"
+#include "train/runs/ranks.h"
 #include "train/runs/resume.h"
 #include "train/runs/weights.h"
 
@@ -114,7 +114,7 @@ private:
         const FileSystem& files = posix_files();
         const std::string path =
             checkpoint::find_checkpoint(files, arguments_.flag_of_shared("--init-path"), given).path;
-        const graph::Graph graph = task_.training_graph(task_.fields_of_generated(placement_.samples));
+        const graph::Graph graph = task_.training_graph(task_.batch_fields(data::Split::train, placement_.samples));
         checkpoint::Checkpoint read = first_checkpoint(files, path, settings_);
         const CompletedWeights first =
             completed(in_own_layout(std::move(read), graph, path), graph, task_.first_weights(), /*seed=*/0);
@@ -236,21 +236,15 @@ private:
                                                                         : "the current folder"));
     }
 
-    /// Disk, memory and time of a training, which are not known where the run would be refused.
+    /// Disk, memory and time of a training.
     void resources(const schedule::RunPlan& plan) {
-        try {
-            const std::vector<data::Field> fields = task_.fields_of_generated(placement_.samples);
-            const graph::Graph graph = task_.training_graph(fields);
-            line("Disk", "checkpoints: " + checkpoint_text(checkpoint_total(graph, settings_, plan)));
-            const char* const wanted = std::getenv(kEstimateVariable);
-            if (wanted != nullptr && std::string_view(wanted) == "off") return;
-            const auto estimate = estimate_run(task_, settings_, backend_, graph, fields);
-            if (estimate) estimates(*estimate, plan);
-        } catch (const Error& error) {
-            line("Refused", error.what());
-        } catch (const std::bad_alloc&) {
-            line("Refused", "the run needs more memory than this machine has");
-        }
+        const std::vector<data::Field> fields = task_.batch_fields(data::Split::train, placement_.samples);
+        const graph::Graph graph = task_.training_graph(fields);
+        line("Disk", "checkpoints: " + checkpoint_text(checkpoint_total(graph, settings_, plan)));
+        const char* const wanted = std::getenv(kEstimateVariable);
+        if (wanted != nullptr && std::string_view(wanted) == "off") return;
+        const auto estimate = estimate_run(task_, settings_, backend_, graph, fields);
+        if (estimate) estimates(*estimate, plan);
     }
 
     void estimates(const RunEstimate& estimate, const schedule::RunPlan& plan) {
@@ -301,6 +295,12 @@ std::string dry_run_text(const TaskRow& row, const config::ParseResult& argument
     const std::unique_ptr<Task> task = row.make(arguments, *backend, 0);
     check_resumption(*task, arguments, posix_files());
     return Description(*task, arguments, *backend).whole();
+}
+
+void print_dry_run(const TaskRow& row, const config::ParseResult& arguments, const Host& host) {
+    agree_on_options(arguments, host);  // so that ranks that run learn of one that does not
+    const std::string text = done_by_all(*host.communicator, "dry run", [&] { return dry_run_text(row, arguments); });
+    if (is_first(host)) *host.console << text;
 }
 
 }  // namespace cnntrain::train

@@ -32,11 +32,13 @@ std::uint64_t copied_bytes(const backend::CompileReport& report, const config::S
 /// Validation during training has an executable and a ring of batches of its own; the data set is shared.
 std::uint64_t validation_bytes(const Task& task, const config::Settings& settings, const backend::Backend& backend) {
     if (!settings.validation.any()) return 0;
-    const std::vector<data::Field> fields = task.fields_of_generated(settings.training.micro_batch_size);
+    const std::vector<data::Field> fields =
+        task.batch_fields(data::Split::validation, settings.training.micro_batch_size);
     const graph::Graph graph = validation_graph(task, settings, fields);
     const auto report = backend.describe(compile_request(graph, settings, fields, /*seed=*/0));
     if (!report) return 0;
-    const std::uint64_t ring = data::ring_size(task.fields_of_generated(1), validation_loader_settings(settings)).bytes;
+    const std::uint64_t ring =
+        data::ring_size(task.batch_fields(data::Split::validation, 1), validation_loader_settings(settings)).bytes;
     return report->parameter_bytes + report->arena_bytes + ring;
 }
 

@@ -21,7 +21,8 @@ void let_hold(data::LoaderSettings& loader, std::int64_t held, const std::vector
 }  // namespace
 
 std::uint64_t Task::input_bytes(const data::LoaderSettings& loader) const {
-    return data::ring_size(fields_of_generated(1), loader).bytes + index_bytes(used_samples(data::Split::train));
+    return data::ring_size(batch_fields(data::Split::train, 1), loader).bytes +
+           index_bytes(used_samples(data::Split::train));
 }
 
 std::uint64_t index_bytes(std::int64_t samples) {
