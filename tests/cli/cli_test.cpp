@@ -264,7 +264,7 @@ TEST_F(Program, ReportsDamagedTfRecords) {
     expect_error(line + " --strict-data", ErrorKind::data, {"train-00000-of-00001", "JPEG"});
     const Outcome replaced = run(line);
     EXPECT_EQ(replaced.exit_code, 0);
-    EXPECT_THAT(replaced.text, HasSubstr("training images could not be decoded"));
+    EXPECT_THAT(replaced.text, HasSubstr("\n1 training image could not be decoded"));
     EXPECT_THAT(replaced.text, HasSubstr("the next record replaces it"));
     write(photo, 5000);
     expect_error(line, ErrorKind::data, {"train-00000-of-00001", "5000"});

@@ -176,7 +176,7 @@ TEST_F(ImagenetRecords, UndecodableImagesAreReplacedInTraining) {
     EXPECT_EQ(data.damaged(), 2);
     read(data, 2, {}, &label);
     EXPECT_EQ(label, 3);
-    EXPECT_EQ(data.damaged(), 3);
+    EXPECT_EQ(data.damaged(), 2) << "the one that was met before";
     read(data, 0, {}, &label);
     EXPECT_EQ(label, 0);
 

@@ -66,7 +66,7 @@ SampleState EncodedImages::read(std::int64_t index, SamplePosition position, Sam
             if (bad.kind() != ErrorKind::data || settings_.on_bad_image == OnBadImage::stop) throw error;
             const bool replace = settings_.on_bad_image == OnBadImage::replace;
             damage_.add(
-                file_of(number), error.what(),
+                number, file_of(number), error.what(),
                 replace ? "the next " + std::string(words_.unit) + " replaces it" : std::string(words_.left_out));
             if (!replace) {
                 store_nothing(kLeftOut, out);

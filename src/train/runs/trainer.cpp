@@ -58,7 +58,8 @@ Trainer::End Trainer::run() {
     tell_exchange();
     tell_ranks();
     if (const std::int64_t damaged = parts_.stream->stats().damaged; damaged > 0) {
-        observers_.line(std::to_string(damaged) + " training " + task_.columns().unit.many +
+        const metrics::Unit& unit = task_.columns().unit;
+        observers_.line(std::to_string(damaged) + " training " + (damaged == 1 ? unit.one : unit.many) +
                         " could not be decoded; each time the next one was taken");
     }
     return End::finished;
