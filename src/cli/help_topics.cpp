@@ -46,6 +46,9 @@ precision, image size and preprocessing are those in arguments.json, or, of a ch
 moved, those in the file. Options on the line win, and each one that changes results and differs
 from the run's is named. inference takes ckpt-best of a folder, otherwise its newest checkpoint.
 
+  cnntrain inference RUN PHOTO.jpg ...
+  cnntrain inference RUN 'PHOTOS/*/*.jpg' --top-classes 3
+
 inference writes predictions.csv, or the file that --predictions names: a table (.csv) or JSON lines
 (.jsonl) with the file, its class where that is known, the most probable classes (--top-classes) and
 their probabilities, and whether the first one is right. Only files of predictions are replaced.
@@ -235,7 +238,13 @@ same texts in every run; --validation-file names a file instead.
   cnntrain inference --restore-path RUN/ckpt-500 --data-dir TEXTS.tsv
 
 The first line validates with the data of the run. inference prints the most likely classes of each
-text and needs no labels. Model and vocabulary come from the run. All options:
+text; with labels in the file, also their accuracy. Model and vocabulary come from the run.
+
+A text may have [PAD], [UNK], [CLS], [SEP] or [MASK] in it. Transformers keeps these whole, as one
+token each, and so do runs whose vocabulary has a config.json, tokenizer.json or
+tokenizer_config.json beside it; other runs divide them into words, as Google's programs do.
+--split-special-tokens and --no-split-special-tokens choose. The run records the choice, which
+evaluations and exports take from it. All options:
 
   cnntrain train --task text-classification --help
 

@@ -239,7 +239,7 @@ TEST_F(ImagenetRecords, FolderOfImagesGoesThroughTheSamePreprocessing) {
     write_file(folder_ / "notes.txt", "not an image");
     write_file(folder_ / "more/._a.jpg", "what some systems leave beside an image");
     std::filesystem::create_symlink("nowhere", folder_ / "link.jpg");
-    const ImageFolder images(folder_.path(), {.image_size = kSide}, {});
+    const ImageFolder images({folder_.path()}, {.image_size = kSide}, {});
     EXPECT_EQ(images.names(), (std::vector<std::string>{"b.JPEG", "more/a.jpg"}));
     EXPECT_EQ(images.left_out(), "1 .jpg, 1 .txt");
     std::int32_t label = 0;
@@ -251,14 +251,41 @@ TEST_F(ImagenetRecords, FolderOfImagesGoesThroughTheSamePreprocessing) {
     EXPECT_THAT(read(images, 1, {}, &label), testing::Each(0.0f));
     EXPECT_EQ(label, kLeftOut);
     EXPECT_EQ(images.damaged(), 1);
-    const ImageFolder strict(folder_.path(), {.image_size = kSide, .strict = true}, {});
+    const ImageFolder strict({folder_.path()}, {.image_size = kSide, .strict = true}, {});
     EXPECT_THAT(message_of(ErrorKind::data, [&] { read(strict, 1); }),
                 AllOf(HasSubstr("a.jpg"), HasSubstr("not a JPEG")));
-    EXPECT_THAT(message_of(ErrorKind::data, [&] { ImageFolder(folder_ / "nowhere", {.image_size = kSide}, {}); }),
+    EXPECT_THAT(message_of(ErrorKind::data, [&] { ImageFolder({folder_ / "nowhere"}, {.image_size = kSide}, {}); }),
                 HasSubstr(folder_ / "nowhere"));
     posix_files().make_directories(folder_ / "empty");
-    EXPECT_THAT(message_of(ErrorKind::data, [&] { ImageFolder(folder_ / "empty", {.image_size = kSide}, {}); }),
+    EXPECT_THAT(message_of(ErrorKind::data, [&] { ImageFolder({folder_ / "empty"}, {.image_size = kSide}, {}); }),
                 HasSubstr("no image file"));
+}
+
+TEST(PhotosToClassify, HaveTheClassesOfTheirFoldersOrRows) {
+    const test::TemporaryFolder folder;
+    for (const char* name : {"p/ant/1.jpg", "p/bee/deep/1.jpg", "p/wasp/1.jpg", "p/1.jpg", "q/1.jpg"}) {
+        posix_files().make_directories(std::filesystem::path(folder / name).parent_path().string());
+        write_file(folder / name, encode_jpeg(make_photo(20, 20)));
+    }
+    write_file(folder / "rows.csv", "file,class\np/1.jpg,bee\nq/1.jpg,wasp\n");
+    const DataSettings settings{.image_size = kSide, .known_classes = {"ant", "bee"}};
+    const auto found = [&](std::vector<std::string> places) {
+        for (std::string& place : places)
+            place = folder / place;
+        const ImageFolder photos(places, settings, {});
+        std::vector<std::pair<std::string, std::int32_t>> result;
+        for (std::int64_t i = 0; i < photos.size(); ++i) {
+            std::int32_t label = 0;
+            read(photos, i, {}, &label);
+            result.emplace_back(photos.names()[static_cast<std::size_t>(i)], label);
+        }
+        return result;
+    };
+    EXPECT_THAT(found({"p"}), ElementsAre(Pair("1.jpg", kNoLabel), Pair("ant/1.jpg", 0), Pair("bee/deep/1.jpg", 1),
+                                          Pair("wasp/1.jpg", kNoLabel)));
+    EXPECT_THAT(found({"p/*/*.jpg"}), ElementsAre(Pair("ant/1.jpg", 0), Pair("wasp/1.jpg", kNoLabel)));
+    EXPECT_THAT(found({"q", "p/ant/1.jpg", "p/ant"}), ElementsAre(Pair("p/ant/1.jpg", 0), Pair("q/1.jpg", kNoLabel)));
+    EXPECT_THAT(found({"rows.csv"}), ElementsAre(Pair("p/1.jpg", 1), Pair("q/1.jpg", kNoLabel)));
 }
 
 TEST_F(ImagenetRecords, AListBesideThemNamesTheClasses) {

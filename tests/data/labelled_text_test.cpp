@@ -173,7 +173,7 @@ TEST_F(LabelledTexts, ClassesOfATrainingAreKept) {
 }
 
 TEST_F(LabelledTexts, LabelsNeedNotBeRead) {
-    settings_.reads_labels = false;
+    settings_.needs_labels = false;
     for (const std::string text :
          {"a\nb\n", "idx\tsentence\n0\ta\n1\tb\n", "a\tmaybe\nb\t\n", "label\ttext\n\ta\n\tb\n"}) {
         const auto data = open(text, {"yes", "no"});
@@ -181,6 +181,35 @@ TEST_F(LabelledTexts, LabelsNeedNotBeRead) {
         EXPECT_THAT(sample_of(*data, 1).tokens(), ElementsAre(cls, b, sep));
     }
     EXPECT_THAT(refusal("a\n", {}, ErrorKind::usage), HasSubstr("needs the classes of a training"));
+}
+
+TEST_F(LabelledTexts, LabelsThatAreNotNeededAreReadWhereThereAreSome) {
+    settings_.needs_labels = false;
+    for (const std::string text : {"a\tno\nb\t\n", "label\ttext\nno\ta\n?\tb\n", "a\tb\tno\nb\tb\tx\n"})
+        EXPECT_THAT(labels_of(*open(text, {"yes", "no"})), ElementsAre(1, kNoLabel)) << text;
+    settings_.label_column = "mood";
+    EXPECT_THAT(labels_of(*open("text\nb\n", {"yes", "no"})), ElementsAre(kNoLabel)) << "a column of the training";
+}
+
+TEST_F(LabelledTexts, TextsAreKeptWhereTheyAreWanted) {
+    EXPECT_EQ(open("a\tx\nb\ty\n")->text(1), "");
+    settings_.keeps_texts = true;
+    const auto data = open("a\tB c\tx\nb\tc\ty\n");
+    EXPECT_EQ(data->text(0), "a\tB c");
+    EXPECT_EQ(data->row(1), 2);
+}
+
+TEST_F(LabelledTexts, SpecialTokensAreWholeOrDivided) {
+    enum : std::int32_t { pad = 0, mask = 4 };
+    const std::string text = "a[SEP]b [MASK]\tx\n[PAD][CLS][UNK] [sep]\ty\na b\tx\n";
+    const auto whole = open(text);
+    EXPECT_EQ(whole->with_special_tokens(), 2);
+    EXPECT_THAT(sample_of(*whole, 0).tokens(), ElementsAre(cls, a, sep, b, mask, sep));
+    EXPECT_THAT(sample_of(*whole, 1).tokens(), ElementsAre(cls, pad, cls, unk, unk, unk, unk, sep));
+    settings_.splits_special_tokens = true;
+    const auto divided = open(text);
+    EXPECT_EQ(divided->with_special_tokens(), 2);
+    EXPECT_THAT(sample_of(*divided, 0).tokens(), ElementsAre(cls, a, unk, unk, unk, b, unk, sep));
 }
 
 TEST_F(LabelledTexts, BadFilesAreErrors) {

@@ -43,7 +43,7 @@ void check_file(char kind, std::string_view text) {
     settings.vocabulary_file = "v.txt";
     settings.sequence_length = kLength;
     settings.vocabulary_size = kWords;
-    settings.reads_labels = kind != 'u';
+    settings.needs_labels = kind != 'u';
     write_text(files, "v.txt", kVocabulary);
     write_text(files, settings.file, text);
     std::vector<std::string> classes;

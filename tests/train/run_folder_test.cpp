@@ -61,15 +61,17 @@ std::string text_of(PredictionText::Format format, const std::vector<Prediction>
 }
 
 TEST(Predictions, AreATable) {
-    EXPECT_EQ(
-        text_of(PredictionText::Format::judged_table, {{"a,b.jpg", -1, kTwo}, {"7", 0, kTwo}, {"8", 1, kTwo}}, kNames),
-        "image,label,class_1,probability_1,class_2,probability_2,correct\r\n"
-        "\"a,b.jpg\",,\"dog, \"\"small\"\"\",0.6652,eel,0.2447,\r\n"
-        "7,cat,\"dog, \"\"small\"\"\",0.6652,eel,0.2447,false\r\n"
-        "8,\"dog, \"\"small\"\"\",\"dog, \"\"small\"\"\",0.6652,eel,0.2447,true\r\n");
+    EXPECT_EQ(text_of(PredictionText::Format::table, {{"a,b.jpg", -1, kTwo}, {"7", 0, kTwo}, {"8", 1, kTwo}}, kNames),
+              "image,label,class_1,probability_1,class_2,probability_2,correct\r\n"
+              "\"a,b.jpg\",,\"dog, \"\"small\"\"\",0.6652,eel,0.2447,\r\n"
+              "7,cat,\"dog, \"\"small\"\"\",0.6652,eel,0.2447,false\r\n"
+              "8,\"dog, \"\"small\"\"\",\"dog, \"\"small\"\"\",0.6652,eel,0.2447,true\r\n");
     EXPECT_EQ(text_of(PredictionText::Format::table, {{"\xff\n.jpg", -1, kTwo}}, {}),
-              "image,label,class_1,probability_1,class_2,probability_2\r\n"
-              "\"\xff\n.jpg\",-1,1,0.6652,2,0.2447\r\n");
+              "image,label,class_1,probability_1,class_2,probability_2,correct\r\n"
+              "\"\xff\n.jpg\",-1,1,0.6652,2,0.2447,\r\n");
+    EXPECT_EQ(text_of(PredictionText::Format::table, {{"a text", 1, kTwo, 4}}, {}),
+              "image,label,class_1,probability_1,class_2,probability_2,correct,row\r\n"
+              "a text,1,1,0.6652,2,0.2447,true,4\r\n");
 }
 
 TEST(Predictions, AreJsonLines) {
@@ -82,6 +84,7 @@ TEST(Predictions, AreJsonLines) {
               "{\"image\": \"\\udcc3\\udcff.jpg\", \"label\": 2, \"correct\": false, \"classes\": [1, 2], "
               "\"probabilities\": [0.66524, 0.24473]}\n")
         << "a name that is no UTF-8";
+    EXPECT_THAT(text_of(PredictionText::Format::json_lines, {{"a text", 1, kTwo, 4}}, {}), HasSubstr(", \"row\": 4}"));
 }
 
 TEST(Predictions, AreToldFromOtherFiles) {

@@ -15,17 +15,18 @@ bool is_photo_pattern(const std::string& place);
 
 /// One file of any name; or all image files that are in and below a folder or fit a pattern with `*`, `?` or `[...]`,
 /// sorted by path. Links are followed; hidden files are skipped. The first bytes of a file tell its format; images are
-/// turned as their Exif data say. Samples have evaluation preprocessing and no labels. A file that cannot be decoded is
-/// reported and left out, or throws Error(data) if `strict`. With a Loader and Feed::sweeps, sample i of a sweep is
-/// names()[i].
+/// turned as their Exif data say. Samples have evaluation preprocessing. A label is that of the photo's row in a table of
+/// files and classes, or of its innermost folder that is named as one of settings.known_classes, else kNoLabel. A file
+/// that cannot be decoded is reported and left out, or throws Error(data) if `strict`. With a Loader and Feed::sweeps,
+/// sample i of a sweep is names()[i].
 class ImageFolder final : public Dataset {
 public:
-    /// `place`: the file, the folder or the pattern. Of the settings, the preparation of images counts. Error(data) if
-    /// the place cannot be read or gives no such files.
-    ImageFolder(const std::string& place, const DataSettings& settings, const PixelFormat& format);
+    /// `places`: files, folders, patterns and tables. Error(data) if one cannot be read or gives no such files.
+    ImageFolder(const std::vector<std::string>& places, const DataSettings& settings, const PixelFormat& format);
     ~ImageFolder() override;
 
-    /// Relative to the folder, or to the last folder of a pattern that has no wildcard.
+    /// Relative to the folder, to the last folder of a pattern that has no wildcard, or, of several places, to the last
+    /// folder that all photos are in.
     const std::vector<std::string>& names() const { return names_; }
     /// Number of other files by extension, such as "3 .mp4, 1 .txt"; "" if there are none.
     const std::string& left_out() const { return left_out_; }

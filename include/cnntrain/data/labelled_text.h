@@ -21,7 +21,7 @@
 //   input_ids     i32[S]  [CLS] text [SEP], or [CLS] text [SEP] second text [SEP]; then 0
 //   segment_ids   i32[S]  1 for the second text and its [SEP], else 0
 //   input_mask    i32[S]  1: a token, 0: padding
-//   labels        i32[]   0..classes-1; kNoLabel: padding, or labels are not read
+//   labels        i32[]   0..classes-1; kNoLabel: padding, or a row without a label
 //
 // Texts that are too long lose their last tokens. In a pair, the longer text is shortened; if both are equally long,
 // the second.
@@ -51,6 +51,12 @@ public:
     const std::vector<std::string>& classes() const;
     /// Number of samples in the file that lost tokens.
     std::int64_t truncated() const;
+    /// Number of samples in the file whose texts have special tokens, such as [SEP], in them.
+    std::int64_t with_special_tokens() const;
+    /// A sample as in its file, second texts behind a tab; "" unless the settings keep texts.
+    std::string text(std::int64_t index) const;
+    /// The sample's row in the file, from 1.
+    std::int64_t row(std::int64_t index) const { return rows_.at(static_cast<std::size_t>(index)) + 1; }
     /// Splits the samples into two data sets. The second gets the share `validation_share` of each class, within one
     /// sample, drawn with the seed; each class keeps at least one sample in the first. Throws Error(usage) for a share
     /// outside (0, 1), Error(data) if a part is empty.
@@ -78,7 +84,8 @@ struct LabelledParts {
 
 /// Reads and tokenises the file with `threads` threads. `classes`: the classes of the trained network; if empty, the
 /// file defines its own, at least two. Throws Error(usage) for impossible settings. Error(data) names file and line for
-/// rows that do not follow the format above, for empty texts or labels, and for labels not in `classes`.
+/// rows that do not follow the format above, for empty texts, and, if labels are needed, for empty ones and those not
+/// in `classes`.
 std::shared_ptr<const LabelledText> open_labelled_text(const LabelledTextSettings& settings, int threads,
                                                        const std::vector<std::string>& classes = {},
                                                        const FileSystem& files = posix_files());

@@ -16,7 +16,7 @@ std::string find_data_folder(DatasetId dataset, const std::string& data_dir);
 
 /// True for a folder or a table of photos that --dataset folder reads, judged by a few of its files.
 bool looks_like_photos(const std::string& place);
-/// True for a table of photos, and for a folder whose folders say which photos are for validation.
+/// True for a folder or a table of photos that says which photos are for validation.
 bool names_validation_photos(const std::string& place);
 
 /// For DataSettings::found_photos.

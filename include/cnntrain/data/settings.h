@@ -143,6 +143,7 @@ struct DataSettings {
     DatasetId dataset = DatasetId::cifar10;
     DataKind kind = DataKind::real;
     std::string data_dir = {};                // start folder for find_data_folder(); empty unless real
+    std::vector<std::string> photos = {};     // files, folders and patterns to classify, instead of those in data_dir
     std::int64_t image_size = 224;            // S: height and width in pixels
     std::int64_t pipeline_num_parallel = 48;  // printed in the summary only; --input-threads decides
     double cache_gb = 0;           // memory for encoded records in 1e9 bytes, shared by all processes of the host

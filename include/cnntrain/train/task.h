@@ -122,8 +122,9 @@ public:
 
     struct Subjects {
         std::unique_ptr<data::Stream> stream;
-        std::vector<std::string> names;  // of the samples; empty: they have numbers only
-        bool printed = false;            // on the console, one line each
+        std::vector<std::string> names;       // of the samples; empty: they have numbers only
+        bool printed = false;                 // on the console, one line each
+        std::vector<std::int64_t> rows = {};  // of the samples in their file, from 1; empty: they are not rows of one
     };
     virtual Subjects subjects(const std::function<bool()>& stop_requested) const = 0;
     /// A graph with output kLogits, [N,C].

@@ -9,6 +9,7 @@
 #include "cnntrain/base/log.h"
 #include "cnntrain/data/resolve.h"
 #include "data/sets/photo_checks.h"
+#include "data/sets/photo_listing.h"
 
 namespace cnntrain::data {
 namespace {
@@ -70,7 +71,8 @@ std::shared_ptr<const PhotoSet> photos_of(const InputSettings& settings) {
 }
 
 bool holds(DatasetId /*id*/, const std::string& place, Split split) {
-    return split == Split::validation ? names_validation_photos(place) : looks_like_photos(place);
+    const bool any = split == Split::train || is_photo_table(place);  // a share of a table's rows can be held out
+    return any ? looks_like_photos(place) : names_validation_photos(place);
 }
 
 std::vector<std::string> files(const InputSettings& settings, Split split) {

@@ -2,27 +2,34 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 #include <utility>
 
 #include "cnntrain/base/error.h"
+#include "cnntrain/base/listed.h"
 #include "cnntrain/data/image_fields.h"
 #include "data/sets/encoded_images.h"
 #include "data/sets/file_patterns.h"
+#include "data/sets/photo_listing.h"
 #include "data/sets/raw_files.h"
 
 namespace cnntrain::data {
 
-/// The files by number, without labels.
+/// The files by number.
 class ImageFolder::Images final : public EncodedImages {
 public:
-    Images(const std::string& folder, const std::vector<std::string>& names, const EncodedImageSettings& settings)
-        : EncodedImages(settings, {.left_out = "it is left out"}), folder_(folder), names_(names) {}
+    Images(const std::string& folder, const std::vector<std::string>& names, std::vector<std::int32_t> labels,
+           const EncodedImageSettings& settings)
+        : EncodedImages(settings, {.left_out = "it is left out"}),
+          folder_(folder),
+          names_(names),
+          labels_(std::move(labels)) {}
 
     std::int64_t size() const override { return static_cast<std::int64_t>(names_.size()); }
 
 private:
     Image load(std::int64_t index, Workspace& workspace) const override {
-        return {read_whole(file_of(index), workspace), {}, kNoLabel};
+        return {read_whole(file_of(index), workspace), {}, labels_[static_cast<std::size_t>(index)]};
     }
     std::string describe(std::int64_t index) const override { return file_of(index); }
     std::string file_of(std::int64_t index) const override {
@@ -31,16 +38,18 @@ private:
 
     std::string folder_;
     const std::vector<std::string>& names_;
+    std::vector<std::int32_t> labels_;
 };
 
 namespace {
 
 namespace fs = std::filesystem;
 
-/// Names relative to a folder.
+/// Names relative to a folder, sorted.
 struct Found {
     fs::path folder;
     ListedFiles files;
+    std::map<std::string, std::string> classes = {};  // of a table, by file
 };
 
 Found find_matches(const std::string& pattern) {
@@ -71,8 +80,21 @@ void leave_out_missing(Found& found) {
     });
 }
 
+/// The photos of a table of files and classes.
+Found find_rows(const std::string& table) {
+    const PhotoListing listing = list_photo_table(table);
+    Found found{listing.top, {}};
+    for (const ListedPhoto& photo : listing.photos) {
+        found.files.names.push_back(photo.path);
+        found.classes.emplace(photo.path, listing.classes[photo.class_number]);
+    }
+    std::ranges::sort(found.files.names);
+    return found;
+}
+
 Found find_photos(const std::string& place) {
     const fs::path path(place);
+    if (is_photo_table(place) && fs::is_regular_file(path)) return find_rows(place);
     if (fs::is_regular_file(path)) return {path.parent_path(), {{path.filename().string()}, {}}};
     std::error_code failed;
     if (!is_photo_pattern(place) && !fs::exists(path, failed)) {
@@ -84,6 +106,49 @@ Found find_photos(const std::string& place) {
     return found;
 }
 
+fs::path common_part(const fs::path& one, const fs::path& other) {
+    fs::path common;
+    for (auto a = one.begin(), b = other.begin(); a != one.end() && b != other.end() && *a == *b; ++a, ++b)
+        common /= *a;
+    return common;
+}
+
+/// The photos of several places, relative to the last folder that all of them are in.
+Found find_photos(const std::vector<std::string>& places) {
+    if (places.size() == 1) return find_photos(places.front());
+    Found all;
+    std::vector<fs::path> paths;
+    for (const std::string& place : places) {
+        const Found found = find_photos(place);
+        for (const std::string& name : found.files.names)
+            paths.push_back(fs::absolute(found.folder / name).lexically_normal());
+        for (const auto& [extension, count] : found.files.left_out)
+            all.files.left_out[extension] += count;
+    }
+    std::ranges::sort(paths);
+    paths.erase(std::ranges::unique(paths).begin(), paths.end());
+    if (!paths.empty()) all.folder = paths.front().parent_path();
+    for (const fs::path& path : paths)
+        all.folder = common_part(all.folder, path.parent_path());
+    for (const fs::path& path : paths)
+        all.files.names.push_back(path.lexically_relative(all.folder).string());
+    return all;
+}
+
+/// A photo's class: that of its row, or the innermost of its folders that is named as a class.
+std::int32_t label_of(const Found& found, const std::string& name, const std::vector<std::string>& classes) {
+    const auto number_of = [&](const std::string& wanted) {
+        const auto place = std::ranges::find(classes, wanted);
+        return place == classes.end() ? kNoLabel : static_cast<std::int32_t>(place - classes.begin());
+    };
+    if (const auto row = found.classes.find(name); row != found.classes.end()) return number_of(row->second);
+    std::int32_t label = kNoLabel;
+    for (const fs::path& folder : fs::path(name).parent_path()) {
+        if (const std::int32_t number = number_of(folder.string()); number != kNoLabel) label = number;
+    }
+    return label;
+}
+
 }  // namespace
 
 bool is_photo_pattern(const std::string& place) {
@@ -91,12 +156,13 @@ bool is_photo_pattern(const std::string& place) {
     return has_wildcard(place) && !fs::exists(place, failed);
 }
 
-ImageFolder::ImageFolder(const std::string& place, const DataSettings& settings, const PixelFormat& format) {
-    Found found = find_photos(place);
+ImageFolder::ImageFolder(const std::vector<std::string>& places, const DataSettings& settings,
+                         const PixelFormat& format) {
+    Found found = find_photos(places);
     names_ = std::move(found.files.names);
     left_out_ = left_out_text(found.files);
     if (names_.empty()) {
-        throw Error(ErrorKind::data, "no image file in or below " + place +
+        throw Error(ErrorKind::data, "no image file in or below " + listed(places, "or") +
                                          (left_out_.empty() ? "" : "; other files there: " + left_out_));
     }
     const EncodedImageSettings how{.image_size = settings.image_size,
@@ -105,7 +171,10 @@ ImageFolder::ImageFolder(const std::string& place, const DataSettings& settings,
                                    .on_bad_image = settings.strict ? OnBadImage::stop : OnBadImage::leave_out,
                                    .preparation = settings.preparation,
                                    .mean_pixel = mean_pixel(settings)};
-    images_ = std::make_unique<Images>(found.folder.string(), names_, how);
+    std::vector<std::int32_t> labels;
+    for (const std::string& name : names_)
+        labels.push_back(label_of(found, name, settings.known_classes));
+    images_ = std::make_unique<Images>(found.folder.string(), names_, std::move(labels), how);
 }
 
 ImageFolder::~ImageFolder() = default;

@@ -79,7 +79,7 @@ public:
         columns_.count = header_.size();
         const bool names_texts = !settings_.text_column.empty() || !settings_.pair_column.empty();
         const bool finds_texts = names_texts ? take_named_texts() : take_known_texts();
-        const bool finds_label = !settings_.reads_labels || take_label();
+        const bool finds_label = take_label() || !settings_.needs_labels;
         columns_.has_header = finds_texts && finds_label;
         if (columns_.has_header) return columns_;
         check_no_half_header(finds_texts);
@@ -116,8 +116,9 @@ private:
 
     bool take_label() {
         if (!settings_.label_column.empty()) {
-            columns_.label = named(settings_.label_column);
-            return true;
+            columns_.label =
+                settings_.needs_labels ? named(settings_.label_column) : header_.find_exactly(settings_.label_column);
+            return columns_.label.has_value();
         }
         for (const std::string_view name : kLabelNames) {
             columns_.label = header_.find(name);
@@ -130,9 +131,9 @@ private:
     void check_no_half_header(bool finds_texts) const {
         const bool user_names = !settings_.text_column.empty() || !settings_.label_column.empty();
         const bool begins_with_text = finds_texts && columns_.text == 0;
-        if (settings_.reads_labels && (begins_with_text || (user_names && finds_texts)))
+        if (settings_.needs_labels && (begins_with_text || (user_names && finds_texts)))
             fail("expected a column named label besides the text, found " + header_.text());
-        if (user_names || (settings_.reads_labels && header_.is_any(header_.size() - 1, kSureLabelNames))) {
+        if (user_names || (settings_.needs_labels && header_.is_any(header_.size() - 1, kSureLabelNames))) {
             fail("expected a column named text (and text_pair for second texts) besides the label, found " +
                  header_.text());
         }
@@ -141,7 +142,7 @@ private:
     LabelledColumns by_place() {
         columns_.text = 0;
         columns_.pair = columns_.label = std::nullopt;
-        const bool single = header_.size() == 1 && !settings_.reads_labels;
+        const bool single = header_.size() == 1 && !settings_.needs_labels;
         if (!single && header_.size() != 2 && header_.size() != 3) {
             fail(
                 "expected two columns (text, label) or three (text, second text, label), or a header line that names "
@@ -149,7 +150,7 @@ private:
                 std::to_string(header_.size()) + (header_.size() == 1 ? " column" : " columns"));
         }
         if (header_.size() == 3) columns_.pair = 1;
-        if (settings_.reads_labels) columns_.label = header_.size() - 1;
+        if (!single) columns_.label = header_.size() - 1;
         return columns_;
     }
 
@@ -177,15 +178,16 @@ LabelledRows::LabelledRows(const FileSystem& files, const LabelledTextSettings& 
     TableRow row;
     if (!reader.next(row)) throw Error(ErrorKind::data, path + " is empty; expected rows of a text and a label");
     columns_ = find_columns(row.cells, settings, place_in(path, row.line));
-    if (!columns_.has_header) add(row.cells, row.line, path);
+    if (!columns_.has_header) add(row.cells, row.line, settings);
     while (reader.next(row))
-        add(row.cells, row.line, path);
+        add(row.cells, row.line, settings);
     if (rows_.empty()) throw Error(ErrorKind::data, path + " has a header line, but no row behind it");
 }
 
-void LabelledRows::add(const std::vector<std::string_view>& cells, std::int64_t line, const std::string& path) {
+void LabelledRows::add(const std::vector<std::string_view>& cells, std::int64_t line,
+                       const LabelledTextSettings& settings) {
     const auto fail = [&](const std::string& what) {
-        throw Error(ErrorKind::data, place_in(path, line) + ": " + what);
+        throw Error(ErrorKind::data, place_in(settings.file, line) + ": " + what);
     };
     if (cells.size() != columns_.count) {
         fail("expected " + std::to_string(columns_.count) + " cells as in the first row, found " +
@@ -199,7 +201,8 @@ void LabelledRows::add(const std::vector<std::string_view>& cells, std::int64_t 
     row.line = line;
     row.text = sound(columns_.text, "the text");
     if (columns_.pair) row.pair = sound(*columns_.pair, "the second text");
-    if (columns_.label) row.label = sound(*columns_.label, "the label");
+    if (columns_.label)
+        row.label = settings.needs_labels ? sound(*columns_.label, "the label") : cells[*columns_.label];
     rows_.push_back(row);
 }
 

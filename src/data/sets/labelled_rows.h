@@ -16,7 +16,7 @@ namespace cnntrain::data {
 struct LabelledRow {
     std::string_view text;
     std::string_view pair;   // empty: the file has no second texts
-    std::string_view label;  // empty: not read
+    std::string_view label;  // empty: the file has none, or none is needed
     std::int64_t line = 0;
 };
 
@@ -46,7 +46,7 @@ public:
     const LabelledColumns& columns() const { return columns_; }
 
 private:
-    void add(const std::vector<std::string_view>& cells, std::int64_t line, const std::string& path);
+    void add(const std::vector<std::string_view>& cells, std::int64_t line, const LabelledTextSettings& settings);
 
     std::string text_;
     LabelledColumns columns_;

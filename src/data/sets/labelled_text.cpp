@@ -25,6 +25,14 @@ std::int64_t LabelledText::truncated() const {
     return tokens_->truncated;
 }
 
+std::int64_t LabelledText::with_special_tokens() const {
+    return tokens_->with_special_tokens;
+}
+
+std::string LabelledText::text(std::int64_t index) const {
+    return tokens_->texts.empty() ? "" : tokens_->texts.at(rows_.at(static_cast<std::size_t>(index)));
+}
+
 std::vector<Field> LabelledText::fields() const {
     const TensorDesc tokens{DType::i32, {tokens_->length}};
     return {{"input_ids", tokens},
@@ -51,7 +59,7 @@ Origin LabelledText::origin() const {
 }
 
 std::string LabelledText::describe(std::int64_t index) const {
-    return tokens_->parts.front().name + ", row " + std::to_string(rows_.at(static_cast<std::size_t>(index)) + 1);
+    return tokens_->parts.front().name + ", row " + std::to_string(row(index));
 }
 
 LabelledParts LabelledText::parts(double validation_share, std::uint64_t seed) const {

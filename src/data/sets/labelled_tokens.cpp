@@ -71,7 +71,7 @@ std::vector<std::string> classes_of(const LabelledRows& table, const std::vector
 void number_labels(const LabelledRows& table, const LabelledTextSettings& settings,
                    const std::vector<std::string>& given, LabelledTokens& tokens) {
     tokens.classes = given;
-    if (!settings.reads_labels) {
+    if (!table.columns().label) {
         tokens.labels.assign(table.rows().size(), kNoLabel);
         return;
     }
@@ -84,12 +84,12 @@ void number_labels(const LabelledRows& table, const LabelledTextSettings& settin
         numbers.emplace(tokens.classes[i], static_cast<std::int32_t>(i));
     for (std::size_t i = 0; i < labels.size(); ++i) {
         const auto known = numbers.find(labels[i]);
-        if (known == numbers.end()) {
+        if (known == numbers.end() && settings.needs_labels) {
             throw Error(ErrorKind::data, place_in(settings.file, table.rows()[i].line) +
                                              ": expected a label of the training (" + quoted_cells(tokens.classes) +
                                              "), found " + quoted_cells({labels[i]}));
         }
-        tokens.labels.push_back(known->second);
+        tokens.labels.push_back(known == numbers.end() ? kNoLabel : known->second);
     }
 }
 
@@ -101,18 +101,20 @@ struct Chunk {
     std::vector<std::uint32_t> lengths;
     std::vector<std::uint32_t> second_part;
     std::int64_t truncated = 0;
+    std::int64_t with_special_tokens = 0;
 };
 
 class RowTokeniser {
 public:
     RowTokeniser(const Vocabulary& vocabulary, const LabelledTextSettings& settings)
-        : tokeniser_(vocabulary, settings.lower_case), special_(vocabulary.special_tokens()), settings_(settings) {}
+        : vocabulary_(vocabulary),
+          tokeniser_(vocabulary, settings.lower_case),
+          special_(vocabulary.special_tokens()),
+          settings_(settings) {}
 
     void append(const LabelledRow& row, Chunk& chunk) {
-        text_.clear();
-        pair_.clear();
-        tokeniser_.append_tokens(row.text, text_);
-        tokeniser_.append_tokens(row.pair, pair_);
+        const bool any = tokenise(row.text, text_);
+        if (tokenise(row.pair, pair_) || any) ++chunk.with_special_tokens;
         const bool has_pair = !row.pair.empty();
         if (truncate(settings_.sequence_length - (has_pair ? 3 : 2))) ++chunk.truncated;
         const std::size_t begin = chunk.ids.size();
@@ -124,6 +126,20 @@ public:
     }
 
 private:
+    /// Returns true if the text has special tokens in it.
+    bool tokenise(std::string_view text, std::vector<TokenId>& ids) {
+        ids.clear();
+        std::optional<SpecialPiece> piece = special_piece(vocabulary_, text);
+        const bool any = piece.has_value();
+        for (; piece && !settings_.splits_special_tokens; piece = special_piece(vocabulary_, text)) {
+            tokeniser_.append_tokens(text.substr(0, piece->begin), ids);
+            ids.push_back(piece->id);
+            text.remove_prefix(piece->end);
+        }
+        tokeniser_.append_tokens(text, ids);
+        return any;
+    }
+
     /// Shortens the texts to `room` tokens; returns false if both fit already.
     bool truncate(std::int64_t room) {
         const auto most = static_cast<std::size_t>(room);
@@ -138,6 +154,7 @@ private:
         ids.push_back(special_.separator);
     }
 
+    const Vocabulary& vocabulary_;
     Tokeniser tokeniser_;
     SpecialTokens special_;
     const LabelledTextSettings& settings_;
@@ -170,6 +187,7 @@ void join(std::vector<Chunk> chunks, TokenId vocabulary_size, LabelledTokens& to
             tokens.begins.push_back(tokens.begins.back() + length);
         tokens.second_part.insert(tokens.second_part.end(), chunk.second_part.begin(), chunk.second_part.end());
         tokens.truncated += chunk.truncated;
+        tokens.with_special_tokens += chunk.with_special_tokens;
         chunk = {};
     }
     std::visit([](auto& ids) { ids.shrink_to_fit(); }, tokens.ids);
@@ -184,7 +202,7 @@ void check(const LabelledTextSettings& settings, const std::vector<std::string>&
         refuse("--seq-length is " + std::to_string(settings.sequence_length) + ", not " + std::to_string(kShortest) +
                " or more");
     }
-    if (!settings.reads_labels && classes.empty()) refuse("a file without labels needs the classes of a training");
+    if (!settings.needs_labels && classes.empty()) refuse("a file without labels needs the classes of a training");
 }
 
 void check_ids(const LabelledTokens& tokens, const LabelledRows& table, const LabelledTextSettings& settings) {
@@ -221,7 +239,7 @@ void store_label(std::int32_t label, SampleView out) {
 
 std::uint64_t LabelledTokens::memory_bytes() const {
     const auto bytes = [](const auto& values) { return values.capacity() * sizeof values[0]; };
-    return bytes(labels) + bytes(begins) + bytes(second_part) + std::visit(bytes, ids);
+    return bytes(texts) + bytes(labels) + bytes(begins) + bytes(second_part) + std::visit(bytes, ids);
 }
 
 void LabelledTokens::store(std::size_t row, SampleView out) const {
@@ -261,6 +279,10 @@ LabelledTokens read_labelled_tokens(const LabelledTextSettings& settings, int th
     LabelledTokens tokens;
     tokens.length = settings.sequence_length;
     number_labels(table, settings, classes, tokens);
+    for (const LabelledRow& row : table.rows()) {
+        if (!settings.keeps_texts) break;
+        tokens.texts.push_back(std::string(row.text) + (row.pair.empty() ? "" : "\t" + std::string(row.pair)));
+    }
     join(tokenise(table.rows(), vocabulary, settings, threads), vocabulary.size(), tokens);
     if (vocabulary.size() > settings.vocabulary_size) check_ids(tokens, table, settings);
     tokens.parts = {part_of_file(files, settings.file, std::ssize(table.rows())),

@@ -22,6 +22,8 @@ struct LabelledTokens {
     std::vector<std::uint64_t> begins;       // start of each row in `ids`, then the end of the last row
     std::vector<std::uint32_t> second_part;  // tokens of each row before those of the second text
     std::int64_t truncated = 0;              // number of rows that lost tokens
+    std::int64_t with_special_tokens = 0;    // number of rows that have some in their texts
+    std::vector<std::string> texts;          // of each row, if the settings keep them
     std::vector<OriginPart> parts;           // the files that were read
 
     std::uint64_t memory_bytes() const;

@@ -233,7 +233,8 @@ PhotoListing list_classes(const fs::path& top) {
 
 bool names_validation_photos(const std::string& place) {
     std::error_code failed;
-    return is_photo_table(place) ? fs::is_regular_file(place, failed) : !validation_folders(place).empty();
+    if (!is_photo_table(place)) return !validation_folders(place).empty();
+    return fs::is_regular_file(place, failed) && !list_photo_table(place).holds_out;
 }
 
 bool looks_like_photos(const std::string& place) {

@@ -126,6 +126,18 @@ Vocabulary::Match Vocabulary::longest_piece(Node start, std::string_view word) c
     return longest;
 }
 
+std::optional<SpecialPiece> special_piece(const Vocabulary& vocabulary, std::string_view text) {
+    constexpr std::string_view kPieces[] = {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"};
+    for (std::size_t at = text.find('['); at != std::string_view::npos; at = text.find('[', at + 1)) {
+        for (const std::string_view piece : kPieces) {
+            if (!text.substr(at).starts_with(piece)) continue;
+            if (const std::optional<TokenId> id = vocabulary.find(piece))
+                return SpecialPiece{at, at + piece.size(), *id};
+        }
+    }
+    return std::nullopt;
+}
+
 bool Vocabulary::append_pieces(std::string_view word, std::vector<TokenId>& ids) const {
     const std::size_t before = ids.size();
     for (Node start = kRoot; !word.empty(); start = continuation_) {

@@ -77,4 +77,12 @@ private:
     Node continuation_ = kNowhere;  // the node after "##"
 };
 
+/// A special token that stands in a text: [PAD], [UNK], [CLS], [SEP] or [MASK].
+struct SpecialPiece {
+    std::size_t begin = 0, end = 0;  // in the text
+    TokenId id = 0;
+};
+/// The first one in a text that the vocabulary has.
+std::optional<SpecialPiece> special_piece(const Vocabulary& vocabulary, std::string_view text);
+
 }  // namespace cnntrain::data

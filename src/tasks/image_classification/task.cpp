@@ -337,6 +337,7 @@ Topic ImageClassification::data_topic(config::Command command) const {
     switch (own().data.kind) {
         case data::DataKind::real:
             what += " from " + own().data.data_dir;
+            if (own().data.photos.size() > 1) what += " and " + std::to_string(own().data.photos.size() - 1) + " more";
             break;
         case data::DataKind::generated:
             what += ", one generated image";
@@ -366,8 +367,8 @@ Topic ImageClassification::input_topic(config::Command command) const {
     schedule::Placement placed;
     if (trains) placed = train::placement(settings(), backend_);
     const data::Split split = trains ? data::Split::train : data::Split::validation;
-        batch_fields(split, trains ? placed.samples : settings().training.micro_batch_size);
     const std::vector<data::Field> fields =
+        batch_fields(split, trains ? placed.samples : settings().training.micro_batch_size);
     data::LoaderSettings loader = train::loader_settings(settings(), 0);
     if (trains) loader = train::training_loader_settings(settings(), placed, fields, 0);
     if (command == config::Command::validation) loader = train::validation_loader_settings(settings());
@@ -382,6 +383,8 @@ Topic ImageClassification::input_topic(config::Command command) const {
 bool ImageClassification::holds_dataset() const {
     if (!has_real_data()) return true;
     const data::DatasetId id = own().data.dataset;
+    if (!own().data.photos.empty()) return false;
+    if (arguments_.at("data_dir").source == config::Source::arguments) return true;  // the run's own
     if (data::is_photo_pattern(own().data.data_dir)) return false;
     // A photo, or any folder of photos: without folders that say otherwise, all are classified.
     const bool photos = id == data::DatasetId::folder || std::filesystem::is_regular_file(own().data.data_dir);
@@ -397,7 +400,8 @@ bool ImageClassification::holds_dataset() const {
 
 std::shared_ptr<data::ImageFolder> ImageClassification::image_folder() const {
     const data::DataSettings& data = own().data;
-    return std::make_shared<data::ImageFolder>(data.data_dir, data, host_format());
+    const std::vector<std::string> places = data.photos.empty() ? std::vector{data.data_dir} : data.photos;
+    return std::make_shared<data::ImageFolder>(places, data, host_format());
 }
 
 /// The format of images on the host.

@@ -134,7 +134,8 @@ TextClassification::Texts TextClassification::read(const std::string& file, bool
         throw Error(ErrorKind::usage, file + " is a folder; text classification reads one TSV or CSV file");
     data::LabelledTextSettings wanted = own().text;
     wanted.file = file;
-    wanted.reads_labels = labels;
+    wanted.needs_labels = labels;
+    wanted.keeps_texts = arguments_.command == config::Command::inference;
     Texts texts = data::open_labelled_text(wanted, train::core_budget(settings().run).input_threads, classes);
     if (texts->truncated() > 0) {
         log::warning(file + ": " + counted(texts->truncated(), "text") + " of " + std::to_string(texts->size()) +
@@ -272,13 +273,17 @@ std::vector<data::Field> TextClassification::batch_fields(data::Split /*split*/,
 TextClassification::Subjects TextClassification::subjects(const std::function<bool()>& stop_requested) const {
     data::LoaderSettings loader = train::loader_settings(settings(), 0);
     loader.stop_requested = stop_requested;
-    const bool unlabelled = is_on_line("data_dir");
+    const bool other_file = is_on_line("data_dir");
     const Texts subjects =
-        unlabelled ? read(own().text.file, /*labels=*/false, class_names()) : texts(data::Split::validation);
+        other_file ? read(own().text.file, /*labels=*/false, class_names()) : texts(data::Split::validation);
     std::vector<std::string> names;
-    for (std::int64_t i = 1; unlabelled && i <= subjects->size(); ++i)
-        names.push_back(std::to_string(i));
-    return {bert_samples(subjects, data::Split::validation, seed_)->stream(loader), std::move(names), unlabelled};
+    std::vector<std::int64_t> rows;
+    for (std::int64_t i = 0; i < subjects->size(); ++i) {
+        names.push_back(subjects->text(i));
+        rows.push_back(subjects->row(i));
+    }
+    return {bert_samples(subjects, data::Split::validation, seed_)->stream(loader), std::move(names), other_file,
+            std::move(rows)};
 }
 
 }  // namespace cnntrain::tasks

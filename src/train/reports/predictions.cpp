@@ -69,7 +69,7 @@ std::string class_text(std::int64_t label, const std::vector<std::string>& names
 }
 
 PredictionText::Format PredictionText::format_of(const std::string& option, const std::string& path) {
-    if (path.ends_with(".csv")) return Format::judged_table;
+    if (path.ends_with(".csv")) return Format::table;
     if (path.ends_with(".jsonl")) return Format::json_lines;
     throw Error(ErrorKind::usage, option + " " + path + ": expected a name that ends in .csv or .jsonl (JSON lines)");
 }
@@ -80,19 +80,18 @@ void PredictionText::add(const Prediction& prediction) {
 }
 
 void PredictionText::add_row(const Prediction& prediction) {
-    const bool judged = format_ == Format::judged_table;
     if (text_.empty()) {
         text_ = csv_head(unit_);
         for (std::size_t i = 2; i <= prediction.classes.size(); ++i)
             text_ += ",class_" + std::to_string(i) + ",probability_" + std::to_string(i);
-        text_ += judged ? ",correct\r\n" : "\r\n";
+        text_ += prediction.row > 0 ? ",correct,row\r\n" : ",correct\r\n";
     }
     text_ += csv_field(prediction.sample) + "," + csv_field(class_text(prediction.label, names_));
     for (const ClassProbability& item : prediction.classes)
         text_ += "," + csv_field(class_text(item.label, names_)) + "," + formatted("%.4f", item.probability);
     const bool correct = prediction.label == prediction.classes.front().label;
-    if (judged) text_ += prediction.label < 0 ? "," : correct ? ",true" : ",false";
-    text_ += "\r\n";
+    text_ += prediction.label < 0 ? "," : correct ? ",true" : ",false";
+    text_ += (prediction.row > 0 ? "," + std::to_string(prediction.row) : "") + "\r\n";
 }
 
 std::string PredictionText::object_of(const Prediction& prediction) const {
@@ -109,7 +108,8 @@ std::string PredictionText::object_of(const Prediction& prediction) const {
     std::string object = "{" + json_string(unit_) + ": " + json_string(prediction.sample);
     object += ", \"label\": " + (prediction.label < 0 ? "null" : class_json(prediction.label));
     object += std::string(", \"correct\": ") + (prediction.label < 0 ? "null" : correct ? "true" : "false");
-    return object + ", \"classes\": [" + classes + "], \"probabilities\": [" + probabilities + "]}";
+    object += ", \"classes\": [" + classes + "], \"probabilities\": [" + probabilities + "]";
+    return object + (prediction.row > 0 ? ", \"row\": " + std::to_string(prediction.row) : "") + "}";
 }
 
 bool PredictionText::is_own(const FileSystem& files, const std::string& path, const std::string& unit) {

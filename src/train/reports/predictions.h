@@ -24,19 +24,20 @@ std::vector<ClassProbability> likeliest(const HostTensor& logits, std::int64_t r
 std::string class_text(std::int64_t label, const std::vector<std::string>& names);
 
 struct Prediction {
-    std::string sample;                     // the file, or a number
+    std::string sample;                     // the file, the text, or a number
     std::int64_t label = -1;                // true class; below 0: unknown
     std::vector<ClassProbability> classes;  // the most probable ones, best first
+    std::int64_t row = 0;                   // of the sample in its file, from 1; 0: it is not a row
 };
 
 /// Makes the text of a file of predictions.
-/// CSV: `<unit>,label,class_1,probability_1,...`, and `correct` in a judged table, with line ends of RFC 4180.
-/// JSON lines: an object with <unit>, label, correct, classes and probabilities for each sample.
+/// CSV: `<unit>,label,class_1,probability_1,...,correct`, and `row` for samples in rows, with line ends of RFC 4180.
+/// JSON lines: an object with <unit>, label, correct, classes, probabilities and perhaps row for each sample.
 /// What is not known is empty, or null. Names of files that are no UTF-8 stay themselves in CSV; in JSON, each of their
 /// bytes above 127 is the lone surrogate U+DC00 + byte, from which Python's os.fsencode() makes the byte again.
 class PredictionText {
 public:
-    enum class Format : std::uint8_t { table, judged_table, json_lines };
+    enum class Format : std::uint8_t { table, json_lines };
 
     /// Of a file that the user names: by the extension. Error(usage) for other than .csv and .jsonl, naming `option`.
     static Format format_of(const std::string& option, const std::string& path);

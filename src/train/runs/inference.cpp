@@ -113,19 +113,34 @@ public:
                         ", throughput: " + config::to_string(config::Value{count / seconds}) + " samples/sec");
         if (labelled_ > 0) {
             const std::string top5 = classes > kTop ? ", top-5 accuracy: " + percent(top5_) + " %" : "";
-            observers_.result({"top-1 accuracy: " + percent(top1_) + " %" + top5});
+            const std::string some =
+                labelled_ < samples_ ? " of the " + std::to_string(labelled_) + " with a label" : "";
+            observers_.result({"top-1 accuracy: " + percent(top1_) + " %" + top5 + some});
         }
         if (!path_.empty()) observers_.line("Saved predictions to " + path_);
     }
 
 private:
     std::string line_of(const Prediction& prediction) const {
-        std::string line = printable(prediction.sample) + ":";
+        std::string line = shown(prediction) + ":";
         for (const ClassProbability& item : prediction.classes) {
             line += " " + printable(class_text(item.label, names_)) + " (" +
                     config::to_string(config::Value{rounded(item.probability)}) + ")";
         }
         return line;
+    }
+    /// Texts are long.
+    static std::string shown(const Prediction& prediction) {
+        constexpr std::size_t kMost = 60;
+        if (prediction.row == 0) return printable(prediction.sample);
+        std::size_t end = prediction.sample.size();
+        if (end > kMost) {
+            const auto inside_character = [](char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; };
+            for (end = kMost; end > 0 && inside_character(prediction.sample[end]);)
+                --end;
+        }
+        return std::to_string(prediction.row) + " " + printable(prediction.sample.substr(0, end)) +
+               (end < prediction.sample.size() ? "..." : "");
     }
     static double rounded(double value) {
         constexpr double kSteps = 10000;
@@ -207,7 +222,8 @@ int run_inference(const TaskRow& task_row, const config::ParseResult& arguments,
             const std::int64_t sample = first + row;
             const std::string subject =
                 subjects.names.empty() ? std::to_string(sample) : subjects.names.at(static_cast<std::size_t>(sample));
-            report.add({subject, label, likeliest(logits, row, std::max(kTop, top))}, top, subjects.printed);
+            const std::int64_t in_file = subjects.rows.empty() ? 0 : subjects.rows.at(static_cast<std::size_t>(sample));
+            report.add({subject, label, likeliest(logits, row, std::max(kTop, top)), in_file}, top, subjects.printed);
         }
         if (host.stop_requested && host.stop_requested()) {
             observers.result({"Inference stopped by a signal after " + std::to_string(std::min(first + batch, count)) +
