@@ -50,6 +50,27 @@ TEST_F(OwnPhotos, OneIsClassifiedByTheNamesOfTheRun) {
     EXPECT_THAT(split.text, HasSubstr("top-1 accuracy: 50 %"));
 }
 
+TEST_F(OwnPhotos, AreNamedBehindTheirRun) {
+    ASSERT_EQ(train().exit_code, 0);
+    const std::string run = folder_ / "run/ckpt-2";
+    const auto predicted = [&](const std::string& line) {
+        const Outcome outcome = cli::run("predict " + line + " --threads 1 --logs-path " + (folder_ / "out"));
+        EXPECT_EQ(outcome.exit_code, 0) << outcome.text;
+        return outcome.text;
+    };
+    EXPECT_THAT(predicted(run + " " + (folder_ / "a.jpg")), ContainsRegex("\na\\.jpg: (ant|bee) "));
+    EXPECT_THAT(predicted(run + " " + (folder_ / "photos/*/*/*.jpg")), HasSubstr("\ntop-1 accuracy: 50 %\n"));
+    EXPECT_EQ(count_of(".jpg,ant,", folder_.read("out/predictions.csv")), 4U);
+    EXPECT_THAT(folder_.read("out/predictions.csv"),
+                AllOf(HasSubstr("\ntrain/bee/1.jpg,bee,"), HasSubstr(",true\r\n")));
+    EXPECT_THAT(predicted(run + " '" + (folder_ / "photos/*/bee/*.jpg'")), HasSubstr("top-1 accuracy:"));
+    EXPECT_THAT(predicted("--restore-path " + run + " --data-dir " + (folder_ / "photos/val/*/1.jpg")),
+                AllOf(HasSubstr("\nant/1.jpg: "), HasSubstr("\nbee/1.jpg: ")));
+    expect_error(
+        "inference " + run + " --data-dir " + (folder_ / "photos") + " --photos " + (folder_ / "a.jpg") + " b.jpg",
+        ErrorKind::usage, {"--photos", "--data-dir"});
+}
+
 TEST_F(OwnPhotos, OtherClassesAreNotTakenForThoseOfTheRun) {
     ASSERT_EQ(train().exit_code, 0);
     std::filesystem::rename(folder_ / "photos/train/bee", folder_ / "photos/train/wasp");

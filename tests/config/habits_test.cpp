@@ -69,10 +69,27 @@ TEST(Habits, WordsInFrontAreDataOrARun) {
     EXPECT_EQ(read("photos --epochs 5"), "--data-dir photos --epochs 5");
     EXPECT_EQ(read("photo.jpg --restore-path RUN", Command::inference), "--data-dir photo.jpg --restore-path RUN");
     EXPECT_EQ(read("RUN", Command::validation), "--restore-path RUN");
+    EXPECT_EQ(read("RUN", Command::inference), "--restore-path RUN");
     EXPECT_EQ(read("RUN", Command::restore), "--restore-path RUN");
     EXPECT_EQ(read("photos --data-dir others"), "photos --data-dir others") << "refused where the line is parsed";
     EXPECT_THAT(advice("photos more"), HasSubstr("options start with --: cnntrain train --data-dir PHOTOS"));
     EXPECT_THAT(advice("data=photos"), HasSubstr("options start with --"));
+}
+
+TEST(Habits, WordsOfInferenceAreARunAndItsPhotos) {
+    const auto classified = [](const std::string& line) { return read(line, Command::inference); };
+    EXPECT_EQ(classified("RUN a.jpg"), "--restore-path RUN --photos a.jpg");
+    EXPECT_EQ(classified("RUN a.jpg b.jpg c.jpg"), "--restore-path RUN --photos a.jpg b.jpg c.jpg");
+    EXPECT_EQ(classified("--restore-path RUN a.jpg b.jpg"), "--restore-path RUN --photos a.jpg b.jpg");
+    EXPECT_EQ(classified("--restore-path RUN a.jpg"), "--restore-path RUN --data-dir a.jpg");
+    EXPECT_EQ(classified("a.jpg b.jpg --restore-path RUN"), "--photos a.jpg b.jpg --restore-path RUN");
+    EXPECT_EQ(classified("--restore-path RUN --data-dir a.jpg b.jpg"), "--restore-path RUN --photos a.jpg b.jpg");
+    EXPECT_EQ(classified("--top-classes 3 RUN a.jpg b.jpg"), "--top-classes 3 --restore-path RUN --photos a.jpg b.jpg");
+    EXPECT_EQ(classified("--quiet RUN a.jpg"), "--quiet --restore-path RUN --photos a.jpg");
+    EXPECT_LT(own("RUN a b c d e f g h i j k l m n o p q r s t u v w x y z", Command::inference).notice.size(), 100U);
+    const TaskOptions& texts = *parse("--task text-classification --help").task;
+    EXPECT_EQ(joined(in_own_words(texts, Command::inference, words("RUN texts.tsv")).words, " "),
+              "--restore-path RUN --data-dir texts.tsv");
 }
 
 TEST(Habits, OfOneLetterAreRead) {

@@ -27,7 +27,13 @@ struct Item {
         if (joined) return flag + "=" + joined_words();
         return flag + (values.empty() || flag.empty() ? "" : " ") + joined_words();
     }
-    std::string joined_words() const { return cnntrain::joined(values, " "); }
+    /// A pattern of files that the shell has expanded may be many words.
+    std::string joined_words() const {
+        constexpr std::size_t kMost = 4;
+        if (values.size() <= kMost) return cnntrain::joined(values, " ");
+        return cnntrain::joined(Words(values.begin(), values.begin() + kMost), " ") + " ... (" +
+               std::to_string(values.size()) + " words)";
+    }
 };
 
 std::vector<Item> items_of(const Words& words) {
@@ -114,7 +120,7 @@ public:
     }
 
     OwnWords read(const Words& words) {
-        line_ = items_of(words);
+        line_ = command_ == Command::inference ? with_operands_apart(items_of(words)) : items_of(words);
         std::vector<Item> own;
         for (const Item& item : line_) {
             std::vector<Item> read = {item};
@@ -134,11 +140,35 @@ public:
     }
 
 private:
+    /// Words behind an option that takes fewer are files, as words in front of the first option are.
+    std::vector<Item> with_operands_apart(std::vector<Item> items) const {
+        std::vector<Item> apart;
+        for (Item& item : items) {
+            const Spelling* const spelling = item.flag.empty() ? nullptr : spelling_of(known_, item.flag);
+            const Option* const option = spelling == nullptr ? nullptr : option_of(*spelling);
+            const bool takes_all = option == nullptr || option->names_data || is_list(*option) ||
+                                   option->type == Type::patterns || spelling->takes == Takes::optional;
+            const std::size_t taken = takes_all ? item.values.size() : spelling->takes == Takes::nothing ? 0 : 1;
+            Item rest;
+            if (taken < item.values.size()) {
+                rest.values.assign(item.values.begin() + static_cast<std::ptrdiff_t>(taken), item.values.end());
+                item.values.resize(taken);
+            }
+            apart.push_back(std::move(item));
+            if (!rest.values.empty()) apart.push_back(std::move(rest));
+        }
+        return apart;
+    }
+
+    const Option* option_of(const Spelling& spelling) const {
+        return *std::ranges::find(options_, spelling.option, &Option::flag);
+    }
+
     /// True if the item means something here as it is.
     bool works(const Item& item) const {
         const Spelling* const spelling = spelling_of(known_, item.flag);
         if (spelling == nullptr) return false;
-        const Option& option = **std::ranges::find(options_, spelling->option, &Option::flag);
+        const Option& option = *option_of(*spelling);
         if (item.values.empty()) return spelling->takes == Takes::nothing || spelling->takes == Takes::optional;
         if (spelling->takes == Takes::nothing) return false;
         try {
@@ -163,15 +193,20 @@ private:
         std::string_view rest = match.habit->reads;
         while (!rest.empty()) {
             const std::size_t end = std::min(rest.find(' '), rest.size());
+            const std::string word(rest.substr(0, end));
             const std::string value = item.values.empty() ? "" : item.values.front();
-            words.push_back(
-                replaced(replaced(std::string(rest.substr(0, end)), "{}", match.capture), "{value}", value));
+            if (word == "{values}" || word == "{others}") {
+                words.insert(words.end(), item.values.begin() + (word == "{others}" ? 1 : 0), item.values.end());
+            } else {
+                words.push_back(replaced(replaced(word, "{}", match.capture), "{value}", value));
+            }
             rest.remove_prefix(std::min(end + 1, rest.size()));
         }
         return items_of(words);
     }
 
     Match habit_of(const Item& item) const {
+        bool is_given = false;  // what the words without a flag would say first
         for (const Habit& habit : habits()) {
             if (habit.flag != item.flag || (habit.commands & bit(command_)) == 0) continue;
             Match match{&habit};
@@ -183,7 +218,11 @@ private:
                 if (!item.values.empty() && !fits(habit.value, item.values.front(), &capture)) continue;
                 if (capture) match.capture = *capture;
             }
-            if (habit.reads.empty() || all_exist(reading(match, item))) return match;
+            if (habit.reads.empty()) return is_given ? Match{} : match;
+            const std::vector<Item> read = reading(match, item);
+            if (!all_exist(read)) continue;
+            if (!item.flag.empty() || !is_on_line(read)) return match;
+            is_given = true;
         }
         return {};
     }
@@ -193,7 +232,6 @@ private:
         if (!item.flag.empty() && works(item)) return std::nullopt;
         const Match match = habit_of(item);
         if (match.habit == nullptr) return with_hyphens(item);
-        if (item.flag.empty() && is_on_line(reading(match, item))) return std::nullopt;
         if (!match.habit->reads.empty()) return reading(match, item);
         if (lenient_ || (is_own(item.flag) && !is_here(item.flag))) return std::nullopt;
         throw Error(ErrorKind::usage, typed + ": " + std::string(match.habit->advice));

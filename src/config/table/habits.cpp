@@ -30,7 +30,7 @@ constexpr std::string_view kProcesses =
     "--data-dir PHOTOS";
 constexpr std::string_view kWords = "options start with --: cnntrain train --data-dir PHOTOS --epochs 10";
 constexpr std::string_view kWordsOfRun =
-    "options start with --: cnntrain inference --restore-path RUN --data-dir PHOTOS";
+    "words are the run and its photos, options start with --: cnntrain inference RUN PHOTO.jpg --top-classes 3";
 constexpr std::string_view kCutmix =
     "--cutmix-lambda is the share of an image that cutmix keeps: --cutmix-lambda 0.85 --cutmix-version 1";
 
@@ -56,20 +56,20 @@ constexpr std::string_view kDropPath =
 constexpr std::string_view kClipping =
     "gradients are not clipped, but for BERT by --optimizer adamw; an optimiser that bounds each update by the "
     "weights' norm: --optimiser LAMB --abs-learning-rate 0.01";
-constexpr std::string_view kOneRun =
-    "it is one run or checkpoint; photos are named by --data-dir: cnntrain inference --restore-path RUN --data-dir "
-    "PHOTOS";
 
 constexpr Habit kHabits[] = {
-    // Words in front of the first option.
+    // Words without an option.
     {kNoFlag, "*=*", "", kWords, kT},
     {kNoFlag, "*", "--data-dir {}", {}, kT},
     {kNoFlag, kAny, "", kWords, kT},
     {kNoFlag, "*=*", "", kWordsOfRun, kE},
+    {kNoFlag, "*", "--restore-path {}", {}, kV | kE | kR},
     {kNoFlag, "*", "--data-dir {}", {}, kE},
+    {kNoFlag, kSeveral, "--restore-path {value} --photos {others}", {}, kE},
+    {kNoFlag, kSeveral, "--photos {values}", {}, kE},
+    {kNoFlag, kSeveral, "--restore-path {value} --data-dir {others}", {}, kE},
     {kNoFlag, kAny, "", kWordsOfRun, kE},
-    {kNoFlag, "*", "--restore-path {}", {}, kV | kR},
-    {"--restore-path", kSeveral, "", kOneRun, kE},
+    {"--data-dir", kSeveral, "--photos {values}", {}, kE},
     // Learning rate and optimiser.
     {"--lr", "X", "--abs-learning-rate {}"},
     {"--lr", "X", "--base-learning-rate {}"},  // BERT's option for the rate itself

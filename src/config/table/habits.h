@@ -16,14 +16,14 @@ struct Habit {
     /// The values: words in any case, in which `#` stands for a whole number, `X` for a number and `*` for any text.
     /// kNone: the flag has no value. kAny: anything or nothing. kSeveral: more than one word.
     std::string_view value;
-    /// The words that it is read as if all their flags exist here, where {} is the text of the first wildcard and
-    /// {value} is the whole value. "": there is no exact meaning.
+    /// The words that it is read as if all their flags exist here, where {} is the text of the first wildcard, {value}
+    /// the first value, {others} are those behind it and {values} all. "": there is no exact meaning.
     std::string_view reads;
     /// The error if there is no exact meaning: what to do instead, with a line that works.
     std::string_view advice = {};
     std::uint32_t commands = kAll;
 };
-inline constexpr std::string_view kNoFlag;  // words in front of the first flag
+inline constexpr std::string_view kNoFlag;  // words that belong to no flag; a row whose option is given does not count
 inline constexpr std::string_view kNone;
 inline constexpr std::string_view kAny = "**";
 inline constexpr std::string_view kSeveral = "* *";

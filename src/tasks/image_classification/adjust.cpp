@@ -212,6 +212,7 @@ void infer_dataset(Resolution& run) {
         run.violations.emplace_back(
             "no data: give --data-dir (or set DATA_DIR), a folder of photos, CIFAR's files or ImageNet's TFRecords, or "
             "use --generated-data with --dataset" +
+            (run.command == Command::inference ? "; a run and its photos: cnntrain inference RUN PHOTO.jpg" : "") +
             (resumed.empty() ? ""
                              : "; to go on with all options of a run: cnntrain restore --restore-path " + resumed));
         return;
@@ -254,8 +255,18 @@ void convert_smoothing(Resolution& run) {
                           formatted("%.0f", classes) + " classes is --label-smoothing " + to_string(Value(share)));
 }
 
+/// Photos take the place of the data folder. A single one is a folder, a pattern, a table or a file, as --data-dir.
+void take_photos(OptionValues& values) {
+    if (!values.has("photos")) return;
+    const std::vector<std::string> photos = values.texts("photos");
+    if (photos.empty() || values.at("data_dir").source == Source::command_line) return;
+    values.set("data_dir", photos.front(), Source::command_line);
+    if (photos.size() == 1) values.set("photos", std::vector<std::string>{}, Source::adjusted);
+}
+
 void fill_image_options(Resolution& run) {
     findings_of(run.findings);
+    take_photos(run.values);
     renew_spellings(run);
     infer_dataset(run);
     settle_weights(run);

@@ -109,6 +109,12 @@ Violation data_folder(const OptionValues& values) {
     return "no data folder: give --data-dir, set DATA_DIR, or use --generated-data";
 }
 
+Violation photos_or_folder(const OptionValues& values) {
+    if (!values.has("photos") || values.texts("photos").empty()) return {};
+    if (values.text("data_dir") == values.texts("photos").front()) return {};
+    return "--photos takes the place of --data-dir; leave one of them out";
+}
+
 Violation mixing_needs_pairs(const OptionValues& values) {
     const bool mixes = values.number("mixup_alpha") > 0.0 || values.number("cutmix_lambda") != 1.0;
     if (!values.has("cutmix_lambda") || !mixes || values.integer("micro_batch_size") != 1) return {};
@@ -202,6 +208,7 @@ const std::vector<Rule> kRules = {
     {kT, accumulation_companions},
     {kT, recomputed_norms},
     {kTVE, data_folder},
+    {kE, photos_or_folder},
     {kT, mixing_needs_pairs},
     {kT, cutmix_share},
     {kTVE, channel_constants},

@@ -18,6 +18,15 @@ std::vector<Option> dataset_options() {
                      "photo. Without it, the environment's DATA_DIR.",
              .acts_on = kFiles,
              .bind = to<&ImageSettings::data, &data::DataSettings::data_dir>()}),
+        {.flag = "--photos",
+         .left_open = true,
+         .help =
+             "Photos to classify, instead of --data-dir: files, folders and patterns, also as words behind the run: "
+             "cnntrain inference RUN *.jpg.",
+         .commands = kE,
+         .main_in = kE,
+         .recorded = Recorded::ignored,
+         .bind = to<&ImageSettings::data, &data::DataSettings::photos>()},
         {.flag = "--pipeline-num-parallel",
          .help = "Images processed in parallel.",
          .range = between(0, kMostIterations),
