@@ -265,6 +265,8 @@ std::optional<BertArguments> parse_bert_arguments(std::string_view text, const s
         arguments.config.*row.number = reader.number(row.argument, row.below_one, arguments.config.*row.number);
     arguments.vocabulary_file = reader.text("vocab_file").value_or("");
     if (reader.find("do_lower_case") != nullptr) arguments.lower_case = reader.truth("do_lower_case", true);
+    if (reader.find("split_special_tokens") != nullptr)
+        arguments.splits_special_tokens = reader.truth("split_special_tokens", false);
     return arguments;
 }
 

@@ -199,7 +199,7 @@ Converted exported(const Flags& flags, Checkpoint source, const std::string& pat
     if (config.architecture == checkpoint::kWithoutTransform)
         folder.add(checkpoint::kWithoutTransformFile, std::string(checkpoint::without_transform_source()));
     folder.add_vocabulary(arguments.vocabulary_file, flags.given("--vocab-file"), config.sizes.vocabulary);
-    if (arguments.lower_case) folder.add_tokeniser(*arguments.lower_case);
+    if (arguments.lower_case) folder.add_tokeniser(*arguments.lower_case, arguments.splits_special_tokens);
     result.checkpoint.metadata["format"] = "pt";  // transformers asks for it
     return result;
 }

@@ -27,8 +27,9 @@ void HuggingFaceFolder::add_vocabulary(const std::string& file, bool given, std:
     add("vocab.txt", std::move(text));
 }
 
-void HuggingFaceFolder::add_tokeniser(bool lower_case) {
+void HuggingFaceFolder::add_tokeniser(bool lower_case, bool splits_special_tokens) {
     add("tokenizer_config.json", std::string("{\n  \"do_lower_case\": ") + (lower_case ? "true" : "false") +
+                                     (splits_special_tokens ? ",\n  \"split_special_tokens\": true" : "") +
                                      ",\n  \"tokenizer_class\": \"BertTokenizer\"\n}\n");
 }
 

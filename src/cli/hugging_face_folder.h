@@ -21,7 +21,7 @@ public:
     void add_vocabulary(const std::string& file, bool given, std::int64_t rows);
 
     /// Adds tokenizer_config.json.
-    void add_tokeniser(bool lower_case);
+    void add_tokeniser(bool lower_case, bool splits_special_tokens);
 
     /// Throws Error(usage) like check_outputs(); `source`: the checkpoint that is read. A file that has its content
     /// already is neither checked nor written.

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <regex>
 #include <sstream>
 
 #include "cnntrain/base/error.h"
@@ -130,13 +131,80 @@ TEST_F(TextClassification, InferenceNamesTheClassesOfTextsWithoutLabels) {
     folder_.write("new.tsv", "text\ngood film\nplot bad\n");
     const Outcome outcome =
         run(Command::inference, "--restore-path @run/ckpt-40 --data-dir @new.tsv --logs-path @predicted");
-    EXPECT_THAT(outcome.console, ContainsRegex("\n1: like \\([0-9.]+\\) dislike \\([0-9.]+\\)\n2: dislike \\("));
+    EXPECT_THAT(outcome.console,
+                ContainsRegex("\n1 good film: like \\([0-9.]+\\) dislike \\([0-9.]+\\)\n2 plot bad: "));
     EXPECT_THAT(outcome.console, Not(HasSubstr("accuracy:")));
     EXPECT_THAT(read_text(posix_files(), path("predicted/predictions.csv")),
-                ContainsRegex("text,label,class_1,probability_1,class_2,probability_2\r\n1,,like,[0-9.]+,dislike,"));
+                ContainsRegex("text,label,class_1,probability_1,class_2,probability_2,correct,row\r\n"
+                              "good film,,like,[0-9.]+,dislike,[0-9.]+,,1\r\n"));
 
     const Outcome held_out = run(Command::inference, "--restore-path @run/ckpt-40 --logs-path @judged");
     EXPECT_THAT(held_out.console, HasSubstr("\ntop-1 accuracy: 100 %\n"));
+}
+
+TEST_F(TextClassification, InferenceJudgesTheTextsThatHaveLabels) {
+    train();
+    folder_.write("some.tsv", "label\ttext\nlike\tgood film\ndislike\tgood cast\n?\tbad film\n");
+    for (const std::string file : {"out/predictions.csv", "own.csv"}) {
+        const std::string own = file == "own.csv" ? "--predictions @own.csv " : "";
+        const Outcome outcome =
+            run(Command::inference, "--restore-path @run/ckpt-40 --data-dir @some.tsv --logs-path @out " + own);
+        EXPECT_THAT(outcome.console, HasSubstr("\ntop-1 accuracy: 50 % of the 2 with a label\n"));
+        EXPECT_THAT(folder_.read(file),
+                    ContainsRegex("\r\ngood film,like,like,.*,true,1\r\n"
+                                  "good cast,dislike,like,.*,false,2\r\nbad film,,dislike,.*,,3\r\n"));
+    }
+    run(Command::inference, "--restore-path @run/ckpt-40 --logs-path @judged");
+    EXPECT_THAT(folder_.read("judged/predictions.csv"),
+                ContainsRegex("row\r\nfilm good film,like,like,.*,true,1\r\nplot bad film,dislike,.*,2\r\n"));
+}
+
+TEST_F(TextClassification, SpecialTokensInTextsAreKeptWholeAsTransformersDoes) {
+    posix_files().make_directories(path("hf"));
+    folder_.write("hf/vocab.txt", folder_.read("vocab.txt"));
+    folder_.write("marked.tsv", "text\tlabel\ngood [SEP] film\tlike\nbad film\tdislike\ngood\tlike\nbad\tdislike\n");
+    const std::string line = kTask + kSizes +
+                             "--data-dir @marked.tsv --seq-length 8 --no-validation --epochs 1 "
+                             "--micro-batch-size 2 --threads 1 --precision 32 --seed 5 ";
+    const auto splits = [&](const std::string& options) {
+        return tasks::text_settings(parsed(Command::train, line + options).settings).text.splits_special_tokens;
+    };
+    EXPECT_TRUE(splits("--vocab-file @vocab.txt"));
+    EXPECT_FALSE(splits("--vocab-file @vocab.txt --no-split-special-tokens"));
+    for (const char* beside : {"config.json", "tokenizer.json", "tokenizer_config.json"}) {
+        EXPECT_TRUE(splits("--vocab-file @hf/vocab.txt"));
+        folder_.write(std::string("hf/") + beside, "{}");
+        EXPECT_FALSE(splits("--vocab-file @hf/vocab.txt")) << beside;
+        EXPECT_TRUE(splits("--vocab-file @hf/vocab.txt --split-special-tokens"));
+        posix_files().remove(path(std::string("hf/") + beside));
+    }
+    folder_.write("hf/tokenizer_config.json", R"({"split_special_tokens": true})");
+    EXPECT_TRUE(splits("--vocab-file @hf/vocab.txt"));
+    posix_files().remove(path("hf/tokenizer_config.json"));
+
+    run(Command::train, line + "--vocab-file @hf/vocab.txt --no-split-special-tokens --logs-path @whole");
+    const auto recorded = [&](const std::string& folder) {
+        return tasks::text_settings(parsed(Command::inference, "--restore-path @" + folder).settings).text;
+    };
+    EXPECT_FALSE(recorded("whole").splits_special_tokens) << "the run's, not that of a bare vocabulary";
+    run(Command::train, line + "--vocab-file @hf/vocab.txt --logs-path @divided");
+    folder_.write("hf/config.json", "{}");
+    EXPECT_TRUE(recorded("divided").splits_special_tokens);
+    const std::string arguments = folder_.read("divided/arguments.json");
+    folder_.write("divided/arguments.json",
+                  std::regex_replace(arguments, std::regex("\"split_special_tokens\"[^\n]*\n"), ""));
+    EXPECT_TRUE(recorded("divided").splits_special_tokens) << "of an earlier version";
+}
+
+TEST_F(TextClassification, AFileOfTextsIsReadOnce) {
+    folder_.write("long.tsv", "text\tlabel\ngood film good film good film good [SEP] film\tlike\nbad film\tdislike\n");
+    ::testing::internal::CaptureStderr();
+    tasks::dry_run_text(parsed(Command::train, kTask + kSizes + kTexts + "--validation-file @long.tsv --dry-run"));
+    const std::string warnings = ::testing::internal::GetCapturedStderr();
+    for (const std::string part : {"lost tokens", "--no-split-special-tokens"}) {
+        EXPECT_NE(warnings.find(part), std::string::npos) << warnings;
+        EXPECT_EQ(warnings.find(part), warnings.rfind(part)) << warnings;
+    }
 }
 
 TEST_F(TextClassification, HoldsOutAShareThatNoSeedChanges) {

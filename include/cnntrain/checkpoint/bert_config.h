@@ -47,9 +47,10 @@ std::string to_json(const BertConfig& config);
 /// The BERT network of a run, read from its arguments.json.
 struct BertArguments {
     BertConfig config;
-    bool transform = true;           // ExportSettings::transform
-    std::string vocabulary_file;     // empty: none
-    std::optional<bool> lower_case;  // whether texts are lower-cased; empty: unknown
+    bool transform = true;               // ExportSettings::transform
+    std::string vocabulary_file;         // empty: none
+    std::optional<bool> lower_case;      // whether texts are lower-cased; empty: unknown
+    bool splits_special_tokens = false;  // that stand in texts, as words; transformers keeps them whole by default
 };
 /// Empty for a run of another network. Error(data) for a damaged text.
 std::optional<BertArguments> parse_bert_arguments(std::string_view text, const std::string& path);

@@ -66,6 +66,13 @@ std::vector<Option> file_options() {
          .help = "Convert texts to lower case and strip accents, as uncased vocabularies need.",
          .numerics = true,
          .bind = to<&TextSettings::text, &data::LabelledTextSettings::lower_case>()},
+        {.flag = "--split-special-tokens",
+         .type = Type::boolean_value,
+         .help = "Divide [SEP], [MASK] and the like that stand in texts, as the original programs do; --no- keeps each "
+                 "as one token, as transformers does (default: --no- where a config.json, tokenizer.json or "
+                 "tokenizer_config.json lies beside the vocabulary).",
+         .numerics = true,
+         .bind = to<&TextSettings::text, &data::LabelledTextSettings::splits_special_tokens>()},
     };
 }
 

@@ -1,5 +1,8 @@
 #include "tasks/text_classification/recorded.h"
 
+#include <algorithm>
+#include <iterator>
+#include <nlohmann/json.hpp>
 #include <string_view>
 #include <utility>
 
@@ -12,8 +15,18 @@
 namespace cnntrain::tasks {
 namespace {
 
+/// Transformers has an option of this name in tokenizer_config.json.
+constexpr const char* kSplitSpecialTokens = "split_special_tokens";
+
 bool is_of_model_or_vocabulary(const Option& option) {
-    return is_of_model(option) || key(option) == "vocab_file" || key(option) == "do_lower_case";
+    constexpr std::string_view kKeys[] = {"vocab_file", "do_lower_case", kSplitSpecialTokens};
+    return is_of_model(option) || std::ranges::find(kKeys, key(option)) != std::end(kKeys);
+}
+
+/// In tokenizer_config.json; transformers keeps special tokens whole by default.
+bool says_split(const std::string& text) {
+    const auto document = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+    return document.is_object() && document.value(kSplitSpecialTokens, nlohmann::json()) == true;
 }
 
 Layer read_hugging_face_config(const FileSystem& files, const std::string& path) {
@@ -55,6 +68,21 @@ void take_recorded_model(Resolution& run, const FileSystem& files) {
     if (const std::string words = file_beside(files, checkpoint, "vocab.txt");
         !words.empty() && !run.values.is_set("vocab_file"))
         run.values.set("vocab_file", words, Source::model);
+}
+
+void choose_special_tokens(OptionValues& values, const FileSystem& files) {
+    if (!values.has(kSplitSpecialTokens) || values.at(kSplitSpecialTokens).source != Source::default_value) return;
+    const std::string vocabulary = values.text("vocab_file");
+    // A run of an earlier version, which records no choice, divided them.
+    bool splits = values.at("vocab_file").source == Source::arguments;
+    if (!splits) {
+        const auto beside = [&](const char* name) { return file_beside(files, vocabulary, name); };
+        const std::string tokeniser = beside("tokenizer_config.json");
+        const bool of_transformers =
+            !tokeniser.empty() || !beside("config.json").empty() || !beside("tokenizer.json").empty();
+        splits = !of_transformers || (!tokeniser.empty() && says_split(read_text(files, tokeniser)));
+    }
+    values.set(kSplitSpecialTokens, splits, Source::adjusted);
 }
 
 }  // namespace cnntrain::tasks

@@ -10,4 +10,8 @@ namespace cnntrain::tasks {
 /// the config.json of Hugging Face's transformers. A vocab.txt beside it is the default vocabulary.
 void take_recorded_model(config::Resolution& run, const FileSystem& files);
 
+/// Sets --split-special-tokens, if nothing else did: those of a vocabulary of transformers are kept whole, unless its
+/// tokenizer_config.json says otherwise.
+void choose_special_tokens(config::OptionValues& values, const FileSystem& files);
+
 }  // namespace cnntrain::tasks

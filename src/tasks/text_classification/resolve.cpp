@@ -51,6 +51,7 @@ const std::vector<Rule> kRules = {
 
 void fill_text_options(Resolution& run) {
     take_recorded_model(run, posix_files());
+    choose_special_tokens(run.values, posix_files());
     if (trains(run) && !run.values.is_set("epochs") && !run.values.is_set("iterations"))
         run.values.set("epochs", 3.0, Source::model);
 }

@@ -141,6 +141,13 @@ TextClassification::Texts TextClassification::read(const std::string& file, bool
         log::warning(file + ": " + counted(texts->truncated(), "text") + " of " + std::to_string(texts->size()) +
                      " lost tokens: longer than --seq-length " + std::to_string(wanted.sequence_length));
     }
+    if (texts->with_special_tokens() > 0) {
+        log::warning(file + ": special tokens such as [SEP] stand in " + counted(texts->with_special_tokens(), "text") +
+                     (wanted.splits_special_tokens
+                          ? ", and are divided as words are, as in the original programs; transformers keeps them whole"
+                          : ", and each is one token, as in transformers; the original programs divide them") +
+                     " (--split-special-tokens, --no-split-special-tokens)");
+    }
     return texts;
 }
 
@@ -154,7 +161,11 @@ TextClassification::Texts TextClassification::texts(data::Split split) const {
         return holds_out() ? training_file()->parts(own().validation_fraction, kSplitSeed).training : training_file();
     const bool other_file = !settings().main.trains && is_on_line("data_dir") && !is_on_line("validation_file");
     if (other_file) return training_file();
-    if (!own().validation_file.empty()) return read(own().validation_file, /*labels=*/true, class_names());
+    if (own().validation_file == own().text.file) return training_file();
+    if (!own().validation_file.empty()) {
+        if (validation_file_ == nullptr) validation_file_ = read(own().validation_file, /*labels=*/true, class_names());
+        return validation_file_;
+    }
     return training_file()->parts(own().validation_fraction, kSplitSeed).validation;
 }
 

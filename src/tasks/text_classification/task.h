@@ -84,6 +84,7 @@ private:
     metrics::Columns columns_;
     std::vector<std::string> recorded_classes_;  // classes of the checkpoint that the run reads; empty: no checkpoint
     mutable Texts training_file_;                // null until it is read
+    mutable Texts validation_file_;              // the same
 };
 
 }  // namespace cnntrain::tasks
