@@ -114,15 +114,23 @@ private:
         return code;
     }
 
-    /// In percent, of the last validation.
-    double accuracy() const {
+    /// In percent, of a checkpoint's weights: those that were exported.
+    double accuracy(const report::CheckpointFacts& checkpoint) const {
         const report::Table validations(read_text(posix_files(), run_folder() + "/validation.csv"));
-        return validations.number(validations.rows() - 1, "val_acc");
+        double accuracy = report::kUnknown;
+        for (std::size_t row = 0; row < validations.rows(); ++row) {
+            if (validations.number(row, "iteration") == static_cast<double>(checkpoint.iteration))
+                accuracy = validations.number(row, "val_acc");
+        }
+        return accuracy;
     }
 
     void say_what_next() const {
-        std::cout << "\nThe network recognises " << formatted("%.1f", accuracy())
-                  << " % of the validation photos. Everything is in " << folder_ << "; open\n"
+        const auto exported = report::read_checkpoint(posix_files(), run_folder());
+        CNNTRAIN_CHECK(exported.has_value(), "a checkpoint that was exported");
+        std::cout << "\nThe network in model.onnx (" << exported->name << ") recognises "
+                  << formatted("%.1f", accuracy(*exported)) << " % of the validation photos. Everything is in "
+                  << folder_ << "; open\n"
                   << run_folder() << "/report.html in a browser. What to try next:\n  "
                   << line({"inference", "--restore-path", run_folder(), "--data-dir",
                            photos_folder() + "/validation/star"})

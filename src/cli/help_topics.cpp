@@ -22,8 +22,8 @@ checkpoint/<phase>/pretraining_<...>) or the folder that --logs-path names. It h
   training.csv             one row per log line
   validation.csv           one row per validated checkpoint; val_top5_acc, val_loss and balanced_acc
                            come last
-  validation_classes.csv   of validations during training: samples, correct answers and predictions
-                           of each class; see `cnntrain help validation`
+  validation_classes.csv   of validations during training: samples, correct answers, predictions,
+                           precision, recall and F1 of each class; see `cnntrain help validation`
   time_split.csv           where the time of the updates between two log lines went, in seconds:
                            waiting for input, exchange of gradients, processors; pages from disk
   ranks.csv                the same of each process of a run with several, over the whole run
@@ -50,14 +50,17 @@ from the run's is named. inference takes ckpt-best of a folder, otherwise its ne
   cnntrain inference RUN 'PHOTOS/*/*.jpg' --top-classes 3
 
 inference writes predictions.csv, or the file that --predictions names: a table (.csv) or JSON lines
-(.jsonl) with the file, its class where that is known, the most probable classes (--top-classes) and
-their probabilities, and whether the first one is right. Only files of predictions are replaced.
+(.jsonl) with the file or the text, its class where that is known, the most probable classes
+(--top-classes) and their probabilities, and whether the first one is right. A photo's class is known
+from a folder with the name of a class, or from a table of photos and classes (.csv), a text's from
+the label in its row. Files are named from the last folder that all of them are in. Without
+--data-dir, the samples are those that the run validates with. Only files of predictions are replaced.
 
 cnntrain report RUN writes a page that says whether the run learned, what limited its speed, what it
 confuses and what exactly ran, with curves, confusions and the most wrong photos, in one file that
 loads nothing from elsewhere. The run may be going (--watch writes the page again) or have been
-killed. With several runs, the page is about the first, and compares it with the others. It predicts
-at most --samples validation samples with ckpt-best or the newest checkpoint.
+killed. With several runs, which their folders name, the page is about the first, and compares it with
+the others. It predicts at most --samples validation samples with ckpt-best or the newest checkpoint.
 
 One process at a time writes to a folder. Another process ends with exit code 2 and prints number,
 host, start time and command line of the first. The lock is an fcntl lock on .cnntrain-lock; it
@@ -468,6 +471,7 @@ Restrictions
 constexpr std::string_view kDryRun = R"(
 --dry-run behind the options of a run (train, pretrain, validation, inference, restore) prints what
 the run would do. It computes no sample and writes nothing. The data of a new run need not be there.
+A run that would be refused before its first update is refused with the same error and exit code.
 A resumed training needs its checkpoint and data, which are compared as the run does, with the same
 errors and warnings.
 
@@ -480,7 +484,6 @@ Disk      Number and size of checkpoints, and what is kept of them (--keep-ckpts
           --max-to-keep). The run's summary has the same line. With --no-logs, checkpoints lie under
           /tmp; the run says where.
 Memory    The most memory that one process holds at a time: weights and states, activations and
-A run that would be refused before its first update is refused with the same error and exit code.
           gradients, batches ahead, copies for a checkpoint, the program itself. Measured runs took
           between 0.9 and 1.1 of it.
 Time      Images or sequences per second, duration of one update and of all updates, from the

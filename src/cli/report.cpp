@@ -124,6 +124,9 @@ private:
 
     /// Returns whether the first run is still going.
     bool write() {
+        const std::string data = flags_.given("--data-dir") ? flags_.text("--data-dir") : "";
+        if (!data.empty() && !exists(files_, data) && !is_directory(files_, data))
+            throw Error(ErrorKind::data, "--data-dir " + data + ": there is no such folder or file");
         check_outputs(files_,
                       {{{"--output", output_},
                         flags_.given("--overwrite"),
@@ -135,6 +138,7 @@ private:
             runs.push_back(report::read_run(files_, folder, is_written_to(files_, folder)));
             complete(runs.back());
         }
+        report::name_apart(runs);
         const bool going = runs.front().end == report::End::going;
         const std::string page =
             report::page_of(runs, {.written = clock_text("%Y-%m-%d %H:%M:%S"),
@@ -142,6 +146,7 @@ private:
                                    .reload_seconds = going && flags_.given("--watch") ? std::max(2.0, interval_) : 0});
         write_text(files_, output_, page);
         tell(runs.front(), page.size());
+        tell_differences(runs);
         return going;
     }
 
@@ -151,6 +156,34 @@ private:
               report::judge_confusion(run).sentences})
             std::cout << printable(sentences.front()) << '\n';
         std::cout << "Saved the page to " << output_ << " (" << size_text(bytes) << ")" << std::endl;
+    }
+
+    /// A row for each option that differs, with a column for each run.
+    static void tell_differences(const std::vector<RunRecord>& runs) {
+        std::vector<std::vector<std::string>> rows = {{"option"}};
+        for (const RunRecord& run : runs)
+            rows.front().push_back(run.name);
+        for (const report::Difference& difference : report::compare_runs(runs).options) {
+            rows.push_back({difference.key});
+            for (const std::string& value : difference.values)
+                rows.back().push_back(value.empty() ? "-" : value);
+        }
+        if (rows.size() == 1) return;
+        constexpr std::size_t kWidest = 40;
+        std::vector<std::size_t> widths(rows.front().size());
+        for (std::vector<std::string>& row : rows) {
+            for (std::size_t i = 0; i < row.size(); ++i) {
+                row[i] = printable(report::short_path(row[i]));
+                widths[i] = std::min(kWidest, std::max(widths[i], row[i].size()));
+            }
+        }
+        for (const std::vector<std::string>& row : rows) {
+            std::string line;
+            for (std::size_t i = 0; i < row.size(); ++i)
+                line += row[i] + std::string(2 + widths[i] - std::min(widths[i], row[i].size()), ' ');
+            std::cout << line.substr(0, line.find_last_not_of(' ') + 1) << '\n';
+        }
+        std::cout << std::flush;
     }
 
     /// Adds what needs the program's options, and of the first run what needs its network.
@@ -171,6 +204,10 @@ private:
             run.why_no_predictions = "Predictions of samples were left out (--no-predictions).";
         } else if (!run.checkpoint) {
             run.why_no_predictions = "There is no checkpoint, so there are no predictions of samples.";
+        } else if (!run.has_trained_weights()) {
+            run.why_no_predictions = "The only checkpoint, " + run.checkpoint->name +
+                                     ", has the weights before the first update, so there are no predictions of "
+                                     "samples.";
         } else if (arguments) {
             add_predictions(run, *arguments);
         }
@@ -248,7 +285,8 @@ private:
             CNNTRAIN_CHECK(run.predictions.has_value(), "predictions that cannot be read");
             keep(path, text);
         } catch (const Error& error) {
-            if (error.kind() == ErrorKind::internal) throw;
+            // A page with predictions must not give way to one without because of a wrong --data-dir.
+            if (error.kind() == ErrorKind::internal || flags_.given("--data-dir")) throw;
             run.why_no_predictions = std::string("Predictions of samples could not be computed: ") + error.what();
             log::warning(run.why_no_predictions);
         }

@@ -40,11 +40,12 @@ Finding neighbours(const Profile& profile) {
     const Competition& found = profile.competition;
     if (!found.is_felt()) return {};
     const auto left = std::max(1, static_cast<int>(profile.processors - found.others));
+    const std::string fewer =
+        profile.threads > 1 ? ", or try --threads " + std::to_string(std::min(left, profile.threads - 1)) : "";
     return Verdict{Limit::neighbours, "Limited by other programs, which take " + formatted("%.1f", found.others) +
                                           " of " + counted(profile.processors, "processor") +
                                           " while this process waits for one " + percent(found.queued_share) +
-                                          " of the time: end them, or try --threads " +
-                                          std::to_string(std::min(left, std::max(1, profile.threads - 1)))};
+                                          " of the time: end them" + fewer};
 }
 
 Finding paging(const Profile& profile) {

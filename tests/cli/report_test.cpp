@@ -1,6 +1,7 @@
 // cnntrain report on folders of made-up runs: what it writes, replaces and refuses, and how a watch ends.
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <string>
 
 #include "cli/shell.h"
@@ -53,18 +54,29 @@ TEST_F(Report, TellsNamesOfClassesWithoutTheirControlCharacters) {
                "name,class,label,samples,correct,predicted\r\nckpt-20,0,a\x1b[2Jb,10,1,1\r\nckpt-20,1,cat,10,9,9\r\n");
     const Outcome told = run(line());
     EXPECT_EQ(told.exit_code, 0) << told.text;
-    EXPECT_THAT(told.text, AllOf(HasSubstr("Weakest class: a\\x1b[2Jb"), Not(HasSubstr("\x1b"))));
+    EXPECT_THAT(told.text, AllOf(HasSubstr(": a\\x1b[2Jb"), Not(HasSubstr("\x1b"))));
 }
 
 TEST_F(Report, ComparesRuns) {
     const std::string output = folder_ / "both.html";
     const Outcome both = run(line(folder_ / "other" + " --output " + output));
     EXPECT_EQ(both.exit_code, 0) << both.text;
+    write_text(posix_files(), folder_ / "other/arguments.json", R"({"epochs": 3, "name": "RN8_abc"})");
+    write_text(posix_files(), run_ + "/arguments.json", R"({"epochs": 8, "name": "RN8_xyz"})");
+    const Outcome table = run(line(folder_ / "other" + " --output " + output));
+    EXPECT_THAT(table.text, ContainsRegex("\noption +run +other\nepochs +8 +3\n"));
     EXPECT_THAT(read_text(posix_files(), output), HasSubstr("What changed against the other runs?"));
     expect_error(line(folder_ / "absent"), ErrorKind::not_found, {"there is no such folder"});
     expect_error("report", ErrorKind::usage, {"RUN is needed"});
     expect_error(line("--watch --interval 0"), ErrorKind::usage, {"--interval"});
     expect_error(line("--samples few"), ErrorKind::usage, {"--samples"});
+}
+
+TEST_F(Report, AWrongDataFolderLeavesThePageAsItIs) {
+    ASSERT_EQ(run(line()).exit_code, 0);
+    const std::string before = page();
+    expect_error(line("--data-dir " + (folder_ / "nowhere")), ErrorKind::data, {"--data-dir", "nowhere"});
+    EXPECT_EQ(page(), before);
 }
 
 TEST_F(Report, AWatchOfARunThatHasEndedEnds) {
@@ -114,6 +126,10 @@ TEST_F(Report, ShowsPredictionsOfATrainedNetwork) {
     EXPECT_THAT(page, HasSubstr("<h2>Weights</h2>"));
     EXPECT_THAT(page, HasSubstr("Measured by --profile in 5 updates"));
     EXPECT_THAT(cli::run("report " + run).text, Not(HasSubstr("Predicting"))) << "they are kept";
+    std::filesystem::create_directory(folder_ / "empty");
+    const std::string full = read_text(posix_files(), run + "/report.html");
+    expect_error("report " + run + " --data-dir " + (folder_ / "empty"), ErrorKind::data, {"empty"});
+    EXPECT_EQ(read_text(posix_files(), run + "/report.html"), full);
     EXPECT_THAT(cli::run("report " + run + " --samples 16").text, HasSubstr("at most 16"));
     EXPECT_THAT(read_text(posix_files(), run + "/report.html"), HasSubstr("16 of 40 validation images"));
     write_text(posix_files(), run + "/sample_predictions.json", "[1]");

@@ -62,6 +62,10 @@ TEST(Judge, BusyNeighbours) {
     Profile profile = made_up();
     profile.competition = {.others = 2.1, .queued_share = 0.4};
     EXPECT_TRUE(is(profile, Limit::neighbours, {"2.1 of 4 processors", "40 % of the time", "--threads 1"}));
+    profile.threads = 1;
+    EXPECT_EQ(judge(profile).limit, Limit::neighbours);
+    EXPECT_EQ(judge(profile).sentence.find("--threads"), std::string::npos);
+    profile.threads = 2;
     profile.waits.input = 0.06;  // a consequence of the other programs
     EXPECT_TRUE(is(profile, Limit::neighbours, {}));
     profile = made_up();

@@ -1,6 +1,8 @@
 // What limited the speed, what is confused, what differs; how runs ended.
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "cnntrain/checkpoint/checkpoint.h"
 #include "cnntrain/profile/output.h"
 #include "cnntrain/report/findings.h"
@@ -124,7 +126,12 @@ TEST(Confusion, WithoutPredictionsTheTableOfClassesTellsTheWeakest) {
         "ckpt-1,10,0,cat,4,0,0,0\nckpt-1,10,1,dog,4,4,8,100\nckpt-2,20,0,cat,4,3,3,75\nckpt-2,20,1,dog,4,4,5,100\n");
     const Confusion found = judge_confusion(run);
     ASSERT_EQ(found.classes.size(), 2U);
-    EXPECT_THAT(found.sentences, Contains(HasSubstr("Weakest class: cat, of which 75 % (3 of 4)")));
+    EXPECT_EQ(found.weights, "ckpt-2");
+    EXPECT_THAT(found.sentences, Contains(HasSubstr("Weakest class with ckpt-2: cat, recall 75 % (3 of 4")));
+    EXPECT_NEAR(found.classes[0].precision(), 1, 1e-9);
+    EXPECT_NEAR(found.classes[1].precision(), 0.8, 1e-9);
+    EXPECT_NEAR(found.classes[1].f1(), 8.0 / 9, 1e-9);
+    EXPECT_TRUE(std::isnan(ClassResult{}.f1()));
 }
 
 TEST(Predictions, DamagedFilesAreNone) {
@@ -149,15 +156,39 @@ TEST(Predictions, OnlyBase64BecomesAPicture) {
 TEST(Comparison, NamesOptionsThatDifferAndResults) {
     MadeUpRun first;
     MadeUpRun second;
-    second.name = "other";
     second.dataset = "cifar-100";
-    const Comparison found = compare_runs({first.read(), second.read()});
+    MemoryFiles files;
+    first.write(files, "logs/run");
+    second.write(files, "logs/other");
+    const auto read = [&](const std::string& folder) { return read_run(files, folder, false); };
+    const Comparison found = compare_runs({read("logs/run"), read("logs/other")});
     ASSERT_EQ(found.options.size(), 1U) << "names and places are no options";
     EXPECT_EQ(found.options[0].key, "dataset");
     EXPECT_THAT(found.options[0].values, ElementsAre("cifar-10", "cifar-100"));
-    EXPECT_THAT(found.sentences, Contains(HasSubstr("RN20 against other: best validation accuracy 50 % against 50 %")));
+    EXPECT_THAT(found.sentences, Contains(HasSubstr("run against other: best validation accuracy 50 % against 50 %")));
     EXPECT_THAT(found.sentences, Contains(HasSubstr("dataset (cifar-10 against cifar-100)")));
     EXPECT_TRUE(compare_runs({first.read()}).sentences.empty());
+    const Comparison three = compare_runs({read("logs/run"), read("logs/other"), read("logs/run")});
+    EXPECT_THAT(three.sentences, Contains(HasSubstr("dataset (cifar-10 against cifar-100 against cifar-10)")));
+
+    second.write(files, "more/run");
+    std::vector<RunRecord> runs = {read("logs/run"), read("logs/other"), read("more/run")};
+    name_apart(runs);
+    EXPECT_EQ(runs[0].name, "logs/run");
+    EXPECT_EQ(runs[1].name, "other");
+    EXPECT_EQ(runs[2].name, "more/run");
+}
+
+TEST(ReadRun, TheFirstCheckpointHasNotLearned) {
+    RunRecord run = MadeUpRun{}.read();
+    EXPECT_FALSE(run.has_trained_weights());
+    run.checkpoint = CheckpointFacts{.path = "ckpt-0.safetensors", .name = "ckpt-0", .iteration = 0};
+    EXPECT_FALSE(run.has_trained_weights());
+    run.arguments["head_only"] = "true";
+    EXPECT_TRUE(run.has_trained_weights());
+    run.arguments.clear();
+    run.checkpoint->iteration = 1;
+    EXPECT_TRUE(run.has_trained_weights());
 }
 
 TEST(Comparison, OptionsThatAVersionDoesNotRecordDoNotDiffer) {

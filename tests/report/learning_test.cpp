@@ -1,6 +1,8 @@
 // Did it learn? Judgements on made-up curves.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "cnntrain/report/findings.h"
 #include "report/made_up_run.h"
 #include "support/matchers.h"
@@ -20,6 +22,62 @@ TEST(Learning, BestAndLastOfARunThatLearned) {
     EXPECT_EQ(found.sentences.front(),
               "It learned: best and last validation accuracy 50 % (epoch 4); guessing gives 10 %.");
     EXPECT_THAT(found.sentences, Contains(HasSubstr("still improving")));
+}
+
+TEST(Learning, FewSamplesHaveAWideInterval) {
+    const Interval few = interval_of(19.0 / 62, 62);
+    EXPECT_NEAR(few.low, 0.2061, 1e-4);  // statsmodels.stats.proportion.proportion_confint(19, 62, method="wilson")
+    EXPECT_NEAR(few.high, 0.4300, 1e-4);
+    EXPECT_NEAR(interval_of(0, 10).low, 0, 1e-12);
+    EXPECT_NEAR(interval_of(0, 10).high, 0.2775, 1e-4);
+    RunRecord run = MadeUpRun{}.read();
+    const Learning many = judge_learning(run);
+    EXPECT_NEAR(many.low, 49.02, 0.01);
+    EXPECT_NEAR(many.high, 50.98, 0.01);
+}
+
+/// 62 validated photos, of which a sixth is of one class.
+RunRecord with_few_photos(const std::vector<double>& accuracies) {
+    RunRecord run = MadeUpRun{}.read();
+    std::string rows = "name,iteration,epoch,val_acc,val_size\n";
+    for (std::size_t i = 0; i < accuracies.size(); ++i) {
+        const std::string epoch = std::to_string(i + 1);
+        rows += "ckpt-" + epoch + "," + epoch + "," + epoch + "," + std::to_string(accuracies[i]) + ",62\n";
+    }
+    run.validation = Table(rows);
+    std::string classes = "name,iteration,class,label,samples,correct,predicted\n";
+    for (int c = 0; c < 12; ++c)
+        classes += "ckpt-1,1," + std::to_string(c) + ",c," + (c == 3 ? "10" : c < 8 ? "5" : "4") + ",1,1\n";
+    run.classes = Table(classes);
+    return run;
+}
+
+TEST(Learning, MustBeatTheLargestClassAndLast) {
+    const Learning luck = judge_learning(with_few_photos({16, 30.65, 20, 17.7}));
+    EXPECT_NEAR(luck.largest_class, 100.0 * 10 / 61, 0.01);
+    EXPECT_EQ(luck.verdict, Verdict::little) << "the luckiest look, which did not last";
+    EXPECT_NEAR(luck.low, 20.6, 0.1);
+    EXPECT_EQ(judge_learning(with_few_photos({16, 45, 60})).verdict, Verdict::learned);
+    EXPECT_EQ(judge_learning(with_few_photos({16, 90, 10})).verdict, Verdict::learned) << "and forgot it";
+    EXPECT_EQ(judge_learning(with_few_photos({16, 17, 17})).verdict, Verdict::none);
+}
+
+TEST(Learning, AGapBetweenTrainingAndValidationIsTold) {
+    RunRecord run = MadeUpRun{}.read();
+    EXPECT_FALSE(judge_learning(run).gap_is_large);
+    EXPECT_NEAR(judge_learning(run).gap, 30 - 50, 1e-9);
+    const auto no_gap = [](const RunRecord& one) {
+        return std::ranges::any_of(judge_learning(one).sentences,
+                                   [](const std::string& text) { return text.starts_with("No over-fitting"); });
+    };
+    EXPECT_TRUE(no_gap(run));
+    run.training = Table(
+        "iteration,epoch,loss_batch,loss_avg,train_acc_batch,train_acc_avg\n10,1,2,2,60,60\n40,4,0.1,0.1,97,97\n");
+    run.validation = Table(
+        "name,iteration,epoch,val_acc,val_size,val_loss\na,10,1,50,120,1.6\nb,20,2,60,120,1.5\nc,40,4,62,120,1.5\n");
+    EXPECT_TRUE(judge_learning(run).gap_is_large);
+    EXPECT_NEAR(judge_learning(run).gap, 35, 1e-9);
+    EXPECT_FALSE(no_gap(run));
 }
 
 TEST(Learning, GuessingIsNotLearning) {

@@ -97,10 +97,15 @@ TEST(ClassCounts, AreRowsOfATable) {
     metrics::ValidationRow row;
     row.name = "ckpt-20";
     row.iteration = 20;
-    const std::string rows =
-        class_table_rows(row, ClassCounts::of(std::vector<double>{3, 1, 3, 0, 0, 1}), {"a,b", "c"});
-    EXPECT_EQ(rows, "ckpt-20,20,0,\"a,b\",3,1,3,33.3333\r\nckpt-20,20,1,c,0,0,1,\r\n");
-    EXPECT_EQ(class_table_header(), "name,iteration,class,label,samples,correct,predicted,accuracy\r\n");
+    const std::string rows = class_table_rows(row, ClassCounts::of(std::vector<double>{3, 1, 2, 0, 0, 1}), {"a,b", "c"},
+                                              class_table_header());
+    EXPECT_EQ(rows,
+              "ckpt-20,20,0,\"a,b\",3,1,2,33.3333,50.0000,33.3333,40.0000\r\n"
+              "ckpt-20,20,1,c,0,0,1,,0.0000,,0.0000\r\n");
+    const std::string earlier = "name,iteration,class,label,samples,correct,predicted,accuracy";
+    EXPECT_EQ(class_table_header(), earlier + ",precision,recall,f1\r\n");
+    EXPECT_EQ(class_table_rows(row, ClassCounts::of(std::vector<double>{3, 1, 2}), {}, earlier),
+              "ckpt-20,20,0,,3,1,2,33.3333\r\n");
 }
 
 }  // namespace

@@ -53,13 +53,23 @@ struct Learning {
     bool by_validation = false;      // else by the training itself
     double best = kUnknown, best_epoch = kUnknown;
     double first = kUnknown, last = kUnknown, last_epoch = kUnknown;
-    double chance = kUnknown;  // the accuracy of guessing
+    double chance = kUnknown;         // the accuracy of guessing, in percent
+    double largest_class = kUnknown;  // the accuracy of always naming the class with the most samples
+    double low = kUnknown;            // between which the best accuracy may lie, given the number of samples
+    double high = kUnknown;
+    double gap = kUnknown;  // by which the last training result is better than the last validation's
+    bool gap_is_large = false;
     bool still_improving = false;
     std::optional<double> overfits_from;  // epoch
     std::vector<std::string> sentences;
 };
 Learning judge_learning(const RunRecord& run);
 
+/// Wilson's interval: where a share lies with 95 % probability, if it was measured on so many samples.
+struct Interval {
+    double low = 0, high = 1;
+};
+Interval interval_of(double share, double samples);
 /// The epoch behind which the validation loss only grew while the training loss fell; empty if there is none.
 std::optional<double> overfitting_epoch(const Curve& validation_loss, const Curve& training_loss);
 /// True if the last third of the values is better than the third before it by more than `noise`.
@@ -94,6 +104,7 @@ struct ClassResult {
     std::int64_t samples = 0, correct = 0, predicted = 0;
     double recall() const;     // kUnknown without samples
     double precision() const;  // kUnknown if it was never predicted
+    double f1() const;         // harmonic mean of both; kUnknown without samples and predictions
 };
 struct Confusion {
     std::vector<std::string> names;    // of the classes; numbers where there are no names
@@ -101,6 +112,7 @@ struct Confusion {
     std::vector<ConfusedPair> pairs;   // the most frequent first
     std::vector<std::size_t> worst;    // rows of the wrong samples, the least probable label first
     std::string source;                // what was counted: "1000 of 10000 validation images, ckpt-best"
+    std::string weights;               // the checkpoint; "": not recorded
     std::vector<std::string> sentences;
 
     /// Samples of a class that were taken for another one.

@@ -143,11 +143,17 @@ struct RunRecord {
 
     /// "" if it is not recorded.
     std::string argument(std::string_view key) const;
+    /// False without a checkpoint, and for one of the weights before the first update, unless a last layer was solved.
+    bool has_trained_weights() const;
 };
 
 /// Reads a folder. `is_going`: another process writes there. Error(not_found) if there is no such folder, or it holds
 /// no run.
+/// RunRecord::name is the folder's.
 RunRecord read_run(const FileSystem& files, const std::string& folder, bool is_going);
+
+/// Gives runs whose folders have the same name longer ones.
+void name_apart(std::vector<RunRecord>& runs);
 
 /// Reads only what predictions depend on; empty if the folder has no checkpoint that can be read.
 std::optional<CheckpointFacts> read_checkpoint(const FileSystem& files, const std::string& folder);

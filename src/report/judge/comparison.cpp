@@ -124,15 +124,14 @@ void compare_data(const std::vector<RunRecord>& runs, std::vector<std::string>& 
     sentences.emplace_back(same ? "All have the same data." : "Their data differ: fingerprints are not the same.");
 }
 
-/// "epochs", of two runs "epochs (8 against 3)".
-std::string difference_text(const Difference& difference, std::size_t runs) {
-    if (runs != 2) return difference.key;
+/// "epochs (8 against 3)".
+std::string difference_text(const Difference& difference) {
     constexpr std::size_t kLongest = 24;
     const auto shown = [](const std::string& value) {
         if (value.empty()) return std::string("none");
         return value.size() > kLongest ? value.substr(0, kLongest) + "..." : value;
     };
-    return difference.key + " (" + shown(difference.values[0]) + " against " + shown(difference.values[1]) + ")";
+    return difference.key + " (" + joined(difference.values, " against ", shown) + ")";
 }
 
 /// Runs of versions without the option count as equal.
@@ -189,7 +188,7 @@ Comparison compare_runs(const std::vector<RunRecord>& runs) {
     }
     std::vector<std::string> names;
     for (const Difference& difference : result.options)
-        names.push_back(difference_text(difference, runs.size()));
+        names.push_back(difference_text(difference));
     constexpr std::size_t kShown = 8;
     const std::size_t more = names.size() > kShown ? names.size() - kShown : 0;
     names.resize(names.size() - more);

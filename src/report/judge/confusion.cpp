@@ -37,6 +37,7 @@ void count_table(const RunRecord& run, Confusion& result) {
         result.names.push_back(text.empty() ? std::to_string(result.classes.back().label) : std::string(text));
     }
     result.source = "validation " + std::string(name);
+    result.weights = name;
 }
 
 void count_predictions(const Predictions& predictions, Confusion& result) {
@@ -76,7 +77,9 @@ void count_predictions(const Predictions& predictions, Confusion& result) {
     result.source = std::to_string(predictions.rows.size()) + " of " + std::to_string(predictions.samples) + " " +
                     predictions.split + " " + predictions.unit_many;
     const auto checkpoint = predictions.key.find("checkpoint");
-    if (checkpoint != predictions.key.end()) result.source += ", weights of " + checkpoint->second;
+    if (checkpoint == predictions.key.end()) return;
+    result.weights = checkpoint->second;
+    result.source += ", weights of " + result.weights;
 }
 
 void add_pairs(Confusion& result) {
@@ -97,10 +100,10 @@ void add_weakest(Confusion& result) {
         if (one.samples > 0 && (weakest == nullptr || one.recall() < weakest->recall())) weakest = &one;
     }
     if (weakest == nullptr || weakest->correct == weakest->samples) return;
-    result.sentences.push_back("Weakest class: " + name_of(result, weakest->label) +
-                               formatted(", of which %.0f %% (", kPercent * weakest->recall()) +
-                               std::to_string(weakest->correct) + " of " + std::to_string(weakest->samples) +
-                               ") are recognised.");
+    result.sentences.push_back(
+        "Weakest class" + (result.weights.empty() ? "" : " with " + result.weights) + ": " +
+        name_of(result, weakest->label) + formatted(", recall %.0f %% (", kPercent * weakest->recall()) +
+        std::to_string(weakest->correct) + " of " + std::to_string(weakest->samples) + " are recognised).");
 }
 
 void add_worst(const Predictions& predictions, Confusion& result) {
@@ -138,6 +141,11 @@ double ClassResult::recall() const {
 
 double ClassResult::precision() const {
     return predicted > 0 ? static_cast<double>(correct) / static_cast<double>(predicted) : kUnknown;
+}
+
+double ClassResult::f1() const {
+    return samples + predicted > 0 ? 2 * static_cast<double>(correct) / static_cast<double>(samples + predicted)
+                                   : kUnknown;
 }
 
 std::int64_t Confusion::count(std::int64_t label, std::int64_t taken_for) const {

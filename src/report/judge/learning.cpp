@@ -1,6 +1,7 @@
 // Did the run learn? By its validations where it has some, otherwise by the training itself.
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <numeric>
 
 #include "cnntrain/base/format.h"
@@ -104,16 +105,48 @@ double accuracy_noise(double accuracy, double samples) {
     return samples > 0 ? kPercent * std::sqrt(share * (1 - share) / samples) : 0;
 }
 
+/// The share of the validation's largest class, in percent; kUnknown if classes are not counted.
+double largest_class(const RunRecord& run) {
+    std::map<std::string_view, double> samples;  // by class, of the last validation
+    double all = 0;
+    for (std::size_t row = 0; row < run.classes.rows(); ++row) {
+        if (run.classes.text(row, "name") != run.classes.text(run.classes.rows() - 1, "name")) continue;
+        const double count = run.classes.number(row, "samples");
+        if (!(count > 0)) continue;
+        samples[run.classes.text(row, "class")] = count;
+    }
+    double most = 0;
+    for (const auto& [name, count] : samples) {
+        all += count;
+        most = std::max(most, count);
+    }
+    return all > 0 ? kPercent * most / all : kUnknown;
+}
+
+void add_interval(const RunRecord& run, Learning& result) {
+    const double samples = validated_samples(run);
+    if (!(samples > 0) || result.measure->unit != " %") return;
+    const Interval interval = interval_of(result.best / kPercent, samples);
+    result.low = kPercent * interval.low;
+    result.high = kPercent * interval.high;
+}
+
+/// The best of many validations is better by chance than one; so the last one counts, too.
 Verdict verdict_of_accuracy(const RunRecord& run, Learning& result) {
+    constexpr double kManySigmas = 6;
+    add_interval(run, result);
     const std::size_t classes = result.measure->validation == "val_acc" ? class_count(run) : 0;
     if (classes < 2) {
         if (result.best > result.first) return Verdict::learned;
         return Verdict::unknown;
     }
     result.chance = kPercent / static_cast<double>(classes);
-    const double noise = accuracy_noise(result.chance, validated_samples(run));
-    if (result.best > result.chance + kSigmas * noise && result.best > 1.2 * result.chance) return Verdict::learned;
-    return result.best > result.chance + noise ? Verdict::little : Verdict::none;
+    result.largest_class = largest_class(run);
+    const double without = std::max(result.chance, std::isnan(result.largest_class) ? 0 : result.largest_class);
+    const double noise = accuracy_noise(without, validated_samples(run));
+    const bool lasts = result.last > without + noise || result.best > without + kManySigmas * noise;
+    if (lasts && result.best > without + kSigmas * noise && result.best > 1.2 * result.chance) return Verdict::learned;
+    return result.best > without + noise ? Verdict::little : Verdict::none;
 }
 
 Verdict verdict_of_validation_loss(const Curve& curve, const Learning& result) {
@@ -160,6 +193,13 @@ std::string_view verdict_text(Verdict verdict) {
     return "It is too early to say whether it learns";
 }
 
+/// Of few samples; "" where the interval is narrow.
+std::string interval_text(const Learning& result) {
+    constexpr double kNarrow = 2;  // percentage points
+    if (std::isnan(result.low) || result.high - result.low < kNarrow) return "";
+    return ", with so few samples between " + number_text(result.low, 3) + " and " + number_text(result.high, 3) + " %";
+}
+
 /// The best and the last value, and what guessing gives; empty if there is no value.
 std::string extremes_text(const Learning& result) {
     if (std::isnan(result.best)) return "";
@@ -169,9 +209,11 @@ std::string extremes_text(const Learning& result) {
     const bool is_last = result.best == result.last && result.best_epoch == result.last_epoch;
     std::string text = is_last ? "best and last " : "best ";
     text += (result.by_validation ? "validation " : "training ") + lower(result.measure->title) + " " +
-            at(result.best, result.best_epoch);
+            at(result.best, result.best_epoch) + interval_text(result);
     if (!is_last) text += ", last " + at(result.last, result.last_epoch);
     if (!std::isnan(result.chance)) text += "; guessing gives " + number_text(result.chance, 3) + " %";
+    if (!std::isnan(result.largest_class))
+        text += ", always naming the largest class " + number_text(result.largest_class, 3) + " %";
     return text;
 }
 
@@ -221,6 +263,41 @@ void add_divergence(const RunRecord& run, Learning& result, double epoch) {
     if (!run.log.error.empty()) result.sentences.push_back("It ended with: " + run.log.error);
 }
 
+/// The mean of the last tenth.
+double end_of(const Curve& curve) {
+    const std::size_t width = std::max<std::size_t>(1, curve.size() / 10);
+    return mean(curve, curve.size() - width, curve.size());
+}
+
+/// By how much better the training's last results are than the validation's: accuracies where both have some, else
+/// losses.
+void find_gap(const RunRecord& run, const std::vector<Measure>& measures, Learning& result) {
+    constexpr double kLargeAccuracy = 10;  // percentage points
+    constexpr double kLargeLoss = 0.3;     // nats,
+    constexpr double kLossRatio = 1.5;     // and of the training's loss
+    for (const bool accuracy : {true, false}) {
+        for (const Measure& measure : measures) {
+            if (measure.more_is_better != accuracy || measure.training.empty() || measure.validation.empty()) continue;
+            const Curve trained = finite_part(training_curve(run, measure));
+            const Curve validated = finite_part(validation_curve(run, measure));
+            if (trained.empty() || validated.empty()) continue;
+            const double training = end_of(trained);
+            const double validation = validated.y.back();
+            result.gap = accuracy ? training - validation : validation - training;
+            const double noise = accuracy ? accuracy_noise(validation, validated_samples(run)) : 0;
+            result.gap_is_large = accuracy ? result.gap > kLargeAccuracy + 2 * noise
+                                           : result.gap > kLargeLoss && validation > kLossRatio * training;
+            if (result.gap_is_large) {
+                result.sentences.push_back("It fits the training data better than others: at the end, training " +
+                                           lower(measure.title) + " " + value_text(measure, training) +
+                                           ", validation " + lower(measure.title) + " " +
+                                           value_text(measure, validation) + ".");
+            }
+            return;
+        }
+    }
+}
+
 Learning without_rows(const RunRecord& run) {
     Learning result;
     if (!run.log.error.empty()) {
@@ -233,6 +310,14 @@ Learning without_rows(const RunRecord& run) {
 }
 
 }  // namespace
+
+Interval interval_of(double share, double samples) {
+    constexpr double kDeviations = 1.96;
+    const double square = kDeviations * kDeviations / samples;
+    const double middle = (share + square / 2) / (1 + square);
+    const double half = kDeviations / (1 + square) * std::sqrt(share * (1 - share) / samples + square / (4 * samples));
+    return {std::max(0.0, middle - half), std::min(1.0, middle + half)};
+}
 
 bool is_still_improving(const Curve& curve, bool more_is_better, double noise) {
     if (curve.size() < 3) return false;
@@ -307,7 +392,9 @@ Learning judge_learning(const RunRecord& run) {
         result.sentences.push_back("It over-fitted from " + epoch_text(*result.overfits_from) +
                                    " on: the validation loss grew while the training loss went on falling.");
     }
-    if (!result.overfits_from && validated_loss != nullptr && validation_curve(run, *validated_loss).size() > 2)
+    if (result.by_validation) find_gap(run, measures, result);
+    const bool is_known = validated_loss != nullptr && validation_curve(run, *validated_loss).size() > 2;
+    if (!result.overfits_from && !result.gap_is_large && is_known)
         result.sentences.emplace_back("No over-fitting: the validation loss did not turn up.");
     return result;
 }

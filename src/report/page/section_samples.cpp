@@ -84,14 +84,15 @@ void add_class_table(Html& page, const Confusion& confusion) {
                         (shown < classes.size() ? formatted(" (%zu of %zu)", shown, classes.size()) : ""));
     page.open("div", {{"class", "scroll"}, {"tabindex", "0"}, {"role", "region"}, {"aria-label", "classes"}});
     page.open("table").open("thead").open("tr").leaf("th", "class", {{"scope", "col"}});
-    for (const char* const head : {"samples", "recognised", "predicted", "of these right"})
+    for (const char* const head : {"samples", "recall", "predicted", "precision", "F1"})
         page.leaf("th", head, {{"scope", "col"}, {"class", "number"}});
     page.close().close().open("tbody");
     for (std::size_t i = 0; i < shown; ++i) {
         const ClassResult& one = classes[i];
         page.open("tr").leaf("th", name_of(confusion, one.label), {{"scope", "row"}});
-        for (const std::string& text : {std::to_string(one.samples), percent_text(one.recall()),
-                                        std::to_string(one.predicted), percent_text(one.precision())})
+        for (const std::string& text :
+             {std::to_string(one.samples), percent_text(one.recall()), std::to_string(one.predicted),
+              percent_text(one.precision()), percent_text(one.f1())})
             page.leaf("td", text, {{"class", "number"}});
         page.close();
     }

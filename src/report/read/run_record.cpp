@@ -144,6 +144,20 @@ std::string RunRecord::argument(std::string_view key) const {
     return found == arguments.end() || found->second == "null" ? "" : found->second;
 }
 
+bool RunRecord::has_trained_weights() const {
+    if (!checkpoint) return false;
+    return checkpoint->iteration > 0 || argument("head_only") == "true" || argument("head_first") == "true";
+}
+
+void name_apart(std::vector<RunRecord>& runs) {
+    std::map<std::string, int> counts;
+    for (const RunRecord& run : runs)
+        ++counts[run.name];
+    for (RunRecord& run : runs) {
+        if (counts.at(run.name) > 1) run.name = run.folder;
+    }
+}
+
 std::optional<CheckpointFacts> read_checkpoint(const FileSystem& files, const std::string& folder) {
     try {
         return facts_of(files, checkpoint::best_or_latest(files, "RUN", folder));
@@ -182,8 +196,7 @@ RunRecord read_run(const FileSystem& files, const std::string& folder, bool is_g
                     folder + ": holds no run: no arguments.json, table, log.txt or checkpoint of cnntrain is there");
     }
     if (!run.checkpoint) run.missing.emplace_back("checkpoint: none that can be read; there are no predictions");
-    run.name = run.argument("name");
-    if (run.name.empty()) run.name = std::string(last_part(run.folder));
+    run.name = std::string(last_part(run.folder));
     run.log.host = run.argument("hostname");
     run.log.date = run.argument("datetime");
     run.end = end_of(run, is_going);

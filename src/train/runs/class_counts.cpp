@@ -6,6 +6,7 @@
 #include "cnntrain/base/csv.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/format.h"
+#include "cnntrain/base/listed.h"
 #include "cnntrain/train/task.h"
 
 namespace cnntrain::train {
@@ -16,6 +17,11 @@ constexpr const char* kLineEnd = "\r\n";
 
 std::string whole(double count) {
     return std::to_string(std::llround(count));
+}
+
+/// "" without a whole.
+std::string percent(double part, double whole) {
+    return whole > 0 ? formatted("%.4f", 100 * part / whole) : "";
 }
 
 }  // namespace
@@ -67,19 +73,29 @@ void ClassCounts::add_recalls(metrics::Sums& sums) const {
 }
 
 std::string class_table_header() {
-    return std::string("name,iteration,class,label,samples,correct,predicted,accuracy") + kLineEnd;
+    return std::string("name,iteration,class,label,samples,correct,predicted,accuracy,precision,recall,f1") + kLineEnd;
 }
 
 std::string class_table_rows(const metrics::ValidationRow& row, const ClassCounts& counts,
-                             const std::vector<std::string>& names) {
+                             const std::vector<std::string>& names, std::string_view header) {
     std::string text;
-    const std::string begin = csv_field(row.name) + "," + std::to_string(row.iteration) + ",";
+    const auto columns = static_cast<std::size_t>(std::ranges::count(header, ',')) + 1;
     for (std::size_t c = 0; c < counts.classes().size(); ++c) {
         const ClassCount& count = counts.classes()[c];
-        const std::string name = c < names.size() ? csv_field(names[c]) : "";
-        const std::string accuracy = count.samples > 0 ? formatted("%.4f", 100 * count.correct / count.samples) : "";
-        text += begin + std::to_string(c) + "," + name + "," + whole(count.samples) + "," + whole(count.correct) + "," +
-                whole(count.predicted) + "," + accuracy + kLineEnd;
+        const std::string recall = percent(count.correct, count.samples);
+        std::vector<std::string> cells = {csv_field(row.name),
+                                          std::to_string(row.iteration),
+                                          std::to_string(c),
+                                          c < names.size() ? csv_field(names[c]) : "",
+                                          whole(count.samples),
+                                          whole(count.correct),
+                                          whole(count.predicted),
+                                          recall,
+                                          percent(count.correct, count.predicted),
+                                          recall,
+                                          percent(2 * count.correct, count.samples + count.predicted)};
+        cells.resize(std::min(cells.size(), columns));
+        text += joined(cells, ",") + kLineEnd;
     }
     return text;
 }

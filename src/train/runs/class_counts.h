@@ -43,8 +43,9 @@ private:
 /// The table of all validations' counts in a run's folder, a row for each class.
 inline constexpr std::string_view kClassTable = "validation_classes.csv";
 std::string class_table_header();
-/// The rows of one validation. `names`: of the classes; empty: they have numbers only.
+/// The rows of one validation. `names`: of the classes; empty: they have numbers only. `header`: of the table; that of
+/// an earlier version has fewer columns.
 std::string class_table_rows(const metrics::ValidationRow& row, const ClassCounts& counts,
-                             const std::vector<std::string>& names);
+                             const std::vector<std::string>& names, std::string_view header);
 
 }  // namespace cnntrain::train

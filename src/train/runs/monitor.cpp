@@ -75,8 +75,10 @@ std::optional<metrics::ValidationRow> Monitor::run(const std::string& name, std:
     const ClassCounts& counts = evaluator_->class_counts();
     if (class_folder_.empty() || counts.classes().empty()) return result;
     const std::string path = class_folder_ + "/" + std::string(kClassTable);
-    const std::string rows = class_table_rows(*result, counts, class_names_);
-    files_.append(path, exists(files_, path) ? rows : class_table_header() + rows);
+    const bool is_new = !exists(files_, path);
+    const std::string table = is_new ? class_table_header() : read_text(files_, path);
+    const std::string rows = class_table_rows(*result, counts, class_names_, table.substr(0, table.find('\n')));
+    files_.append(path, is_new ? table + rows : rows);
     return result;
 }
 
