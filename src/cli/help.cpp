@@ -69,7 +69,7 @@ std::string overview() {
            "  cnntrain demo\n"
            "  cnntrain train --data-dir PHOTOS --model-size 18 --logs-path RUN\n"
            "  cnntrain validation --restore-path RUN\n"
-           "  cnntrain inference --restore-path RUN --data-dir 'OTHERS/*.jpg'\n"
+           "  cnntrain inference RUN OTHERS/*.jpg\n"
            "\n"
            "cnntrain <command> --help lists a command's main options, --help-all all of them.\n" +
            config::paragraph("cnntrain help TOPIC explains: " + joined(topics) + ".") +

@@ -105,7 +105,7 @@ void refuse_path(const std::string& word) {
     if (is_command(word) || (!exists(files, word) && !is_directory(files, word))) return;
     throw Error(ErrorKind::usage, "'" + word +
                                       "' is a file or folder, and a line begins with a command: cnntrain train " +
-                                      word + ", or cnntrain inference --restore-path RUN --data-dir " + word);
+                                      word + ", or cnntrain inference RUN " + word);
 }
 
 bool asks_version(std::string_view word) {
