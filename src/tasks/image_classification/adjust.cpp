@@ -241,8 +241,6 @@ void infer_dataset(Resolution& run) {
                              "'; give --dataset " + dataset_names() + hint);
 }
 
-}  // namespace
-
 /// --smoothing of timm and PyTorch includes the sample's own class.
 void convert_smoothing(Resolution& run) {
     OptionValues& values = run.values;
@@ -263,6 +261,8 @@ void take_photos(OptionValues& values) {
     values.set("data_dir", photos.front(), Source::command_line);
     if (photos.size() == 1) values.set("photos", std::vector<std::string>{}, Source::adjusted);
 }
+
+}  // namespace
 
 void fill_image_options(Resolution& run) {
     findings_of(run.findings);
