@@ -53,6 +53,7 @@ EfficientNet; --restore-path of validation and inference takes them, too.
 
   cnntrain train --data-dir PHOTOS --init-path resnet50.safetensors
   cnntrain train --data-dir PHOTOS --init-path TIMM_FOLDER            config.json, model.safetensors
+                                                                      or pytorch_model.bin
   cnntrain train --data-dir PHOTOS --init-path RUN/ckpt-1000 --freeze '^all/stage[0-3]/'
   cnntrain inference --data-dir PHOTO.jpg --restore-path resnet50.safetensors
 
@@ -75,9 +76,14 @@ in another order are reordered. --init-strict refuses all of this.
 --freeze takes regular expressions (RE2). Variables with a match in their names are not trained.
 Batch norms whose moving averages match normalise with these and keep them.
 
-Refused, with the name of a tensor: squeeze-excite in a ResNet, stems of several convolutions,
-average pooling before projections, EfficientNets other than B0 to B7. A network with other pools
-and the same tensors (resnetblur50) is told by timm's config.json only.
+Names that all tensors share (module. of DataParallel, _orig_mod. of torch.compile()) are removed.
+
+Refused, with the name of a tensor: other networks (ConvNeXt, ViT, MobileNet), squeeze-excite in a
+ResNet, stems of several convolutions, average pooling before projections, norms by groups,
+EfficientNets other than B0 to B7. An EfficientNet without squeeze-excite may be an
+EfficientNet-Lite, which computes otherwise: it is read with --no-se only. A network with other
+pools and the same tensors (resnetblur50) is told by timm's config.json only. A last layer that
+differs in more than its classes is refused, too, and so are weights that are not finite.
 )";
 
 inline constexpr std::string_view kValidation = R"(

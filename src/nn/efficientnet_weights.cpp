@@ -17,8 +17,18 @@ int number_of(const SourceNetwork& network) {
     return network.settings.size.back() - '0';  // B0 to B7
 }
 
+/// EfficientNet-Lite, published for small devices, has the tensors of a network without squeeze-excite.
+void doubt_without_squeeze_excite(SourceNetwork& network) {
+    if (network.settings.efficientnet.squeeze_excite) return;
+    network.sure_by = "no_se";
+    network.doubt =
+        "its EfficientNet has no squeeze-excite. EfficientNet-Lite has the same tensors and computes otherwise (ReLU6, "
+        "other widths of B1 to B4, other means of images), and this program does not have it";
+}
+
 /// torchvision's first weights; those of B5 to B7 were converted from TensorFlow.
 void complete_torchvision(SourceNetwork& network, const std::string& /*architecture*/) {
+    doubt_without_squeeze_excite(network);
     constexpr std::array<int, 8> kResized = {256, 256, 288, 320, 384, 456, 528, 600};
     constexpr std::array<int, 8> kCropped = {224, 240, 288, 300, 380, 456, 528, 600};
     constexpr int kFirstConverted = 5;
@@ -31,6 +41,7 @@ void complete_torchvision(SourceNetwork& network, const std::string& /*architect
 }
 
 void complete_timm(SourceNetwork& network, const std::string& architecture) {
+    doubt_without_squeeze_excite(network);
     static const Patterns known({R"(^(tf_)?efficientnet_b[0-7](_aa|_ap|_ns|_jft|_in1k)*$)"});
     if (!architecture.empty() && !known.match(base_architecture(architecture))) {
         throw Error(ErrorKind::unsupported, "architecture '" + architecture +
@@ -52,6 +63,7 @@ void complete_timm(SourceNetwork& network, const std::string& architecture) {
 }
 
 void complete_keras(SourceNetwork& network, const std::string& /*architecture*/) {
+    doubt_without_squeeze_excite(network);
     network.settings.padding = PaddingRule::same;
     network.settings.epsilon = kTensorflowEpsilon;
     network.pixels.image_size = family_info(Family::efficientnet).image_size(network.settings.size);

@@ -169,7 +169,14 @@ std::optional<ResidualFacts> residual_facts(const SourceShapes& shapes) {
     }
     facts.groups = inputs / spatial[2];
     if (const auto head = shapes("all/fc1/weight"); head && head->size() == 2) facts.classes = (*head)[1];
-    if (shapes.has("all/stage0/gn0/GroupNorm/gamma")) facts.norm = NormKind::group;
+    const std::string mean = "all/stage0/bn0/batch_norm/moving_mean";
+    if (shapes.has("all/stage0/gn0/GroupNorm/gamma")) {
+        facts.norm = NormKind::group;
+    } else if (!shapes.has(mean)) {
+        throw Error(ErrorKind::unsupported, "there is no tensor " + shapes.name(mean) +
+                                                ": the network normalises by groups or layers, as resnet50_gn does; "
+                                                "networks of other programs are read with batch norm");
+    }
     return facts;
 }
 

@@ -80,6 +80,10 @@ private:
 /// The name of a variable in the format; empty if no rule fits.
 std::optional<std::string> source_name(const SourceFormat& format, const std::string& own);
 
+/// Error(unsupported) for weights of networks that this program does not have, by names of their tensors. `has_format`:
+/// a SourceFormat has these names; without one, all tensors are refused.
+void refuse_other_networks(const TensorDescs& tensors, bool has_format);
+
 /// "resnet50" of "resnet50.a1_in1k".
 std::string_view base_architecture(std::string_view architecture);
 

@@ -310,7 +310,7 @@ void take_inner_normalisation(SourcePixels& pixels, const std::map<std::string, 
 
 std::optional<SourceNetwork> source_network(const TensorDescs& tensors, const std::string& architecture) {
     const SourceFormat* const format = format_of(tensors);
-    if (format == nullptr) return std::nullopt;
+    if (format == nullptr || !format->own) refuse_other_networks(tensors, format != nullptr);
     SourceNetwork network;
     network.format = format->name;
     network.own = format->own;

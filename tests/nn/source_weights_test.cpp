@@ -78,7 +78,6 @@ TEST(SourceNetwork, IsToldByNamesAndShapes) {
     EXPECT_EQ(told->settings.classes, 7);
     EXPECT_EQ(told->settings.padding, PaddingRule::symmetric);
     EXPECT_FALSE(told->own);
-    EXPECT_FALSE(source_network({{"weight", {DType::f32, {3}}}}, "").has_value());
 }
 
 TEST(SourceNetwork, OfThisProgramsOwnVariables) {
@@ -129,6 +128,45 @@ TEST(SourceNetwork, OtherNetworksAreRefusedByATensor) {
     EXPECT_THAT(message("", {}, "resnetblur18"), HasSubstr("architecture 'resnetblur18'"));
     EXPECT_THAT(message("", {}, "resnet18d.ra2_in1k"), HasSubstr("architecture 'resnet18d.ra2_in1k'"));
     EXPECT_TRUE(source_network(pytorch_resnet18(), "resnet18.a1_in1k").has_value());
+}
+
+TEST(SourceNetwork, NetworksThatThisProgramDoesNotHaveAreNamed) {
+    struct Known {
+        std::string tensor;
+        std::string title;
+    };
+    const Known cases[] = {{"features.1.0.layer_scale", "ConvNeXt"},
+                           {"stages.0.blocks.0.gamma", "ConvNeXt"},
+                           {"class_token", "vision transformer"},
+                           {"cls_token", "vision transformer"},
+                           {"layers.0.blocks.0.attn.relative_position_bias_table", "Swin"},
+                           {"trunk_output.block1.block1-0.proj.0.weight", "RegNet"},
+                           {"stage2.0.branch2.0.weight", "ShuffleNet"},
+                           {"blocks.1.0.conv_exp.weight", "EfficientNetV2"},
+                           {"features.1.block.0.0.weight", "MobileNet"},
+                           {"features.1.conv.0.0.weight", "MobileNet"},
+                           {"_blocks.0._depthwise_conv.weight", "efficientnet_pytorch"},
+                           {"features.denseblock1.denselayer1.norm1.weight", "DenseNet"},
+                           {"bert.embeddings.word_embeddings.weight", "BERT"},
+                           {"weight", "no network"}};
+    for (const Known& known : cases) {
+        const TensorDescs descs = {{known.tensor, {DType::f32, {3}}}};
+        EXPECT_THAT(message_of(ErrorKind::unsupported, [&] { source_network(descs, ""); }),
+                    AllOf(HasSubstr(known.title), HasSubstr(known.tensor)));
+    }
+    TensorDescs fused = {{"features.6.14.block.0.0.weight", {DType::f32, {3}}}};
+    for (const char* mark : {"features.0.0.weight", "features.0.1.weight", "features.1.0.block.0.0.weight"})
+        fused[mark] = {DType::f32, {3}};
+    EXPECT_THAT(message_of(ErrorKind::unsupported, [&] { source_network(fused, ""); }), HasSubstr("EfficientNetV2"));
+}
+
+TEST(SourceNetwork, NormsWithoutMovingAveragesAreTheReason) {
+    TensorDescs descs = pytorch_resnet18();
+    std::erase_if(descs, [](const auto& entry) { return entry.first.find("running_") != std::string::npos; });
+    for (const char* architecture : {"", "resnet50_gn.a1h_in1k"}) {
+        EXPECT_THAT(message_of(ErrorKind::unsupported, [&] { source_network(descs, architecture); }),
+                    AllOf(HasSubstr("bn1.running_mean"), HasSubstr("normalises by groups")));
+    }
 }
 
 TEST(InOwnLayout, MovesTheAxesOfKernels) {

@@ -36,11 +36,14 @@ struct SourceNetwork {
     SourcePixels pixels;             // as the source's networks of this size have them
     bool normalises_inside = false;  // the file has the mean and variance of x / 255: Keras's EfficientNets
     std::string assumed = {};        // conventions that the file leaves open; empty: none
+    /// Why another network may have the same tensors. The user excludes it by naming `sure_by`, a key of an option.
+    std::string doubt = {};
+    std::string_view sure_by = {};
 };
 
 /// `architecture`: the source's own name of the network, such as timm's in its config.json; "" if unknown. Empty for
-/// names of no known format, and for this program's names if their shapes do not tell the network. Error(unsupported)
-/// for a network that this program does not have; the message names a tensor and what was expected.
+/// this program's names if their shapes do not tell the network. Error(unsupported) for a network that this program
+/// does not have; the message names it, or a tensor and what was expected.
 std::optional<SourceNetwork> source_network(const TensorDescs& tensors, const std::string& architecture);
 
 /// How a network normalises its input by a layer of its own, whose "mean" and "variance" are among the tensors. Keras's

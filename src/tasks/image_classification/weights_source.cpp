@@ -176,6 +176,16 @@ std::vector<std::string> contradictions(const config::Resolution& run, const Lay
     return found;
 }
 
+/// Adds a violation if another network may have these tensors, and the line does not exclude it. True: it did.
+bool refuse_doubt(config::Resolution& run, const WeightsSource& source) {
+    const nn::SourceNetwork& network = source.network;
+    if (network.doubt.empty() || run.values.given(network.sure_by)) return false;
+    run.violations.push_back(source.path + " (" + network.format + "): " + network.doubt + ". If it is " +
+                             title_of(network.settings) + ", say so with " +
+                             documented_flag(image_options().at(network.sure_by)));
+    return true;
+}
+
 /// Reads the weights of another path only. Null if they tell nothing to this command.
 const WeightsSource* found_weights(ImageFindings& findings, Command command, const std::string& path) {
     if (findings.weights_path != path) {
@@ -206,7 +216,7 @@ std::optional<WeightsSource> weights_source(const FileSystem& files, const std::
         WeightsSource source;
         source.path = path;
         auto network = nn::source_network(header->tensors, "");
-        if (!network) return std::nullopt;
+        if (!network) return std::nullopt;  // the run says what does not fit
         const auto config = network->own ? std::nullopt : checkpoint::timm_config_beside(files, path);
         if (config) network = nn::source_network(header->tensors, config->architecture);
         source.network = *std::move(network);
@@ -256,6 +266,7 @@ void settle_weights(config::Resolution& run) {
                                  " norm; leave out the option, or give other weights");
         return;
     }
+    if (refuse_doubt(run, *source)) return;
     std::vector<std::string> taken;
     for (const auto& [option, value] : source->values) {
         if (!run.values.has(key(*option))) continue;

@@ -22,9 +22,8 @@ struct WeightsSource {
     std::vector<std::string> without_option;
 };
 
-/// The file that a restore path names: one checkpoint or file of weights. Empty if there is none, or several, or its
-/// tensors have names of no known format; the run then reports what is wrong. Error(unsupported) for a network that
-/// this program does not have.
+/// The file that a restore path names: one checkpoint or file of weights. Empty if there is none, or several; the run
+/// then reports what is wrong. Error(unsupported) for a network that this program does not have.
 std::optional<WeightsSource> weights_source(const FileSystem& files, const std::string& restore_path);
 
 /// For TaskOptions::told_by_files: train reads --init-path, commands that evaluate --restore-path.
