@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "checkpoint/format.h"
+#include "checkpoint/wrapper.h"
 #include "cnntrain/base/crc32c.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/hash.h"
@@ -151,6 +152,7 @@ Checkpoint load_own(const FileSystem& files, const std::string& path, Edited edi
 
 Checkpoint load(const FileSystem& files, const std::string& path, Edited edited) {
     Checkpoint checkpoint = foreign_format(files, path) ? load_foreign(files, path) : load_own(files, path, edited);
+    take_wrapper_away(checkpoint.tensors);
     if (is_hugging_face(checkpoint)) add_config(files, path, checkpoint);
     return checkpoint;
 }

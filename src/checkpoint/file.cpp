@@ -193,11 +193,15 @@ private:
     }
 
     DType dtype_of(const std::string& name, const json& value) const {
-        const auto* found = std::ranges::find_if(kDTypeNames, [&](const DTypeName& row) {
-            return value.is_string() && value.get<std::string>() == row.name;
-        });
-        if (found == std::end(kDTypeNames)) fail("tensor '" + name + "' has the unknown element type " + value.dump());
-        return found->type;
+        const std::string text = value.is_string() ? value.get<std::string>() : "";
+        const auto* found = std::ranges::find(kDTypeNames, text, &DTypeName::name);
+        if (found != std::end(kDTypeNames)) return found->type;
+        if (std::ranges::find(kOtherDTypes, text) != std::end(kOtherDTypes)) {
+            throw Error(ErrorKind::unsupported, "checkpoint '" + file_->path() + "': tensor '" + name +
+                                                    "' has elements of type " + text +
+                                                    ", which are not read; save it with floats, or without the tensor");
+        }
+        fail("tensor '" + name + "' has the unknown element type " + value.dump());
     }
 
     /// Refuses shapes whose size in bytes would overflow.

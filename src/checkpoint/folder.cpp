@@ -14,6 +14,8 @@ namespace {
 constexpr std::string_view kNumbered = "ckpt-";
 constexpr std::string_view kBest = "ckpt-best";
 constexpr std::string_view kAverages = "ckpt";  // sub-folder of weight averages
+constexpr std::string_view kTorchWeights =
+    "pytorch_model.bin";  // in folders of timm and transformers, beside config.json
 
 std::string join(const std::string& folder, std::string_view name) {
     return (folder.ends_with('/') ? folder : folder + "/") + std::string(name);
@@ -112,6 +114,8 @@ struct Search {
 Search look_in_folder(const FileSystem& files, const std::string& path) {
     std::vector<Found> found = in_folder(files, path);
     if (!found.empty()) return {std::move(found)};
+    const std::string torch = join(path, kTorchWeights);
+    if (exists(files, torch)) return {{found_file(torch)}};
     const auto run = newest_run(files, path);
     if (!run) {
         throw Error(ErrorKind::not_found, "no checkpoint in '" + path + "': expected files named ckpt-<iteration>" +

@@ -27,9 +27,13 @@ struct DTypeName {
     DType type;
     std::string_view name;
 };
+/// The first name of a type is the one that is written. A BOOL is a byte, 0 or 1.
 inline constexpr DTypeName kDTypeNames[] = {
     {DType::f64, "F64"}, {DType::f32, "F32"}, {DType::bf16, "BF16"}, {DType::f16, "F16"},
-    {DType::u8, "U8"},   {DType::i32, "I32"}, {DType::i64, "I64"},
+    {DType::u8, "U8"},   {DType::i32, "I32"}, {DType::i64, "I64"},   {DType::u8, "BOOL"},
 };
+/// Types of the format that this program has not.
+inline constexpr std::string_view kOtherDTypes[] = {
+    "I8", "I16", "U16", "U32", "U64", "C64", "C128", "F8_E5M2", "F8_E4M3", "F8_E8M0", "F6_E2M3", "F6_E3M2", "F4"};
 
 }  // namespace cnntrain::checkpoint

@@ -1,5 +1,6 @@
 #include "cnntrain/checkpoint/weights_file.h"
 
+#include "checkpoint/wrapper.h"
 #include "cnntrain/checkpoint/class_names.h"
 #include "cnntrain/checkpoint/file.h"
 #include "cnntrain/checkpoint/foreign.h"
@@ -8,12 +9,16 @@
 namespace cnntrain::checkpoint {
 
 WeightsHeader weights_header(const FileSystem& files, const std::string& path) {
-    if (foreign_format(files, path)) return {open_foreign(files, path).tensors.descs, {}};
-    const CheckpointFile file(files, path, Edited::trusted);
     WeightsHeader header;
-    for (const std::string& name : file.names())
-        header.tensors.emplace(name, file.desc(name));
-    header.metadata = file.metadata();
+    if (foreign_format(files, path)) {
+        header.tensors = open_foreign(files, path).tensors.descs;
+    } else {
+        const CheckpointFile file(files, path, Edited::trusted);
+        for (const std::string& name : file.names())
+            header.tensors.emplace(name, file.desc(name));
+        header.metadata = file.metadata();
+    }
+    take_wrapper_away(header.tensors);
     return header;
 }
 

@@ -101,6 +101,19 @@ TEST(Checkpoint, HalfPrecisionIsRead) {
         EXPECT_EQ(tensor.at(i), expected[i]);
 }
 
+TEST(Checkpoint, BoolsAreBytesAndOtherTypesAreNamed) {
+    MemoryFiles files;
+    write_text(files, kPath,
+               file_with(R"({"w":{"dtype":"BOOL","shape":[2],"data_offsets":[0,2]}})", std::string("\0\1", 2)));
+    const HostTensor tensor = load(files, kPath).tensors.at("w");
+    EXPECT_EQ(tensor.desc(), (TensorDesc{DType::u8, {2}}));
+    EXPECT_EQ(tensor.at(1), 1);
+    write_text(files, kPath,
+               file_with(R"({"w":{"dtype":"I8","shape":[2],"data_offsets":[0,2]}})", std::string("\0\1", 2)));
+    EXPECT_THAT(message_of(ErrorKind::unsupported, [&] { load(files, kPath); }),
+                AllOf(HasSubstr("'w'"), HasSubstr("I8")));
+}
+
 TEST(Checkpoint, NothingButTensorsIsNeeded) {
     MemoryFiles files;
     write_text(files, kPath,

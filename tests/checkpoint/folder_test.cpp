@@ -58,6 +58,15 @@ std::string not_found(const FileSystem& files, const std::string& path) {
     return message_of(ErrorKind::not_found, [&] { find_checkpoints(files, path); });
 }
 
+TEST(Folder, PyTorchsFileOfAFolderIsTakenWhereThereIsNoOther) {
+    MemoryFiles files;
+    write_text(files, "model/config.json", "{}");
+    write_text(files, "model/pytorch_model.bin", "bytes");
+    EXPECT_EQ(find_checkpoint(files, "--restore-path", "model").path, "model/pytorch_model.bin");
+    write_text(files, "model/model.safetensors", "bytes");
+    EXPECT_EQ(find_checkpoint(files, "--restore-path", "model").path, "model/model.safetensors");
+}
+
 TEST(Folder, NothingFoundSaysWhatThereIs) {
     MemoryFiles files = run_folder();
     EXPECT_THAT(not_found(files, "/logs/run/ckpt-2"),

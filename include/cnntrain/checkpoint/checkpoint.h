@@ -39,7 +39,8 @@ void save(FileSystem& files, const std::string& path, const Checkpoint& checkpoi
 /// Writes `tensors` instead of the checkpoint's own. Calls for each of them twice.
 void save(FileSystem& files, const std::string& path, const Checkpoint& checkpoint, const TensorSource& tensors);
 
-/// Reads a checkpoint of this program, any other safetensors file, or a file of foreign.h.
+/// Reads a checkpoint of this program, any other safetensors file, or a file of foreign.h. Names of wrappers that all
+/// tensors share are removed: "module." of DataParallel.
 /// Error(data) names the file and what is wrong with it: cut short, overlapping tensors, bad JSON, wrong checksum.
 /// Error(unsupported) when its tensors do not fit into this machine's memory. BERT in Hugging Face's layout gets the
 /// config.json beside it as the metadata kConfigKey (checkpoint/bert_config.h), checked.
