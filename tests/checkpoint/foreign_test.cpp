@@ -13,6 +13,7 @@
 #include "cnntrain/checkpoint/class_names.h"
 #include "cnntrain/checkpoint/file.h"
 #include "cnntrain/checkpoint/folder.h"
+#include "cnntrain/checkpoint/weights_file.h"
 #include "support/errors.h"
 #include "support/matchers.h"
 #include "support/weight_containers.h"
@@ -142,6 +143,21 @@ TEST(ForeignWeights, OtherCommandsReadThemToo) {
     EXPECT_THAT(class_names_of(posix_files(), path), IsEmpty());
     EXPECT_THAT(message_of(ErrorKind::unsupported, [&] { CheckpointFile(posix_files(), path); }),
                 HasSubstr("cnntrain convert --from " + path));
+}
+
+TEST(ForeignWeights, NamesOfWrappersAreRemoved) {
+    MemoryFiles files;
+    Checkpoint wrapped;
+    for (const char* name : {"module.conv1.weight", "module.fc.weight"})
+        wrapped.tensors.emplace(name, HostTensor({DType::f32, {2}}));
+    save(files, "wrapped.safetensors", wrapped);
+    EXPECT_THAT(weights_header(files, "wrapped.safetensors").tensors,
+                ElementsAre(testing::Key("conv1.weight"), testing::Key("fc.weight")));
+    EXPECT_THAT(load(files, "wrapped.safetensors").tensors,
+                ElementsAre(testing::Key("conv1.weight"), testing::Key("fc.weight")));
+    wrapped.tensors.emplace("fc.bias", HostTensor({DType::f32, {2}}));
+    save(files, "mixed.safetensors", wrapped);
+    EXPECT_TRUE(load(files, "mixed.safetensors").tensors.contains("module.fc.weight"));
 }
 
 TEST(ForeignWeights, APrefixNamesATensorFlowCheckpoint) {
@@ -362,6 +378,31 @@ TEST(TorchPickle, ALongKeyIsNotRepeatedForEveryDictionary) {
                 HasSubstr("no dictionary of tensors"));
 }
 
+/// A dictionary of a thousand tensors whose storage has one long key.
+TEST(TorchPickle, ALongKeyOfAStorageIsRefused) {
+    std::string key = "X";
+    test::append_number(key, 1000, 4);
+    key += std::string(1000, '7');
+    const std::string pickle = edited(tensor_pickle("K\x01", "K\x02", "K\x02"),
+                                      "U\x01"
+                                      "0U",
+                                      key + "U");
+    EXPECT_THAT(error_of_content(ErrorKind::data, torch_file(pickle)), HasSubstr("1000 bytes"));
+}
+
+/// Paths of 1000 bytes to dictionaries of 20 bytes.
+TEST(TorchPickle, PathsOfDictionariesAreLimitedByTheFile) {
+    std::string key = "X";
+    test::append_number(key, 1000, 4);
+    key += std::string(1000, 'k');
+    const std::string tensor = tensor_pickle("K\x01", "K\x02", "K\x02");
+    const std::size_t begin = tensor.find("ctorch");
+    std::string pickle = "\x80\x02(" + key + "q\x01" + tensor.substr(begin, tensor.size() - 2 - begin) + "q\x02t}(";
+    for (int i = 0; i < 5'000; ++i)
+        pickle += "h\x01}U\x01wh\x02s";
+    EXPECT_THAT(error_of_content(ErrorKind::data, torch_file(pickle + "u.")), HasSubstr("names"));
+}
+
 TEST(TorchFile, WhatItIsStoredInIsChecked) {
     const std::string pickle = tensor_pickle("K\x01", "K\x02", "K\x02");
     EXPECT_THAT(error_of_content(ErrorKind::unsupported, torch_file(pickle, "big")), HasSubstr("byte order is 'big'"));
@@ -373,6 +414,80 @@ TEST(TorchFile, WhatItIsStoredInIsChecked) {
                 HasSubstr("no zip entry 'a/data/0'"));
     EXPECT_THAT(error_of_content(ErrorKind::data, zip_of({{"a/data.pkl", pickle}, {"a/data.pkl", pickle}})),
                 HasSubstr("two zip entries"));
+}
+
+// ---- HDF5 ----
+
+/// Each of these bytes of the type of 32-bit floats makes them something else.
+TEST(Hdf5, FloatsInAnotherLayoutAreRefused) {
+    // Class and flags, 4 bytes; offset 0, 32 bits; exponent at 23, 8 bits; mantissa at 0, 23 bits; bias 127.
+    const std::string plain("\x11\x20\x1f\0\4\0\0\0\0\0\x20\0\x17\x08\0\x17\x7f\0\0\0", 20);
+    struct Edit {
+        std::size_t byte;
+        char value;
+    };
+    constexpr Edit kEdits[] = {{1, '\x10'}, {2, '\x1e'}, {8, 1},  {10, '\x1f'}, {12, '\x16'},
+                               {13, 7},     {14, 1},     {15, 9}, {16, '\x7e'}};
+    for (const Edit& edit : kEdits) {
+        std::string content = content_of("keras2.h5");
+        std::size_t count = 0;
+        for (std::size_t at = content.find(plain); at != std::string::npos; at = content.find(plain, at)) {
+            content[at + edit.byte] = edit.value;
+            ++count;
+        }
+        ASSERT_GT(count, 0);
+        MemoryFiles files;
+        write_text(files, kPath, content);
+        const ForeignFile file = open_foreign(files, kPath);
+        EXPECT_THAT(texts(file.left_out), Contains(HasSubstr("floats of 4 bytes in an unusual layout"))) << edit.byte;
+        for (const auto& [name, desc] : file.tensors.descs)
+            EXPECT_NE(desc.dtype, DType::f32) << edit.byte;
+    }
+}
+
+std::string number_text(std::uint64_t value, std::size_t bytes) {
+    std::string text;
+    test::append_number(text, value, bytes);
+    return text;
+}
+
+/// Objects of an HDF5 file with headers of version 2, the last one its root.
+class Hdf5Writer {
+public:
+    std::uint64_t add(const std::string& messages) {
+        root_ = kSuperblock + body_.size();
+        body_ += "OHDR" + number_text(2, 1) + number_text(2, 1) + number_text(messages.size(), 4) + messages;
+        return root_;
+    }
+    std::string file() const {
+        return std::string("\x89HDF\r\n\x1a\n\x02\x08\x08\0", 12) + number_text(0, 8) + std::string(16, '\xff') +
+               number_text(root_, 8) + number_text(0, 4) + body_;
+    }
+    static std::string message(std::uint64_t type, const std::string& content) {
+        return number_text(type, 1) + number_text(content.size(), 2) + number_text(0, 1) + content;
+    }
+    static std::string link(const std::string& name, std::uint64_t to) {
+        return message(6,
+                       number_text(1, 1) + number_text(1, 1) + number_text(name.size(), 2) + name + number_text(to, 8));
+    }
+
+private:
+    static constexpr std::uint64_t kSuperblock = 48;
+    std::string body_;
+    std::uint64_t root_ = 0;
+};
+
+/// 2000 links of 16 bytes to one object, below a path of 3000 bytes.
+TEST(Hdf5, PathsAreLimitedByTheFile) {
+    Hdf5Writer writer;
+    const std::uint64_t object = writer.add("");
+    std::string links;
+    for (int i = 0; i < 2000; ++i)
+        links += Hdf5Writer::link(std::to_string(i), object);
+    std::uint64_t group = writer.add(links);
+    for (const char letter : {'a', 'b', 'c'})
+        group = writer.add(Hdf5Writer::link(std::string(1000, letter), group));
+    EXPECT_THAT(error_of_content(ErrorKind::data, writer.file()), HasSubstr("names"));
 }
 
 // ---- TensorFlow's tables ----
@@ -405,6 +520,16 @@ TEST(TensorFlowTable, BlocksMayBeCompressed) {
     EXPECT_EQ(read_table(test::table_of({snappy}, 1)).tensors.at("w").at(1), 2);
     EXPECT_THAT(message_of(ErrorKind::unsupported, [&] { read_table(test::table_of({block}, 4)); }),
                 HasSubstr("compression 4"));
+}
+
+/// Entries of 3 bytes whose keys share 4096 bytes with the one before.
+TEST(TensorFlowTable, NamesAreLimitedByTheFile) {
+    std::string block = test::table_block({{"", kHeader}, {std::string(4096, 'n'), float_entry()}});
+    block.resize(block.size() - 8);  // the position of the only whole key, and their number
+    for (int i = 0; i < 1000; ++i)
+        block += std::string("\x80\x20\0\0", 4);
+    block += std::string("\0\0\0\0\1\0\0\0", 8);
+    EXPECT_THAT(message_of(ErrorKind::data, [&] { read_table(test::table_of({block})); }), HasSubstr("names"));
 }
 
 TEST(TensorFlowTable, WhatItSaysIsChecked) {

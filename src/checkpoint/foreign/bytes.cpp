@@ -1,7 +1,10 @@
 #include "checkpoint/foreign/bytes.h"
 
 #include <algorithm>
+#include <utility>
 
+#include "cnntrain/base/memory.h"
+#include "cnntrain/base/printable.h"
 #include "cnntrain/base/size_text.h"
 
 namespace cnntrain::checkpoint {
@@ -95,6 +98,29 @@ void FileSlice::for_each_piece(const std::function<void(std::span<const std::byt
         file_->read_at(offset_ + at, piece);
         visit(piece);
     }
+}
+
+NameBudget::NameBudget(std::string path, std::uint64_t file_bytes) : path_(std::move(path)) {
+    constexpr std::uint64_t kTimes = 16;
+    constexpr std::uint64_t kLeast = std::uint64_t{1} << 20;  // small files have relatively long names
+    constexpr std::uint64_t kShareOfMemory = 4;
+    of_file_ = std::max(kLeast, kTimes * file_bytes);
+    of_memory_ = memory_left().bytes / kShareOfMemory;
+}
+
+void NameBudget::spend(std::uint64_t bytes) {
+    spent_ += bytes;
+    if (spent_ > of_file_) fail_damaged(path_, "its names need more than 16 times its own size");
+    if (spent_ <= of_memory_) return;
+    const MemoryLeft left = memory_left();
+    fail_unsupported(path_, "its names need more than " + size_text(spent_) + ", and the process has " +
+                                size_text(left.bytes) + " more " + left.limit + "; " + left.remedy);
+}
+
+std::string shown_name(std::string_view name) {
+    constexpr std::size_t kLongest = 200;
+    if (name.size() <= kLongest) return printable(name);
+    return printable(name.substr(0, kLongest)) + "... (" + std::to_string(name.size()) + " bytes)";
 }
 
 bool add_length(Shape& shape, std::uint64_t length) {

@@ -81,6 +81,24 @@ private:
     std::uint64_t size_;
 };
 
+/// The names and paths that a reader keeps. Small hostile files repeat long ones for every tensor.
+class NameBudget {
+public:
+    /// A multiple of the file's bytes, and at most a part of the memory that the process may still take.
+    NameBudget(std::string path, std::uint64_t file_bytes);
+    /// Error(data), or Error(unsupported) if memory is the limit.
+    void spend(std::uint64_t bytes);
+
+private:
+    std::string path_;
+    std::uint64_t of_file_;
+    std::uint64_t of_memory_;
+    std::uint64_t spent_ = 0;
+};
+
+/// The beginning of a name, for messages.
+std::string shown_name(std::string_view name);
+
 /// Appends a length to a shape; false if the tensor's bytes could overflow 64 bits.
 bool add_length(Shape& shape, std::uint64_t length);
 

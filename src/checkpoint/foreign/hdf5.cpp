@@ -13,6 +13,7 @@ constexpr std::uint64_t kLongestName = 1024;
 constexpr std::uint64_t kLongestText = 4096;              // of attributes; longer ones are not read
 constexpr std::string_view kTexts[] = {"name", "dtype"};  // attributes that are read
 constexpr int kDeepestTree = 16;
+constexpr std::uint32_t kMostHeapIndex = 0xffff;
 constexpr std::uint64_t kMostBlock = std::uint64_t{1} << 20;  // of a header's messages
 
 // Types of a header's messages.
@@ -32,6 +33,31 @@ constexpr std::string_view kTypeNames[] = {"integers",    "floats",         "tim
                                            "bit fields",  "opaque bytes",   "compounds", "references",
                                            "enumerators", "variable lists", "arrays"};
 
+bool is_plain_integer(std::uint64_t bytes, ByteCursor properties) {
+    const std::uint16_t offset = properties.u16();
+    return offset == 0 && properties.u16() == 8 * bytes;
+}
+
+/// Sign, exponent and mantissa follow each other without gaps, as in IEEE 754.
+void read_float(std::uint64_t flags, ByteCursor properties, Hdf5Type& type) {
+    constexpr std::uint64_t kImpliedBit = 2;  // the mantissa's first bit is not stored
+    const std::uint64_t offset = properties.u16();
+    const std::uint64_t precision = properties.u16();
+    const std::uint64_t exponent_place = properties.u8();
+    const std::uint64_t exponent_bits = properties.u8();
+    const std::uint64_t mantissa_place = properties.u8();
+    const std::uint64_t mantissa_bits = properties.u8();
+    const std::uint64_t bias = properties.u32();
+    const std::uint64_t sign_place = flags >> 8 & 0xff;
+    const bool of_vax = (flags & 0x40) != 0;
+    const bool packed = offset == 0 && precision == 8 * type.bytes && sign_place + 1 == precision &&
+                        mantissa_place == 0 && exponent_place == mantissa_bits &&
+                        exponent_place + exponent_bits == sign_place;
+    const bool biased = exponent_bits > 0 && exponent_bits < 16 && bias + 1 == std::uint64_t{1} << (exponent_bits - 1);
+    type.is_plain = packed && biased && !of_vax && (flags >> 4 & 3) == kImpliedBit;
+    type.exponent_bits = static_cast<int>(exponent_bits);
+}
+
 Hdf5Type type_of(ByteCursor message) {
     const std::uint8_t first = message.u8();
     const std::uint64_t bits = message.number(3);
@@ -43,12 +69,12 @@ Hdf5Type type_of(ByteCursor message) {
             type.kind = Hdf5Type::Kind::integer;
             type.big_endian = (bits & 1) != 0;
             type.is_signed = (bits & 8) != 0;
+            type.is_plain = is_plain_integer(type.bytes, message);
             break;
         case 1:
             type.kind = Hdf5Type::Kind::real;
             type.big_endian = (bits & 1) != 0;
-            message.skip(5);  // offset, precision, exponent's place
-            type.exponent_bits = message.u8();
+            read_float(bits, message, type);
             break;
         case 3:
             type.kind = Hdf5Type::Kind::text;
@@ -120,7 +146,8 @@ private:
     std::vector<std::byte> block_up_to(std::uint64_t address, std::uint64_t most) {
         return file_.file_.read_up_to(place_of(address), most);
     }
-    /// A block of a header or of a group's tables. No two of them overlap, so together they are smaller than the file.
+    /// A block of a header, a group's tables or a heap. No two of them overlap, so together they are smaller than the
+    /// file.
     std::vector<std::byte> table(std::uint64_t address, std::uint64_t size, std::string_view what) {
         file_.visited_bytes_ += size;
         if (file_.visited_bytes_ > file_.file_.size()) fail_damaged(path_, "its headers and tables overlap");
@@ -222,6 +249,7 @@ private:
     void add_member(const std::string& name, std::uint64_t address) {
         if (name.empty() || name.find('/') != std::string::npos)
             fail_damaged(path_, "an object has an impossible name");
+        file_.names_.spend(name.size());
         object_.members.emplace(name, address);
     }
 
@@ -319,6 +347,7 @@ private:
         std::string_view name = message.text(padded(name_bytes, pads));
         name = name.substr(0, name.find('\0'));
         if (has_shared_parts || std::ranges::find(kTexts, name) == std::end(kTexts)) return;
+        if (object_.texts.contains(std::string(name))) return;
         const Hdf5Type type = type_of(ByteCursor(message.take(padded(type_bytes, pads)), path_));
         const auto shape = shape_of(ByteCursor(message.take(padded(space_bytes, pads)), path_));
         if (type.kind != Hdf5Type::Kind::text || !shape || !shape->empty()) return;
@@ -326,34 +355,40 @@ private:
         object_.texts.emplace(name, text.substr(0, text.find('\0')));
     }
 
-    /// Of the global heap; "" for a longer text than is needed.
+    /// A text in a heap; "" for a longer one than is needed.
     std::string heap_text(ByteCursor message) {
         const std::uint64_t length = message.u32();
         const std::uint64_t collection = message.u64();
         const std::uint32_t index = message.u32();
         if (length == 0 || length > kLongestText) return "";
-        const std::vector<std::byte> head = block(collection, 16, "a heap");
+        auto heap = file_.heaps_.find(collection);
+        if (heap == file_.heaps_.end()) heap = file_.heaps_.emplace(collection, heap_objects(collection)).first;
+        const auto found = heap->second.find(static_cast<std::uint16_t>(index));
+        if (index > kMostHeapIndex || found == heap->second.end() || length > found->second.bytes)
+            fail_damaged(path_, "a text is missing in its heap");
+        const std::vector<std::byte> text = block(found->second.address, length, "a heap");
+        return std::string(text_of(text));
+    }
+
+    std::map<std::uint16_t, Hdf5File::HeapObject> heap_objects(std::uint64_t collection) {
+        const std::vector<std::byte> head = table(collection, 16, "a heap");
         ByteCursor fields(head, path_);
         if (fields.text(4) != "GCOL") fail_damaged(path_, "a heap has a wrong mark");
         fields.skip(4);
         const std::uint64_t end = fields.u64();
-        constexpr int kMostObjects = 1024;
+        std::map<std::uint16_t, Hdf5File::HeapObject> objects;
         std::uint64_t at = 16;
-        for (int i = 0; i < kMostObjects && at + 16 <= end && end <= file_.file_.size(); ++i) {
-            const std::vector<std::byte> bytes = block(collection + at, 16, "a heap");
+        while (at + 16 <= end && end <= file_.file_.size()) {
+            const std::vector<std::byte> bytes = table(collection + at, 16, "a heap");
             ByteCursor object(bytes, path_);
-            const std::uint16_t found = object.u16();
+            const std::uint16_t index = object.u16();
             object.skip(6);
             const std::uint64_t size = object.u64();
-            if (found == 0 || size > end - at) break;
-            if (found == index) {
-                if (length > size) break;
-                const std::vector<std::byte> text = block(collection + at + 16, length, "a heap");
-                return std::string(text_of(text));
-            }
+            if (index == 0 || size > end - at) break;  // the free space behind the last one
+            objects.try_emplace(index, collection + at + 16, size);
             at += 16 + padded(size, true);
         }
-        fail_damaged(path_, "a text is missing in its heap");
+        return objects;
     }
 
     // ---- data sets ----
@@ -423,7 +458,7 @@ private:
     Hdf5Dataset dataset_;
 };
 
-Hdf5File::Hdf5File(FileSlice file) : file_(file) {
+Hdf5File::Hdf5File(FileSlice file) : file_(file), names_(file.path(), file.size()) {
     read_superblock();
 }
 

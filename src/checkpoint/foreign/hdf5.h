@@ -21,8 +21,9 @@ struct Hdf5Type {
     bool big_endian = false;
     bool is_signed = false;
     bool is_variable = false;  // text: its bytes lie in a heap
+    bool is_plain = true;      // integer, real: every bit has its usual place, as in IEEE 754
     int exponent_bits = 0;     // real
-    std::string_view name;     // of `other`
+    std::string_view name;
 };
 
 struct Hdf5Dataset {
@@ -52,12 +53,19 @@ public:
 
 private:
     friend class Hdf5ObjectReader;
+    struct HeapObject {
+        std::uint64_t address = 0;
+        std::uint64_t bytes = 0;
+    };
     void read_superblock();
 
     FileSlice file_;
     std::uint64_t base_ = 0;
     std::uint64_t root_ = 0;           // address of the root group's object header
-    std::uint64_t visited_bytes_ = 0;  // of headers and tables, which no two objects share
+    std::uint64_t visited_bytes_ = 0;  // of headers, tables and heaps, which no two objects share
+    NameBudget names_;                 // of members
+    /// Objects of heaps of texts, by the heap's address and the object's number.
+    std::map<std::uint64_t, std::map<std::uint16_t, HeapObject>> heaps_;
 };
 
 }  // namespace cnntrain::checkpoint

@@ -15,7 +15,7 @@ constexpr std::string_view kOptimizers[] = {"optimizer_weights/", "optimizer/"};
 
 std::optional<DType> element_type(const Hdf5Type& type, const std::map<std::string, std::string>& texts) {
     using Kind = Hdf5Type::Kind;
-    if (type.big_endian) return std::nullopt;
+    if (type.big_endian || !type.is_plain) return std::nullopt;
     if (type.kind == Kind::real && type.bytes == 8 && type.exponent_bits == 11) return DType::f64;
     if (type.kind == Kind::real && type.bytes == 4 && type.exponent_bits == 8) return DType::f32;
     if (type.kind == Kind::real && type.bytes == 2 && type.exponent_bits == 5) return DType::f16;
@@ -33,7 +33,7 @@ std::optional<DType> element_type(const Hdf5Type& type, const std::map<std::stri
 
 std::string type_text(const Hdf5Type& type) {
     return (type.big_endian ? "big-endian " : "") + std::string(type.name) + " of " + std::to_string(type.bytes) +
-           " bytes";
+           " bytes" + (type.is_plain ? "" : " in an unusual layout");
 }
 
 struct Place {
@@ -100,7 +100,7 @@ std::string legacy_name(std::string path) {
 /// All data sets of a file, by path and by layer.
 class KerasWalk {
 public:
-    explicit KerasWalk(FileSlice bytes) : file_(bytes) {
+    explicit KerasWalk(FileSlice bytes) : file_(bytes), paths_(bytes.path(), bytes.size()) {
         Node root;
         read(file_.root(), "", 0, root);
         collect(root, "", "", "");
@@ -137,6 +137,7 @@ private:
         constexpr std::size_t kLongestPath = 4096;
         if (depth > kDeepest || path.size() > kLongestPath)
             fail_damaged(file_.bytes().path(), "its groups are nested too deeply");
+        paths_.spend(path.size());
         if (!visited_.insert(address).second) {
             second_names_.push_back({path, "is a second name of an object"});
             return;
@@ -203,6 +204,7 @@ private:
     }
 
     Hdf5File file_;
+    NameBudget paths_;
     std::set<std::uint64_t> visited_;
     std::vector<LeftOut> second_names_;
     std::vector<Found> found_;

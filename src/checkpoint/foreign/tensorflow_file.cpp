@@ -153,12 +153,14 @@ HostTensor read_tensor(const std::string& name, const Place& place) {
 
 class BundleReader {
 public:
-    BundleReader(const FileSystem& files, const std::string& index) : files_(files), file_(files.open(index)) {}
+    BundleReader(const FileSystem& files, const std::string& index)
+        : files_(files), file_(files.open(index)), names_(index, file_->size_bytes()) {}
 
     ForeignContent read() {
         const std::string& path = file_->path();
         const std::string prefix = path.substr(0, path.size() - kTensorFlowIndex.size());
         for_each_entry(FileSlice(*file_), [&](std::string_view key, std::string_view value) {
+            names_.spend(key.size());
             if (key.empty()) {
                 if (shards_) fail_damaged(path, "its index has two headers");
                 shards_ = std::make_shared<Shards>(files_, prefix, shards_of(value, path));
@@ -198,16 +200,13 @@ private:
         if (!places_.emplace(name, Place{desc, &shard, entry.offset, entry.crc}).second)
             fail_damaged(path, "it has two tensors '" + name + "'");
         content_.file.tensors.descs.emplace(name, desc);
-        names_bytes_ += name.size();
-        constexpr std::uint64_t kMostNames = 64;  // times the index, whose names share their beginnings
-        if (names_bytes_ / kMostNames > file_->size_bytes()) fail_damaged(path, "its names are too long");
     }
 
     const FileSystem& files_;
     std::unique_ptr<InputFile> file_;
     std::shared_ptr<Shards> shards_;
     std::map<std::string, Place> places_;
-    std::uint64_t names_bytes_ = 0;
+    NameBudget names_;
     ForeignContent content_;
 };
 

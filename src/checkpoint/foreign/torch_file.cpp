@@ -73,10 +73,12 @@ void check_sizes(const TorchPart& part, const Storages& storages) {
         const auto found = storages.slices.find(tensor.storage.key);
         const std::string& path = storages.file->path();
         if (found == storages.slices.end())
-            fail_damaged(path, "the storage '" + tensor.storage.key + "' of its tensor '" + name + "' is missing");
+            fail_damaged(
+                path, "the storage '" + tensor.storage.key + "' of its tensor '" + shown_name(name) + "' is missing");
         if (found->second.size() != tensor.storage.bytes) {
-            fail_damaged(path, "the storage of its tensor '" + name + "' has " + std::to_string(found->second.size()) +
-                                   " bytes and not " + std::to_string(tensor.storage.bytes));
+            fail_damaged(path, "the storage of its tensor '" + shown_name(name) + "' has " +
+                                   std::to_string(found->second.size()) + " bytes and not " +
+                                   std::to_string(tensor.storage.bytes));
         }
     }
 }
@@ -135,14 +137,14 @@ void check_system(const Pickle& system, const std::string& path) {
 }
 
 /// Sizes of storages in bytes an element, by key.
-std::map<std::string, std::uint64_t> element_bytes(const Pickle& pickle) {
+std::map<std::string, std::uint64_t> element_bytes(const Pickle& pickle, const std::string& path) {
     std::map<std::string, std::uint64_t> result;
     for (PickleId id = 0; id < pickle.size(); ++id) {
         if (pickle.at(id).kind != PickleKind::persistent) continue;
         const std::vector<PickleId>& words = pickle.at(pickle.at(id).items[0]).items;
         if (words.size() < 3) continue;
         const std::uint64_t bytes = torch_element_bytes(pickle.at(words[1]).text);
-        if (bytes != 0) result.emplace(pickle.at(words[2]).text, bytes);
+        if (bytes != 0) result.emplace(storage_key(pickle, words[2], path), bytes);
     }
     return result;
 }
@@ -154,7 +156,7 @@ void find_storages(const Pickle& keys, const std::map<std::string, std::uint64_t
     const std::string& path = file.path();
     if (keys.root().kind != PickleKind::list) fail_damaged(path, "it does not list its storages");
     for (const PickleId id : keys.root().items) {
-        const std::string& key = keys.at(id).text;
+        const std::string& key = storage_key(keys, id, path);
         const auto size = sizes.find(key);
         if (size == sizes.end()) fail_damaged(path, "it has a storage '" + key + "' that no tensor uses");
         const std::vector<std::byte> bytes = file.read(begin, 8, "the length of a storage");
@@ -182,7 +184,7 @@ ForeignContent open_torch_zip(std::shared_ptr<const InputFile> file, const std::
     ByteCursor cursor(bytes, where);
     const Pickle pickle(cursor, known_torch_global);
     std::vector<std::string> others;
-    TorchPart found = find_torch_part(pickle, path, part, others);
+    TorchPart found = find_torch_part(pickle, *file, part, others);
 
     Storages storages{std::move(file), {}};
     const std::string prefix = folder + "data/";
@@ -210,9 +212,9 @@ ForeignContent open_torch_legacy(const std::shared_ptr<const InputFile>& file, c
     const Pickle pickle(cursor, known_torch_global);
     const Pickle keys(cursor, known_torch_global);
     std::vector<std::string> others;
-    TorchPart found = find_torch_part(pickle, file->path(), part, others);
+    TorchPart found = find_torch_part(pickle, *file, part, others);
     Storages storages{file, {}};
-    find_storages(keys, element_bytes(pickle), cursor.position(), storages);
+    find_storages(keys, element_bytes(pickle, file->path()), cursor.position(), storages);
     return content_of(std::move(found), std::move(others), std::move(storages));
 }
 

@@ -146,7 +146,9 @@ public:
     }
 
 private:
-    [[noreturn]] void fail(const std::string& what) const { fail_damaged(file_, "its tensor '" + name_ + "' " + what); }
+    [[noreturn]] void fail(const std::string& what) const {
+        fail_damaged(file_, "its tensor '" + shown_name(name_) + "' " + what);
+    }
 
     const std::vector<PickleId>& items_of(PickleId id, std::string_view what) const {
         const PickleValue& value = pickle_.at(id);
@@ -195,7 +197,7 @@ private:
             if (!result) fail("is too large");
             return static_cast<std::uint64_t>(*result);
         };
-        TorchStorage storage{key.text, in_bytes(words[4], "its storage's size")};
+        TorchStorage storage{storage_key(pickle_, words[2], file_), in_bytes(words[4], "its storage's size")};
         if (words.size() > 5 && pickle_.at(words[5]).kind != PickleKind::none) {
             const std::vector<PickleId>& view = items_of(words[5], "its storage's view");
             if (view.size() != 3) fail("has a storage's view of an unknown form");
@@ -229,7 +231,8 @@ private:
 /// Visits every dictionary once, by the texts that are its keys.
 class PartFinder {
 public:
-    PartFinder(const Pickle& pickle, const std::string& file) : pickle_(pickle), reader_(pickle, file) {}
+    PartFinder(const Pickle& pickle, const InputFile& file)
+        : pickle_(pickle), reader_(pickle, file.path()), paths_(file.path(), file.size_bytes()) {}
 
     /// The paths of all dictionaries that hold tensors themselves.
     std::vector<std::pair<std::string, PickleId>> find() {
@@ -239,11 +242,13 @@ public:
 
     TorchPart read(const std::string& path, PickleId id) {
         TorchPart part{path, {}, {}};
-        std::set<std::string> seen;
+        std::set<PickleId> keys;  // one long key may stand in front of many values
+        std::set<std::string_view> seen;
         const std::vector<PickleId>& items = pickle_.at(id).items;
         for (std::size_t i = items.size(); i > 1; i -= 2) {  // the last of two equal keys counts
             const PickleValue& key = pickle_.at(items[i - 2]);
-            if (key.kind != PickleKind::text || !seen.insert(key.text).second) continue;
+            if (key.kind != PickleKind::text || !keys.insert(items[i - 2]).second || !seen.insert(key.text).second)
+                continue;
             const std::vector<PickleId>* call = reader_.tensor_call(items[i - 1]);
             if (call != nullptr) {
                 reader_.read(key.text, *call, part);
@@ -258,9 +263,9 @@ public:
 private:
     void visit(PickleId id, const std::string& path, int depth) {
         constexpr int kDeepest = 8;
-        constexpr std::size_t kLongestPath = 1024;  // one long key may stand in front of many dictionaries
+        constexpr std::size_t kLongestPath = 1024;
         const PickleValue& value = pickle_.at(id);
-        if (depth > kDeepest || path.size() > kLongestPath) return;
+        if (depth > kDeepest) return;
         if (value.kind != PickleKind::dict || !visited_.insert(id).second) return;
         bool holds_tensors = false;
         for (std::size_t i = 0; i + 1 < value.items.size(); i += 2) {
@@ -268,16 +273,21 @@ private:
             if (key.kind != PickleKind::text) continue;
             holds_tensors = holds_tensors || reader_.tensor_call(value.items[i + 1]) != nullptr;
         }
-        if (holds_tensors) found_.emplace_back(path, id);
+        if (holds_tensors) {
+            paths_.spend(path.size());
+            found_.emplace_back(path, id);
+        }
         for (std::size_t i = 0; i + 1 < value.items.size(); i += 2) {
             const PickleValue& key = pickle_.at(value.items[i]);
-            if (key.kind == PickleKind::text && !key.text.starts_with("optim"))
-                visit(value.items[i + 1], path.empty() ? key.text : path + "." + key.text, depth + 1);
+            if (key.kind != PickleKind::text || key.text.starts_with("optim")) continue;
+            if (path.size() + key.text.size() >= kLongestPath || visited_.contains(value.items[i + 1])) continue;
+            visit(value.items[i + 1], path.empty() ? key.text : path + "." + key.text, depth + 1);
         }
     }
 
     const Pickle& pickle_;
     TensorReader reader_;
+    NameBudget paths_;
     std::set<PickleId> visited_;
     std::vector<std::pair<std::string, PickleId>> found_;
 };
@@ -299,6 +309,13 @@ std::optional<std::size_t> chosen(const std::vector<std::string>& paths, const s
 
 }  // namespace
 
+const std::string& storage_key(const Pickle& pickle, PickleId id, const std::string& file) {
+    constexpr std::size_t kLongest = 128;
+    const std::string& key = pickle.at(id).text;
+    if (key.size() > kLongest) fail_damaged(file, "the key of a storage has " + std::to_string(key.size()) + " bytes");
+    return key;
+}
+
 std::uint64_t torch_element_bytes(std::string_view storage_class) {
     if (is_untyped(storage_class)) return 1;
     const ElementType* type = element_type(storage_class);
@@ -311,9 +328,10 @@ PickleGlobal known_torch_global(std::string_view name) {
     return row == std::end(kGlobals) ? PickleGlobal::refused : row->what;
 }
 
-TorchPart find_torch_part(const Pickle& pickle, const std::string& file, const std::string& part,
+TorchPart find_torch_part(const Pickle& pickle, const InputFile& input, const std::string& part,
                           std::vector<std::string>& others) {
-    PartFinder finder(pickle, file);
+    const std::string& file = input.path();
+    PartFinder finder(pickle, input);
     const auto found = finder.find();
     std::vector<std::string> paths;
     paths.reserve(found.size());

@@ -37,8 +37,11 @@ struct TorchPart {
 PickleGlobal known_torch_global(std::string_view name);
 
 /// The dictionary of tensors named `part`, or the one that foreign.h describes. `others` gets the paths of the others.
-TorchPart find_torch_part(const Pickle& pickle, const std::string& file, const std::string& part,
+TorchPart find_torch_part(const Pickle& pickle, const InputFile& file, const std::string& part,
                           std::vector<std::string>& others);
+
+/// Keys of storages are numbers as texts. A long one is refused, because every tensor keeps its own: Error(data).
+const std::string& storage_key(const Pickle& pickle, PickleId id, const std::string& file);
 
 /// Bytes of an element of a storage class, "torch.FloatStorage"; 0: no storage class.
 std::uint64_t torch_element_bytes(std::string_view storage_class);
