@@ -293,6 +293,17 @@ TEST(ReadRun, FilesThatAreMissingAreNamed) {
     EXPECT_EQ(run.name, "run") << "that of the folder";
 }
 
+TEST(Table, CellsBeyondTheColumnsAreDropped) {
+    const Table table("a,b\r\n1,\"x, \"\"y\"\"\"\r\n" + std::string(1000, ',') + "\n2\n3,z\n4,cut");
+    ASSERT_EQ(table.rows(), 4);
+    EXPECT_EQ(table.text(0, "b"), "x, \"y\"");
+    EXPECT_EQ(table.text(1, "a"), "");
+    EXPECT_EQ(table.number(2, "a"), 2);
+    EXPECT_EQ(table.text(2, "b"), "");
+    EXPECT_EQ(table.text(3, "b"), "z");
+    EXPECT_EQ(Table(std::string(20'000, ',') + "\n1\n").rows(), 0);
+}
+
 TEST(ReadRun, AFolderWithoutARunIsRefused) {
     MemoryFiles files;
     write_text(files, "empty/notes.txt", "nothing");

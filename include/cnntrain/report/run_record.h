@@ -22,9 +22,11 @@ inline constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
 class Table {
 public:
     Table() = default;
+    /// Without columns if there are more than any program here writes. Cells beyond the columns are dropped.
     explicit Table(std::string_view csv);
 
-    std::size_t rows() const { return rows_.size(); }
+    std::size_t rows() const { return columns_.empty() ? 0 : ends_.size() / columns_.size(); }
+    bool has_columns() const { return !columns_.empty(); }
     bool has(std::string_view column) const { return place(column) >= 0; }
     /// "" if there is no such column, or the row is shorter.
     std::string_view text(std::size_t row, std::string_view column) const;
@@ -35,7 +37,8 @@ private:
     std::ptrdiff_t place(std::string_view column) const;
 
     std::vector<std::string> columns_;
-    std::vector<std::vector<std::string>> rows_;
+    std::string cells_;              // one behind the other, by row and column
+    std::vector<std::size_t> ends_;  // of cells; a long run has millions
 };
 
 /// What log.txt says. Seconds are totals over all processes of the run.

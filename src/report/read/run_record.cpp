@@ -9,6 +9,7 @@
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/hash.h"
 #include "cnntrain/base/json_check.h"
+#include "cnntrain/base/memory.h"
 #include "cnntrain/base/path.h"
 #include "cnntrain/checkpoint/class_names.h"
 #include "cnntrain/checkpoint/file.h"
@@ -31,14 +32,23 @@ public:
 
     /// `without`: what the page lacks without the file; "": nothing worth a note.
     std::string text(const std::string& name, const std::string& without) {
+        constexpr std::uint64_t kShareOfMemory = 4;  // what is made of the text takes as much again
         const std::string path = run_.folder + "/" + name;
         try {
-            if (files_.kind(path) == FileKind::file) return read_text(files_, path);
+            if (files_.kind(path) == FileKind::file)
+                return read_text(files_, path, memory_left().bytes / kShareOfMemory);
             if (!without.empty()) run_.missing.push_back(name + ": not there; " + without);
         } catch (const Error& error) {
             run_.missing.push_back(name + ": " + error.what());
         }
         return "";
+    }
+
+    Table table(const std::string& name, const std::string& without) {
+        const std::string csv = text(name, without);
+        Table table(csv);
+        if (!csv.empty() && !table.has_columns()) run_.missing.push_back(name + ": its first line names no columns");
+        return table;
     }
 
 private:
@@ -175,13 +185,13 @@ RunRecord read_run(const FileSystem& files, const std::string& folder, bool is_g
     }
     Reader reader(files, run);
     run.arguments = arguments_in(reader.text("arguments.json", "options are unknown"), run.missing);
-    run.training = Table(reader.text("training.csv", "there are no curves of the training"));
-    run.validation = Table(reader.text("validation.csv", "nothing was validated"));
-    run.classes = Table(reader.text("validation_classes.csv", ""));
-    run.times = Table(reader.text("time_split.csv",
-                                  "what limited the speed is not recorded (the run is of an earlier "
-                                  "version, or has no log line yet)"));
-    run.ranks = Table(reader.text("ranks.csv", ""));
+    run.training = reader.table("training.csv", "there are no curves of the training");
+    run.validation = reader.table("validation.csv", "nothing was validated");
+    run.classes = reader.table("validation_classes.csv", "");
+    run.times = reader.table("time_split.csv",
+                             "what limited the speed is not recorded (the run is of an earlier "
+                             "version, or has no log line yet)");
+    run.ranks = reader.table("ranks.csv", "");
     run.profile = profile_in(reader, run.missing);
     run.log = read_log(reader.text("log.txt", "the command line and the processor are unknown"));
     run.checkpoint = read_checkpoint(files, run.folder);

@@ -7,10 +7,20 @@ namespace cnntrain::report {
 
 namespace {
 
-/// Reads one row of RFC 4180 from `text` at `at`. Returns false if its line end is missing.
-bool read_row(std::string_view text, std::size_t& at, std::vector<std::string>& row) {
-    row.assign(1, "");
+constexpr std::size_t kMostColumns = 10'000;
+
+/// Reads one row of RFC 4180 from `text` at `at`: appends at most `most` cells to `cells` and their ends to `ends`.
+/// Returns the number of cells in the row; 0 if its line end is missing.
+std::size_t read_row(std::string_view text, std::size_t& at, std::size_t most, std::string& cells,
+                     std::vector<std::size_t>& ends) {
+    std::size_t count = 1;
     bool quoted = false;
+    const auto add = [&](char c) {
+        if (count <= most) cells += c;
+    };
+    const auto end_cell = [&] {
+        if (count <= most) ends.push_back(cells.size());
+    };
     for (; at < text.size(); ++at) {
         const char c = text[at];
         if (quoted) {
@@ -18,33 +28,41 @@ bool read_row(std::string_view text, std::size_t& at, std::vector<std::string>& 
             if (c == '"' && !doubled) {
                 quoted = false;
             } else {
-                row.back() += c;
+                add(c);
                 if (doubled) ++at;
             }
         } else if (c == '"') {
             quoted = true;
         } else if (c == ',') {
-            row.emplace_back();
+            end_cell();
+            ++count;
         } else if (c == '\n') {
             ++at;
-            return true;
+            end_cell();
+            return count;
         } else if (c != '\r') {
-            row.back() += c;
+            add(c);
         }
     }
-    return false;
+    return 0;
 }
 
 }  // namespace
 
 Table::Table(std::string_view csv) {
     std::size_t at = 0;
-    if (!read_row(csv, at, columns_)) {
-        columns_.clear();
-        return;
+    std::string head;
+    std::vector<std::size_t> head_ends;
+    const std::size_t columns = read_row(csv, at, kMostColumns, head, head_ends);
+    if (columns > kMostColumns) return;
+    for (std::size_t i = 0, begin = 0; i < columns; begin = head_ends[i++])
+        columns_.push_back(head.substr(begin, head_ends[i] - begin));
+    std::size_t complete = 0;
+    while (columns > 0 && read_row(csv, at, columns, cells_, ends_) > 0) {
+        complete += columns;
+        ends_.resize(complete, cells_.size());  // cells that the row lacks are empty
     }
-    for (std::vector<std::string> row; read_row(csv, at, row);)
-        rows_.push_back(std::move(row));
+    ends_.resize(complete);
 }
 
 std::ptrdiff_t Table::place(std::string_view column) const {
@@ -54,8 +72,10 @@ std::ptrdiff_t Table::place(std::string_view column) const {
 
 std::string_view Table::text(std::size_t row, std::string_view column) const {
     const std::ptrdiff_t found = place(column);
-    const std::vector<std::string>& fields = rows_.at(row);
-    return found < 0 || found >= std::ssize(fields) ? std::string_view() : fields[static_cast<std::size_t>(found)];
+    if (found < 0) return {};
+    const std::size_t cell = row * columns_.size() + static_cast<std::size_t>(found);
+    const std::size_t begin = cell == 0 ? 0 : ends_.at(cell - 1);
+    return std::string_view(cells_).substr(begin, ends_.at(cell) - begin);
 }
 
 double Table::number(std::size_t row, std::string_view column) const {
