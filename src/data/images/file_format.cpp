@@ -75,8 +75,13 @@ const FormatRow& row_of(FileFormat format) {
     return *std::ranges::find(kFormats, format, &FormatRow::format);
 }
 
+struct JpegFrame {
+    ImageSize size;
+    bool progressive = false;
+};
+
 /// Follows the segments of a JPEG to its frame header.
-std::optional<ImageSize> size_of_jpeg(ByteOrder head) {
+std::optional<JpegFrame> frame_of_jpeg(ByteOrder head) {
     for (std::size_t at = 2; head.holds(at, 9);) {
         if (head.u8(at) != 0xff) return std::nullopt;
         const unsigned marker = head.u8(at + 1);
@@ -85,11 +90,34 @@ std::optional<ImageSize> size_of_jpeg(ByteOrder head) {
             continue;
         }
         const bool is_frame = marker >= 0xc0 && marker <= 0xcf && marker != 0xc4 && marker != 0xc8 && marker != 0xcc;
-        if (is_frame) return ImageSize{head.u16(at + 5), head.u16(at + 7)};
+        if (is_frame) return JpegFrame{{head.u16(at + 5), head.u16(at + 7)}, (marker & 3) == 2};
         if (marker == 0xda || marker == 0xd9) return std::nullopt;
         at += 2 + std::size_t{head.u16(at + 2)};
     }
     return std::nullopt;
+}
+
+/// From the first directory of a file with 32-bit offsets.
+std::optional<ImageSize> size_of_tiff(Bytes file) {
+    constexpr unsigned kWidth = 256;
+    constexpr unsigned kHeight = 257;
+    constexpr unsigned kShortValue = 3;
+    constexpr std::size_t kEntryBytes = 12;
+    if (file.size() < 8) return std::nullopt;
+    const ByteOrder bytes(file, file[0] == std::byte{'M'} ? std::endian::big : std::endian::little);
+    const std::uint64_t directory = bytes.u32(4);
+    if (bytes.u16(2) != 42 || !bytes.holds(directory, 2)) return std::nullopt;
+    ImageSize size{0, 0};
+    const std::size_t entries = bytes.u16(directory);
+    for (std::size_t i = 0; i < entries; ++i) {
+        const std::uint64_t at = directory + 2 + i * kEntryBytes;
+        if (!bytes.holds(at, kEntryBytes)) return std::nullopt;
+        const unsigned tag = bytes.u16(at);
+        const std::int64_t value = bytes.u16(at + 2) == kShortValue ? bytes.u16(at + 8) : bytes.u32(at + 8);
+        if (tag == kWidth) size.width = value;
+        if (tag == kHeight) size.height = value;
+    }
+    return size.width > 0 && size.height > 0 ? std::optional(size) : std::nullopt;
 }
 
 std::optional<ImageSize> size_of_webp(ByteOrder head) {
@@ -146,7 +174,8 @@ std::optional<ImageSize> claimed_size(Bytes head, FileFormat format) {
     const ByteOrder little(head, std::endian::little);
     switch (format) {
         case FileFormat::jpeg:
-            return size_of_jpeg(big);
+            if (const auto frame = frame_of_jpeg(big)) return frame->size;
+            return std::nullopt;
         case FileFormat::png:
             if (!big.holds(0, 24)) return std::nullopt;
             return ImageSize{big.u32(20), big.u32(16)};
@@ -158,9 +187,18 @@ std::optional<ImageSize> claimed_size(Bytes head, FileFormat format) {
             if (!little.holds(0, 10)) return std::nullopt;
             return ImageSize{little.u16(8), little.u16(6)};
         case FileFormat::tiff:
-            break;
+            return size_of_tiff(head);
     }
     return std::nullopt;
+}
+
+std::uint64_t decoding_bytes_per_pixel(Bytes file, FileFormat format) {
+    constexpr std::uint64_t kPixels = 3;
+    constexpr std::uint64_t kCoefficients = 6;  // which libjpeg keeps of all scans of a progressive file
+    constexpr std::uint64_t kOtherDecoders = 8;
+    if (format != FileFormat::jpeg) return kOtherDecoders;
+    const auto frame = frame_of_jpeg(ByteOrder(file, std::endian::big));
+    return frame && frame->progressive ? kPixels + kCoefficients : kPixels;
 }
 
 ImageSize decode_whole(FileFormat format, Bytes file, std::vector<std::uint8_t>& pixels) {

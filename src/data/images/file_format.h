@@ -34,8 +34,11 @@ std::string_view unread_kind(std::span<const std::byte> file);
 std::string unknown_format_text(std::span<const std::byte> file);
 
 /// The size that the header claims, without orientation. Nothing if `head`, the beginning of the file, does not reach
-/// that far, or for a TIFF file.
+/// that far, or for a TIFF file with 64-bit offsets.
 std::optional<ImageSize> claimed_size(std::span<const std::byte> head, FileFormat format);
+
+/// Most bytes that decoding takes for each pixel.
+std::uint64_t decoding_bytes_per_pixel(std::span<const std::byte> file, FileFormat format);
 
 /// Decodes a whole image, as it is stored, into `pixels`: rows of RGB without gaps, and kReadableBehindView bytes
 /// behind them. Of several images in a file, the first one. Transparent parts become white, 16 bits become 8.

@@ -16,13 +16,21 @@ FileFormat known_format(std::span<const std::byte> bytes) {
 }  // namespace
 
 ImageFile::ImageFile(std::span<const std::byte> bytes, Exif exif, Workspace& workspace)
-    : workspace_(workspace), format_(known_format(bytes)) {
+    : workspace_(workspace),
+      format_(known_format(bytes)),
+      room_(claimed_size(bytes, format_).value_or(ImageSize{}), decoding_bytes_per_pixel(bytes, format_)) {
     StageClock clock;
     if (exif == Exif::applied) orientation_ = stored_orientation(bytes, format_);
     stored_size_ =
         format_ == FileFormat::jpeg ? workspace.jpeg->open(bytes) : decode_whole(format_, bytes, workspace.pixels);
     workspace.stored_pixels += stored_size_.width * stored_size_.height;
     clock.add_to(workspace.seconds.decode);
+}
+
+ImageFile::~ImageFile() {
+    constexpr std::size_t kMostHeld = std::size_t{1} << 28;  // a common photo's memory is used again
+    if (workspace_.pixels.capacity() > kMostHeld) workspace_.pixels = {};
+    if (workspace_.turned.capacity() > kMostHeld) workspace_.turned = {};
 }
 
 PixelView ImageFile::stored_view(const Rectangle& part, const DecodeHow& how) const {

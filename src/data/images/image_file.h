@@ -7,6 +7,7 @@
 
 #include "cnntrain/data/dataset.h"
 #include "data/images/file_format.h"
+#include "data/images/large_image.h"
 #include "data/images/orientation.h"
 
 namespace cnntrain::data {
@@ -21,12 +22,16 @@ public:
     /// Reads the header, or decodes all of an image that cannot be decoded in parts. `bytes` and `workspace` must
     /// outlive this object; the time is counted in the workspace's seconds.
     ImageFile(std::span<const std::byte> bytes, Exif exif, Workspace& workspace);
+    /// Frees the memory of a very large image.
+    ~ImageFile();
+    ImageFile(const ImageFile&) = delete;
+    ImageFile& operator=(const ImageFile&) = delete;
 
     FileFormat format() const { return format_; }
     /// The image is shown otherwise than it is stored.
     bool is_turned() const { return orientation_ != Orientation(); }
     ImageSize size() const { return orientation_.upright(stored_size_); }
-    /// Call it once. The view is valid until the workspace is used for another image.
+    /// Call it once. The view is valid as long as this object, and until the workspace is used for another image.
     PixelView decode(const Rectangle& part, const DecodeHow& how) const;
 
 private:
@@ -34,6 +39,7 @@ private:
 
     Workspace& workspace_;
     FileFormat format_;
+    LargeImage room_;
     Orientation orientation_;
     ImageSize stored_size_;
 };
