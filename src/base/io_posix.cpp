@@ -55,6 +55,11 @@ Descriptor open_descriptor(const std::string& path, int flags) {
     throw Error(ErrorKind::storage, cannot_write(path, error));
 }
 
+[[noreturn]] void fail_link(const std::string& path) {
+    throw Error(ErrorKind::storage,
+                "cannot write '" + path + "': it is a link, which is not followed; put the file itself there");
+}
+
 void write_all(const Descriptor& file, const std::string& path, std::span<const std::byte> data) {
     while (!data.empty()) {
         const ssize_t written = ::write(file.get(), data.data(), data.size());
@@ -199,8 +204,10 @@ public:
     std::unique_ptr<OutputFile> create(const std::string& path) override { return std::make_unique<PosixOutput>(path); }
 
     void append(const std::string& path, std::string_view text) override {
-        // O_NONBLOCK: a named pipe without a reader is an error and no reason to wait.
-        Descriptor file = open_descriptor(path, O_WRONLY | O_CREAT | O_APPEND | O_NONBLOCK | O_NOCTTY);
+        // O_NONBLOCK: a named pipe without a reader is an error and no reason to wait. O_NOFOLLOW: in a folder that
+        // comes from somebody else, log.txt may be a link to a file of the user's.
+        Descriptor file = open_descriptor(path, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+        if (!file.valid() && errno == ELOOP) fail_link(path);
         if (!file.valid()) fail_writing(path, errno);
         write_all(file, path, std::as_bytes(std::span(text)));
         if (!file.close()) fail_writing(path, errno);

@@ -7,6 +7,8 @@
 #include <mutex>
 #include <utility>
 
+#include "cnntrain/base/printable.h"
+
 namespace cnntrain::log {
 namespace {
 
@@ -50,7 +52,8 @@ void print(Level level, const std::string& message) {
     const std::scoped_lock lock(all.mutex);
     if (all.before_line) all.before_line();
     const auto name = spdlog::level::to_string_view(own);
-    const std::string text = all.format != nullptr ? all.format({name.data(), name.size()}, message) : message;
+    const std::string text =
+        all.format != nullptr ? all.format({name.data(), name.size()}, message) : printable_lines(message);
     all.logger->log(own, spdlog::string_view_t(text));
 }
 

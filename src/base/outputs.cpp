@@ -2,10 +2,13 @@
 
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <map>
+#include <memory>
 #include <system_error>
 
+#include "cnntrain/base/crc32c.h"
 #include "cnntrain/base/error.h"
 
 namespace cnntrain {
@@ -21,6 +24,11 @@ std::string identity(const std::string& path) {
     return error ? path : canonical.lexically_normal().string();
 }
 
+bool is_link(const std::string& path) {
+    std::error_code error;
+    return std::filesystem::is_symlink(std::filesystem::symlink_status(path, error));
+}
+
 std::string described(const NamedPath& place) {
     return place.name + " " + place.path;
 }
@@ -33,6 +41,8 @@ void check_replaceable(const FileSystem& files, const Output& output) {
     if (output.path.empty() || output.path.ends_with('/')) refuse(output, "expected the name of a file");
     switch (files.kind(output.path)) {
         case FileKind::absent:
+            if (is_link(output.path))
+                refuse(output, "a link that leads nowhere is there; remove it, or choose another name");
             return;
         case FileKind::directory:
             refuse(output, "a folder is there; give the name of a file");
@@ -48,6 +58,32 @@ void check_replaceable(const FileSystem& files, const Output& output) {
 }
 
 }  // namespace
+
+void FileContent::add(std::span<const std::byte> more) {
+    bytes += more.size();
+    checksum = crc32c(more, checksum);
+}
+
+FileContent content_of(std::string_view text) {
+    FileContent content;
+    content.add(std::as_bytes(std::span(text)));
+    return content;
+}
+
+bool holds(const FileSystem& files, const std::string& path, const FileContent& content) {
+    constexpr std::uint64_t kAtOnce = 1 << 20;
+    if (files.kind(path) != FileKind::file) return false;
+    const std::unique_ptr<InputFile> file = files.open(path);
+    if (file->size_bytes() != content.bytes) return false;
+    FileContent found;
+    std::vector<std::byte> part;
+    while (found.bytes < content.bytes) {
+        part.resize(std::min(kAtOnce, content.bytes - found.bytes));
+        file->read_at(found.bytes, part);
+        found.add(part);
+    }
+    return found == content;
+}
 
 bool same_place(const std::string& a, const std::string& b) {
     return identity(a) == identity(b);

@@ -9,6 +9,7 @@
 
 #include "cli/commands.h"
 #include "cli/own_program.h"
+#include "cli/screen.h"
 #include "cli/signals.h"
 #include "cnntrain/base/columns.h"
 #include "cnntrain/base/error.h"
@@ -171,7 +172,7 @@ benchmark::Host process_host() {
     benchmark::Host host;
     host.machine = launch::this_machine(comm::process_environment(), own_program());
     host.spec_folders = config::process_environment().config_folders;
-    host.output = &std::cout;
+    host.output = &terminal_output();
     host.notes = &std::cerr;
     host.terminal_width = columns_of(terminal_of(STDERR_FILENO, process_variables()), 0);
     host.stop_requested = stop_requested;

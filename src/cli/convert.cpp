@@ -198,7 +198,7 @@ Converted exported(const Flags& flags, Checkpoint source, const std::string& pat
     folder.add(checkpoint::kConfigFile, to_json(config));
     if (config.architecture == checkpoint::kWithoutTransform)
         folder.add(checkpoint::kWithoutTransformFile, std::string(checkpoint::without_transform_source()));
-    folder.add_vocabulary(arguments.vocabulary_file, flags.given("--vocab-file"), config.sizes.vocabulary);
+    folder.add_vocabulary(arguments.vocabulary_file, flags.given("--vocab-file"), config.sizes.vocabulary, path);
     if (arguments.lower_case) folder.add_tokeniser(*arguments.lower_case, arguments.splits_special_tokens);
     result.checkpoint.metadata["format"] = "pt";  // transformers asks for it
     return result;
@@ -363,7 +363,7 @@ int convert_command(const Invocation& invocation) {
     Checkpoint source = checkpoint::load(posix_files(), found.path, checkpoint::edited_if(flags.given(kTrustFlag)));
     const bool importing = checkpoint::is_hugging_face(source);
     if (of_run) refuse_for_hugging_face(source, found.path);
-    const std::unique_ptr<exports::TrainedNetwork> network = of_run ? open_run(flags) : nullptr;
+    const std::unique_ptr<exports::TrainedNetwork> network = of_run ? open_run(flags, source) : nullptr;
     const std::map<std::string, HostTensor> expected = of_run ? source.tensors : std::map<std::string, HostTensor>{};
     HuggingFaceFolder folder(folder_of(target), overwrite);
     Converted result = importing ? imported(flags, std::move(source), found.path)

@@ -11,6 +11,7 @@
 #include "cnntrain/base/format.h"
 #include "cnntrain/base/listed.h"
 #include "cnntrain/checkpoint/checkpoint.h"
+#include "cnntrain/checkpoint/class_names.h"
 #include "cnntrain/checkpoint/edited.h"
 #include "cnntrain/exports/exports.h"
 #include "cnntrain/train/machine.h"
@@ -188,8 +189,12 @@ checkpoint::Found checkpoint_of_run(const Flags& flags) {
     return checkpoint::best_or_latest(posix_files(), "RUN", flags.text("RUN"));
 }
 
-std::unique_ptr<exports::TrainedNetwork> open_run(const Flags& flags) {
-    return std::make_unique<exports::TrainedNetwork>(posix_files(), source_of(flags));
+std::unique_ptr<exports::TrainedNetwork> open_run(const Flags& flags, const checkpoint::Checkpoint& source) {
+    exports::OpenRequest request = source_of(flags);
+    const bool reads_texts = !checkpoint::class_names(source.metadata).empty();
+    if (reads_texts && flags.given("--vocab-file"))
+        request.options.insert(request.options.end(), {"--vocab-file", flags.text("--vocab-file")});
+    return std::make_unique<exports::TrainedNetwork>(posix_files(), request);
 }
 
 std::string hugging_face_target(const Flags& flags, const std::string& checkpoint) {

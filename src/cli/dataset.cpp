@@ -20,7 +20,7 @@ const CommandFlags& dataset_cifar_flags() {
          {"--test", "2000", "test images"},
          {"--classes", "10", "classes, 2 to 10"},
          {"--seed", "0", "of the images"},
-         {"--overwrite", "", "replace a set that this command did not generate", {}, true}}};
+         {"--overwrite", "", "replace files that this command did not write, or that were changed", {}, true}}};
     return table;
 }
 

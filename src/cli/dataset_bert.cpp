@@ -121,7 +121,7 @@ const CommandFlags& dataset_bert_flags() {
          true},
         {"--max-samples", "-1", "no effect, as in the script"},
         {"--threads", "0", "0: one per core"},
-        {"--overwrite", "", "replace output files of another conversion", {}, true},
+        {"--overwrite", "", "replace output files of another conversion, and changed ones", {}, true},
     }};
     return table;
 }

@@ -87,7 +87,11 @@ const CommandFlags& dataset_imagenet_flags() {
         {"--seed", "0", "seed of the order of the images"},
         {"--threads", "0", "threads that convert images; 0: one per core"},
         {"--max-skipped", "", "maximum number of damaged images (default: 1 % of the images, but at least 10)"},
-        {"--overwrite", "", "remove the files of another conversion from the output folder", {}, true},
+        {"--overwrite",
+         "",
+         "remove the files of another conversion from the output folder, replace changed ones",
+         {},
+         true},
     }};
     return table;
 }

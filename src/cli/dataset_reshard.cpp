@@ -59,7 +59,7 @@ const CommandFlags& dataset_reshard_flags() {
          {"--validation-shards", "", "files of the validation split if --split is all (default 128)"},
          {"--seed", "0", "seed of the new order of the records"},
          {"--no-shuffle", "", "keep the order of the records", {}, true},
-         {"--overwrite", "", "remove other shards in the output folder instead of refusing", {}, true},
+         {"--overwrite", "", "remove other shards in the output folder, and replace changed files", {}, true},
          {"--threads", "0", "files written in parallel; 0: one per core"}}};
     return table;
 }

@@ -120,6 +120,8 @@ int dataset_suspects(const std::string& called, const std::vector<std::string>& 
     std::vector<Output> outputs;
     if (flags.given("--csv")) outputs.push_back(table_output(flags, "--csv", kHeader));
     if (flags.given("--duplicates-csv")) outputs.push_back(table_output(flags, "--duplicates-csv", kDuplicateHeader));
+    for (const Output& output : outputs)
+        checkpoint::refuse_run_checkpoint(posix_files(), output.name, output.path);
     check_outputs(posix_files(), outputs, {{"the checkpoint", settings.checkpoint}});
 
     std::vector<std::string> words = {"--restore-path", settings.folder, "--threads", flags.text("--threads")};

@@ -12,6 +12,7 @@
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/format.h"
 #include "cnntrain/base/io.h"
+#include "cnntrain/base/printable.h"
 #include "cnntrain/checkpoint/folder.h"
 #include "cnntrain/dataset_tools/writers.h"
 #include "cnntrain/launch/words.h"
@@ -103,7 +104,8 @@ private:
     }
 
     int execute(const Words& words) const {
-        std::cout << '\n' << styled("$ " + line(words), Style::bold, console_terminal().colours) << std::endl;
+        const std::string shown = printable(line(words));
+        terminal_output() << '\n' << styled("$ " + shown, Style::bold, console_terminal().colours) << std::endl;
         const Invocation invocation{{words.begin() + 1, words.end()}, line(words), words.front(), program_};
         return run_command(config::command_named(words.front()), invocation);
     }

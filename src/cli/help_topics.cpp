@@ -39,7 +39,8 @@ checkpoint/<phase>/pretraining_<...>) or the folder that --logs-path names. It h
 
 A folder holds one run. A new training run in a folder with checkpoints or tables is refused;
 --overwrite removes the files that runs name themselves, and no others. validation and inference
-may write to a folder of their own or to that of the run whose checkpoints they read.
+write files only with --logs-path (a folder of their own, or that of the run whose checkpoints they
+read) or --log-dir.
 
 They need no other option than --restore-path RUN or RUN/ckpt-<iteration>: model, data, data folder,
 precision, image size and preprocessing are those in arguments.json, or, of a checkpoint that was
@@ -54,7 +55,8 @@ inference writes predictions.csv, or the file that --predictions names: a table 
 (--top-classes) and their probabilities, and whether the first one is right. A photo's class is known
 from a folder with the name of a class, or from a table of photos and classes (.csv), a text's from
 the label in its row. Files are named from the last folder that all of them are in. Without
---data-dir, the samples are those that the run validates with. Only files of predictions are replaced.
+--data-dir, the samples are those that the run validates with. A file that is there is replaced with
+--overwrite only.
 
 cnntrain report RUN writes a page that says whether the run learned, what limited its speed, what it
 confuses and what exactly ran, with curves, confusions and the most wrong photos, in one file that
@@ -75,7 +77,8 @@ left by a killed process is removed when the same file is written again.
 
 constexpr std::string_view kCheckpoints = R"(
 A checkpoint is one safetensors file with every parameter, moving average and optimiser slot:
-ckpt-<iteration>.safetensors. pretrain counts steps from 0, so its ckpt-7031 has 7032 updates.
+ckpt-<iteration>.safetensors. pretrain counts steps from 0, so its ckpt-7031 has 7032 updates; its
+ckpt-0 has none, and a run that is stopped after its first update leaves a ckpt-1 that has one.
 --keep-ckpts N keeps the newest N.
 
 The metadata holds a checksum of the header and one of the tensors. A file that does not match them

@@ -4,11 +4,16 @@
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/outputs.h"
+#include "cnntrain/train/vocabulary.h"
 
 namespace cnntrain::cli {
 
-void HuggingFaceFolder::add_vocabulary(const std::string& file, bool given, std::int64_t rows) {
-    if (file.empty() || (!given && !exists(posix_files(), file))) {
+void HuggingFaceFolder::add_vocabulary(const std::string& file, bool given, std::int64_t rows,
+                                       const std::string& checkpoint) {
+    const bool is_there = !file.empty() && (given || exists(posix_files(), file));
+    // A run's folder may come from somebody else: a file that only its arguments.json names is not copied.
+    const bool is_of_run = is_there && train::is_vocabulary_of(posix_files(), checkpoint, file);
+    if (!is_of_run && !given) {
         notes_.emplace_back("No vocab.txt was written: the vocabulary is not known; --vocab-file FILE copies it");
         return;
     }

@@ -16,9 +16,10 @@ public:
     HuggingFaceFolder(std::string folder, bool overwrite) : folder_(std::move(folder)), overwrite_(overwrite) {}
 
     void add(const std::string& name, std::string text) { texts_.insert_or_assign(name, std::move(text)); }
-    /// Adds vocab.txt: the first `rows` lines of `file`. Without a file (an empty name, or a file that the run named
-    /// and that has gone) a note says so. Error(data) if `given`, by the user, and not readable.
-    void add_vocabulary(const std::string& file, bool given, std::int64_t rows);
+    /// Adds vocab.txt: the first `rows` lines of `file`. A file that the user has not `given` must be the one whose
+    /// checksum the checkpoint records; without it, a note says so. Error(data) if the checkpoint records another one,
+    /// or the given one is not readable.
+    void add_vocabulary(const std::string& file, bool given, std::int64_t rows, const std::string& checkpoint);
 
     /// Adds tokenizer_config.json.
     void add_tokeniser(bool lower_case, bool splits_special_tokens);

@@ -10,8 +10,10 @@
 #include "cli/run_options.h"
 #include "cli/signals.h"
 #include "cnntrain/base/error.h"
+#include "cnntrain/base/io.h"
 #include "cnntrain/base/listed.h"
 #include "cnntrain/base/log.h"
+#include "cnntrain/checkpoint/folder.h"
 #include "cnntrain/comm/launcher.h"
 #include "cnntrain/plan/plan.h"
 #include "cnntrain/tasks/tasks.h"
@@ -82,6 +84,7 @@ plan::PlanSettings settings_from(const Flags& flags) {
     plan::PlanSettings settings;
     settings.profile = text("--profile");
     settings.svg = text("--svg");
+    if (settings.svg) checkpoint::refuse_run_checkpoint(posix_files(), "--svg", *settings.svg);
     settings.steps = flags.given("--processes") ? 10 : 3;
     if (flags.given("--steps")) settings.steps = flags.integer("--steps", 1, kMostSteps);
     settings.measure = !flags.given("--no-measure");

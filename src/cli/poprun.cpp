@@ -74,7 +74,7 @@ int start(const PoprunRequest& request, const Plan& plan) {
     options.only_output_from = request.only_output_from;
     options.verbosity = wanted_verbosity(request, plan.environment);
     options.print_topology = request.print_topology;
-    options.output = &std::cout;
+    options.output = &terminal_output();
     options.notes = &std::cerr;
     options.stop_requested = stop_requested;
     catch_stop_signals();

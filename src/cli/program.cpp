@@ -25,6 +25,7 @@
 #include "cnntrain/base/log.h"
 #include "cnntrain/base/memory.h"
 #include "cnntrain/base/path.h"
+#include "cnntrain/base/printable.h"
 #include "cnntrain/base/processor.h"
 #include "cnntrain/base/size_text.h"
 #include "cnntrain/comm/launcher.h"
@@ -297,7 +298,8 @@ int print_lost_output() {
 int print_error(const std::string& message, ErrorKind kind) {
     std::cout << std::flush;
     const std::string head = styled("error:", Style::red, diagnostics_terminal().colours);
-    const std::string line = reports_in_json() ? metrics::error_line(message, exit_code(kind)) : head + " " + message;
+    const std::string line =
+        reports_in_json() ? metrics::error_line(message, exit_code(kind)) : head + " " + printable_lines(message);
     std::cerr << line + '\n';  // one write, so that output of other processes cannot split the line
     return exit_code(kind);
 }
@@ -313,9 +315,10 @@ int run_program(const std::string& program, const std::vector<std::string>& word
     keep_standard_streams_open();
     outlive_file_size_limit();
     log::set_colours(diagnostics_terminal().colours);
+    const PrintableOutput output;
     const int code = run_reporting_errors(program, with_linked_command(program, words));
     std::cout.flush();
-    return code != 0 || std::cout.good() ? code : print_lost_output();
+    return code != 0 || (std::cout.good() && terminal_output().good()) ? code : print_lost_output();
 }
 
 }  // namespace cnntrain::cli

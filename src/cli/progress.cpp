@@ -5,6 +5,7 @@
 #include <iostream>
 
 #include "cnntrain/base/elapsed.h"
+#include "cnntrain/base/printable.h"
 
 namespace cnntrain::cli {
 namespace {
@@ -40,7 +41,7 @@ void ProgressReport::update(std::int64_t done, std::int64_t first, std::int64_t 
 
 void ProgressReport::line(std::string_view text) {
     line_.erase();
-    console_ << text << std::endl;
+    console_ << printable_lines(text) << std::endl;
 }
 
 }  // namespace cnntrain::cli

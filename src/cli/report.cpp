@@ -18,6 +18,7 @@
 #include "cnntrain/base/outputs.h"
 #include "cnntrain/base/printable.h"
 #include "cnntrain/base/size_text.h"
+#include "cnntrain/checkpoint/folder.h"
 #include "cnntrain/metrics/text_reports.h"
 #include "cnntrain/report/findings.h"
 #include "cnntrain/report/page.h"
@@ -25,6 +26,7 @@
 #include "cnntrain/tasks/tasks.h"
 #include "cnntrain/train/machine.h"
 #include "cnntrain/train/sample_predictions.h"
+#include "cnntrain/train/vocabulary.h"
 
 namespace cnntrain::cli {
 namespace {
@@ -127,6 +129,7 @@ private:
         const std::string data = flags_.given("--data-dir") ? flags_.text("--data-dir") : "";
         if (!data.empty() && !exists(files_, data) && !is_directory(files_, data))
             throw Error(ErrorKind::data, "--data-dir " + data + ": there is no such folder or file");
+        checkpoint::refuse_run_checkpoint(files_, "--output", output_);
         check_outputs(files_,
                       {{{"--output", output_},
                         flags_.given("--overwrite"),
@@ -251,6 +254,13 @@ private:
         for (const std::string& place : places) {
             const bool asked = flags_.given("--vocab-file");
             if (!asked && (place.empty() || files_.kind(place) != FileKind::file)) continue;
+            try {
+                if (run.checkpoint) train::is_vocabulary_of(files_, run.checkpoint->path, place);
+            } catch (const Error& error) {
+                if (asked) throw;
+                run.missing.push_back(std::string("the words of the vocabulary: ") + error.what());
+                continue;
+            }
             run.vocabulary = report::read_words(read_text(files_, place));
             return;
         }

@@ -117,7 +117,7 @@ train::Host process_host(const Invocation& invocation) {
     train::Host host;
     host.command_line = invocation.command_line;
     host.is_original_line = config::is_script(invocation.command);
-    host.console = &std::cout;
+    host.console = &terminal_output();
     host.terminal = console_terminal();
     host.stop_requested = stop_requested;
     host.hold_exit = hold_exit;

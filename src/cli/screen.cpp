@@ -3,9 +3,12 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <iostream>
+#include <string>
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/log.h"
+#include "cnntrain/base/printable.h"
 #include "cnntrain/comm/launcher.h"
 #include "cnntrain/metrics/json_lines.h"
 
@@ -27,7 +30,42 @@ Terminal terminal_of_stream(int descriptor) {
     return is_launched() ? Terminal() : terminal_of(descriptor, process_variables());
 }
 
+/// Every text is one of a call of operator<<, so that no character of UTF-8 is split.
+class PrintableBuffer : public std::streambuf {
+public:
+    explicit PrintableBuffer(std::streambuf& to) : to_(to) {}
+
+protected:
+    int_type overflow(int_type c) override {
+        if (traits_type::eq_int_type(c, traits_type::eof())) return traits_type::not_eof(c);
+        const char one = traits_type::to_char_type(c);
+        return xsputn(&one, 1) == 1 ? c : traits_type::eof();
+    }
+    std::streamsize xsputn(const char* text, std::streamsize count) override {
+        const std::string shown = printable_lines({text, static_cast<std::size_t>(count)});
+        const auto size = static_cast<std::streamsize>(shown.size());
+        return to_.sputn(shown.data(), size) == size ? count : 0;
+    }
+    int sync() override { return to_.pubsync(); }
+
+private:
+    std::streambuf& to_;
+};
+
 }  // namespace
+
+PrintableOutput::PrintableOutput() : buffer_(std::make_unique<PrintableBuffer>(*terminal_output().rdbuf())) {
+    std::cout.rdbuf(buffer_.get());
+}
+
+PrintableOutput::~PrintableOutput() {
+    std::cout.rdbuf(terminal_output().rdbuf());
+}
+
+std::ostream& terminal_output() {
+    static std::ostream output(std::cout.rdbuf());
+    return output;
+}
 
 Terminal console_terminal() {
     const Variables variables = process_variables();

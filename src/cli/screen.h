@@ -1,6 +1,9 @@
 // Where this process prints: the terminals of its standard streams, and whether it prints JSON lines.
 #pragma once
 
+#include <memory>
+#include <ostream>
+#include <streambuf>
 #include <string_view>
 
 #include "cnntrain/base/terminal.h"
@@ -16,6 +19,21 @@ Terminal console_terminal();
 
 /// Of the standard error, in the same way.
 Terminal diagnostics_terminal();
+
+/// While it lives, std::cout shows control characters of names (base/printable.h) instead of obeying them: a file's name
+/// may have escape sequences.
+class PrintableOutput {
+public:
+    PrintableOutput();
+    PrintableOutput(const PrintableOutput&) = delete;
+    PrintableOutput& operator=(const PrintableOutput&) = delete;
+    ~PrintableOutput();
+
+private:
+    std::unique_ptr<std::streambuf> buffer_;
+};
+/// The standard output as it is, for writers of own escape sequences. They make names printable themselves.
+std::ostream& terminal_output();
 
 /// From now on, diagnostics and errors are JSON lines (--log-format json).
 void report_in_json();

@@ -122,7 +122,11 @@ void check_written(const FileSystem& files, const std::string& path, const Input
         written->read_at(at, bytes);
         same = std::ranges::equal(bytes, piece);
     });
-    if (!same) throw Error(ErrorKind::storage, path + ": the disk gives back other bytes than were written");
+    if (!same)
+        throw Error(ErrorKind::storage,
+                    path +
+                        ": other bytes are there than were written: another process writes this file "
+                        "at the same time, or the disk is damaged; convert again");
 }
 
 /// All are written before the first gets its name.

@@ -6,6 +6,7 @@
 
 #include "cnntrain/base/clock_text.h"
 #include "cnntrain/base/format.h"
+#include "cnntrain/base/printable.h"
 #include "metrics/epoch_table.h"
 
 namespace cnntrain::metrics {
@@ -47,7 +48,7 @@ std::string dated_prefix() {
 }
 
 void TextReport::put(std::string_view given) {
-    const std::string text = rates_are_emulated_ ? with_emulated_rates(given) : std::string(given);
+    const std::string text = printable_lines(rates_are_emulated_ ? with_emulated_rates(given) : std::string(given));
     if (prefix_ == nullptr) return write(text);
     const std::string prefix = prefix_();
     std::string lines;
@@ -105,11 +106,11 @@ void Console::run_described(const RunDescription& run) {
     constexpr std::size_t kColumn = 15;
     constexpr int kUsualColumns = 100;
     const auto columns = static_cast<std::size_t>(columns_of(terminal_, kUsualColumns));
-    std::string text = styled(wrapped(run.title, 0, columns), Style::bold, terminal_.colours);
+    std::string text = styled(wrapped(printable(run.title), 0, columns), Style::bold, terminal_.colours);
     for (const auto& [name, what] : run.topics) {
         const std::string head = name + ":";
         text += "\n" + head + std::string(kColumn - std::min(kColumn - 1, head.size()), ' ');
-        text += wrapped(what, kColumn, columns);
+        text += wrapped(printable_lines(what), kColumn, columns);
     }
     write(text);
 }

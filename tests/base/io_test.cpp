@@ -225,6 +225,19 @@ TEST_F(PosixFolder, PipesAndDevicesAreNoFiles) {
                 HasSubstr(path("pipe")));
 }
 
+/// A run's folder may come from somebody else, and its log.txt lead to a file of the user's.
+TEST_F(PosixFolder, LinksAreNotAppendedTo) {
+    write_text(posix_files(), path("mine"), "mine");
+    for (const char* target : {"mine", "none"}) {
+        ASSERT_EQ(::symlink(target, path("log.txt").c_str()), 0);
+        EXPECT_THAT(message_of(ErrorKind::storage, [&] { posix_files().append(path("log.txt"), "x"); }),
+                    HasSubstr(path("log.txt")));
+        ASSERT_EQ(::unlink(path("log.txt").c_str()), 0);
+    }
+    EXPECT_EQ(read_text(posix_files(), path("mine")), "mine");
+    EXPECT_FALSE(exists(posix_files(), path("none")));
+}
+
 TEST_F(PosixFolder, WhatCannotBeReachedIsNotCalledAbsent) {
     ASSERT_EQ(::symlink("loop", path("loop").c_str()), 0);
     EXPECT_THAT(message_of(ErrorKind::data, [&] { posix_files().kind(path("loop/x")); }),

@@ -54,6 +54,23 @@ TEST(Outputs, FoldersPipesAndDevicesAreNeverReplaced) {
     EXPECT_THAT(refusal({{{"--to", ""}, true}}), HasSubstr("expected the name of a file"));
 }
 
+TEST(Outputs, ALinkThatLeadsNowhereStays) {
+    const TemporaryFolder folder;
+    std::filesystem::create_symlink("gone", folder / "link");
+    EXPECT_THAT(refusal({{{"--to", folder / "link"}, true, "--overwrite"}}), HasSubstr("link"));
+}
+
+TEST(Outputs, AFileIsKnownByEveryByte) {
+    const TemporaryFolder folder;
+    const std::string text(3'000'000, 'x');
+    const FileContent content = content_of(text);
+    EXPECT_TRUE(holds(posix_files(), folder.write("a", text), content));
+    EXPECT_FALSE(holds(posix_files(), folder.write("a", text + "x"), content));
+    EXPECT_FALSE(holds(posix_files(), folder.write("a", text.substr(1) + "y"), content));
+    EXPECT_FALSE(holds(posix_files(), folder / "none", content));
+    EXPECT_FALSE(holds(posix_files(), folder.path(), content));
+}
+
 TEST(Outputs, AnInputIsNotReplacedByAnyName) {
     const TemporaryFolder folder;
     const std::string input = folder.write("in", "text");

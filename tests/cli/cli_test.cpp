@@ -156,7 +156,7 @@ TEST_F(Program, ImagesThatCannotBeDecodedAreLeftOutOfClassification) {
                                     HasSubstr(": 3 images, throughput: ")));
     EXPECT_THAT(data::read_file(photos + "/out/predictions.csv"),
                 ContainsRegex("^image,[^\n]*\na\\.jpg,-1,[^\n]*\nc\\.jpg,-1,[^\n]*\nd\\.jpg,-1,[^\n]*\n$"));
-    expect_error(line + "--strict-data", ErrorKind::data, {"some-damaged/b.jpg"});
+    expect_error(line + "--overwrite --strict-data", ErrorKind::data, {"some-damaged/b.jpg"});
 }
 
 TEST_F(Program, NamesThatAreNotUtf8AreRefused) {

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "cli/shell.h"
+#include "cnntrain/base/crc32c.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/io.h"
 #include "cnntrain/checkpoint/checkpoint.h"
@@ -242,6 +243,10 @@ TEST_F(Convert, ClassesKeepTheirNames) {
     net.tensors.emplace("cls/classifier/output_bias", HostTensor({DType::f32, {3}}));
     const std::vector<std::string> names = {"no", "yes", "\u00e9t\u00e9"};
     checkpoint::set_class_names(net.metadata, names);
+    const std::string words = read_text(posix_files(), kText + "vocab.txt");
+    const json vocabulary = {"vocab.txt", words.size(), 0, crc32c(std::as_bytes(std::span(words)))};
+    const json training = {{"samples", 3}, {"recipe", ""}, {"parts", json::array({vocabulary})}};
+    net.metadata["data"] = json({{"training", training}}).dump();
     posix_files().make_directories(in("classes"));
     checkpoint::save(posix_files(), in("classes/ckpt-9.safetensors"), net);
     write_text(posix_files(), in("classes/arguments.json"),
@@ -253,7 +258,20 @@ TEST_F(Convert, ClassesKeepTheirNames) {
     EXPECT_EQ(config.at("id2label"), json({{"0", names[0]}, {"1", names[1]}, {"2", names[2]}}));
     EXPECT_EQ(config.at("label2id").at("yes"), 1);
     EXPECT_EQ(read_json(in("classes_hf/tokenizer_config.json")).at("do_lower_case"), false);
-    EXPECT_TRUE(exists(posix_files(), in("classes_hf/vocab.txt")));
+    EXPECT_EQ(read_text(posix_files(), in("classes_hf/vocab.txt")), words);
+    // A folder of somebody else's may name any file of the user's.
+    const std::string record = read_text(posix_files(), in("classes/arguments.json"));
+    const std::string foreign = in("secret.txt");
+    write_text(posix_files(), foreign, words + "secret\n");
+    const auto naming = [&](std::string text, const std::string& file) {
+        return text.replace(text.find(kText + "vocab.txt"), kText.size() + 9, file);
+    };
+    write_text(posix_files(), in("classes/arguments.json"), naming(record, foreign));
+    expect_error("convert --from " + in("classes/ckpt-9") + " --to " + in("other_hf/"), ErrorKind::data, {foreign});
+    net.metadata.erase("data");
+    checkpoint::save(posix_files(), in("classes/ckpt-10.safetensors"), net);
+    run_well("convert --from " + in("classes/ckpt-10") + " --to " + in("unknown_hf/"));
+    EXPECT_FALSE(exists(posix_files(), in("unknown_hf/vocab.txt")));
     run_well("convert --from " + in("classes_hf") + " --to " + in("classes_back.safetensors"));
     EXPECT_EQ(checkpoint::class_names(load(in("classes_back.safetensors")).metadata), names);
 }

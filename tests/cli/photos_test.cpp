@@ -1,5 +1,7 @@
 // A network of a user's own classes: trained on class folders, then asked about photos that are in none.
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <string>
@@ -31,7 +33,7 @@ protected:
     }
     Outcome infer(const std::string& place) const {
         return cli::run("inference --data-dir " + place + kModel + " --restore-path " + (folder_ / "run/ckpt-2") +
-                        " --logs-path " + (folder_ / "out"));
+                        " --overwrite --logs-path " + (folder_ / "out"));
     }
 
     const std::string kModel = " --model-size 18 --batch-norm --image-size 32 --threads 1";
@@ -78,6 +80,68 @@ TEST_F(OwnPhotos, OtherClassesAreNotTakenForThoseOfTheRun) {
     const Outcome outcome = infer(folder_ / "photos");
     EXPECT_EQ(outcome.exit_code, exit_code(ErrorKind::data)) << outcome.text;
     EXPECT_THAT(outcome.text, HasSubstr("the network has no class 'wasp'"));
+}
+
+TEST_F(OwnPhotos, WhatCannotBeReadIsSkippedAndCounted) {
+    ASSERT_EQ(train().exit_code, 0);
+    const std::string others = folder_ / "others";
+    std::filesystem::create_directories(others);
+    for (const char* name : {"a.jpg", "b\x1b[2J.jpg", "c.jpg"})
+        folder_.write("others/" + std::string(name), data::encode_jpeg(data::make_photo(48, 40, 3)));
+    folder_.write("others/d\x1b[2J.jpg", "no photo");
+    ASSERT_EQ(::mkfifo((others + "/pipe.jpg").c_str(), 0600), 0);
+    std::filesystem::create_symlink("self.jpg", others + "/self.jpg");
+    std::filesystem::create_directory_symlink(".", others + "/loop");
+    if (::chmod((others + "/c.jpg").c_str(), 0) != 0 || ::access((others + "/c.jpg").c_str(), R_OK) == 0)
+        std::filesystem::remove(others + "/c.jpg");  // root reads everything
+    const bool unreadable = std::filesystem::exists(others + "/c.jpg");
+    const Outcome outcome = infer(others);
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.text;
+    EXPECT_THAT(outcome.text, HasSubstr(": 2 images, throughput: "));
+    EXPECT_THAT(outcome.text, HasSubstr(std::string(unreadable ? "2 of 4" : "1 of 3") + " images could not be"));
+    EXPECT_THAT(outcome.text, AllOf(HasSubstr("b\\x1b[2J.jpg"), Not(HasSubstr("\x1b["))));
+}
+
+TEST_F(OwnPhotos, EscapeSequencesInNamesAreSpelled) {
+    const std::string strange = "photos/train/ant/3\x1b]0;title\x07.txt";
+    folder_.write(strange, "no photo");
+    const Outcome planned = cli::run("train --data-dir " + (folder_ / "photos") + kModel +
+                                     " --iterations 2 --micro-batch-size 2 --abs-learning-rate 0.01 --dry-run");
+    EXPECT_EQ(planned.exit_code, 0) << planned.text;
+    const Outcome trained = train();
+    const Outcome suspects = cli::run("dataset suspects " + (folder_ / "run") + " --most 0 --neighbours 1 " +
+                                      "--least-similarity 0 --csv " + (folder_ / "x\x1b[1m.csv"));
+    for (const Outcome& outcome : {planned, trained, suspects})
+        EXPECT_THAT(outcome.text, AllOf(Not(HasSubstr("\x1b")), Not(HasSubstr("\x07")))) << outcome.text;
+    EXPECT_THAT(trained.text, HasSubstr("\\x1b]0;title\\x07"));
+}
+
+TEST_F(OwnPhotos, AClassThatIsNotUtf8IsRefusedBeforeTheRun) {
+    std::filesystem::create_directories(folder_ / "photos/train/Bl\xfcte");
+    folder_.write("photos/train/Bl\xfcte/1.jpg", data::encode_jpeg(data::make_photo(40, 40)));
+    for (const char* more : {" --dry-run", ""}) {
+        const Outcome outcome =
+            cli::run("train --data-dir " + (folder_ / "photos") + kModel + more +
+                     " --iterations 2 --micro-batch-size 2 --abs-learning-rate 0.01 --logs-path " + (folder_ / "run"));
+        EXPECT_EQ(outcome.exit_code, exit_code(ErrorKind::data)) << outcome.text;
+        EXPECT_THAT(outcome.text, HasSubstr("Bl\\xfcte"));
+        EXPECT_FALSE(std::filesystem::exists(folder_ / "run"));
+    }
+}
+
+/// Evaluations in other folders than the run's, and in none.
+TEST_F(OwnPhotos, OutputsTakeNoCheckpointsName) {
+    ASSERT_EQ(train().exit_code, 0);
+    const std::string run = folder_ / "run", taken = run + "/ckpt-999.safetensors";
+    for (const std::string& line :
+         {"report " + run + " --no-predictions --output " + taken, "dataset suspects " + run + " --csv " + taken,
+          "train --data-dir " + (folder_ / "photos") + kModel + " --init-path " + run +
+              "/ckpt-2 --head-only --no-logs " + "--feature-cache " + taken,
+          "plan train.py --dataset cifar-10 --generated-data --model-size 8 --no-measure --stages 2 --svg " + taken}) {
+        const Outcome outcome = cli::run(line);
+        EXPECT_EQ(outcome.exit_code, exit_code(ErrorKind::usage)) << outcome.text;
+        EXPECT_FALSE(std::filesystem::exists(taken)) << line;
+    }
 }
 
 /// The photos that a training holds out are those that a validation uses, and a table says the same as folders.

@@ -43,6 +43,13 @@ TEST(CheckYaml, MistakesHaveTheirLine) {
     EXPECT_THAT(mistake("a: 1\nb: *nobody\n"), AllOf(HasSubstr("line 2: "), HasSubstr("anchor")));
 }
 
+TEST(CheckYaml, ASecondDocumentIsRefused) {
+    EXPECT_THAT(mistake("a: 1\n---\nb: 2\n"), HasSubstr("line 2: "));
+    EXPECT_THAT(mistake("a: 1\n---\n--- b\n"), HasSubstr("line 3: "));
+    for (const char* text : {"---\na: 1\n", "a: 1\n...\n", "a: 1\n---\n"})
+        EXPECT_EQ(mistake(text), "") << text;
+}
+
 TEST(CheckYaml, WhatContainsItselfIsRefused) {
     EXPECT_THAT(mistake("x: &x {<<: *x}\n"), HasSubstr("line 1: the value contains a reference to itself"));
     EXPECT_THAT(mistake("a: 1\nx: &x\n  - y: *x\n"), HasSubstr("line 3: "));

@@ -1,5 +1,7 @@
 #include "data/sets/class_folders.h"
 
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <filesystem>
 
@@ -136,6 +138,27 @@ TEST_F(Photos, UndecodableImagesAreReplacedInTrainingAndLeftOutOfValidation) {
                 HasSubstr("Premature end of JPEG file"));
 }
 
+/// Users move photos while a run reads them.
+TEST_F(Photos, ThoseThatVanishAreHandledAsUndecodableOnes) {
+    put_photos();
+    const ClassFolders training = open(Split::train, {.image_size = kSide, .on_bad_image = OnBadImage::replace});
+    const ClassFolders validation =
+        open(Split::validation, {.image_size = kSide, .on_bad_image = OnBadImage::leave_out});
+    const ClassFolders strict = open(Split::train);
+    const std::string gone = static_cast<const Dataset&>(training).describe(0);
+    const std::string piped = static_cast<const Dataset&>(validation).describe(0);
+    std::filesystem::remove(gone);
+    testing::internal::CaptureStderr();
+    EXPECT_EQ(read_sample(training, 0).image, read_sample(training, 1).image);
+    std::filesystem::remove(piped);
+    ASSERT_EQ(::mkfifo(piped.c_str(), 0600), 0);
+    EXPECT_EQ(read_sample(validation, 0).state, SampleState::undecodable);
+    EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr(gone));
+    EXPECT_EQ(training.damaged(), 1);
+    EXPECT_EQ(validation.damaged(), 1);
+    EXPECT_THAT(message_of(ErrorKind::data, [&] { read_sample(strict, 0); }), HasSubstr(gone));
+}
+
 TEST_F(Photos, OtherFilesAreCountedAndNamedOnce) {
     put_photos();
     put("train/ant/x.png", "x");
@@ -185,6 +208,10 @@ TEST_F(Photos, ErrorsSayWhereAndWhatToDo) {
                                                 HasSubstr("no folder train/Bee")));
     put_photo("validation/ant/1.jpg", 2);
     EXPECT_THAT(error(Split::validation), HasSubstr("keep one of them"));
+    put_photo("train/Bl\xfcte/1.jpg", 3);
+    std::filesystem::remove_all(folder_ / "validation");
+    std::filesystem::remove_all(folder_ / "val");
+    EXPECT_THAT(error(Split::train), HasSubstr("Bl\\xfcte"));
 }
 
 TEST_F(Photos, AValidationFolderWithoutImagesIsAnError) {

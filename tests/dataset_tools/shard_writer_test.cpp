@@ -123,10 +123,35 @@ TEST_F(ShardWriter, FinishedFilesAreKept) {
     EXPECT_EQ(result.notes.at("even"), 4);
 }
 
-TEST_F(ShardWriter, FilesOfAnotherSizeOrGoneAreMadeAgain) {
+TEST_F(ShardWriter, ChangedFilesNeedTheOption) {
+    const std::string out = folder_ / "out";
+    ShardPlan plan = plan_in(out);
+    plan.texts["labels.txt"] = "one\ntwo\n";
+    write_shards(plan, job_of());
+    const Contents before = contents(out);
+    EXPECT_EQ(before.at("labels.txt"), "one\ntwo\n");
+    const std::string journal = data::read_file(journal_path(out));
+    for (const auto& [name, unlisted] : {std::pair("train-00000-of-00003", false),
+                                         {"train-00000-of-00003", true},
+                                         {"labels.txt", false},
+                                         {"skipped.txt", false}}) {
+        SCOPED_TRACE(testing::Message() << name << unlisted);
+        data::write_file(out + "/" + name, "mine");
+        if (unlisted) data::write_file(journal_path(out), journal.substr(0, journal.find('\n') + 1));
+        EXPECT_THAT(message_of(ErrorKind::usage, [&] { write_shards(plan, job_of()); }),
+                    AllOf(HasSubstr(name), HasSubstr("--overwrite")));
+        EXPECT_EQ(data::read_file(out + "/" + name), "mine");
+        ShardJob job = job_of();
+        job.overwrite = true;
+        write_shards(plan, job);
+        EXPECT_EQ(contents(out), before);
+    }
+}
+
+TEST_F(ShardWriter, FilesThatAreGoneAreMadeAgain) {
     const std::string out = folder_ / "out";
     write_shards(plan_in(out), job_of());
-    data::write_file(out + "/train-00000-of-00003", "cut");
+    posix_files().remove(out + "/train-00000-of-00003");
     posix_files().remove(out + "/validation-00000-of-00001");
     data::write_file(out + "/train-00001-of-00003.partial", "of a killed process");
     data::write_file(out + "/train-00002-of-00003.0123456789ab.partial", "of a killed process");

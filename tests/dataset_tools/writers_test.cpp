@@ -1,11 +1,13 @@
 #include "cnntrain/dataset_tools/writers.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <filesystem>
 #include <map>
 #include <set>
 
+#include "cnntrain/base/folder_lock.h"
 #include "cnntrain/data/input.h"
 #include "cnntrain/data/resolve.h"
 #include "cnntrain/data/tfrecord.h"
@@ -45,6 +47,37 @@ TEST(GeneratedCifar, SeedDecidesEverything) {
     EXPECT_EQ(first, test_file("b", 1, 10));
     EXPECT_EQ(first, test_file("c", 1, 30).substr(0, first.size()));
     EXPECT_NE(first, test_file("d", 2, 10));
+}
+
+TEST(GeneratedCifar, ChangedFilesNeedTheOption) {
+    const test::TemporaryFolder folder;
+    GeneratedCifarSettings settings{folder.path(), 3, 52, 20, 10};
+    write_generated_cifar(settings);
+    settings.seed = 4;
+    write_generated_cifar(settings);  // of this program, and as it wrote them
+    const std::string changed = folder.write("cifar-10-batches-bin/data_batch_4.bin", "mine");
+    settings.seed = 5;
+    const std::string first = folder.read("cifar-10-batches-bin/data_batch_1.bin");
+    EXPECT_THAT(message_of(ErrorKind::usage, [&] { write_generated_cifar(settings); }),
+                AllOf(HasSubstr(changed), HasSubstr("--overwrite")));
+    EXPECT_EQ(folder.read("cifar-10-batches-bin/data_batch_4.bin"), "mine");
+    EXPECT_EQ(folder.read("cifar-10-batches-bin/data_batch_1.bin"), first);
+    settings.overwrite = true;
+    write_generated_cifar(settings);
+    settings = {folder.path(), 6, 52, 20, 10};
+    write_generated_cifar(settings);
+}
+
+TEST(GeneratedSets, HaveOneWriterAtATime) {
+    const test::TemporaryFolder folder;
+    const auto photos = [&] { write_generated_photos({folder / "photos", 1, 16, 8}); };
+    const auto cifar = [&] { write_generated_cifar({folder.path(), 3, 52, 20, 10}); };
+    photos();
+    cifar();
+    const auto photos_lock = lock_folder(posix_files(), folder / "photos", "test");
+    EXPECT_EQ(kind_of(photos), ErrorKind::usage);
+    const auto cifar_lock = lock_folder(posix_files(), folder / "cifar-10-batches-bin", "test");
+    EXPECT_EQ(kind_of(cifar), ErrorKind::usage);
 }
 
 TEST(GeneratedCifar, MeanColourTellsNothing) {
@@ -458,6 +491,23 @@ TEST_F(ImagenetWriter, DamagedImagesAreSkippedAndOthersConverted) {
     EXPECT_EQ(write_imagenet_tfrecords(settings_).converted_cmyk, 1);  // also when all files are kept
     settings_.max_skipped = 2;
     EXPECT_THAT(failure(ErrorKind::data), AllOf(HasSubstr("3 of 13 images"), HasSubstr("--max-skipped")));
+}
+
+TEST_F(ImagenetWriter, NamesThatAListCannotHoldAreRefused) {
+    for (const char* name : {"n0\n4", "n0\r4", "Bl\xfcte"}) {
+        image("raw/" + std::string(name) + "/x.jpg", 20);
+        failure(ErrorKind::data);
+        std::filesystem::remove_all(folder_ / "raw/" + name);
+    }
+}
+
+TEST_F(ImagenetWriter, PipesAndLoopsOfLinksAreSkipped) {
+    ASSERT_EQ(::mkfifo((folder_ / "raw/n03/pipe.jpg").c_str(), 0600), 0);
+    std::filesystem::create_symlink("self.jpg", folder_ / "raw/n03/self.jpg");
+    std::filesystem::create_directory_symlink("..", folder_ / "raw/n03/up");
+    const ImagenetWriterResult result = write_imagenet_tfrecords(settings_);
+    EXPECT_EQ(result.train_images, 9);
+    EXPECT_EQ(result.skipped, 1) << "the link; the pipe is no image";
 }
 
 TEST_F(ImagenetWriter, BadInput) {

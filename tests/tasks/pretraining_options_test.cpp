@@ -231,6 +231,15 @@ TEST(PretrainingOptions, EvaluationAsksForWhatItUses) {
                 HasSubstr("longer than the table of positions"));
 }
 
+TEST(PretrainingOptions, DevicesAreNumbers) {
+    const std::string line =
+        "--generated-data --vocab-size 128 --hidden-size 64 --num-attention-heads 1 --num-hidden-layers 1 "
+        "--intermediate-size 64 --micro-batch-size 2 --num-train-steps 2 --gradient-accumulation-count 1 ";
+    EXPECT_EQ(error_of(line), "");
+    for (const char* wrong : {"foo", "99999999999999999999", "1x", "0 1 2"})
+        EXPECT_THAT(error_of(line + "--select-ipu " + wrong), HasSubstr("--select-ipu")) << wrong;
+}
+
 TEST(PretrainingOptions, StagesBecomeSplits) {
     const Settings settings = pretrain("--config pretrain_large_128_phase1 --generated-data").settings;
     EXPECT_TRUE(settings.training.pipeline);

@@ -331,6 +331,58 @@ TEST(Pretrain, AStoppedRunGoesOnExactly) {
     }
 }
 
+/// Full disks and kills leave runs without a checkpoint.
+TEST(Pretrain, ARunBeginsAnewInItsOwnFolder) {
+    MemoryFiles files;
+    pretrain(files);
+    EXPECT_EQ(kind_of([&] { pretrain(files); }), ErrorKind::usage);
+    EXPECT_EQ(pretrain(files, "--overwrite").exit_code, 0);
+    const auto lose_the_end = [&] {
+        for (const char* name : {"run/ckpt-0.safetensors", "run/ckpt-3.safetensors"})
+            files.remove(name);
+        const std::string rows = read_text(files, "run/training.csv");
+        write_text(files, "run/training.csv", rows.substr(0, rows.find("\n2,") + 1));
+    };
+    lose_the_end();
+    EXPECT_EQ(pretrain(files).exit_code, 0) << "the same line";
+    lose_the_end();
+    EXPECT_EQ(kind_of([&] { pretrain(files, "--num-train-steps 5"); }), ErrorKind::usage) << "another line";
+    EXPECT_EQ(pretrain(files, "--num-train-steps 5 --overwrite").exit_code, 0);
+}
+
+TEST(Pretrain, AnEarlyStopLeavesTheInitialWeights) {
+    MemoryFiles files;
+    const auto after_one_update = [&] {
+        return exists(files, "run/training.csv") &&
+               read_text(files, "run/training.csv").find("\n0,") != std::string::npos;
+    };
+    EXPECT_EQ(pretrain(files, "", after_one_update).exit_code, kInterruptedExitCode);
+    EXPECT_EQ(loaded(files, "run/ckpt-0").iteration, 0);
+    std::string again = kRun + "--restore-dir run";
+    again.erase(again.find("--logs-path run "), 16);
+    int asked = 0;
+    EXPECT_EQ(run(files, again, [&] { return ++asked > 0; }).exit_code, kInterruptedExitCode);
+    EXPECT_EQ(run(files, again).exit_code, 0);
+    EXPECT_EQ(loaded(files, "run/ckpt-0").iteration, 0);
+    EXPECT_EQ(loaded(files, "run/ckpt-1").iteration, 1);
+    EXPECT_EQ(loaded(files, "run/ckpt-3").iteration, 4);
+}
+
+TEST(Pretrain, ARecordWithoutItsBatchIsDamaged) {
+    MemoryFiles files;
+    pretrain(files);
+    const std::string record = read_text(files, "run/arguments.json");
+    const std::string key = "\"gradient_accumulation_count\": 2";
+    ASSERT_THAT(record, HasSubstr(key));
+    for (const char* other : {"\"gradient_accumulation_count\": null", "\"mine\": 2"}) {
+        std::string damaged = record;
+        write_text(files, "run/arguments.json", damaged.replace(record.find(key), key.size(), other));
+        const config::ParseResult line =
+            tasks::parse_command_line(config::Command::restore, {"--restore-path", "run"}, {});
+        EXPECT_EQ(kind_of([&] { tasks::restored_arguments(line, files); }), ErrorKind::data) << other;
+    }
+}
+
 /// What a stopped run says about continuing it.
 std::string hint_of(const Outcome& stopped) {
     const std::string before = "; continue with ";

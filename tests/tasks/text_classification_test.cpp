@@ -117,6 +117,36 @@ TEST_F(TextClassification, EvaluationTakesModelTextsAndClassesFromTheRun) {
     EXPECT_THAT(other.console, HasSubstr("Validation accuracy: 50.000 % [ckpt-40]"));
 }
 
+TEST_F(TextClassification, AChangedVocabularyIsRefusedByWhateverReadsTheRun) {
+    train("--epochs 1");
+    const std::string words = folder_.read("vocab.txt");
+    std::string swapped = words;
+    swapped.replace(swapped.find("good\nbad"), 8, "bad\ngood");
+    folder_.write("vocab.txt", swapped);
+    const auto kind = [&](Command command, const std::string& line) {
+        return kind_of([&] { run(command, line + " --no-logs"); });
+    };
+    EXPECT_EQ(kind(Command::validation, "--restore-path @run"), ErrorKind::data);
+    EXPECT_EQ(kind(Command::inference, "--restore-path @run"), ErrorKind::data);
+    EXPECT_EQ(kind(Command::inference, "--restore-path @run/ckpt-5 --data-dir @train.tsv"), ErrorKind::data);
+    const std::string tuning = kTask + "--data-dir @train.tsv --seq-length 8 --threads 1 --epochs 1 --head-only " +
+                               "--init-checkpoint @run/ckpt-5";
+    EXPECT_EQ(kind(Command::train, tuning), ErrorKind::data);
+    folder_.write("moved.txt", words);
+    EXPECT_EQ(kind(Command::validation, "--restore-path @run --vocab-file @moved.txt"), std::nullopt);
+    EXPECT_EQ(kind(Command::train, tuning + " --vocab-file @vocab.txt"), std::nullopt) << "the user's choice";
+}
+
+TEST_F(TextClassification, ARunBeginsAnewInItsOwnFolder) {
+    train("--epochs 1");
+    EXPECT_EQ(kind_of([&] { train("--epochs 1"); }), ErrorKind::usage);
+    EXPECT_EQ(train("--epochs 1 --overwrite").exit_code, 0);
+    for (const char* name : {"run/ckpt-0.safetensors", "run/ckpt-5.safetensors", "run/validation.csv"})
+        posix_files().remove(path(name));
+    folder_.write("run/training.csv", "step,iteration,epoch\r\n1,1,0.2\r\n");
+    EXPECT_EQ(train("--epochs 1").exit_code, 0) << "as a killed run leaves it";
+}
+
 TEST_F(TextClassification, LabelsThatTheNetworkDoesNotKnowAreRefused) {
     train("--epochs 1");
     folder_.write("other.tsv", "text\tlabel\ngood film\tlike\nbad film\thate\n");

@@ -62,6 +62,28 @@ std::string tensors_of(const FileSystem& files, const std::string& path) {
     return all;
 }
 
+/// A disk on which one table has no room.
+class NoRoomForClasses : public MemoryFiles {
+public:
+    void append(const std::string& path, std::string_view text) override {
+        if (path == kClasses && !has_room) throw Error(ErrorKind::storage, path);
+        MemoryFiles::append(path, text);
+    }
+    bool has_room = false;
+};
+
+TEST(DuringTraining, AValidationThatFailsLosesNoUpdates) {
+    NoRoomForClasses files;
+    EXPECT_EQ(kind_of([&] { train(files, kOften); }), ErrorKind::storage);
+    EXPECT_EQ(checkpoint::latest(files, "run")->iteration, 10);
+    files.has_room = true;
+    EXPECT_EQ(restore(files).exit_code, 0);
+    MemoryFiles whole;
+    train(whole, kOften);
+    EXPECT_EQ(weights(files, 40), weights(whole, 40));
+    EXPECT_EQ(column(files, "run/validation.csv", 0), column(whole, "run/validation.csv", 0));
+}
+
 TEST(DuringTraining, ValidationsAreRowsWithLossTopFiveAndBalancedAccuracy) {
     MemoryFiles files;
     const Outcome outcome = train(files, kOften);

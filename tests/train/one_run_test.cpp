@@ -138,6 +138,36 @@ TEST(OneRun, IsWrittenByOneProcessAtATime) {
     EXPECT_EQ(validate(files, "--restore-path run --log-dir logs").exit_code, 0);  // reads only
 }
 
+TEST(Evaluation, WritesFilesOnlyWhereItIsAsked) {
+    MemoryFiles files;
+    train(files, "--no-validation");
+    const std::uint64_t before = files.used_bytes();
+    EXPECT_EQ(validate(files, "--restore-path run").exit_code, 0);
+    EXPECT_EQ(infer(files, "--restore-path run").exit_code, 0);
+    EXPECT_EQ(infer(files, "--restore-path run --iterations 2 --no-tmp-execs").exit_code, 0);
+    EXPECT_EQ(files.used_bytes(), before);
+    for (const char* place : {"--logs-path logs", "--log-dir other"}) {
+        const std::uint64_t without = files.used_bytes();
+        EXPECT_EQ(validate(files, std::string("--restore-path run ") + place).exit_code, 0);
+        EXPECT_GT(files.used_bytes(), without) << place;
+    }
+}
+
+/// Somebody may have noted something in it.
+TEST(Predictions, ThatAreThereAreReplacedOnRequest) {
+    MemoryFiles files;
+    train(files, "--no-validation");
+    const std::string line = "--restore-path run --logs-path judged";
+    EXPECT_EQ(infer(files, line).exit_code, 0);
+    const std::string table = read_text(files, "judged/predictions.csv");
+    write_text(files, "judged/predictions.csv", table + "mine\r\n");
+    EXPECT_THAT(message_of(ErrorKind::usage, [&] { infer(files, line); }),
+                AllOf(HasSubstr("judged/predictions.csv"), HasSubstr("--overwrite")));
+    EXPECT_EQ(read_text(files, "judged/predictions.csv"), table + "mine\r\n");
+    EXPECT_EQ(infer(files, line + " --overwrite").exit_code, 0);
+    EXPECT_EQ(read_text(files, "judged/predictions.csv"), table);
+}
+
 TEST(OneRun, TakesResultsOfItsOwnCheckpointsOnly) {
     MemoryFiles files;
     train(files, "--no-validation");

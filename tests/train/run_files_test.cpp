@@ -8,7 +8,7 @@
 namespace cnntrain::train {
 namespace {
 
-constexpr const char* kArguments = R"({"checkpoint_path": "run/ckpt", "epochs": 2.0, "model": "resnet"})";
+constexpr const char* kArguments = R"({"checkpoint_path": "run/ckpt", "epochs": 2.0, "seed_specified": true})";
 
 /// What runs write, and what a user has put beside it.
 MemoryFiles run_with_guests() {
@@ -39,12 +39,16 @@ TEST(RunFiles, RecordedOptionsAreThoseOfAnotherDrawOfTheSeed) {
     write_text(files, "run/arguments.json", R"({"epochs": 2.0, "seed": 7, "seed_specified": true})");
     EXPECT_FALSE(records_options(files, "run", R"({"epochs": 2.0, "seed": 8})", true));
     EXPECT_FALSE(records_options(files, "elsewhere", "{}", true));
+    write_text(files, "run/arguments.json", R"({"epochs": 2.0, "global_batch_size": 12})");
+    EXPECT_TRUE(records_options(files, "run", R"({"epochs": 2.0, "global_batch_size": null})", false));
+    EXPECT_FALSE(records_options(files, "run", R"({"epochs": 2.0, "global_batch_size": 24})", false));
 }
 
 TEST(RunFiles, AKilledRunHasRowsBeforeItsPlannedEndAndNothingElse) {
     const auto killed = [](const std::string& planned, const std::string& rows, const std::string& other = "") {
         MemoryFiles files;
-        write_text(files, "run/arguments.json", R"({"checkpoint_path": "run/ckpt", "model": "resnet")" + planned + "}");
+        write_text(files, "run/arguments.json",
+                   R"({"checkpoint_path": "run/ckpt", "seed_specified": true)" + planned + "}");
         write_text(files, "run/training.csv", "epoch,iteration,loss\n" + rows);
         if (!other.empty()) write_text(files, "run/" + other, "");
         return holds_killed_run(files, "run");
@@ -80,7 +84,7 @@ TEST(RemovedRun, LosesItsOwnFilesAndNoOthers) {
 }
 
 TEST(RemovedRun, MustBeOne) {
-    for (const char* arguments : {"", "{}", R"({"model": "mine"})", "[1]"}) {
+    for (const char* arguments : {"", "{}", R"({"model": "mine"})", R"({"checkpoint_path": "mine"})", "[1]"}) {
         MemoryFiles files;
         write_text(files, "run/training.csv", "of somebody else");
         if (*arguments != '\0') write_text(files, "run/arguments.json", arguments);

@@ -87,19 +87,5 @@ TEST(Predictions, AreJsonLines) {
     EXPECT_THAT(text_of(PredictionText::Format::json_lines, {{"a text", 1, kTwo, 4}}, {}), HasSubstr(", \"row\": 4}"));
 }
 
-TEST(Predictions, AreToldFromOtherFiles) {
-    MemoryFiles files;
-    write_text(files, "own.csv", text_of(PredictionText::Format::table, {{"7", 0, kTwo}}, kNames));
-    write_text(files, "own.jsonl", text_of(PredictionText::Format::json_lines, {{"7", 0, kTwo}}, kNames));
-    write_text(files, "table.csv", "image,size\r\n");
-    write_text(files, "lines.jsonl", "{\"image\": 1}\n");
-    write_text(files, "empty", "");
-    EXPECT_TRUE(PredictionText::is_own(files, "own.csv", "image"));
-    EXPECT_TRUE(PredictionText::is_own(files, "own.jsonl", "image"));
-    for (const char* other : {"table.csv", "lines.jsonl", "empty"})
-        EXPECT_FALSE(PredictionText::is_own(files, other, "image")) << other;
-    EXPECT_FALSE(PredictionText::is_own(files, "own.csv", "text"));
-}
-
 }  // namespace
 }  // namespace cnntrain::train::testing

@@ -1,9 +1,13 @@
-// The one rule for output files, applied before a command writes anything: a file that this program did not write is
-// replaced only if the user gave the command's overwrite option; an input, a device, a pipe or a socket never.
+// The one rule for output files, applied before a command writes anything: a file that this program did not write, or
+// that was changed since, is replaced only if the user gave the command's overwrite option; an input, a device, a pipe,
+// a socket or a link that leads nowhere never.
 #pragma once
 
+#include <cstdint>
 #include <functional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cnntrain/base/io.h"
@@ -24,10 +28,23 @@ struct Output : NamedPath {
     std::function<bool(const FileSystem& files, const std::string& path)> is_own = {};
 };
 
-/// Throws Error(usage) if an output is a folder, a device, a pipe or a socket; an input or another output, also by
-/// another name; or a file that may not be replaced.
+/// Throws Error(usage) if an output is a folder, a device, a pipe, a socket or a link that leads nowhere; an input or
+/// another output, also by another name; or a file that may not be replaced.
 void check_outputs(const FileSystem& files, const std::vector<Output>& outputs,
                    const std::vector<NamedPath>& inputs = {});
+
+/// What a program remembers of a file that it wrote, to know it again.
+struct FileContent {
+    std::uint64_t bytes = 0;
+    std::uint32_t checksum = 0;  // crc32c
+
+    void add(std::span<const std::byte> more);
+    bool operator==(const FileContent&) const = default;
+};
+FileContent content_of(std::string_view text);
+
+/// True if `path` is a file with this content, byte for byte.
+bool holds(const FileSystem& files, const std::string& path, const FileContent& content);
 
 /// True if both paths lead to one file or folder, through links, "." and ".."; it need not exist.
 bool same_place(const std::string& a, const std::string& b);

@@ -12,8 +12,9 @@ namespace cnntrain::config {
 /// check_yaml()'s Error(kind) otherwise; both name the file.
 std::string yaml_text(const std::string& file, ErrorKind kind);
 
-/// Throws Error(kind), with the line, if the first document of `text` is not valid YAML, has an anchor that contains
-/// itself, or, with all references (*name) expanded, holds more than 20000 values or nests deeper than 64 levels.
+/// Throws Error(kind), with the line, if `text` is not valid YAML, holds more than one document, has an anchor that
+/// contains itself, or, with all references (*name) expanded, holds more than 20000 values or nests deeper than 64
+/// levels.
 void check_yaml(std::string_view text, ErrorKind kind);
 
 }  // namespace cnntrain::config

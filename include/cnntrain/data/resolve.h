@@ -29,8 +29,11 @@ std::vector<std::string> split_files(DatasetId dataset, const std::string& folde
 /// A list of the classes of image records, beside these: one name in each line, in the order of the labels, which count
 /// from 1.
 inline constexpr const char* kLabelsFile = "labels.txt";
-/// The names in the folder's list; empty if it has none. Error(data) names a line without a name.
+/// The names in the folder's list; empty if it has none. Error(data) names a line without a name, with one that an
+/// earlier line has, or with one that is not UTF-8.
 std::vector<std::string> classes_of_records(const std::string& folder);
+/// Error(data) about `place` unless the name of a class is UTF-8, as arguments.json and checkpoints are.
+void check_class_name(const std::string& place, const std::string& name);
 
 /// The number of image classes: fixed for the data set, counted below settings.data_dir, or settings.classes for
 /// records that do not say it. Errors as in find_data_folder(); Error(usage) if settings.classes is another number.

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "cnntrain/base/io.h"
+#include "cnntrain/base/outputs.h"
 #include "cnntrain/data/origin.h"
 
 namespace cnntrain::data {
@@ -88,9 +89,11 @@ class RecordWriter {
 public:
     RecordWriter(FileSystem& files, const std::string& path) : file_(files.create(path)) {}
     void write(std::span<const std::byte> payload);
+    const FileContent& content() const { return content_; }
     void commit() { file_->commit(); }
 
 private:
+    FileContent content_;
     std::unique_ptr<OutputFile> file_;
 };
 

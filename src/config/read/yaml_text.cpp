@@ -30,11 +30,12 @@ class Limits : public YAML::EventHandler {
 public:
     explicit Limits(ErrorKind kind) : kind_(kind) {}
 
-    void OnDocumentStart(const YAML::Mark& /*mark*/) override {}
+    void OnDocumentStart(const YAML::Mark& mark) override { first_ = mark; }
     void OnDocumentEnd() override {}
     void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override { value(mark, anchor, {}); }
     void OnScalar(const YAML::Mark& mark, const std::string& /*tag*/, YAML::anchor_t anchor,
                   const std::string& /*value*/) override {
+        is_empty_ = false;
         value(mark, anchor, {});
     }
     void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
@@ -53,6 +54,11 @@ public:
     }
     void OnMapEnd() override { end(); }
 
+    /// Error unless the document that was measured has no value: readers take the first document only.
+    void refuse_if_more() const {
+        if (!is_empty_) fail(first_, "a second document begins here, and only one is read; keep one in the file");
+    }
+
 private:
     struct Open {
         YAML::Mark mark;
@@ -65,6 +71,7 @@ private:
     }
 
     void begin(const YAML::Mark& mark, YAML::anchor_t anchor) {
+        is_empty_ = false;
         open_.push_back({mark, anchor, {}});
         if (open_.size() > kDeepest) fail_depth(mark);
     }
@@ -92,6 +99,8 @@ private:
     }
 
     ErrorKind kind_;
+    YAML::Mark first_ = {};  // where the document begins
+    bool is_empty_ = true;
     std::vector<Open> open_;
     std::unordered_map<YAML::anchor_t, Extent> anchors_;  // sizes of complete values
 };
@@ -114,6 +123,9 @@ void check_yaml(std::string_view text, ErrorKind kind) {
         std::istringstream stream{std::string(text)};
         YAML::Parser parser(stream);
         parser.HandleNextDocument(limits);
+        Limits next(kind);
+        while (parser.HandleNextDocument(next))
+            next.refuse_if_more();
     } catch (const YAML::ParserException& error) {
         throw Error(kind, "line " + std::to_string(error.mark.line + 1) + ": " + error.msg);
     } catch (const YAML::Exception& error) {

@@ -107,7 +107,10 @@ ParseResult resolve(const TaskOptions& task, Command command, const std::vector<
 
 std::int64_t integer_in(const Layer& layer, const Option& option) {
     const auto found = layer.find(&option);
-    return std::get<std::int64_t>(found != layer.end() ? found->second : option.fallback);
+    const Value& value = found != layer.end() ? found->second : option.fallback;
+    if (const auto* const number = std::get_if<std::int64_t>(&value)) return *number;
+    throw Error(ErrorKind::data,
+                "arguments.json: expected a number for \"" + key(option) + "\", found none; the file is damaged");
 }
 
 /// How the recorded run divides the micro-batches of a weight update.

@@ -232,7 +232,7 @@ const std::vector<Rule>& rules() {
         {kT, syncs_need_processes},
         {kT, lars_signs},
         {kT | kV, one_profile},
-        {kTVE, selected_ipus},
+        {kTVE | bit(Command::pretrain), selected_ipus},
         {kT, rmsprop_decay},
         {kT, rmsprop_decay_range},
         {kT, averaging_needs_checkpoints},

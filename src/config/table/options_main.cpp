@@ -155,7 +155,7 @@ std::vector<Option> shared_run_options() {
          .bind = to<&Settings::training, &train::TrainingSettings::init_strict>()},
         {.flag = "--predictions",
          .type = Type::text,
-         .help = "File of the predictions, .csv or .jsonl (JSON lines); without it, predictions.csv in the run folder.",
+         .help = "File of the predictions, .csv or .jsonl (JSON lines); without it, predictions.csv in --logs-path.",
          .commands = kE,
          .main_in = kE,
          .path = true,

@@ -34,6 +34,11 @@ std::vector<Timeline::Label> worker_labels() {
 
 }  // namespace
 
+std::uint64_t loader_bytes(const std::vector<Field>& sample, const LoaderSettings& settings) {
+    const auto workers = static_cast<std::uint64_t>(std::max(settings.threads, 1));
+    return ring_size(sample, settings).bytes + workers * (thread_stack_bytes() + kWorkerBytes);
+}
+
 /// The slots and the workers that fill them. Batches are opened in order. Workers claim small groups of samples of the
 /// newest open batch, so that all workers share the work even on a single batch.
 class Loader::Ring : public SlotOwner, public std::enable_shared_from_this<Loader::Ring> {
@@ -49,8 +54,7 @@ public:
         stats_.ring_batches = ring.batches();
         stats_.ring_bytes = ring.bytes;
         stats_.workers = std::max(settings.threads, 1);
-        const auto workers = static_cast<std::uint64_t>(std::max(settings.threads, 1));
-        require_memory(ring.bytes + workers * (thread_stack_bytes() + kWorkerBytes), "the input pipeline");
+        require_memory(loader_bytes(sample, settings), "the input pipeline");
         slots_.resize(static_cast<std::size_t>(ring.batches()));
         for (Slot& slot : slots_)
             allocate(slot, sample, settings_);

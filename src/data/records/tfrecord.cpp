@@ -168,9 +168,11 @@ void RecordWriter::write(std::span<const std::byte> payload) {
     store_little_endian<std::uint32_t>(mask_crc(crc32c(bytes.first<8>())), bytes.last<4>());
     std::array<std::byte, kRecordFooterBytes> footer{};
     store_little_endian<std::uint32_t>(mask_crc(crc32c(payload)), footer);
-    file_->write(header);
-    file_->write(payload);
-    file_->write(footer);
+    for (const std::span<const std::byte> part :
+         {std::span<const std::byte>(header), payload, std::span<const std::byte>(footer)}) {
+        file_->write(part);
+        content_.add(part);
+    }
 }
 
 }  // namespace cnntrain::data

@@ -60,7 +60,7 @@ std::string ClassFolders::unused_files() const {
 }
 
 EncodedImages::Image ClassFolders::load(std::int64_t index, Workspace& workspace) const {
-    return {read_whole(file_of(index), workspace), {}, list().label(index)};
+    return file_image(file_of(index), list().label(index), workspace);
 }
 
 namespace {

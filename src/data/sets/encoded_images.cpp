@@ -35,13 +35,18 @@ EncodedImages::EncodedImages(const EncodedImageSettings& settings, const Words& 
       augmenter_(settings.augmentation),
       words_(words) {}
 
-std::span<const std::byte> read_whole(const std::string& path, Workspace& workspace) {
+EncodedImages::Image EncodedImages::file_image(const std::string& path, std::int32_t label, Workspace& workspace) {
     StageClock clock;
-    const std::unique_ptr<InputFile> file = posix_files().open(path);
-    workspace.record.resize(file->size_bytes());
-    file->read_at(0, workspace.record);
+    try {
+        const std::unique_ptr<InputFile> file = posix_files().open(path);
+        workspace.record.resize(file->size_bytes());
+        file->read_at(0, workspace.record);
+    } catch (const Error& error) {
+        if (error.kind() != ErrorKind::data) throw;
+        return {.encoded = {}, .boxes = {}, .label = label, .problem = error.what()};
+    }
     clock.add_to(workspace.seconds.read);
-    return workspace.record;
+    return {workspace.record, {}, label};
 }
 
 std::vector<Field> EncodedImages::fields() const {
@@ -58,6 +63,7 @@ SampleState EncodedImages::read(std::int64_t index, SamplePosition position, Sam
         const std::int64_t number = (index + replacements) % size();
         const Image image = load(number, workspace);
         try {
+            if (!image.problem.empty()) throw Error(ErrorKind::data, image.problem);
             preprocess(image, position, image_of(out), workspace);
             store_label(image.label, out);
             return SampleState::counted;

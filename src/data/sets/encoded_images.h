@@ -40,9 +40,6 @@ struct EncodedImageSettings {
 /// The settings of a run. `format`: of the samples.
 EncodedImageSettings encoded_image_settings(const InputSettings& settings, Split split, const PixelFormat& format);
 
-/// Reads a whole file into the workspace.
-std::span<const std::byte> read_whole(const std::string& path, Workspace& workspace);
-
 /// Derived classes provide the bytes and the label of each image.
 class EncodedImages : public Dataset {
 public:
@@ -57,7 +54,11 @@ protected:
         std::span<const std::byte> encoded;
         std::span<const Box> boxes;
         std::int32_t label = 0;
+        std::string problem = {};  // why there are no bytes: handled as an image that cannot be decoded
     };
+    /// A whole file, in the workspace. Users move and remove photos while a run reads them: one that cannot be read is a
+    /// problem of this image.
+    static Image file_image(const std::string& path, std::int32_t label, Workspace& workspace);
 
     struct Words {
         std::string_view unit = "image";               // in messages

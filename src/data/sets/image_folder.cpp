@@ -29,7 +29,7 @@ public:
 
 private:
     Image load(std::int64_t index, Workspace& workspace) const override {
-        return {read_whole(file_of(index), workspace), {}, labels_[static_cast<std::size_t>(index)]};
+        return file_image(file_of(index), labels_[static_cast<std::size_t>(index)], workspace);
     }
     std::string describe(std::int64_t index) const override { return file_of(index); }
     std::string file_of(std::int64_t index) const override {
@@ -95,8 +95,8 @@ Found find_rows(const std::string& table) {
 Found find_photos(const std::string& place) {
     const fs::path path(place);
     if (is_photo_table(place) && fs::is_regular_file(path)) return find_rows(place);
-    if (fs::is_regular_file(path)) return {path.parent_path(), {{path.filename().string()}, {}}};
     std::error_code failed;
+    if (fs::is_regular_file(path, failed)) return {path.parent_path(), {{path.filename().string()}, {}}};
     if (!is_photo_pattern(place) && !fs::exists(path, failed)) {
         throw Error(ErrorKind::data, "the photos '" + place +
                                          "' do not exist; give --data-dir a folder of photos, a pattern or one photo");

@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <utility>
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/io.h"
 #include "cnntrain/base/log.h"
+#include "cnntrain/base/printable.h"
 #include "cnntrain/data/resolve.h"
 #include "data/images/stage_clock.h"
 #include "data/records/record_index.h"
@@ -49,18 +51,31 @@ EncodedImages::Image Imagenet::load(std::int64_t index, Workspace& workspace) co
     return {example.jpeg, example.boxes, static_cast<std::int32_t>(example.label - 1)};
 }
 
+void check_class_name(const std::string& place, const std::string& name) {
+    if (is_utf8(name)) return;
+    throw Error(ErrorKind::data, place + ": the class '" + printable(name) +
+                                     "' is not UTF-8, as arguments.json and checkpoints are; rename it, for example "
+                                     "with convmv -f latin1 -t utf8");
+}
+
 std::vector<std::string> classes_of_records(const std::string& folder) {
     const std::string path = (std::filesystem::path(folder) / kLabelsFile).string();
     if (!exists(posix_files(), path)) return {};
     const std::string text = read_text(posix_files(), path);
     std::vector<std::string> names;
+    std::map<std::string_view, std::size_t> lines;
     for (std::size_t begin = 0; begin < text.size();) {
         const std::size_t end = std::min(text.find('\n', begin), text.size());
         std::string_view line = std::string_view(text).substr(begin, end - begin);
         if (line.ends_with('\r')) line.remove_suffix(1);
-        if (line.empty()) {
-            throw Error(ErrorKind::data, path + ":" + std::to_string(names.size() + 1) +
-                                             ": expected the name of a class in each line, got an empty one");
+        const std::string place = path + ":" + std::to_string(names.size() + 1);
+        if (line.empty())
+            throw Error(ErrorKind::data, place + ": expected the name of a class in each line, got an empty one");
+        check_class_name(place, std::string(line));
+        const auto [before, is_new] = lines.emplace(line, names.size() + 1);
+        if (!is_new) {
+            throw Error(ErrorKind::data, place + ": expected another name in each line, got '" + std::string(line) +
+                                             "', as in line " + std::to_string(before->second));
         }
         names.emplace_back(line);
         begin = end + 1;

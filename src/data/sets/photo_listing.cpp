@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "cnntrain/base/error.h"
+#include "cnntrain/base/folder_lock.h"
 #include "cnntrain/base/io.h"
 #include "cnntrain/base/listed.h"
 #include "cnntrain/base/path.h"
@@ -50,7 +51,7 @@ Content content_of(const fs::path& folder) {
         for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
             std::string name = entry.path().filename().string();
             std::error_code failed;
-            if (name == kGeneratedMark) continue;
+            if (name == kGeneratedMark || name == kFolderLockName) continue;
             if (is_hidden(name)) {
                 content.hidden.push_back(std::move(name));
             } else if (entry.is_directory(failed)) {
@@ -256,10 +257,14 @@ bool looks_like_photos(const std::string& place) {
 }
 
 PhotoListing list_photos(const std::string& place) {
-    if (is_photo_table(place)) return list_photo_table(place);
     const fs::path top = fs::absolute(without_trailing_slashes(place)).lexically_normal();
-    const bool has_splits = is_folder(top / kTrain) || !validation_folders(top).empty();
-    return has_splits ? list_splits(top) : list_classes(top);
+    const auto has_splits = [&] { return is_folder(top / kTrain) || !validation_folders(top).empty(); };
+    PhotoListing listing = is_photo_table(place) ? list_photo_table(place)
+                           : has_splits()        ? list_splits(top)
+                                                 : list_classes(top);
+    for (const std::string& name : listing.classes)
+        check_class_name("folder: " + place, name);
+    return listing;
 }
 
 }  // namespace cnntrain::data

@@ -50,6 +50,14 @@ bool is_image_file(const std::string& path) {
 
 namespace {
 
+/// True if a link leads to a folder in which it lies itself.
+bool is_loop(const fs::path& link) {
+    std::error_code failed;
+    const fs::path target = fs::canonical(link, failed);
+    const fs::path here = fs::canonical(link.parent_path(), failed);
+    return !failed && std::mismatch(target.begin(), target.end(), here.begin(), here.end()).first == target.end();
+}
+
 template <typename Wanted> ListedFiles list_if(const std::string& folder, const Wanted& wanted) {
     ListedFiles files;
     try {
@@ -60,12 +68,14 @@ template <typename Wanted> ListedFiles list_if(const std::string& folder, const 
                 throw Error(ErrorKind::data, "folder " + path.parent_path().string() + " is more than " +
                                                  std::to_string(kMaxDepth) + " folders deep; is a link in it a loop?");
             }
-            if (path.filename().string().starts_with('.')) {
-                entry.disable_recursion_pending();
-                continue;
-            }
-            if (entry->is_directory()) continue;
-            if (wanted(path.string())) {
+            std::error_code failed;  // a link that leads to itself
+            const bool is_hidden = path.filename().string().starts_with('.');
+            const bool is_folder = entry->is_directory(failed);
+            const bool loops = is_folder && entry->is_symlink(failed) && is_loop(path);
+            if (is_hidden || !is_folder || loops) entry.disable_recursion_pending();
+            if (is_hidden || (is_folder && !loops)) continue;
+            const bool is_special = entry->exists(failed) && !entry->is_regular_file(failed);  // a pipe, say
+            if (!is_special && wanted(path.string())) {
                 files.names.push_back(path.lexically_relative(folder).string());
             } else {
                 ++files.left_out[lower_extension(path.string())];

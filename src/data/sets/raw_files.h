@@ -22,8 +22,8 @@ struct ListedFiles {
     std::map<std::string, std::int64_t> left_out;  // number of other files by extension (".webp", or "" without one)
 };
 
-/// The files in and below a folder (following links) with an extension (".xml", lower case; the files' may be in any
-/// case). Skips hidden files and folders. Throws Error(data) if a folder cannot be read.
+/// The files in and below a folder (following links, but not those that lead back up) with an extension (".xml", lower
+/// case; the files' may be in any case). Skips hidden files and folders. Throws Error(data) if a folder cannot be read.
 ListedFiles list_files(const std::string& folder, std::string_view extension);
 
 /// The same for files that are images (is_image_file()).

@@ -4,12 +4,14 @@
 #include <filesystem>
 #include <functional>
 #include <future>
+#include <memory>
 #include <numbers>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "cnntrain/base/error.h"
+#include "cnntrain/base/folder_lock.h"
 #include "cnntrain/base/io.h"
 #include "cnntrain/base/rng.h"
 #include "cnntrain/dataset_tools/writers.h"
@@ -235,7 +237,8 @@ void check_folder(const GeneratedPhotosSettings& settings) {
     const std::string& folder = settings.folder;
     if (posix_files().kind(folder) == FileKind::absent) return;
     if (!holds_generated_photos(folder)) {
-        if (posix_files().list(folder).empty()) return;
+        const std::vector<std::string> names = posix_files().list(folder);
+        if (std::ranges::all_of(names, [](const std::string& name) { return name == kFolderLockName; })) return;
         throw Error(ErrorKind::usage,
                     folder + ": expected a new folder, or generated photos; other files are there; choose another one");
     }
@@ -259,10 +262,13 @@ void write_generated_photos(const GeneratedPhotosSettings& settings) {
                                           std::to_string(settings.train_photos) + " training and " +
                                           std::to_string(settings.validation_photos) + " validation photos");
     }
+    // Without a lock there is no writer to wait for; refused folders get none.
+    if (!exists(posix_files(), settings.folder + "/" + std::string(kFolderLockName))) check_folder(settings);
+    posix_files().make_directories(settings.folder);
+    const std::unique_ptr<FileLock> lock = lock_folder(posix_files(), settings.folder, "cnntrain dataset photos");
     check_folder(settings);
     const std::vector<Part> parts = parts_of(settings);
     if (settings.overwrite) for_each_part(parts, remove_photos);
-    posix_files().make_directories(settings.folder);
     write_text(posix_files(), mark_path(settings.folder), mark_of(settings));
     for_each_part(parts, [&](const Part& part) { write_part(part, settings.seed); });
 }

@@ -11,6 +11,8 @@
 #include <set>
 
 #include "cnntrain/base/error.h"
+#include "cnntrain/base/printable.h"
+#include "cnntrain/data/resolve.h"
 #include "data/sets/raw_files.h"
 #include "dataset_tools/writing/annotations.h"
 
@@ -120,6 +122,13 @@ std::vector<std::string> class_list(const ImagenetWriterSettings& settings, cons
             }
         }
         classes.assign(names.begin(), names.end());
+    }
+    for (const std::string& name : classes) {
+        const std::string& place = settings.train_folder.empty() ? settings.validation_folder : settings.train_folder;
+        data::check_class_name(place, name);
+        if (name.find_first_of("\r\n") == std::string::npos) continue;
+        fail(place + ": the class '" + printable(name) +
+             "' has a line end in its name, and labels.txt has a class in each line; rename it");
     }
     return classes;
 }

@@ -222,6 +222,9 @@ ShardPlan Conversion::plan() const {
         plan.sets.push_back(
             share_out("validation", validation, files(settings_.validation_shards, validation, kPublishedValidation)));
     }
+    std::string& labels = plan.texts[data::kLabelsFile];
+    for (const std::string& name : sources_.classes)
+        labels += name + "\n";
     return plan;
 }
 
@@ -287,14 +290,7 @@ ImagenetWriterResult write_imagenet_tfrecords(const ImagenetWriterSettings& sett
     }
     if (events.skipped) job.skipped = [&](const SkippedSource& source) { events.skipped(source.name, source.reason); };
     job.stop_requested = events.stop_requested;
-    const ShardResult written = write_shards(plan, job);
-    if (!written.interrupted) {
-        std::string labels;
-        for (const std::string& name : conversion.sources().classes)
-            labels += name + "\n";
-        write_text(posix_files(), (fs::path(settings.output_folder) / data::kLabelsFile).string(), labels);
-    }
-    return summary(conversion, plan, written);
+    return summary(conversion, plan, write_shards(plan, job));
 }
 
 }  // namespace cnntrain::dataset_tools

@@ -95,7 +95,8 @@ private:
     Fingerprint fingerprint() const;
     void keep_finished();
     void begin_journal();
-    void refuse(const std::string& file, const std::optional<Journal>& journal) const;
+    [[noreturn]] void refuse_old(const std::string& file, const std::optional<Journal>& journal) const;
+    [[noreturn]] void refuse(const std::string& file, const std::string& why) const;
     bool stop_requested() const { return events_.stop_requested && events_.stop_requested(); }
     void tell(PretrainingStage stage, std::int64_t done, std::int64_t kept, std::int64_t total) const {
         if (events_.progress) events_.progress({stage, done, kept, total});
@@ -193,13 +194,13 @@ Fingerprint Conversion::fingerprint() const {
     return result;
 }
 
-void Conversion::refuse(const std::string& file, const std::optional<Journal>& found) const {
-    std::string why = "its size is not that in " + journal();
-    if (!found) {
-        why = "there is no " + journal();
-    } else if (found->fingerprint != fingerprint_) {
-        why = differences(fingerprint_, found->fingerprint);
-    }
+void Conversion::refuse_old(const std::string& file, const std::optional<Journal>& found) const {
+    if (!found) refuse(file, "there is no " + journal());
+    if (found->fingerprint != fingerprint_) refuse(file, differences(fingerprint_, found->fingerprint));
+    refuse(file, "its size is not that in " + journal());
+}
+
+void Conversion::refuse(const std::string& file, const std::string& why) const {
     throw Error(ErrorKind::usage, "output file " + file + " is there already, and of another conversion (" + why +
                                       "); choose another name, or give --overwrite to replace it");
 }
@@ -221,7 +222,7 @@ void Conversion::keep_finished() {
                 continue;
             }
         }
-        if (!settings_.overwrite) refuse(file, found);
+        if (!settings_.overwrite) refuse_old(file, found);
     }
     result_.files_kept = std::ssize(finished_);
     done_records_ = kept_records_;
@@ -314,6 +315,7 @@ void Conversion::write_file(std::size_t file, const RecordPlan& plan,
                             tbb::enumerable_thread_specific<PretrainingRecords>& records) {
     const std::unique_ptr<OutputFile> output = files_.create(outputs_[file]);
     FinishedFile entry{outputs_[file]};
+    FileContent content;
     const std::size_t step = outputs_.size() * kRecordsInBlock;
     std::size_t next = file;  // record
     const auto begin = [&](tbb::flow_control& flow) -> std::size_t {
@@ -324,8 +326,8 @@ void Conversion::write_file(std::size_t file, const RecordPlan& plan,
     const auto make = [&](std::size_t first_record) { return make_block(plan, first_record, records.local()); };
     const auto write = [&](const Block& block) {
         output->write(std::as_bytes(std::span(block.bytes)));
+        content.add(std::as_bytes(std::span(block.bytes)));
         entry.records += block.records;
-        entry.bytes += block.bytes.size();
         if (settings_.packed) {
             entry.notes[kSequences] += block.sequences;
             entry.notes[kTokens] += block.tokens;
@@ -339,6 +341,10 @@ void Conversion::write_file(std::size_t file, const RecordPlan& plan,
                            tbb::make_filter<void, std::size_t>(tbb::filter_mode::serial_in_order, begin) &
                                tbb::make_filter<std::size_t, Block>(tbb::filter_mode::parallel, make) &
                                tbb::make_filter<Block, void>(tbb::filter_mode::serial_in_order, write));
+    // A job that was killed before it could list the file has left the same bytes.
+    const bool changed = exists(files_, outputs_[file]) && !holds(files_, outputs_[file], content);
+    if (changed && !settings_.overwrite) refuse(outputs_[file], "its bytes are not those of this conversion");
+    entry.bytes = content.bytes;
     begin_journal();
     output->commit();
     append_to_journal(files_, journal(), entry);

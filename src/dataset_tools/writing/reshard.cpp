@@ -38,12 +38,6 @@ void check_output(const std::string& input, const std::string& output) {
                 "the output folder " + output + " is the input folder; the new shards need a folder of their own");
 }
 
-void copy_list_of_classes(const std::string& input, const std::string& output) {
-    const std::string list = (fs::path(input) / data::kLabelsFile).string();
-    if (!exists(posix_files(), list)) return;
-    write_text(posix_files(), (fs::path(output) / data::kLabelsFile).string(), read_text(posix_files(), list));
-}
-
 const FileSet& split_of(const DataFiles& found, const std::string& split) {
     const FileSet* set = nullptr;
     for (const FileSet& candidate : found.sets) {
@@ -171,6 +165,8 @@ ReshardResult reshard(const ReshardSettings& settings) {
     }
     plan.fingerprint = {{"source", source.digest()},
                         {"order", settings.shuffle ? "seed " + std::to_string(settings.seed) : "as in the source"}};
+    const std::string classes = (fs::path(found.folder) / data::kLabelsFile).string();
+    if (exists(posix_files(), classes)) plan.texts[data::kLabelsFile] = read_text(posix_files(), classes);
 
     std::vector<std::vector<std::byte>> buffers(static_cast<std::size_t>(std::max(settings.threads, 1)));
     ShardJob job;
@@ -190,7 +186,6 @@ ReshardResult reshard(const ReshardSettings& settings) {
         };
     }
     const ShardResult written = write_shards(plan, job);
-    if (!written.interrupted) copy_list_of_classes(found.folder, settings.output_folder);
     return {written.interrupted, written.records, written.bytes, written.files_written, written.files_kept};
 }
 

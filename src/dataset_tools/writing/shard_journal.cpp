@@ -43,6 +43,10 @@ std::string line_of(const FinishedFile& file) {
                     {"notes", file.notes}});
 }
 
+std::string line_of(const std::string& list, const FileContent& content) {
+    return text_of({{"list", list}, {"bytes", content.bytes}, {"crc32c", content.checksum}});
+}
+
 FinishedFile finished_file(const json& line) {
     FinishedFile file{line.at("file"), line.at("records"), line.at("bytes")};
     for (const json& source : line.at("skipped")) {
@@ -56,6 +60,10 @@ void read_line(const json& line, Journal& journal) {
     if (line.contains("file")) {
         const FinishedFile file = finished_file(line);
         journal.finished[file.name] = file;
+        return;
+    }
+    if (line.contains("list")) {
+        journal.lists[line.at("list")] = {line.at("bytes"), line.at("crc32c")};
         return;
     }
     for (const json& entry : line.at(kPlan)) {
@@ -102,16 +110,23 @@ bool is_journal(const FileSystem& files, const std::string& path) {
 }
 
 void write_journal(FileSystem& files, const std::string& path, const Fingerprint& fingerprint,
-                   const std::vector<FinishedFile>& finished) {
+                   const std::vector<FinishedFile>& finished, const std::map<std::string, FileContent>& lists) {
     std::string text = line_of(fingerprint);
     for (const FinishedFile& file : finished) {
         text += line_of(file);
     }
+    for (const auto& [list, content] : lists)
+        text += line_of(list, content);
     write_text(files, path, text);
 }
 
 void append_to_journal(FileSystem& files, const std::string& path, const FinishedFile& file) {
     files.append(path, line_of(file));
+}
+
+void append_to_journal(FileSystem& files, const std::string& path, const std::string& list,
+                       const FileContent& content) {
+    files.append(path, line_of(list, content));
 }
 
 std::string differences(const Fingerprint& now, const Fingerprint& before) {

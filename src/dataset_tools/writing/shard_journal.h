@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "cnntrain/base/io.h"
+#include "cnntrain/base/outputs.h"
 #include "dataset_tools/writing/shard_writer.h"
 
 namespace cnntrain::dataset_tools {
@@ -23,6 +24,7 @@ struct FinishedFile {
 struct Journal {
     Fingerprint fingerprint;  // empty if its line cannot be parsed
     std::map<std::string, FinishedFile> finished;
+    std::map<std::string, FileContent> lists;  // text files beside them
 };
 
 /// <folder>/conversion.jsonl, for conversions that fill a folder.
@@ -37,9 +39,11 @@ bool is_journal(const FileSystem& files, const std::string& path);
 
 /// Replaces the journal atomically.
 void write_journal(FileSystem& files, const std::string& path, const Fingerprint& fingerprint,
-                   const std::vector<FinishedFile>& finished);
+                   const std::vector<FinishedFile>& finished, const std::map<std::string, FileContent>& lists = {});
 
 void append_to_journal(FileSystem& files, const std::string& path, const FinishedFile& file);
+/// Called before a list is written, so that a killed job knows it again.
+void append_to_journal(FileSystem& files, const std::string& path, const std::string& list, const FileContent& content);
 
 /// For example "seed is 7, was 6; training files is 8, was 4".
 std::string differences(const Fingerprint& now, const Fingerprint& before);

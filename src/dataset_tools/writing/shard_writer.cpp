@@ -16,6 +16,7 @@
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/folder_lock.h"
 #include "cnntrain/base/outputs.h"
+#include "cnntrain/base/path.h"
 #include "cnntrain/data/tfrecord.h"
 #include "data/records/shard_name.h"
 #include "dataset_tools/writing/shard_journal.h"
@@ -63,13 +64,20 @@ public:
         write_files();
         write_skipped_list();
         if (failure_) fail();
-        return result();
+        ShardResult result = summary();
+        if (!result.interrupted) {
+            for (const auto& [name, text] : plan_.texts)
+                write_list(name, text);
+        }
+        return result;
     }
 
 private:
     // Called before the threads start.
     void prepare();
     void refuse_or_remove(const std::vector<std::string>& others, const std::optional<Journal>& journal);
+    void check_lists(const std::map<std::string, FileContent>& known) const;
+    [[noreturn]] void refuse_changed(const std::string& name) const;
     void keep(std::size_t file, const FinishedFile& entry);
 
     // Called in the threads.
@@ -82,8 +90,9 @@ private:
     void write_files();
     void report();
     void write_skipped_list();
+    void write_list(const std::string& name, const std::string& text);
     [[noreturn]] void fail();
-    ShardResult result() const;
+    ShardResult summary() const;
 
     std::string path(std::string_view name) const { return plan_.folder + "/" + std::string(name); }
 
@@ -131,20 +140,43 @@ void Run::prepare() {
     }
     if (!others.empty()) refuse_or_remove(others, same ? std::nullopt : journal);
 
+    const std::map<std::string, FileContent> lists = journal ? journal->lists : std::map<std::string, FileContent>{};
+    check_lists(lists);
+
     std::vector<FinishedFile> entries;
     for (std::size_t file = 0; file < all_.size(); ++file) {
         const std::string& name = all_[file].name;
-        const bool known = same && journal->finished.contains(name) && exists(files_, path(name)) &&
-                           files_.open(path(name))->size_bytes() == journal->finished.at(name).bytes;
-        if (known) {
+        const bool known = same && journal->finished.contains(name) && exists(files_, path(name));
+        if (known && files_.open(path(name))->size_bytes() == journal->finished.at(name).bytes) {
             keep(file, journal->finished.at(name));
             entries.push_back(journal->finished.at(name));
         } else {
+            if (known && !job_.overwrite) refuse_changed(name);
             todo_.push_back(file);
         }
     }
     check_skipped();
-    write_journal(files_, journal_path(plan_.folder), plan_.fingerprint, entries);
+    write_journal(files_, journal_path(plan_.folder), plan_.fingerprint, entries, lists);
+}
+
+void Run::check_lists(const std::map<std::string, FileContent>& known) const {
+    const auto is_own = [&](const FileSystem& files, const std::string& path) {
+        const std::string name(last_part(path));
+        const auto text = plan_.texts.find(name);
+        const auto list = known.find(name);
+        return (text != plan_.texts.end() && holds(files, path, content_of(text->second))) ||
+               (list != known.end() && holds(files, path, list->second));
+    };
+    std::vector<Output> outputs = {{{"the list", path(kSkippedList)}, job_.overwrite, "--overwrite", is_own}};
+    for (const auto& [name, text] : plan_.texts)
+        outputs.push_back({{"the list", path(name)}, job_.overwrite, "--overwrite", is_own});
+    check_outputs(files_, outputs);
+}
+
+void Run::refuse_changed(const std::string& name) const {
+    throw Error(ErrorKind::usage, path(name) +
+                                      " is not the file that this conversion writes there; move it away, or replace "
+                                      "it with --overwrite");
 }
 
 void Run::refuse_or_remove(const std::vector<std::string>& others, const std::optional<Journal>& journal) {
@@ -205,8 +237,11 @@ void Run::write_file(std::size_t file, int worker) {
         }
         ++done_;
     }
+    // A job that was killed before it could list the file has left the same bytes.
+    const bool changed = exists(files_, path(shard.name)) && !holds(files_, path(shard.name), writer.content());
+    if (changed && !job_.overwrite) refuse_changed(shard.name);
     writer.commit();
-    entry.bytes = files_.open(path(shard.name))->size_bytes();
+    entry.bytes = writer.content().bytes;
     const std::lock_guard lock(mutex_);
     if (failure_) return;  // the journal itself may have failed
     entry.skipped = skipped_[file];
@@ -272,11 +307,18 @@ void Run::write_skipped_list() {
         if (text.empty()) {
             files_.remove(path(kSkippedList));
         } else {
-            write_text(files_, path(kSkippedList), text);
+            write_list(std::string(kSkippedList), text);
         }
     } catch (const Error&) {
         if (!failure_) failure_ = std::current_exception();
     }
+}
+
+void Run::write_list(const std::string& name, const std::string& text) {
+    const FileContent content = content_of(text);
+    if (holds(files_, path(name), content)) return;
+    append_to_journal(files_, journal_path(plan_.folder), name, content);
+    write_text(files_, path(name), text);
 }
 
 void Run::fail() {
@@ -292,7 +334,7 @@ void Run::fail() {
     }
 }
 
-ShardResult Run::result() const {
+ShardResult Run::summary() const {
     ShardResult result;
     result.files_kept = kept_files_;
     result.records.assign(plan_.sets.size(), 0);

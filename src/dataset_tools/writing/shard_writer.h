@@ -3,7 +3,8 @@
 //
 // The plan assigns sources to files; the job makes the records. Each worker writes one file at a time, and a file is
 // either complete or absent. <folder>/conversion.jsonl lists the finished files: a stopped or killed job continues with
-// the others. <folder>/skipped.txt lists the sources that gave no record.
+// the others. <folder>/skipped.txt lists the sources that gave no record. A file that is not what the job has written
+// is somebody's, and refused.
 //
 //     ShardPlan plan{folder, {{"train", {{2, 0}, {1, 3}}}}, {{"seed", "7"}, {"images", digest}}};
 //     ShardJob job{.produce = ..., .source_name = ..., .threads = available_processors()};
@@ -39,6 +40,7 @@ struct ShardPlan {
     std::string folder;  // created if it does not exist
     std::vector<ShardSet> sets;
     Fingerprint fingerprint;
+    std::map<std::string, std::string> texts = {};  // files beside the shards, by name; written when all shards are
 };
 
 /// The result of one source.
@@ -65,7 +67,7 @@ struct ShardJob {
     std::function<MadeRecord(std::int64_t source, int worker)> produce;
     std::function<std::string(std::int64_t source)> source_name;
     int threads = 1;
-    bool overwrite = false;  // remove the folder's files of another plan instead of refusing them
+    bool overwrite = false;  // replace files of another plan and changed ones instead of refusing them
     std::int64_t max_skipped = std::numeric_limits<std::int64_t>::max();
     std::string unit = "records";  // name of sources in messages
 
@@ -85,8 +87,8 @@ struct ShardResult {
     std::map<std::string, std::int64_t> notes;
 };
 
-/// Throws Error(usage) if the folder has files of another plan (naming the differences) or another process writes to
-/// it; Error(storage) if a file cannot be written (finished files stay); Error(data) if more than max_skipped sources
+/// Throws Error(usage) if the folder has files of another plan (naming the differences) or changed ones, or another
+/// process writes to it; Error(storage) if a file cannot be written (finished files stay); Error(data) if more than max_skipped sources
 /// are skipped. An Error thrown by `produce` ends the job.
 ShardResult write_shards(const ShardPlan& plan, const ShardJob& job, FileSystem& files = posix_files());
 

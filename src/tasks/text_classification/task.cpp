@@ -8,6 +8,7 @@
 #include "cnntrain/base/listed.h"
 #include "cnntrain/base/log.h"
 #include "cnntrain/checkpoint/class_names.h"
+#include "cnntrain/checkpoint/folder.h"
 #include "cnntrain/graph/rewrites.h"
 #include "cnntrain/nn/bert.h"
 #include "cnntrain/nn/model.h"
@@ -17,6 +18,7 @@
 #include "cnntrain/train/machine.h"
 #include "cnntrain/train/runs.h"
 #include "cnntrain/train/stages.h"
+#include "cnntrain/train/vocabulary.h"
 #include "cnntrain/train/weight_update.h"
 #include "tasks/bert/reports.h"
 #include "tasks/bert/samples.h"
@@ -53,6 +55,17 @@ TextClassification::TextClassification(const config::ParseResult& arguments, con
       columns_(make_columns(arguments.settings.validation.any())) {
     if (settings().main.restore_path)
         recorded_classes_ = checkpoint::class_names_of(posix_files(), *settings().main.restore_path);
+    check_vocabulary();
+}
+
+/// A training that goes on compares all its data, and one that begins may have a vocabulary of the user's choice.
+void TextClassification::check_vocabulary() const {
+    const std::string& vocabulary = own().text.vocabulary_file;
+    const bool from_record = arguments_.at("vocab_file").source == config::Source::model;
+    const train::MainSettings& main = settings().main;
+    const std::optional<std::string>& weights = main.trains ? settings().training.init_path : main.restore_path;
+    if (!weights || (main.trains && !from_record) || !exists(posix_files(), vocabulary)) return;
+    train::is_vocabulary_of(posix_files(), checkpoint::one_of(posix_files(), *weights).path, vocabulary);
 }
 
 const metrics::Columns& TextClassification::columns() const {

@@ -70,6 +70,7 @@ private:
     const config::Settings& settings() const { return arguments_.settings; }
     const TextSettings& own() const { return text_settings(settings()); }
     bool is_on_line(std::string_view key) const;
+    void check_vocabulary() const;
     bool holds_out() const;
     Texts read(const std::string& file, bool labels, const std::vector<std::string>& classes) const;
     const Texts& training_file() const;

@@ -13,6 +13,7 @@
 #include "cnntrain/base/outputs.h"
 #include "cnntrain/checkpoint/checkpoint.h"
 #include "cnntrain/checkpoint/file.h"
+#include "cnntrain/checkpoint/folder.h"
 
 namespace cnntrain::train {
 
@@ -117,7 +118,9 @@ void add_split(const SplitFeatures& features, const std::string& split, std::map
 
 FeatureCache::FeatureCache(FileSystem& files, std::string path, const std::string& flag)
     : files_(files), path_(std::move(path)) {
-    if (!path_.empty()) check_outputs(files_, {{{flag, path_}, false, "", is_own}});
+    if (path_.empty()) return;
+    checkpoint::refuse_run_checkpoint(files_, flag, path_);
+    check_outputs(files_, {{{flag, path_}, false, "", is_own}});
 }
 
 std::optional<FeatureSet> FeatureCache::read(const WantedFeatures& wanted, metrics::Observers& observers) const {

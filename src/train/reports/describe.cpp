@@ -112,7 +112,9 @@ std::string summary_block(const config::ParseResult& arguments, const TaskDescri
         out << "Using Infeeds\n Max Batches Per Step: " << plan->iterations_per_host_step << '\n';
     write_device(out, settings, task.arithmetic, facts);
     out << "Logging\n Name: " << facts.folder.name << '\n';
-    out << " Saving to " << (facts.folder.logs.empty() ? facts.folder.checkpoints : facts.folder.logs) << '\n';
+    const bool saves = plan != nullptr || !facts.folder.logs.empty();
+    if (saves)
+        out << " Saving to " << (facts.folder.logs.empty() ? facts.folder.checkpoints : facts.folder.logs) << '\n';
     if (!checkpoints.empty()) out << " Checkpoints: " << checkpoints << '\n';
     out << task.summary_tail;
     return out.str();

@@ -2,9 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <memory>
 #include <nlohmann/json.hpp>
-#include <span>
 
 #include "cnntrain/base/csv.h"
 #include "cnntrain/base/error.h"
@@ -33,10 +31,6 @@ std::string json_string(const std::string& text) {
         }
     }
     return quoted + '"';
-}
-
-std::string csv_head(const std::string& unit) {
-    return unit + ",label,class_1,probability_1";
 }
 
 }  // namespace
@@ -81,7 +75,7 @@ void PredictionText::add(const Prediction& prediction) {
 
 void PredictionText::add_row(const Prediction& prediction) {
     if (text_.empty()) {
-        text_ = csv_head(unit_);
+        text_ = unit_ + ",label,class_1,probability_1";
         for (std::size_t i = 2; i <= prediction.classes.size(); ++i)
             text_ += ",class_" + std::to_string(i) + ",probability_" + std::to_string(i);
         text_ += prediction.row > 0 ? ",correct,row\r\n" : ",correct\r\n";
@@ -110,16 +104,6 @@ std::string PredictionText::object_of(const Prediction& prediction) const {
     object += std::string(", \"correct\": ") + (prediction.label < 0 ? "null" : correct ? "true" : "false");
     object += ", \"classes\": [" + classes + "], \"probabilities\": [" + probabilities + "]";
     return object + (prediction.row > 0 ? ", \"row\": " + std::to_string(prediction.row) : "") + "}";
-}
-
-bool PredictionText::is_own(const FileSystem& files, const std::string& path, const std::string& unit) {
-    constexpr std::uint64_t kBegin = 1 << 20;  // longer than the first line
-    const std::unique_ptr<InputFile> file = files.open(path);
-    std::string text(std::min(kBegin, file->size_bytes()), '\0');
-    file->read_at(0, std::as_writable_bytes(std::span(text)));
-    if (text.starts_with(csv_head(unit))) return true;
-    const json first = json::parse(text.substr(0, text.find('\n')), nullptr, /*allow_exceptions=*/false);
-    return first.is_object() && first.contains(unit) && first.contains("classes") && first.contains("probabilities");
 }
 
 }  // namespace cnntrain::train

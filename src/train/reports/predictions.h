@@ -7,7 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include "cnntrain/base/io.h"
 #include "cnntrain/base/tensor.h"
 
 namespace cnntrain::train {
@@ -50,9 +49,6 @@ public:
     const std::string& text() const { return text_; }
     /// The prediction as a JSON object.
     std::string object_of(const Prediction& prediction) const;
-
-    /// True if a file is one of predictions of such samples.
-    static bool is_own(const FileSystem& files, const std::string& path, const std::string& unit);
 
 private:
     void add_row(const Prediction& prediction);

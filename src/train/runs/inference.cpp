@@ -72,13 +72,10 @@ public:
           names_(std::move(names)),
           text_(table.format, unit.one, names_) {}
 
-    /// Throws Error(usage) if a file is there that is no table of predictions, or its folder is not.
-    static void check(const NamedPath& table, const FileSystem& files, const metrics::Unit& unit) {
+    /// Throws Error(usage) if a file is there, in which somebody may have noted something, or its folder is not.
+    static void check(const NamedPath& table, const FileSystem& files, bool overwrite) {
         if (table.path.empty()) return;
-        const auto is_own = [&](const FileSystem& all, const std::string& path) {
-            return PredictionText::is_own(all, path, unit.one);
-        };
-        check_outputs(files, {{table, false, "", is_own}});
+        check_outputs(files, {{table, overwrite, "--overwrite"}});
         const std::string folder = std::filesystem::path(table.path).parent_path().string();
         if (!folder.empty() && !is_directory(files, folder))
             throw Error(ErrorKind::usage, table.name + " " + table.path + ": there is no folder " + folder);
@@ -189,19 +186,19 @@ int run_inference(const TaskRow& task_row, const config::ParseResult& arguments,
         throw Error(ErrorKind::unsupported, "inference: " + std::string(task_row.options.name) +
                                                 " has no classes; give --iterations to measure it");
     }
-    Report::check(table_in({}, settings.main).file, *host.files, task.columns().unit);
+    Report::check(table_in({}, settings.main).file, *host.files, settings.logging.overwrite);
     const Classifier::Subjects subjects = classifier->subjects(host.stop_requested);
     const std::vector<data::Field> fields = subjects.stream->fields();
     const graph::Graph graph = classifier->classifying_graph(fields);
     const auto executable = backend->compile(compile_request(graph, settings, fields, seed));
     const std::string name = load_weights(*executable, graph, settings, *host.files, seed);
 
-    const RunFolder folder = results_folder(task, settings, host.command_line, *host.files);
+    const RunFolder folder = results_folder(task, arguments, host.command_line, *host.files);
     metrics::Observers observers =
         report_evaluation(task, *backend, arguments, folder, subjects.stream->samples(), host);
 
     const Table table = table_in(folder, settings.main);
-    Report::check(table.file, *host.files, task.columns().unit);
+    Report::check(table.file, *host.files, settings.logging.overwrite);
     Report report(table, *host.files, observers, task.columns().unit, task.class_names());
     LabelTap tap(*subjects.stream, classifier->label_field());
     const Stopwatch watch;

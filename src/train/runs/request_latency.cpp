@@ -339,7 +339,7 @@ int measure_requests(const TaskRow& task_row, const config::ParseResult& argumen
             {{{"the compiled model", path}, settings.main.force_recompile, "--force-recompile", is_compiled_model}});
     }
 
-    const RunFolder folder = results_folder(task, settings, host.command_line, files);
+    const RunFolder folder = results_folder(task, arguments, host.command_line, files);
     metrics::Observers observers = report_evaluation(task, *backend, arguments, folder, data->count(), host);
     if (only_input) {
         return measure_input_speed(*stream, stream->batches_per_sweep(), task.columns().unit, observers,

@@ -23,6 +23,8 @@ using nlohmann::json;
 
 constexpr const char* kArgumentsBeside = "arguments_restore.json";
 constexpr const char* kUnusedFiles = "unused_files.csv";
+/// Options of pretraining whose keys every run writes, with values that follow from others.
+constexpr std::string_view kRunKeys[] = {"global_batch_size", "name"};
 constexpr const char* kSeedWasGivenKey = "seed_specified";
 constexpr std::string_view kTrainingTable = "training.csv";
 constexpr std::string_view kValidationTable = "validation.csv";
@@ -90,10 +92,11 @@ std::vector<std::string> own_events(const FileSystem& files, const std::string& 
     return names;
 }
 
+/// True for what derived_arguments() adds to the options, whatever the task.
 bool is_arguments_of_a_run(const FileSystem& files, const std::string& path) {
     if (!exists(files, path)) return false;
     const json document = json::parse(read_text(files, path), nullptr, false);
-    return document.is_object() && document.contains("checkpoint_path") && document.contains("model");
+    return document.is_object() && document.contains("checkpoint_path") && document.contains(kSeedWasGivenKey);
 }
 
 /// True if arguments.json records these options. Ignores the location of the run, which may have been moved.
@@ -103,7 +106,8 @@ bool same_options(const std::string& recorded, const std::string& options) {
     if (!before.is_object()) return false;
     for (const auto& [name, value] : now.items()) {
         const bool place = name == "restore_path" || name == "logs_path" || name == "log_dir";
-        if (place) continue;
+        const bool of_run = value.is_null() && std::ranges::find(kRunKeys, name) != std::end(kRunKeys);
+        if (place || of_run) continue;
         const auto found = before.find(name);
         if (found == before.end() || *found != value) return false;
     }

@@ -1,5 +1,6 @@
 #include "train/runs/run_folder.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <random>
 #include <string_view>
@@ -126,9 +127,16 @@ RunFolder begin_run_folder(const Task& task, const config::ParseResult& argument
     return folder;
 }
 
-RunFolder results_folder(const Task& task, const config::Settings& settings, const std::string& command_line,
+RunFolder results_folder(const Task& task, const config::ParseResult& arguments, const std::string& command_line,
                          FileSystem& files) {
-    RunFolder folder = new_run_folder(task, settings.logging, files);
+    const config::Settings& settings = arguments.settings;
+    LoggingSettings logging = settings.logging;
+    const bool asks = std::ranges::any_of(arguments.options, [](const config::ResolvedOption& entry) {
+        const std::string flag(entry.option->flag);
+        return entry.source == config::Source::command_line && (flag == "--log-dir" || flag == "--save-path");
+    });
+    if (!logging.logs_path && !asks) logging.no_logs = true;
+    RunFolder folder = new_run_folder(task, logging, files);
     if (folder.logs.empty()) return folder;
     if (holds_training(files, folder.logs) && !is_of(settings.main.restore_path, folder.logs)) {
         throw Error(ErrorKind::usage, folder.logs +

@@ -55,16 +55,6 @@ std::string size_and_checksum(const OriginPart& part) {
     return size_of(part) + ", checksum " + hex_text(part.checksum);
 }
 
-/// Checksums are told where sizes say nothing.
-std::string other_part(const OriginPart& expected, const OriginPart& found) {
-    const bool same_size = expected.bytes == found.bytes && expected.samples == found.samples;
-    if (same_size) {
-        return expected.name + ": expected checksum " + hex_text(expected.checksum) + " of " + size_of(expected) +
-               ", found " + hex_text(found.checksum);
-    }
-    return expected.name + ": expected " + size_of(expected) + ", found " + size_of(found);
-}
-
 const OriginPart* part_named(const Origin& origin, const std::string& name) {
     const auto found = std::ranges::find(origin.parts, name, &OriginPart::name);
     return found == origin.parts.end() ? nullptr : &*found;
@@ -123,6 +113,15 @@ void add_settings(const std::optional<Origin>& origin, const std::string& split,
 }
 
 }  // namespace
+
+std::string other_part(const OriginPart& expected, const OriginPart& found) {
+    const bool same_size = expected.bytes == found.bytes && expected.samples == found.samples;
+    if (same_size) {
+        return expected.name + ": expected checksum " + hex_text(expected.checksum) + " of " + size_of(expected) +
+               ", found " + hex_text(found.checksum);
+    }
+    return expected.name + ": expected " + size_of(expected) + ", found " + size_of(found);
+}
 
 std::string to_text(const DataOrigin& origin) {
     json document = json::object();

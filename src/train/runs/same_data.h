@@ -24,6 +24,9 @@ DataOrigin origin_of(const std::string& text);
 /// "" when the splits that both know are the same; else what was expected and what was found, by file.
 std::string other_data(const DataOrigin& expected, const DataOrigin& found);
 
+/// The difference of two parts: of their sizes, or, where these are equal, of their checksums.
+std::string other_part(const data::OriginPart& expected, const data::OriginPart& found);
+
 /// For comparison between ranks.
 std::vector<comm::SharedSetting> shared_settings(const DataOrigin& origin);
 

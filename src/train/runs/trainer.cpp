@@ -101,7 +101,7 @@ void Trainer::finish(const schedule::HostStep& step, double learning_rate) {
         }
     }
     validate();
-    if (step.checkpoint) save();
+    if (step.checkpoint) save(checkpoint_number(iteration_));
     if (step.histograms) tell_distributions();
     observers_.host_step_ended(iteration_);
 }
@@ -134,7 +134,13 @@ void Trainer::run_host_step(const schedule::HostStep& step, double learning_rate
 void Trainer::validate() {
     Monitor* const monitor = parts_.monitor.get();
     if (monitor == nullptr || !monitor->is_due(iteration_)) return;
-    const Monitor::Outcome outcome = monitor->validate(iteration_, *parts_.executable, parts_.average.get());
+    Monitor::Outcome outcome{};
+    try {
+        outcome = monitor->validate(iteration_, *parts_.executable, parts_.average.get());
+    } catch (const Error&) {
+        if (communicator_.size() == 1 && parts_.last_saved != iteration_) save();  // `restore` validates again
+        throw;
+    }
     if (outcome == Monitor::Outcome::stopped) stop_agreed_ = true;
     if (outcome == Monitor::Outcome::better && monitor->keeps_best()) save_best();
 }
@@ -334,6 +340,10 @@ void Trainer::save_best() {
 }
 
 void Trainer::save() {
+    save(std::max<std::int64_t>(checkpoint_number(iteration_), iteration_ > 0 ? 1 : 0));
+}
+
+void Trainer::save(std::int64_t number) {
     const Stopwatch watch;
     checkpoint::TensorSource tensors = variables();
     if (parts_.average) tensors = with_averages(std::move(tensors), parts_.average->values());
@@ -346,14 +356,13 @@ void Trainer::save() {
     if (parts_.monitor) checkpoint.metadata[kValidationsKey] = parts_.monitor->result().state();
     if (settings_.count_nans) observers_.row(metrics::record(count_nans(iteration_, tensors)));
     files_.make_directories(folder_.checkpoints);
-    checkpoint::save(files_, checkpoint::checkpoint_path(folder_.checkpoints, checkpoint_number(iteration_)),
-                     checkpoint, settings_.in_f32 ? checkpoint::in_f32(tensors) : tensors);
+    checkpoint::save(files_, checkpoint::checkpoint_path(folder_.checkpoints, number), checkpoint,
+                     settings_.in_f32 ? checkpoint::in_f32(tensors) : tensors);
     parts_.last_saved = iteration_;
     remove_kept_updates(files_, folder_.checkpoints);
     checkpoint::retain(files_, folder_.checkpoints, settings_.keep_checkpoints);
-    observers_.checkpoint_saved({iteration_,
-                                 checkpoint::checkpoint_prefix(folder_.checkpoints, checkpoint_number(iteration_)),
-                                 watch.seconds()});
+    observers_.checkpoint_saved(
+        {iteration_, checkpoint::checkpoint_prefix(folder_.checkpoints, number), watch.seconds()});
 }
 
 void Trainer::tell_distributions() {

@@ -74,7 +74,8 @@ public:
     Trainer(const Task& task, TrainingParts parts, TrainerSettings settings, RunFolder folder, FileSystem& files,
             metrics::Observers& observers, std::function<bool()> stop_requested, comm::Communicator& communicator);
 
-    /// Writes a checkpoint at the current iteration.
+    /// Writes a checkpoint at the current iteration. Where updates lag behind checkpoints' numbers, ckpt-0 has the weights
+    /// before the first update, and only a planned checkpoint takes its place.
     void save();
 
     /// Trains to the end of the plan, to an early end that the monitor asks for, or to a requested stop. A stop leaves
@@ -115,7 +116,8 @@ private:
     bool stop_requested() const {
         return stop_agreed_ || (communicator_.size() == 1 && stop_requested_ && stop_requested_());
     }
-    /// The number in the checkpoint's name.
+    void save(std::int64_t number);
+    /// The number in a planned checkpoint's name.
     std::int64_t checkpoint_number(std::int64_t iteration) const;
     /// The current variables of all processes. Error(peers) if they differ between processes.
     checkpoint::TensorSource variables() const;

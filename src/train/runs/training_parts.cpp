@@ -9,11 +9,14 @@
 #include <vector>
 
 #include "cnntrain/base/listed.h"
+#include "cnntrain/base/memory.h"
 #include "cnntrain/checkpoint/averaged_weights.h"
+#include "cnntrain/data/loader.h"
 #include "cnntrain/nn/model.h"
 #include "cnntrain/optim/step_rate.h"
 #include "cnntrain/train/backends.h"
 #include "cnntrain/train/compile_request.h"
+#include "cnntrain/train/loading.h"
 #include "cnntrain/train/stages.h"
 #include "train/reports/describe.h"
 #include "train/reports/stage_memory.h"
@@ -192,6 +195,10 @@ TrainingParts training_parts(TrainingRun& run, const TrainingData& data, std::op
     loader.stop_requested = run.host.stop_requested;
     loader.timeline = run.host.timeline;
     auto stream = data.training->stream(loader);
+    if (monitor) {  // asked for now, so that a run does not end at its first validation
+        require_memory(data::loader_bytes(run.task.fields_of_generated(1), validation_loader_settings(run.settings())),
+                       "the validation during training");
+    }
     auto profiled = profiled_window(run, data, *executable, *stream, iteration);
     return {data.plan,
             run.task.learning_rate(data.plan),

@@ -111,9 +111,9 @@ std::vector<checkpoint::Found> points_to_validate(const config::Settings& settin
 }
 
 /// Rank 0 writes there; the others use the same name.
-RunFolder folder_of_all(const Task& task, const config::Settings& settings, const Host& host) {
+RunFolder folder_of_all(const Task& task, const config::ParseResult& arguments, const Host& host) {
     RunFolder folder;
-    if (is_first(host)) folder = results_folder(task, settings, host.command_line, *host.files);
+    if (is_first(host)) folder = results_folder(task, arguments, host.command_line, *host.files);
     folder.name = told(*host.communicator, folder.name, "name of the run");
     return folder;
 }
@@ -139,7 +139,7 @@ int run_validation(const TaskRow& row, const config::ParseResult& arguments, con
     const auto data =
         done_by_all(*host.communicator, "data to validate on", [&] { return task.open(data::Split::validation); });
     agree_on_data({{}, data->origin()}, task.description().arithmetic, host);
-    const RunFolder folder = folder_of_all(task, settings, host);
+    const RunFolder folder = folder_of_all(task, arguments, host);
     metrics::Observers observers = report_evaluation(task, *backend, arguments, folder, data->count(), host);
     if (settings.device.dataset_benchmark) {
         data::LoaderSettings loader = for_rank(loader_settings(settings, 0), *host.communicator);
