@@ -551,7 +551,7 @@ std::string_view meaning(ErrorKind kind) {
         case ErrorKind::storage:
             return "files or standard output that cannot be written: disk full, permissions, size limit";
         case ErrorKind::diverged:
-            return "training diverged: the loss is not finite";
+            return "a loss in training, or a number that a network computes, is not finite";
         case ErrorKind::peers:
             return "another process of the run died, stalled, left or has different numbers";
         case ErrorKind::internal:

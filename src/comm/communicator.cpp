@@ -1,6 +1,8 @@
 #include "cnntrain/comm/communicator.h"
 
+#include <algorithm>
 #include <bit>
+#include <span>
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/hash.h"
@@ -54,6 +56,18 @@ AgreedStatus agree(Communicator& communicator, const UpdateStatus& mine, std::sp
     }
     agreed.any = to_status(any);
     return agreed;
+}
+
+std::string told_by_first(Communicator& all, const AgreedStatus& agreed, bool UpdateStatus::*say,
+                          const std::string& mine) {
+    const auto first = std::ranges::find_if(agreed.ranks, [&](const auto& status) { return status.*say; });
+    const auto teller = static_cast<int>(first - agreed.ranks.begin());
+    std::string text = all.rank() == teller ? mine : "";
+    std::uint64_t size = text.size();
+    all.broadcast(std::as_writable_bytes(std::span(&size, 1)), teller, "size of an error text");
+    text.resize(size);
+    all.broadcast(std::as_writable_bytes(std::span(text)), teller, "error text");
+    return text;
 }
 
 void check_same(Communicator& communicator, std::uint64_t value, std::string_view what) {

@@ -164,7 +164,7 @@ ValueId Layers::statistic(ValueId moving_average) {
 
 ValueId Layers::batch_norm(ValueId x, const std::string& scope, const std::string& leaf, ValueId gamma, ValueId beta) {
     const std::string mean_name = leaf + "/moving_mean";
-    const std::string variance_name = leaf + "/moving_variance";
+    const std::string variance_name = leaf + std::string(kMovingVariance);
     const ValueId mean = graph_.add_moving_average(mean_name, {stored_type(mean_name), {channels(x)}}, kZeros);
     const ValueId variance =
         graph_.add_moving_average(variance_name, {stored_type(variance_name), {channels(x)}}, kOnes);

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "cnntrain/backend/cpu.h"
 #include "support/matchers.h"
 #include "train/by_task.h"
@@ -85,6 +87,8 @@ TEST(Predictions, AreJsonLines) {
               "\"probabilities\": [0.66524, 0.24473]}\n")
         << "a name that is no UTF-8";
     EXPECT_THAT(text_of(PredictionText::Format::json_lines, {{"a text", 1, kTwo, 4}}, {}), HasSubstr(", \"row\": 4}"));
+    EXPECT_EQ(text_of(PredictionText::Format::json_lines, {{"7", -1, {{0, NAN}}}}, {}),
+              "{\"image\": \"7\", \"label\": null, \"correct\": null, \"classes\": [0], \"probabilities\": [null]}\n");
 }
 
 }  // namespace

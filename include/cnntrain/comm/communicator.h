@@ -128,6 +128,10 @@ struct AgreedStatus {
 };
 /// `values`: equally many on every rank. Status and values travel in one message of every rank to all others.
 AgreedStatus agree(Communicator& communicator, const UpdateStatus& mine, std::span<const double> values = {});
+/// Broadcasts the text of the lowest rank that reports a problem, because a launcher may end that rank before it has
+/// printed the text. At least one rank says `say`.
+std::string told_by_first(Communicator& all, const AgreedStatus& agreed, bool UpdateStatus::*say,
+                          const std::string& mine);
 
 /// Throws Error(peers) naming the ranks whose value differs from rank 0's, with the same message on every rank. `what`:
 /// such as "weights at iteration 7".

@@ -117,7 +117,7 @@ private:
         const graph::Graph graph = task_.training_graph(task_.batch_fields(data::Split::train, placement_.samples));
         checkpoint::Checkpoint read = first_checkpoint(files, path, settings_);
         const CompletedWeights first =
-            completed(in_own_layout(std::move(read), graph, path), graph, task_.first_weights(), /*seed=*/0);
+            completed(in_own_layout(std::move(read), graph, path), graph, task_.first_weights(), /*seed=*/0, path);
         const bool with_state = task_.takes_over_optimiser() && holds_slots(graph, first.checkpoint);
         if (with_state) {
             checkpoint::match(variables(graph), first.checkpoint, path);

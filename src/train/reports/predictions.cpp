@@ -33,6 +33,11 @@ std::string json_string(const std::string& text) {
     return quoted + '"';
 }
 
+/// JSON has no word for NaN.
+std::string number_text(double value) {
+    return std::isfinite(value) ? formatted("%.6g", value) : "null";
+}
+
 }  // namespace
 
 std::vector<ClassProbability> likeliest(const HostTensor& logits, std::int64_t row, std::int64_t count) {
@@ -51,7 +56,7 @@ std::vector<ClassProbability> likeliest(const HostTensor& logits, std::int64_t r
     for (ClassProbability& item : all)
         item.probability /= sum;
     std::stable_sort(all.begin(), all.end(), [](const ClassProbability& a, const ClassProbability& b) {
-        return a.probability > b.probability;
+        return a.probability > b.probability || (std::isnan(b.probability) && !std::isnan(a.probability));
     });
     if (static_cast<std::int64_t>(all.size()) > count) all.resize(static_cast<std::size_t>(count));
     return all;
@@ -96,7 +101,7 @@ std::string PredictionText::object_of(const Prediction& prediction) const {
     std::string probabilities;
     for (const ClassProbability& item : prediction.classes) {
         classes += (classes.empty() ? "" : ", ") + class_json(item.label);
-        probabilities += (probabilities.empty() ? "" : ", ") + formatted("%.6g", item.probability);
+        probabilities += (probabilities.empty() ? "" : ", ") + number_text(item.probability);
     }
     const bool correct = prediction.label == prediction.classes.front().label;
     std::string object = "{" + json_string(unit_) + ": " + json_string(prediction.sample);

@@ -106,7 +106,8 @@ public:
         backend::CompileRequest request = compile_request(graph, settings_, fields(), seed);
         request.runtime.stop_requested = host_.stop_requested;
         const auto executable = backend_.compile(request);
-        load_model(*executable, graph, checkpoint_weights(*host_.files, checkpoint, settings_), checkpoint);
+        load_model(*executable, graph, checkpoint_weights(*host_.files, checkpoint, settings_), checkpoint,
+                   settings_.run);
         const auto stream = samples_.stream(loader_);
         BatchCopy source(*stream);
         const std::int64_t batches = stream->batches_per_sweep();

@@ -7,6 +7,7 @@
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/train/compile_request.h"
+#include "train/runs/finite.h"
 #include "train/runs/label_tap.h"
 #include "train/runs/ranks.h"
 #include "train/runs/timing.h"
@@ -56,10 +57,11 @@ Evaluator::Evaluator(const Task& task, const backend::Backend& backend, const Sa
       executable_(compile(backend, graph_, data, settings, seed, host.stop_requested)),
       data_(data),
       loader_(for_rank(validation_loader_settings(settings), *host.communicator)),
+      run_settings_(settings.run),
       latency_(settings.device.latency) {}
 
 void Evaluator::load(checkpoint::Checkpoint checkpoint, const std::string& path) {
-    load_model(*executable_, graph_, std::move(checkpoint), path);
+    load_model(*executable_, graph_, std::move(checkpoint), path, run_settings_);
 }
 
 void Evaluator::load_random(std::uint64_t seed) {
@@ -94,6 +96,7 @@ Evaluator::Seen Evaluator::run_share(data::Stream& stream, std::int64_t batches,
             return seen;
         }
         if (latency_) seen.latency_ms += tap.milliseconds_since_creation();
+        if (!seen.not_finite) seen.not_finite = not_finite_in(*executable_, result, "", done == 0);
         metrics::add(seen.sums, result.sums);
         if (labels && result.samples > 0) seen.classes.add(executable_->output(kLogits), labels->labels());
         seen.samples += result.samples;
@@ -120,8 +123,13 @@ Evaluator::Seen Evaluator::of_all(Seen mine) const {
         values.push_back(sum);
     const std::vector<double> classes = mine.classes.numbers(classifier_ != nullptr ? class_count(graph_) : 0);
     values.insert(values.end(), classes.begin(), classes.end());
-    const comm::AgreedStatus agreed = comm::agree(*host_.communicator, {.stop = mine.stopped}, values);
+    const comm::UpdateStatus status{.stop = mine.stopped, .not_finite = mine.not_finite.has_value()};
+    const comm::AgreedStatus agreed = comm::agree(*host_.communicator, status, values);
     Seen all;
+    if (agreed.any.not_finite) {
+        all.not_finite =
+            told_by_first(*host_.communicator, agreed, &comm::UpdateStatus::not_finite, mine.not_finite.value_or(""));
+    }
     all.samples = static_cast<std::int64_t>(agreed.sums[0]);
     all.left_out = static_cast<std::int64_t>(agreed.sums[1]);
     all.latency_ms = agreed.sums[2];
@@ -143,6 +151,7 @@ std::optional<metrics::ValidationRow> Evaluator::run(metrics::ValidationRow row,
     if (most_batches_) batches = std::min(batches, (*most_batches_ + loader.ranks - 1) / loader.ranks);
     Seen seen = of_all(run_share(*stream, batches, observers));
     if (seen.stopped) return std::nullopt;
+    not_finite_ = std::move(seen.not_finite);
     if (classifier_ != nullptr) seen.classes.add_recalls(seen.sums);
     class_counts_ = std::move(seen.classes);
     row.val_time = watch.seconds();

@@ -45,6 +45,8 @@ public:
 
     /// Counts of the last run; empty if classes are not counted.
     const ClassCounts& class_counts() const { return class_counts_; }
+    /// Where the last run met a number that is not finite, on any rank; nothing if all were, as far as it has looked.
+    const std::optional<std::string>& not_finite() const { return not_finite_; }
     const backend::CompileReport& report() const { return executable_->report(); }
 
     /// Limits each run to this many batches: for measurements on generated data.
@@ -58,6 +60,7 @@ private:
         std::int64_t samples = 0, left_out = 0;
         double latency_ms = 0;  // sum over all batches
         bool stopped = false;
+        std::optional<std::string> not_finite;  // the first place
     };
 
     bool stop_requested() const { return host_.stop_requested && host_.stop_requested(); }
@@ -71,9 +74,11 @@ private:
     std::unique_ptr<backend::Executable> executable_;
     const Samples& data_;
     data::LoaderSettings loader_;
+    RunSettings run_settings_;
     std::optional<std::int64_t> most_batches_;
     bool latency_;  // whether latency is measured
     ClassCounts class_counts_;
+    std::optional<std::string> not_finite_;
 };
 
 }  // namespace cnntrain::train

@@ -77,7 +77,7 @@ void load_first_weights(backend::Executable& executable, const graph::Graph& gra
     const std::string& path = *run.settings.training.init_path;
     const CompletedWeights first =
         completed(in_own_layout(first_checkpoint(*run.host.files, path, run.settings), graph, path), graph,
-                  run.task.first_weights(), run.seed);
+                  run.task.first_weights(), run.seed, path);
     if (run.settings.training.init_strict) refuse_differences(first, path);
     tell_of_differences(run, first, path);
     const checkpoint::Checkpoint& checkpoint = first.checkpoint;
@@ -85,7 +85,7 @@ void load_first_weights(backend::Executable& executable, const graph::Graph& gra
         load_all(executable, graph, checkpoint, path);
         return;
     }
-    load_model(executable, graph, checkpoint, path);
+    load_model(executable, graph, checkpoint, path, run.settings.run);
     load_masters(executable, graph, checkpoint);
 }
 

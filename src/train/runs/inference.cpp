@@ -23,6 +23,7 @@
 #include "train/reports/run_report.h"
 #include "train/runs/class_counts.h"
 #include "train/runs/evaluator.h"
+#include "train/runs/finite.h"
 #include "train/runs/label_tap.h"
 #include "train/runs/request_latency.h"
 #include "train/runs/run_folder.h"
@@ -43,7 +44,7 @@ std::string load_weights(backend::Executable& executable, const graph::Graph& gr
         return "random";
     }
     const checkpoint::Found found = checkpoint_to_evaluate(files, *settings.main.restore_path);
-    load_model(executable, graph, checkpoint_weights(files, found.path, settings), found.path);
+    load_model(executable, graph, checkpoint_weights(files, found.path, settings), found.path, settings.run);
     return found.name;
 }
 
@@ -207,7 +208,10 @@ int run_inference(const TaskRow& task_row, const config::ParseResult& arguments,
     const std::int64_t top = settings.main.top_classes;
     std::int64_t classes = 0;
     for (std::int64_t first = 0; first < count; first += batch) {
-        executable->evaluate(tap, 1);
+        const backend::StepResult result = executable->evaluate(tap, 1);
+        if (const auto where = not_finite_in(*executable, result, kLogits, first == 0);
+            where && settings.run.stop_on_nan)
+            fail_not_finite("inference [" + name + "]", *where);
         const HostTensor logits = executable->output(kLogits);
         classes = logits.desc().shape.at(1);
         for (std::int64_t row = 0; row < std::min(batch, count - first); ++row) {

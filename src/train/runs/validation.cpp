@@ -14,6 +14,7 @@
 #include "cnntrain/train/runs.h"
 #include "train/reports/run_report.h"
 #include "train/runs/evaluator.h"
+#include "train/runs/finite.h"
 #include "train/runs/input_speed.h"
 #include "train/runs/ranks.h"
 #include "train/runs/run_folder.h"
@@ -86,6 +87,8 @@ private:
                 observers_.result({"Validation of " + point.name + " stopped by a signal."});
                 return false;
             }
+            if (evaluator_.not_finite() && settings_.run.stop_on_nan)
+                fail_not_finite("validation of " + point.name, *evaluator_.not_finite());
             observers_.row(reported(task_, *row));
         }
         return true;

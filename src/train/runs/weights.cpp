@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "cnntrain/base/error.h"
+#include "cnntrain/base/listed.h"
 #include "cnntrain/base/log.h"
 #include "cnntrain/checkpoint/averaged_weights.h"
 #include "cnntrain/checkpoint/bert_config.h"
@@ -19,6 +20,7 @@
 #include "cnntrain/optim/optimiser.h"
 #include "cnntrain/train/texts.h"
 #include "cnntrain/train/weight_update.h"
+#include "train/runs/finite.h"
 
 namespace cnntrain::train {
 namespace {
@@ -126,6 +128,36 @@ bool begins_with_any(std::string_view name, const std::vector<std::string>& begi
     return std::ranges::any_of(beginnings, [&](const std::string& beginning) { return name.starts_with(beginning); });
 }
 
+/// A last layer may be missing or have other classes, the last axis of all its variables. Error(data) otherwise.
+void expect_last_layer(const checkpoint::Checkpoint& checkpoint, const graph::Graph& graph, const FirstWeights& allowed,
+                       const std::string& path) {
+    std::vector<std::string> differences;
+    std::vector<std::string> missing;
+    std::optional<std::int64_t> classes;
+    for (const graph::ValueId id : graph.values_with_role(graph::Role::parameter)) {
+        const graph::Value& variable = graph.value(id);
+        if (!begins_with_any(variable.name, allowed.may_lack)) continue;
+        const auto found = checkpoint.tensors.find(variable.name);
+        if (found == checkpoint.tensors.end()) {
+            missing.push_back("there is no " + variable.name);
+            continue;
+        }
+        Shape wanted = variable.desc.shape;
+        const Shape& shape = found->second.shape();
+        if (!classes && !shape.empty()) classes = shape.back();
+        if (!wanted.empty() && classes) wanted.back() = *classes;
+        if (shape != wanted || classes == 0) {
+            differences.push_back(variable.name + " is " + to_string(shape) + "; the network needs " +
+                                  to_string(variable.desc.shape) + ", or another number of classes at its end");
+        }
+    }
+    if (classes) differences.insert(differences.end(), missing.begin(), missing.end());
+    if (differences.empty()) return;
+    throw Error(ErrorKind::data,
+                path + ": its last layer does not fit the network: " + joined(differences, "; ") +
+                    "; use other weights, or remove the last layer from the file, and it is drawn anew");
+}
+
 std::int64_t nans_in(const HostTensor& tensor) {
     std::int64_t count = 0;
     for (std::int64_t i = 0; i < tensor.elements(); ++i) {
@@ -214,10 +246,15 @@ std::string state_left_out(const graph::Graph& graph, const checkpoint::Checkpoi
 }
 
 void load_model(backend::Executable& executable, const graph::Graph& graph, checkpoint::Checkpoint checkpoint,
-                const std::string& path) {
+                const std::string& path, const RunSettings& settings) {
     const std::string left_out = state_left_out(graph, checkpoint);
     if (!left_out.empty()) log::info(path + ": " + left_out);
-    executable.load(model_variables(graph, std::move(checkpoint), path));
+    const std::map<std::string, HostTensor> variables = model_variables(graph, std::move(checkpoint), path);
+    if (const auto bad = first_bad_number(variables)) {
+        if (settings.stop_on_nan) fail_not_finite("'" + path + "'", *bad);
+        log::warning(path + ": " + *bad + "; continuing because of --no-stop-on-nan");
+    }
+    executable.load(variables);
 }
 
 checkpoint::Checkpoint in_own_layout(checkpoint::Checkpoint checkpoint, const graph::Graph& graph,
@@ -251,7 +288,8 @@ checkpoint::Checkpoint in_own_layout(checkpoint::Checkpoint checkpoint, const gr
 }
 
 CompletedWeights completed(checkpoint::Checkpoint checkpoint, const graph::Graph& graph, const FirstWeights& allowed,
-                           std::uint64_t seed) {
+                           std::uint64_t seed, const std::string& path) {
+    expect_last_layer(checkpoint, graph, allowed, path);
     CompletedWeights result;
     const std::map<std::string, TensorDesc> own = variables(graph);
     std::vector<std::string> extra;

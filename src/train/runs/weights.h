@@ -61,8 +61,9 @@ struct CompletedWeights {
     std::vector<std::string> left_out;  // variables that the network does not have, sorted
     bool reordered = false;             // the checkpoint has the same classes in another order
 };
+/// Error(data) for a last layer that differs in more than its number of classes.
 CompletedWeights completed(checkpoint::Checkpoint checkpoint, const graph::Graph& graph, const FirstWeights& allowed,
-                           std::uint64_t seed);
+                           std::uint64_t seed, const std::string& path);
 
 /// Sets all variables of `to` to those of the same names in `from`, in groups, so that little memory is taken.
 void copy_variables(const backend::Executable& from, backend::Executable& to);
@@ -74,9 +75,10 @@ bool holds_slots(const graph::Graph& graph, const checkpoint::Checkpoint& checkp
 /// none, or the graph has no update.
 std::string state_left_out(const graph::Graph& graph, const checkpoint::Checkpoint& checkpoint);
 
-/// Loads model_variables(). A training is told what is left out.
+/// Loads model_variables(). A training is told what is left out. Error(diverged) for numbers that are not finite, or
+/// with stop_on_nan off a warning.
 void load_model(backend::Executable& executable, const graph::Graph& graph, checkpoint::Checkpoint checkpoint,
-                const std::string& path);
+                const std::string& path, const RunSettings& settings);
 
 /// Draws the masters and their variables again; call it after initialise().
 void initialise_masters(backend::Executable& executable, const graph::Graph& graph, std::uint64_t seed);

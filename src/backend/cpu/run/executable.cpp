@@ -34,6 +34,13 @@ std::int64_t first_bad_index(const Placed& tensor) {
     return -1;
 }
 
+bool has_convolutions(const graph::Graph& graph) {
+    for (std::int32_t i = 0; i < graph.node_count(); ++i) {
+        if (graph.node(graph::NodeId{i}).kind == graph::OpKind::conv2d) return true;
+    }
+    return false;
+}
+
 }  // namespace
 
 CpuExecutable::CpuExecutable(const backend::CompileRequest& request, const schedule::Placement& placement, Aim aim)
@@ -181,7 +188,10 @@ void CpuExecutable::refresh_prepared(bool follows_update) {
 }
 
 void CpuExecutable::prepare_once() {
-    program_.prepare_once([this] { refresh_prepared(false); });
+    program_.prepare_once([this] {
+        refresh_prepared(false);
+        is_watched_ = check_finite_ && has_convolutions(graph_);
+    });
 }
 
 data::Batch& CpuExecutable::held_batch(std::int32_t pipeline, std::int64_t number) {
@@ -351,12 +361,7 @@ bool CpuExecutable::is_finite(Section section) const {
 }
 
 void CpuExecutable::find_non_finite(std::span<const Section> sections, std::int64_t number, StepContext context) {
-    for (const Tensor& candidate : variables_) {
-        const std::int64_t index = first_bad_index(candidate.placed);
-        if (index < 0) continue;
-        first_non_finite_ = candidate.name + " (variable, before the update), element " + std::to_string(index);
-        return;
-    }
+    if ((first_non_finite_ = bad_variable())) return;
     context.turns = nullptr;
     context.exchange = nullptr;
     context.norms = nullptr;
@@ -370,14 +375,40 @@ void CpuExecutable::find_non_finite(std::span<const Section> sections, std::int6
 bool CpuExecutable::rerun_until_non_finite(Section section, const StepContext& context) {
     for (const Step& step : program_.steps(section)) {
         step.run(context);
-        for (const Placed& written : step.writes) {
-            const std::int64_t index = first_bad_index(written);
-            if (index < 0) continue;
-            first_non_finite_ = "the result of " + step.name + " (" + step.op + "), element " + std::to_string(index);
-            return true;
-        }
+        if ((first_non_finite_ = bad_result(step))) return true;
     }
     return false;
+}
+
+std::optional<std::string> CpuExecutable::bad_variable() const {
+    for (const Tensor& candidate : variables_) {
+        const std::int64_t index = first_bad_index(candidate.placed);
+        if (index >= 0) return candidate.name + " (variable, before the update), element " + std::to_string(index);
+    }
+    return std::nullopt;
+}
+
+std::optional<std::string> CpuExecutable::bad_result(const Step& step) {
+    for (const Placed& written : step.writes) {
+        const std::int64_t index = first_bad_index(written);
+        if (index >= 0) return "the result of " + step.name + " (" + step.op + "), element " + std::to_string(index);
+    }
+    return std::nullopt;
+}
+
+void CpuExecutable::look_at_weights() {
+    first_non_finite_ = bad_variable();
+    for (const Step& step : program_.steps(Section::prepare())) {
+        if (first_non_finite_) return;
+        first_non_finite_ = bad_result(step);
+    }
+}
+
+void CpuExecutable::run_watched(Section section, const StepContext& context) {
+    for (const Step& step : program_.steps(section)) {
+        step.run(context);
+        if (!first_non_finite_) first_non_finite_ = bad_result(step);
+    }
 }
 
 void CpuExecutable::set_scalars(const backend::StepScalars& scalars) {
@@ -489,12 +520,13 @@ void CpuExecutable::evaluate_batch(data::BatchSource& source, std::int64_t numbe
         context.first_sample = batch.first_sample;
         bind_batch(std::move(batch), 0, 0);
     }
-    bool finite = true;
+    if (is_watched_) look_at_weights();
     for (std::int64_t part = 0; part < sub_batches_; ++part) {
         if (part > 0) bind_part(0, 0, part);
         const bool finite_part = evaluate_part(part, context, result);
-        if (check_finite_ && finite && !finite_part) find_non_finite(program_.forward_sections(0), 0, context);
-        finite = finite && finite_part;
+        if (check_finite_ && !first_non_finite_ && !finite_part)
+            find_non_finite(program_.forward_sections(0), 0, context);
+        is_watched_ = false;
         context.first_sample += samples_apart_;
     }
     held_batch(0, 0) = {};
@@ -505,7 +537,11 @@ bool CpuExecutable::evaluate_part(std::int64_t part, const StepContext& context,
     for (const Section section : program_.forward_sections(0)) {
         const Threads team(lanes_.threads(program_.lane(section)));
         program_.turn_to(section, 0);
-        run_section(section, context);
+        if (is_watched_ && !recorder_.is_on()) {
+            run_watched(section, context);
+        } else {
+            run_section(section, context);
+        }
         for (const Tensor& output : outputs_.front()) {
             if (output.section == section && output.is_sum()) result.sums[output.name] += *output.placed.as<float>();
         }

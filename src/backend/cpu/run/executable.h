@@ -128,6 +128,14 @@ private:
     void find_non_finite(std::span<const Section> sections, std::int64_t number, StepContext context);
     /// True if a step has written a non-finite value; the later steps have not run in this case.
     bool rerun_until_non_finite(Section section, const StepContext& context);
+    /// The first non-finite value that a step has written.
+    static std::optional<std::string> bad_result(const Step& step);
+    std::optional<std::string> bad_variable() const;
+    /// Variables and the copies that are made of them.
+    void look_at_weights();
+    /// Looks at the results of each step. A maximum of 0 and NaN is 0 on processors, so behind a ReLU a network that
+    /// computes NaN has finite outputs.
+    void run_watched(Section section, const StepContext& context);
 
     OneDnn onednn_;
     graph::Graph graph_;          // of a sub-batch, if there are several
@@ -157,6 +165,7 @@ private:
     std::optional<Progress> turns_;             // of sums to which several pipelines add
     std::int32_t last_pipeline_ = 0;            // of the last micro-batch
     std::optional<std::string> first_non_finite_;
+    bool is_watched_ = false;  // the next sub-batch of an evaluation is the first one with its weights
     backend::CompileReport report_;
 };
 

@@ -28,20 +28,6 @@ std::string message_of(const std::exception_ptr& failure) {
     }
 }
 
-/// Broadcasts the text of the lowest rank that reports a problem, because a launcher may end that rank before it has
-/// printed the text.
-std::string told_by_first(comm::Communicator& all, const comm::AgreedStatus& agreed, bool comm::UpdateStatus::*say,
-                          const std::string& mine) {
-    const auto first = std::ranges::find_if(agreed.ranks, [&](const auto& status) { return status.*say; });
-    const auto teller = static_cast<int>(first - agreed.ranks.begin());
-    std::string text = all.rank() == teller ? mine : "";
-    std::uint64_t size = text.size();
-    all.broadcast(std::as_writable_bytes(std::span(&size, 1)), teller, "size of an error text");
-    text.resize(size);
-    all.broadcast(std::as_writable_bytes(std::span(text)), teller, "error text");
-    return text;
-}
-
 /// "rank 1 and rank 3"
 std::string ranks_that(const comm::AgreedStatus& agreed, bool comm::UpdateStatus::*say) {
     std::string text;
