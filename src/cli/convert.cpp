@@ -282,6 +282,11 @@ bool copies_weights(const Flags& flags, const std::string& source, const std::st
     checkpoint::ForeignFile file =
         checkpoint::open_foreign(posix_files(), source, has_part ? flags.text("--part") : "");
     if (!has_part && checkpoint::is_hugging_face(file.tensors)) return false;
+    if (file.tensors.descs.empty()) {
+        const std::string first =
+            file.left_out.empty() ? "" : ": '" + file.left_out[0].name + "' " + file.left_out[0].reason;
+        throw Error(ErrorKind::data, "--from " + source + ": there is no tensor in it that can be read" + first);
+    }
     copy_weights(flags, std::move(file), source, target);
     return true;
 }

@@ -1,5 +1,8 @@
 // A run that begins with the weights of another network: its options, its classes, its last layer.
+#include <cmath>
 #include <filesystem>
+#include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -29,14 +32,24 @@ protected:
                         (folder_ / run) + " " + more);
     }
 
+    static HostTensor filled(Shape shape, double value) {
+        HostTensor tensor({DType::f32, std::move(shape)});
+        for (std::int64_t i = 0; i < tensor.elements(); ++i)
+            tensor.set(i, value);
+        return tensor;
+    }
+
+    using Tensors = std::map<std::string, HostTensor>;
+
     /// torchvision's resnet18 by names and shapes, with zeros; of 10 classes.
-    void write_pytorch_resnet18(const std::string& path) const {
+    void write_pytorch_resnet18(const std::string& path) const { write_pytorch_resnet(path, 2); }
+
+    /// The same with so many units in each stage. `edit` changes its tensors.
+    void write_pytorch_resnet(const std::string& path, int units,
+                              const std::function<void(Tensors&)>& edit = {}) const {
         checkpoint::Checkpoint file;
         const auto add = [&](const std::string& name, Shape shape, double value = 0) {
-            HostTensor tensor({DType::f32, std::move(shape)});
-            for (std::int64_t i = 0; i < tensor.elements(); ++i)
-                tensor.set(i, value);
-            file.tensors.emplace(name, std::move(tensor));
+            file.tensors.emplace(name, filled(std::move(shape), value));
         };
         const auto norm = [&](const std::string& scope, std::int64_t channels) {
             for (const char* leaf : {".weight", ".bias", ".running_mean", ".running_var"})
@@ -45,9 +58,9 @@ protected:
         add("conv1.weight", {64, 3, 7, 7});
         norm("bn1", 64);
         std::int64_t inputs = 64;
-        for (int i = 0; i < 8; ++i) {
-            const std::int64_t width = std::int64_t{64} << (i / 2);
-            const std::string scope = "layer" + std::to_string(i / 2 + 1) + "." + std::to_string(i % 2);
+        for (int i = 0; i < 4 * units; ++i) {
+            const std::int64_t width = std::int64_t{64} << (i / units);
+            const std::string scope = "layer" + std::to_string(i / units + 1) + "." + std::to_string(i % units);
             add(scope + ".conv1.weight", {width, inputs, 3, 3});
             add(scope + ".conv2.weight", {width, width, 3, 3});
             norm(scope + ".bn1", width);
@@ -60,7 +73,48 @@ protected:
         }
         add("fc.weight", {10, 512});
         add("fc.bias", {10});
+        if (edit) edit(file.tensors);
         checkpoint::save(posix_files(), folder_ / path, file);
+    }
+
+    /// timm's names of an EfficientNet-B0 without squeeze-excite, which are those of an EfficientNet-Lite0, too.
+    void write_timm_lite0(const std::string& path) const {
+        struct Stage {
+            int units;
+            std::int64_t expansion, kernel, filters;
+        };
+        constexpr Stage kStages[] = {{1, 1, 3, 16},  {2, 6, 3, 24},  {2, 6, 5, 40}, {3, 6, 3, 80},
+                                     {3, 6, 5, 112}, {4, 6, 5, 192}, {1, 6, 3, 320}};
+        checkpoint::Checkpoint file;
+        const auto conv = [&](const std::string& name, Shape shape, const std::string& norm) {
+            for (const char* leaf : {".weight", ".bias", ".running_mean", ".running_var"})
+                file.tensors.emplace(norm + leaf, filled({shape[0]}, 1));
+            file.tensors.emplace(name, filled(std::move(shape), 0));
+        };
+        conv("conv_stem.weight", {32, 3, 3, 3}, "bn1");
+        std::int64_t inputs = 32;
+        for (std::size_t stage = 0; stage < std::size(kStages); ++stage) {
+            const Stage& row = kStages[stage];
+            for (int unit = 0; unit < row.units; ++unit) {
+                const std::string scope = "blocks." + std::to_string(stage) + "." + std::to_string(unit) + ".";
+                const std::int64_t middle = inputs * row.expansion;
+                const bool expands = row.expansion > 1;
+                if (expands) conv(scope + "conv_pw.weight", {middle, inputs, 1, 1}, scope + "bn1");
+                conv(scope + "conv_dw.weight", {middle, 1, row.kernel, row.kernel}, scope + (expands ? "bn2" : "bn1"));
+                conv(scope + (expands ? "conv_pwl.weight" : "conv_pw.weight"), {row.filters, middle, 1, 1},
+                     scope + (expands ? "bn3" : "bn2"));
+                inputs = row.filters;
+            }
+        }
+        conv("conv_head.weight", {1280, 320, 1, 1}, "bn2");
+        file.tensors.emplace("classifier.weight", filled({2, 1280}, 0));
+        file.tensors.emplace("classifier.bias", filled({2}, 0));
+        checkpoint::save(posix_files(), folder_ / path, file);
+    }
+
+    Outcome infer(const std::string& weights, const std::string& more = "") const {
+        return cli::run("inference --image-size 32 --threads 1 --data-dir " + (folder_ / "photos/train/ant/1.jpg") +
+                        " --restore-path " + (folder_ / weights) + " --logs-path " + (folder_ / "out") + " " + more);
     }
 
     const test::TemporaryFolder folder_;
@@ -127,11 +181,109 @@ TEST_F(SourceWeights, AFineTunedRunIsFineTuned) {
 TEST_F(SourceWeights, PhotosAreClassifiedByAFileOfAnotherProgram) {
     write_photos("photos", {"ant"});
     write_pytorch_resnet18("resnet18.safetensors");
-    const Outcome outcome =
-        cli::run("inference --image-size 32 --threads 1 --data-dir " + (folder_ / "photos/train/ant/1.jpg") +
-                 " --restore-path " + (folder_ / "resnet18.safetensors") + " --logs-path " + (folder_ / "out"));
+    const Outcome outcome = infer("resnet18.safetensors");
     EXPECT_EQ(outcome.exit_code, 0) << outcome.text;
     EXPECT_THAT(outcome.text, HasSubstr("1.jpg: 0 (0.1) 1 (0.1)"));
+}
+
+TEST_F(SourceWeights, NamesOfWrappersAreRemoved) {
+    write_photos("photos", {"ant"});
+    write_pytorch_resnet("wrapped.safetensors", 1, [](Tensors& tensors) {
+        Tensors wrapped;
+        for (auto& [name, tensor] : tensors)
+            wrapped.emplace("module." + name, std::move(tensor));
+        tensors = std::move(wrapped);
+    });
+    const Outcome outcome = infer("wrapped.safetensors");
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.text;
+    EXPECT_THAT(outcome.text, HasSubstr("1.jpg: 0 (0.1) 1 (0.1)"));
+}
+
+/// A maximum of 0 and NaN is 0 on processors: without a look at values before the last ones, each of these networks
+/// answers with finite probabilities.
+TEST_F(SourceWeights, NetworksThatComputeNanAreRefused) {
+    write_photos("photos", {"ant", "bee"});
+    struct Spoilt {
+        std::string tensor;
+        double value;
+        std::string place;
+    };
+    const Spoilt cases[] = {
+        {"layer1.0.conv1.weight", NAN, "all/stage1/unit1/conv1/weight[0] is nan"},
+        {"conv1.weight", 1e38, "stage0"},
+        {"layer2.0.bn1.running_var", -1, "all/stage2/unit1/bn1/batch_norm/moving_variance[0] is -1"},
+        {"fc.bias", NAN, "all/fc1/bias[0] is nan"}};
+    for (const Spoilt& spoilt : cases) {
+        write_pytorch_resnet("spoilt.safetensors", 1, [&](Tensors& tensors) {
+            tensors.at("fc.weight") = filled({2, 512}, 0);
+            tensors.at("fc.bias") = filled({2}, 0);
+            tensors.at(spoilt.tensor) = filled(tensors.at(spoilt.tensor).shape(), spoilt.value);
+        });
+        const Outcome classified = infer("spoilt.safetensors");
+        EXPECT_EQ(classified.exit_code, exit_code(ErrorKind::diverged)) << spoilt.tensor << classified.text;
+        EXPECT_THAT(classified.text, HasSubstr(spoilt.place));
+        if (spoilt.tensor != "conv1.weight") continue;  // the others are found when they are loaded
+        const Outcome validated =
+            cli::run("validation --image-size 32 --threads 1 --micro-batch-size 2 --data-dir " + (folder_ / "photos") +
+                     " --restore-path " + (folder_ / "spoilt.safetensors"));
+        EXPECT_EQ(validated.exit_code, exit_code(ErrorKind::diverged)) << validated.text;
+        EXPECT_THAT(validated.text, HasSubstr(spoilt.place));
+    }
+}
+
+TEST_F(SourceWeights, ALastLayerMayDifferInItsClassesOnly) {
+    write_photos("photos", {"ant", "bee"});
+    const std::vector<std::pair<std::string, std::function<void(Tensors&)>>> cases = {
+        {"all/fc1/weight is [10, 512]",
+         [](Tensors& all) {
+             all.at("fc.weight") = filled({512, 10}, 0);
+         }},
+        {"all/fc1/weight is [256, 10]",
+         [](Tensors& all) {
+             all.at("fc.weight") = filled({10, 256}, 0);
+         }},
+        {"all/fc1/bias is [9]", [](Tensors& all) { all.at("fc.bias") = filled({9}, 0); }},
+        {"there is no all/fc1/bias", [](Tensors& all) { all.erase("fc.bias"); }},
+    };
+    for (const auto& [message, edit] : cases) {
+        write_pytorch_resnet("odd.safetensors", 1, edit);
+        const Outcome outcome =
+            train("photos", "run", "--dry-run --image-size 32 --init-path " + (folder_ / "odd.safetensors"));
+        EXPECT_EQ(outcome.exit_code, exit_code(ErrorKind::data)) << message << outcome.text;
+        EXPECT_THAT(outcome.text, HasSubstr(message));
+    }
+}
+
+TEST_F(SourceWeights, AFileOfWeightsBecomesOnnxWithoutData) {
+    std::filesystem::create_directory(folder_ / "timm");
+    write_pytorch_resnet("timm/model.safetensors", 1);
+    folder_.write("timm/config.json", R"({"architecture": "resnet10", "pretrained_cfg": {"input_size": [3, 32, 32]}})");
+    const Outcome outcome =
+        cli::run("convert " + (folder_ / "timm/model.safetensors") + " " + (folder_ / "r.onnx") + " --to onnx");
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.text;
+    EXPECT_TRUE(std::filesystem::exists(folder_ / "r.onnx"));
+}
+
+TEST_F(SourceWeights, AnEfficientNetWithoutSqueezeExciteMustBeNamedByTheUser) {
+    write_photos("photos", {"ant"});
+    write_timm_lite0("model.safetensors");
+    const Outcome refused = infer("model.safetensors");
+    EXPECT_EQ(refused.exit_code, exit_code(ErrorKind::usage)) << refused.text;
+    EXPECT_THAT(refused.text, AllOf(HasSubstr("EfficientNet-Lite"), HasSubstr("--no-se")));
+    const Outcome named = infer("model.safetensors", "--no-se");
+    EXPECT_EQ(named.exit_code, 0) << named.text;
+}
+
+TEST_F(SourceWeights, NetworksOfOtherKindsAreRefusedInOneSentence) {
+    write_photos("photos", {"ant"});
+    write_pytorch_resnet("other.safetensors", 1, [](Tensors& tensors) {
+        tensors = {};
+        tensors.emplace("features.1.0.layer_scale", filled({96, 1, 1}, 0));
+    });
+    const Outcome outcome = infer("other.safetensors");
+    EXPECT_EQ(outcome.exit_code, exit_code(ErrorKind::unsupported)) << outcome.text;
+    EXPECT_THAT(outcome.text,
+                AllOf(HasSubstr("ConvNeXt"), HasSubstr("features.1.0.layer_scale"), Not(HasSubstr("missing:"))));
 }
 
 }  // namespace

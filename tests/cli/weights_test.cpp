@@ -10,6 +10,7 @@
 #include "cnntrain/checkpoint/foreign.h"
 #include "support/matchers.h"
 #include "support/temporary_folder.h"
+#include "support/weight_containers.h"
 
 namespace cnntrain::cli {
 namespace {
@@ -80,6 +81,14 @@ TEST(ConvertWeights, MistakesAreNamed) {
     expect_error("convert --overwrite --from " + folder / "v2" + " --to " + data, ErrorKind::usage, {data});
     const std::string own = folder.write("own.pth", read_text(posix_files(), kGolden + "module.pth"));
     expect_error("convert --overwrite --from " + own + " --to " + own, ErrorKind::usage, {own});
+}
+
+TEST(ConvertWeights, AFileWithoutTensorsIsRefused) {
+    const test::TemporaryFolder folder;
+    folder.write("empty.index", test::table_of({test::table_block({{"", "\x08\x01"}})}));
+    const Outcome outcome = run("convert --from " + (folder / "empty.index") + " --to " + (folder / "w.safetensors"));
+    EXPECT_EQ(outcome.exit_code, exit_code(ErrorKind::data)) << outcome.text;
+    EXPECT_FALSE(exists(posix_files(), folder / "w.safetensors"));
 }
 
 TEST(ListWeights, NamesTypesAndShapes) {

@@ -201,6 +201,11 @@ void infer_dataset(Resolution& run) {
                                  ": there is no such run or checkpoint, from which options could be taken");
         return;
     }
+    // Weights tell the classes, so that the data set need not.
+    if (values.flag("synthetic_data") && run.command == Command::inference && weights_source_of(run)) {
+        values.set("dataset", std::string(name(data::DatasetId::imagenet)), Source::adjusted);
+        return;
+    }
     if (values.flag("generated_data") || values.flag("synthetic_data")) {
         run.violations.push_back("--generated-data and --synthetic-data need --dataset (" +
                                  dataset_names(/*published=*/true) + ")");
