@@ -292,6 +292,25 @@ TEST_F(TextClassification, AHeadOfOtherClassesBeginsAnew) {
     EXPECT_THAT(same.console, Not(HasSubstr("Drawn anew")));
 }
 
+TEST_F(TextClassification, AHeadKeepsTheClassesThatItKnows) {
+    train();
+    folder_.write("more.tsv", "text\tlabel\ngood film\tlike\nbad film\tdislike\nfilm\tdull\ngood\tlike\nplot\tdull\n");
+    const Outcome more = run(Command::train, kTask + kTexts +
+                                                 "--data-dir @more.tsv --no-validation --init-checkpoint "
+                                                 "@run/ckpt-40 --micro-batch-size 2 --logs-path @more");
+    EXPECT_EQ(more.exit_code, 0);
+    for (const std::string name : {"cls/classifier/output_bias", "cls/classifier/output_weights"}) {
+        const HostTensor before = loaded("run/ckpt-40").tensors.at(name);
+        const HostTensor after = loaded("more/ckpt-0").tensors.at(name);  // dislike, dull, like
+        ASSERT_EQ(after.shape().back(), 3);
+        for (std::int64_t row = 0; row < after.elements() / 3; ++row) {
+            EXPECT_EQ(after.at(3 * row), before.at(2 * row)) << name;
+            EXPECT_EQ(after.at(3 * row + 2), before.at(2 * row + 1)) << name;
+        }
+    }
+    EXPECT_THAT(more.console, AllOf(HasSubstr("2 classes"), HasSubstr("dull"), Not(HasSubstr("Drawn anew"))));
+}
+
 TEST_F(TextClassification, SizesComeFromAConfigOfTransformers) {
     posix_files().make_directories(path("hf"));
     folder_.write("hf/model.safetensors", "");

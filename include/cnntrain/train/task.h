@@ -89,8 +89,8 @@ struct TaskDescription {
 struct FirstWeights {
     std::vector<std::string> may_lack;  // missing or of other shapes: drawn anew
     std::vector<std::string> may_have;  // beyond the network: not read
-    /// Names of the network's classes. If the checkpoint names others, what it may lack is drawn anew; if it names
-    /// these in another order, the last axes are reordered. Empty: only shapes are compared.
+    /// Names of the network's classes. If the checkpoint names others, what it may lack keeps the elements of classes
+    /// that both have, at the ends of the last axes, and the rest is drawn. Empty: only shapes are compared.
     std::vector<std::string> classes = {};
 };
 

@@ -13,7 +13,9 @@
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/format.h"
+#include "cnntrain/base/io.h"
 #include "cnntrain/base/listed.h"
+#include "cnntrain/checkpoint/class_names.h"
 #include "cnntrain/data/input.h"
 #include "cnntrain/data/resolve.h"
 #include "tasks/image_classification/findings.h"
@@ -55,10 +57,10 @@ constexpr double kLeastBnDecay = 0.9;
 constexpr double kMostBnDecay = 0.97;
 
 /// Keys of the options that a recipe may set.
-constexpr std::array<std::string_view, 16> kChosen = {
+constexpr std::array<std::string_view, 17> kChosen = {
     "batch_norm",      "micro_batch_size", "optimiser",     "weight_decay", "abs_learning_rate", "lr_schedule",
     "label_smoothing", "epochs",           "warmup_epochs", "BN_decay",     "padding",           "interpolation",
-    "crop_area",       "crop_fraction",    "keep_best",     "keep_ckpts"};
+    "crop_area",       "crop_fraction",    "keep_best",     "keep_ckpts",   "head_first"};
 
 double epochs_for(std::int64_t photos, const Recipe& recipe) {
     return photos <= kFew ? recipe.few_epochs : photos <= kSome ? recipe.some_epochs : recipe.many_epochs;
@@ -153,6 +155,19 @@ void choose_padding(Chooser& chooser, const OptionValues& values) {
     chooser.choose("padding", spelling(nn::PaddingRule::symmetric), "as in torchvision and timm, for convert");
 }
 
+/// Classes that the weights do not have. Weights that cannot be read are the run's error.
+bool has_new_classes(const Resolution& run) {
+    try {
+        std::vector<std::string> theirs = checkpoint::class_names_of(posix_files(), run.values.text("init_path"));
+        std::vector<std::string> own = data::class_names(options_of_data(run));
+        std::ranges::sort(theirs);
+        std::ranges::sort(own);
+        return theirs != own;
+    } catch (const Error&) {
+        return false;
+    }
+}
+
 /// Learning rate and weight decay, for the update rules with which they were chosen.
 void choose_rate(Chooser& chooser, const OptionValues& values, const Recipe& recipe) {
     if (!has_rates(values.text("optimiser"))) return;
@@ -224,6 +239,8 @@ void fill_for_own_photos(Resolution& run) {
     chooser.choose("warmup_epochs", rounded(epochs * kWarmup), "a part of the epochs, for large first gradients");
     choose_bn_decay(chooser, values, *photos);
     if (!has_weights) choose_padding(chooser, values);
+    if (has_weights && !values.flag("head_only") && has_new_classes(run))
+        chooser.choose("head_first", true, "the weights have other classes");
     choose_preparation(chooser, values);
     choose_checkpoints(chooser, values);
     if (chooser.lines().empty()) return;

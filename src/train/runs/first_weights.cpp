@@ -42,6 +42,11 @@ void tell_of_differences(const FirstWeightsRun& run, const CompletedWeights& fir
     const std::vector<std::string> classes = run.task.class_names();
     if (!theirs.empty() && !classes.empty() && theirs != classes)
         run.observers.line("Classes of " + path + ": " + some_of(theirs) + "; of the data: " + some_of(classes));
+    if (!first.extended.empty()) {
+        run.observers.line("The last layer keeps what " + path + " has of " +
+                           std::to_string(classes.size() - first.new_classes.size()) + " classes; drawn anew: " +
+                           (first.new_classes.empty() ? "none" : some_of(first.new_classes)));
+    }
     if (first.reordered)
         run.observers.line("The last layer of " + path + " has the same classes in another order, and is reordered.");
     if (!first.left_out.empty()) {
@@ -58,9 +63,10 @@ void tell_of_differences(const FirstWeightsRun& run, const CompletedWeights& fir
 
 /// For --init-strict.
 void refuse_differences(const CompletedWeights& first, const std::string& path) {
-    if (first.drawn.empty() && first.left_out.empty() && !first.reordered) return;
+    if (first.drawn.empty() && first.left_out.empty() && first.extended.empty() && !first.reordered) return;
     std::string what;
     if (!first.drawn.empty()) what += "; they lack, or have for other classes, " + joined(first.drawn);
+    if (!first.extended.empty()) what += "; they have other classes in " + joined(first.extended);
     if (first.reordered) what += "; they have the classes in another order";
     if (!first.left_out.empty()) what += "; the network does not have " + joined(first.left_out);
     throw Error(ErrorKind::usage, "--init-strict: the weights in " + path + " do not fit the network" + what +

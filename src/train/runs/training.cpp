@@ -1,5 +1,6 @@
 #include "train/runs/training.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <functional>
 #include <memory>
@@ -12,6 +13,7 @@
 #include "cnntrain/base/cores.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/log.h"
+#include "cnntrain/base/patterns.h"
 #include "cnntrain/schedule/run_plan.h"
 #include "cnntrain/train/backends.h"
 #include "cnntrain/train/compile_request.h"
@@ -112,6 +114,23 @@ void warn_of_full_disk(const std::string& folder, const CheckpointTotal& checkpo
     if (failed) return;
     const std::string warning = disk_warning(checkpoints, space.available, folder);
     if (!warning.empty()) log::warning(warning);
+}
+
+/// A last layer that is trained alone learns little in the epochs of a whole network.
+void tell_of_lone_head(const TrainingRun& run, const graph::Graph& graph) {
+    if (run.settings().optimiser.freeze.empty() || run.settings().head.solves()) return;
+    const Patterns frozen(run.settings().optimiser.freeze, "--freeze");
+    const std::vector<std::string> head = run.task.first_weights().may_lack;
+    const auto is_of_head = [&](const std::string& name) {
+        return std::ranges::any_of(head, [&](const std::string& scope) { return name.starts_with(scope); });
+    };
+    for (const graph::ValueId id : graph.values_with_role(graph::Role::parameter)) {
+        const std::string& name = graph.value(id).name;
+        if (!is_of_head(name) && !frozen.match(name)) return;
+    }
+    log::warning(
+        "--freeze leaves only the last layer to be trained: --head-only solves it in seconds, and "
+        "--head-first begins with it solved");
 }
 
 /// Returns the text of arguments.json.
@@ -285,6 +304,7 @@ int train(const Task& task, const backend::Backend& backend, RunStart start, con
     if (is_first(host)) record_unused_files(run.files(), run.folder.logs, data.training->unused_files());
     const std::string arguments_text = introduce_training(run, data, start.resume);
     tell_size(run, data);
+    if (is_first(host) && !start.resume) tell_of_lone_head(run, *data.graph);
     if (settings.device.dataset_benchmark) {
         unused.keep();
         return measure_training_input(run, data);

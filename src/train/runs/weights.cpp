@@ -98,30 +98,30 @@ std::map<std::string, TensorDesc> model_descs(const graph::Graph& graph) {
     return descs;
 }
 
-/// For each of `wanted` its place in `found`; empty unless both have the same names.
-std::vector<std::size_t> places_in(const std::vector<std::string>& found, const std::vector<std::string>& wanted) {
-    if (found.size() != wanted.size()) return {};
+/// For each of `wanted` its place in `found`, if it is there. Empty if none is, or if names are not unique.
+std::vector<std::optional<std::size_t>> places_in(const std::vector<std::string>& found,
+                                                  const std::vector<std::string>& wanted) {
     std::map<std::string, std::size_t> by_name;
     for (std::size_t i = 0; i < found.size(); ++i)
         by_name.emplace(found[i], i);
-    std::vector<std::size_t> places;
+    if (by_name.size() != found.size() || std::set(wanted.begin(), wanted.end()).size() != wanted.size()) return {};
+    std::vector<std::optional<std::size_t>> places;
     for (const std::string& name : wanted) {
         const auto place = by_name.find(name);
-        if (place == by_name.end()) return {};
-        places.push_back(place->second);
+        places.push_back(place == by_name.end() ? std::nullopt : std::optional(place->second));
     }
-    return std::set(places.begin(), places.end()).size() == places.size() ? places : std::vector<std::size_t>{};
+    const bool any = std::ranges::any_of(places, [](const auto& place) { return place.has_value(); });
+    return any ? places : std::vector<std::optional<std::size_t>>{};
 }
 
-/// The tensor with element i of its last axis from place places[i].
-HostTensor with_last_axis(const HostTensor& tensor, const std::vector<std::size_t>& places) {
-    HostTensor result(tensor.desc());
+/// Element i of the last axis is that of `from` at places[i], or stays where there is none.
+void copy_last_axis(const HostTensor& from, const std::vector<std::optional<std::size_t>>& places, HostTensor& to) {
     const auto count = static_cast<std::int64_t>(places.size());
-    for (std::int64_t i = 0; i < tensor.elements(); ++i) {
-        const auto from = static_cast<std::int64_t>(places[static_cast<std::size_t>(i % count)]);
-        result.set(i, tensor.at(i - i % count + from));
+    const std::int64_t from_count = from.shape().back();
+    for (std::int64_t i = 0; i < to.elements(); ++i) {
+        const std::optional<std::size_t>& place = places[static_cast<std::size_t>(i % count)];
+        if (place) to.set(i, from.at(i / count * from_count + static_cast<std::int64_t>(*place)));
     }
-    return result;
 }
 
 bool begins_with_any(std::string_view name, const std::vector<std::string>& beginnings) {
@@ -302,22 +302,36 @@ CompletedWeights completed(checkpoint::Checkpoint checkpoint, const graph::Graph
         checkpoint.tensors.erase(name);
     const std::vector<std::string> named = checkpoint::class_names(checkpoint.metadata);
     const bool compares = !allowed.classes.empty() && !named.empty() && allowed.classes != named;
-    const std::vector<std::size_t> places = compares ? places_in(named, allowed.classes) : std::vector<std::size_t>{};
+    const auto places = compares ? places_in(named, allowed.classes) : std::vector<std::optional<std::size_t>>{};
+    for (std::size_t i = 0; i < places.size(); ++i) {
+        if (!places[i]) result.new_classes.push_back(allowed.classes[i]);
+    }
+    const bool same_classes = !places.empty() && result.new_classes.empty() && named.size() == places.size();
     for (const graph::ValueId id : graph.values_with_role(graph::Role::parameter)) {
         graph::Value variable = graph.value(id);
         if (!begins_with_any(variable.name, allowed.may_lack)) continue;
         const auto found = checkpoint.tensors.find(variable.name);
         const bool there = found != checkpoint.tensors.end();
-        if (there && found->second.shape() == variable.desc.shape && (!compares || !places.empty())) {
-            if (places.empty()) continue;
-            found->second = with_last_axis(found->second, places);
+        const bool is_named =
+            there && !found->second.shape().empty() && found->second.shape().back() == std::ssize(named);
+        if (there && !compares && found->second.shape() == variable.desc.shape) continue;
+        if (is_named && same_classes) {
+            HostTensor reordered(found->second.desc());
+            copy_last_axis(found->second, places, reordered);
+            found->second = std::move(reordered);
             result.reordered = true;
             continue;
         }
-        if (there) result.replaced.push_back(variable.name);
         variable.desc.dtype = DType::f32;  // a master starts with the unrounded value
-        checkpoint.tensors.insert_or_assign(variable.name, nn::initial_value(variable, seed));
-        result.drawn.push_back(variable.name);
+        HostTensor drawn = nn::initial_value(variable, seed);
+        if (is_named && !places.empty()) {
+            copy_last_axis(found->second, places, drawn);
+            result.extended.push_back(variable.name);
+        } else {
+            if (there) result.replaced.push_back(variable.name);
+            result.drawn.push_back(variable.name);
+        }
+        checkpoint.tensors.insert_or_assign(variable.name, std::move(drawn));
     }
     std::ranges::sort(result.drawn);
     std::ranges::sort(result.replaced);

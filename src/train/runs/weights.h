@@ -56,10 +56,12 @@ checkpoint::Checkpoint in_own_layout(checkpoint::Checkpoint checkpoint, const gr
 /// A checkpoint completed with what the network needs: variables that it may lack are drawn anew, in 32 bits.
 struct CompletedWeights {
     checkpoint::Checkpoint checkpoint;
-    std::vector<std::string> drawn;     // variables, sorted
-    std::vector<std::string> replaced;  // those of them that the checkpoint has for other classes
-    std::vector<std::string> left_out;  // variables that the network does not have, sorted
-    bool reordered = false;             // the checkpoint has the same classes in another order
+    std::vector<std::string> drawn;        // variables, sorted
+    std::vector<std::string> replaced;     // those of them that the checkpoint has for other classes
+    std::vector<std::string> left_out;     // variables that the network does not have, sorted
+    bool reordered = false;                // the checkpoint has the same classes in another order
+    std::vector<std::string> extended;     // variables that keep the elements of classes that both have
+    std::vector<std::string> new_classes;  // then: those whose elements are drawn
 };
 /// Error(data) for a last layer that differs in more than its number of classes.
 CompletedWeights completed(checkpoint::Checkpoint checkpoint, const graph::Graph& graph, const FirstWeights& allowed,
