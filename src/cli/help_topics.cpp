@@ -492,7 +492,7 @@ Memory    The most memory that one process holds at a time: weights and states, 
 Time      Images or sequences per second, duration of one update and of all updates, from the
           operations of each step and the speeds measured now. It is an estimate: measured runs took
           between 0.67 and 1.5 of it. Other programs on the machine slow down both the measurement
-          and the run. Validation, waiting for data and exchange between processes come on top.
+          and the run; a line says when they take the processors now. Validation, waiting for data and exchange between processes come on top.
 
 CNNTRAIN_DRY_RUN_ESTIMATE=off in the environment leaves out memory and time.
 )";

@@ -9,11 +9,13 @@
 #include <utility>
 #include <vector>
 
+#include "cnntrain/base/cores.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/format.h"
 #include "cnntrain/base/io.h"
 #include "cnntrain/base/listed.h"
 #include "cnntrain/base/memory.h"
+#include "cnntrain/base/processor_time.h"
 #include "cnntrain/checkpoint/folder.h"
 #include "cnntrain/schedule/pipeline.h"
 #include "cnntrain/schedule/run_plan.h"
@@ -24,6 +26,7 @@
 #include "cnntrain/train/stages.h"
 #include "cnntrain/train/texts.h"
 #include "cnntrain/train/weight_update.h"
+#include "train/reports/busy_machine.h"
 #include "train/reports/describe.h"
 #include "train/reports/run_estimate.h"
 #include "train/runs/class_counts.h"
@@ -243,8 +246,12 @@ private:
         line("Disk", "checkpoints: " + checkpoint_text(checkpoint_total(graph, settings_, plan)));
         const char* const wanted = std::getenv(kEstimateVariable);
         if (wanted != nullptr && std::string_view(wanted) == "off") return;
+        const ProcessorTimes before = processor_times();
         const auto estimate = estimate_run(task_, settings_, backend_, graph, fields);
         if (estimate) estimates(*estimate, plan);
+        const std::string busy = busy_machine_warning(competition(before, processor_times()),
+                                                      compute_threads(settings_.run), available_processors());
+        if (!busy.empty()) line("Busy machine", busy);
     }
 
     void estimates(const RunEstimate& estimate, const schedule::RunPlan& plan) {
