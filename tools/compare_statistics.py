@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Errors of batch norms' variances, and of logits by batch size, here and in PyTorch, against float64.
+"""Errors of batch norms' variances, here and in PyTorch, against float64.
 
 usage: compare_statistics.py CNNTRAIN WORK [--side 224] [--threads 2]
 
@@ -7,12 +7,9 @@ Needs torch, torchvision, safetensors, Pillow, numpy. WORK is a new folder.
 
 Photos with flat areas are the hard case, because equal addends all round in the same direction. A ResNet-50 takes
 one step in float32 with --BN-decay 0.001, so that its moving variances are those of the batch. torchvision's network
-with the same weights and pixels computes them in float32 and in float64. The logits of one photo are then compared
-between batches of 1 to 64 photos.
+with the same weights and pixels computes them in float32 and in float64.
 """
 import argparse
-import csv
-import json
 import pathlib
 import subprocess
 import sys
@@ -112,7 +109,7 @@ def train_once(args, folder, name, batch, words=()):
     run(args.cnntrain, "train", "--data-dir", folder, "--model-size", 50, "--precision", "32.32", "--image-size",
         args.side, "--micro-batch-size", batch, "--iterations", 1, "--BN-decay", 0.001, "--padding", "symmetric",
         "--optimiser", "SGD", "--abs-learning-rate", 1e-30, "--weight-decay", 0, "--train-with-valid-preprocessing",
-        "--crop-fraction", 1, "--no-mirror", "--no-validation", "--keep-ckpts", 0, "--seed", 5, "--threads",
+        "--crop-fraction", 1, "--no-validation", "--keep-ckpts", 0, "--seed", 5, "--threads",
         args.threads, "--logs-path", place, *words)
     return place
 
@@ -131,7 +128,6 @@ def statistics_of(args, kinds, title, seed):
     images = pixels_of(paths)
     exact = variances(weights, images, torch.float64)
     decay = 0.001  # a thousandth of the first value, 1, stays
-    count = {name: None for name in exact}
     ours = {name: (value - decay) / (1 - decay) for name, value in ours.items()}
     row(title, errors(ours, exact), errors(variances(weights, images, torch.float32), exact))
 

@@ -196,7 +196,8 @@ TrainingParts training_parts(TrainingRun& run, const TrainingData& data, std::op
     loader.timeline = run.host.timeline;
     auto stream = data.training->stream(loader);
     if (monitor) {  // asked for now, so that a run does not end at its first validation
-        require_memory(data::loader_bytes(run.task.fields_of_generated(1), validation_loader_settings(run.settings())),
+        require_memory(data::loader_bytes(run.task.batch_fields(data::Split::validation, 1),
+                                          validation_loader_settings(run.settings())),
                        "the validation during training");
     }
     auto profiled = profiled_window(run, data, *executable, *stream, iteration);
