@@ -166,6 +166,8 @@ void require_stack() {
 void give_large_memory_back() {
     constexpr int kBytes = 1 << 20;
     mallopt(M_MMAP_THRESHOLD, kBytes);
+    // Each arena of a thread reserves 64 MB of addresses, which ulimit -v counts, at a moment that nobody knows before.
+    if (limit_of(RLIMIT_AS)) mallopt(M_ARENA_MAX, 1);
 }
 
 }  // namespace cnntrain

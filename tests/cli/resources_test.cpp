@@ -52,6 +52,25 @@ TEST(Resources, PeakMemoryIsWithinATenthOfTheEstimate) {
         EXPECT_NEAR(estimate / peak, 1, 0.1) << more << estimate << " MB were expected, " << peak << " MB were taken";
     }
 }
+
+/// Validations have executables, threads and batches of their own.
+TEST(Resources, ARunThatBeginsUnderALimitEnds) {
+    const test::TemporaryFolder folder;
+    const std::string photos = folder / "photos";
+    ASSERT_EQ(run("dataset photos --train 16 --validation 8 --output-dir " + photos).exit_code, 0);
+    int ended = 0;
+    for (int megabytes = 200; megabytes <= 400; megabytes += 40) {
+        const std::string place = folder / ("run" + std::to_string(megabytes));
+        const Outcome outcome =
+            shell("ulimit -v " + std::to_string(1000 * megabytes) + "; " + CNNTRAIN_PROGRAM + " train --data-dir " +
+                  photos + " --model-size 8 --batch-norm --image-size 32 --threads 1 --epochs 2 --micro-batch-size 2 " +
+                  "--abs-learning-rate 0.01 --validate-every 1 --logs-path " + place);
+        const bool has_begun = std::filesystem::exists(place + "/ckpt-0.safetensors");
+        EXPECT_EQ(outcome.exit_code == 0, has_begun) << megabytes << " MB: " << outcome.text;
+        ended += outcome.exit_code == 0 ? 1 : 0;
+    }
+    EXPECT_GT(ended, 0);
+}
 #endif
 
 TEST(Resources, TheSummaryCountsCheckpoints) {

@@ -144,7 +144,7 @@ TEST(Evaluation, WritesFilesOnlyWhereItIsAsked) {
     const std::uint64_t before = files.used_bytes();
     EXPECT_EQ(validate(files, "--restore-path run").exit_code, 0);
     EXPECT_EQ(infer(files, "--restore-path run").exit_code, 0);
-    EXPECT_EQ(infer(files, "--restore-path run --iterations 2 --no-tmp-execs").exit_code, 0);
+    EXPECT_EQ(infer(files, "--restore-path run --iterations 2 --tmp-execs").exit_code, 0);
     EXPECT_EQ(files.used_bytes(), before);
     for (const char* place : {"--logs-path logs", "--log-dir other"}) {
         const std::uint64_t without = files.used_bytes();

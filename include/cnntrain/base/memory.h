@@ -35,6 +35,7 @@ void require_stack();
 
 /// Makes every allocation of a megabyte or more a mapping of its own, which returns to the system when it is freed. By
 /// default glibc keeps freed blocks of up to 32 MB: 700 MB after the variables of BERT-Base were loaded one by one.
+/// Under ulimit -v, all threads share one arena, so that what a run needs does not grow while it goes on.
 void give_large_memory_back();
 
 }  // namespace cnntrain

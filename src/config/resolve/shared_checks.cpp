@@ -69,7 +69,7 @@ Violation thread_counts(const Resolution& run) {
 
 Violation overwritten_folder(const Resolution& run) {
     const OptionValues& values = run.values;
-    if (!values.flag("overwrite")) return {};
+    if (!values.flag("overwrite") || run.command == Command::inference) return {};  // of predictions, in any place
     const Option& restored = run.task.options().of_shared("--restore-path");
     if (!values.text(key(restored)).empty())
         return "--overwrite and " + std::string(restored.flag) + " are both given; choose one";
