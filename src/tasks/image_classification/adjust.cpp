@@ -215,8 +215,8 @@ void infer_dataset(Resolution& run) {
     if (folder.empty()) {
         const std::string resumed = run.command == Command::train ? values.text("restore_path") : "";
         run.violations.emplace_back(
-            "no data: give --data-dir (or set DATA_DIR), a folder of photos, CIFAR's files or ImageNet's TFRecords, or "
-            "use --generated-data with --dataset" +
+            std::string("no data: give --data-dir (or set DATA_DIR), a folder of photos, CIFAR's files or ImageNet's "
+                        "TFRecords, or use --generated-data with --dataset") +
             (run.command == Command::inference ? "; a run and its photos: cnntrain inference RUN PHOTO.jpg" : "") +
             (resumed.empty() ? ""
                              : "; to go on with all options of a run: cnntrain restore --restore-path " + resumed));
