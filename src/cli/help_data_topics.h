@@ -146,10 +146,10 @@ that are in both splits, and says when photos are enlarged to a --image-size of 
 What a training on photos leaves open (update rule, learning rate, schedule, weight decay, label
 smoothing, norm, --BN-decay, batch, epochs; interpolation, random crops) follows from the number of
 photos and from --init-path; from random weights, a ResNet or ResNeXt pads as torchvision's and
-timm's do (--padding symmetric), so that convert writes it for them. It is printed, and arguments.json lists it as chosen_by_number_of_photos. Of its
-checkpoints, the best and the newest three stay (--keep-best, --keep-ckpts). With --image-size up
-to 64, a ResNet or ResNeXt has the form for small images (--network-form), and evaluation cuts
-nothing off (--crop-fraction 1).
+timm's do (--padding symmetric), so that convert writes it for them. It is printed, and
+arguments.json lists it as chosen_by_number_of_photos. Of its checkpoints, the best and the newest
+three stay (--keep-best, --keep-ckpts). With --image-size up to 64, a ResNet or ResNeXt has the form
+for small images (--network-form), and evaluation cuts nothing off (--crop-fraction 1).
 
 To convert photos to TFRecords:
 

@@ -12,14 +12,15 @@ constexpr std::string_view kScreen =
     R"(On a terminal, a run begins with its network, data, length, learning rate, precision and folder in a
 few lines. All settings, log lines and the list of variables are in log.txt; --verbose prints them,
 too. A training of two epochs or more is a table with a row for each validation, or for each epoch
-without one; the best is marked. One line below the others shows how far the work is, loss and accuracy (means of the last updates,
-the newest with the largest weight), the rate and the time left. It follows the width of the
-terminal, is not shown in the background, and is removed at the end and by signals.
+without one; the best is marked. One line below the others shows how far the work is, loss and
+accuracy (means of the last updates, the newest with the largest weight), the rate and the time
+left. It follows the width of the terminal, is not shown in the background, and is removed at the
+end and by signals.
 
 In a pipe or file, and in processes of mpirun or poprun, the standard output has every line of
 log.txt, in the format that programs parse, and no progress line. Lines about IPUs (half partials,
-infeeds, IO) are left out unless the line names a script of the originals or --backend ipu. Work that prints nothing for a
-minute has a line a minute.
+infeeds, IO) are left out unless the line names a script of the originals or --backend ipu. Work
+that prints nothing for a minute has a line a minute.
 
   --quiet            results only: validations, predictions, measurements, the reason of an early
                      stop. log.txt is complete. Notices are left out; warnings and errors are not.

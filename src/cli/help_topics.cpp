@@ -52,17 +52,18 @@ from the run's is named. inference takes ckpt-best of a folder, otherwise its ne
 
 inference writes predictions.csv, or the file that --predictions names: a table (.csv) or JSON lines
 (.jsonl) with the file or the text, its class where that is known, the most probable classes
-(--top-classes) and their probabilities, and whether the first one is right. A photo's class is known
-from a folder with the name of a class, or from a table of photos and classes (.csv), a text's from
-the label in its row. Files are named from the last folder that all of them are in. Without
+(--top-classes) and their probabilities, and whether the first one is right. A photo's class is
+known from a folder with the name of a class, or from a table of photos and classes (.csv), a text's
+from the label in its row. Files are named from the last folder that all of them are in. Without
 --data-dir, the samples are those that the run validates with. A file that is there is replaced with
 --overwrite only.
 
 cnntrain report RUN writes a page that says whether the run learned, what limited its speed, what it
 confuses and what exactly ran, with curves, confusions and the most wrong photos, in one file that
 loads nothing from elsewhere. The run may be going (--watch writes the page again) or have been
-killed. With several runs, which their folders name, the page is about the first, and compares it with
-the others. It predicts at most --samples validation samples with ckpt-best or the newest checkpoint.
+killed. With several runs, which their folders name, the page is about the first, and compares it
+with the others. It predicts at most --samples validation samples with ckpt-best or the newest
+checkpoint.
 
 One process at a time writes to a folder. Another process ends with exit code 2 and prints number,
 host, start time and command line of the first. The lock is an fcntl lock on .cnntrain-lock; it
@@ -144,8 +145,7 @@ checkpoint: all variables with the optimiser's, by the names of the original pro
 
 torchvision and timm have the networks that they define: batch norm, the padding of PyTorch
 (--padding symmetric, the default for own photos; an EfficientNet is timm's tf_efficientnet), known
-sizes.
-Others are refused with the reason.
+sizes. Others are refused with the reason.
 
   timm.create_model("local-dir:DIR", pretrained=True)
   model.load_state_dict(safetensors.torch.load_file("DIR/model.safetensors"), strict=True)
@@ -492,7 +492,8 @@ Memory    The most memory that one process holds at a time: weights and states, 
 Time      Images or sequences per second, duration of one update and of all updates, from the
           operations of each step and the speeds measured now. It is an estimate: measured runs took
           between 0.67 and 1.5 of it. Other programs on the machine slow down both the measurement
-          and the run; a line says when they take the processors now. Validation, waiting for data and exchange between processes come on top.
+          and the run; a line says when they take the processors now. Validation, waiting for data
+          and exchange between processes come on top.
 
 CNNTRAIN_DRY_RUN_ESTIMATE=off in the environment leaves out memory and time.
 )";
@@ -515,8 +516,8 @@ Results or behaviour differ from the original programs in these points:
   Optimisers       RMSprop's mean square starts at 1, as in TensorFlow 1. LARS applies
                    --weight-decay in addition to its own. AdamW and LAMB apply weight decay
                    separately from the gradient.
-  Norms            The norms of a ResNet or ResNeXt add 1e-5 to the variance; in the originals it came
-                   to 1.001e-5 for batch norm and 1.53e-5 for group norm (--norm-epsilon sets it).
+  Norms            The norms of a ResNet or ResNeXt add 1e-5 to the variance; the originals' came to
+                   1.001e-5 for batch norm and 1.53e-5 for group norm (--norm-epsilon sets it).
   Replicas         --BN-span S in one process computes micro-batches of S times the size, also for
                    mixup and cutmix. Several processes keep their micro-batch size and exchange
                    statistics.

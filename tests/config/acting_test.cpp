@@ -64,7 +64,7 @@ constexpr Acts kActs[] = {
     {"--fused-preprocessing", "", kNever},
     {"--micro-batch-size", "3", "TVE"}, {"--batch-size", "3", "TVE"}, {"--gradient-accumulation-count", "3", "T"},
     {"--base-learning-rate-exponent", "-3", "T"}, {"--abs-learning-rate", "0.5", "T"}, {"--epochs", "3", "T"},
-    {"--weight-decay", "0.5", "T"}, {"--loss-scaling", "3", "T"}, {"--label-smoothing", "0.3", "T"},
+    {"--weight-decay", "0.5", "T"}, {"--loss-scaling", "3", "T"}, {"--label-smoothing", "0.3", "T"}, {"--smoothing", "0.3", "T"},
     {"--variable-filter", "x", "T"},
     {"--head-only", "", "T"}, {"--head-first", "", "T"}, {"--feature-views", "3", "T", "ICic", "--head-only"},
     {"--head-strength", "0.1", "T", "ICic", "--head-only"}, {"--feature-cache", "x", "T", "ICic", "--head-first"},
