@@ -1,4 +1,4 @@
-// Texts of help topics on data, weights and what follows from them.
+// Texts of help topics on data, weights, texts and what follows from them.
 #pragma once
 
 #include <string_view>
@@ -205,6 +205,47 @@ the share of the 10 nearest training samples (--neighbours) that have the label.
 training and a validation sample are near-duplicates if the cosine of their centred features is at
 least --least-similarity. --csv and --duplicates-csv write everything to files. The features
 are those of the run's latest checkpoint, or of the one named instead of RUN.
+)";
+
+inline constexpr std::string_view kTextClassification = R"(
+BERT assigns classes to texts or to pairs of texts. Training reads a TSV or CSV file in UTF-8, with
+a text, possibly a second text, and a label in each row. TSV has no quotes, as in GLUE's files; CSV
+follows RFC 4180. A header line with a usual name of a text and of a label (text, sentence, review,
+sentence1 and sentence2, ...; label, class, ...) names the columns; for other names, give
+--text-column, --pair-column and --label-column. Without a header, the columns are text and label,
+or text, second text and label. The classes are the labels of the file.
+
+  cnntrain train --task text-classification --data-dir FILE.tsv --init-checkpoint RUN/ckpt-7031 \
+      --vocab-file vocab.txt
+  cnntrain train --task text-classification --data-dir FILE.tsv \
+      --init-checkpoint FOLDER/model.safetensors
+
+--init-checkpoint is a checkpoint of pretraining, of an earlier classification, or a model of
+Hugging Face's transformers. The sizes of the model come from the arguments.json or config.json
+beside it, the vocabulary from its vocab.txt if there is one. The output layer is new unless the
+classes are equal. Without --init-checkpoint, training starts from random weights and needs the
+sizes and --vocab-file.
+
+The share --validation-fraction of each class, a tenth by default, is held out for validation, the
+same texts in every run; --validation-file names a file instead.
+
+  cnntrain validation --restore-path RUN
+  cnntrain validation --restore-path RUN --data-dir FILE.tsv
+  cnntrain inference --restore-path RUN/ckpt-500 --data-dir TEXTS.tsv
+
+The first line validates with the data of the run. inference prints the most likely classes of each
+text; with labels in the file, also their accuracy. Model and vocabulary come from the run.
+
+A text may have [PAD], [UNK], [CLS], [SEP] or [MASK] in it. Transformers keeps these whole, as one
+token each, and so do runs whose vocabulary has a config.json, tokenizer.json or
+tokenizer_config.json beside it; other runs divide them into words, as Google's programs do.
+--split-special-tokens and --no-split-special-tokens choose. The run records the choice, which
+evaluations and exports take from it. All options:
+
+  cnntrain train --task text-classification --help
+
+Texts longer than --seq-length lose their last tokens; a line prints how many do. A text has one
+class; there is no regression and no tagging of words. The file is tokenised in memory.
 )";
 
 }  // namespace cnntrain::cli

@@ -217,47 +217,6 @@ class of transformers. DIR then also holds the Python class of their network:
 Other classes (BertModel, BertForSequenceClassification, ...) read the encoder of the same DIR.
 )";
 
-constexpr std::string_view kTextClassification = R"(
-BERT assigns classes to texts or to pairs of texts. Training reads a TSV or CSV file in UTF-8, with
-a text, possibly a second text, and a label in each row. TSV has no quotes, as in GLUE's files; CSV
-follows RFC 4180. A header line with a usual name of a text and of a label (text, sentence, review,
-sentence1 and sentence2, ...; label, class, ...) names the columns; for other names, give
---text-column, --pair-column and --label-column. Without a header, the columns are text and label,
-or text, second text and label. The classes are the labels of the file.
-
-  cnntrain train --task text-classification --data-dir FILE.tsv --init-checkpoint RUN/ckpt-7031 \
-      --vocab-file vocab.txt
-  cnntrain train --task text-classification --data-dir FILE.tsv \
-      --init-checkpoint FOLDER/model.safetensors
-
---init-checkpoint is a checkpoint of pretraining, of an earlier classification, or a model of
-Hugging Face's transformers. The sizes of the model come from the arguments.json or config.json
-beside it, the vocabulary from its vocab.txt if there is one. The output layer is new unless the
-classes are equal. Without --init-checkpoint, training starts from random weights and needs the
-sizes and --vocab-file.
-
-The share --validation-fraction of each class, a tenth by default, is held out for validation, the
-same texts in every run; --validation-file names a file instead.
-
-  cnntrain validation --restore-path RUN
-  cnntrain validation --restore-path RUN --data-dir FILE.tsv
-  cnntrain inference --restore-path RUN/ckpt-500 --data-dir TEXTS.tsv
-
-The first line validates with the data of the run. inference prints the most likely classes of each
-text; with labels in the file, also their accuracy. Model and vocabulary come from the run.
-
-A text may have [PAD], [UNK], [CLS], [SEP] or [MASK] in it. Transformers keeps these whole, as one
-token each, and so do runs whose vocabulary has a config.json, tokenizer.json or
-tokenizer_config.json beside it; other runs divide them into words, as Google's programs do.
---split-special-tokens and --no-split-special-tokens choose. The run records the choice, which
-evaluations and exports take from it. All options:
-
-  cnntrain train --task text-classification --help
-
-Texts longer than --seq-length lose their last tokens; a line prints how many do. A text has one
-class; there is no regression and no tagging of words. The file is tokenised in memory.
-)";
-
 constexpr std::string_view kPrecision = R"(
 The first number of --precision is the type of computation, the second that of the weights:
 

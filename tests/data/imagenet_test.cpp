@@ -261,17 +261,16 @@ TEST_F(ImagenetRecords, FolderOfImagesGoesThroughTheSamePreprocessing) {
                 HasSubstr("no image file"));
 }
 
-TEST(PhotosToClassify, HaveTheClassesOfTheirFoldersOrRows) {
-    const test::TemporaryFolder folder;
+TEST_F(ImagenetRecords, PhotosHaveTheClassesOfTheirFoldersOrRows) {
     for (const char* name : {"p/ant/1.jpg", "p/bee/deep/1.jpg", "p/wasp/1.jpg", "p/1.jpg", "q/1.jpg"}) {
-        posix_files().make_directories(std::filesystem::path(folder / name).parent_path().string());
-        write_file(folder / name, encode_jpeg(make_photo(20, 20)));
+        posix_files().make_directories(std::filesystem::path(folder_ / name).parent_path().string());
+        write_file(folder_ / name, encode_jpeg(make_photo(20, 20)));
     }
-    write_file(folder / "rows.csv", "file,class\np/1.jpg,bee\nq/1.jpg,wasp\n");
+    write_file(folder_ / "rows.csv", "file,class\np/1.jpg,bee\nq/1.jpg,wasp\n");
     const DataSettings settings{.image_size = kSide, .known_classes = {"ant", "bee"}};
     const auto found = [&](std::vector<std::string> places) {
         for (std::string& place : places)
-            place = folder / place;
+            place = folder_ / place;
         const ImageFolder photos(places, settings, {});
         std::vector<std::pair<std::string, std::int32_t>> result;
         for (std::int64_t i = 0; i < photos.size(); ++i) {
@@ -341,7 +340,7 @@ TEST_F(ImagenetRecords, PngFilesAreImagesLikeOthers) {
     const std::string lossless = encode_png(decode_whole(jpeg, {DctMethod::accurate}));
     write_file(folder_ / "photo.PNG", lossless);
     write_file(folder_ / "photo.jpg", jpeg);
-    const ImageFolder images(folder_.path(), {.image_size = kSide}, {});
+    const ImageFolder images({folder_.path()}, {.image_size = kSide}, {});
     EXPECT_EQ(images.names(), (std::vector<std::string>{"photo.PNG", "photo.jpg"}));
     EXPECT_EQ(read(images, 0), read(images, 1));
 
@@ -354,7 +353,7 @@ TEST_F(ImagenetRecords, PngFilesAreImagesLikeOthers) {
         EXPECT_EQ(crop(as_trained, epoch), crop(jpeg, epoch)) << epoch;
 
     write_file(folder_ / "cut.png", lossless.substr(0, lossless.size() / 2));
-    const ImageFolder cut(folder_ / "cut.png", {.image_size = kSide, .strict = true}, {});
+    const ImageFolder cut({folder_ / "cut.png"}, {.image_size = kSide, .strict = true}, {});
     EXPECT_THAT(message_of(ErrorKind::data, [&] { read(cut, 0); }),
                 AllOf(HasSubstr("cut.png"), HasSubstr("the PNG file is damaged")));
 }
@@ -362,7 +361,7 @@ TEST_F(ImagenetRecords, PngFilesAreImagesLikeOthers) {
 TEST_F(ImagenetRecords, OneFileIsAFolderOfOne) {
     write_file(folder_ / "photo of mine", encode_jpeg(make_photo(50, 40)));
     write_file(folder_ / "other.jpg", encode_jpeg(make_photo(50, 40, 2)));
-    const ImageFolder one(folder_ / "photo of mine", {.image_size = kSide}, {});
+    const ImageFolder one({folder_ / "photo of mine"}, {.image_size = kSide}, {});
     EXPECT_EQ(one.names(), (std::vector<std::string>{"photo of mine"}));
     EXPECT_EQ(one.left_out(), "");
     std::int32_t label = 0;

@@ -182,7 +182,7 @@ TEST(Comparison, NamesOptionsThatDifferAndResults) {
 TEST(ReadRun, TheFirstCheckpointHasNotLearned) {
     RunRecord run = MadeUpRun{}.read();
     EXPECT_FALSE(run.has_trained_weights());
-    run.checkpoint = CheckpointFacts{.path = "ckpt-0.safetensors", .name = "ckpt-0", .iteration = 0};
+    run.checkpoint.emplace().iteration = 0;
     EXPECT_FALSE(run.has_trained_weights());
     run.arguments["head_only"] = "true";
     EXPECT_TRUE(run.has_trained_weights());
