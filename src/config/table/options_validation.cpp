@@ -22,13 +22,13 @@ std::vector<Option> shared_validation_options() {
          .commands = kT | kR,
          .bind = to<&Settings::validation, &train::ValidationSettings::updates_per_validation>()},
         {.flag = "--keep-best",
-         .help = "Keep the weights of the best validation during training as ckpt-best.safetensors in the run's "
-                 "folder, by this result. Without --validate-every, every epoch is validated.",
+         .help = "Keep the best weights as RUN/ckpt-best.safetensors: by this result of validations during training. "
+                 "Without --validate-every, every epoch is validated.",
          .commands = kT | kR,
          .main_in = kT,
          .bind = to<&Settings::validation, &train::ValidationSettings::keep_best>()},
         {.flag = "--early-stop",
-         .help = "End the training after this many validations in a row without a better result, that of --keep-best "
+         .help = "End the training after so many validations without a better result; that of --keep-best counts, "
                  "or else the accuracy (without accuracies: the loss). 0: never. Without --validate-every, every epoch "
                  "is validated.",
          .unit = "validations",

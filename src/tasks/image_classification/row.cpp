@@ -11,8 +11,7 @@ namespace {
 std::string_view examples(Command command) {
     switch (command) {
         case Command::train:
-            return "  cnntrain train --data-dir DIR --epochs 10\n"
-                   "  cnntrain train --dataset imagenet --generated-data --model-size 50 --iterations 20 --log-freq 5\n"
+            return "  cnntrain train --data-dir PHOTOS --model-size 18 --logs-path RUN\n"
                    "  cnntrain train --config resnet8_test --data-dir DIR --dry-run\n";
         case Command::validation:
             return "  cnntrain validation --restore-path RUN          all checkpoints of a run, on its data\n"
