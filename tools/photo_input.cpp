@@ -47,7 +47,8 @@ void print_decoded(const std::string& photo, data::Exif exif) {
 
 void print_input(const std::string& photo, const data::DataSettings& settings) {
     const data::PixelFormat format{DType::f32, data::channel_normalisation(settings)};
-    data::Loader loader(std::make_shared<data::ImageFolder>(photo, settings, format), {.feed = data::Feed::sweeps});
+    const std::vector<std::string> photos = {photo};
+    data::Loader loader(std::make_shared<data::ImageFolder>(photos, settings, format), {.feed = data::Feed::sweeps});
     const data::Batch batch = loader.next();
     print(batch.fields.front().data(), batch.fields.front().size());
 }
