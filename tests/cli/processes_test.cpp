@@ -90,7 +90,7 @@ TEST_F(Processes, TrainAndValidateAsOneProcessDoesThatAccumulates) {
 }
 
 TEST_F(Processes, PrintADryRunOnce) {
-    for (const std::string line :
+    for (const std::string& line :
          {training("dry"), std::string("validation --generated-data --model-size 8 --dataset cifar-10")}) {
         const Outcome outcome = together(2, line + " --dry-run");
         EXPECT_EQ(outcome.exit_code, 0) << outcome.text;

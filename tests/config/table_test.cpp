@@ -126,8 +126,9 @@ TEST_P(TableOf, DefaultsFitTheirType) {
 /// Nothing is accepted and then forgotten: a row writes a setting, steers IPUs only, says that it changes nothing, is
 /// refused, or is one of these.
 TEST(Table, EveryRowHasAnEffectOrIsRefused) {
-    const std::set<std::string> derived = {"batch_norm",     "group_norm",       "groups",     "generated_data", "task",
-                                           "synthetic_data", "no_dataset_cache", "batch_size", "config_path"};
+    const std::set<std::string> derived = {"batch_norm",  "group_norm",     "groups",           "generated_data",
+                                           "task",        "synthetic_data", "no_dataset_cache", "batch_size",
+                                           "config_path", "smoothing"};
     for (const Option& option : rows_of(Command::train)) {
         const bool other_model = !option.exists_with.empty();
         const bool other_command = (option.commands & (kT | kV | kR)) == 0;

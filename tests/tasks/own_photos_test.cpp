@@ -55,7 +55,7 @@ TEST_F(OwnPhotos, LeaveTheLineItsValues) {
     const ParseResult result = train(
         "--epochs 3 --group-norm --micro-batch-size 8 --optimiser nesterov --abs-learning-rate 0.5 --lr-schedule "
         "stepped --weight-decay 0 --label-smoothing 0 --warmup-epochs 2 --interpolation bicubic --crop-area 0.1,1 "
-        "--keep-best loss --keep-ckpts 0");
+        "--keep-best loss --keep-ckpts 0 --padding same");
     EXPECT_THAT(tasks::chosen_for_own_photos(result), IsEmpty());
     EXPECT_THAT(result.notices, Each(Not(HasSubstr("photos and"))));
     EXPECT_EQ(text_of(train("--learning-rate-decay 0.2"), "lr_schedule"), "stepped");

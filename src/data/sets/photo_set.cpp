@@ -148,7 +148,7 @@ void hold_out(PhotoListing& listing, const InputSettings& settings) {
             const auto end = std::find_if(begin, photos.end(),
                                           [&](const Hashed& photo) { return photo.first_copy != begin->first_copy; });
             const bool all = begin == photos.begin() && end == photos.end();
-            const bool validates = begin - photos.begin() < held && !all;
+            const bool validates = begin - photos.begin() < held && (!all || held == std::ssize(photos));
             for (; begin != end; ++begin)
                 listing.photos[begin->number].split = validates ? Split::validation : Split::train;
         }
