@@ -144,6 +144,7 @@ int parse_and_run(config::Command command, const Invocation& invocation,
     if (complete) arguments = complete(arguments);
     if (arguments.settings.logging.quiet) log::set_level(log::Level::warning);
     if (arguments.settings.logging.format == train::LogFormat::json) report_in_json();
+    if (arguments.wants_dry_run && arguments.launch.index > 0) log::set_level(log::Level::error);  // rank 0 warns
     for (const std::string& notice : arguments.notices) {
         if (arguments.launch.index == 0) log::info(notice);
     }

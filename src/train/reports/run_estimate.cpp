@@ -155,7 +155,7 @@ std::string duration_text(double seconds) {
         if (seconds >= 2 * unit.seconds) return formatted("%.3g", seconds / unit.seconds) + unit.name;
     }
     if (seconds >= 1) return formatted("%.3g s", seconds);
-    return formatted("%.2g ms", 1e3 * seconds);
+    return formatted(seconds < 0.01 ? "%.2g ms" : "%.0f ms", 1e3 * seconds);
 }
 
 std::string time_text(const TimeEstimate& time, const schedule::RunPlan& plan, const std::string& samples) {
