@@ -20,8 +20,8 @@ Terminal console_terminal();
 /// Of the standard error, in the same way.
 Terminal diagnostics_terminal();
 
-/// While it lives, std::cout shows control characters of names (base/printable.h) instead of obeying them: a file's name
-/// may have escape sequences.
+/// While it lives, std::cout shows control characters of names (base/printable.h) instead of obeying them: a file's
+/// name may have escape sequences.
 class PrintableOutput {
 public:
     PrintableOutput();

@@ -158,7 +158,7 @@ TEST_F(Annotations, FilesOfAFolder) {
     EXPECT_EQ(data::list_images(folder_ / "raw").names, expected);
     EXPECT_EQ(data::list_images(folder_ / "raw/").names, expected);
     ASSERT_EQ(::symlink("..", (folder_ / "raw/b/loop").c_str()), 0);
-    EXPECT_THAT(message_of(ErrorKind::data, [&] { data::list_files(folder_ / "raw", ".jpg"); }), HasSubstr("folder"));
+    EXPECT_EQ(data::list_images(folder_ / "raw").names, expected) << "a loop of links is left out";
 }
 
 }  // namespace

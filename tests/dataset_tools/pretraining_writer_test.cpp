@@ -238,7 +238,7 @@ TEST_F(PretrainingWriter, FilesThatTheJournalDoesNotListYetAreMadeAnew) {
         for (int line = 0; line <= listed; ++line)
             size = whole.find('\n', size) + 1;
         data::write_file(journal, whole.substr(0, size));
-        data::write_file(out("b"), "of an earlier conversion");
+        data::write_file(out("b"), b);
         const PretrainingWriterResult result = write_pretraining_records(how);
         EXPECT_EQ(result.files_kept, listed);
         EXPECT_EQ(result.files_written, 2 - listed);

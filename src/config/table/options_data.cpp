@@ -21,7 +21,7 @@ std::vector<Option> shared_data_options() {
          .numerics = true},
         {.flag = "--generated-data",
          .help = "One random image from the host, repeated.",
-         .main_in = kV | kE,
+         .main_in = kTVE,
          .numerics = true,
          .recorded = Recorded::ignored},
         {.flag = "--synthetic-data",

@@ -46,7 +46,7 @@ std::vector<Option> batch_and_length_options() {
          .aliases = {{"--num-train-steps"}},
          .range = between(0, kMostIterations),
          .commands = kTVE | kR,
-         .main_in = kE | kR,
+         .main_in = kT | kE | kR,
          .numerics = true,
          .recorded = Recorded::ignored,
          .bind = to<&Settings::training, &train::TrainingSettings::iterations>()},

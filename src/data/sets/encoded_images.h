@@ -56,8 +56,8 @@ protected:
         std::int32_t label = 0;
         std::string problem = {};  // why there are no bytes: handled as an image that cannot be decoded
     };
-    /// A whole file, in the workspace. Users move and remove photos while a run reads them: one that cannot be read is a
-    /// problem of this image.
+    /// A whole file, in the workspace. Users move and remove photos while a run reads them: one that cannot be read is
+    /// a problem of this image.
     static Image file_image(const std::string& path, std::int32_t label, Workspace& workspace);
 
     struct Words {

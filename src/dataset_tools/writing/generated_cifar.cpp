@@ -106,8 +106,8 @@ std::string line_about(const std::string& path, const FileContent& content) {
            hex_text(content.checksum) + "\n";
 }
 
-/// Image `index` of a split (0 train, 1 test) is the same in sets of any size. The mark has a line about the file before
-/// the file has its name, so that a killed call knows it again.
+/// Image `index` of a split (0 train, 1 test) is the same in sets of any size. The mark has a line about the file
+/// before the file has its name, so that a killed call knows it again.
 void write_file(const std::string& mark, const std::string& path, const GeneratedCifarSettings& settings,
                 std::uint32_t split, std::int64_t first, std::int64_t end) {
     const std::unique_ptr<OutputFile> file = posix_files().create(path);
@@ -132,8 +132,8 @@ std::string known_files(const FileSystem& files, const std::string& mark) {
     return text.starts_with(kMarkText) ? text : "";
 }
 
-/// Refuses files that are not byte for byte those that an earlier call has written. Returns the mark's lines about those
-/// that are there.
+/// Refuses files that are not byte for byte those that an earlier call has written. Returns the mark's lines about
+/// those that are there.
 std::string check_files(const std::vector<std::string>& paths, const std::string& mark, bool overwrite) {
     const std::string known = known_files(posix_files(), mark);
     std::string lines;

@@ -167,7 +167,7 @@ void Run::check_lists(const std::map<std::string, FileContent>& known) const {
         return (text != plan_.texts.end() && holds(files, path, content_of(text->second))) ||
                (list != known.end() && holds(files, path, list->second));
     };
-    std::vector<Output> outputs = {{{"the list", path(kSkippedList)}, job_.overwrite, "--overwrite", is_own}};
+    std::vector<Output> outputs;
     for (const auto& [name, text] : plan_.texts)
         outputs.push_back({{"the list", path(name)}, job_.overwrite, "--overwrite", is_own});
     check_outputs(files_, outputs);

@@ -88,8 +88,8 @@ struct ShardResult {
 };
 
 /// Throws Error(usage) if the folder has files of another plan (naming the differences) or changed ones, or another
-/// process writes to it; Error(storage) if a file cannot be written (finished files stay); Error(data) if more than max_skipped sources
-/// are skipped. An Error thrown by `produce` ends the job.
+/// process writes to it; Error(storage) if a file cannot be written (finished files stay); Error(data) if more than
+/// max_skipped sources are skipped. An Error thrown by `produce` ends the job.
 ShardResult write_shards(const ShardPlan& plan, const ShardJob& job, FileSystem& files = posix_files());
 
 }  // namespace cnntrain::dataset_tools

@@ -61,7 +61,14 @@ std::vector<Option> training_options() {
                        "--loss-scaling", smoothing);
 }
 
+/// Photos need other options more.
+Option left_out_of_short_help(Option row) {
+    row.main_in &= ~kT;
+    return row;
+}
+
 Option refined(const Option& row) {
+    if (row.flag == "--restore-path" || row.flag == "--generated-data") return left_out_of_short_help(row);
     if (row.flag == "--task") return refine(row, {.fallback = "image-classification", .choices = task_names()});
     if (row.flag == "--lr-schedule") {
         return refine(row, {.fallback = "stepped",
@@ -70,7 +77,8 @@ Option refined(const Option& row) {
     }
     if (row.flag == "--input-threads" || row.flag == "--prefetch-depth") return refine(row, {.acts_on = kFiles});
     if (row.flag == "--iterations")
-        return refine(row, {.acts_on = ~kFiles, .acts_on_in = kV, .acts_on_reason = "every image is validated once"});
+        return left_out_of_short_help(
+            refine(row, {.acts_on = ~kFiles, .acts_on_in = kV, .acts_on_reason = "every image is validated once"}));
     return row;
 }
 
@@ -89,7 +97,7 @@ const OptionSet& image_options() {
         {"Model", model_options()},
         {"ResNeXt", resnext_options()},
         {"EfficientNet", efficientnet_options()},
-        {"Dataset", dataset_options()},
+        {"Dataset", with_refinements(dataset_options())},
         {"Training", with_refinements(training_options())},
         {"Learning-rate schedule", schedule_options()},
         {config::kHeadGroup, config::shared_head_options()},

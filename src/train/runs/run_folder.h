@@ -47,9 +47,9 @@ RunFolder resumed_run_folder(const LoggingSettings& logging, const std::string& 
 RunFolder begin_run_folder(const Task& task, const config::ParseResult& arguments, const std::string& command_line,
                            FileSystem& files);
 
-/// For `validation` and `inference`, locked: they add to existing results. Without files unless the user gave --logs-path
-/// or --log-dir. A folder of a training run accepts results of its own checkpoints only (as `restore_path` shows);
-/// otherwise throws Error(usage).
+/// For `validation` and `inference`, locked: they add to existing results. Without files unless the user gave
+/// --logs-path or --log-dir. A folder of a training run accepts results of its own checkpoints only (as `restore_path`
+/// shows); otherwise throws Error(usage).
 RunFolder results_folder(const Task& task, const config::ParseResult& arguments, const std::string& command_line,
                          FileSystem& files);
 

@@ -336,7 +336,7 @@ void Trainer::save_best() {
     checkpoint::save(files_, checkpoint::best_path(folder_.checkpoints), checkpoint,
                      settings_.in_f32 ? in_f32(tensors) : tensors);
     observers_.detail("Saved the best weights so far to " + checkpoint::best_prefix(folder_.checkpoints) + ": " +
-                    parts_.monitor->best_text());
+                      parts_.monitor->best_text());
 }
 
 void Trainer::save() {

@@ -74,8 +74,8 @@ public:
     Trainer(const Task& task, TrainingParts parts, TrainerSettings settings, RunFolder folder, FileSystem& files,
             metrics::Observers& observers, std::function<bool()> stop_requested, comm::Communicator& communicator);
 
-    /// Writes a checkpoint at the current iteration. Where updates lag behind checkpoints' numbers, ckpt-0 has the weights
-    /// before the first update, and only a planned checkpoint takes its place.
+    /// Writes a checkpoint at the current iteration. Where updates lag behind checkpoints' numbers, ckpt-0 has the
+    /// weights before the first update, and only a planned checkpoint takes its place.
     void save();
 
     /// Trains to the end of the plan, to an early end that the monitor asks for, or to a requested stop. A stop leaves
