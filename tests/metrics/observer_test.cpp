@@ -293,7 +293,7 @@ TEST_F(ReportTest, AScreenShowsARowAnEpoch) {
               "   epoch  train loss  val loss  accuracy  images/s      left\n"
               "    1.00      2.2500    1.5000   40.00 %     812.0   0:00:20\n"
               "    2.00      2.2500    1.5000   60.25 %     812.0   0:00:10  best\n"
-              "    3.00      2.2500                           812.0   0:00:00\n");
+              "    3.00      2.2500                         812.0   0:00:00\n");
     EXPECT_EQ(read_text(files_, "/run/log.txt"),
               "a log line\na validation line\na log line\na validation line\na log line\n");
 }
