@@ -132,9 +132,9 @@ void Console::row_on_screen(const Record& row) {
     if (table_ && row.table == kTraining) return table_->add_training(row);
     if (row.table != kValidation) return TextReport::row(row);
     if (table_) return table_->add_validation(row);
-    const bool measures_latency =
-        std::ranges::any_of(row.fields, [](const Field& field) { return field.name == "latency" && field.measured; });
-    measures_latency ? TextReport::row(row) : put(validation_text(row));
+    const bool lacks_latency =
+        std::ranges::any_of(row.fields, [](const Field& field) { return field.name == "latency" && !field.measured; });
+    lacks_latency ? put(validation_text(row)) : TextReport::row(row);
 }
 
 void Console::training_planned(const TrainingSize& size) {

@@ -76,7 +76,7 @@ private:
     // Called before the threads start.
     void prepare();
     void refuse_or_remove(const std::vector<std::string>& others, const std::optional<Journal>& journal);
-    void check_lists(const std::map<std::string, FileContent>& known) const;
+    void check_lists() const;
     [[noreturn]] void refuse_changed(const std::string& name) const;
     void keep(std::size_t file, const FinishedFile& entry);
 
@@ -100,6 +100,7 @@ private:
     const ShardJob& job_;
     FileSystem& files_;
     const std::vector<ShardFile> all_;
+    std::map<std::string, FileContent> lists_;  // that the journal names
     std::vector<std::size_t> todo_;
     std::int64_t total_ = 0;         // number of sources
     std::int64_t kept_sources_ = 0;  // in files of an earlier run
@@ -140,8 +141,8 @@ void Run::prepare() {
     }
     if (!others.empty()) refuse_or_remove(others, same ? std::nullopt : journal);
 
-    const std::map<std::string, FileContent> lists = journal ? journal->lists : std::map<std::string, FileContent>{};
-    check_lists(lists);
+    if (journal) lists_ = journal->lists;
+    check_lists();
 
     std::vector<FinishedFile> entries;
     for (std::size_t file = 0; file < all_.size(); ++file) {
@@ -156,18 +157,20 @@ void Run::prepare() {
         }
     }
     check_skipped();
-    write_journal(files_, journal_path(plan_.folder), plan_.fingerprint, entries, lists);
+    write_journal(files_, journal_path(plan_.folder), plan_.fingerprint, entries, lists_);
 }
 
-void Run::check_lists(const std::map<std::string, FileContent>& known) const {
+void Run::check_lists() const {
     const auto is_own = [&](const FileSystem& files, const std::string& path) {
         const std::string name(last_part(path));
         const auto text = plan_.texts.find(name);
-        const auto list = known.find(name);
+        const auto list = lists_.find(name);
         return (text != plan_.texts.end() && holds(files, path, content_of(text->second))) ||
-               (list != known.end() && holds(files, path, list->second));
+               (list != lists_.end() && holds(files, path, list->second));
     };
     std::vector<Output> outputs;
+    if (lists_.contains(std::string(kSkippedList)))  // a journal that was cut does not name it
+        outputs.push_back({{"the list", path(kSkippedList)}, job_.overwrite, "--overwrite", is_own});
     for (const auto& [name, text] : plan_.texts)
         outputs.push_back({{"the list", path(name)}, job_.overwrite, "--overwrite", is_own});
     check_outputs(files_, outputs);
@@ -316,9 +319,9 @@ void Run::write_skipped_list() {
 
 void Run::write_list(const std::string& name, const std::string& text) {
     const FileContent content = content_of(text);
-    if (holds(files_, path(name), content)) return;
-    append_to_journal(files_, journal_path(plan_.folder), name, content);
-    write_text(files_, path(name), text);
+    const bool is_there = holds(files_, path(name), content);
+    if (!is_there || !lists_.contains(name)) append_to_journal(files_, journal_path(plan_.folder), name, content);
+    if (!is_there) write_text(files_, path(name), text);
 }
 
 void Run::fail() {
