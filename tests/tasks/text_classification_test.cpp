@@ -302,10 +302,11 @@ TEST_F(TextClassification, AHeadKeepsTheClassesThatItKnows) {
     for (const std::string name : {"cls/classifier/output_bias", "cls/classifier/output_weights"}) {
         const HostTensor before = loaded("run/ckpt-40").tensors.at(name);
         const HostTensor after = loaded("more/ckpt-0").tensors.at(name);  // dislike, dull, like
-        ASSERT_EQ(after.shape().back(), 3);
-        for (std::int64_t row = 0; row < after.elements() / 3; ++row) {
-            EXPECT_EQ(after.at(3 * row), before.at(2 * row)) << name;
-            EXPECT_EQ(after.at(3 * row + 2), before.at(2 * row + 1)) << name;
+        ASSERT_EQ(after.shape()[0], 3);
+        const std::int64_t width = after.elements() / 3;
+        for (std::int64_t i = 0; i < width; ++i) {
+            EXPECT_EQ(after.at(i), before.at(i)) << name;
+            EXPECT_EQ(after.at(2 * width + i), before.at(width + i)) << name;
         }
     }
     EXPECT_THAT(more.console, AllOf(HasSubstr("2 classes"), HasSubstr("dull"), Not(HasSubstr("Drawn anew"))));

@@ -114,13 +114,22 @@ std::vector<std::optional<std::size_t>> places_in(const std::vector<std::string>
     return any ? places : std::vector<std::optional<std::size_t>>{};
 }
 
-/// Element i of the last axis is that of `from` at places[i], or stays where there is none.
-void copy_last_axis(const HostTensor& from, const std::vector<std::optional<std::size_t>>& places, HostTensor& to) {
+/// The classes are the last axis of an image network's last layer, and the first of BERT's.
+std::size_t class_axis(const Shape& shape, std::int64_t classes) {
+    return shape.empty() || shape.back() == classes ? std::max<std::size_t>(shape.size(), 1) - 1 : 0;
+}
+
+/// Element i of an axis is that of `from` at places[i], or stays where there is none.
+void copy_classes(const HostTensor& from, const std::vector<std::optional<std::size_t>>& places, std::size_t axis,
+                  HostTensor& to) {
+    std::int64_t inner = 1;
+    for (std::size_t i = axis + 1; i < to.shape().size(); ++i)
+        inner *= to.shape()[i];
     const auto count = static_cast<std::int64_t>(places.size());
-    const std::int64_t from_count = from.shape().back();
     for (std::int64_t i = 0; i < to.elements(); ++i) {
-        const std::optional<std::size_t>& place = places[static_cast<std::size_t>(i % count)];
-        if (place) to.set(i, from.at(i / count * from_count + static_cast<std::int64_t>(*place)));
+        const std::optional<std::size_t>& place = places[static_cast<std::size_t>(i / inner % count)];
+        const std::int64_t first = i / (inner * count) * from.shape()[axis];
+        if (place) to.set(i, from.at((first + static_cast<std::int64_t>(*place)) * inner + i % inner));
     }
 }
 
@@ -128,12 +137,23 @@ bool begins_with_any(std::string_view name, const std::vector<std::string>& begi
     return std::ranges::any_of(beginnings, [&](const std::string& beginning) { return name.starts_with(beginning); });
 }
 
-/// A last layer may be missing or have other classes, the last axis of all its variables. Error(data) otherwise.
+/// The number of a graph's classes: the size of its last layer's bias. 0 if it has none.
+std::int64_t classes_of(const graph::Graph& graph, const FirstWeights& allowed) {
+    for (const graph::ValueId id : graph.values_with_role(graph::Role::parameter)) {
+        const graph::Value& variable = graph.value(id);
+        if (begins_with_any(variable.name, allowed.may_lack) && variable.desc.shape.size() == 1)
+            return variable.desc.shape[0];
+    }
+    return 0;
+}
+
+/// A last layer may be missing or have other classes, an axis of all its variables. Error(data) otherwise.
 void expect_last_layer(const checkpoint::Checkpoint& checkpoint, const graph::Graph& graph, const FirstWeights& allowed,
                        const std::string& path) {
     std::vector<std::string> differences;
     std::vector<std::string> missing;
     std::optional<std::int64_t> classes;
+    const std::int64_t own_classes = classes_of(graph, allowed);
     for (const graph::ValueId id : graph.values_with_role(graph::Role::parameter)) {
         const graph::Value& variable = graph.value(id);
         if (!begins_with_any(variable.name, allowed.may_lack)) continue;
@@ -144,11 +164,12 @@ void expect_last_layer(const checkpoint::Checkpoint& checkpoint, const graph::Gr
         }
         Shape wanted = variable.desc.shape;
         const Shape& shape = found->second.shape();
-        if (!classes && !shape.empty()) classes = shape.back();
-        if (!wanted.empty() && classes) wanted.back() = *classes;
+        const std::size_t axis = class_axis(wanted, own_classes);
+        if (!classes && axis < shape.size()) classes = shape[axis];
+        if (!wanted.empty() && classes) wanted[axis] = *classes;
         if (shape != wanted || classes == 0) {
             differences.push_back(variable.name + " is " + to_string(shape) + "; the network needs " +
-                                  to_string(variable.desc.shape) + ", or another number of classes at its end");
+                                  to_string(variable.desc.shape) + ", or another number of classes");
         }
     }
     if (classes) differences.insert(differences.end(), missing.begin(), missing.end());
@@ -306,18 +327,20 @@ CompletedWeights completed(checkpoint::Checkpoint checkpoint, const graph::Graph
     for (std::size_t i = 0; i < places.size(); ++i) {
         if (!places[i]) result.new_classes.push_back(allowed.classes[i]);
     }
+    const std::int64_t own_classes = classes_of(graph, allowed);
     const bool same_classes = !places.empty() && result.new_classes.empty() && named.size() == places.size();
     for (const graph::ValueId id : graph.values_with_role(graph::Role::parameter)) {
         graph::Value variable = graph.value(id);
         if (!begins_with_any(variable.name, allowed.may_lack)) continue;
         const auto found = checkpoint.tensors.find(variable.name);
         const bool there = found != checkpoint.tensors.end();
+        const std::size_t axis = class_axis(variable.desc.shape, own_classes);
         const bool is_named =
-            there && !found->second.shape().empty() && found->second.shape().back() == std::ssize(named);
+            there && axis < found->second.shape().size() && found->second.shape()[axis] == std::ssize(named);
         if (there && !compares && found->second.shape() == variable.desc.shape) continue;
         if (is_named && same_classes) {
             HostTensor reordered(found->second.desc());
-            copy_last_axis(found->second, places, reordered);
+            copy_classes(found->second, places, axis, reordered);
             found->second = std::move(reordered);
             result.reordered = true;
             continue;
@@ -325,7 +348,7 @@ CompletedWeights completed(checkpoint::Checkpoint checkpoint, const graph::Graph
         variable.desc.dtype = DType::f32;  // a master starts with the unrounded value
         HostTensor drawn = nn::initial_value(variable, seed);
         if (is_named && !places.empty()) {
-            copy_last_axis(found->second, places, drawn);
+            copy_classes(found->second, places, axis, drawn);
             result.extended.push_back(variable.name);
         } else {
             if (there) result.replaced.push_back(variable.name);
