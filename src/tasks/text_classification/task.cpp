@@ -203,7 +203,7 @@ std::function<double(std::int64_t)> TextClassification::learning_rate(const sche
 }
 
 train::FirstWeights TextClassification::first_weights() const {
-    return {.may_lack = {std::string(nn::kClassifierScope) + "/"}, .may_have = {"cls/"}};
+    return {.may_lack = {std::string(nn::kClassifierScope) + "/"}, .may_have = {"cls/"}, .classes = class_names()};
 }
 
 std::vector<std::string> TextClassification::class_names() const {
