@@ -56,7 +56,8 @@ TEST_F(OwnPhotos, AreNamedBehindTheirRun) {
     ASSERT_EQ(train().exit_code, 0);
     const std::string run = folder_ / "run/ckpt-2";
     const auto predicted = [&](const std::string& line) {
-        const Outcome outcome = cli::run("predict " + line + " --threads 1 --logs-path " + (folder_ / "out"));
+        const Outcome outcome =
+            cli::run("predict " + line + " --threads 1 --overwrite --logs-path " + (folder_ / "out"));
         EXPECT_EQ(outcome.exit_code, 0) << outcome.text;
         return outcome.text;
     };
@@ -149,7 +150,8 @@ TEST_F(OwnPhotos, AShareIsHeldOut) {
     for (int i = 0; i < 8; ++i) {
         for (const char* name : {"all/ant/", "all/bee/"}) {
             std::filesystem::create_directories(folder_ / name);
-            folder_.write(name + std::to_string(i) + ".jpg", data::encode_jpeg(data::make_photo(40, 40, 7)));
+            const int seed = std::string_view(name) == "all/ant/" ? i : 8 + i;
+            folder_.write(name + std::to_string(i) + ".jpg", data::encode_jpeg(data::make_photo(40, 40, seed)));
         }
     }
     folder_.write("all/ant/notes.txt", "no photo");
@@ -158,8 +160,7 @@ TEST_F(OwnPhotos, AShareIsHeldOut) {
         "train" + line + "--epochs 1 --warmup-epochs 0 --abs-learning-rate 0.01 --logs-path " + (folder_ / "run"));
     EXPECT_EQ(trained.exit_code, 0) << trained.text;
     EXPECT_THAT(trained.text, AllOf(HasSubstr("4 of 16 photos in " + (folder_ / "all")),
-                                    HasSubstr("1 file is not used: 1 not an image (ant/notes.txt)"),
-                                    HasSubstr("4 validation photos are copies of training photos")));
+                                    HasSubstr("1 file is not used: 1 not an image (ant/notes.txt)")));
     EXPECT_EQ(folder_.read("run/unused_files.csv"), "file,reason,detail\nant/notes.txt,not an image,\n");
     const Outcome validated = cli::run("validation" + line + "--restore-path " + (folder_ / "run"));
     EXPECT_EQ(validated.exit_code, 0) << validated.text;

@@ -155,11 +155,11 @@ TEST_F(SourceWeights, AFineTunedRunIsFineTuned) {
     const std::string init = "--init-path " + (folder_ / "first/ckpt-1");
     const Outcome more = train("more", "second", init);
     EXPECT_EQ(more.exit_code, 0) << more.text;
-    EXPECT_THAT(more.text, AllOf(HasSubstr("--model-size 10"), HasSubstr("for other classes: all/fc1/bias")));
+    EXPECT_THAT(more.text, AllOf(HasSubstr("--model-size 10"), HasSubstr("2 classes; drawn anew: wasp")));
     EXPECT_THAT(folder_.read("second/arguments.json"),
                 AllOf(HasSubstr("\"padding\": \"symmetric\""), HasSubstr("\"image_size\": 32")));
     const Outcome others = train("others", "third", init);
-    EXPECT_THAT(others.text, HasSubstr("for other classes: all/fc1/bias")) << "as many classes, but others";
+    EXPECT_THAT(others.text, HasSubstr("1 class; drawn anew: fly")) << "as many classes, but others";
     const Outcome again = train("photos", "fourth", init);
     EXPECT_EQ(again.exit_code, 0) << again.text;
     EXPECT_THAT(again.text, Not(HasSubstr("Drawn anew")));

@@ -238,7 +238,13 @@ TEST_F(PretrainingWriter, FilesThatTheJournalDoesNotListYetAreMadeAnew) {
         for (int line = 0; line <= listed; ++line)
             size = whole.find('\n', size) + 1;
         data::write_file(journal, whole.substr(0, size));
-        data::write_file(out("b"), b);
+        how.overwrite = false;
+        data::write_file(out("b"), "of somebody, or of an earlier conversion");
+        EXPECT_EQ(kind_of([&] { write_pretraining_records(how); }), ErrorKind::usage);
+        EXPECT_EQ(data::read_file(out("b")), "of somebody, or of an earlier conversion");
+        data::write_file(journal, whole.substr(0, size));
+        EXPECT_EQ(data::read_file(out("a")), a) << "the same bytes";
+        how.overwrite = true;
         const PretrainingWriterResult result = write_pretraining_records(how);
         EXPECT_EQ(result.files_kept, listed);
         EXPECT_EQ(result.files_written, 2 - listed);

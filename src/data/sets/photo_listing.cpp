@@ -151,7 +151,8 @@ bool holds_images(const fs::path& folder) {
     int files = 0;
     for (fs::recursive_directory_iterator entry(folder, failed), end;
          !failed && entry != end && files < kMostFiles && entry.depth() < 3; entry.increment(failed), ++files) {
-        if (entry->is_regular_file() && is_image_file(entry->path().string())) return true;
+        std::error_code ignored;  // a link that leads to itself
+        if (entry->is_regular_file(ignored) && is_image_file(entry->path().string())) return true;
     }
     return false;
 }

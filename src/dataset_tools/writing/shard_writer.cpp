@@ -76,7 +76,8 @@ private:
     // Called before the threads start.
     void prepare();
     void refuse_or_remove(const std::vector<std::string>& others, const std::optional<Journal>& journal);
-    void check_lists() const;
+    bool is_own_list(const std::string& name) const;
+    void check_lists(bool same_plan) const;
     [[noreturn]] void refuse_changed(const std::string& name) const;
     void keep(std::size_t file, const FinishedFile& entry);
 
@@ -100,11 +101,11 @@ private:
     const ShardJob& job_;
     FileSystem& files_;
     const std::vector<ShardFile> all_;
-    std::map<std::string, FileContent> lists_;  // that the journal names
     std::vector<std::size_t> todo_;
     std::int64_t total_ = 0;         // number of sources
     std::int64_t kept_sources_ = 0;  // in files of an earlier run
     std::int64_t kept_files_ = 0;
+    std::map<std::string, FileContent> lists_;  // as the journal knows them
 
     std::atomic<std::size_t> next_{0};  // index in todo_
     std::atomic<std::int64_t> done_{0};
@@ -142,7 +143,7 @@ void Run::prepare() {
     if (!others.empty()) refuse_or_remove(others, same ? std::nullopt : journal);
 
     if (journal) lists_ = journal->lists;
-    check_lists();
+    check_lists(same);
 
     std::vector<FinishedFile> entries;
     for (std::size_t file = 0; file < all_.size(); ++file) {
@@ -160,17 +161,21 @@ void Run::prepare() {
     write_journal(files_, journal_path(plan_.folder), plan_.fingerprint, entries, lists_);
 }
 
-void Run::check_lists() const {
-    const auto is_own = [&](const FileSystem& files, const std::string& path) {
+bool Run::is_own_list(const std::string& name) const {
+    const auto text = plan_.texts.find(name);
+    const auto list = lists_.find(name);
+    return (text != plan_.texts.end() && holds(files_, path(name), content_of(text->second))) ||
+           (list != lists_.end() && holds(files_, path(name), list->second));
+}
+
+/// What was skipped is known at the end only: a list that a journal of this plan has lost is compared then.
+void Run::check_lists(bool same_plan) const {
+    const auto is_own = [&](const FileSystem& /*files*/, const std::string& path) {
         const std::string name(last_part(path));
-        const auto text = plan_.texts.find(name);
-        const auto list = lists_.find(name);
-        return (text != plan_.texts.end() && holds(files, path, content_of(text->second))) ||
-               (list != lists_.end() && holds(files, path, list->second));
+        const bool later = same_plan && name == kSkippedList && !lists_.contains(name);
+        return later || is_own_list(name);
     };
-    std::vector<Output> outputs;
-    if (lists_.contains(std::string(kSkippedList)))  // a journal that was cut does not name it
-        outputs.push_back({{"the list", path(kSkippedList)}, job_.overwrite, "--overwrite", is_own});
+    std::vector<Output> outputs = {{{"the list", path(kSkippedList)}, job_.overwrite, "--overwrite", is_own}};
     for (const auto& [name, text] : plan_.texts)
         outputs.push_back({{"the list", path(name)}, job_.overwrite, "--overwrite", is_own});
     check_outputs(files_, outputs);
@@ -307,10 +312,11 @@ void Run::write_skipped_list() {
         }
     }
     try {
-        if (text.empty()) {
-            files_.remove(path(kSkippedList));
-        } else {
-            write_list(std::string(kSkippedList), text);
+        const std::string name(kSkippedList);
+        if (!text.empty()) {
+            write_list(name, text);
+        } else if (job_.overwrite || is_own_list(name)) {
+            files_.remove(path(name));
         }
     } catch (const Error&) {
         if (!failure_) failure_ = std::current_exception();
@@ -320,7 +326,10 @@ void Run::write_skipped_list() {
 void Run::write_list(const std::string& name, const std::string& text) {
     const FileContent content = content_of(text);
     const bool is_there = holds(files_, path(name), content);
-    if (!is_there || !lists_.contains(name)) append_to_journal(files_, journal_path(plan_.folder), name, content);
+    const bool is_free = job_.overwrite || is_own_list(name) || !exists(files_, path(name));
+    if (!is_there && !is_free) refuse_changed(name);
+    if (const auto [list, is_new] = lists_.try_emplace(name, content); is_new || list->second != content)
+        append_to_journal(files_, journal_path(plan_.folder), name, lists_[name] = content);
     if (!is_there) write_text(files_, path(name), text);
 }
 

@@ -44,8 +44,8 @@ void tell_of_differences(const FirstWeightsRun& run, const CompletedWeights& fir
         run.observers.line("Classes of " + path + ": " + some_of(theirs) + "; of the data: " + some_of(classes));
     if (!first.extended.empty()) {
         run.observers.line("The last layer keeps what " + path + " has of " +
-                           std::to_string(classes.size() - first.new_classes.size()) + " classes; drawn anew: " +
-                           (first.new_classes.empty() ? "none" : some_of(first.new_classes)));
+                           counted(std::ssize(classes) - std::ssize(first.new_classes), "class", "es") +
+                           "; drawn anew: " + (first.new_classes.empty() ? "none" : some_of(first.new_classes)));
     }
     if (first.reordered)
         run.observers.line("The last layer of " + path + " has the same classes in another order, and is reordered.");
