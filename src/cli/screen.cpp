@@ -16,6 +16,7 @@ namespace cnntrain::cli {
 namespace {
 
 bool in_json = false;
+std::streambuf* standard_output = nullptr;  // behind a PrintableOutput
 
 /// A launcher whose variables cannot be read is refused elsewhere.
 bool is_launched() {
@@ -54,16 +55,19 @@ private:
 
 }  // namespace
 
-PrintableOutput::PrintableOutput() : buffer_(std::make_unique<PrintableBuffer>(*terminal_output().rdbuf())) {
-    std::cout.rdbuf(buffer_.get());
+PrintableOutput::PrintableOutput() : buffer_(std::make_unique<PrintableBuffer>(*std::cout.rdbuf())) {
+    standard_output = std::cout.rdbuf(buffer_.get());
 }
 
 PrintableOutput::~PrintableOutput() {
-    std::cout.rdbuf(terminal_output().rdbuf());
+    std::cout.rdbuf(standard_output);
+    standard_output = nullptr;
 }
 
 std::ostream& terminal_output() {
-    static std::ostream output(std::cout.rdbuf());
+    static std::ostream output(nullptr);
+    std::streambuf* const now = standard_output != nullptr ? standard_output : std::cout.rdbuf();
+    if (output.rdbuf() != now) output.rdbuf(now);  // this would clear errors
     return output;
 }
 

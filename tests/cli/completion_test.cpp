@@ -147,7 +147,7 @@ TEST(ManPages, PassTheLinter) {
     }
     const std::string train = shell("mandoc -T ascii " + folder / "cnntrain-train.1" + " | col -b").text;
     EXPECT_THAT(train, ::testing::HasSubstr("--model-size TEXT"));
-    EXPECT_THAT(train, ::testing::HasSubstr("cnntrain train --data-dir DIR --epochs 10"));
+    EXPECT_THAT(train, ::testing::HasSubstr("cnntrain train --data-dir PHOTOS --model-size 18"));
 }
 
 TEST(ManPages, HaveTheDateOfTheSource) {

@@ -63,7 +63,7 @@ TEST_F(DemoTest, OneFolderHoldsEverythingAndTheRecommendedLinesWork) {
                                        StartsWith("report "), StartsWith("convert ")));
     EXPECT_THAT(made.text, Not(HasSubstr("not used")));
     EXPECT_THAT(made.text, AllOf(ContainsRegex("Validation top-1 accuracy: [0-9.]+ %"), HasSubstr("Saved the page to "),
-                                 ContainsRegex("The network recognises [0-9.]+ % of the validation photos"),
+                                 ContainsRegex("recognises [0-9.]+ % of the validation photos"),
                                  HasSubstr("Compared on 64 samples of the validation set")));
     for (const char* file : {"photos/train/star/star-0.jpg", "photos/validation/ring/ring-29.jpg",
                              "run/ckpt-8.safetensors", "run/report.html", "run/model.onnx"})

@@ -152,7 +152,7 @@ TEST_F(Export, PhotosOfTheValidationSetAreRead) {
     EXPECT_THAT(outcome.text, HasSubstr("Compared on 5 photos of the validation set"));
     std::filesystem::rename(folder / "photos", folder / "moved");
     const std::string line = "convert " + (folder / "run") + " --to onnx --overwrite";
-    expect_error(line, ErrorKind::data, {folder / "photos", "do not exist", "--data-dir"});
+    expect_error(line, ErrorKind::data, {folder / "photos", "not exist", "--data-dir"});
     EXPECT_EQ(cli::run(line + " --data-dir " + (folder / "moved")).exit_code, 0);
 }
 

@@ -41,7 +41,7 @@ const std::vector<Line>& lines() {
         {"download cifar10", 2, {"cnntrain dataset cifar --output-dir DIR"}},
         {"resume", 2, {"resume is read as restore", "restore needs --restore-path"}},
         {"resume no-such-run", 1, {"--restore-path no-such-run: no arguments.json there"}},
-        {"predict no-such-photo.jpg", 2, {"the data folder 'no-such-photo.jpg' does not exist"}},
+        {"predict no-such-photo.jpg", 2, {"--restore-path no-such-photo.jpg"}},
         {"eval --checkpoint best.pth --data photos", 2, {"--restore-path best.pth: there is no such run"}},
         // Training.
         {"fit", 2, {"no data: give --data-dir", "a folder of photos"}},
@@ -106,7 +106,7 @@ const std::vector<Line>& lines() {
         {"train --drop-path 0.1" + kImageNet, 2, {"--model efficientnet --block-survival-prob"}},
         {"train --clip-grad 1.0" + kImageNet, 2, {"gradients are not clipped", "--optimiser LAMB"}},
         {"train --freeze 3" + kImageNet, 2, {"not a number of layers", "--head-only"}},
-        {"inference --restore-path RUN a.jpg b.jpg", 2, {"photos are named by --data-dir"}},
+        {"inference --restore-path RUN a.jpg b.jpg", 2, {"--restore-path RUN"}},
         {"train --train-split train --val-split validation" + kCifar, 2, {"PHOTOS/train/<class>/"}},
     };
     return table;

@@ -59,9 +59,9 @@ protected:
 };
 test::TemporaryFolder* ScreenTest::folder_ = nullptr;
 
-/// The rows in front of the first log line of the training.
+/// The rows in front of the table of the training.
 std::vector<std::string> introduction(const std::vector<std::string>& rows) {
-    const auto end = std::ranges::find_if(rows, [](const std::string& row) { return row.starts_with("step:"); });
+    const auto end = std::ranges::find_if(rows, [](const std::string& row) { return row.starts_with("   epoch "); });
     EXPECT_NE(end, rows.end());
     return {rows.begin(), end};
 }
@@ -73,11 +73,11 @@ TEST_F(ScreenTest, TheIntroductionFitsAScreen) {
         EXPECT_EQ(seen.exit_code, 0) << seen.output;
         const std::vector<std::string> rows = rows_of(seen.output, columns);
         EXPECT_LE(introduction(rows).size(), 24U) << seen.output;
-        EXPECT_THAT(seen.output, AllOf(HasSubstr("resnet 8, batch norm, 75290 parameters"),
-                                       HasSubstr("512 training and 128 validation images"), HasSubstr("Learning rate:"),
-                                       HasSubstr(*folder_ / name), HasSubstr("Compilation time: "),
-                                       HasSubstr("Validation top-1 accuracy: "), Not(HasSubstr("Trainable Variables")),
-                                       Not(HasSubstr("\"base_learning_rate"))));
+        EXPECT_THAT(seen.output,
+                    AllOf(HasSubstr("resnet 8, batch norm, 75290 parameters"),
+                          HasSubstr("512 training and 128 validation images"), HasSubstr("Learning rate:"),
+                          HasSubstr(*folder_ / name), HasSubstr("Compilation time: "), HasSubstr(": accuracy "),
+                          Not(HasSubstr("Trainable Variables")), Not(HasSubstr("\"base_learning_rate"))));
         EXPECT_THAT(log_of(name), AllOf(HasSubstr("Trainable Variables:\n"), HasSubstr("\"abs_learning_rate\":0.01"),
                                         HasSubstr("\n Batch Size: 32\n")));
         for (const std::string& row : rows)
@@ -159,7 +159,7 @@ TEST_F(ScreenTest, ColoursAreOnlyWhereTheyAreWanted) {
     const TerminalRun plain = run_on_terminal("env NO_COLOR=1 " + training("plain"));
     EXPECT_THAT(plain.output, AllOf(HasSubstr("images/s"), Not(HasSubstr("\033[1m"))));
     const TerminalRun dumb = run_on_terminal("env TERM=dumb " + training("dumb"));
-    EXPECT_THAT(dumb.output, AllOf(HasSubstr("resnet 8"), Not(HasSubstr("\033")), Not(HasSubstr("images/s"))));
+    EXPECT_THAT(dumb.output, AllOf(HasSubstr("resnet 8"), Not(HasSubstr("\033")), Not(HasSubstr("images/s, "))));
 }
 
 TEST_F(ScreenTest, VerboseShowsWhatAPipeGets) {

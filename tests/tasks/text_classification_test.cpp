@@ -192,7 +192,7 @@ TEST_F(TextClassification, InferenceJudgesTheTextsThatHaveLabels) {
 TEST_F(TextClassification, SpecialTokensInTextsAreKeptWholeAsTransformersDoes) {
     posix_files().make_directories(path("hf"));
     folder_.write("hf/vocab.txt", folder_.read("vocab.txt"));
-    folder_.write("marked.tsv", "text\tlabel\ngood [SEP] film\tlike\nbad film\tdislike\ngood\tlike\nbad\tdislike\n");
+    folder_.write("marked.tsv", texts(/*count=*/20) + "good [SEP] film\tlike\n");
     const std::string line = kTask + kSizes +
                              "--data-dir @marked.tsv --seq-length 8 --no-validation --epochs 1 "
                              "--micro-batch-size 2 --threads 1 --precision 32 --seed 5 ";

@@ -16,7 +16,7 @@ std::vector<Option> shared_head_options() {
          .commands = kT,
          .bind = to<&Settings::head, &train::HeadSettings::only>()},
         {.flag = "--head-first",
-         .help = "Solve the last layer as --head-only does and train the whole network from there.",
+         .help = "Solve the last layer as --head-only does, before training the network.",
          .commands = kT,
          .main_in = kT,
          .bind = to<&Settings::head, &train::HeadSettings::first>()},
