@@ -86,6 +86,7 @@ TEST(Habits, WordsOfInferenceAreARunAndItsPhotos) {
     EXPECT_EQ(classified("--restore-path RUN --data-dir a.jpg b.jpg"), "--restore-path RUN --photos a.jpg b.jpg");
     EXPECT_EQ(classified("--top-classes 3 RUN a.jpg b.jpg"), "--top-classes 3 --restore-path RUN --photos a.jpg b.jpg");
     EXPECT_EQ(classified("--quiet RUN a.jpg"), "--quiet --restore-path RUN --photos a.jpg");
+    EXPECT_EQ(classified("--no-profile=x"), "--no-profile=x") << "a value behind = stays, for its error";
     EXPECT_LT(own("RUN a b c d e f g h i j k l m n o p q r s t u v w x y z", Command::inference).notice.size(), 100U);
     const TaskOptions& texts = *parse("--task text-classification --help").task;
     EXPECT_EQ(joined(in_own_words(texts, Command::inference, words("RUN texts.tsv")).words, " "),

@@ -146,7 +146,7 @@ private:
         for (Item& item : items) {
             const Spelling* const spelling = item.flag.empty() ? nullptr : spelling_of(known_, item.flag);
             const Option* const option = spelling == nullptr ? nullptr : option_of(*spelling);
-            const bool takes_all = option == nullptr || option->names_data || is_list(*option) ||
+            const bool takes_all = item.joined || option == nullptr || option->names_data || is_list(*option) ||
                                    option->type == Type::patterns || spelling->takes == Takes::optional;
             const std::size_t taken = takes_all ? item.values.size() : spelling->takes == Takes::nothing ? 0 : 1;
             Item rest;
