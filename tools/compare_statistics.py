@@ -72,7 +72,7 @@ def network(weights, dtype):
 
 
 def variances(weights, images, dtype):
-    """The variance of each norm's input over the batch, biased, as the network computes it in training."""
+    """The unbiased variance of each norm's input over the batch, as both programs keep it."""
     model = network(weights, dtype).train()
     found = {}
     for name, module in model.named_modules():
@@ -80,9 +80,8 @@ def variances(weights, images, dtype):
             continue
         module.momentum = 1.0
 
-        def keep(module, inputs, _, name=name):
-            count = inputs[0].numel() / inputs[0].shape[1]
-            found[name] = module.running_var.double() * (count - 1) / count
+        def keep(module, _inputs, _result, name=name):
+            found[name] = module.running_var.double()
 
         module.register_forward_hook(keep)
     with torch.no_grad():
@@ -109,7 +108,7 @@ def train_once(args, folder, name, batch, words=()):
     run(args.cnntrain, "train", "--data-dir", folder, "--model-size", 50, "--precision", "32.32", "--image-size",
         args.side, "--micro-batch-size", batch, "--iterations", 1, "--BN-decay", 0.001, "--padding", "symmetric",
         "--optimiser", "SGD", "--abs-learning-rate", 1e-30, "--weight-decay", 0, "--train-with-valid-preprocessing",
-        "--crop-fraction", 1, "--no-validation", "--keep-ckpts", 0, "--seed", 5, "--threads",
+        "--crop-fraction", 1, "--normalise-input", "--no-validation", "--keep-ckpts", 0, "--seed", 5, "--threads",
         args.threads, "--logs-path", place, *words)
     return place
 
