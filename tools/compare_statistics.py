@@ -1,15 +1,20 @@
 #!/usr/bin/env python3
-"""Errors of batch norms' variances, here and in PyTorch, against float64.
+"""Errors of norms' statistics, here and in PyTorch.
 
-usage: compare_statistics.py CNNTRAIN WORK [--side 224] [--threads 2]
+usage: compare_statistics.py CNNTRAIN WORK [--side 224] [--threads 2] [--only variances|batches]
 
 Needs torch, torchvision, safetensors, Pillow, numpy. WORK is a new folder.
 
 Photos with flat areas are the hard case, because equal addends all round in the same direction. A ResNet-50 takes
 one step in float32 with --BN-decay 0.001, so that its moving variances are those of the batch. torchvision's network
 with the same weights and pixels computes them in float32 and in float64.
+
+Group norms must not depend on the batch: 64 photos are classified by a ResNet-50 with 32 groups and 1000 classes in
+batches of 1 to 64, here and in PyTorch. Printed is the largest difference of a logit from that in batches of 1, as a
+share of the spread (standard deviation) of all logits less their mean.
 """
 import argparse
+import json
 import pathlib
 import subprocess
 import sys
@@ -18,7 +23,8 @@ import numpy as np
 import torch
 import torchvision
 from PIL import Image
-from safetensors.torch import load_file
+from safetensors import safe_open
+from safetensors.torch import load_file, save_file
 
 MEAN = torch.tensor([0.485, 0.456, 0.406], dtype=torch.float64).view(1, 3, 1, 1)
 DEVIATION = torch.tensor([0.229, 0.224, 0.225], dtype=torch.float64).view(1, 3, 1, 1)
@@ -131,16 +137,106 @@ def statistics_of(args, kinds, title, seed):
     row(title, errors(ours, exact), errors(variances(weights, images, torch.float32), exact))
 
 
+def group_norm_weights(args):
+    """Our checkpoint of a network with random scales and shifts, and torchvision's network with the same weights."""
+    place = args.work / "group-norm"
+    run(args.cnntrain, "train", "--generated-data", "--dataset", "imagenet", "--model-size", 50, "--group-norm",
+        "--groups", 32, "--precision", "32.32", "--micro-batch-size", 1, "--iterations", 1, "--no-validation",
+        "--padding", "symmetric", "--seed", 5, "--logs-path", place)
+    source = place / "ckpt-0.safetensors"
+    with safe_open(source, "pt") as opened:
+        metadata = opened.metadata()
+    tensors = load_file(source)
+    generator = torch.Generator().manual_seed(6)
+    for name, value in tensors.items():
+        if name.endswith("/gamma"):
+            value.uniform_(0.5, 1.5, generator=generator)
+        elif name.endswith("/beta"):
+            value.normal_(0, 0.1, generator=generator)
+    changed = args.work / "group-norm.safetensors"
+    save_file(tensors, changed, metadata)
+    model = torchvision.models.resnet50(norm_layer=lambda channels: torch.nn.GroupNorm(32, channels)).eval()
+    own = {"fc.weight": tensors["all/fc1/weight"].t(), "fc.bias": tensors["all/fc1/bias"]}
+
+    def keep(there, convolution, norm):
+        own[f"{there[0]}.weight"] = tensors[f"all/{convolution}/weight"].permute(3, 2, 0, 1)
+        own[f"{there[1]}.weight"] = tensors[f"all/{norm}/GroupNorm/gamma"]
+        own[f"{there[1]}.bias"] = tensors[f"all/{norm}/GroupNorm/beta"]
+
+    keep(("conv1", "bn1"), "stage0/conv0", "stage0/gn0")
+    for stage, units in enumerate((3, 4, 6, 3), 1):
+        for unit in range(units):
+            there, here = f"layer{stage}.{unit}", f"stage{stage}/unit{unit + 1}"
+            for part in (1, 2, 3):
+                keep((f"{there}.conv{part}", f"{there}.bn{part}"), f"{here}/conv{part}", f"{here}/gn{part}")
+            if unit == 0:
+                keep((f"{there}.downsample.0", f"{there}.downsample.1"), f"{here}/conv1sc", f"{here}/gnsc")
+    model.load_state_dict(own)
+    return changed, model
+
+
+def own_logits(args, weights, folder, batch):
+    """Logits less their mean, which are the logarithms of the printed probabilities less theirs."""
+    written = args.work / f"predictions-{batch}.jsonl"
+    run(args.cnntrain, "inference", "--restore-path", weights, "--data-dir", folder, "--predictions", written,
+        "--top-classes", 1000, "--precision", "32.32", "--micro-batch-size", batch, "--threads", args.threads,
+        "--model-size", 50, "--group-norm", "--groups", 32, "--padding", "symmetric", "--image-size", args.side,
+        "--crop-fraction", 1, "--dataset", "imagenet")
+    found = {}
+    for line in written.read_text().splitlines():
+        answer = json.loads(line)
+        values = np.zeros(1000)
+        values[answer["classes"]] = np.log(answer["probabilities"])
+        found[pathlib.Path(answer["image"]).name] = values - values.mean()
+    return np.stack([found[name] for name in sorted(found)])
+
+
+def torch_logits(model, images, batch):
+    with torch.no_grad():
+        logits = torch.cat([model(part) for part in images.split(batch)]).double()
+    return (logits - logits.mean(1, keepdim=True)).numpy()
+
+
+def compare_batches(args):
+    weights, model = group_norm_weights(args)
+    folder = args.work / "photos-batches"
+    folder.mkdir()
+    rng = np.random.default_rng(7)
+    for number in range(64):
+        kind = ("white", "saturated", "ordinary")[number % 3]
+        Image.fromarray(photo(kind, args.side, rng)).save(folder / f"{number:03}.png")
+    images = pixels_of(sorted(folder.glob("*.png"))).float()
+    batches = (1, 2, 5, 12, 16, 64)
+    here = {batch: own_logits(args, weights, folder, batch) for batch in batches}
+    there = {batch: torch_logits(model, images, batch) for batch in batches}
+    spread = there[1].std()
+    print(f"| batch | here | PyTorch |\n|---|---|---|", flush=True)
+    for batch in batches[1:]:
+        own, peer = (np.abs(found[batch] - found[1]).max() / spread for found in (here, there))
+        print(f"| {batch} | {own:.1e} | {peer:.1e} |", flush=True)
+    between = np.abs(here[1] - there[1]).max() / spread
+    print(f"Between the two programs in batches of 1: {between:.1e}")
+
+
+def compare_variances(args):
+    print("| photos | stem, here | worst norm | median | stem, PyTorch f32 | worst norm | median |")
+    print("|---|---|---|---|---|---|---|")
+    for kind in ("white", "saturated", "ordinary"):
+        statistics_of(args, [kind], f"one-{kind}", 3)
+    statistics_of(args, ["ordinary", "white", "saturated", "ordinary"] * 4, "sixteen", 4)
+
+
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("cnntrain", type=pathlib.Path)
     parser.add_argument("work", type=pathlib.Path)
     parser.add_argument("--side", type=int, default=224)
     parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--only", choices=("variances", "batches"))
     arguments = parser.parse_args()
     torch.set_num_threads(arguments.threads)
-    print("| photos | stem, here | worst norm | median | stem, PyTorch f32 | worst norm | median |")
-    print("|---|---|---|---|---|---|---|")
-    for kind in ("white", "saturated", "ordinary"):
-        statistics_of(arguments, [kind], f"one-{kind}", 3)
-    statistics_of(arguments, ["ordinary", "white", "saturated", "ordinary"] * 4, "sixteen", 4)
+    arguments.work.mkdir(parents=True)
+    if arguments.only != "batches":
+        compare_variances(arguments)
+    if arguments.only != "variances":
+        compare_batches(arguments)

@@ -54,7 +54,7 @@ void check_replaceable(const FileSystem& files, const Output& output) {
     if (output.overwrite || (output.is_own && output.is_own(files, output.path))) return;
     const std::string option =
         output.overwrite_option.empty() ? "remove it" : "replace it with " + output.overwrite_option;
-    refuse(output, "the file is there already, and may be somebody's; choose another name, or " + option);
+    refuse(output, "the file exists already; choose another name, or " + option);
 }
 
 }  // namespace

@@ -63,7 +63,7 @@ const CommandFlags& average_flags() {
          {"--mode", "", "needed: mean or exponential"},
          {"--decay", "0.99", "exponential, oldest checkpoint first: V = decay x V + (1 - decay) x next"},
          {"-N", "", "use the last N checkpoints only; without it, all"},
-         {"--overwrite", "", "replace a file that is no average", {}, true},
+         {"--overwrite", "", "replace a file that this command did not write", {}, true},
          kCheckpointDtypeFlag,
          {"--discard-last", "0", "number of newest checkpoints to leave out, before -N is applied"},
          {kTrustFlag,

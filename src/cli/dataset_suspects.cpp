@@ -63,8 +63,8 @@ std::string folder_of(const std::string& file) {
 void print_suspects(const std::vector<train::Suspect>& suspects, std::int64_t most) {
     const auto suspicious = std::ranges::count_if(suspects, [](const train::Suspect& one) { return one.score > 0; });
     const auto shown = static_cast<std::size_t>(most == 0 ? suspicious : std::min<std::int64_t>(most, suspicious));
-    std::cout << "The other samples speak against the label of " << suspicious << " of " << suspects.size()
-              << (shown < static_cast<std::size_t>(suspicious) ? "; the first " + std::to_string(shown) : "")
+    std::cout << suspicious << " of " << suspects.size() << " labels look wrong"
+              << (shown < static_cast<std::size_t>(suspicious) ? "; the most suspicious " + std::to_string(shown) : "")
               << (suspicious > 0
                       ? ":\n  score  label -> likelier label (share of the neighbours with the label)  file\n"
                       : "\n");

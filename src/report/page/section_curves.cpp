@@ -116,7 +116,7 @@ void add_curves(Html& page, const std::vector<RunRecord>& runs) {
         draw_measure(page, runs, measure);
     draw_column(page, runs, "Learning rate", "lr", "", false);
     const std::string rate = rate_column(runs.front());
-    draw_column(page, runs, "Rate of the training", rate, " per second", true);
+    draw_column(page, runs, "Throughput", rate, " per second", true);
     page.close();
 }
 
@@ -144,7 +144,7 @@ void add_histograms(Html& page, const RunRecord& run) {
 void add_weights(Html& page, const RunRecord& run) {
     if (run.weights.empty() || !run.checkpoint) return;
     page.leaf("h2", "Weights");
-    page.leaf("p", "Matrices and kernels of " + run.checkpoint->name + ", by layers. The upright line marks 0.",
+    page.leaf("p", "Matrices and kernels of " + run.checkpoint->name + ", by layers. The vertical line marks 0.",
               {{"class", "soft"}});
     page.open("div", {{"class", "grid small"}});
     for (const WeightGroup& group : run.weights)

@@ -198,7 +198,7 @@ void infer_dataset(Resolution& run) {
     if (values.is_set("dataset")) return;
     if (const std::string run_path = values.text("restore_path"); is_missing_run(run_path)) {
         run.violations.push_back("--restore-path " + run_path +
-                                 ": there is no such run or checkpoint, from which options could be taken");
+                                 ": there is no such run or checkpoint");
         return;
     }
     // Weights tell the classes, so that the data set need not.

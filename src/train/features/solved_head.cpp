@@ -196,7 +196,7 @@ void solve_last_layer(const FeatureWork& work, backend::Executable& executable, 
         solve(std::move(rows), class_count(source), settings.strength,
               {.threads = compute_threads(work.settings().run), .stop_requested = work.host.stop_requested});
     const std::string how =
-        settings.strength ? "as given" : "of " + std::to_string(solved.tried) + " that with the least held-out loss";
+        settings.strength ? "as given" : "the best of " + std::to_string(solved.tried) + " on held-out samples";
     work.observers.line("Last layer: solved in " + seconds_text(watch) + ", L2 strength " +
                         short_text(solved.strength) + " (" + how + ")");
     work.observers.line("Last layer: training accuracy " + score_text(solved.training) + ", held-out accuracy " +

@@ -20,8 +20,8 @@ std::string busy_machine_warning(const Competition& found, int threads, int proc
     const int left = static_cast<int>(std::floor(processors - found.others));
     const int better = std::clamp(left, 1, threads - 1);
     return formatted(
-        "other programs take %.1f of the %d processors, and the %d compute threads of this run wait for one %.0f %% of "
-        "the time; end the other programs, or try --threads %d",
+        "other programs use %.1f of the %d processors, and the %d compute threads of this run wait %.0f %% of the time "
+        "for a processor; end the other programs, or try --threads %d",
         found.others, processors, threads, 100 * found.queued_share, better);
 }
 
