@@ -181,7 +181,7 @@ def own_logits(args, weights, folder, batch):
     run(args.cnntrain, "inference", "--restore-path", weights, "--data-dir", folder, "--predictions", written,
         "--top-classes", 1000, "--precision", "32.32", "--micro-batch-size", batch, "--threads", args.threads,
         "--model-size", 50, "--group-norm", "--groups", 32, "--padding", "symmetric", "--image-size", args.side,
-        "--crop-fraction", 1, "--dataset", "imagenet")
+        "--crop-fraction", 1, "--dataset", "imagenet", "--normalise-input", "--trust-edited-checkpoint")
     found = {}
     for line in written.read_text().splitlines():
         answer = json.loads(line)

@@ -35,7 +35,7 @@ std::vector<std::string> class_names_of(const FileSystem& files, const std::stri
     const std::string path = one_of(files, restore_path).path;
     try {
         if (foreign_format(files, path)) return {};
-        return class_names(CheckpointFile(files, path, Edited::trusted).metadata());
+        return class_names(CheckpointFile(files, path, Edited::ignored).metadata());
     } catch (const Error& error) {
         throw error.within(path);
     }

@@ -41,6 +41,7 @@ struct TensorEntry {
 
 /// About a checksum that does not fit.
 void damaged_or_edited(const std::string& path, const std::string& what, Edited edited) {
+    if (edited == Edited::ignored) return;
     const std::string text = "checkpoint '" + path + "': " + what;
     if (edited == Edited::refused) {
         throw Error(ErrorKind::data, text +

@@ -10,7 +10,7 @@ std::string run_options(const std::map<std::string, std::string>& metadata) {
 }
 
 std::string run_options_of(const FileSystem& files, const std::string& path) {
-    return run_options(CheckpointFile(files, path, Edited::trusted).metadata());
+    return run_options(CheckpointFile(files, path, Edited::ignored).metadata());
 }
 
 }  // namespace cnntrain::checkpoint

@@ -8,6 +8,7 @@
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/hash.h"
 #include "cnntrain/checkpoint/analyse.h"
+#include "cnntrain/checkpoint/weights_file.h"
 #include "support/errors.h"
 #include "support/matchers.h"
 
@@ -196,6 +197,15 @@ TEST(Checkpoint, AnEditedOneIsUsedOnRequestOnly) {
     const std::string rewritten = file_with(moved.substr(8, length + 1), moved.substr(8 + length + 1));
     EXPECT_THAT(data_error(rewritten), HasSubstr("--trust-edited-checkpoint"));
     EXPECT_EQ(load_trusting(rewritten).iteration, 7);
+}
+
+TEST(Checkpoint, AnEditedOneIsLookedAtWithoutAWarning) {
+    MemoryFiles files;
+    write_text(files, kPath, edited(saved_text(example()), R"("iteration":"7")", R"("iteration":"6")"));
+    testing::internal::CaptureStderr();
+    EXPECT_EQ(weights_header(files, kPath).metadata, example().metadata);
+    EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
+    EXPECT_THROW(load_weights(files, kPath), Error);
 }
 
 TEST(Checkpoint, TrustGoesToChecksumsOnly) {

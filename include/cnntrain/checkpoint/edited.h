@@ -9,6 +9,7 @@ namespace cnntrain::checkpoint {
 enum class Edited {
     refused,  // Error(data)
     trusted,  // a warning; everything else about the file is checked as always
+    ignored,  // nothing: the file is only looked at, and whoever reads its weights decides
 };
 
 /// The option by which the user trusts an edit; the error names it.

@@ -16,7 +16,7 @@ namespace {
 /// Text classification alone has classes and reads a file without samples.
 std::optional<data::OriginPart> recorded_vocabulary(const FileSystem& files, const std::string& checkpoint) {
     if (checkpoint::foreign_format(files, checkpoint)) return std::nullopt;
-    const checkpoint::CheckpointFile file(files, checkpoint, checkpoint::Edited::trusted);
+    const checkpoint::CheckpointFile file(files, checkpoint, checkpoint::Edited::ignored);
     const auto data = file.metadata().find(kDataKey);
     if (data == file.metadata().end() || !file.metadata().contains(checkpoint::kClassesKey)) return std::nullopt;
     const DataOrigin origin = origin_of(data->second);
