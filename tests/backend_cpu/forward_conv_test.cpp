@@ -183,11 +183,11 @@ TEST(PointwiseConv, HasTheStatisticsOfItsResults) {
     });
 }
 
-/// All rows but a few in the middle are equal, as behind the object of a photo with a white background.
+/// Of a thousand rows, 900 are equal, as behind the objects of a photo with a white background.
 void flatten(std::int64_t channels, std::vector<float>& x) {
-    const std::int64_t rows = std::ssize(x) / channels;
-    for (std::int64_t row = 0; row < rows; ++row) {
-        if (row < rows * 4 / 9 || row > rows * 5 / 9) std::copy_n(x.data(), channels, x.data() + row * channels);
+    const std::vector<float> background(x.begin(), x.begin() + channels);
+    for (std::int64_t row = 0; row < std::ssize(x) / channels; ++row) {
+        if (row % 1000 >= 100) std::ranges::copy(background, x.begin() + row * channels);
     }
 }
 
@@ -197,7 +197,11 @@ TEST(PointwiseConv, StatisticsOfFlatAreasAreExact) {
         PointwiseOperands operands(c);
         flatten(c.shape.inputs, operands.x);
         const Blocks shape{c.shape.samples, 1, c.shape.pixels, c.shape.outputs};
-        expect_moments(shape, measured_pointwise(c, operands), text(c));
+        const Measured measured = measured_pointwise(c, operands);
+        const auto found = merged_moments(shape, shape.channels(), measured);
+        const auto expected = expected_moments(shape, shape.channels(), measured.y);
+        for (std::size_t i = 0; i < found.size(); ++i)
+            EXPECT_NEAR(static_cast<double>(found[i] / expected[i]), 1, 4e-6);
     });
 }
 

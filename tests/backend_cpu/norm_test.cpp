@@ -478,7 +478,8 @@ std::vector<float> mostly_flat(const Blocks& shape) {
 }
 
 TEST(Statistics, FlatAreasAreSummedExactly) {
-    for (const Blocks& shape : {Blocks{1, 1, 12544, 64}, Blocks{1, 2, 12544, 16}, Blocks{70, 1, 3136, 8}}) {
+    for (const Blocks& shape :
+         {Blocks{1, 1, 12544, 64}, Blocks{1, 2, 12544, 16}, Blocks{70, 1, 3136, 8}, Blocks{12, 2, 3136, 8}}) {
         const std::vector<float> x = mostly_flat(shape);
         for (const std::int64_t groups : {std::int64_t{0}, shape.channels()}) {
             Reference reference{.shape = shape, .groups = groups, .epsilon = 0, .x = wide(x)};
@@ -491,7 +492,7 @@ TEST(Statistics, FlatAreasAreSummedExactly) {
             else
                 group_statistics<float>(shape, groups, x.data(), {}, mean.data(), variance.data(), scratch);
             for (std::size_t i = 0; i < mean.size(); ++i)
-                EXPECT_NEAR(static_cast<double>(variance[i]) / reference.variance[i], 1, 2e-6);
+                EXPECT_NEAR(static_cast<double>(variance[i]) / reference.variance[i], 1, 5e-6);
         }
     }
 }

@@ -202,6 +202,7 @@ HWY_AFTER_NAMESPACE();
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <numeric>
 
 #include "backend/cpu/kernels/parallel.h"
@@ -227,7 +228,9 @@ CNNTRAIN_CALL_OF_TYPES(call_gradient, gradient_rows, GradientRows)
 constexpr std::int64_t kMostTasks = 64;
 constexpr std::int64_t kMostPartRows = 256;
 constexpr std::int64_t kFewestElements = 4096;  // of adjacent memory
-constexpr std::int64_t kPivotRows = 4;
+constexpr std::int64_t kFewestPivotRows = 4;
+constexpr std::int64_t kMostPivotRows = 16;
+constexpr std::int64_t kRowsPerPivotRow = 512;
 constexpr std::int64_t kMergeChannels = 16;  // per task: a line of memory
 
 /// Two sums for every channel of every part.
@@ -278,14 +281,18 @@ std::int64_t partial_floats(const Blocks& shape, bool per_sample) {
     return plan.results * plan.parts * 2 * shape.channels();
 }
 
-/// pivot[result, C]: mean of kPivotRows rows distributed over the result's rows.
+/// pivot[result, C]: mean of a few rows. What the pivot is off the mean adds to the sums of squares and is subtracted
+/// again, so that the rows lie at places that repeat with no photo: multiples of the golden ratio's fraction.
 template <typename T> void choose_pivots(const Blocks& shape, const ReductionPlan& plan, const T* x, float* pivots) {
-    const std::int64_t count = std::min(kPivotRows, plan.rows);
+    constexpr double kGolden = 0.6180339887498949;
+    const std::int64_t count =
+        std::min(plan.rows, std::clamp(plan.rows / kRowsPerPivotRow, kFewestPivotRows, kMostPivotRows));
     parallel_tasks(plan.results, [&](std::int64_t result) {
         float* pivot = pivots + result * shape.channels();
         std::fill_n(pivot, shape.channels(), 0.0F);
         for (std::int64_t i = 0; i < count; ++i) {
-            const std::int64_t row = (2 * i + 1) * plan.rows / (2 * count);
+            const double place = static_cast<double>(i + 1) * kGolden;
+            const auto row = static_cast<std::int64_t>((place - std::floor(place)) * static_cast<double>(plan.rows));
             const std::int64_t sample = result + row / shape.pixels;
             for (std::int64_t block = 0; block < shape.blocks; ++block) {
                 call_sum(1, shape.lanes, x + shape.offset(sample, block, row % shape.pixels),
