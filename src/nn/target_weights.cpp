@@ -109,6 +109,8 @@ std::string target_architecture(TargetProgram program, const NetworkSettings& ne
 
 std::string why_no_target(const NetworkSettings& network) {
     std::string why;
+    const std::vector<std::string> sizes = row_of(network.family).sizes(network.form);
+    if (std::ranges::find(sizes, network.size) == sizes.end()) return why;
     for (const TargetProgram program : {TargetProgram::timm, TargetProgram::torchvision}) {
         try {
             target_architecture(program, network);

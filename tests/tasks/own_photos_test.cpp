@@ -121,6 +121,7 @@ TEST_F(OwnPhotos, TrainNetworksThatOtherProgramsHave) {
     EXPECT_THAT(warned("--model-size 18"), Not(HasSubstr("torchvision or timm")));
     EXPECT_THAT(warned("--model-size 18 --padding same"), HasSubstr("--padding symmetric"));
     EXPECT_THAT(warned("--model-size 20"), HasSubstr("--to onnx"));
+    EXPECT_THAT(warned("--model efficientnet --model-size B9"), Not(HasSubstr("torchvision or timm"))) << "no network";
 }
 
 TEST_F(OwnPhotos, SmoothingOfOtherProgramsIsConverted) {

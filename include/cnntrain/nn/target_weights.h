@@ -24,7 +24,7 @@ struct TargetWeights {
 /// The program's own name of the network. Error(unsupported) says in what the networks differ: padding, norms, sizes.
 std::string target_architecture(TargetProgram program, const NetworkSettings& network);
 
-/// Why neither program has the network; "" if one of them has.
+/// Why neither program has the network; "" if one of them has, or if there is no network of this size.
 std::string why_no_target(const NetworkSettings& network);
 
 /// `variables`: parameters and moving averages of the network. Errors as target_architecture().

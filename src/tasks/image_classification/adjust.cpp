@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cmath>
 #include <filesystem>
 
 #include "cnntrain/base/error.h"
@@ -197,8 +198,7 @@ void infer_dataset(Resolution& run) {
     if (values.at("dataset").source == Source::arguments) prefer_found_dataset(run);
     if (values.is_set("dataset")) return;
     if (const std::string run_path = values.text("restore_path"); is_missing_run(run_path)) {
-        run.violations.push_back("--restore-path " + run_path +
-                                 ": there is no such run or checkpoint");
+        run.violations.push_back("--restore-path " + run_path + ": there is no such run or checkpoint");
         return;
     }
     // Weights tell the classes, so that the data set need not.
@@ -252,7 +252,8 @@ void convert_smoothing(Resolution& run) {
     const auto dataset = dataset_of(values);
     if (!values.has("smoothing") || !values.is_set("smoothing") || !dataset) return;
     const auto classes = static_cast<double>(data::class_count(options_of_data(run)));
-    const double share = values.number("smoothing") * (classes - 1) / classes;
+    constexpr double kDigits = 1e12;  // 0.0875 for 0.1 of 8 classes, not 0.08750000000000001
+    const double share = std::round(kDigits * values.number("smoothing") * (classes - 1) / classes) / kDigits;
     values.set("label_smoothing", share, values.at("smoothing").source);
     run.notices.push_back("--smoothing " + to_string(values.at("smoothing").value) + " over all " +
                           formatted("%.0f", classes) + " classes is --label-smoothing " + to_string(Value(share)));

@@ -184,8 +184,7 @@ void choose_rate(Chooser& chooser, const OptionValues& values, const Recipe& rec
 
 /// How photos become the network's input. Mirroring at random is every training's default.
 void choose_preparation(Chooser& chooser, const OptionValues& values) {
-    chooser.choose("interpolation", spelling(data::Interpolation::bilinear),
-                   "antialiased, as most photos are larger than the input");
+    chooser.choose("interpolation", spelling(data::Interpolation::bilinear), "antialiased where photos are shrunk");
     if (!values.flag("train_with_valid_preprocessing"))
         chooser.choose("crop_area", std::vector<double>{0.35, 1}, "random crops, not too small");
     const std::int64_t side = values.integer("image_size");
