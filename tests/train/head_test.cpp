@@ -44,7 +44,7 @@ TEST_F(HeadTest, TheCheckpointHasTheAccuracyThatWasTold) {
     EXPECT_THAT(outcome.console,
                 AllOf(ContainsRegex("Features of 160 training and 37 validation images, 64 each: [0-9.]+ s, [0-9.]+ "
                                     "img/s, kept in .*features.cache\n"),
-                      ContainsRegex("Last layer: solved in [0-9.]+ s, L2 strength [0-9.e-]+ \\(of [0-9]+ that"),
+                      ContainsRegex("Last layer: solved in [0-9.]+ s, L2 strength [0-9.e-]+ \\(the best of [0-9]+"),
                       HasSubstr("on the validation split\n"), HasSubstr("cnntrain restore --restore-path run"),
                       Not(HasSubstr("iteration:"))));
     EXPECT_TRUE(exists(files_, "run/ckpt-0.safetensors"));
@@ -90,6 +90,27 @@ TEST_F(HeadTest, FeaturesAreReadAgainAsLongAsNothingChanges) {
     checkpoint::save(files_, kStart, changed);
     EXPECT_THAT(solve(cache).console, ContainsRegex("has those of other weights \\(crc32c [0-9a-f]+, now crc32c "));
     EXPECT_EQ(read_text(files_, "kept.cache").size(), file.size());
+}
+
+/// Other classes are an axis of all its variables; any other difference is no network of the same kind.
+TEST_F(HeadTest, ALastLayerOfAnotherShapeIsRefused) {
+    const auto begin_with = [&](const Shape& weight, const Shape& bias) {
+        auto changed = checkpoint::load(files_, kStart);
+        changed.tensors.at("all/fc1/weight") = HostTensor({DType::f32, weight});
+        changed.tensors.at("all/fc1/bias") = HostTensor({DType::f32, bias});
+        checkpoint::save(files_, "changed.safetensors", changed);
+        MemoryFiles fresh;
+        write_text(fresh, "changed.safetensors", read_text(files_, "changed.safetensors"));
+        train(fresh, "--no-tensorboard --epochs 1 --init-path changed");
+    };
+    EXPECT_NO_THROW(begin_with({64, 3}, {3}));
+    EXPECT_THAT(message_of(ErrorKind::data,
+                           [&] {
+                               begin_with({10, 64}, {10});
+                           }),
+                AllOf(HasSubstr("all/fc1/weight [10, 64]"), HasSubstr("all/fc1/weight [64, C]")));
+    EXPECT_THAT(message_of(ErrorKind::data, [&] { begin_with({64, 10}, {9}); }), HasSubstr("all/fc1/bias [9]"));
+    EXPECT_THAT(message_of(ErrorKind::data, [&] { begin_with({32, 10}, {10}); }), HasSubstr("[32, 10]"));
 }
 
 TEST_F(HeadTest, ADamagedFileIsReplacedAndSomebodysIsNot) {

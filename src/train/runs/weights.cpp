@@ -147,36 +147,45 @@ std::int64_t classes_of(const graph::Graph& graph, const FirstWeights& allowed) 
     return 0;
 }
 
+/// "[512, C]".
+std::string class_shape_text(const Shape& shape, std::size_t class_axis) {
+    std::vector<std::string> sizes;
+    for (std::size_t i = 0; i < shape.size(); ++i)
+        sizes.push_back(i == class_axis ? "C" : std::to_string(shape[i]));
+    return "[" + joined(sizes) + "]";
+}
+
 /// A last layer may be missing or have other classes, an axis of all its variables. Error(data) otherwise.
 void expect_last_layer(const checkpoint::Checkpoint& checkpoint, const graph::Graph& graph, const FirstWeights& allowed,
                        const std::string& path) {
-    std::vector<std::string> differences;
-    std::vector<std::string> missing;
+    std::vector<std::string> expected;
+    std::vector<std::string> given;
+    bool fits = true;
+    std::size_t missing = 0;
     std::optional<std::int64_t> classes;
     const std::int64_t own_classes = classes_of(graph, allowed);
     for (const graph::ValueId id : graph.values_with_role(graph::Role::parameter)) {
         const graph::Value& variable = graph.value(id);
         if (!begins_with_any(variable.name, allowed.may_lack)) continue;
+        Shape wanted = variable.desc.shape;
+        const std::size_t axis = class_axis(wanted, own_classes);
+        expected.push_back(variable.name + " " + class_shape_text(wanted, axis));
         const auto found = checkpoint.tensors.find(variable.name);
         if (found == checkpoint.tensors.end()) {
-            missing.push_back("there is no " + variable.name);
+            ++missing;
             continue;
         }
-        Shape wanted = variable.desc.shape;
         const Shape& shape = found->second.shape();
-        const std::size_t axis = class_axis(wanted, own_classes);
+        given.push_back(variable.name + " " + to_string(shape));
         if (!classes && axis < shape.size()) classes = shape[axis];
         if (!wanted.empty() && classes) wanted[axis] = *classes;
-        if (shape != wanted || classes == 0) {
-            differences.push_back(variable.name + " is " + to_string(shape) + "; the network needs " +
-                                  to_string(variable.desc.shape) + ", or another number of classes");
-        }
+        fits = fits && shape == wanted && classes != 0;
     }
-    if (classes) differences.insert(differences.end(), missing.begin(), missing.end());
-    if (differences.empty()) return;
-    throw Error(ErrorKind::data,
-                path + ": its last layer does not fit the network: " + joined(differences, "; ") +
-                    "; use other weights, or remove the last layer from the file, and it is drawn anew");
+    if (given.empty() || (fits && missing == 0)) return;
+    throw Error(ErrorKind::data, path + ": its last layer does not fit the network: it has " + listed(given) +
+                                     "; expected " + listed(expected) +
+                                     ", with C classes; use other weights, or remove the last layer from the file, "
+                                     "and it is drawn anew");
 }
 
 std::int64_t nans_in(const HostTensor& tensor) {
