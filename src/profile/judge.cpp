@@ -42,10 +42,10 @@ Finding neighbours(const Profile& profile) {
     const auto left = std::max(1, static_cast<int>(profile.processors - found.others));
     const std::string fewer =
         profile.threads > 1 ? ", or try --threads " + std::to_string(std::min(left, profile.threads - 1)) : "";
-    return Verdict{Limit::neighbours, "Limited by other programs, which take " + formatted("%.1f", found.others) +
-                                          " of " + counted(profile.processors, "processor") +
-                                          " while this process waits for one " + percent(found.queued_share) +
-                                          " of the time: end them" + fewer};
+    return Verdict{Limit::neighbours, "Limited by other programs, which use " + formatted("%.1f", found.others) +
+                                          " of " + counted(profile.processors, "processor") + "; this process waited " +
+                                          percent(found.queued_share) + " of the time for a processor: end them" +
+                                          fewer};
 }
 
 Finding paging(const Profile& profile) {
