@@ -231,29 +231,6 @@ TEST_F(SourceWeights, NetworksThatComputeNanAreRefused) {
     }
 }
 
-TEST_F(SourceWeights, ALastLayerMayDifferInItsClassesOnly) {
-    write_photos("photos", {"ant", "bee"});
-    const std::vector<std::pair<std::string, std::function<void(Tensors&)>>> cases = {
-        {"all/fc1/weight is [10, 512]",
-         [](Tensors& all) {
-             all.at("fc.weight") = filled({512, 10}, 0);
-         }},
-        {"all/fc1/weight is [256, 10]",
-         [](Tensors& all) {
-             all.at("fc.weight") = filled({10, 256}, 0);
-         }},
-        {"all/fc1/bias is [9]", [](Tensors& all) { all.at("fc.bias") = filled({9}, 0); }},
-        {"there is no all/fc1/bias", [](Tensors& all) { all.erase("fc.bias"); }},
-    };
-    for (const auto& [message, edit] : cases) {
-        write_pytorch_resnet("odd.safetensors", 1, edit);
-        const Outcome outcome =
-            train("photos", "run", "--dry-run --image-size 32 --init-path " + (folder_ / "odd.safetensors"));
-        EXPECT_EQ(outcome.exit_code, exit_code(ErrorKind::data)) << message << outcome.text;
-        EXPECT_THAT(outcome.text, HasSubstr(message));
-    }
-}
-
 TEST_F(SourceWeights, AFileOfWeightsBecomesOnnxWithoutData) {
     std::filesystem::create_directory(folder_ / "timm");
     write_pytorch_resnet("timm/model.safetensors", 1);
