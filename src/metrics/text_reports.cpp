@@ -143,7 +143,7 @@ void Console::training_planned(const TrainingSize& size) {
 }
 
 void Console::validation_compared(bool is_best) {
-    if (table_) put(table_->row(last_progress_, is_best));
+    if (table_) put(table_->row(training_progress_, is_best));
 }
 
 void Console::training_finished() {
@@ -156,7 +156,7 @@ void Console::run_ended() {
 
 /// An epoch without a validation has a row, too.
 void Console::host_step_ended(std::int64_t /*iteration*/) {
-    if (table_ && table_->is_due()) put(table_->row(last_progress_, false));
+    if (table_ && table_->is_due()) put(table_->row(training_progress_, false));
 }
 
 void Console::checkpoint_saved(const SavedCheckpoint& checkpoint) {
@@ -170,8 +170,10 @@ void Console::progress(const Progress& given) {
     Progress progress = given;
     const std::string unit = std::string(kEmulated.substr(1)) + " " + std::string(given.rate_unit);
     if (rates_are_emulated()) progress.rate_unit = unit;
-    last_progress_ = progress;
-    last_progress_.rate_unit = rate_unit_ = progress.rate_unit;
+    if (!progress.is_silent) {  // not a validation's
+        training_progress_ = progress;
+        training_progress_.rate_unit = rate_unit_ = progress.rate_unit;
+    }
     if (progress_.has_terminal()) return progress_.show(progress);
     if (minutes_.is_due(progress)) put(progress_text(progress));
 }

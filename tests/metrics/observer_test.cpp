@@ -270,6 +270,7 @@ void tell_epoch(Observers& observers, std::int64_t epoch, double accuracy) {
     row.text = "a log line";
     observers.row(row);
     if (accuracy > 0) {
+        observers.progress({.done = 4, .total = 4, .rate = 90, .elapsed_seconds = 1, .is_silent = true});
         Record validation = record(
             ValidationRow{.name = "ckpt", .epoch = static_cast<double>(epoch), .results = {accuracy, 1.5}}, columns);
         validation.text = "a validation line";

@@ -102,7 +102,7 @@ private:
     ProgressLine progress_;
     MinuteLines minutes_;
     std::unique_ptr<EpochTable> table_;  // of a training on a screen; null: it has log lines
-    Progress last_progress_;
+    Progress training_progress_;
     std::string rate_unit_;
 };
 
