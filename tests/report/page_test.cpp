@@ -218,7 +218,9 @@ TEST(Page, IsRecognised) {
     write_text(files, "report.html", page_of({full_run()}, kSettings));
     write_text(files, "mine.html", "<!DOCTYPE html>\n<html lang=\"en\">my own page</html>");
     write_text(files, "empty.html", "");
+    write_text(files, "edited.html", page_of({full_run()}, kSettings) + "<!-- mine -->\n");
     EXPECT_TRUE(is_page(files, "report.html"));
+    EXPECT_FALSE(is_page(files, "edited.html"));
     EXPECT_FALSE(is_page(files, "mine.html"));
     EXPECT_FALSE(is_page(files, "empty.html"));
 }

@@ -3,8 +3,12 @@
 #include <algorithm>
 #include <memory>
 #include <span>
+#include <string_view>
+#include <utility>
 
+#include "cnntrain/base/crc32c.h"
 #include "cnntrain/base/error.h"
+#include "cnntrain/base/hash.h"
 #include "cnntrain/report/findings.h"
 #include "report/page/html.h"
 #include "report/page/script.h"
@@ -17,6 +21,15 @@ namespace {
 
 // The begin of every page. is_page() recognises it.
 constexpr Literal kBegin = "<!DOCTYPE html>\n<html lang=\"en\" data-program=\"cnntrain report\">\n";
+
+// The last line of every page, with the checksum of all before it.
+constexpr std::string_view kSeal = "<!-- crc32c ";
+constexpr std::string_view kSealEnd = " -->\n";
+
+std::string sealed(std::string page) {
+    const std::uint32_t checksum = crc32c(std::as_bytes(std::span(page)));
+    return page + std::string(kSeal) + hex_text(checksum) + std::string(kSealEnd);
+}
 
 std::string end_word(End end) {
     switch (end) {
@@ -150,14 +163,17 @@ std::string page_of(const std::vector<RunRecord>& runs, const PageSettings& sett
         pictures /= 2;
         page = drawn(runs, found, settings, pictures);
     }
-    return page;
+    return sealed(std::move(page));
 }
 
 bool is_page(const FileSystem& files, const std::string& path) {
     const std::unique_ptr<InputFile> file = files.open(path);
     std::string begin(std::min<std::uint64_t>(kBegin.view().size(), file->size_bytes()), '\0');
     file->read_at(0, std::as_writable_bytes(std::span(begin)));
-    return begin == kBegin.view();
+    if (begin != kBegin.view()) return false;
+    const std::string text = read_text(files, path);
+    const std::size_t seal = text.rfind(kSeal);
+    return seal == std::string::npos || text == sealed(text.substr(0, seal));  // earlier versions wrote none
 }
 
 }  // namespace cnntrain::report

@@ -33,6 +33,7 @@
 #include "train/runs/compiled_model.h"
 #include "train/runs/ranks.h"
 #include "train/runs/resume.h"
+#include "train/runs/run_folder.h"
 #include "train/runs/weights.h"
 
 namespace cnntrain::train {
@@ -301,6 +302,9 @@ std::string dry_run_text(const TaskRow& row, const config::ParseResult& argument
     const auto backend = make_backend(arguments.settings.run.backend);
     const std::unique_ptr<Task> task = row.make(arguments, *backend, 0);
     check_resumption(*task, arguments, posix_files());
+    const Settings& settings = arguments.settings;
+    if (settings.main.trains && !settings.main.restore_path && !settings.logging.no_logs)
+        check_new_run_folder(*task, arguments, posix_files());
     return Description(*task, arguments, *backend).whole();
 }
 

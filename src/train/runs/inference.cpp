@@ -26,6 +26,7 @@
 #include "train/runs/finite.h"
 #include "train/runs/label_tap.h"
 #include "train/runs/request_latency.h"
+#include "train/runs/run_files.h"
 #include "train/runs/run_folder.h"
 #include "train/runs/timing.h"
 #include "train/runs/weights.h"
@@ -76,6 +77,7 @@ public:
     /// Throws Error(usage) if a file is there, in which somebody may have noted something, or its folder is not.
     static void check(const NamedPath& table, const FileSystem& files, bool overwrite) {
         if (table.path.empty()) return;
+        refuse_run_table(files, table.name, table.path);
         check_outputs(files, {{table, overwrite, "--overwrite"}});
         const std::string folder = std::filesystem::path(table.path).parent_path().string();
         if (!folder.empty() && !is_directory(files, folder))

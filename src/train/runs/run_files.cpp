@@ -218,6 +218,14 @@ void remove_tables(FileSystem& files, const std::string& folder) {
         files.remove(path_in(folder, table));
 }
 
+void refuse_run_table(const FileSystem& files, const std::string& option, const std::string& path) {
+    const std::string_view name = last_part(path);
+    const bool is_table = name != kPredictionsTable &&
+                          (std::ranges::find(kResultTables, name) != std::end(kResultTables) || name == kUnusedFiles);
+    if (!is_table || !exists(files, path.substr(0, path.size() - name.size()) + kArgumentsFile)) return;
+    throw Error(ErrorKind::usage, option + " " + path + ": a run's own tables have such names; choose another name");
+}
+
 bool holds_training(const FileSystem& files, const std::string& folder) {
     return exists(files, path_in(folder, kTrainingTable)) || checkpoint::latest(files, folder);
 }

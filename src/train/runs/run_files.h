@@ -29,6 +29,9 @@ bool holds_killed_run(const FileSystem& files, const std::string& folder);
 /// this line draws one, too.
 bool records_options(const FileSystem& files, const std::string& folder, const std::string& options, bool draws_seed);
 
+/// Error(usage) if the path is that of a table that a run keeps in its folder, beside its arguments.json.
+void refuse_run_table(const FileSystem& files, const std::string& option, const std::string& path);
+
 /// Removes the table headers of a run that left no rows.
 void remove_tables(FileSystem& files, const std::string& folder);
 

@@ -127,6 +127,11 @@ RunFolder begin_run_folder(const Task& task, const config::ParseResult& argument
     return folder;
 }
 
+void check_new_run_folder(const Task& task, const config::ParseResult& arguments, const FileSystem& files) {
+    const LoggingSettings& logging = arguments.settings.logging;
+    if (!logging.overwrite) refuse_used_folder(new_run_folder(task, logging, files), arguments, files);
+}
+
 RunFolder results_folder(const Task& task, const config::ParseResult& arguments, const std::string& command_line,
                          FileSystem& files) {
     const config::Settings& settings = arguments.settings;
