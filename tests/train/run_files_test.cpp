@@ -71,6 +71,15 @@ TEST(Results, AreWhatANewRunWouldMixItsOwnWith) {
     EXPECT_THAT(results_in(files, "run/"), ElementsAre("training.csv"));
 }
 
+TEST(Results, OfARunAreNoPlaceForOtherTables) {
+    MemoryFiles files;
+    write_text(files, "run/arguments.json", kArguments);
+    EXPECT_THROW(refuse_run_table(files, "--predictions", "run/training.csv"), Error);
+    EXPECT_NO_THROW(refuse_run_table(files, "--predictions", "run/predictions.csv"));
+    EXPECT_NO_THROW(refuse_run_table(files, "--predictions", "run/mine.csv"));
+    EXPECT_NO_THROW(refuse_run_table(files, "--predictions", "training.csv"));
+}
+
 TEST(RemovedRun, LosesItsOwnFilesAndNoOthers) {
     MemoryFiles files = run_with_guests();
     remove_run(files, "run");

@@ -37,6 +37,20 @@ TEST(RunFolder, CanBeNamedByTheUser) {
     EXPECT_EQ(resumed.checkpoints, "some/RN8_ABC");
 }
 
+/// A dry run refuses it as the run does.
+TEST(RunFolder, OfAnotherRunIsRefusedBeforeItIsLocked) {
+    MemoryFiles files;
+    const auto check = [&](const std::string& options) {
+        const auto parsed = arguments("--logs-path run " + options);
+        check_new_run_folder(ImageClassification(parsed, *backend::make_cpu_backend(), 1), parsed, files);
+    };
+    EXPECT_NO_THROW(check(""));
+    write_text(files, "run/training.csv", "iteration\n1\n");
+    EXPECT_THROW(check(""), Error);
+    EXPECT_NO_THROW(check("--overwrite"));
+    EXPECT_THAT(files.list("run"), ElementsAre("training.csv"));
+}
+
 TEST(Predictions, AreSortedProbabilities) {
     const HostTensor logits = HostTensor::of<float>({2, 3}, {0, 0, 0, 1, 3, 2});
     const auto even = likeliest(logits, 0, 5);
