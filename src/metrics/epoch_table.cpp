@@ -70,7 +70,7 @@ std::string EpochTable::row(const Progress& progress, bool is_best) {
     if (is_best) line += "  best";
     for (Cell& cell : validation_)
         cell.text.clear();
-    return std::exchange(has_head_, true) ? line : head + "\n" + line;
+    return std::exchange(head_, head) == head ? line : head + "\n" + line;
 }
 
 std::string validation_text(const Record& row) {

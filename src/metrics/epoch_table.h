@@ -17,7 +17,7 @@ public:
     void add_validation(const Record& row);
     /// True from the first log line an epoch behind the last row until the next row.
     bool is_due() const { return is_due_; }
-    /// The row, behind the head before the first one. `progress`: of the training so far.
+    /// The row, behind the head where the columns are others than those of the row before. `progress`: of the training so far.
     std::string row(const Progress& progress, bool is_best);
 
 private:
@@ -29,7 +29,7 @@ private:
     double epoch_ = 0;
     double shown_ = 0;  // epoch of the last row
     bool is_due_ = false;
-    bool has_head_ = false;
+    std::string head_;  // of the last row
     std::vector<Cell> training_;
     std::vector<Cell> validation_;
 };

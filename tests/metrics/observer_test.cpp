@@ -299,6 +299,18 @@ TEST_F(ReportTest, AScreenShowsARowAnEpoch) {
               "a log line\na validation line\na log line\na validation line\na log line\n");
 }
 
+TEST_F(ReportTest, AScreenShowsNewColumnsUnderANewHead) {
+    Observers observers = reports("/run", {terminal(0), Extent::brief});
+    observers.training_planned({.iterations = 30, .epochs = 3});
+    tell_epoch(observers, 1, 0);
+    tell_epoch(observers, 2, 40);
+    EXPECT_EQ(console_.str(),
+              "   epoch  train loss  images/s      left\n"
+              "    1.00      2.2500     812.0   0:00:20\n"
+              "   epoch  train loss  val loss  accuracy  images/s      left\n"
+              "    2.00      2.2500    1.5000   40.00 %     812.0   0:00:10\n");
+}
+
 TEST_F(ReportTest, AScreenShowsNoLatencyThatWasNotMeasured) {
     const Columns columns = columns_of_images();
     ValidationRow row{.name = "ckpt-9", .epoch = 1, .results = {40, 1.5}, .samples_per_second = 100};
