@@ -72,6 +72,11 @@ TEST_F(OwnPhotos, AreNamedBehindTheirRun) {
     expect_error(
         "inference " + run + " --data-dir " + (folder_ / "photos") + " --photos " + (folder_ / "a.jpg") + " b.jpg",
         ErrorKind::usage, {"--photos", "--data-dir"});
+    const std::string list = folder_ / "list.csv";
+    folder_.write("list.csv", "file,label\na.jpg,ant\n");
+    expect_error("inference " + run + " " + list + " --predictions " + list + " --overwrite", ErrorKind::usage,
+                 {"--predictions", list});
+    EXPECT_EQ(folder_.read("list.csv"), "file,label\na.jpg,ant\n");
 }
 
 TEST_F(OwnPhotos, OtherClassesAreNotTakenForThoseOfTheRun) {

@@ -2,9 +2,12 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <iterator>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "cnntrain/backend/backend.h"
@@ -13,6 +16,7 @@
 #include "cnntrain/base/outputs.h"
 #include "cnntrain/base/printable.h"
 #include "cnntrain/checkpoint/folder.h"
+#include "cnntrain/config/option.h"
 #include "cnntrain/data/image_fields.h"
 #include "cnntrain/data/loader.h"
 #include "cnntrain/metrics/observer.h"
@@ -62,6 +66,23 @@ Table table_in(const RunFolder& folder, const MainSettings& settings) {
     return {file, PredictionText::format_of(file.name, file.path)};
 }
 
+/// Files that an inference reads, by the options of all tasks.
+std::vector<NamedPath> inputs_of(const config::ParseResult& arguments) {
+    constexpr std::string_view kKeys[] = {"data_dir", "photos", "restore_path", "validation_file", "vocab_file"};
+    std::vector<NamedPath> inputs;
+    for (const config::ResolvedOption& entry : arguments.options) {
+        if (std::ranges::find(kKeys, config::key(*entry.option)) == std::end(kKeys)) continue;
+        const std::string flag(entry.option->flag);
+        if (const auto* path = std::get_if<std::string>(&entry.value); path != nullptr && !path->empty())
+            inputs.push_back({flag, *path});
+        if (const auto* paths = std::get_if<std::vector<std::string>>(&entry.value)) {
+            for (const std::string& path : *paths)
+                inputs.push_back({flag, path});
+        }
+    }
+    return inputs;
+}
+
 class Report {
 public:
     /// `names`: of the classes; empty: they have numbers only.
@@ -74,11 +95,13 @@ public:
           names_(std::move(names)),
           text_(table.format, unit.one, names_) {}
 
-    /// Throws Error(usage) if a file is there, in which somebody may have noted something, or its folder is not.
-    static void check(const NamedPath& table, const FileSystem& files, bool overwrite) {
+    /// Throws Error(usage) if a file is there, in which somebody may have noted something, if it is one of `inputs`, or
+    /// if its folder is not there.
+    static void check(const NamedPath& table, const FileSystem& files, bool overwrite,
+                      const std::vector<NamedPath>& inputs) {
         if (table.path.empty()) return;
         refuse_run_table(files, table.name, table.path);
-        check_outputs(files, {{table, overwrite, "--overwrite"}});
+        check_outputs(files, {{table, overwrite, "--overwrite"}}, inputs);
         const std::string folder = std::filesystem::path(table.path).parent_path().string();
         if (!folder.empty() && !is_directory(files, folder))
             throw Error(ErrorKind::usage, table.name + " " + table.path + ": there is no folder " + folder);
@@ -189,7 +212,8 @@ int run_inference(const TaskRow& task_row, const config::ParseResult& arguments,
         throw Error(ErrorKind::unsupported, "inference: " + std::string(task_row.options.name) +
                                                 " has no classes; give --iterations to measure it");
     }
-    Report::check(table_in({}, settings.main).file, *host.files, settings.logging.overwrite);
+    const std::vector<NamedPath> inputs = inputs_of(arguments);
+    Report::check(table_in({}, settings.main).file, *host.files, settings.logging.overwrite, inputs);
     const Classifier::Subjects subjects = classifier->subjects(host.stop_requested);
     const std::vector<data::Field> fields = subjects.stream->fields();
     const graph::Graph graph = classifier->classifying_graph(fields);
@@ -201,7 +225,7 @@ int run_inference(const TaskRow& task_row, const config::ParseResult& arguments,
         report_evaluation(task, *backend, arguments, folder, subjects.stream->samples(), host);
 
     const Table table = table_in(folder, settings.main);
-    Report::check(table.file, *host.files, settings.logging.overwrite);
+    Report::check(table.file, *host.files, settings.logging.overwrite, inputs);
     Report report(table, *host.files, observers, task.columns().unit, task.class_names());
     LabelTap tap(*subjects.stream, classifier->label_field());
     const Stopwatch watch;
