@@ -11,10 +11,9 @@ with the same weights and pixels computes them in float32 and in float64.
 
 Group norms must not depend on the batch: 64 photos are classified by a ResNet-50 with 32 groups and 1000 classes in
 batches of 1 to 64, here and in PyTorch. Printed is the largest difference of a logit from that in batches of 1, as a
-share of the spread (standard deviation) of all logits less their mean.
+share of the spread (standard deviation) of all logits less their mean, and the distance to float64.
 """
 import argparse
-import json
 import pathlib
 import subprocess
 import sys
@@ -26,7 +25,10 @@ from PIL import Image
 from safetensors import safe_open
 from safetensors.torch import load_file, save_file
 
+from compare_weights import own_logits
+
 MEAN = torch.tensor([0.485, 0.456, 0.406], dtype=torch.float64).view(1, 3, 1, 1)
+EXACT = 12  # photos whose logits are computed in float64, too
 DEVIATION = torch.tensor([0.229, 0.224, 0.225], dtype=torch.float64).view(1, 3, 1, 1)
 
 
@@ -175,19 +177,11 @@ def group_norm_weights(args):
     return changed, model
 
 
-def own_logits(args, weights, folder, batch):
-    """Logits less their mean, which are the logarithms of the printed probabilities less theirs."""
-    written = args.work / f"predictions-{batch}.jsonl"
-    run(args.cnntrain, "inference", "--restore-path", weights, "--data-dir", folder, "--predictions", written,
-        "--top-classes", 1000, "--precision", "32.32", "--micro-batch-size", batch, "--threads", args.threads,
-        "--model-size", 50, "--group-norm", "--groups", 32, "--padding", "symmetric", "--image-size", args.side,
-        "--crop-fraction", 1, "--dataset", "imagenet", "--normalise-input", "--trust-edited-checkpoint")
-    found = {}
-    for line in written.read_text().splitlines():
-        answer = json.loads(line)
-        values = np.zeros(1000)
-        values[answer["classes"]] = np.log(answer["probabilities"])
-        found[pathlib.Path(answer["image"]).name] = values - values.mean()
+def logits_here(args, weights, folder, batch):
+    options = ["--micro-batch-size", batch, "--threads", args.threads, "--model-size", 50, "--group-norm", "--groups",
+               32, "--padding", "symmetric", "--image-size", args.side, "--crop-fraction", 1, "--dataset", "imagenet",
+               "--normalise-input", "--trust-edited-checkpoint"]
+    found = own_logits(args.cnntrain, weights, folder, options, classes=1000)
     return np.stack([found[name] for name in sorted(found)])
 
 
@@ -205,17 +199,19 @@ def compare_batches(args):
     for number in range(64):
         kind = ("white", "saturated", "ordinary")[number % 3]
         Image.fromarray(photo(kind, args.side, rng)).save(folder / f"{number:03}.png")
-    images = pixels_of(sorted(folder.glob("*.png"))).float()
+    pixels = pixels_of(sorted(folder.glob("*.png")))
+    images = pixels.float()
     batches = (1, 2, 5, 12, 16, 64)
-    here = {batch: own_logits(args, weights, folder, batch) for batch in batches}
+    here = {batch: logits_here(args, weights, folder, batch) for batch in batches}
     there = {batch: torch_logits(model, images, batch) for batch in batches}
     spread = there[1].std()
-    print(f"| batch | here | PyTorch |\n|---|---|---|", flush=True)
+    print("| batch | here | PyTorch |\n|---|---|---|", flush=True)
     for batch in batches[1:]:
         own, peer = (np.abs(found[batch] - found[1]).max() / spread for found in (here, there))
         print(f"| {batch} | {own:.1e} | {peer:.1e} |", flush=True)
-    between = np.abs(here[1] - there[1]).max() / spread
-    print(f"Between the two programs in batches of 1: {between:.1e}")
+    exact = torch_logits(model.double(), pixels[:EXACT], 1)
+    own, peer = (np.abs(found[1][:EXACT] - exact).max() / spread for found in (here, there))
+    print(f"| {EXACT} photos in batches of 1, against float64 | {own:.1e} | {peer:.1e} |")
 
 
 def compare_variances(args):

@@ -50,19 +50,19 @@ def opened(path):
     return ImageOps.exif_transpose(Image.open(path)).convert("RGB")
 
 
-def own_logits(program, weights, folder, options):
+def own_logits(program, weights, folder, options, classes=CLASSES):
     """Logits less their mean, of each photo: logarithms of the printed probabilities."""
     predictions = folder.parent / "predictions.jsonl"
     predictions.unlink(missing_ok=True)
     words = [program, "inference", "--restore-path", weights, "--data-dir", folder, "--predictions", predictions,
-             "--top-classes", CLASSES, "--precision", "32.32", *options]
+             "--top-classes", classes, "--precision", "32.32", *options]
     done = subprocess.run([str(word) for word in words], capture_output=True, text=True)
     if done.returncode != 0:
         raise SystemExit(f"{' '.join(map(str, words))}\nended with {done.returncode}:\n{done.stderr[-2000:]}")
     logits = {}
     for line in predictions.read_text().splitlines():
         row = json.loads(line)
-        values = np.zeros(CLASSES)
+        values = np.zeros(classes)
         values[row["classes"]] = np.log(row["probabilities"])
         logits[row["image"]] = values - values.mean()
     return logits
