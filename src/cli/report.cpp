@@ -344,7 +344,7 @@ const CommandFlags& report_flags() {
     static const CommandFlags table = {
         {{"RUN", "", "folder of a run; further folders are of runs to compare it with"},
          {"--output", "", "file of the page (default RUN/report.html)"},
-         {"--overwrite", "", "replace a file that this command did not write", {}, true},
+         {"--overwrite", "", "replace a file that this command did not write, or that was changed since", {}, true},
          {"--watch", "", "write the page again and again while the run is going", {}, true},
          {"--interval", "30", "seconds between two pages of --watch"},
          {"--samples", "1000", "validation samples that are predicted, evenly spread; 0: all"},

@@ -108,9 +108,9 @@ std::string target_architecture(TargetProgram program, const NetworkSettings& ne
 }
 
 std::string why_no_target(const NetworkSettings& network) {
-    std::string why;
     const std::vector<std::string> sizes = row_of(network.family).sizes(network.form);
-    if (std::ranges::find(sizes, network.size) == sizes.end()) return why;
+    if (std::ranges::find(sizes, network.size) == sizes.end()) return "";
+    std::string why;
     for (const TargetProgram program : {TargetProgram::timm, TargetProgram::torchvision}) {
         try {
             target_architecture(program, network);

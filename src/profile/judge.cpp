@@ -44,7 +44,7 @@ Finding neighbours(const Profile& profile) {
         profile.threads > 1 ? ", or try --threads " + std::to_string(std::min(left, profile.threads - 1)) : "";
     return Verdict{Limit::neighbours, "Limited by other programs, which use " + formatted("%.1f", found.others) +
                                           " of " + counted(profile.processors, "processor") + "; this process waited " +
-                                          percent(found.queued_share) + " of the time for a processor: end them" +
+                                          percent(found.queued_share) + " of the time for a processor: end the others" +
                                           fewer};
 }
 

@@ -183,7 +183,7 @@ TEST(PointwiseConv, HasTheStatisticsOfItsResults) {
     });
 }
 
-/// Of a thousand rows, 900 are equal, as behind the objects of a photo with a white background.
+/// Nine rows in ten are equal, as behind the objects of a photo with a white background.
 void flatten(std::int64_t channels, std::vector<float>& x) {
     const std::vector<float> background(x.begin(), x.begin() + channels);
     for (std::int64_t row = 0; row < std::ssize(x) / channels; ++row) {

@@ -218,9 +218,13 @@ TEST(Page, IsRecognised) {
     write_text(files, "report.html", page_of({full_run()}, kSettings));
     write_text(files, "mine.html", "<!DOCTYPE html>\n<html lang=\"en\">my own page</html>");
     write_text(files, "empty.html", "");
-    write_text(files, "edited.html", page_of({full_run()}, kSettings) + "<!-- mine -->\n");
+    std::string changed = page_of({full_run()}, kSettings);
+    write_text(files, "longer.html", changed + "<!-- mine -->\n");
+    changed.replace(changed.find("<h1>"), 4, "<h2>");
+    write_text(files, "changed.html", changed);
     EXPECT_TRUE(is_page(files, "report.html"));
-    EXPECT_FALSE(is_page(files, "edited.html"));
+    EXPECT_FALSE(is_page(files, "longer.html"));
+    EXPECT_FALSE(is_page(files, "changed.html"));
     EXPECT_FALSE(is_page(files, "mine.html"));
     EXPECT_FALSE(is_page(files, "empty.html"));
 }

@@ -23,7 +23,8 @@ inline constexpr std::size_t kMostPageBytes = 2'000'000;
 std::string page_of(const std::vector<RunRecord>& runs, const PageSettings& settings);
 inline constexpr std::size_t kMostRuns = 6;
 
-/// True for a page that this program has written and nobody has changed since.
+/// True for a page that this program has written and nobody has changed since. Pages of versions before checksums count
+/// as unchanged.
 bool is_page(const FileSystem& files, const std::string& path);
 
 }  // namespace cnntrain::report

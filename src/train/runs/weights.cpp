@@ -147,7 +147,7 @@ std::int64_t classes_of(const graph::Graph& graph, const FirstWeights& allowed) 
     return 0;
 }
 
-/// "[512, C]".
+/// "[512, C]" for the shape [512, 10] and class_axis 1.
 std::string class_shape_text(const Shape& shape, std::size_t class_axis) {
     std::vector<std::string> sizes;
     for (std::size_t i = 0; i < shape.size(); ++i)
@@ -161,7 +161,6 @@ void expect_last_layer(const checkpoint::Checkpoint& checkpoint, const graph::Gr
     std::vector<std::string> expected;
     std::vector<std::string> given;
     bool fits = true;
-    std::size_t missing = 0;
     std::optional<std::int64_t> classes;
     const std::int64_t own_classes = classes_of(graph, allowed);
     for (const graph::ValueId id : graph.values_with_role(graph::Role::parameter)) {
@@ -171,17 +170,14 @@ void expect_last_layer(const checkpoint::Checkpoint& checkpoint, const graph::Gr
         const std::size_t axis = class_axis(wanted, own_classes);
         expected.push_back(variable.name + " " + class_shape_text(wanted, axis));
         const auto found = checkpoint.tensors.find(variable.name);
-        if (found == checkpoint.tensors.end()) {
-            ++missing;
-            continue;
-        }
+        if (found == checkpoint.tensors.end()) continue;
         const Shape& shape = found->second.shape();
         given.push_back(variable.name + " " + to_string(shape));
         if (!classes && axis < shape.size()) classes = shape[axis];
         if (!wanted.empty() && classes) wanted[axis] = *classes;
         fits = fits && shape == wanted && classes != 0;
     }
-    if (given.empty() || (fits && missing == 0)) return;
+    if (given.empty() || (fits && given.size() == expected.size())) return;
     throw Error(ErrorKind::data, path + ": its last layer does not fit the network: it has " + listed(given) +
                                      "; expected " + listed(expected) +
                                      ", with C classes; use other weights, or remove the last layer from the file, "

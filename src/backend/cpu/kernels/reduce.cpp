@@ -281,17 +281,18 @@ std::int64_t partial_floats(const Blocks& shape, bool per_sample) {
     return plan.results * plan.parts * 2 * shape.channels();
 }
 
-/// pivot[result, C]: mean of a few rows. What the pivot is off the mean adds to the sums of squares and is subtracted
-/// again, so that the rows lie at places that repeat with no photo: multiples of the golden ratio's fraction.
+/// pivot[result, C]: the mean of a few rows. Its distance to the true mean enlarges the sums of squares, and with them
+/// their rounding errors. The rows lie at multiples of the golden ratio, whose distances follow no period: evenly spaced
+/// rows may all lie in the middle of photos.
 template <typename T> void choose_pivots(const Blocks& shape, const ReductionPlan& plan, const T* x, float* pivots) {
-    constexpr double kGolden = 0.6180339887498949;
+    constexpr double kGoldenRatio = 0.6180339887498949;
     const std::int64_t count =
         std::min(plan.rows, std::clamp(plan.rows / kRowsPerPivotRow, kFewestPivotRows, kMostPivotRows));
     parallel_tasks(plan.results, [&](std::int64_t result) {
         float* pivot = pivots + result * shape.channels();
         std::fill_n(pivot, shape.channels(), 0.0F);
         for (std::int64_t i = 0; i < count; ++i) {
-            const double place = static_cast<double>(i + 1) * kGolden;
+            const double place = static_cast<double>(i + 1) * kGoldenRatio;
             const auto row = static_cast<std::int64_t>((place - std::floor(place)) * static_cast<double>(plan.rows));
             const std::int64_t sample = result + row / shape.pixels;
             for (std::int64_t block = 0; block < shape.blocks; ++block) {
