@@ -17,7 +17,7 @@ public:
     void add_validation(const Record& row);
     /// True from the first log line an epoch behind the last row until the next row.
     bool is_due() const { return is_due_; }
-    /// The row, behind the head where the columns are others than those of the row before. `progress`: of the training so far.
+    /// The row, below the head where the columns changed since the row before. `progress` is the training's.
     std::string row(const Progress& progress, bool is_best);
 
 private:

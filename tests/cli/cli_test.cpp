@@ -174,8 +174,8 @@ TEST_F(Program, ARunThatSavesNothingLeavesNoFolder) {
 }
 
 TEST_F(Program, ARunOnTheEmulatorSaysSoFirstAndInItsRates) {
-    const std::string ipu = train_line("emulated") + " --backend ipu --precision 16.16";
-    const Outcome outcome = run(ipu);
+    const std::string options = " --backend ipu --precision 16.16";
+    const Outcome outcome = run(train_line("emulated") + options);
     if (outcome.text.find("was built without --backend ipu") != std::string::npos) GTEST_SKIP();
     EXPECT_EQ(outcome.exit_code, 0) << outcome.text;
     EXPECT_THAT(outcome.text, HasSubstr("\nAn emulator runs, no IPU: "));  // behind the notice on --threads
@@ -183,7 +183,7 @@ TEST_F(Program, ARunOnTheEmulatorSaysSoFirstAndInItsRates) {
     EXPECT_THAT(outcome.text, ContainsRegex("throughput: +[0-9.]+ emulated samples/sec"));
     EXPECT_THAT(outcome.text, Not(ContainsRegex("[0-9] samples/sec")));
     EXPECT_THAT(outcome.text, HasSubstr(" IPUs: 1, emulated: 1 replica of 1 IPU, 1 stage each\n"));
-    const Outcome dry = run(ipu + " --replicas 2 --dry-run");
+    const Outcome dry = run(train_line("replicas") + options + " --replicas 2 --dry-run");
     EXPECT_EQ(dry.exit_code, 0) << dry.text;
     EXPECT_THAT(dry.text, HasSubstr("Emulator:         An emulator runs, no IPU: "));
     EXPECT_THAT(dry.text, HasSubstr("2, emulated: 2 replicas of 1 IPU, 1 stage each\n"));

@@ -282,8 +282,8 @@ std::int64_t partial_floats(const Blocks& shape, bool per_sample) {
 }
 
 /// pivot[result, C]: the mean of a few rows. Its distance to the true mean enlarges the sums of squares, and with them
-/// their rounding errors. The rows lie at multiples of the golden ratio, whose distances follow no period: evenly spaced
-/// rows may all lie in the middle of photos.
+/// their rounding errors. The rows lie at multiples of the golden ratio, whose distances follow no period: rows that
+/// are evenly spaced may all lie in the middle of photos.
 template <typename T> void choose_pivots(const Blocks& shape, const ReductionPlan& plan, const T* x, float* pivots) {
     constexpr double kGoldenRatio = 0.6180339887498949;
     const std::int64_t count =
