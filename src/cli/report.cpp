@@ -296,7 +296,8 @@ private:
             keep(path, text);
         } catch (const Error& error) {
             // A page with predictions must not give way to one without because of a wrong --data-dir.
-            if (error.kind() == ErrorKind::internal || flags_.given("--data-dir")) throw;
+            const bool is_of_run = error.kind() == ErrorKind::diverged;
+            if (error.kind() == ErrorKind::internal || (flags_.given("--data-dir") && !is_of_run)) throw;
             run.why_no_predictions = std::string("Predictions of samples could not be computed: ") + error.what();
             log::warning(run.why_no_predictions);
         }

@@ -282,7 +282,7 @@ TEST_F(Program, ReportsBadCheckpoints) {
 
 TEST_F(Program, StopsWhenTheLossIsNotFinite) {
     expect_error(train_line("nan") + " --iterations 9 --abs-learning-rate 1e30 --warmup-epochs 0", ErrorKind::diverged,
-                 {"learning rate 1e+30", "first tensor that is not finite", "last good checkpoint"});
+                 {"learning rate 1e+30", "first tensor that is not finite", "last checkpoint"});
 }
 
 TEST_F(Program, SavesAndStopsOnSigterm) {

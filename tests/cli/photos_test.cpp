@@ -88,6 +88,30 @@ TEST_F(OwnPhotos, OtherClassesAreNotTakenForThoseOfTheRun) {
     EXPECT_THAT(outcome.text, HasSubstr("the network has no class 'wasp'"));
 }
 
+TEST_F(OwnPhotos, AReportOnOtherClassesLeavesThePageAsItIs) {
+    ASSERT_EQ(train().exit_code, 0);
+    const std::string report = "report " + (folder_ / "run");
+    ASSERT_EQ(cli::run(report).exit_code, 0);
+    const std::string page = folder_.read("run/report.html");
+    std::filesystem::rename(folder_ / "photos/train/bee", folder_ / "photos/train/wasp");
+    std::filesystem::rename(folder_ / "photos/val/bee", folder_ / "photos/val/wasp");
+    const Outcome other = cli::run(report + " --data-dir " + (folder_ / "photos"));
+    EXPECT_EQ(other.exit_code, exit_code(ErrorKind::data)) << other.text;
+    EXPECT_THAT(other.text, AllOf(HasSubstr("'bee'"), HasSubstr("'wasp'")));
+    EXPECT_EQ(folder_.read("run/report.html"), page);
+}
+
+TEST_F(OwnPhotos, AReportOfARunThatDivergedSaysSo) {
+    const Outcome outcome = cli::run("train --data-dir " + (folder_ / "photos") + kModel +
+                                     " --iterations 2 --micro-batch-size 2 --no-validation --no-stop-on-nan "
+                                     "--warmup-epochs 0 --abs-learning-rate 1e38 --logs-path " +
+                                     (folder_ / "run"));
+    ASSERT_EQ(outcome.exit_code, 0) << outcome.text;
+    const Outcome report = cli::run("report " + (folder_ / "run"));
+    EXPECT_EQ(report.exit_code, 0) << report.text;
+    EXPECT_THAT(report.text, HasSubstr("not finite"));
+}
+
 TEST_F(OwnPhotos, WhatCannotBeReadIsSkippedAndCounted) {
     ASSERT_EQ(train().exit_code, 0);
     const std::string others = folder_ / "others";

@@ -116,6 +116,22 @@ TEST_F(HeadTest, ALastLayerOfAnotherShapeIsRefused) {
     EXPECT_THAT(message_of(ErrorKind::data, [&] { begin_with({64, 10}, {}); }), HasSubstr("all/fc1/bias [C]"));
 }
 
+TEST_F(HeadTest, FeaturesThatAreNotFiniteAreRefused) {
+    const auto begin_with = [&](const std::string& variable, double value) {
+        auto changed = checkpoint::load(files_, kStart);
+        HostTensor& tensor = changed.tensors.at(variable);
+        for (std::int64_t i = 0; i < tensor.elements(); ++i)
+            tensor.set(i, value);
+        checkpoint::save(files_, "changed.safetensors", changed);
+        return message_of(ErrorKind::diverged, [&] {
+            train(files_, "--no-tensorboard --overwrite --head-only --init-path changed");
+        });
+    };
+    EXPECT_THAT(begin_with("all/stage0/conv0/weight", 3e38), HasSubstr("stage0"));
+    EXPECT_THAT(begin_with("all/stage0/conv0/weight", NAN), HasSubstr("stage0"));
+    EXPECT_FALSE(exists(files_, "run/features.cache"));
+}
+
 TEST_F(HeadTest, ADamagedFileIsReplacedAndSomebodysIsNot) {
     const std::string cache = " --head-only --feature-cache kept.cache --overwrite ";
     solve(cache);

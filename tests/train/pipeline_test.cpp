@@ -214,7 +214,7 @@ TEST(PipelineRun, DivergesAsAPlainOneDoes) {
         return refusal;
     };
     EXPECT_THAT(message(kStages), AllOf(HasSubstr("learning rate 1e+30"), HasSubstr("first tensor that is not finite"),
-                                        HasSubstr("last good checkpoint: run/ckpt-0")));
+                                        HasSubstr("last checkpoint: run/ckpt-0")));
     EXPECT_EQ(message(kStages), message(""));
     EXPECT_EQ(message(kStages + kTwoLanes), message(""));
 }

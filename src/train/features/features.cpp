@@ -12,6 +12,7 @@
 #include "cnntrain/data/image_fields.h"
 #include "cnntrain/train/compile_request.h"
 #include "cnntrain/train/loading.h"
+#include "train/runs/finite.h"
 #include "train/runs/label_tap.h"
 #include "train/runs/ranks.h"
 #include "train/runs/timing.h"
@@ -60,8 +61,10 @@ private:
     void add_batch(LabelTap& tap, const data::Stream& stream, HostTensor& features, std::vector<std::int32_t>& labels) {
         BatchShare share;
         HostTensor values;
+        backend::StepResult result;
         try {
-            share.stopped = executable_.evaluate(tap, 1).stopped || stop_requested() ? 1 : 0;
+            result = executable_.evaluate(tap, 1);
+            share.stopped = result.stopped || stop_requested() ? 1 : 0;
             values = executable_.output(kFeatures);
             share.first_sample = tap.first_sample();
         } catch (const Interrupted&) {
@@ -69,6 +72,10 @@ private:
             share.stopped = 1;
         }
         if (share.stopped != 0 && alone()) throw Interrupted();
+        if (share.stopped == 0) {
+            const auto where = not_finite_in(executable_, result, std::string(kFeatures), /*looks_inside=*/done_ == 0);
+            if (where) fail_not_finite("features of the training data", *where);
+        }
         if (features.shape().empty() && values.shape().size() == 2)
             features = HostTensor({values.dtype(), {stream.samples(), values.shape()[1]}});
         if (alone()) {

@@ -310,6 +310,8 @@ ChosenStrength choose_strength(const FeatureRows& rows, const FeatureRows& held_
         chosen.strength = how.strength;
         chosen.head = *last;
     }
+    if (chosen.head.classes == 0)
+        throw Error(ErrorKind::diverged, "the last layer cannot be solved: its loss on held-out samples is not finite");
     return chosen;
 }
 

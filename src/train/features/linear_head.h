@@ -78,6 +78,7 @@ struct ChosenStrength {
     std::vector<TriedStrength> tried;  // from strong to weak
 };
 /// Tries strengths in steps of half a power of ten, from strong to weak, until the held-out loss falls no more.
+/// Error(diverged) if no loss is finite.
 ChosenStrength choose_strength(const FeatureRows& rows, const FeatureRows& held_out, std::int64_t classes,
                                const FitSettings& settings);
 

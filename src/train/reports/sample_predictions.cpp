@@ -13,11 +13,13 @@
 #include "cnntrain/base/printable.h"
 #include "cnntrain/data/image_fields.h"
 #include "cnntrain/data/thumbnail.h"
+#include "cnntrain/checkpoint/class_names.h"
 #include "cnntrain/nn/bert.h"
 #include "cnntrain/train/backends.h"
 #include "cnntrain/train/compile_request.h"
 #include "cnntrain/train/loading.h"
 #include "train/reports/predictions.h"
+#include "train/runs/finite.h"
 #include "train/runs/timing.h"
 #include "train/runs/weights.h"
 
@@ -113,8 +115,10 @@ public:
         const std::int64_t batches = stream->batches_per_sweep();
         const Stopwatch watch;
         for (std::int64_t done = 0; done < batches;) {
-            const bool stopped = executable->evaluate(source, 1).stopped;
-            if (stopped || (host_.stop_requested && host_.stop_requested())) throw Interrupted();
+            const backend::StepResult result = executable->evaluate(source, 1);
+            if (result.stopped || (host_.stop_requested && host_.stop_requested())) throw Interrupted();
+            if (const auto where = not_finite_in(*executable, result, output, /*looks_inside=*/done == 0))
+                fail_not_finite("predictions of " + checkpoint, *where);
             const HostTensor rows = executable->output(output);
             if (!add(source, rows)) return;
             ++done;
@@ -296,7 +300,22 @@ struct Work {
     metrics::Observers& observers;
 };
 
+/// Labels of data with other classes are other classes' numbers.
+void expect_classes_of(const std::string& checkpoint, const Work& work) {
+    const std::vector<std::string> wanted = checkpoint::class_names_of(*work.host.files, checkpoint);
+    const std::vector<std::string> found = work.task.class_names();
+    if (wanted.empty() || found.empty() || wanted == found) return;
+    const auto [one, other] = std::ranges::mismatch(wanted, found);
+    const auto word = [](const auto& names, auto at) {
+        return at == names.end() ? std::string("no more class") : "'" + printable(*at) + "'";
+    };
+    throw Error(ErrorKind::data, "the data have other classes than " + checkpoint + ": class " +
+                                     std::to_string(one - wanted.begin()) + ": expected " + word(wanted, one) +
+                                     ", found " + word(found, other));
+}
+
 void classify(const Work& work, const Classifier& classifier, const SamplePredictionSettings& how, json& document) {
+    expect_classes_of(how.checkpoint, work);
     const auto samples = classifier.in_order(data::Split::validation, /*augmented=*/false);
     const Sweep sweep(*samples, work.backend, work.settings, work.host, how.most_samples);
     ClassRows rows(*samples, std::string(classifier.label_field()), how.most_pictures);

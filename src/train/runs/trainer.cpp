@@ -221,7 +221,7 @@ void Trainer::check_loss(double loss, const schedule::HostStep& step, double lea
         return;
     }
     message += parts_.last_saved
-                   ? "; last good checkpoint: " +
+                   ? "; last checkpoint: " +
                          checkpoint::checkpoint_prefix(folder_.checkpoints, checkpoint_number(*parts_.last_saved))
                    : "; no checkpoint has been written";
     message += "; lower the learning rate, lengthen the warm-up or use more precision";
