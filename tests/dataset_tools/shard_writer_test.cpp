@@ -241,6 +241,36 @@ TEST_F(ShardWriter, GoesOnAfterAKillAtAnyMoment) {
     }
 }
 
+TEST_F(ShardWriter, AListOfAnInterruptedJobIsReplaced) {
+    const std::string out = folder_ / "out";
+    const auto set_list = [&](const std::string& journal, const std::string& list) {
+        data::write_file(journal_path(out), journal);
+        data::write_file(out + "/skipped.txt", list);
+    };
+    const auto damaged_twice = [](std::int64_t source, int worker) {
+        return source == 3 ? MadeRecord{.bytes = "", .skipped = "damaged"} : make(source, worker);
+    };
+    ShardJob job = job_of();
+    job.produce = damaged_twice;
+    write_shards(plan_in(out), job);
+    const std::string whole = data::read_file(out + "/skipped.txt");
+    const std::string journal = data::read_file(journal_path(out));
+    const std::string unlisted = journal.substr(0, journal.find("{\"bytes\"")) ;
+    // A version whose journal knew no lists, and a job that was killed between the journal and the list.
+    set_list(unlisted, "source 5\tdamaged\n");
+    write_shards(plan_in(out), job);
+    EXPECT_EQ(data::read_file(out + "/skipped.txt"), whole);
+    const std::string before = data::read_file(folder_ / "reference/conversion.jsonl");
+    const std::string first = before.substr(before.rfind('\n', before.size() - 2) + 1);
+    set_list(unlisted + first + journal.substr(unlisted.size()), "source 5\tdamaged\n");
+    write_shards(plan_in(out), job);
+    EXPECT_EQ(data::read_file(out + "/skipped.txt"), whole);
+    // Somebody's notes.
+    set_list(unlisted, "source 5\tdamaged\nask Ann\n");
+    EXPECT_THAT(message_of(ErrorKind::usage, [&] { write_shards(plan_in(out), job); }), HasSubstr("skipped.txt"));
+    EXPECT_EQ(data::read_file(out + "/skipped.txt"), "source 5\tdamaged\nask Ann\n");
+}
+
 TEST_F(ShardWriter, AnyJournalThatIsCutIsUnderstood) {
     const std::string out = folder_ / "out";
     write_shards(plan_in(out), job_of());

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <filesystem>
 #include <map>
+#include <mutex>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "cnntrain/base/error.h"
@@ -58,12 +60,28 @@ void check_class_name(const std::string& place, const std::string& name) {
                                      "with convmv -f latin1 -t utf8");
 }
 
+namespace {
+
+/// ImageNet has two cranes and two maillots. Files are read several times in a run, and told of once.
+void warn_of_equal_names(const std::string& path, const std::vector<std::string>& twice) {
+    static std::mutex mutex;
+    static std::set<std::string> told;
+    if (twice.empty()) return;
+    const std::lock_guard lock(mutex);
+    if (!told.insert(path).second) return;
+    log::warning(std::to_string(twice.size()) + " of the class names stand twice, " + twice.front() +
+                 "; results tell these classes apart by their numbers only");
+}
+
+}  // namespace
+
 std::vector<std::string> classes_of_records(const std::string& folder) {
     const std::string path = (std::filesystem::path(folder) / kLabelsFile).string();
     if (!exists(posix_files(), path)) return {};
     const std::string text = read_text(posix_files(), path);
     std::vector<std::string> names;
     std::map<std::string_view, std::size_t> lines;
+    std::vector<std::string> twice;
     for (std::size_t begin = 0; begin < text.size();) {
         const std::size_t end = std::min(text.find('\n', begin), text.size());
         std::string_view line = std::string_view(text).substr(begin, end - begin);
@@ -73,10 +91,7 @@ std::vector<std::string> classes_of_records(const std::string& folder) {
             throw Error(ErrorKind::data, place + ": expected the name of a class in each line, got an empty one");
         check_class_name(place, std::string(line));
         const auto [before, is_new] = lines.emplace(line, names.size() + 1);
-        if (!is_new) {
-            throw Error(ErrorKind::data, place + ": expected another name in each line, got '" + std::string(line) +
-                                             "', as in line " + std::to_string(before->second));
-        }
+        if (!is_new) twice.push_back(place + ": '" + std::string(line) + "' as in line " + std::to_string(before->second));
         names.emplace_back(line);
         begin = end + 1;
     }
@@ -84,6 +99,7 @@ std::vector<std::string> classes_of_records(const std::string& folder) {
         throw Error(ErrorKind::data,
                     path + ": expected the names of at least two classes, got " + std::to_string(names.size()));
     }
+    warn_of_equal_names(path, twice);
     return names;
 }
 

@@ -63,7 +63,7 @@ void read_line(const json& line, Journal& journal) {
         return;
     }
     if (line.contains("list")) {
-        journal.lists[line.at("list")] = {line.at("bytes"), line.at("crc32c")};
+        journal.lists[line.at("list")].push_back({line.at("bytes"), line.at("crc32c")});
         return;
     }
     for (const json& entry : line.at(kPlan)) {
@@ -110,13 +110,15 @@ bool is_journal(const FileSystem& files, const std::string& path) {
 }
 
 void write_journal(FileSystem& files, const std::string& path, const Fingerprint& fingerprint,
-                   const std::vector<FinishedFile>& finished, const std::map<std::string, FileContent>& lists) {
+                   const std::vector<FinishedFile>& finished, const Lists& lists) {
     std::string text = line_of(fingerprint);
     for (const FinishedFile& file : finished) {
         text += line_of(file);
     }
-    for (const auto& [list, content] : lists)
-        text += line_of(list, content);
+    for (const auto& [list, contents] : lists) {
+        for (const FileContent& content : contents)
+            text += line_of(list, content);
+    }
     write_text(files, path, text);
 }
 

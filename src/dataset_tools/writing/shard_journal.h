@@ -21,10 +21,13 @@ struct FinishedFile {
     std::map<std::string, std::int64_t> notes = {};
 };
 
+/// Contents that text files beside the shards had, by name. A killed job may have left any of them.
+using Lists = std::map<std::string, std::vector<FileContent>>;
+
 struct Journal {
     Fingerprint fingerprint;  // empty if its line cannot be parsed
     std::map<std::string, FinishedFile> finished;
-    std::map<std::string, FileContent> lists;  // text files beside them
+    Lists lists;
 };
 
 /// <folder>/conversion.jsonl, for conversions that fill a folder.
@@ -39,7 +42,7 @@ bool is_journal(const FileSystem& files, const std::string& path);
 
 /// Replaces the journal atomically.
 void write_journal(FileSystem& files, const std::string& path, const Fingerprint& fingerprint,
-                   const std::vector<FinishedFile>& finished, const std::map<std::string, FileContent>& lists = {});
+                   const std::vector<FinishedFile>& finished, const Lists& lists = {});
 
 void append_to_journal(FileSystem& files, const std::string& path, const FinishedFile& file);
 /// Called before a list is written, so that a killed job knows it again.

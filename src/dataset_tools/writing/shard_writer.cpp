@@ -11,6 +11,7 @@
 #include <optional>
 #include <set>
 #include <span>
+#include <sstream>
 #include <thread>
 
 #include "cnntrain/base/error.h"
@@ -77,6 +78,7 @@ private:
     void prepare();
     void refuse_or_remove(const std::vector<std::string>& others, const std::optional<Journal>& journal);
     bool is_own_list(const std::string& name) const;
+    bool is_part_of_list(const std::string& name, const std::string& text) const;
     void check_lists(bool same_plan) const;
     [[noreturn]] void refuse_changed(const std::string& name) const;
     void keep(std::size_t file, const FinishedFile& entry);
@@ -105,7 +107,7 @@ private:
     std::int64_t total_ = 0;         // number of sources
     std::int64_t kept_sources_ = 0;  // in files of an earlier run
     std::int64_t kept_files_ = 0;
-    std::map<std::string, FileContent> lists_;  // as the journal knows them
+    Lists lists_;  // as the journal knows them
 
     std::atomic<std::size_t> next_{0};  // index in todo_
     std::atomic<std::int64_t> done_{0};
@@ -165,7 +167,19 @@ bool Run::is_own_list(const std::string& name) const {
     const auto text = plan_.texts.find(name);
     const auto list = lists_.find(name);
     return (text != plan_.texts.end() && holds(files_, path(name), content_of(text->second))) ||
-           (list != lists_.end() && holds(files_, path(name), list->second));
+           (list != lists_.end() && std::ranges::any_of(list->second, [&](const FileContent& content) {
+                return holds(files_, path(name), content);
+            }));
+}
+
+/// True for a list that an interrupted job wrote without a line of the journal: all its lines are in the whole one.
+bool Run::is_part_of_list(const std::string& name, const std::string& text) const {
+    if (lists_.contains(name) || files_.kind(path(name)) != FileKind::file) return false;
+    std::istringstream lines(read_text(files_, path(name)));
+    for (std::string line; std::getline(lines, line);) {
+        if (("\n" + text).find("\n" + line + "\n") == std::string::npos) return false;
+    }
+    return true;
 }
 
 /// What was skipped is known at the end only: a list that a journal of this plan has lost is compared then.
@@ -326,10 +340,14 @@ void Run::write_skipped_list() {
 void Run::write_list(const std::string& name, const std::string& text) {
     const FileContent content = content_of(text);
     const bool is_there = holds(files_, path(name), content);
-    const bool is_free = job_.overwrite || is_own_list(name) || !exists(files_, path(name));
+    const bool is_free =
+        job_.overwrite || is_own_list(name) || !exists(files_, path(name)) || is_part_of_list(name, text);
     if (!is_there && !is_free) refuse_changed(name);
-    if (const auto [list, is_new] = lists_.try_emplace(name, content); is_new || list->second != content)
-        append_to_journal(files_, journal_path(plan_.folder), name, lists_[name] = content);
+    std::vector<FileContent>& known = lists_[name];
+    if (known.empty() || known.back() != content) {
+        append_to_journal(files_, journal_path(plan_.folder), name, content);
+        known.push_back(content);
+    }
     if (!is_there) write_text(files_, path(name), text);
 }
 
