@@ -72,6 +72,24 @@ TEST_F(HeadTest, RestoreTrainsTheWholeNetworkFromThere) {
     EXPECT_NE(weights(other, 0), weights(without, 0));
 }
 
+TEST_F(HeadTest, TheSolvedLayerIsACandidateForTheBestWeights) {
+    const std::string how = " --validate-every 1 --keep-best accuracy ";
+    const std::string harmful = " --abs-learning-rate 1 --warmup-epochs 0 ";
+    solve("--head-only" + harmful);
+    const auto solved = checkpoint::load(files_, "run/ckpt-0.safetensors");
+    const auto expect_start_is_best = [&] {
+        EXPECT_THAT(read_text(files_, "run/validation.csv"), ContainsRegex("[^\n]*\r?\nckpt-0,0,0"));
+        const auto best = checkpoint::load(files_, "run/ckpt-best.safetensors");
+        EXPECT_EQ(best.iteration, 0);
+        EXPECT_THAT(best.tensors.at("all/fc1/weight").bytes(),
+                    ::testing::ElementsAreArray(solved.tensors.at("all/fc1/weight").bytes()));
+    };
+    EXPECT_EQ(restore(files_, "--epochs 2 " + how).exit_code, 0);
+    expect_start_is_best();
+    EXPECT_EQ(solve("--overwrite --epochs 2 --head-first" + how + harmful).exit_code, 0);
+    expect_start_is_best();
+}
+
 TEST_F(HeadTest, FeaturesAreReadAgainAsLongAsNothingChanges) {
     const std::string cache = " --head-only --feature-cache kept.cache --overwrite ";
     EXPECT_THAT(solve(cache).console, HasSubstr("kept in "));
@@ -123,9 +141,8 @@ TEST_F(HeadTest, FeaturesThatAreNotFiniteAreRefused) {
         for (std::int64_t i = 0; i < tensor.elements(); ++i)
             tensor.set(i, value);
         checkpoint::save(files_, "changed.safetensors", changed);
-        return message_of(ErrorKind::diverged, [&] {
-            train(files_, "--no-tensorboard --overwrite --head-only --init-path changed");
-        });
+        return message_of(ErrorKind::diverged,
+                          [&] { train(files_, "--no-tensorboard --overwrite --head-only --init-path changed"); });
     };
     EXPECT_THAT(begin_with("all/stage0/conv0/weight", 3e38), HasSubstr("stage0"));
     EXPECT_THAT(begin_with("all/stage0/conv0/weight", NAN), HasSubstr("stage0"));

@@ -58,7 +58,7 @@ Monitor::Monitor(const Task& task, std::unique_ptr<Evaluator> evaluator, const V
 /// The name of the checkpoint that the plan writes at this iteration, or "iteration-<n>".
 std::string Monitor::name_of(std::int64_t iteration) const {
     const auto saved = plan_.next_checkpoint(iteration - 1);
-    if (saved && saved->end() == iteration)
+    if (iteration == 0 || (saved && saved->end() == iteration))
         return checkpoint::checkpoint_prefix("", iteration - task_.checkpoint_lag()).substr(1);
     return task_.description().update + "-" + std::to_string(iteration);
 }

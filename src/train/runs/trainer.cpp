@@ -132,8 +132,11 @@ void Trainer::run_host_step(const schedule::HostStep& step, double learning_rate
 }
 
 void Trainer::validate() {
+    if (parts_.monitor && parts_.monitor->is_due(iteration_)) compare();
+}
+
+void Trainer::compare() {
     Monitor* const monitor = parts_.monitor.get();
-    if (monitor == nullptr || !monitor->is_due(iteration_)) return;
     Monitor::Outcome outcome{};
     try {
         outcome = monitor->validate(iteration_, *parts_.executable, parts_.average.get());
@@ -145,11 +148,14 @@ void Trainer::validate() {
     if (outcome == Monitor::Outcome::better && monitor->keeps_best()) save_best();
 }
 
-/// The checkpoint of the resumed run is written again, with the record of the validation.
+/// Validates the solved last layer of a run that begins with one, or what a resumed run's checkpoint lacks. The
+/// checkpoint is written again, with the record of the validation.
 void Trainer::catch_up() {
-    if (!parts_.monitor || iteration_ == 0 || !parts_.monitor->is_due(iteration_)) return;
-    validate();
-    if (!stop_agreed_) save();
+    if (!parts_.monitor) return;
+    const bool is_new = iteration_ == 0 && !parts_.monitor->result().best();
+    if (iteration_ == 0 ? !is_new || !settings_.validates_start : !parts_.monitor->is_due(iteration_)) return;
+    compare();
+    if (!stop_agreed_ && parts_.last_saved) save();
 }
 
 std::string Trainer::average_cost() const {

@@ -63,6 +63,7 @@ struct TrainerSettings {
     std::map<std::string, std::string> metadata;
     std::string how_to_continue = {};  // message after a stop
     std::int64_t micro_batches = 1;    // of an update, in each process
+    bool validates_start = false;      // iteration 0 is compared, too
     /// A stop inside an update keeps its complete micro-batches if they took at least as long.
     double least_kept_seconds = 0;
 };
@@ -91,6 +92,8 @@ private:
     std::span<const backend::StepScalars> next_updates(const schedule::HostStep& step, double learning_rate);
     /// Validates if that is due. A stop during the validation leaves it due.
     void validate();
+    /// Validates now.
+    void compare();
     /// For a resumed run: the validation at its first iteration, if a stop left it due.
     void catch_up();
     bool ends_early() const { return parts_.monitor && parts_.monitor->ends_early(); }

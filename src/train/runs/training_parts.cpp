@@ -231,6 +231,7 @@ TrainerSettings trainer_settings(const TrainingRun& run, const TrainingData& dat
             metadata_of(run, data),
             how_to_continue(run.folder, run.arguments),
             data.placement.micro_batches,
+            settings.head.solves(),
             run.host.least_kept_seconds};
 }
 
