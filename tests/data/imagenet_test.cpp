@@ -312,10 +312,10 @@ TEST_F(ImagenetRecords, AListBesideThemNamesTheClasses) {
         HasSubstr("image/class/label is 3, not in 1..2"));
     write_file(folder_ / "labels.txt", "ant\n\nbee\n");
     EXPECT_THAT(message_of(ErrorKind::data, [&] { class_count(settings); }), HasSubstr("labels.txt:2"));
-    for (const char* third : {"ant", "Bl\xfcte"}) {
-        write_file(folder_ / "labels.txt", "ant\nbee\n" + std::string(third) + "\n");
-        EXPECT_THAT(message_of(ErrorKind::data, [&] { class_count(settings); }), HasSubstr("labels.txt:3"));
-    }
+    write_file(folder_ / "labels.txt", "ant\nbee\nBl\xfcte\n");
+    EXPECT_THAT(message_of(ErrorKind::data, [&] { class_count(settings); }), HasSubstr("labels.txt:3"));
+    write_file(folder_ / "labels.txt", "crane\nbee\ncrane\n");  // as ImageNet's
+    EXPECT_EQ(class_count(settings), 3);
 }
 
 TEST_F(ImagenetRecords, ClassesAreCountedOnAnyNumberOfThreads) {

@@ -69,8 +69,8 @@ void warn_of_equal_names(const std::string& path, const std::vector<std::string>
     if (twice.empty()) return;
     const std::lock_guard lock(mutex);
     if (!told.insert(path).second) return;
-    log::warning(std::to_string(twice.size()) + " of the class names stand twice, " + twice.front() +
-                 "; results tell these classes apart by their numbers only");
+    const std::string more = twice.size() > 1 ? " and " + std::to_string(twice.size() - 1) + " more" : "";
+    log::warning("classes of one name: " + twice.front() + more + "; results tell them apart by their numbers only");
 }
 
 }  // namespace
@@ -91,7 +91,8 @@ std::vector<std::string> classes_of_records(const std::string& folder) {
             throw Error(ErrorKind::data, place + ": expected the name of a class in each line, got an empty one");
         check_class_name(place, std::string(line));
         const auto [before, is_new] = lines.emplace(line, names.size() + 1);
-        if (!is_new) twice.push_back(place + ": '" + std::string(line) + "' as in line " + std::to_string(before->second));
+        if (!is_new)
+            twice.push_back(place + ": '" + std::string(line) + "' as in line " + std::to_string(before->second));
         names.emplace_back(line);
         begin = end + 1;
     }
