@@ -255,7 +255,7 @@ TEST_F(ShardWriter, AListOfAnInterruptedJobIsReplaced) {
     write_shards(plan_in(out), job);
     const std::string whole = data::read_file(out + "/skipped.txt");
     const std::string journal = data::read_file(journal_path(out));
-    const std::string unlisted = journal.substr(0, journal.find("{\"bytes\"")) ;
+    const std::string unlisted = journal.substr(0, journal.find("{\"bytes\""));
     // A version whose journal knew no lists, and a job that was killed between the journal and the list.
     set_list(unlisted, "source 5\tdamaged\n");
     write_shards(plan_in(out), job);

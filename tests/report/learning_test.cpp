@@ -42,7 +42,7 @@ RunRecord with_few_photos(const std::vector<double>& accuracies) {
     std::string rows = "name,iteration,epoch,val_acc,val_size\n";
     for (std::size_t i = 0; i < accuracies.size(); ++i) {
         const std::string epoch = std::to_string(i + 1);
-        rows += "ckpt-" + epoch + "," + epoch + "," + epoch + "," + std::to_string(accuracies[i]) + ",62\n";
+        rows += "ckpt-" + epoch + "0," + epoch + "0," + epoch + "," + std::to_string(accuracies[i]) + ",62\n";
     }
     run.validation = Table(rows);
     std::string classes = "name,iteration,class,label,samples,correct,predicted\n";
@@ -60,6 +60,54 @@ TEST(Learning, MustBeatTheLargestClassAndLast) {
     EXPECT_EQ(judge_learning(with_few_photos({16, 45, 60})).verdict, Verdict::learned);
     EXPECT_EQ(judge_learning(with_few_photos({16, 90, 10})).verdict, Verdict::learned) << "and forgot it";
     EXPECT_EQ(judge_learning(with_few_photos({16, 17, 17})).verdict, Verdict::none);
+}
+
+/// 1000 validated samples of two classes, of which 900 are of one.
+RunRecord with_unequal_classes(double accuracy, double balanced) {
+    RunRecord run = MadeUpRun{}.read();
+    std::string rows = "name,iteration,epoch,val_acc,val_size,balanced_acc\n";
+    for (const char* const epoch : {"1", "2", "3"}) {
+        rows += std::string("a,") + epoch + "0," + epoch + "," + std::to_string(accuracy) + ",1000," +
+                std::to_string(balanced) + "\n";
+    }
+    run.validation = Table(rows);
+    run.classes = Table("name,iteration,class,label,samples,correct,predicted\na,1,0,c,900,1,1\na,1,1,d,100,1,1\n");
+    return run;
+}
+
+TEST(Learning, UnequalClassesAreJudgedByTheMeanOfTheirAccuracies) {
+    const Learning better = judge_learning(with_unequal_classes(91, 69));
+    EXPECT_EQ(better.verdict, Verdict::learned);
+    EXPECT_EQ(better.balanced, 69);
+    EXPECT_EQ(better.largest_class, 90);
+    EXPECT_EQ(judge_learning(with_unequal_classes(90, 50)).verdict, Verdict::none);
+    EXPECT_EQ(judge_learning(with_unequal_classes(90.4, 53)).verdict, Verdict::little);
+}
+
+TEST(Learning, FewUpdatesOrSamplesAreNotJudged) {
+    MadeUpRun run;
+    run.validation = {{0, 2.3, 10}};
+    EXPECT_EQ(judge_learning(run.read()).verdict, Verdict::unknown) << "weights before the first update";
+    run.validation = {{0.5, 2.3, 10}, {0.9, 2.3, 10}};
+    EXPECT_EQ(judge_learning(run.read()).verdict, Verdict::unknown) << "nine updates";
+    run.validation = {{1, 2.3, 10}, {2, 2.3, 10}};
+    EXPECT_EQ(judge_learning(run.read()).verdict, Verdict::none);
+    run.validation = {{0.2, 2.3, 10}, {0.4, 1.3, 60}};
+    EXPECT_EQ(judge_learning(run.read()).verdict, Verdict::learned);
+    RunRecord few = MadeUpRun{}.read();
+    few.validation = Table("name,iteration,epoch,val_acc,val_size\na,10,1,12.5,8\nb,20,2,12.5,8\n");
+    EXPECT_EQ(judge_learning(few).verdict, Verdict::unknown) << "eight samples";
+}
+
+TEST(Learning, ATrendHasADirection) {
+    const auto last_sentence = [](double third) {
+        MadeUpRun run;
+        run.validation = {{1, 2, 30}, {2, 1.9, 40}, {3, 1.9, third}};
+        return judge_learning(run.read()).sentences.at(1);
+    };
+    EXPECT_THAT(last_sentence(40.2), HasSubstr("better by 0.2"));
+    EXPECT_THAT(last_sentence(39), HasSubstr("worse by 1 "));
+    EXPECT_THAT(last_sentence(40), Not(HasSubstr("by")));
 }
 
 TEST(Learning, AGapBetweenTrainingAndValidationIsTold) {

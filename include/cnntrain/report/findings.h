@@ -55,6 +55,7 @@ struct Learning {
     double first = kUnknown, last = kUnknown, last_epoch = kUnknown;
     double chance = kUnknown;         // the accuracy of guessing, in percent
     double largest_class = kUnknown;  // the accuracy of always naming the class with the most samples
+    double balanced = kUnknown;       // the best mean of the classes' accuracies, in percent
     double low = kUnknown;            // between which the best accuracy may lie, given the number of samples
     double high = kUnknown;
     double gap = kUnknown;  // by which the last training result is better than the last validation's

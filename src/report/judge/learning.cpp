@@ -105,22 +105,33 @@ double accuracy_noise(double accuracy, double samples) {
     return samples > 0 ? kPercent * std::sqrt(share * (1 - share) / samples) : 0;
 }
 
-/// The share of the validation's largest class, in percent; kUnknown if classes are not counted.
-double largest_class(const RunRecord& run) {
-    std::map<std::string_view, double> samples;  // by class, of the last validation
-    double all = 0;
+/// Samples of each class in the last validation.
+std::vector<double> class_sizes(const RunRecord& run) {
+    std::map<std::string_view, double> samples;
     for (std::size_t row = 0; row < run.classes.rows(); ++row) {
         if (run.classes.text(row, "name") != run.classes.text(run.classes.rows() - 1, "name")) continue;
         const double count = run.classes.number(row, "samples");
         if (!(count > 0)) continue;
         samples[run.classes.text(row, "class")] = count;
     }
-    double most = 0;
-    for (const auto& [name, count] : samples) {
-        all += count;
-        most = std::max(most, count);
-    }
-    return all > 0 ? kPercent * most / all : kUnknown;
+    std::vector<double> sizes;
+    for (const auto& [name, count] : samples)
+        sizes.push_back(count);
+    return sizes;
+}
+
+/// The share of the largest class, in percent; kUnknown if classes are not counted.
+double largest_class(const std::vector<double>& sizes) {
+    if (sizes.empty()) return kUnknown;
+    return kPercent * std::ranges::max(sizes) / std::accumulate(sizes.begin(), sizes.end(), 0.0);
+}
+
+/// How far the mean of the classes' accuracies may be off by chance, in percent, where each is `accuracy`.
+double balanced_noise(double accuracy, const std::vector<double>& sizes) {
+    double variance = 0;
+    for (const double size : sizes)
+        variance += std::pow(accuracy_noise(accuracy, size), 2);
+    return std::sqrt(variance) / static_cast<double>(sizes.size());
 }
 
 void add_interval(const RunRecord& run, Learning& result) {
@@ -132,8 +143,33 @@ void add_interval(const RunRecord& run, Learning& result) {
 }
 
 /// The best of many validations is better by chance than one; so the last one counts, too.
-Verdict verdict_of_accuracy(const RunRecord& run, Learning& result) {
+Verdict verdict_beside(double without, double noise, double best, double last) {
     constexpr double kManySigmas = 6;
+    const bool lasts = last > without + noise || best > without + kManySigmas * noise;
+    if (lasts && best > without + kSigmas * noise) return Verdict::learned;
+    return best > without + noise ? Verdict::little : Verdict::none;
+}
+
+/// Where one class is large, naming it always is hard to beat, and the mean of the classes' accuracies tells more.
+Verdict verdict_of_balanced_accuracy(const RunRecord& run, const std::vector<double>& sizes, Learning& result) {
+    const std::vector<Measure> measures = measures_of(run);
+    const auto measure = std::ranges::find(measures, "balanced_acc", &Measure::validation);
+    if (measure == measures.end() || sizes.size() < 2) return Verdict::none;
+    const Curve curve = finite_part(validation_curve(run, *measure));
+    if (curve.empty()) return Verdict::none;
+    result.balanced = std::ranges::max(curve.y);
+    const double guessing = kPercent / static_cast<double>(sizes.size());
+    return verdict_beside(guessing, balanced_noise(guessing, sizes), result.balanced, curve.y.back());
+}
+
+bool is_better(Verdict one, Verdict other) {
+    const auto rank = [](Verdict verdict) {
+        return verdict == Verdict::learned ? 2 : verdict == Verdict::little ? 1 : 0;
+    };
+    return rank(one) > rank(other);
+}
+
+Verdict verdict_of_accuracy(const RunRecord& run, Learning& result) {
     add_interval(run, result);
     const std::size_t classes = result.measure->validation == "val_acc" ? class_count(run) : 0;
     if (classes < 2) {
@@ -141,12 +177,25 @@ Verdict verdict_of_accuracy(const RunRecord& run, Learning& result) {
         return Verdict::unknown;
     }
     result.chance = kPercent / static_cast<double>(classes);
-    result.largest_class = largest_class(run);
+    const std::vector<double> sizes = class_sizes(run);
+    result.largest_class = largest_class(sizes);
     const double without = std::max(result.chance, std::isnan(result.largest_class) ? 0 : result.largest_class);
     const double noise = accuracy_noise(without, validated_samples(run));
-    const bool lasts = result.last > without + noise || result.best > without + kManySigmas * noise;
-    if (lasts && result.best > without + kSigmas * noise && result.best > 1.2 * result.chance) return Verdict::learned;
-    return result.best > without + noise ? Verdict::little : Verdict::none;
+    Verdict verdict = verdict_beside(without, noise, result.best, result.last);
+    if (verdict == Verdict::learned && result.best <= 1.2 * result.chance) verdict = Verdict::little;
+    const Verdict by_class = verdict_of_balanced_accuracy(run, sizes, result);
+    return is_better(by_class, verdict) ? by_class : verdict;
+}
+
+/// True as long as a result near that of guessing says nothing.
+bool is_too_early(const RunRecord& run, const Learning& result) {
+    constexpr double kFewUpdates = 10;
+    constexpr double kFewSamples = 30;
+    const Table& table = result.by_validation ? run.validation : run.training;
+    const double updates = table.number(table.rows() - 1, "iteration");
+    const bool is_first_epoch = run.end == End::going && result.last_epoch < 1;
+    const bool has_few_samples = result.by_validation && validated_samples(run) < kFewSamples;
+    return updates < kFewUpdates || is_first_epoch || has_few_samples;
 }
 
 Verdict verdict_of_validation_loss(const Curve& curve, const Learning& result) {
@@ -214,6 +263,8 @@ std::string extremes_text(const Learning& result) {
     if (!std::isnan(result.chance)) text += "; guessing gives " + number_text(result.chance, 3) + " %";
     if (!std::isnan(result.largest_class))
         text += ", always naming the largest class " + number_text(result.largest_class, 3) + " %";
+    if (!std::isnan(result.balanced) && result.largest_class > 2 * result.chance)
+        text += "; best mean of the classes' accuracies " + number_text(result.balanced, 3) + " %";
     return text;
 }
 
@@ -250,8 +301,10 @@ void add_trend(Learning& result, const Curve& all, double noise) {
         result.sentences.push_back("It was still improving at the end: the last third is better by " + how +
                                    " than the third before; more epochs may help.");
     } else {
-        result.sentences.push_back("It was no longer improving at the end: the last third differs by " + how +
-                                   " from the third before.");
+        const bool is_worse = result.measure->more_is_better == (change < 0);
+        const std::string than = change == 0 ? "as good as" : (is_worse ? "worse by " : "better by ") + how + " than";
+        result.sentences.push_back("It was no longer improving at the end: the last third is " + than +
+                                   " the third before.");
     }
 }
 
@@ -382,6 +435,7 @@ Learning judge_learning(const RunRecord& run) {
     }
     if (result.verdict == Verdict::unknown && is_finite(training_loss) && result.by_validation)
         result.verdict = verdict_of_training(training_loss, false);
+    if (is_better(Verdict::learned, result.verdict) && is_too_early(run, result)) result.verdict = Verdict::unknown;
     result.sentences = {learning_sentence(result)};
     if (!run.log.error.empty()) result.sentences.push_back("It ended with: " + run.log.error);
     const double noise = trend_noise(run, result, finite_part(curve));
