@@ -1,5 +1,6 @@
 #include "cnntrain/checkpoint/average.h"
 
+#include <algorithm>
 #include <memory>
 #include <utility>
 
@@ -105,6 +106,18 @@ HostTensor average_of(const Files& files, const std::string& name, const Average
     return result;
 }
 
+/// What all files record alike, such as the data of their run.
+std::map<std::string, std::string> common_metadata(const Files& opened) {
+    std::map<std::string, std::string> common = opened.front()->metadata();
+    std::erase_if(common, [&](const auto& fact) {
+        return std::ranges::any_of(opened, [&](const auto& file) {
+            const auto found = file->metadata().find(fact.first);
+            return found == file->metadata().end() || found->second != fact.second;
+        });
+    });
+    return common;
+}
+
 }  // namespace
 
 Averaging averaging_named(std::string_view wanted) {
@@ -124,6 +137,7 @@ void average(FileSystem& files, const std::vector<std::string>& paths, const Ave
     Checkpoint result;
     result.iteration = opened.back()->iteration();
     result.epoch = opened.back()->epoch();
+    result.metadata = common_metadata(opened);
     result.metadata[kMode] = name(settings.mode);
     result.metadata[kSources] = base_names(paths);
     set_class_names(result.metadata, class_names(opened.back()->metadata()));

@@ -65,6 +65,16 @@ EvaluatedRun evaluated_run(Command command, const std::vector<std::string>& word
     return {*path, recorded_run(files, *path)};
 }
 
+/// The row whose options a line of `restore` may have: that of the run, or the first one, whose options all tasks have.
+const TaskRow& restoring_row(const std::vector<std::string>& words, const FileSystem& files) {
+    const TaskRow& first = first_row(Command::restore);
+    const auto path = config::value_on_line(first.options, Command::restore, words, "--restore-path");
+    const std::string record = path.value_or("") + "/" + kArguments;
+    if (!path || files.kind(record) != FileKind::file) return first;
+    const TaskRow* const row = row_named(config::recorded_task(read_text(files, record)));
+    return row != nullptr && serves(*row, Command::restore) ? *row : first;
+}
+
 /// A command that only one task serves, such as pretrain, decides the task; elsewhere --task or the run's record does.
 Choice chosen(Command command, const std::vector<std::string>& words, const EvaluatedRun& run) {
     const TaskRow& first = first_row(command);
@@ -132,7 +142,8 @@ const TaskRow& row_of(const config::ParseResult& arguments) {
 config::ParseResult parse_command_line(Command command, const std::vector<std::string>& arguments,
                                        const config::Environment& environment, const FileSystem& files) {
     const EvaluatedRun run = evaluated_run(command, arguments, files);
-    const Choice choice = chosen(command, arguments, run);
+    const Choice choice = command == Command::restore ? Choice{restoring_row(arguments, files), command}
+                                                      : chosen(command, arguments, run);
     check_rows(choice.row.options);
     return config::parse_command_line(choice.row.options, choice.command, arguments, environment, run.record);
 }

@@ -3,10 +3,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cmath>
 #include <filesystem>
 #include <string>
 
 #include "cli/shell.h"
+#include "cnntrain/checkpoint/checkpoint.h"
 #include "data/fixtures.h"
 #include "support/matchers.h"
 #include "support/temporary_folder.h"
@@ -110,6 +112,49 @@ TEST_F(OwnPhotos, AReportOfARunThatDivergedSaysSo) {
     const Outcome report = cli::run("report " + (folder_ / "run"));
     EXPECT_EQ(report.exit_code, 0) << report.text;
     EXPECT_THAT(report.text, HasSubstr("not finite"));
+}
+
+TEST_F(OwnPhotos, ADryRunRefusesWhatTheRunRefuses) {
+    ASSERT_EQ(train().exit_code, 0);
+    const std::string run = folder_ / "run";
+    folder_.write("mine.csv", "somebody's rows\n");
+    folder_.write("notes", "a text\n");
+    const std::string diverged = folder_ / "diverged.safetensors";
+    auto weights = checkpoint::load(posix_files(), run + "/ckpt-2.safetensors");
+    weights.tensors.at("all/fc1/bias").set(0, NAN);
+    checkpoint::save(posix_files(), diverged, weights);
+    const std::string photo = " " + (folder_ / "a.jpg");
+    const std::string data =
+        "train --data-dir " + (folder_ / "photos") + kModel + " --iterations 1 --micro-batch-size 2 --no-validation ";
+    for (const std::string& line :
+         {"inference " + run + photo + " --predictions " + (folder_ / "mine.csv"),
+          "inference " + run + photo + " --predictions " + (folder_ / "nowhere/a.csv"),
+          "inference " + run + photo + " --logs-path " + (folder_ / "notes/results"),
+          "inference " + (folder_ / "other") + photo + " --logs-path " + run,
+          "validation --restore-path " + diverged + " --data-dir " + (folder_ / "photos") + kModel,
+          data + "--logs-path " + (folder_ / "notes/run"), data + "--init-path " + diverged + " --no-logs",
+          data + "--init-path " + run + "/ckpt-2 --no-logs --head-only --feature-cache " + (folder_ / "mine.csv")}) {
+        const Outcome real = cli::run(line);
+        const Outcome dry = cli::run(line + " --dry-run");
+        EXPECT_NE(real.exit_code, 0) << line;
+        EXPECT_EQ(dry.exit_code, real.exit_code) << line << '\n' << real.text << dry.text;
+    }
+}
+
+TEST_F(OwnPhotos, ADryRunNamesTheFilesOfTheRun) {
+    ASSERT_EQ(train().exit_code, 0);
+    const std::string restored =
+        cli::run("restore --restore-path " + (folder_ / "run") + " --iterations 5 --dry-run").text;
+    EXPECT_THAT(restored, ContainsRegex("Resumes: .*, at iteration 2\n"));
+    const std::string validation = "validation --restore-path " + (folder_ / "run") + " --dry-run";
+    EXPECT_THAT(cli::run(validation).text, ContainsRegex("\nFiles: +none\n"));
+    EXPECT_THAT(cli::run(validation + " --logs-path " + (folder_ / "v")).text, ContainsRegex("\nFiles: .*/v/: .*"));
+    const std::string head =
+        cli::run("train --data-dir " + (folder_ / "photos") + kModel + " --init-path " + (folder_ / "run/ckpt-2") +
+                 " --micro-batch-size 2 --head-only --dry-run --logs-path " + (folder_ / "h"))
+            .text;
+    EXPECT_THAT(head, ContainsRegex("\nFiles: [^\n]*ckpt-0.safetensors, features.cache\n"));
+    EXPECT_THAT(head, Not(HasSubstr("\nTime:")));
 }
 
 TEST_F(OwnPhotos, WhatCannotBeReadIsSkippedAndCounted) {

@@ -2,15 +2,18 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <regex>
 #include <sstream>
 
 #include "cnntrain/base/error.h"
+#include "cnntrain/checkpoint/average.h"
 #include "cnntrain/checkpoint/checkpoint.h"
 #include "cnntrain/checkpoint/class_names.h"
 #include "cnntrain/config/parse.h"
 #include "cnntrain/tasks/tasks.h"
 #include "cnntrain/train/runs.h"
+#include "cnntrain/train/vocabulary.h"
 #include "support/errors.h"
 #include "support/matchers.h"
 #include "support/temporary_folder.h"
@@ -310,6 +313,42 @@ TEST_F(TextClassification, AHeadKeepsTheClassesThatItKnows) {
         }
     }
     EXPECT_THAT(more.console, AllOf(HasSubstr("2 classes"), HasSubstr("dull"), Not(HasSubstr("Drawn anew"))));
+}
+
+TEST_F(TextClassification, AHeadMayHaveAsManyClassesAsItIsWide) {
+    train();
+    std::string texts = "text\tlabel\ngood film\tlike\nbad film\tdislike\n";
+    for (int i = 100; i < 162; ++i)
+        texts += "film\ta" + std::to_string(i) + "\n";
+    folder_.write("many.tsv", texts);
+    run(Command::train, kTask + kTexts +
+                            "--data-dir @many.tsv --validation-file @train.tsv --no-validation --init-checkpoint "
+                            "@run/ckpt-40 --micro-batch-size 2 "
+                            "--epochs 1 --logs-path @many");
+    const HostTensor before = loaded("run/ckpt-40").tensors.at("cls/classifier/output_weights");
+    const HostTensor after = loaded("many/ckpt-0").tensors.at("cls/classifier/output_weights");
+    ASSERT_EQ(after.shape(), (Shape{64, 64}));
+    for (std::int64_t i = 0; i < 2 * 64; ++i)
+        EXPECT_EQ(after.at(62 * 64 + i), before.at(i));
+}
+
+TEST_F(TextClassification, ARunGoesOnWithItsVocabularyInAnotherPlace) {
+    train("--epochs 1");
+    posix_files().make_directories(path("moved"));
+    std::filesystem::rename(path("vocab.txt"), path("moved/vocab.txt"));
+    Host host;
+    std::ostringstream console;
+    host.console = &console;
+    const config::ParseResult line =
+        parsed(Command::restore, "--restore-path @run --epochs 2 --vocab-file @moved/vocab.txt");
+    EXPECT_EQ(tasks::run_restored(line, host), 0);
+
+    checkpoint::average(posix_files(), {path("run/ckpt-5.safetensors"), path("run/ckpt-10.safetensors")}, {},
+                        path("mean.safetensors"));
+    EXPECT_TRUE(is_vocabulary_of(posix_files(), path("mean.safetensors"), path("moved/vocab.txt")));
+    folder_.write("moved/vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\n");
+    EXPECT_EQ(kind_of([&] { is_vocabulary_of(posix_files(), path("mean.safetensors"), path("moved/vocab.txt")); }),
+              ErrorKind::data);
 }
 
 TEST_F(TextClassification, SizesComeFromAConfigOfTransformers) {

@@ -92,6 +92,7 @@ struct FirstWeights {
     /// Names of the network's classes. If the checkpoint names others, what it may lack keeps the elements of classes
     /// that both have, at the ends of the last axes, and the rest is drawn. Empty: only shapes are compared.
     std::vector<std::string> classes = {};
+    bool classes_first = false;  // the last layer's weight is [C,F], not [...,F,C]
 };
 
 // What a validation with counts of classes adds to the sums of the graph's outputs.

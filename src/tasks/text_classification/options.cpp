@@ -43,6 +43,7 @@ std::vector<Option> file_options() {
         {.flag = "--validation-file",
          .left_open = true,
          .help = "File of the same format that is used for validation; without it, --validation-fraction is.",
+         .commands = kTVE | kR,
          .main_in = kT | kV,
          .recorded = Recorded::taken,
          .path = true,
@@ -57,6 +58,7 @@ std::vector<Option> file_options() {
          .left_open = true,
          .help = "Vocabulary of the WordPiece tokeniser, one word piece per line (default: the vocab.txt beside "
                  "--init-checkpoint).",
+         .commands = kTVE | kR,
          .main_in = kTVE,
          .recorded = Recorded::taken,
          .path = true,

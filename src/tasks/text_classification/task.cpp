@@ -58,14 +58,20 @@ TextClassification::TextClassification(const config::ParseResult& arguments, con
     check_vocabulary();
 }
 
-/// A training that goes on compares all its data, and one that begins may have a vocabulary of the user's choice.
+/// A training that goes on compares all its data, and one that begins may have a vocabulary of the user's choice, which
+/// is told.
 void TextClassification::check_vocabulary() const {
     const std::string& vocabulary = own().text.vocabulary_file;
     const bool from_record = arguments_.at("vocab_file").source == config::Source::model;
     const train::MainSettings& main = settings().main;
     const std::optional<std::string>& weights = main.trains ? settings().training.init_path : main.restore_path;
-    if (!weights || (main.trains && !from_record) || !exists(posix_files(), vocabulary)) return;
-    train::is_vocabulary_of(posix_files(), checkpoint::one_of(posix_files(), *weights).path, vocabulary);
+    if (!weights || !exists(posix_files(), vocabulary)) return;
+    try {
+        train::is_vocabulary_of(posix_files(), checkpoint::one_of(posix_files(), *weights).path, vocabulary);
+    } catch (const Error& error) {
+        if (!main.trains || from_record || error.kind() != ErrorKind::data) throw;
+        log::warning(error.what());
+    }
 }
 
 const metrics::Columns& TextClassification::columns() const {
@@ -203,7 +209,10 @@ std::function<double(std::int64_t)> TextClassification::learning_rate(const sche
 }
 
 train::FirstWeights TextClassification::first_weights() const {
-    return {.may_lack = {std::string(nn::kClassifierScope) + "/"}, .may_have = {"cls/"}, .classes = class_names()};
+    return {.may_lack = {std::string(nn::kClassifierScope) + "/"},
+            .may_have = {"cls/"},
+            .classes = class_names(),
+            .classes_first = true};
 }
 
 std::vector<std::string> TextClassification::class_names() const {

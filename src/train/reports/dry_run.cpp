@@ -26,11 +26,16 @@
 #include "cnntrain/train/stages.h"
 #include "cnntrain/train/texts.h"
 #include "cnntrain/train/weight_update.h"
+#include "train/features/feature_cache.h"
+#include "train/features/solved_head.h"
 #include "train/reports/busy_machine.h"
 #include "train/reports/describe.h"
+#include "train/reports/predictions.h"
 #include "train/reports/run_estimate.h"
 #include "train/runs/class_counts.h"
 #include "train/runs/compiled_model.h"
+#include "train/runs/evaluator.h"
+#include "train/runs/finite.h"
 #include "train/runs/ranks.h"
 #include "train/runs/resume.h"
 #include "train/runs/run_folder.h"
@@ -43,12 +48,15 @@ using config::Settings;
 
 class Description {
 public:
-    Description(const Task& task, const config::ParseResult& arguments, const backend::Backend& backend)
+    /// `begin`: iteration of the checkpoint with which a training goes on.
+    Description(const Task& task, const config::ParseResult& arguments, const backend::Backend& backend,
+                std::int64_t begin)
         : task_(task),
           arguments_(arguments),
           backend_(backend),
           settings_(arguments.settings),
-          update_name_(task.description().update) {
+          update_name_(task.description().update),
+          begin_(begin) {
         if (!settings_.main.trains) return;
         placement_ = placement(settings_, backend);
         plan_ = task_.plan(task_.used_samples(data::Split::train));
@@ -101,16 +109,38 @@ private:
         const std::string none = "none";
         line("Checkpoints", checkpoint_count_ == 0 ? none : "after " + update_name_ + "s " + checkpoints(plan));
         line("Validation", validates() ? validation_times(plan) + validation_batches() : none);
-        if (settings_.main.restore_path) line("Resumes", "the latest checkpoint in " + *settings_.main.restore_path);
+        if (settings_.main.restore_path) {
+            line("Resumes", "the latest checkpoint in " + *settings_.main.restore_path + ", at iteration " +
+                                std::to_string(begin_));
+        }
         if (!training.init_path) return;
         const bool begins_anew = !settings_.main.restore_path;
         line("Initial weights", begins_anew ? initial_weights(*training.init_path) : *training.init_path);
     }
 
+    /// True for a run that solves its last layer and ends.
+    bool solves_only() const { return settings_.head.only && !settings_.main.restore_path; }
+
     std::string last_layer() const {
         const HeadSettings& head = settings_.head;
         return "solved first, from the features of " + counted(head.views, "view") + " of each sample" +
                (head.only ? "; then the run ends, and restore goes on with the training described here" : "");
+    }
+
+    /// Weights to evaluate: the newest of a folder. Errors are the run's.
+    std::string weights_to_evaluate(const std::string& given) const {
+        const FileSystem& files = posix_files();
+        const std::vector<checkpoint::Found> found = checkpoint::find_checkpoints(files, given);
+        const std::string& path = found.back().path;
+        const graph::Graph graph = validation_graph(
+            task_, settings_, task_.batch_fields(data::Split::validation, settings_.training.micro_batch_size));
+        expect_finite(model_variables(graph, checkpoint_weights(files, path, settings_), path), path);
+        return given;
+    }
+
+    void expect_finite(const std::map<std::string, HostTensor>& variables, const std::string& path) const {
+        const auto bad = settings_.run.stop_on_nan ? first_bad_number(variables) : std::nullopt;
+        if (bad) fail_not_finite("'" + path + "'", *bad);
     }
 
     /// Reads them as the run would. Errors are the run's.
@@ -126,7 +156,7 @@ private:
         if (with_state) {
             checkpoint::match(variables(graph), first.checkpoint, path);
         } else {
-            model_variables(graph, first.checkpoint, path);
+            expect_finite(model_variables(graph, first.checkpoint, path), path);
         }
         const std::string state = with_state ? "with the optimiser's state" : state_left_out(graph, first.checkpoint);
         return path + (state.empty() ? "" : "; " + state) +
@@ -211,7 +241,7 @@ private:
         }
         if (settings_.main.repeat > 1) what += ", " + std::to_string(settings_.main.repeat) + " times";
         line(validates ? "Validation" : "Inference", what);
-        line("Weights", settings_.main.restore_path ? *settings_.main.restore_path : "random");
+        line("Weights", settings_.main.restore_path ? weights_to_evaluate(*settings_.main.restore_path) : "random");
     }
 
     void precision() {
@@ -233,7 +263,8 @@ private:
         std::string names;
         for (const std::string& name : written())
             names += (names.empty() ? "" : ", ") + name;
-        line("Files", names.empty() ? "none" : folder + ": " + names);
+        const bool keeps_results = plan_ || !checked_results_folder(task_, arguments_, posix_files()).logs.empty();
+        line("Files", names.empty() || !keeps_results ? "none" : folder + ": " + names);
         if (!measures_inference()) return;
         line("Compiled model", "model_*" + std::string(kCompiledModelSuffix) + " in " +
                                    (settings_.main.temporary_executable ? "the current folder, removed at the end"
@@ -244,7 +275,9 @@ private:
     void resources(const schedule::RunPlan& plan) {
         const std::vector<data::Field> fields = task_.batch_fields(data::Split::train, placement_.samples);
         const graph::Graph graph = task_.training_graph(fields);
-        line("Disk", "checkpoints: " + checkpoint_text(checkpoint_total(graph, settings_, plan)));
+        CheckpointTotal checkpoints = checkpoint_total(graph, settings_, plan);
+        if (solves_only()) checkpoints.written = 1;
+        line("Disk", "checkpoints: " + checkpoint_text(checkpoints));
         const char* const wanted = std::getenv(kEstimateVariable);
         if (wanted != nullptr && std::string_view(wanted) == "off") return;
         const ProcessorTimes before = processor_times();
@@ -258,16 +291,25 @@ private:
     void estimates(const RunEstimate& estimate, const schedule::RunPlan& plan) {
         line("Memory", memory_text(estimate.memory, machine_memory_bytes()));
         if (!estimate.time) return;
-        line("Time", time_text(*estimate.time, plan, task_.columns().unit.many));
+        if (solves_only()) return;
+        line("Time", time_text(*estimate.time, plan.iterations - begin_, plan.global_batch, task_.columns().unit.many));
         if (estimate.time->seconds <= kLongUpdateSeconds) return;
         line("Long updates", "an update takes longer than " + short_text(kLongUpdateSeconds) +
                                  " seconds; with a smaller global batch there are more and shorter ones");
+    }
+
+    std::vector<std::string> files_of_solved_layer() const {
+        if (settings_.logging.no_logs) return {"ckpt-0.safetensors"};
+        std::vector<std::string> names = {"arguments.json", "log.txt", "ckpt-0.safetensors"};
+        if (!settings_.head.cache) names.emplace_back(kFeatureCacheName);
+        return names;
     }
 
     std::vector<std::string> written() const {
         const LoggingSettings& logging = settings_.logging;
         const bool classifies = arguments_.command == config::Command::inference && !measures_inference();
         std::vector<std::string> names;
+        if (solves_only()) return files_of_solved_layer();
         if (checkpoint_count_ > 0) names = {"ckpt-<" + update_name_ + ">.safetensors"};
         if (plan_ && settings_.validation.keep_best) names.emplace_back("ckpt-best.safetensors");
         if (plan_ && settings_.training.ema_decay > 0) names.emplace_back("ckpt/weight_avg_ema.safetensors");
@@ -290,22 +332,35 @@ private:
     const backend::Backend& backend_;
     const Settings& settings_;
     std::string update_name_;                // name of a weight update
+    std::int64_t begin_ = 0;                 // iteration at which a training begins
     schedule::Placement placement_;          // for training
     std::optional<schedule::RunPlan> plan_;  // for training
     std::int64_t checkpoint_count_ = 0;
     std::ostringstream out_;
 };
 
+/// Errors of the run about what it would write.
+void check_outputs_of(const Task& task, const config::ParseResult& arguments) {
+    const Settings& settings = arguments.settings;
+    FileSystem& files = posix_files();
+    if (!settings.main.trains) {
+        const RunFolder folder = checked_results_folder(task, arguments, files);
+        const bool classifies = arguments.command == config::Command::inference && !settings.training.iterations;
+        if (classifies) check_predictions_file(predictions_file(folder.logs, arguments), arguments, files);
+    } else if (!settings.main.restore_path) {
+        if (!settings.logging.no_logs) check_new_run_folder(task, arguments, files);
+        if (settings.head.solves()) FeatureCache(files, feature_cache_path(settings, ""), "--feature-cache");
+    }
+}
+
 }  // namespace
 
 std::string dry_run_text(const TaskRow& row, const config::ParseResult& arguments) {
     const auto backend = make_backend(arguments.settings.run.backend);
     const std::unique_ptr<Task> task = row.make(arguments, *backend, 0);
-    check_resumption(*task, arguments, posix_files());
-    const Settings& settings = arguments.settings;
-    if (settings.main.trains && !settings.main.restore_path && !settings.logging.no_logs)
-        check_new_run_folder(*task, arguments, posix_files());
-    return Description(*task, arguments, *backend).whole();
+    const std::int64_t begin = check_resumption(*task, arguments, posix_files());
+    check_outputs_of(*task, arguments);
+    return Description(*task, arguments, *backend, begin).whole();
 }
 
 void print_dry_run(const TaskRow& row, const config::ParseResult& arguments, const Host& host) {

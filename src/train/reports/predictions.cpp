@@ -2,12 +2,17 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
+#include <iterator>
 #include <nlohmann/json.hpp>
+#include <variant>
 
 #include "cnntrain/base/csv.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/format.h"
 #include "cnntrain/base/printable.h"
+#include "cnntrain/config/option.h"
+#include "train/runs/run_files.h"
 
 namespace cnntrain::train {
 namespace {
@@ -36,6 +41,23 @@ std::string json_string(const std::string& text) {
 /// JSON has no word for NaN.
 std::string number_text(double value) {
     return std::isfinite(value) ? formatted("%.6g", value) : "null";
+}
+
+/// Files that an inference reads, by the options of all tasks.
+std::vector<NamedPath> inputs_of(const config::ParseResult& arguments) {
+    constexpr std::string_view kKeys[] = {"data_dir", "photos", "restore_path", "validation_file", "vocab_file"};
+    std::vector<NamedPath> inputs;
+    for (const config::ResolvedOption& entry : arguments.options) {
+        if (std::ranges::find(kKeys, config::key(*entry.option)) == std::end(kKeys)) continue;
+        const std::string flag(entry.option->flag);
+        if (const auto* path = std::get_if<std::string>(&entry.value); path != nullptr && !path->empty())
+            inputs.push_back({flag, *path});
+        if (const auto* paths = std::get_if<std::vector<std::string>>(&entry.value)) {
+            for (const std::string& path : *paths)
+                inputs.push_back({flag, path});
+        }
+    }
+    return inputs;
 }
 
 }  // namespace
@@ -109,6 +131,23 @@ std::string PredictionText::object_of(const Prediction& prediction) const {
     object += std::string(", \"correct\": ") + (prediction.label < 0 ? "null" : correct ? "true" : "false");
     object += ", \"classes\": [" + classes + "], \"probabilities\": [" + probabilities + "]";
     return object + (prediction.row > 0 ? ", \"row\": " + std::to_string(prediction.row) : "") + "}";
+}
+
+PredictionsFile predictions_file(const std::string& logs, const config::ParseResult& arguments) {
+    const std::string& given = arguments.settings.main.predictions;
+    if (given.empty()) return {{"--logs-path:", logs.empty() ? "" : logs + "/predictions.csv"}};
+    return {{"--predictions", given}, PredictionText::format_of("--predictions", given)};
+}
+
+void check_predictions_file(const PredictionsFile& table, const config::ParseResult& arguments,
+                            const FileSystem& files) {
+    const auto& [name, path] = table.file;
+    if (path.empty()) return;
+    refuse_run_table(files, name, path);
+    check_outputs(files, {{table.file, arguments.settings.logging.overwrite, "--overwrite"}}, inputs_of(arguments));
+    const std::string folder = std::filesystem::path(path).parent_path().string();
+    if (!folder.empty() && !is_directory(files, folder))
+        throw Error(ErrorKind::usage, name + " " + path + ": there is no folder " + folder);
 }
 
 }  // namespace cnntrain::train

@@ -7,7 +7,10 @@
 #include <utility>
 #include <vector>
 
+#include "cnntrain/base/io.h"
+#include "cnntrain/base/outputs.h"
 #include "cnntrain/base/tensor.h"
+#include "cnntrain/config/parse.h"
 
 namespace cnntrain::train {
 
@@ -58,5 +61,17 @@ private:
     std::vector<std::string> names_;
     std::string text_;
 };
+
+/// The file of an inference's predictions; its path is "" for none.
+struct PredictionsFile {
+    NamedPath file;
+    PredictionText::Format format = PredictionText::Format::table;
+};
+/// `logs`: folder of the results; "" for none.
+PredictionsFile predictions_file(const std::string& logs, const config::ParseResult& arguments);
+/// Error(usage) if a file is there, in which somebody may have noted something, if the inference reads it, or if its
+/// folder is not there.
+void check_predictions_file(const PredictionsFile& table, const config::ParseResult& arguments,
+                            const FileSystem& files);
 
 }  // namespace cnntrain::train

@@ -158,10 +158,11 @@ std::string duration_text(double seconds) {
     return formatted(seconds < 0.01 ? "%.2g ms" : "%.0f ms", 1e3 * seconds);
 }
 
-std::string time_text(const TimeEstimate& time, const schedule::RunPlan& plan, const std::string& samples) {
+std::string time_text(const TimeEstimate& time, std::int64_t updates, std::int64_t global_batch,
+                      const std::string& samples) {
     constexpr double kMostShort = 1000;  // written with three digits
-    const double whole = time.seconds * static_cast<double>(plan.iterations);
-    const double rate = static_cast<double>(plan.global_batch) / time.seconds;
+    const double whole = time.seconds * static_cast<double>(updates);
+    const double rate = static_cast<double>(global_batch) / time.seconds;
     return "about " + formatted(rate < kMostShort ? "%.3g " : "%.0f ", rate) + samples + "/s, " +
            duration_text(time.seconds) + " an update, " + duration_text(whole) +
            " in all without validation and waiting for input; an estimate from " +

@@ -59,8 +59,9 @@ inline constexpr double kLongUpdateSeconds = 10;
 // Texts ---------------------------------------------------------------------------------------------------------------
 /// "about 1.9 GB at most: ..."; says so when it is more than `machine_bytes`.
 std::string memory_text(const MemoryEstimate& memory, std::uint64_t machine_bytes);
-/// "about 12.3 samples/s, 2.6 s an update, 4 h in all; ..."
-std::string time_text(const TimeEstimate& time, const schedule::RunPlan& plan, const std::string& samples);
+/// "about 12.3 samples/s, 2.6 s an update, 4 h in all; ...", for so many updates.
+std::string time_text(const TimeEstimate& time, std::int64_t updates, std::int64_t global_batch,
+                      const std::string& samples);
 /// "38 seconds", "4.2 hours"
 std::string duration_text(double seconds);
 

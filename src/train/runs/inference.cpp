@@ -1,22 +1,17 @@
 // `cnntrain inference` without --iterations: classifies samples.
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
-#include <iterator>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include "cnntrain/backend/backend.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/log.h"
-#include "cnntrain/base/outputs.h"
 #include "cnntrain/base/printable.h"
 #include "cnntrain/checkpoint/folder.h"
-#include "cnntrain/config/option.h"
 #include "cnntrain/data/image_fields.h"
 #include "cnntrain/data/loader.h"
 #include "cnntrain/metrics/observer.h"
@@ -30,7 +25,6 @@
 #include "train/runs/finite.h"
 #include "train/runs/label_tap.h"
 #include "train/runs/request_latency.h"
-#include "train/runs/run_files.h"
 #include "train/runs/run_folder.h"
 #include "train/runs/timing.h"
 #include "train/runs/weights.h"
@@ -53,40 +47,10 @@ std::string load_weights(backend::Executable& executable, const graph::Graph& gr
     return found.name;
 }
 
-/// The file of the predictions; its path is "" for none.
-struct Table {
-    NamedPath file;
-    PredictionText::Format format = PredictionText::Format::table;
-};
-
-Table table_in(const RunFolder& folder, const MainSettings& settings) {
-    if (settings.predictions.empty())
-        return {{"--logs-path:", folder.logs.empty() ? "" : folder.logs + "/predictions.csv"}};
-    const NamedPath file{"--predictions", settings.predictions};
-    return {file, PredictionText::format_of(file.name, file.path)};
-}
-
-/// Files that an inference reads, by the options of all tasks.
-std::vector<NamedPath> inputs_of(const config::ParseResult& arguments) {
-    constexpr std::string_view kKeys[] = {"data_dir", "photos", "restore_path", "validation_file", "vocab_file"};
-    std::vector<NamedPath> inputs;
-    for (const config::ResolvedOption& entry : arguments.options) {
-        if (std::ranges::find(kKeys, config::key(*entry.option)) == std::end(kKeys)) continue;
-        const std::string flag(entry.option->flag);
-        if (const auto* path = std::get_if<std::string>(&entry.value); path != nullptr && !path->empty())
-            inputs.push_back({flag, *path});
-        if (const auto* paths = std::get_if<std::vector<std::string>>(&entry.value)) {
-            for (const std::string& path : *paths)
-                inputs.push_back({flag, path});
-        }
-    }
-    return inputs;
-}
-
 class Report {
 public:
     /// `names`: of the classes; empty: they have numbers only.
-    Report(const Table& table, FileSystem& files, metrics::Observers& observers, const metrics::Unit& unit,
+    Report(const PredictionsFile& table, FileSystem& files, metrics::Observers& observers, const metrics::Unit& unit,
            std::vector<std::string> names)
         : path_(table.file.path),
           files_(files),
@@ -94,18 +58,6 @@ public:
           unit_(unit),
           names_(std::move(names)),
           text_(table.format, unit.one, names_) {}
-
-    /// Throws Error(usage) if a file is there, in which somebody may have noted something, if it is one of `inputs`, or
-    /// if its folder is not there.
-    static void check(const NamedPath& table, const FileSystem& files, bool overwrite,
-                      const std::vector<NamedPath>& inputs) {
-        if (table.path.empty()) return;
-        refuse_run_table(files, table.name, table.path);
-        check_outputs(files, {{table, overwrite, "--overwrite"}}, inputs);
-        const std::string folder = std::filesystem::path(table.path).parent_path().string();
-        if (!folder.empty() && !is_directory(files, folder))
-            throw Error(ErrorKind::usage, table.name + " " + table.path + ": there is no folder " + folder);
-    }
 
     void add(Prediction prediction, std::int64_t shown_classes, bool printed) {
         const auto is_label = [&](const ClassProbability& item) { return item.label == prediction.label; };
@@ -212,8 +164,7 @@ int run_inference(const TaskRow& task_row, const config::ParseResult& arguments,
         throw Error(ErrorKind::unsupported, "inference: " + std::string(task_row.options.name) +
                                                 " has no classes; give --iterations to measure it");
     }
-    const std::vector<NamedPath> inputs = inputs_of(arguments);
-    Report::check(table_in({}, settings.main).file, *host.files, settings.logging.overwrite, inputs);
+    check_predictions_file(predictions_file("", arguments), arguments, *host.files);
     const Classifier::Subjects subjects = classifier->subjects(host.stop_requested);
     const std::vector<data::Field> fields = subjects.stream->fields();
     const graph::Graph graph = classifier->classifying_graph(fields);
@@ -224,8 +175,8 @@ int run_inference(const TaskRow& task_row, const config::ParseResult& arguments,
     metrics::Observers observers =
         report_evaluation(task, *backend, arguments, folder, subjects.stream->samples(), host);
 
-    const Table table = table_in(folder, settings.main);
-    Report::check(table.file, *host.files, settings.logging.overwrite, inputs);
+    const PredictionsFile table = predictions_file(folder.logs, arguments);
+    check_predictions_file(table, arguments, *host.files);
     Report report(table, *host.files, observers, task.columns().unit, task.class_names());
     LabelTap tap(*subjects.stream, classifier->label_field());
     const Stopwatch watch;

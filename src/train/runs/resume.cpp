@@ -199,13 +199,14 @@ void refuse_shorter_run(const RunStart& start, const schedule::RunPlan& plan) {
                                       init_flag(start.arguments) + " " + start.resume->found.path);
 }
 
-void check_resumption(const Task& task, const config::ParseResult& arguments, const FileSystem& files) {
+std::int64_t check_resumption(const Task& task, const config::ParseResult& arguments, const FileSystem& files) {
     const config::Settings& settings = arguments.settings;
-    if (!settings.main.trains || !settings.main.restore_path) return;
+    if (!settings.main.trains || !settings.main.restore_path) return 0;
     const RunStart start = start_at_latest(arguments, *settings.main.restore_path, {}, files);
     const OpenedData data = open_data(task, settings);
     check_data(start, data.origin, task, arguments.launch.index == 0);
     refuse_shorter_run(start, data.plan);
+    return start.resume->checkpoint.iteration;
 }
 
 void warn_of_other_numbers(const ResumePoint& resume, const config::ParseResult& arguments) {

@@ -85,8 +85,8 @@ void check_data(const RunStart& start, const DataOrigin& found, const Task& task
 void refuse_shorter_run(const RunStart& start, const schedule::RunPlan& plan);
 
 /// For a dry run. With --restore-path, reads the latest checkpoint and opens the data, then throws and warns as the run
-/// would. Locks and writes nothing.
-void check_resumption(const Task& task, const config::ParseResult& arguments, const FileSystem& files);
+/// would. Locks and writes nothing. Returns the checkpoint's iteration; 0 without --restore-path.
+std::int64_t check_resumption(const Task& task, const config::ParseResult& arguments, const FileSystem& files);
 
 /// Warns if the checkpoint was written with options that change numerical results, or with another number of threads.
 void warn_of_other_numbers(const ResumePoint& resume, const config::ParseResult& arguments);

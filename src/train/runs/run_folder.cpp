@@ -44,6 +44,22 @@ bool holds_own_killed_run(const FileSystem& files, const std::string& folder, co
            records_options(files, folder, config::arguments_json(arguments, {}), !seed_was_given(arguments));
 }
 
+/// A path in comparable form, whether or not it exists.
+std::filesystem::path normal(const std::string& path) {
+    return std::filesystem::absolute(without_trailing_slashes(path)).lexically_normal();
+}
+
+/// Error(storage) if the folder cannot be made, because a file is in its place or in that of a folder above it.
+void expect_place(const std::string& folder, const FileSystem& files) {
+    for (auto above = normal(folder); !above.empty(); above = above.parent_path()) {
+        const FileKind kind = files.kind(above.string());
+        if (kind == FileKind::directory || (kind == FileKind::absent && above == above.parent_path())) return;
+        if (kind == FileKind::absent) continue;
+        throw Error(ErrorKind::storage, folder + ": the folder cannot be made, because " + above.string() +
+                                            " is no folder; choose another --logs-path");
+    }
+}
+
 void refuse_used_folder(const RunFolder& folder, const config::ParseResult& arguments, const FileSystem& files) {
     const std::vector<std::string> results = results_in(files, folder.checkpoints);
     if (results.empty() || holds_begun_run(files, folder.checkpoints)) return;
@@ -56,11 +72,6 @@ void refuse_used_folder(const RunFolder& folder, const config::ParseResult& argu
                                      : "";
     throw Error(ErrorKind::usage, folder.checkpoints + ": holds an earlier run (" + there + "); " + go_on +
                                       "remove its files with --overwrite, or choose another --logs-path");
-}
-
-/// A path in comparable form, whether or not it exists.
-std::filesystem::path normal(const std::string& path) {
-    return std::filesystem::absolute(without_trailing_slashes(path)).lexically_normal();
 }
 
 /// True if `restore_path` refers to checkpoints in this folder or in its subfolder of averages.
@@ -128,12 +139,12 @@ RunFolder begin_run_folder(const Task& task, const config::ParseResult& argument
 }
 
 void check_new_run_folder(const Task& task, const config::ParseResult& arguments, const FileSystem& files) {
-    const LoggingSettings& logging = arguments.settings.logging;
-    if (!logging.overwrite) refuse_used_folder(new_run_folder(task, logging, files), arguments, files);
+    const RunFolder folder = new_run_folder(task, arguments.settings.logging, files);
+    expect_place(folder.checkpoints, files);
+    if (!arguments.settings.logging.overwrite) refuse_used_folder(folder, arguments, files);
 }
 
-RunFolder results_folder(const Task& task, const config::ParseResult& arguments, const std::string& command_line,
-                         FileSystem& files) {
+RunFolder checked_results_folder(const Task& task, const config::ParseResult& arguments, const FileSystem& files) {
     const config::Settings& settings = arguments.settings;
     LoggingSettings logging = settings.logging;
     const bool asks = std::ranges::any_of(arguments.options, [](const config::ResolvedOption& entry) {
@@ -148,6 +159,14 @@ RunFolder results_folder(const Task& task, const config::ParseResult& arguments,
                                           ": holds a training run, which takes results of its own checkpoints only; "
                                           "choose another --logs-path");
     }
+    expect_place(folder.logs, files);
+    return folder;
+}
+
+RunFolder results_folder(const Task& task, const config::ParseResult& arguments, const std::string& command_line,
+                         FileSystem& files) {
+    RunFolder folder = checked_results_folder(task, arguments, files);
+    if (folder.logs.empty()) return folder;
     hold(folder, command_line, files);
     drop_half_rows(files, folder.logs);
     return folder;

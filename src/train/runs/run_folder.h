@@ -50,6 +50,9 @@ RunFolder begin_run_folder(const Task& task, const config::ParseResult& argument
 /// The errors of begin_run_folder() about results of another run; writes and locks nothing.
 void check_new_run_folder(const Task& task, const config::ParseResult& arguments, const FileSystem& files);
 
+/// The folder of results_folder() with its errors; writes and locks nothing.
+RunFolder checked_results_folder(const Task& task, const config::ParseResult& arguments, const FileSystem& files);
+
 /// For `validation` and `inference`, locked: they add to existing results. Without files unless the user gave
 /// --logs-path or --log-dir. A folder of a training run accepts results of its own checkpoints only (as `restore_path`
 /// shows); otherwise throws Error(usage).

@@ -114,9 +114,8 @@ std::vector<std::optional<std::size_t>> places_in(const std::vector<std::string>
     return any ? places : std::vector<std::optional<std::size_t>>{};
 }
 
-/// The classes are the last axis of an image network's last layer, and the first of BERT's.
-std::size_t class_axis(const Shape& shape, std::int64_t classes) {
-    return shape.empty() || shape.back() == classes ? std::max<std::size_t>(shape.size(), 1) - 1 : 0;
+std::size_t class_axis(const Shape& shape, const FirstWeights& allowed) {
+    return allowed.classes_first || shape.empty() ? 0 : shape.size() - 1;
 }
 
 /// Element i of an axis is that of `from` at places[i], or stays where there is none.
@@ -137,16 +136,6 @@ bool begins_with_any(std::string_view name, const std::vector<std::string>& begi
     return std::ranges::any_of(beginnings, [&](const std::string& beginning) { return name.starts_with(beginning); });
 }
 
-/// The number of a graph's classes: the size of its last layer's bias. 0 if it has none.
-std::int64_t classes_of(const graph::Graph& graph, const FirstWeights& allowed) {
-    for (const graph::ValueId id : graph.values_with_role(graph::Role::parameter)) {
-        const graph::Value& variable = graph.value(id);
-        if (begins_with_any(variable.name, allowed.may_lack) && variable.desc.shape.size() == 1)
-            return variable.desc.shape[0];
-    }
-    return 0;
-}
-
 /// "[512, C]" for the shape [512, 10] and class_axis 1.
 std::string class_shape_text(const Shape& shape, std::size_t class_axis) {
     std::vector<std::string> sizes;
@@ -162,12 +151,11 @@ void expect_last_layer(const checkpoint::Checkpoint& checkpoint, const graph::Gr
     std::vector<std::string> given;
     bool fits = true;
     std::optional<std::int64_t> classes;
-    const std::int64_t own_classes = classes_of(graph, allowed);
     for (const graph::ValueId id : graph.values_with_role(graph::Role::parameter)) {
         const graph::Value& variable = graph.value(id);
         if (!begins_with_any(variable.name, allowed.may_lack)) continue;
         Shape wanted = variable.desc.shape;
-        const std::size_t axis = class_axis(wanted, own_classes);
+        const std::size_t axis = class_axis(wanted, allowed);
         expected.push_back(variable.name + " " + class_shape_text(wanted, axis));
         const auto found = checkpoint.tensors.find(variable.name);
         if (found == checkpoint.tensors.end()) continue;
@@ -332,14 +320,13 @@ CompletedWeights completed(checkpoint::Checkpoint checkpoint, const graph::Graph
     for (std::size_t i = 0; i < places.size(); ++i) {
         if (!places[i]) result.new_classes.push_back(allowed.classes[i]);
     }
-    const std::int64_t own_classes = classes_of(graph, allowed);
     const bool same_classes = !places.empty() && result.new_classes.empty() && named.size() == places.size();
     for (const graph::ValueId id : graph.values_with_role(graph::Role::parameter)) {
         graph::Value variable = graph.value(id);
         if (!begins_with_any(variable.name, allowed.may_lack)) continue;
         const auto found = checkpoint.tensors.find(variable.name);
         const bool there = found != checkpoint.tensors.end();
-        const std::size_t axis = class_axis(variable.desc.shape, own_classes);
+        const std::size_t axis = class_axis(variable.desc.shape, allowed);
         const bool is_named =
             there && axis < found->second.shape().size() && found->second.shape()[axis] == std::ssize(named);
         if (there && !compares && found->second.shape() == variable.desc.shape) continue;
