@@ -5,6 +5,7 @@
 #include <iostream>
 #include <limits>
 #include <memory>
+#include <sstream>
 
 #include "cli/commands.h"
 #include "cli/flags.h"
@@ -12,7 +13,9 @@
 #include "cli/signals.h"
 #include "cnntrain/base/elapsed.h"
 #include "cnntrain/base/error.h"
+#include "cnntrain/base/io.h"
 #include "cnntrain/base/size_text.h"
+#include "cnntrain/checkpoint/folder.h"
 #include "cnntrain/dataset_tools/pretraining_writer.h"
 
 namespace cnntrain::cli {
@@ -25,6 +28,9 @@ dataset_tools::PretrainingWriterSettings settings_from(const Flags& flags) {
     dataset_tools::PretrainingWriterSettings settings;
     settings.input_files = flags.text("--input-file");
     settings.output_files = flags.text("--output-file");
+    std::istringstream outputs(settings.output_files);
+    for (std::string path; std::getline(outputs, path, ',');)
+        checkpoint::refuse_run_checkpoint(posix_files(), "--output-file", path);
     settings.vocabulary = flags.text("--vocab-file");
     settings.lower_case = flags.given("--do-lower-case");
     dataset_tools::InstanceSettings& how = settings.instances;

@@ -84,6 +84,7 @@ plan::PlanSettings settings_from(const Flags& flags) {
     plan::PlanSettings settings;
     settings.profile = text("--profile");
     settings.svg = text("--svg");
+    if (settings.profile) checkpoint::refuse_run_checkpoint(posix_files(), "--profile", *settings.profile);
     if (settings.svg) checkpoint::refuse_run_checkpoint(posix_files(), "--svg", *settings.svg);
     settings.steps = flags.given("--processes") ? 10 : 3;
     if (flags.given("--steps")) settings.steps = flags.integer("--steps", 1, kMostSteps);

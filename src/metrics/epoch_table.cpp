@@ -61,8 +61,10 @@ std::string EpochTable::row(const Progress& progress, bool is_best) {
     const double left = seconds_left(progress);
     std::vector<Cell> cells = training_;
     cells.insert(cells.end(), validation_.begin(), validation_.end());
-    cells.push_back({std::string(progress.rate_unit) + "/s", formatted("%.1f", progress.rate)});
-    cells.push_back({"left", left < 0 ? "" : duration_text(left)});
+    if (progress.done > 0) {
+        cells.push_back({std::string(progress.rate_unit) + "/s", formatted("%.1f", progress.rate)});
+        cells.push_back({"left", left < 0 ? "" : duration_text(left)});
+    }
     for (const auto& [name, text] : cells) {
         head += cell(name, name);
         line += cell(name, text);

@@ -17,7 +17,10 @@ public:
     void add_validation(const Record& row);
     /// True from the first log line an epoch behind the last row until the next row.
     bool is_due() const { return is_due_; }
-    /// The row, below the head where the columns changed since the row before. `progress` is the training's.
+    /// True if there are log lines behind the last row.
+    bool has_news() const { return epoch_ > shown_; }
+    /// The row, below the head where the columns changed since the row before. `progress` is the
+    /// training's; without an update yet, there is no rate.
     std::string row(const Progress& progress, bool is_best);
 
 private:

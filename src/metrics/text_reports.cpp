@@ -147,6 +147,7 @@ void Console::validation_compared(bool is_best) {
 }
 
 void Console::training_finished() {
+    if (table_ && table_->has_news()) put(table_->row(training_progress_, false));
     table_.reset();
 }
 

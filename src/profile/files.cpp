@@ -67,6 +67,7 @@ Json run_json(const Profile& profile) {
             {"machine", profile.machine},
             {"unit", profile.unit},
             {"type", profile.type},
+            {"faster_in_16_bits", profile.faster_in_16_bits},
             {"trains", profile.trains},
             {"rank", profile.rank},
             {"steps", profile.steps},

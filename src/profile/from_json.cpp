@@ -39,6 +39,7 @@ void take_run(const Json& run, Profile& profile) {
     take(run, "machine", profile.machine);
     take(run, "unit", profile.unit);
     take(run, "type", profile.type);
+    take(run, "faster_in_16_bits", profile.faster_in_16_bits);
     take(run, "trains", profile.trains);
     take(run, "rank", profile.rank);
     take(run, "steps", profile.steps);

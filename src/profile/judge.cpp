@@ -126,7 +126,8 @@ Finding input(const Profile& profile) {
 }
 
 Finding threads(const Profile& profile) {
-    if (profile.threads >= profile.cores) return {};
+    const int left = static_cast<int>(std::floor(profile.processors - profile.competition.others));
+    if (profile.threads >= std::min(profile.cores, left)) return {};  // more would wait for other programs
     return Verdict{Limit::threads, "Limited by the number of threads: " + counted(profile.threads, "thread") +
                                        " computes on a machine with " + counted(profile.cores, "core") +
                                        ": leave out --threads"};
@@ -224,7 +225,7 @@ Verdict by_work(const Profile& profile) {
         moving += seconds;
         sources.push_back(level + " " + percent(seconds / profile.step_seconds));
     }
-    const std::string types = profile.type == "f32" ? "16 bits (--precision 16.16), " : "";
+    const std::string types = profile.faster_in_16_bits ? "16 bits (--precision 16.16), " : "";
     const std::string ranks = profile.trains ? "more processes (mpirun)" : "more processes";
     if (moving > kMostOfWork * all) {
         return {Limit::memory_bandwidth,

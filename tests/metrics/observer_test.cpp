@@ -261,23 +261,23 @@ Columns columns_of_images() {
                            {.name = "val_loss", .output = "loss", .at_end = true, .label = "loss"}}};
 }
 
-void tell_epoch(Observers& observers, std::int64_t epoch, double accuracy) {
+void tell_epoch(Observers& observers, double epoch, double accuracy) {
     const Columns columns = columns_of_images();
-    const TrainingRow training{.iteration = 10 * epoch, .epoch = static_cast<double>(epoch), .results = {{2.5, 2.25}}};
+    const std::int64_t iteration = std::llround(10 * epoch);
+    const TrainingRow training{.iteration = iteration, .epoch = epoch, .results = {{2.5, 2.25}}};
     observers.progress(
-        {.done = 10 * epoch, .total = 30, .rate = 812, .elapsed_seconds = 10.0 * epoch, .rate_unit = "images"});
+        {.done = iteration, .total = 30, .rate = 812, .elapsed_seconds = 10.0 * epoch, .rate_unit = "images"});
     Record row = record(training, columns);
     row.text = "a log line";
     observers.row(row);
     if (accuracy > 0) {
         observers.progress({.done = 4, .total = 4, .rate = 90, .elapsed_seconds = 1, .is_silent = true});
-        Record validation = record(
-            ValidationRow{.name = "ckpt", .epoch = static_cast<double>(epoch), .results = {accuracy, 1.5}}, columns);
+        Record validation = record(ValidationRow{.name = "ckpt", .epoch = epoch, .results = {accuracy, 1.5}}, columns);
         validation.text = "a validation line";
         observers.row(validation);
         observers.validation_compared(accuracy > 50);
     }
-    observers.host_step_ended(10 * epoch);
+    observers.host_step_ended(iteration);
 }
 
 TEST_F(ReportTest, AScreenShowsARowAnEpoch) {
@@ -297,6 +297,19 @@ TEST_F(ReportTest, AScreenShowsARowAnEpoch) {
               "    3.00      2.2500                         812.0   0:00:00\n");
     EXPECT_EQ(read_text(files_, "/run/log.txt"),
               "a log line\na validation line\na log line\na validation line\na log line\n");
+}
+
+/// Epochs of a pretraining end between log lines.
+TEST_F(ReportTest, AScreenShowsTheLastPartOfAnEpoch) {
+    Observers observers = reports("/run", {terminal(0), Extent::brief});
+    observers.training_planned({.iterations = 30, .epochs = 3});
+    tell_epoch(observers, 1.5, 0);
+    tell_epoch(observers, 2.25, 0);
+    observers.training_finished();
+    EXPECT_EQ(console_.str(),
+              "   epoch  train loss  images/s      left\n"
+              "    1.50      2.2500     812.0   0:00:15\n"
+              "    2.25      2.2500     812.0   0:00:07\n");
 }
 
 TEST_F(ReportTest, AScreenShowsNewColumnsUnderANewHead) {

@@ -23,6 +23,8 @@ TEST(Judge, ArithmeticLimitsWhereNothingElseDoes) {
     EXPECT_THAT(judge(made_up()).sentence, Not(HasSubstr("--precision")));
     Profile f32 = made_up();
     f32.type = "f32";
+    EXPECT_THAT(judge(f32).sentence, Not(HasSubstr("--precision"))) << "16.16 on a processor without 16-bit products";
+    f32.faster_in_16_bits = true;
     EXPECT_TRUE(is(f32, Limit::compute, {"--precision 16.16"}));
 }
 

@@ -20,6 +20,7 @@
 #include "cnntrain/train/runs.h"
 #include "support/errors.h"
 #include "support/matchers.h"
+#include "support/temporary_folder.h"
 #include "support/words.h"
 #include "tasks/pretraining/settings.h"
 
@@ -596,15 +597,19 @@ TEST(Pretrain, ADryRunSaysWhatWouldHappen) {
 }
 
 TEST(Pretrain, ADryRunOfAnEvaluationSaysWhatIsEvaluated) {
-    const std::string text = tasks::dry_run_text(parse(kEvaluation + "--restore-dir run"));
+    const test::TemporaryFolder folder;
+    pretrain(posix_files(), "--num-train-steps 1 --logs-path " + (folder / "run"));
+    const std::string line = kEvaluation + "--restore-dir " + (folder / "run");
+    const std::string text = tasks::dry_run_text(parse(line));
     EXPECT_THAT(text, HasSubstr("generated sequences, sequences of 16 tokens"));
     EXPECT_THAT(text, ContainsRegex("Validation: +10 batches of 100\n"));
-    EXPECT_THAT(text, ContainsRegex("Weights: +run\n"));
+    EXPECT_THAT(text, ContainsRegex("Weights: .*/run\n"));
     EXPECT_THAT(text, AllOf(HasSubstr("validation.csv"), Not(HasSubstr("training.csv")), Not(HasSubstr("Optimiser"))));
-    const std::string files = tasks::dry_run_text(
-        parse(kEvaluation + "--restore-dir run --no-generated-data --train-file a*.tfrecord --valid-file b*.tfrecord"));
+    const std::string files =
+        tasks::dry_run_text(parse(line + " --no-generated-data --train-file a*.tfrecord --valid-file b*.tfrecord"));
     EXPECT_THAT(files, HasSubstr("no file fits the pattern 'b*.tfrecord'"));
     EXPECT_THAT(files, HasSubstr("batches are computed for 10000000 sequences"));
+    EXPECT_THAT(tasks::dry_run_text(parse(kEvaluation + "--restore-dir nowhere")), HasSubstr("no checkpoint yet"));
 }
 
 /// Each of them has half of the optimiser's state.

@@ -98,12 +98,13 @@ struct Peaks {
 /// A profile may lack what was not measured: without rows, only the step and its waits are judged.
 struct Profile {
     // The run
-    std::string title;    // "training, resnet 50"
-    std::string line;     // the command line
-    std::string version;  // of this program
-    std::string machine;  // its processor
-    std::string unit;     // "images"
-    std::string type;     // in which products are computed: "bf16"
+    std::string title;               // "training, resnet 50"
+    std::string line;                // the command line
+    std::string version;             // of this program
+    std::string machine;             // its processor
+    std::string unit;                // "images"
+    std::string type;                // in which products are computed: "bf16"
+    bool faster_in_16_bits = false;  // it computes in 32 bits, and this processor has products of 16
     bool trains = true;
     std::int64_t steps = 0;        // measured ones
     std::int64_t samples = 0;      // of one step, in this process

@@ -145,7 +145,8 @@ void settle_validation_times(Resolution& run) {
     const bool goes_by_results = values.is_set("keep_best") || values.integer("early_stop") > 0;
     const bool any = values.number("validate_every") > 0 || values.integer("validate_every_updates") > 0;
     const bool off = values.has("validation") && !values.flag("validation");
-    if (goes_by_results && !any && !off) values.set("validate_every", 1.0, Source::adjusted);
+    if (goes_by_results && !any && !off && !values.given("validate_every"))
+        values.set("validate_every", 1.0, Source::adjusted);
     for (const char* key : {"validate_every", "validate_every_updates"}) {
         if (off && any && values.at(key).source < values.at("validation").source) values.reset(key);
     }

@@ -345,7 +345,8 @@ namespace {
 /// Said before the training, because the way out is another training.
 void note_missing_exports(const ImageSettings& own, Resolution& run) {
     const bool photos = data::dataset_info(own.data.dataset).format == data::ImageFormat::class_folders;
-    if (run.command != Command::train || !photos || own.data.kind != data::DataKind::real) return;
+    const bool trains_on_photos = run.command == Command::train && photos && own.data.kind == data::DataKind::real;
+    if (!trains_on_photos || !run.violations.empty()) return;
     nn::NetworkSettings network{own.model};
     network.form = network_form(own);
     const std::string why = nn::why_no_target(network);

@@ -36,6 +36,7 @@
 #include "train/runs/compiled_model.h"
 #include "train/runs/evaluator.h"
 #include "train/runs/finite.h"
+#include "train/runs/monitor.h"
 #include "train/runs/ranks.h"
 #include "train/runs/resume.h"
 #include "train/runs/run_folder.h"
@@ -127,10 +128,16 @@ private:
                (head.only ? "; then the run ends, and restore goes on with the training described here" : "");
     }
 
-    /// Weights to evaluate: the newest of a folder. Errors are the run's.
+    /// Weights to evaluate: the newest of a folder. Errors are the run's; a training may still have to make them.
     std::string weights_to_evaluate(const std::string& given) const {
         const FileSystem& files = posix_files();
-        const std::vector<checkpoint::Found> found = checkpoint::find_checkpoints(files, given);
+        std::vector<checkpoint::Found> found;
+        try {
+            found = checkpoint::find_checkpoints(files, given);
+        } catch (const Error& error) {
+            if (error.kind() != ErrorKind::not_found) throw;
+            return given + ", where there is no checkpoint yet";
+        }
         const std::string& path = found.back().path;
         const graph::Graph graph = validation_graph(
             task_, settings_, task_.batch_fields(data::Split::validation, settings_.training.micro_batch_size));
@@ -220,6 +227,7 @@ private:
         std::string text = "during training, every " + short_text(planned.period()) + " " + update_name_ + "s, " +
                            counted(planned.count(), "time") + ", ";
         if (settings_.training.ema_decay > 0) text += "each of the weights and of their average, ";
+        compared_metric(task_, settings);  // with its errors
         if (settings.keep_best) text += "the best kept by " + std::string(config::name(*settings.keep_best)) + ", ";
         if (settings.early_stop > 0) text += "at most " + std::to_string(settings.early_stop) + " without a better, ";
         return text;

@@ -145,6 +145,7 @@ void check_predictions_file(const PredictionsFile& table, const config::ParseRes
     if (path.empty()) return;
     refuse_run_table(files, name, path);
     check_outputs(files, {{table.file, arguments.settings.logging.overwrite, "--overwrite"}}, inputs_of(arguments));
+    if (arguments.settings.main.predictions.empty()) return;  // the folder of the results is made
     const std::string folder = std::filesystem::path(path).parent_path().string();
     if (!folder.empty() && !is_directory(files, folder))
         throw Error(ErrorKind::usage, name + " " + path + ": there is no folder " + folder);

@@ -20,7 +20,8 @@ metrics::ValidationRow empty_row(const Task& task) {
     return row;
 }
 
-/// The metric that the user asked for, or the first of accuracy and loss that the task has.
+}  // namespace
+
 Metric compared_metric(const Task& task, const ValidationSettings& settings) {
     const metrics::ValidationRow row = empty_row(task);
     if (!settings.keep_best) return task.metric(Metric::accuracy, row) ? Metric::accuracy : Metric::loss;
@@ -32,6 +33,8 @@ Metric compared_metric(const Task& task, const ValidationSettings& settings) {
     throw Error(ErrorKind::usage, "--keep-best " + std::string(config::name(*settings.keep_best)) +
                                       ": validations of this network do not have it, but " + listed(there));
 }
+
+namespace {
 
 std::string value_text(Metric metric, double value) {
     return formatted(metric == Metric::loss ? "%.4f" : "%.3f", value);

@@ -19,6 +19,10 @@
 
 namespace cnntrain::train {
 
+/// The metric that the user asked for, or the first of accuracy and loss that the task has. Error(usage) if the task
+/// has no such result.
+Metric compared_metric(const Task& task, const ValidationSettings& settings);
+
 /// Validates a training at its planned times, reports the rows, compares the results, and says when the training ends
 /// early. All processes of the training call it together, and come to the same results.
 class Monitor {

@@ -46,6 +46,8 @@ profile::Profile profile_facts(const Task& task, const backend::Backend& backend
     facts.machine = to_string(this_processor());
     facts.unit = task.columns().unit.many;
     facts.type = name(arithmetic(settings.device, backend).type);
+    facts.faster_in_16_bits =
+        settings.device.precision == nn::Precision::p32_32 && backend.fastest_arithmetic().type != DType::f32;
     facts.trains = trains;
     facts.micro_batch = placement.samples;
     facts.image_megapixels = image_megapixels(fields);
