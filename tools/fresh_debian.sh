@@ -111,7 +111,7 @@ build() {
         echo "== $suite: $command"
         chroot "$system" sh -c "cd /cnntrain && $command" < /dev/null
     done < "$system/wanted"
-    chroot "$system" sh -c "cd /cnntrain/build && cpack" < /dev/null
+    chroot "$system" sh -c "cd /cnntrain && tools/install_packages.sh package && cd build && cpack" < /dev/null
 }
 
 if [ -z "$tries_package" ]; then

@@ -126,11 +126,14 @@ Finding input(const Profile& profile) {
 }
 
 Finding threads(const Profile& profile) {
-    const int left = static_cast<int>(std::floor(profile.processors - profile.competition.others));
-    if (profile.threads >= std::min(profile.cores, left)) return {};  // more would wait for other programs
+    if (profile.threads >= profile.cores) return {};
+    const double others = profile.competition.others;
+    const bool is_busy = profile.threads + 1 > profile.processors - others;  // one more thread would wait
     return Verdict{Limit::threads, "Limited by the number of threads: " + counted(profile.threads, "thread") +
-                                       " computes on a machine with " + counted(profile.cores, "core") +
-                                       ": leave out --threads"};
+                                       " computes on a machine with " + counted(profile.cores, "core") + ": " +
+                                       (is_busy ? "end the other programs, which use " + formatted("%.1f", others) +
+                                                      " processors, and leave out --threads"
+                                                : "leave out --threads")};
 }
 
 Finding communication(const Profile& profile) {

@@ -7,7 +7,7 @@ sed -n '/^tools\/install_packages.sh/p' "$1/README.md" > "$folder/readme"
 # Instructions in one line each, without comments.
 sed -e '/^#/d' -e ':join' -e '/\\$/{' -e 'N' -e 's/ *\\\n */ /' -e 'b join' -e '}' \
     "$1/tools/Dockerfile" > "$folder/lines"
-sed -n 's/^RUN \(tools\/install_packages.sh .*\)/\1/p' "$folder/lines" > "$folder/docker"
+sed -n 's/^RUN \(tools\/install_packages.sh .*cmake .*\)/\1/p' "$folder/lines" > "$folder/docker"
 diff "$folder/readme" "$folder/docker"
 [ "$(wc -l < "$folder/readme")" -eq 2 ]
 unknown=$(grep -v -E '^(ARG|FROM|WORKDIR|COPY|RUN|USER|ENTRYPOINT) |^$' "$folder/lines" || true)

@@ -58,6 +58,8 @@ TEST(Judge, OneThread) {
     Profile profile = made_up();
     profile.threads = 1;
     EXPECT_TRUE(is(profile, Limit::threads, {"1 thread computes on a machine with 2 cores", "leave out --threads"}));
+    profile.competition = {.others = 3.1, .queued_share = 0.01};
+    EXPECT_TRUE(is(profile, Limit::threads, {"end the other programs, which use 3.1"}));
 }
 
 TEST(Judge, BusyNeighbours) {

@@ -45,5 +45,8 @@ if(NOT MPI_CXX_FOUND)
   message(STATUS "No MPI found: this build runs as one process only. libopenmpi-dev and openmpi-bin bring it.")
 endif()
 if(CNNTRAIN_TESTS)
-  find_package(GTest REQUIRED)             # libgtest-dev, libgmock-dev
+  find_package(GTest)                      # libgtest-dev, libgmock-dev
+  if(NOT GTest_FOUND)
+    message(STATUS "No GoogleTest found: tests are left out. tools/install_packages.sh tests brings it.")
+  endif()
 endif()

@@ -9,6 +9,7 @@
 #include "cnntrain/config/parse.h"
 #include "cnntrain/graph/graph.h"
 #include "cnntrain/schedule/run_plan.h"
+#include "cnntrain/train/runs.h"
 #include "cnntrain/train/task.h"
 #include "train/runs/run_folder.h"
 

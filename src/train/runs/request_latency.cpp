@@ -247,7 +247,7 @@ Executables compile(const backend::Backend& backend, const graph::Graph& graph, 
     return executables;
 }
 
-std::string random_tag() {
+std::string tag_of_file() {
     return std::to_string(std::random_device{}());
 }
 
@@ -331,7 +331,7 @@ int measure_requests(const TaskRow& task_row, const config::ParseResult& argumen
     const bool only_input = settings.device.dataset_benchmark;
     const WeightSource source = only_input ? WeightSource{} : weight_source(settings, files);
     const bool temporary = settings.main.temporary_executable;
-    const std::string path = compiled_model_name(task, settings, source.name, temporary ? random_tag() : "");
+    const std::string path = compiled_model_name(task, settings, source.name, temporary ? tag_of_file() : "");
     if (!source.there && !exists(files, path)) checkpoint::find_checkpoints(files, source.path);  // throws
     if (!only_input) {
         check_outputs(

@@ -49,14 +49,14 @@ std::filesystem::path normal(const std::string& path) {
     return std::filesystem::absolute(without_trailing_slashes(path)).lexically_normal();
 }
 
-/// Error(storage) if the folder cannot be made, because a file is in its place or in that of a folder above it.
+/// Error(usage) if the folder cannot be made, because a file is in its place or in that of a folder above it.
 void expect_place(const std::string& folder, const FileSystem& files) {
     for (auto above = normal(folder); !above.empty(); above = above.parent_path()) {
         const FileKind kind = files.kind(above.string());
         if (kind == FileKind::directory || (kind == FileKind::absent && above == above.parent_path())) return;
         if (kind == FileKind::absent) continue;
-        throw Error(ErrorKind::storage, folder + ": the folder cannot be made, because " + above.string() +
-                                            " is no folder; choose another --logs-path");
+        throw Error(ErrorKind::usage, folder + ": the folder cannot be made, because " + above.string() +
+                                          " is no folder; choose another --logs-path");
     }
 }
 
@@ -122,6 +122,7 @@ RunFolder begin_run_folder(const Task& task, const config::ParseResult& argument
                            FileSystem& files) {
     const LoggingSettings& logging = arguments.settings.logging;
     RunFolder folder = new_run_folder(task, logging, files);
+    expect_place(folder.checkpoints, files);
     // A lock file shows that a run may be alive. Without one, refuse before locking, to create no lock file in vain.
     const bool locked_before = exists(files, in_folder(folder.checkpoints, kFolderLockName));
     if (!logging.overwrite && !locked_before) refuse_used_folder(folder, arguments, files);
