@@ -10,7 +10,7 @@ sources() { find src include tests tools \( -name '*.cpp' -o -name '*.h' -o -nam
 # in one line each, to be pasted.
 texts() {
     { ls -d .ci/run CMakeLists.txt README.md && find configs src include tests tools -type f; } |
-        grep -v -E '\.(json|png|jpg|jpeg|bin|tfrecord|safetensors)$|^configs/benchmarks\.yml$|/__pycache__/' |
+        grep -v -E '\.(json|png|jpg|jpeg|bin|tfrecord|safetensors)$|^configs/benchmarks\.yml$|^tests/lines/[a-z0-9_]*\.t(\.err)?$|/__pycache__/' |
         grep -v '^tests/golden/foreign/' | sort
 }
 check_lengths() {

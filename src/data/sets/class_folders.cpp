@@ -117,10 +117,7 @@ void tell(const InputSettings& settings, const PhotoSet& photos, Split split) {
 
 SampleCount count(const InputSettings& settings, Split split) {
     const auto photos = photos_of(settings);
-    if (split == Split::train) {
-        check_training_photos(*photos);
-        tell(settings, *photos, split);
-    }
+    if (split == Split::train) check_training_photos(*photos);
     if (split == Split::validation) check_validation_photos(*photos);
     return {photos->of(split).size(), true};
 }
