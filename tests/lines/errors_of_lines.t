@@ -23,7 +23,7 @@ Lines that cannot be obeyed: what is wrong, and what would be right.
   error: --epochs 0: a run has one weight update at least; without --epochs it has the default length
   [2]
   $ cnntrain train --dataset cifar-10 --generated-data --validate-every 0 --keep-best accuracy --dry-run
-  error: --validate-every 0 leaves --keep-best and --early-stop without validations: leave it out
+  error: --keep-best and --early-stop need validations, and --validate-every 0 makes none: leave it out
   [2]
   $ cnntrain train --dataset cifar-10 --generated-data --keep-best speed --dry-run
   error: --keep-best: expected one of accuracy balanced-accuracy top-5 loss, got 'speed'

@@ -95,7 +95,7 @@ Violation validation_times(const Resolution& run) {
     if (every && updates) return "--validate-every and --validate-every-updates are both given; choose one";
     const bool goes_by_results = values.is_set("keep_best") || values.integer("early_stop") > 0;
     if (goes_by_results && !every && !updates && values.given("validate_every"))
-        return "--validate-every 0 leaves --keep-best and --early-stop without validations: leave it out";
+        return "--keep-best and --early-stop need validations, and --validate-every 0 makes none: leave it out";
     if (!values.has("validation") || values.flag("validation")) return {};
     if (every || updates) return "--validate-every and --no-validation are both given; choose one";
     if (values.is_set("keep_best")) return "--keep-best needs validations: leave --no-validation out";
