@@ -98,7 +98,7 @@ A run, and what may not be written over it.
   error: run: holds an earlier run (ckpt-0.safetensors and 3 more of its results); continue that run from ckpt-2 with cnntrain restore --restore-path run, remove its files with --overwrite, or choose another --logs-path
   [2]
   $ cnntrain train --data-dir data --dataset cifar-10 --model-size 8 --precision 32.32 --logs-path data/cifar-10-batches-bin/data_batch_1.bin/run
-  error: data/cifar-10-batches-bin/data_batch_1.bin/run: the folder cannot be made, because HERE/data/cifar-10-batches-bin/data_batch_1.bin is no folder; choose another --logs-path
+  error: data/cifar-10-batches-bin/data_batch_1.bin/run: no folder can be made there, because HERE/data/cifar-10-batches-bin/data_batch_1.bin is no folder; choose another --logs-path
   [2]
   $ cnntrain validation --restore-path run --model-size 14 --data-dir data --dataset cifar-10
   [info] --model-size: the run has 8, this line 14

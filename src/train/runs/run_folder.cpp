@@ -55,7 +55,7 @@ void expect_place(const std::string& folder, const FileSystem& files) {
         const FileKind kind = files.kind(above.string());
         if (kind == FileKind::directory || (kind == FileKind::absent && above == above.parent_path())) return;
         if (kind == FileKind::absent) continue;
-        throw Error(ErrorKind::usage, folder + ": the folder cannot be made, because " + above.string() +
+        throw Error(ErrorKind::usage, folder + ": no folder can be made there, because " + above.string() +
                                           " is no folder; choose another --logs-path");
     }
 }
