@@ -125,8 +125,8 @@ int dataset_command(const Invocation& invocation) {
         names.emplace_back(kind.name);
         listed += (listed.empty() ? "" : ", ") + names.back();
     }
-    throw Error(ErrorKind::usage, "cnntrain dataset: no kind '" + words.front() + "'; there are " + listed +
-                                      suggestion(words.front(), names));
+    throw Error(ErrorKind::usage, "cnntrain dataset: '" + words.front() + "' is none of its kinds, which are " +
+                                      listed + suggestion(words.front(), names));
 }
 
 }  // namespace cnntrain::cli

@@ -116,7 +116,7 @@ Lines that cannot be obeyed: what is wrong, and what would be right.
   
   cnntrain dataset <kind> --help lists the options.
   $ cnntrain dataset write
-  error: cnntrain dataset: no kind 'write'; there are cifar, photos, imagenet, bert, inspect, verify, reshard, suspects
+  error: cnntrain dataset: 'write' is none of its kinds, which are cifar, photos, imagenet, bert, inspect, verify, reshard, suspects
   [2]
   $ cnntrain benchmark --spec nothing.yml
   error: nothing.yml: no such file; give a benchmarks.yml with --spec
