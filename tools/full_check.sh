@@ -28,7 +28,7 @@ unit() {
     else
         findings=$((findings + 1))
         echo "$stage: $name failed: $record.log"
-        tail -n 5 "$record.log"
+        { grep -E ': (error|warning): |FAILED|ERROR: ' "$record.log" || tail -n 5 "$record.log"; } | head -n 5
     fi
 }
 content_of() { cat "$@" | sha256sum | cut -c1-16; }

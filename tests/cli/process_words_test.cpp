@@ -24,9 +24,10 @@ TEST(ProcessWords, AreNumbersListsAndDoublings) {
 
 TEST(ProcessWords, SayWhatIsWrongWithThem) {
     for (const std::string text :
-         {"", "0", "-1", "many", "1,,2", "1,2,", "2...", "...8", "1..8", "1...2...4", "1e3", "1000001"})
+         {"", "0", "-1", "many", "1,,2", "1,2,", "2...", "...8", "1..8", "1...2...4", "1e3", "1000001"}) {
         EXPECT_THAT(message_of(ErrorKind::usage, [&] { parse_processes(text); }),
                     HasSubstr("expects numbers from 1 to 1000000, such as 1,2,4...1024; got '"));
+    }
     EXPECT_THAT(message_of(ErrorKind::usage, [] { parse_processes("4...1000"); }),
                 HasSubstr("4...1000 doubles from there on, which gives 512 and 1024, not to 1000"));
     EXPECT_THAT(message_of(ErrorKind::usage, [] { parse_processes("8...4"); }),
@@ -54,9 +55,10 @@ TEST(ShareWords, AreParsed) {
     EXPECT_DOUBLE_EQ(parse_share(" 7.5 %", "--step-spread"), 0.075);
     EXPECT_DOUBLE_EQ(parse_share("0.05", "--step-spread"), 0.05);
     EXPECT_EQ(parse_share("0", "--step-spread"), 0);
-    for (const std::string text : {"", "-1%", "101%", "5", "5 percent", "nan", "inf%"})
+    for (const std::string text : {"", "-1%", "101%", "5", "5 percent", "nan", "inf%"}) {
         EXPECT_THAT(message_of(ErrorKind::usage, [&] { parse_share(text, "--step-spread"); }),
                     HasSubstr("--step-spread expects a share from 0 to 1, such as 5% or 0.05; got '" + text + "'"));
+    }
 }
 
 TEST(LinkWords, SayWhatIsWrongWithThem) {
@@ -72,9 +74,10 @@ TEST(LinkWords, SayWhatIsWrongWithThem) {
     for (const std::string text :
          {"1Gbps,1", "1Gbps,-1us", "1Gbps,1minute", "1Gbps,nanus", "1Gbps,", "1Gbps,3601s", "1Gbps,1e308s"})
         refused(text, "expects second a latency of at most an hour, in s, ms, us or ns");
-    for (const std::string text : {"5", "1e-320B/s"})
+    for (const std::string text : {"5", "1e-320B/s"}) {
         EXPECT_THAT(message_of(ErrorKind::usage, [&] { parse_bandwidth(text, "--adding-rate"); }),
                     HasSubstr("--adding-rate expects a bandwidth from 1B/s"));
+    }
 }
 
 }  // namespace

@@ -96,7 +96,7 @@ TEST_F(Photos, ValidationTakesTheLabelsOfTraining) {
     put_photo("train/aardvark/1.jpg", 8);
     EXPECT_THAT(labels(open(Split::validation)), ElementsAre(1, 2));
     testing::internal::CaptureStderr();
-    InputData(input(), Split::validation);
+    const InputData opened(input(), Split::validation);
     EXPECT_THAT(testing::internal::GetCapturedStderr(),
                 AllOf(HasSubstr("1 of 3 classes have no image in " + (folder_ / "val")), HasSubstr("aardvark")));
 }

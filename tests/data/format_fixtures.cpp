@@ -128,7 +128,7 @@ std::string encode_webp(const RawImage& image) {
     const auto encode = image.channels == 4 ? WebPEncodeLosslessRGBA : WebPEncodeLosslessRGB;
     const std::size_t size =
         encode(image.pixels.data(), image.width, image.height, image.width * image.channels, &bytes);
-    const std::string file(reinterpret_cast<const char*>(bytes), size);
+    std::string file(reinterpret_cast<const char*>(bytes), size);
     WebPFree(bytes);
     return file;
 #else

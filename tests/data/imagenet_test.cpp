@@ -22,7 +22,7 @@ constexpr std::int64_t kSide = 24;
 class ImagenetRecords : public testing::Test {
 protected:
     std::string shard(const std::vector<std::string>& payloads) {
-        const std::string path = folder_ / "train-00000-of-00001";
+        std::string path = folder_ / "train-00000-of-00001";
         write_records(path, payloads);
         return path;
     }

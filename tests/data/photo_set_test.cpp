@@ -112,9 +112,10 @@ TEST_F(FindPhotos, CopiesOfAPhotoStayOnOneSide) {
     put_photos("a/", 30);
     put_photos("b/", 5);
     for (const int first : {0, 7, 20}) {
-        for (int copy = 0; copy < 3; ++copy)
+        for (int copy = 0; copy < 3; ++copy) {
             put("a/copy" + std::to_string(copy) + "of" + std::to_string(first) + ".bmp",
                 encode_bmp(make_ramp(4, 4 + first)));
+        }
     }
     for (std::int64_t seed = 0; seed < 20; ++seed) {
         InputSettings drawn = settings();

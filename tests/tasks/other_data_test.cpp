@@ -177,9 +177,10 @@ TEST(OtherData, AClassFolderThatHasLostAPhoto) {
     const test::TemporaryFolder folder;
     for (const std::string name : {"ant", "bee"}) {
         posix_files().make_directories(folder / ("train/" + name));
-        for (int i = 0; i < 3; ++i)
+        for (int i = 0; i < 3; ++i) {
             folder.write("train/" + name + "/" + std::to_string(i) + ".jpg",
                          data::encode_jpeg(data::make_photo(40, 40)));
+        }
     }
     const std::string line = "--dataset folder --data-dir " + folder.path() +
                              " --model-size 18 --batch-norm --image-size 32 --no-validation --validation-fraction 0 "

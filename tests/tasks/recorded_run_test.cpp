@@ -22,7 +22,7 @@ MemoryFiles run_of(const std::string& line) {
 }
 
 ParseResult evaluate(const MemoryFiles& files, const std::string& line, Command command = Command::validation,
-                     Environment environment = test_environment()) {
+                     const Environment& environment = test_environment()) {
     return tasks::parse_command_line(command, words(line), environment, files);
 }
 

@@ -27,7 +27,7 @@ void prepare_photo(const HostTensor& pixels, const DataSettings& settings, const
     const std::span<const std::uint8_t> levels = pixels.as<std::uint8_t>();
     const ImageSize size{pixels.shape().at(0), pixels.shape().at(1)};
     if (!dataset_info(settings.dataset).normalised_by_channel) {
-        CNNTRAIN_CHECK(size == ImageSize(settings.image_size, settings.image_size), "image of another size");
+        CNNTRAIN_CHECK(size == (ImageSize{settings.image_size, settings.image_size}), "image of another size");
         const std::array<float, 256> value = standardisation_table(levels);
         std::vector<float> values(levels.size());
         std::ranges::transform(levels, values.begin(), [&](std::uint8_t level) { return value[level]; });

@@ -140,7 +140,7 @@ std::vector<std::size_t> first_copies(const std::vector<std::uint64_t>& bytes,
         std::uint64_t bytes;
         std::uint32_t checksum;
         std::size_t number;
-        auto operator<=>(const File&) const = default;
+        auto operator<=>(const File&) const = default;  // NOLINT(modernize-use-nullptr)
     };
     std::vector<File> files;
     for (const std::size_t i : of_equal_size(bytes, limited))

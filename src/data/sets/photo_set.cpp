@@ -130,7 +130,7 @@ void hold_out(PhotoListing& listing, const InputSettings& settings) {
         std::uint64_t hash;
         std::size_t first_copy;
         std::size_t number;
-        auto operator<=>(const Hashed&) const = default;
+        auto operator<=>(const Hashed&) const = default;  // NOLINT(modernize-use-nullptr)
     };
     const std::vector<std::size_t> copy_of = first_copies_in(listing);
     const std::uint64_t start = hash_text(std::to_string(settings.split_seed) + "/");
