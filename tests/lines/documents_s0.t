@@ -31,17 +31,17 @@ S0-02.
 
   $ cnntrain poprun --dry-run --numa-aware=yes --num-replicas=4 --num-instances=4 --ipus-per-replica 4 python train.py --model resnet --model-size 50 --dataset imagenet --data-dir $DATASETS_DIR/ --ckpts-per-epoch 0 --batch-size 16 --gradient-accumulation-count 256 --epochs 1 --no-validation --enable-recomputation --optimiser momentum --momentum 0.9 --normalise-input --stable-norm --internal-exchange-optimisation-target balanced --enable-half-partials --standard-imagenet --pipeline-num-parallel 32 --pipeline-schedule Grouped --no-dataset-cache --shards=4 --pipeline-splits b1/2/relu b2/3/relu b3/3/relu --pipeline --batch-norm --available-memory-proportion 0.15 --disable-variable-offloading --precision 16.32 --eight-bit-io
   [info] 4 instances on 1 core: they will take turns (--oversubscribe)
-  =============================
-         poprun topology
-  =============================
-  | hosts     |      HOST       |
-  |-----------|---------------|
-  | ILDs      |       0       |
-  |-----------|---------------|
+  ===
+  poprun topology
+  ===
+  | hosts | HOST |
+  |---|---|
+  | ILDs | 0 |
+  |---|---|
   | instances | 0 | 1 | 2 | 3 |
-  |-----------|---------------|
-  | replicas  | 0 | 1 | 2 | 3 |
-  =============================
+  |---|---|
+  | replicas | 0 | 1 | 2 | 3 |
+  ===
   mpirun --tag-output --bind-to none --oversubscribe -np 4 -x POPDIST_NUM_TOTAL_REPLICAS=4 -x POPDIST_NUM_LOCAL_REPLICAS=1 -x POPDIST_NUM_IPUS_PER_REPLICA=4 -x POPDIST_UNIFORM_REPLICAS_PER_INSTANCE=1 -x PATH cnntrain poprun-instance cnntrain train.py --model resnet --model-size 50 --dataset imagenet --data-dir /no/such/data/ --ckpts-per-epoch 0 --batch-size 16 --gradient-accumulation-count 256 --epochs 1 --no-validation --enable-recomputation --optimiser momentum --momentum 0.9 --normalise-input --stable-norm --internal-exchange-optimisation-target balanced --enable-half-partials --standard-imagenet --pipeline-num-parallel 32 --pipeline-schedule Grouped --no-dataset-cache --shards=4 --pipeline-splits b1/2/relu b2/3/relu b3/3/relu --pipeline --batch-norm --available-memory-proportion 0.15 --disable-variable-offloading --precision 16.32 --eight-bit-io
   $ cnntrain train.py --model resnet --model-size 50 --dataset imagenet --data-dir $DATASETS_DIR/ --ckpts-per-epoch 0 --batch-size 16 --gradient-accumulation-count 256 --epochs 1 --no-validation --enable-recomputation --optimiser momentum --momentum 0.9 --normalise-input --stable-norm --internal-exchange-optimisation-target balanced --enable-half-partials --standard-imagenet --pipeline-num-parallel 32 --pipeline-schedule Grouped --no-dataset-cache --shards=4 --pipeline-splits b1/2/relu b2/3/relu b3/3/relu --pipeline --batch-norm --available-memory-proportion 0.15 --disable-variable-offloading --precision 16.32 --eight-bit-io --dry-run
   [info] --pipeline-num-parallel changes nothing: --input-threads says how many threads prepare images
@@ -120,17 +120,17 @@ S0-04.
 S0-05.
 
   $ cnntrain poprun --dry-run --numa-aware 1 --num-replicas 8 --ipus-per-replica 2 --num-instances 8 python train.py --model resnext --model-size 101 --dataset imagenet --data-dir $DATASETS_DIR --shards 2 --batch-size 6 --pipeline --gradient-accumulation-count 16 --pipeline-splits b3/3/relu --standard-imagenet --epoch 2 --ckpts-per-epoch 0 --enable-recomputation --normalise-input --internal-exchange-optimisation-target balanced --enable-half-partials --stable-norm --base-learning-rate -11 --pipeline-schedule Grouped --optimiser momentum --momentum 0.9 --lr-schedule cosine --label-smoothing 0.1 --no-validation --disable-variable-offloading --eight-bit-io
-  =============================================
-                 poprun topology
-  =============================================
-  | hosts     |              HOST               |
-  |-----------|-------------------------------|
-  | ILDs      |               0               |
-  |-----------|-------------------------------|
+  ===
+  poprun topology
+  ===
+  | hosts | HOST |
+  |---|---|
+  | ILDs | 0 |
+  |---|---|
   | instances | 0 | 1 | 2 | 3 | 4 | 5 | 6 | 7 |
-  |-----------|-------------------------------|
-  | replicas  | 0 | 1 | 2 | 3 | 4 | 5 | 6 | 7 |
-  =============================================
+  |---|---|
+  | replicas | 0 | 1 | 2 | 3 | 4 | 5 | 6 | 7 |
+  ===
   mpirun --tag-output --bind-to none --oversubscribe -np 8 -x POPDIST_NUM_TOTAL_REPLICAS=8 -x POPDIST_NUM_LOCAL_REPLICAS=1 -x POPDIST_NUM_IPUS_PER_REPLICA=2 -x POPDIST_UNIFORM_REPLICAS_PER_INSTANCE=1 -x PATH cnntrain poprun-instance cnntrain train.py --model resnext --model-size 101 --dataset imagenet --data-dir /no/such/data --shards 2 --batch-size 6 --pipeline --gradient-accumulation-count 16 --pipeline-splits b3/3/relu --standard-imagenet --epoch 2 --ckpts-per-epoch 0 --enable-recomputation --normalise-input --internal-exchange-optimisation-target balanced --enable-half-partials --stable-norm --base-learning-rate -11 --pipeline-schedule Grouped --optimiser momentum --momentum 0.9 --lr-schedule cosine --label-smoothing 0.1 --no-validation --disable-variable-offloading --eight-bit-io
   [warning] it could not be started here: 8 instances on 1 core: at most 4 can run here
   $ cnntrain train.py --model resnext --model-size 101 --dataset imagenet --data-dir $DATASETS_DIR --shards 2 --batch-size 6 --pipeline --gradient-accumulation-count 16 --pipeline-splits b3/3/relu --standard-imagenet --epoch 2 --ckpts-per-epoch 0 --enable-recomputation --normalise-input --internal-exchange-optimisation-target balanced --enable-half-partials --stable-norm --base-learning-rate -11 --pipeline-schedule Grouped --optimiser momentum --momentum 0.9 --lr-schedule cosine --label-smoothing 0.1 --no-validation --disable-variable-offloading --eight-bit-io --dry-run
@@ -176,17 +176,17 @@ S0-07.
 
   $ cnntrain poprun --dry-run --numa-aware 1 --num-replicas 4 --ipus-per-replica 4 --num-instances 4 python3 train.py --model=efficientnet --model-size=4 --data-dir $DATASETS_DIR/ --precision=16.32 --group-dim=16 --expand-ratio=4 --dataset=imagenet --groups=4 --optimiser=RMSprop --lr-schedule=exponential --enable-recomputation --enable-conv-dithering --available-memory-proportion=0.15 --pipeline-schedule Grouped --internal-exchange-optimisation-target balanced --weight-avg-exp 0.97 --enable-half-partials --cutmix-lambda 0.85 --mixup-alpha=0.2 --disable-variable-offloading --batch-size=5 --shards=4 --pipeline-split block2c block4c block6a --pipeline --no-validation --gradient-accumulation-count=40 --epochs 1
   [info] 4 instances on 1 core: they will take turns (--oversubscribe)
-  =============================
-         poprun topology
-  =============================
-  | hosts     |      HOST       |
-  |-----------|---------------|
-  | ILDs      |       0       |
-  |-----------|---------------|
+  ===
+  poprun topology
+  ===
+  | hosts | HOST |
+  |---|---|
+  | ILDs | 0 |
+  |---|---|
   | instances | 0 | 1 | 2 | 3 |
-  |-----------|---------------|
-  | replicas  | 0 | 1 | 2 | 3 |
-  =============================
+  |---|---|
+  | replicas | 0 | 1 | 2 | 3 |
+  ===
   mpirun --tag-output --bind-to none --oversubscribe -np 4 -x POPDIST_NUM_TOTAL_REPLICAS=4 -x POPDIST_NUM_LOCAL_REPLICAS=1 -x POPDIST_NUM_IPUS_PER_REPLICA=4 -x POPDIST_UNIFORM_REPLICAS_PER_INSTANCE=1 -x PATH cnntrain poprun-instance cnntrain train.py --model=efficientnet --model-size=4 --data-dir /no/such/data/ --precision=16.32 --group-dim=16 --expand-ratio=4 --dataset=imagenet --groups=4 --optimiser=RMSprop --lr-schedule=exponential --enable-recomputation --enable-conv-dithering --available-memory-proportion=0.15 --pipeline-schedule Grouped --internal-exchange-optimisation-target balanced --weight-avg-exp 0.97 --enable-half-partials --cutmix-lambda 0.85 --mixup-alpha=0.2 --disable-variable-offloading --batch-size=5 --shards=4 --pipeline-split block2c block4c block6a --pipeline --no-validation --gradient-accumulation-count=40 --epochs 1
   $ cnntrain train.py --model=efficientnet --model-size=4 --data-dir $DATASETS_DIR/ --precision=16.32 --group-dim=16 --expand-ratio=4 --dataset=imagenet --groups=4 --optimiser=RMSprop --lr-schedule=exponential --enable-recomputation --enable-conv-dithering --available-memory-proportion=0.15 --pipeline-schedule Grouped --internal-exchange-optimisation-target balanced --weight-avg-exp 0.97 --enable-half-partials --cutmix-lambda 0.85 --mixup-alpha=0.2 --disable-variable-offloading --batch-size=5 --shards=4 --pipeline-split block2c block4c block6a --pipeline --no-validation --gradient-accumulation-count=40 --epochs 1 --dry-run
   [info] kept in arguments.json but without effect, because they only steer IPUs: --enable-half-partials --available-memory-proportion --disable-variable-offloading --enable-conv-dithering --internal-exchange-optimisation-target
@@ -261,17 +261,17 @@ S0-10.
 
   $ cnntrain poprun --dry-run --numa-aware 1 --num-replicas 4 --ipus-per-replica 4 --num-instances 4 python3 train.py --model=efficientnet --model-size=4 --data-dir $DATASETS_DIR/ --precision=16.32 --group-dim=16 --expand-ratio=4 --dataset=imagenet --groups=4 --optimiser=RMSprop --lr-schedule=exponential --enable-recomputation --enable-conv-dithering --available-memory-proportion=0.15 --pipeline-schedule Grouped --internal-exchange-optimisation-target balanced --weight-avg-exp 0.97 --enable-half-partials --cutmix-lambda 0.85 --mixup-alpha=0.2 --disable-variable-offloading --batch-size=5 --shards=4 --pipeline-split block2c block4c block6a --pipeline --no-validation --gradient-accumulation-count=40 --epochs 1
   [info] 4 instances on 1 core: they will take turns (--oversubscribe)
-  =============================
-         poprun topology
-  =============================
-  | hosts     |      HOST       |
-  |-----------|---------------|
-  | ILDs      |       0       |
-  |-----------|---------------|
+  ===
+  poprun topology
+  ===
+  | hosts | HOST |
+  |---|---|
+  | ILDs | 0 |
+  |---|---|
   | instances | 0 | 1 | 2 | 3 |
-  |-----------|---------------|
-  | replicas  | 0 | 1 | 2 | 3 |
-  =============================
+  |---|---|
+  | replicas | 0 | 1 | 2 | 3 |
+  ===
   mpirun --tag-output --bind-to none --oversubscribe -np 4 -x POPDIST_NUM_TOTAL_REPLICAS=4 -x POPDIST_NUM_LOCAL_REPLICAS=1 -x POPDIST_NUM_IPUS_PER_REPLICA=4 -x POPDIST_UNIFORM_REPLICAS_PER_INSTANCE=1 -x PATH cnntrain poprun-instance cnntrain train.py --model=efficientnet --model-size=4 --data-dir /no/such/data/ --precision=16.32 --group-dim=16 --expand-ratio=4 --dataset=imagenet --groups=4 --optimiser=RMSprop --lr-schedule=exponential --enable-recomputation --enable-conv-dithering --available-memory-proportion=0.15 --pipeline-schedule Grouped --internal-exchange-optimisation-target balanced --weight-avg-exp 0.97 --enable-half-partials --cutmix-lambda 0.85 --mixup-alpha=0.2 --disable-variable-offloading --batch-size=5 --shards=4 --pipeline-split block2c block4c block6a --pipeline --no-validation --gradient-accumulation-count=40 --epochs 1
   $ cnntrain train.py --model=efficientnet --model-size=4 --data-dir $DATASETS_DIR/ --precision=16.32 --group-dim=16 --expand-ratio=4 --dataset=imagenet --groups=4 --optimiser=RMSprop --lr-schedule=exponential --enable-recomputation --enable-conv-dithering --available-memory-proportion=0.15 --pipeline-schedule Grouped --internal-exchange-optimisation-target balanced --weight-avg-exp 0.97 --enable-half-partials --cutmix-lambda 0.85 --mixup-alpha=0.2 --disable-variable-offloading --batch-size=5 --shards=4 --pipeline-split block2c block4c block6a --pipeline --no-validation --gradient-accumulation-count=40 --epochs 1 --dry-run
   [info] kept in arguments.json but without effect, because they only steer IPUs: --enable-half-partials --available-memory-proportion --disable-variable-offloading --enable-conv-dithering --internal-exchange-optimisation-target
@@ -362,17 +362,17 @@ S0-15.
 
   $ cnntrain poprun --dry-run --num-replicas 4 --ipus-per-replica 1 --num-instances 4 --numa-aware 1 python3 validation.py --model resnet --model-size 50 --dataset imagenet --batch-size 1 --generated-data --repeat 10 --batch-norm --enable-half-partials --eight-bit-io
   [info] 4 instances on 1 core: they will take turns (--oversubscribe)
-  =============================
-         poprun topology
-  =============================
-  | hosts     |      HOST       |
-  |-----------|---------------|
-  | ILDs      |       0       |
-  |-----------|---------------|
+  ===
+  poprun topology
+  ===
+  | hosts | HOST |
+  |---|---|
+  | ILDs | 0 |
+  |---|---|
   | instances | 0 | 1 | 2 | 3 |
-  |-----------|---------------|
-  | replicas  | 0 | 1 | 2 | 3 |
-  =============================
+  |---|---|
+  | replicas | 0 | 1 | 2 | 3 |
+  ===
   mpirun --tag-output --bind-to none --oversubscribe -np 4 -x POPDIST_NUM_TOTAL_REPLICAS=4 -x POPDIST_NUM_LOCAL_REPLICAS=1 -x POPDIST_NUM_IPUS_PER_REPLICA=1 -x POPDIST_UNIFORM_REPLICAS_PER_INSTANCE=1 -x PATH cnntrain poprun-instance cnntrain validation.py --model resnet --model-size 50 --dataset imagenet --batch-size 1 --generated-data --repeat 10 --batch-norm --enable-half-partials --eight-bit-io
   $ cnntrain validation.py --model resnet --model-size 50 --dataset imagenet --batch-size 1 --generated-data --repeat 10 --batch-norm --enable-half-partials --eight-bit-io --dry-run
   [info] kept in arguments.json but without effect, because they only steer IPUs: --enable-half-partials
@@ -388,17 +388,17 @@ S0-16.
 
   $ cnntrain poprun --dry-run --num-replicas 4 --ipus-per-replica 1 --num-instances 4 --numa-aware 1 python3 validation.py --model resnext --model-size 101 --dataset imagenet --batch-size 2 --generated-data --repeat 10 --batch-norm --enable-half-partials --eight-bit-io
   [info] 4 instances on 1 core: they will take turns (--oversubscribe)
-  =============================
-         poprun topology
-  =============================
-  | hosts     |      HOST       |
-  |-----------|---------------|
-  | ILDs      |       0       |
-  |-----------|---------------|
+  ===
+  poprun topology
+  ===
+  | hosts | HOST |
+  |---|---|
+  | ILDs | 0 |
+  |---|---|
   | instances | 0 | 1 | 2 | 3 |
-  |-----------|---------------|
-  | replicas  | 0 | 1 | 2 | 3 |
-  =============================
+  |---|---|
+  | replicas | 0 | 1 | 2 | 3 |
+  ===
   mpirun --tag-output --bind-to none --oversubscribe -np 4 -x POPDIST_NUM_TOTAL_REPLICAS=4 -x POPDIST_NUM_LOCAL_REPLICAS=1 -x POPDIST_NUM_IPUS_PER_REPLICA=1 -x POPDIST_UNIFORM_REPLICAS_PER_INSTANCE=1 -x PATH cnntrain poprun-instance cnntrain validation.py --model resnext --model-size 101 --dataset imagenet --batch-size 2 --generated-data --repeat 10 --batch-norm --enable-half-partials --eight-bit-io
   $ cnntrain validation.py --model resnext --model-size 101 --dataset imagenet --batch-size 2 --generated-data --repeat 10 --batch-norm --enable-half-partials --eight-bit-io --dry-run
   [info] kept in arguments.json but without effect, because they only steer IPUs: --enable-half-partials
@@ -414,17 +414,17 @@ S0-17.
 
   $ cnntrain poprun --dry-run --num-replicas 4 --ipus-per-replica 1 --num-instances 4 --numa-aware 1 python3 validation.py --model efficientnet --model-size 0 --dataset imagenet --precision 16.16 --batch-size 8 --generated-data --repeat 10 --batch-norm --enable-half-partials --eight-bit-io
   [info] 4 instances on 1 core: they will take turns (--oversubscribe)
-  =============================
-         poprun topology
-  =============================
-  | hosts     |      HOST       |
-  |-----------|---------------|
-  | ILDs      |       0       |
-  |-----------|---------------|
+  ===
+  poprun topology
+  ===
+  | hosts | HOST |
+  |---|---|
+  | ILDs | 0 |
+  |---|---|
   | instances | 0 | 1 | 2 | 3 |
-  |-----------|---------------|
-  | replicas  | 0 | 1 | 2 | 3 |
-  =============================
+  |---|---|
+  | replicas | 0 | 1 | 2 | 3 |
+  ===
   mpirun --tag-output --bind-to none --oversubscribe -np 4 -x POPDIST_NUM_TOTAL_REPLICAS=4 -x POPDIST_NUM_LOCAL_REPLICAS=1 -x POPDIST_NUM_IPUS_PER_REPLICA=1 -x POPDIST_UNIFORM_REPLICAS_PER_INSTANCE=1 -x PATH cnntrain poprun-instance cnntrain validation.py --model efficientnet --model-size 0 --dataset imagenet --precision 16.16 --batch-size 8 --generated-data --repeat 10 --batch-norm --enable-half-partials --eight-bit-io
   $ cnntrain validation.py --model efficientnet --model-size 0 --dataset imagenet --precision 16.16 --batch-size 8 --generated-data --repeat 10 --batch-norm --enable-half-partials --eight-bit-io --dry-run
   [info] kept in arguments.json but without effect, because they only steer IPUs: --enable-half-partials

@@ -1038,17 +1038,17 @@ S1-10.
 S1-11.
 
   $ cnntrain poprun --dry-run -v --num-instances 8 --num-replicas 16 python3 train.py --config resnet50_gn_16ipus --data-dir your_dataset_dir_path --no-validation
-  =============================================================================================
-                                         poprun topology
-  =============================================================================================
-  | hosts     |                                      HOST                                       |
-  |-----------|-------------------------------------------------------------------------------|
-  | ILDs      |                                       0                                       |
-  |-----------|-------------------------------------------------------------------------------|
-  | instances |    0    |    1    |    2    |    3    |    4    |    5    |    6    |    7    |
-  |-----------|-------------------------------------------------------------------------------|
-  | replicas  | 0  | 1  | 2  | 3  | 4  | 5  | 6  | 7  | 8  | 9  | 10 | 11 | 12 | 13 | 14 | 15 |
-  =============================================================================================
+  ===
+  poprun topology
+  ===
+  | hosts | HOST |
+  |---|---|
+  | ILDs | 0 |
+  |---|---|
+  | instances | 0 | 1 | 2 | 3 | 4 | 5 | 6 | 7 |
+  |---|---|
+  | replicas | 0 | 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8 | 9 | 10 | 11 | 12 | 13 | 14 | 15 |
+  ===
   mpirun --tag-output --bind-to none --oversubscribe -np 8 -x POPDIST_NUM_TOTAL_REPLICAS=16 -x POPDIST_NUM_LOCAL_REPLICAS=2 -x POPDIST_NUM_IPUS_PER_REPLICA=1 -x POPDIST_UNIFORM_REPLICAS_PER_INSTANCE=1 -x PATH cnntrain poprun-instance cnntrain train.py --config resnet50_gn_16ipus --data-dir your_dataset_dir_path --no-validation
   [warning] it could not be started here: 8 instances on 1 core: at most 4 can run here
   $ cnntrain train.py --config resnet50_gn_16ipus --data-dir your_dataset_dir_path --no-validation --dry-run
@@ -1073,17 +1073,17 @@ S1-11.
 S1-12.
 
   $ cnntrain poprun --dry-run -v --num-instances 8 --num-replicas 16 python3 validation.py --config resnet50_gn_16ipus --data-dir your_dataset_dir_path --restore-path generated_checkpoints_dir_path
-  =============================================================================================
-                                         poprun topology
-  =============================================================================================
-  | hosts     |                                      HOST                                       |
-  |-----------|-------------------------------------------------------------------------------|
-  | ILDs      |                                       0                                       |
-  |-----------|-------------------------------------------------------------------------------|
-  | instances |    0    |    1    |    2    |    3    |    4    |    5    |    6    |    7    |
-  |-----------|-------------------------------------------------------------------------------|
-  | replicas  | 0  | 1  | 2  | 3  | 4  | 5  | 6  | 7  | 8  | 9  | 10 | 11 | 12 | 13 | 14 | 15 |
-  =============================================================================================
+  ===
+  poprun topology
+  ===
+  | hosts | HOST |
+  |---|---|
+  | ILDs | 0 |
+  |---|---|
+  | instances | 0 | 1 | 2 | 3 | 4 | 5 | 6 | 7 |
+  |---|---|
+  | replicas | 0 | 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8 | 9 | 10 | 11 | 12 | 13 | 14 | 15 |
+  ===
   mpirun --tag-output --bind-to none --oversubscribe -np 8 -x POPDIST_NUM_TOTAL_REPLICAS=16 -x POPDIST_NUM_LOCAL_REPLICAS=2 -x POPDIST_NUM_IPUS_PER_REPLICA=1 -x POPDIST_UNIFORM_REPLICAS_PER_INSTANCE=1 -x PATH cnntrain poprun-instance cnntrain validation.py --config resnet50_gn_16ipus --data-dir your_dataset_dir_path --restore-path generated_checkpoints_dir_path
   [warning] it could not be started here: 8 instances on 1 core: at most 4 can run here
   $ cnntrain validation.py --config resnet50_gn_16ipus --data-dir your_dataset_dir_path --restore-path generated_checkpoints_dir_path --dry-run
@@ -1103,17 +1103,17 @@ S1-13.
 
   $ cnntrain poprun --dry-run -v --num-instances 4 --num-replicas 4 --ipus-per-replica 4 python3 train.py --config resnet50_bn_16ipus --data-dir your_dataset_path --no-validation
   [info] 4 instances on 1 core: they will take turns (--oversubscribe)
-  =============================
-         poprun topology
-  =============================
-  | hosts     |      HOST       |
-  |-----------|---------------|
-  | ILDs      |       0       |
-  |-----------|---------------|
+  ===
+  poprun topology
+  ===
+  | hosts | HOST |
+  |---|---|
+  | ILDs | 0 |
+  |---|---|
   | instances | 0 | 1 | 2 | 3 |
-  |-----------|---------------|
-  | replicas  | 0 | 1 | 2 | 3 |
-  =============================
+  |---|---|
+  | replicas | 0 | 1 | 2 | 3 |
+  ===
   mpirun --tag-output --bind-to none --oversubscribe -np 4 -x POPDIST_NUM_TOTAL_REPLICAS=4 -x POPDIST_NUM_LOCAL_REPLICAS=1 -x POPDIST_NUM_IPUS_PER_REPLICA=4 -x POPDIST_UNIFORM_REPLICAS_PER_INSTANCE=1 -x PATH cnntrain poprun-instance cnntrain train.py --config resnet50_bn_16ipus --data-dir your_dataset_path --no-validation
   $ cnntrain train.py --config resnet50_bn_16ipus --data-dir your_dataset_path --no-validation --dry-run
   [info] --pipeline-num-parallel changes nothing: --input-threads says how many threads prepare images
@@ -1139,17 +1139,17 @@ S1-13.
 S1-14.
 
   $ cnntrain poprun --dry-run -v --num-instances 8 --num-replicas 16 python3 validation.py --config resnet50_bn_16ipus --shards 1 --data-dir your_dataset_dir_path --restore-path generated_checkpoints_dir_path
-  =============================================================================================
-                                         poprun topology
-  =============================================================================================
-  | hosts     |                                      HOST                                       |
-  |-----------|-------------------------------------------------------------------------------|
-  | ILDs      |                                       0                                       |
-  |-----------|-------------------------------------------------------------------------------|
-  | instances |    0    |    1    |    2    |    3    |    4    |    5    |    6    |    7    |
-  |-----------|-------------------------------------------------------------------------------|
-  | replicas  | 0  | 1  | 2  | 3  | 4  | 5  | 6  | 7  | 8  | 9  | 10 | 11 | 12 | 13 | 14 | 15 |
-  =============================================================================================
+  ===
+  poprun topology
+  ===
+  | hosts | HOST |
+  |---|---|
+  | ILDs | 0 |
+  |---|---|
+  | instances | 0 | 1 | 2 | 3 | 4 | 5 | 6 | 7 |
+  |---|---|
+  | replicas | 0 | 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8 | 9 | 10 | 11 | 12 | 13 | 14 | 15 |
+  ===
   mpirun --tag-output --bind-to none --oversubscribe -np 8 -x POPDIST_NUM_TOTAL_REPLICAS=16 -x POPDIST_NUM_LOCAL_REPLICAS=2 -x POPDIST_NUM_IPUS_PER_REPLICA=1 -x POPDIST_UNIFORM_REPLICAS_PER_INSTANCE=1 -x PATH cnntrain poprun-instance cnntrain validation.py --config resnet50_bn_16ipus --shards 1 --data-dir your_dataset_dir_path --restore-path generated_checkpoints_dir_path
   [warning] it could not be started here: 8 instances on 1 core: at most 4 can run here
   $ cnntrain validation.py --config resnet50_bn_16ipus --shards 1 --data-dir your_dataset_dir_path --restore-path generated_checkpoints_dir_path --dry-run
@@ -1226,17 +1226,17 @@ S1-16.
 S1-17.
 
   $ POPLAR_ENGINE_OPTIONS='{"opt.enableMultiAccessCopies":"false"}' cnntrain poprun --dry-run -vv --mpi-local-args='-x POPLAR_ENGINE_OPTIONS' --num-instances 8 --num-replicas 16 python train.py --config resnet50_mlperf_pod16_bs20 --epochs-per-sync 20 --data-dir your_dataset_path --no-validation
-  =============================================================================================
-                                         poprun topology
-  =============================================================================================
-  | hosts     |                                      HOST                                       |
-  |-----------|-------------------------------------------------------------------------------|
-  | ILDs      |                                       0                                       |
-  |-----------|-------------------------------------------------------------------------------|
-  | instances |    0    |    1    |    2    |    3    |    4    |    5    |    6    |    7    |
-  |-----------|-------------------------------------------------------------------------------|
-  | replicas  | 0  | 1  | 2  | 3  | 4  | 5  | 6  | 7  | 8  | 9  | 10 | 11 | 12 | 13 | 14 | 15 |
-  =============================================================================================
+  ===
+  poprun topology
+  ===
+  | hosts | HOST |
+  |---|---|
+  | ILDs | 0 |
+  |---|---|
+  | instances | 0 | 1 | 2 | 3 | 4 | 5 | 6 | 7 |
+  |---|---|
+  | replicas | 0 | 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8 | 9 | 10 | 11 | 12 | 13 | 14 | 15 |
+  ===
   mpirun --tag-output --bind-to none --oversubscribe -np 8 -x POPDIST_NUM_TOTAL_REPLICAS=16 -x POPDIST_NUM_LOCAL_REPLICAS=2 -x POPDIST_NUM_IPUS_PER_REPLICA=1 -x POPDIST_UNIFORM_REPLICAS_PER_INSTANCE=1 -x POPLAR_ENGINE_OPTIONS -x PATH cnntrain poprun-instance cnntrain train.py --config resnet50_mlperf_pod16_bs20 --epochs-per-sync 20 --data-dir your_dataset_path --no-validation
   [warning] it could not be started here: 8 instances on 1 core: at most 4 can run here
   $ cnntrain train.py --config resnet50_mlperf_pod16_bs20 --epochs-per-sync 20 --data-dir your_dataset_path --no-validation --dry-run
@@ -1265,17 +1265,17 @@ S1-17.
 S1-18.
 
   $ POPLAR_ENGINE_OPTIONS='{"opt.enableMultiAccessCopies":"false"}' cnntrain poprun --dry-run -vv --mpi-local-args='-x POPLAR_ENGINE_OPTIONS' --num-instances 8 --num-replicas 16 python validation.py --config resnet50_mlperf_pod16_bs20 --no-stochastic-rounding --micro-batch-size 25 --available-memory-proportion 0.6 --data-dir your_dataset_path --restore-path generated_checkpoints_dir_path
-  =============================================================================================
-                                         poprun topology
-  =============================================================================================
-  | hosts     |                                      HOST                                       |
-  |-----------|-------------------------------------------------------------------------------|
-  | ILDs      |                                       0                                       |
-  |-----------|-------------------------------------------------------------------------------|
-  | instances |    0    |    1    |    2    |    3    |    4    |    5    |    6    |    7    |
-  |-----------|-------------------------------------------------------------------------------|
-  | replicas  | 0  | 1  | 2  | 3  | 4  | 5  | 6  | 7  | 8  | 9  | 10 | 11 | 12 | 13 | 14 | 15 |
-  =============================================================================================
+  ===
+  poprun topology
+  ===
+  | hosts | HOST |
+  |---|---|
+  | ILDs | 0 |
+  |---|---|
+  | instances | 0 | 1 | 2 | 3 | 4 | 5 | 6 | 7 |
+  |---|---|
+  | replicas | 0 | 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8 | 9 | 10 | 11 | 12 | 13 | 14 | 15 |
+  ===
   mpirun --tag-output --bind-to none --oversubscribe -np 8 -x POPDIST_NUM_TOTAL_REPLICAS=16 -x POPDIST_NUM_LOCAL_REPLICAS=2 -x POPDIST_NUM_IPUS_PER_REPLICA=1 -x POPDIST_UNIFORM_REPLICAS_PER_INSTANCE=1 -x POPLAR_ENGINE_OPTIONS -x PATH cnntrain poprun-instance cnntrain validation.py --config resnet50_mlperf_pod16_bs20 --no-stochastic-rounding --micro-batch-size 25 --available-memory-proportion 0.6 --data-dir your_dataset_path --restore-path generated_checkpoints_dir_path
   [warning] it could not be started here: 8 instances on 1 core: at most 4 can run here
   $ cnntrain validation.py --config resnet50_mlperf_pod16_bs20 --no-stochastic-rounding --micro-batch-size 25 --available-memory-proportion 0.6 --data-dir your_dataset_path --restore-path generated_checkpoints_dir_path --dry-run
@@ -1332,17 +1332,17 @@ S1-19.
 S1-20.
 
   $ cnntrain poprun --dry-run --num-replicas 8 --ipus-per-replica 2 --num-instances 8 python3 train.py --config resnext101_16ipus --data-dir your_dataset_path --no-validation
-  =============================================
-                 poprun topology
-  =============================================
-  | hosts     |              HOST               |
-  |-----------|-------------------------------|
-  | ILDs      |               0               |
-  |-----------|-------------------------------|
+  ===
+  poprun topology
+  ===
+  | hosts | HOST |
+  |---|---|
+  | ILDs | 0 |
+  |---|---|
   | instances | 0 | 1 | 2 | 3 | 4 | 5 | 6 | 7 |
-  |-----------|-------------------------------|
-  | replicas  | 0 | 1 | 2 | 3 | 4 | 5 | 6 | 7 |
-  =============================================
+  |---|---|
+  | replicas | 0 | 1 | 2 | 3 | 4 | 5 | 6 | 7 |
+  ===
   mpirun --tag-output --bind-to none --oversubscribe -np 8 -x POPDIST_NUM_TOTAL_REPLICAS=8 -x POPDIST_NUM_LOCAL_REPLICAS=1 -x POPDIST_NUM_IPUS_PER_REPLICA=2 -x POPDIST_UNIFORM_REPLICAS_PER_INSTANCE=1 -x PATH cnntrain poprun-instance cnntrain train.py --config resnext101_16ipus --data-dir your_dataset_path --no-validation
   [warning] it could not be started here: 8 instances on 1 core: at most 4 can run here
   $ cnntrain train.py --config resnext101_16ipus --data-dir your_dataset_path --no-validation --dry-run
@@ -1368,17 +1368,17 @@ S1-20.
 S1-21.
 
   $ cnntrain poprun --dry-run --num-replicas 16 --num-instances 16 python3 validation.py --config resnext101_16ipus --shards 1 --data-dir your_dataset_path --restore-path generated_checkpoints_dir_path
-  =============================================================================================
-                                         poprun topology
-  =============================================================================================
-  | hosts     |                                      HOST                                       |
-  |-----------|-------------------------------------------------------------------------------|
-  | ILDs      |                                       0                                       |
-  |-----------|-------------------------------------------------------------------------------|
-  | instances | 0  | 1  | 2  | 3  | 4  | 5  | 6  | 7  | 8  | 9  | 10 | 11 | 12 | 13 | 14 | 15 |
-  |-----------|-------------------------------------------------------------------------------|
-  | replicas  | 0  | 1  | 2  | 3  | 4  | 5  | 6  | 7  | 8  | 9  | 10 | 11 | 12 | 13 | 14 | 15 |
-  =============================================================================================
+  ===
+  poprun topology
+  ===
+  | hosts | HOST |
+  |---|---|
+  | ILDs | 0 |
+  |---|---|
+  | instances | 0 | 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8 | 9 | 10 | 11 | 12 | 13 | 14 | 15 |
+  |---|---|
+  | replicas | 0 | 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8 | 9 | 10 | 11 | 12 | 13 | 14 | 15 |
+  ===
   mpirun --tag-output --bind-to none --oversubscribe -np 16 -x POPDIST_NUM_TOTAL_REPLICAS=16 -x POPDIST_NUM_LOCAL_REPLICAS=1 -x POPDIST_NUM_IPUS_PER_REPLICA=1 -x POPDIST_UNIFORM_REPLICAS_PER_INSTANCE=1 -x PATH cnntrain poprun-instance cnntrain validation.py --config resnext101_16ipus --shards 1 --data-dir your_dataset_path --restore-path generated_checkpoints_dir_path
   [warning] it could not be started here: 16 instances on 1 core: at most 4 can run here
   $ cnntrain validation.py --config resnext101_16ipus --shards 1 --data-dir your_dataset_path --restore-path generated_checkpoints_dir_path --dry-run
@@ -1398,17 +1398,17 @@ S1-22.
 
   $ cnntrain poprun --dry-run --num-replicas 4 --num-instances 4 --ipus-per-replica 4 \ python3 train.py --config efficientnet_b4_g1_16ipus --data-dir your_dataset_path --no-validation
   [info] 4 instances on 1 core: they will take turns (--oversubscribe)
-  =============================
-         poprun topology
-  =============================
-  | hosts     |      HOST       |
-  |-----------|---------------|
-  | ILDs      |       0       |
-  |-----------|---------------|
+  ===
+  poprun topology
+  ===
+  | hosts | HOST |
+  |---|---|
+  | ILDs | 0 |
+  |---|---|
   | instances | 0 | 1 | 2 | 3 |
-  |-----------|---------------|
-  | replicas  | 0 | 1 | 2 | 3 |
-  =============================
+  |---|---|
+  | replicas | 0 | 1 | 2 | 3 |
+  ===
   mpirun --tag-output --bind-to none --oversubscribe -np 4 -x POPDIST_NUM_TOTAL_REPLICAS=4 -x POPDIST_NUM_LOCAL_REPLICAS=1 -x POPDIST_NUM_IPUS_PER_REPLICA=4 -x POPDIST_UNIFORM_REPLICAS_PER_INSTANCE=1 -x PATH cnntrain poprun-instance cnntrain train.py --config efficientnet_b4_g1_16ipus --data-dir your_dataset_path --no-validation
   $ cnntrain train.py --config efficientnet_b4_g1_16ipus --data-dir your_dataset_path --no-validation --dry-run
   [info] kept in arguments.json but without effect, because they only steer IPUs: --enable-half-partials --available-memory-proportion --disable-variable-offloading --enable-conv-dithering --internal-exchange-optimisation-target
@@ -1433,17 +1433,17 @@ S1-22.
 S1-23.
 
   $ cnntrain poprun --dry-run -v --num-instances 8 --num-replicas 16 python3 validation.py --config efficientnet_b4_g1_16ipus --shards 1 --data-dir your_dataset_dir_path --restore-path generated_checkpoints_dir_path
-  =============================================================================================
-                                         poprun topology
-  =============================================================================================
-  | hosts     |                                      HOST                                       |
-  |-----------|-------------------------------------------------------------------------------|
-  | ILDs      |                                       0                                       |
-  |-----------|-------------------------------------------------------------------------------|
-  | instances |    0    |    1    |    2    |    3    |    4    |    5    |    6    |    7    |
-  |-----------|-------------------------------------------------------------------------------|
-  | replicas  | 0  | 1  | 2  | 3  | 4  | 5  | 6  | 7  | 8  | 9  | 10 | 11 | 12 | 13 | 14 | 15 |
-  =============================================================================================
+  ===
+  poprun topology
+  ===
+  | hosts | HOST |
+  |---|---|
+  | ILDs | 0 |
+  |---|---|
+  | instances | 0 | 1 | 2 | 3 | 4 | 5 | 6 | 7 |
+  |---|---|
+  | replicas | 0 | 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8 | 9 | 10 | 11 | 12 | 13 | 14 | 15 |
+  ===
   mpirun --tag-output --bind-to none --oversubscribe -np 8 -x POPDIST_NUM_TOTAL_REPLICAS=16 -x POPDIST_NUM_LOCAL_REPLICAS=2 -x POPDIST_NUM_IPUS_PER_REPLICA=1 -x POPDIST_UNIFORM_REPLICAS_PER_INSTANCE=1 -x PATH cnntrain poprun-instance cnntrain validation.py --config efficientnet_b4_g1_16ipus --shards 1 --data-dir your_dataset_dir_path --restore-path generated_checkpoints_dir_path
   [warning] it could not be started here: 8 instances on 1 core: at most 4 can run here
   $ cnntrain validation.py --config efficientnet_b4_g1_16ipus --shards 1 --data-dir your_dataset_dir_path --restore-path generated_checkpoints_dir_path --dry-run
@@ -1462,17 +1462,17 @@ S1-23.
 S1-24.
 
   $ cnntrain poprun --dry-run --num-replicas 8 --num-instances 8 --ipus-per-replica 2 python3 train.py --config efficientnet_b4_g16_16ipus --data-dir your_dataset_path --no-validation --identical-replica-seeding
-  =============================================
-                 poprun topology
-  =============================================
-  | hosts     |              HOST               |
-  |-----------|-------------------------------|
-  | ILDs      |               0               |
-  |-----------|-------------------------------|
+  ===
+  poprun topology
+  ===
+  | hosts | HOST |
+  |---|---|
+  | ILDs | 0 |
+  |---|---|
   | instances | 0 | 1 | 2 | 3 | 4 | 5 | 6 | 7 |
-  |-----------|-------------------------------|
-  | replicas  | 0 | 1 | 2 | 3 | 4 | 5 | 6 | 7 |
-  =============================================
+  |---|---|
+  | replicas | 0 | 1 | 2 | 3 | 4 | 5 | 6 | 7 |
+  ===
   mpirun --tag-output --bind-to none --oversubscribe -np 8 -x POPDIST_NUM_TOTAL_REPLICAS=8 -x POPDIST_NUM_LOCAL_REPLICAS=1 -x POPDIST_NUM_IPUS_PER_REPLICA=2 -x POPDIST_UNIFORM_REPLICAS_PER_INSTANCE=1 -x PATH cnntrain poprun-instance cnntrain train.py --config efficientnet_b4_g16_16ipus --data-dir your_dataset_path --no-validation --identical-replica-seeding
   [warning] it could not be started here: 8 instances on 1 core: at most 4 can run here
   $ cnntrain train.py --config efficientnet_b4_g16_16ipus --data-dir your_dataset_path --no-validation --identical-replica-seeding --dry-run
@@ -1499,17 +1499,17 @@ S1-24.
 S1-25.
 
   $ cnntrain poprun --dry-run --num-replicas 32 --num-instances 8 --ipus-per-replica 2 python3 train.py --config efficientnet_b4_g16_64ipus --data-dir your_dataset_path --no-validation --identical-replica-seeding
-  =============================================================================================================================================================================
-                                                                                 poprun topology
-  =============================================================================================================================================================================
-  | hosts     |                                                                              HOST                                                                               |
-  |-----------|---------------------------------------------------------------------------------------------------------------------------------------------------------------|
-  | ILDs      |                                                                               0                                                                               |
-  |-----------|---------------------------------------------------------------------------------------------------------------------------------------------------------------|
-  | instances |         0         |         1         |         2         |         3         |         4         |         5         |         6         |         7         |
-  |-----------|---------------------------------------------------------------------------------------------------------------------------------------------------------------|
-  | replicas  | 0  | 1  | 2  | 3  | 4  | 5  | 6  | 7  | 8  | 9  | 10 | 11 | 12 | 13 | 14 | 15 | 16 | 17 | 18 | 19 | 20 | 21 | 22 | 23 | 24 | 25 | 26 | 27 | 28 | 29 | 30 | 31 |
-  =============================================================================================================================================================================
+  ===
+  poprun topology
+  ===
+  | hosts | HOST |
+  |---|---|
+  | ILDs | 0 |
+  |---|---|
+  | instances | 0 | 1 | 2 | 3 | 4 | 5 | 6 | 7 |
+  |---|---|
+  | replicas | 0 | 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8 | 9 | 10 | 11 | 12 | 13 | 14 | 15 | 16 | 17 | 18 | 19 | 20 | 21 | 22 | 23 | 24 | 25 | 26 | 27 | 28 | 29 | 30 | 31 |
+  ===
   mpirun --tag-output --bind-to none --oversubscribe -np 8 -x POPDIST_NUM_TOTAL_REPLICAS=32 -x POPDIST_NUM_LOCAL_REPLICAS=4 -x POPDIST_NUM_IPUS_PER_REPLICA=2 -x POPDIST_UNIFORM_REPLICAS_PER_INSTANCE=1 -x PATH cnntrain poprun-instance cnntrain train.py --config efficientnet_b4_g16_64ipus --data-dir your_dataset_path --no-validation --identical-replica-seeding
   [warning] it could not be started here: 8 instances on 1 core: at most 4 can run here
   $ cnntrain train.py --config efficientnet_b4_g16_64ipus --data-dir your_dataset_path --no-validation --identical-replica-seeding --dry-run

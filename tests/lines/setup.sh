@@ -11,7 +11,8 @@ plain() {
         -e "s#$CRAMTMP/[^/ ]*/?#HERE/#g" \
         -e "s#$TESTDIR/?#TESTS/#g" \
         -e "s#$CNNTRAIN_SOURCE/?#SOURCE/#g" \
-        -e "s#\\b$(hostname)\\b#HOST#g" \
+        -e "s#^( *|.*\| +)$(hostname)( *|[ |].*)\$#\\1HOST\\2#" \
+        -e '/^[|=]/s/ +/ /g' -e 's/^={9,}$/===/' -e '/^\|/s/-{3,}/---/g' -e 's/^ +(poprun topology)$/\1/' \
         -e 's/[0-9]{4}-[0-9]{2}-[0-9]{2}[ T_][0-9]{2}[:-][0-9]{2}[:-][0-9]{2}(\.[0-9]+)?/DATE/g' \
         -e 's/[0-9]{8}_[0-9]{6}\.[0-9]{3}/DATE/g' \
         -e 's/[0-9]+:[0-9]{2}:[0-9]{2}/TIME/g' \
@@ -34,7 +35,8 @@ plain() {
 # Numbers that depend on the order of sums, and with it on the processor, lose their digits.
 without_digits() {
     sed -E -e 's/[0-9]+(\.[0-9]+)?e-[0-9]+/N/g' -e 's/[0-9]+\.[0-9]{2,}/N/g' \
-        -e 's/[0-9]+(\.[0-9])? %/N %/g' -e 's/: +/: /g'
+        -e 's/[0-9]+(\.[0-9])? %/N %/g' -e 's/: +/: /g' \
+        -e 's/(difference is|L2 strength) [^ ]+( \(the best of [0-9]+)?/\1 N/'
 }
 
 first_core=$(sed -n 's/^Cpus_allowed_list:[^0-9]*\([0-9]*\).*/\1/p' /proc/self/status)

@@ -3,7 +3,7 @@ Own photos, from their folder to a model for other programs.
   $ . "$TESTDIR/setup.sh"
   $ cnntrain dataset photos --output-dir photos --train 24 --validation 12 --seed 1
   Wrote 24 training and 12 validation photos of 8 shapes to photos
-  $ cnntrain train --data-dir photos --model-size 18 --precision 32.32 --image-size 32 --micro-batch-size 8 --epochs 2 --seed 1 --logs-path run --dry-run
+  $ cnntrain train --data-dir photos --model-size 18 --precision 32.32 --image-size 32 --micro-batch-size 8 --epochs 2 --no-validation --seed 1 --logs-path run --dry-run
   [info] for 24 photos and random weights, these settings were chosen:
     --batch-norm: it learns faster than group norm
     --optimiser AdamW: it learns faster than SGD
@@ -17,11 +17,10 @@ Own photos, from their folder to a model for other programs.
     --interpolation bilinear: antialiased where photos are shrunk
     --crop-area 0.35 1: random crops, not too small
     --crop-fraction 1: small images fill their frame
-    --keep-best accuracy: ckpt-best, for inference and convert
     --keep-ckpts 3: the newest, for resuming; 0 keeps all
   Dry run:          train; no sample is computed, nothing is written
   Model:            resnet 18, batch norm, 11180616 parameters, 0.085261 GFLOP forward per image
-  Data:             folder from photos, 24 training and 12 validation images of 32 x 32
+  Data:             folder from photos, 24 training images of 32 x 32
   Input: ...
   Batch:            8 (micro-batch) x 1 (accumulated) x 1 (replicas) = 8
   Length:           6 iterations, 2 epochs of 3 iterations; a log line every 1, host steps of 1
@@ -29,12 +28,12 @@ Own photos, from their folder to a model for other programs.
   Learning rate:    cosine, base 5e-04, warm-up 0 iterations (0.1 epochs)
   Rates:            0.0005 at 0, 0.00046651 at 1, 0.00025 at 3, 0.000125 at 4, 3.3494e-05 at 5
   Checkpoints:      after iterations 3, 6
-  Validation:       during training, every 3 iterations, 2 times, the best kept by accuracy, 2 batches of 8
+  Validation:       none
   Precision:        32.32, stochastic rounding ON, backend cpu
   Seed:             1
-  Files:            run/: arguments.json, log.txt, ckpt-<iteration>.safetensors, ckpt-best.safetensors, training.csv, validation.csv, validation_classes.csv, events.out.tfevents.*
-  Disk:             checkpoints: 3 of 134.2 MB: 402.6 MB; the best weights: 44.8 MB
-  $ cnntrain train --data-dir photos --model-size 18 --precision 32.32 --image-size 32 --micro-batch-size 8 --epochs 2 --seed 1 --logs-path run | without_digits
+  Files:            run/: arguments.json, log.txt, ckpt-<iteration>.safetensors, training.csv, events.out.tfevents.*
+  Disk:             checkpoints: 3 of 134.2 MB: 402.6 MB
+  $ cnntrain train --data-dir photos --model-size 18 --precision 32.32 --image-size 32 --micro-batch-size 8 --epochs 2 --no-validation --seed 1 --logs-path run | without_digits
   [info] for 24 photos and random weights, these settings were chosen:
     --batch-norm: it learns faster than group norm
     --optimiser AdamW: it learns faster than SGD
@@ -48,9 +47,8 @@ Own photos, from their folder to a model for other programs.
     --interpolation bilinear: antialiased where photos are shrunk
     --crop-area N 1: random crops, not too small
     --crop-fraction 1: small images fill their frame
-    --keep-best accuracy: ckpt-best, for inference and convert
     --keep-ckpts 3: the newest, for resuming; 0 keeps all
-  Command line: cnntrain train --data-dir photos --model-size 18 --precision N --image-size 32 --micro-batch-size 8 --epochs 2 --seed 1 --logs-path run
+  Command line: cnntrain train --data-dir photos --model-size 18 --precision N --image-size 32 --micro-batch-size 8 --epochs 2 --no-validation --seed 1 --logs-path run
   Processor: ...
   Cores: 1 core; threads: 1 compute, 1 prepare input
   Backend: cpu, oneDNN ...
@@ -71,8 +69,7 @@ Own photos, from their folder to a model for other programs.
    Epsilon: N
   Cosine LR schedule
    Warmup: 0.1 epochs
-  Validation
-   Batch Size: 8
+  No Validation
   Device
    Precision: N
    Arithmetic: ...
@@ -82,7 +79,7 @@ Own photos, from their folder to a model for other programs.
   Logging
    Name: RUN
    Saving to run
-   Checkpoints: 3 of 134.2 MB: 402.6 MB; the best weights: 44.8 MB
+   Checkpoints: 3 of 134.2 MB: 402.6 MB
   Image Size: 32x32
   
   {...}
@@ -152,26 +149,16 @@ Own photos, from their folder to a model for other programs.
   Total Parameters:11180616
   
   Compilation time: TIME.
-  Warning: batch norm's moving averages still have N % of their start after the 3 updates before the first validation (--BN-decay 0.9): until about 29 updates are done, validations say little; --BN-decay N leaves N %, and a smaller batch makes more updates
   Saved initial checkpoint to run/ckpt-0
   step: 1, iteration: 1, epoch: N, lr: N, loss: N, top-1 accuracy: N %, throughput: RATE samples/sec, time: TIME, total_time: TIME
   step: 2, iteration: 2, epoch: N, lr: N, loss: N, top-1 accuracy: N %, throughput: RATE samples/sec, time: TIME, total_time: TIME
   step: 3, iteration: 3, epoch: N, lr: N, loss: N, top-1 accuracy: N %, throughput: RATE samples/sec, time: TIME, total_time: TIME
-  Validation top-1 accuracy: N % [ckpt-3] (iteration: 3, epoch: N, throughput: RATE samples/sec, time: TIME, latency avg: TIME)
-  Validation top-5: N % [ckpt-3]
-  Validation loss: N, balanced: N % [ckpt-3]
-  Saved the best weights so far to run/ckpt-best: accuracy N of iteration 3
   Saved checkpoint to run/ckpt-3 in TIMEs
   step: 4, iteration: 4, epoch: N, lr: N, loss: N, top-1 accuracy: N %, throughput: RATE samples/sec, time: TIME, total_time: TIME
   step: 5, iteration: 5, epoch: N, lr: N, loss: N, top-1 accuracy: N %, throughput: RATE samples/sec, time: TIME, total_time: TIME
   step: 6, iteration: 6, epoch: N, lr: N, loss: N, top-1 accuracy: N %, throughput: RATE samples/sec, time: TIME, total_time: TIME
-  Validation top-1 accuracy: N % [ckpt-6] (iteration: 6, epoch: N, throughput: RATE samples/sec, time: TIME, latency avg: TIME)
-  Validation top-5: N % [ckpt-6]
-  Validation loss: N, balanced: N % [ckpt-6]
   Saved checkpoint to run/ckpt-6 in TIMEs
-  Best weights: accuracy N of iteration 3, in run/ckpt-best
   Training loop completed in TIMEs.
-  Time to train: TIMEs.
   $ cnntrain restore --restore-path run
   Command line: cnntrain restore --restore-path run
   Processor: ...
@@ -195,8 +182,7 @@ Own photos, from their folder to a model for other programs.
    Epsilon: 1e-06
   Cosine LR schedule
    Warmup: 0.1 epochs
-  Validation
-   Batch Size: 8
+  No Validation
   Device
    Precision: 32.32
    Arithmetic: ...
@@ -206,7 +192,7 @@ Own photos, from their folder to a model for other programs.
   Logging
    Name: run
    Saving to run
-   Checkpoints: 3 of 134.2 MB: 402.6 MB; the best weights: 44.8 MB
+   Checkpoints: 3 of 134.2 MB: 402.6 MB
   Image Size: 32x32
   
   {...}
@@ -278,9 +264,7 @@ Own photos, from their folder to a model for other programs.
   Restoring training from latest checkpoint: run/ckpt-6
   Compilation time: TIME.
   The run is finished: all 6 iterations are done; to train on, restore with a larger --epochs
-  Best weights: accuracy 8.333 of iteration 3, in run/ckpt-best
   Training loop completed in TIMEs.
-  Time to train: TIMEs.
   $ cnntrain restore --restore-path run --epochs 3 | without_digits
   Command line: cnntrain restore --restore-path run --epochs 3
   Processor: ...
@@ -304,8 +288,7 @@ Own photos, from their folder to a model for other programs.
    Epsilon: N
   Cosine LR schedule
    Warmup: 0.1 epochs
-  Validation
-   Batch Size: 8
+  No Validation
   Device
    Precision: N
    Arithmetic: ...
@@ -315,7 +298,7 @@ Own photos, from their folder to a model for other programs.
   Logging
    Name: run
    Saving to run
-   Checkpoints: 4 of 134.2 MB, of which the newest 3 are kept: 402.6 MB; the best weights: 44.8 MB
+   Checkpoints: 4 of 134.2 MB, of which the newest 3 are kept: 402.6 MB
   Image Size: 32x32
   
   {...}
@@ -390,14 +373,8 @@ Own photos, from their folder to a model for other programs.
   step: 7, iteration: 7, epoch: N, lr: N, loss: N, top-1 accuracy: N %, throughput: RATE samples/sec, time: TIME, total_time: TIME
   step: 8, iteration: 8, epoch: N, lr: N, loss: N, top-1 accuracy: N %, throughput: RATE samples/sec, time: TIME, total_time: TIME
   step: 9, iteration: 9, epoch: N, lr: N, loss: N, top-1 accuracy: N %, throughput: RATE samples/sec, time: TIME, total_time: TIME
-  Validation top-1 accuracy: N % [ckpt-9] (iteration: 9, epoch: N, throughput: RATE samples/sec, time: TIME, latency avg: TIME)
-  Validation top-5: N % [ckpt-9]
-  Validation loss: N, balanced: N % [ckpt-9]
-  Saved the best weights so far to run/ckpt-best: accuracy N of iteration 9
   Saved checkpoint to run/ckpt-9 in TIMEs
-  Best weights: accuracy N of iteration 9, in run/ckpt-best
   Training loop completed in TIMEs.
-  Time to train: TIMEs.
   $ cnntrain validation --restore-path run | without_digits
   Command line: cnntrain validation --restore-path run
   Processor: ...
@@ -425,7 +402,6 @@ Own photos, from their folder to a model for other programs.
   Validation top-1 accuracy: N % [ckpt-3] (iteration: 3, epoch: N, throughput: RATE samples/sec, time: TIME, latency avg: TIME)
   Validation top-1 accuracy: N % [ckpt-6] (iteration: 6, epoch: N, throughput: RATE samples/sec, time: TIME, latency avg: TIME)
   Validation top-1 accuracy: N % [ckpt-9] (iteration: 9, epoch: N, throughput: RATE samples/sec, time: TIME, latency avg: TIME)
-  Validation top-1 accuracy: N % [ckpt-best] (iteration: 9, epoch: N, throughput: RATE samples/sec, time: TIME, latency avg: TIME)
   $ ls photos/train | sort
   circle
   crescent
@@ -437,7 +413,7 @@ Own photos, from their folder to a model for other programs.
   triangle
   $ cnntrain inference run photos/validation --logs-path results | without_digits | sed "s/:  *[a-z]* (.*/: .../"
   [info] run photos/validation is read as --restore-path run --photos photos/validation
-  [info] --restore-path run: the run's best checkpoint is taken, run/ckpt-best.safetensors
+  [info] --restore-path run: the newest checkpoint is taken, run/ckpt-9.safetensors
   Command line: cnntrain inference run photos/validation --logs-path results
   Processor: ...
   Cores: 1 core; threads: 1 compute, 1 prepare input
@@ -473,7 +449,7 @@ Own photos, from their folder to a model for other programs.
   square/square-0.jpg: ...
   star/star-0.jpg: ...
   triangle/triangle-0.jpg: ...
-  Inference [ckpt-best]: 12 images, throughput: RATE samples/sec
+  Inference [ckpt-9]: 12 images, throughput: RATE samples/sec
   top-1 accuracy: N %, top-5 accuracy: N %
   Saved predictions to results/predictions.csv
   $ cnntrain inference run photos/validation --predictions results/predictions.csv
@@ -481,25 +457,24 @@ Own photos, from their folder to a model for other programs.
   error: --predictions results/predictions.csv: the file exists already; choose another name, or replace it with --overwrite
   [2]
   $ cnntrain report run | without_digits | grep -v "confused\|learn"
-  Predicting validation samples with ckpt-best: at most 1000 (--samples; --no-predictions leaves this out)
+  Predicting validation samples with ckpt-9: at most 1000 (--samples; --no-predictions leaves this out)
   Saved the page to run/report.html
   $ cnntrain convert run --to onnx | without_digits
-  [info] --restore-path run: the run's best checkpoint is taken, run/ckpt-best.safetensors
-  run/ckpt-best.safetensors -> run/model.onnx (ONNX, operator set 18)
+  [info] --restore-path run: the newest checkpoint is taken, run/ckpt-9.safetensors
+  run/ckpt-9.safetensors -> run/model.onnx (ONNX, operator set 18)
   Compared on 12 samples of the validation set: the greatest difference is N of the greatest output
   $ cnntrain convert run --to timm | without_digits
-  [info] --restore-path run: the run's best checkpoint is taken, run/ckpt-best.safetensors
-  run/ckpt-best.safetensors -> run/timm/model.safetensors, run/timm/config.json (timm's resnet18)
-  Compared on 12 samples of the validation set: the greatest difference is 0 of the greatest output
-  $ cnntrain dataset suspects run | without_digits | sed "s/^ .*photos.*/  .../" | uniq
-  [info] RUN run: the run's best checkpoint is taken, run/ckpt-best.safetensors
-  Features of 24 training and 12 validation images, 512 each: TIME s, RATE img/s, kept in run/features.cache
-  32 of 36 labels look wrong:
+  [info] --restore-path run: the newest checkpoint is taken, run/ckpt-9.safetensors
+  run/ckpt-9.safetensors -> run/timm/model.safetensors, run/timm/config.json (timm's resnet18)
+  Compared on 12 samples of the validation set: the greatest difference is N of the greatest output
+  $ cnntrain dataset suspects run | without_digits | sed -e "s/^ .*photos.*/  .../" -e "s/^[0-9]* of/N of/" | uniq
+  [info] RUN run: the newest checkpoint is taken, run/ckpt-9.safetensors
+  Features of 24 training images, 512 each: TIME s, RATE img/s, kept in run/features.cache
+  N of 24 labels look wrong:
     score  label -> likelier label (share of the neighbours with the label)  file
     ...
-  Pairs of a training and a validation sample with a similarity of N or more: 0
   $ cnntrain train --data-dir photos --init-path run --model-size 18 --precision 32.32 --image-size 32 --micro-batch-size 8 --head-only --seed 1 --logs-path head | without_digits
-  [info] taken from run/ckpt-best.safetensors: --crop-fraction 1, --interpolation bilinear, --padding symmetric, --norm-epsilon N, --network-form large, --batch-norm
+  [info] taken from run/ckpt-9.safetensors: --crop-fraction 1, --interpolation bilinear, --padding symmetric, --norm-epsilon N, --network-form large, --batch-norm
   [info] for 24 photos and given weights, these settings were chosen:
     --optimiser AdamW: it learns faster than SGD
     --weight-decay N: reduces over-fitting on few photos
@@ -512,7 +487,7 @@ Own photos, from their folder to a model for other programs.
     --crop-area N 1: random crops, not too small
     --keep-best accuracy: ckpt-best, for inference and convert
     --keep-ckpts 3: the newest, for resuming; 0 keeps all
-  [info] --init-path run: the run's best checkpoint is taken, run/ckpt-best.safetensors
+  [info] --init-path run: the newest checkpoint is taken, run/ckpt-9.safetensors
   Command line: cnntrain train --data-dir photos --init-path run --model-size 18 --precision N --image-size 32 --micro-batch-size 8 --head-only --seed 1 --logs-path head
   Processor: ...
   Cores: 1 core; threads: 1 compute, 1 prepare input
@@ -614,9 +589,10 @@ Own photos, from their folder to a model for other programs.
   all/fc1/bias f32[8]
   Total Parameters:11180616
   
+  [info] run/ckpt-9.safetensors: the optimiser's state in it is left out: the run's begins anew
   Compilation time: TIME.
   Features of 24 training and 12 validation images, 512 each: TIME s, RATE img/s, kept in head/features.cache
-  Last layer: solved in TIME s, L2 strength 1 (the best of 7 on held-out samples)
+  Last layer: solved in TIME s, L2 strength N on held-out samples)
   Last layer: training accuracy N % (loss N), held-out accuracy N % (loss N) on the validation split
   Saved initial checkpoint to head/ckpt-0
   The run ends here because of --head-only. To train the whole network from here, continue with cnntrain restore --restore-path head
@@ -626,7 +602,6 @@ Own photos, from their folder to a model for other programs.
   ckpt-3.safetensors
   ckpt-6.safetensors
   ckpt-9.safetensors
-  ckpt-best.safetensors
   events.out.tfevents.TIME
   events.out.tfevents.TIME
   features.cache
@@ -637,5 +612,3 @@ Own photos, from their folder to a model for other programs.
   time_split.csv
   timm
   training.csv
-  validation.csv
-  validation_classes.csv
