@@ -33,7 +33,7 @@ unit() {
 }
 content_of() { cat "$@" | sha256sum | cut -c1-16; }
 
-# configure FOLDER OPTIONS...: a build in batches, without assembly that only speed needs.
+# configure FOLDER OPTIONS...: a build with its own options.
 configure() {
     folder=$1
     shift
@@ -43,7 +43,7 @@ build() {
     cmake --build "$@" >> "$folder.log" 2>&1 || { tail -n 30 "$folder.log" && exit 2; }
 }
 
-# programs FOLDER PATTERN: test programs, which run as one process each.
+# programs FOLDER PATTERN: the test programs of a build.
 programs() { find "$1/tests" -type f -perm -u+x -name "$2" | sort; }
 
 address() {

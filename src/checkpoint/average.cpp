@@ -106,7 +106,7 @@ HostTensor average_of(const Files& files, const std::string& name, const Average
     return result;
 }
 
-/// What all files record alike, such as the data of their run.
+/// The entries that all files have with equal values, such as the data of their run.
 std::map<std::string, std::string> common_metadata(const Files& opened) {
     std::map<std::string, std::string> common = opened.front()->metadata();
     std::erase_if(common, [&](const auto& fact) {

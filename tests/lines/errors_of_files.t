@@ -29,7 +29,7 @@ Files that are missing, damaged, somebody's or of another kind.
   Wrote 64 training and 32 test images of 10 classes to data/cifar-10-batches-bin
 A run, and what may not be written over it.
 
-  $ cnntrain train --data-dir data --dataset cifar-10 --model-size 8 --precision 32.32 --micro-batch-size 8 --iterations 2 --no-validation --seed 1 --logs-path run --no-tensorboard | without_digits
+  $ cnntrain train --data-dir data --dataset cifar-10 --model-size 8 --precision 32.32 --micro-batch-size 8 --iterations 2 --no-validation --seed 1 --logs-path run --no-tensorboard | brief
   Command line: cnntrain train --data-dir data --dataset cifar-10 --model-size 8 --precision N --micro-batch-size 8 --iterations 2 --no-validation --seed 1 --logs-path run --no-tensorboard
   Processor: ...
   Cores: 1 core; threads: 1 compute, 1 prepare input
@@ -63,31 +63,6 @@ A run, and what may not be written over it.
    Checkpoints: 2 of 303.1 kB: 606.2 kB
   
   {...}
-  Trainable Variables:
-  all/stage0/conv0/weight f32[3, 3, 3, 16]
-  all/stage0/bn0/batch_norm/beta f32[16]
-  all/stage0/bn0/batch_norm/gamma f32[16]
-  all/stage1/unit1/conv1/weight f32[3, 3, 16, 16]
-  all/stage1/unit1/bn1/batch_norm/beta f32[16]
-  all/stage1/unit1/bn1/batch_norm/gamma f32[16]
-  all/stage1/unit1/conv2/weight f32[3, 3, 16, 16]
-  all/stage1/unit1/bn2/batch_norm/beta f32[16]
-  all/stage1/unit1/bn2/batch_norm/gamma f32[16]
-  all/stage2/unit1/conv1/weight f32[3, 3, 16, 32]
-  all/stage2/unit1/bn1/batch_norm/beta f32[32]
-  all/stage2/unit1/bn1/batch_norm/gamma f32[32]
-  all/stage2/unit1/conv2/weight f32[3, 3, 32, 32]
-  all/stage2/unit1/bn2/batch_norm/beta f32[32]
-  all/stage2/unit1/bn2/batch_norm/gamma f32[32]
-  all/stage3/unit1/conv1/weight f32[3, 3, 32, 64]
-  all/stage3/unit1/bn1/batch_norm/beta f32[64]
-  all/stage3/unit1/bn1/batch_norm/gamma f32[64]
-  all/stage3/unit1/conv2/weight f32[3, 3, 64, 64]
-  all/stage3/unit1/bn2/batch_norm/beta f32[64]
-  all/stage3/unit1/bn2/batch_norm/gamma f32[64]
-  all/fc1/weight f32[64, 10]
-  all/fc1/bias f32[10]
-  Total Parameters:75290
   
   Compilation time: TIME.
   Saved initial checkpoint to run/ckpt-0

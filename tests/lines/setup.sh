@@ -1,8 +1,7 @@
-# What text tests share. Each begins with:  $ . "$TESTDIR/setup.sh"
+# Shared by all text tests, which begin with:  $ . "$TESTDIR/setup.sh"
 # Commands go through `cnntrain`, which runs them on one core and puts words in the place of what differs between
 # machines and runs: an accepted text holds no patterns. An exit code that is not 0 follows the lines in brackets.
 export LC_ALL=C.UTF-8 COLUMNS=100 OMP_NUM_THREADS=1 CNNTRAIN_DRY_RUN_ESTIMATE=off
-unset CNNTRAIN_CONFIGS
 
 # Times, rates, sizes of this machine, addresses, versions and paths become words.
 plain() {
@@ -37,6 +36,11 @@ without_digits() {
     sed -E -e 's/[0-9]+(\.[0-9]+)?e-[0-9]+/N/g' -e 's/[0-9]+\.[0-9]{2,}/N/g' \
         -e 's/[0-9]+(\.[0-9])? %/N %/g' -e 's/: +/: /g' \
         -e 's/(difference is|L2 strength) [^ ]+( \(the best of [0-9]+)?/\1 N/'
+}
+
+# The same without the list of variables, which one test shows.
+brief() {
+    without_digits | sed '/^Trainable Variables:/,/^Total Parameters/d'
 }
 
 first_core=$(sed -n 's/^Cpus_allowed_list:[^0-9]*\([0-9]*\).*/\1/p' /proc/self/status)

@@ -21,18 +21,18 @@ BERT: records from text, pretraining, evaluation, and texts classified.
     next_sentence_labels  int64  27       1                   -                 0..1 (mean 0.6)
     segment_ids           int64  27       32                  -                 0..1 (mean 0.3)
     seq_padding_index     int64  27       1                   -                 15..24 (mean 18.7)
-  $ cnntrain pretrain --train-file text.tfrecord --vocab-size 14 --hidden-size 64 --num-attention-heads 1 --num-hidden-layers 1 --intermediate-size 64 --max-position-embeddings 32 --seq-length 32 --max-predictions-per-seq 4 --static-mask --micro-batch-size 2 --num-train-steps 4 --steps-per-logs 2 --precision 32 --seed 1 --logs-path run | without_digits
+  $ cnntrain pretrain --train-file text.tfrecord --vocab-size 14 --hidden-size 64 --num-attention-heads 1 --num-hidden-layers 1 --intermediate-size 64 --max-position-embeddings 32 --seq-length 32 --max-predictions-per-seq 4 --static-mask --micro-batch-size 2 --num-train-steps 4 --steps-per-logs 2 --precision 32 --seed 1 --logs-path run | brief
   error: neither --gradient-accumulation-count nor --global-batch-size is given; choose one
-  $ cnntrain pretrain --evaluate --restore-dir run --valid-file text.tfrecord | without_digits
+  $ cnntrain pretrain --evaluate --restore-dir run --valid-file text.tfrecord | brief
   error: not given: --micro-batch-size, --vocab-size, --hidden-size, --num-hidden-layers, --num-attention-heads, --intermediate-size; a configuration gives them (--config pretrain_base_128_phase1)
   $ (printf 'text\tlabel\n'; for i in 1 2 3 4 5 6 7 8; do printf 'good film\tlike\nbad plot\tdislike\n'; done) > texts.tsv
-  $ cnntrain train --task text-classification --data-dir texts.tsv --validation-file texts.tsv --vocab-file vocab.txt --init-checkpoint run/ckpt-3 --seq-length 8 --micro-batch-size 4 --epochs 2 --seed 1 --precision 32 --logs-path texts | without_digits
+  $ cnntrain train --task text-classification --data-dir texts.tsv --validation-file texts.tsv --vocab-file vocab.txt --init-checkpoint run/ckpt-3 --seq-length 8 --micro-batch-size 4 --epochs 2 --seed 1 --precision 32 --logs-path texts | brief
   error: the model's sizes are not known: give --init-checkpoint (or --restore-path) with an arguments.json or a config.json beside it, or --vocab-size, --hidden-size, --num-hidden-layers, --num-attention-heads and --intermediate-size
-  $ cnntrain validation --restore-path texts | without_digits
+  $ cnntrain validation --restore-path texts | brief
   error: --restore-path texts: there is no such run or checkpoint
-  $ cnntrain inference --restore-path texts --data-dir texts.tsv | without_digits
+  $ cnntrain inference --restore-path texts --data-dir texts.tsv | brief
   error: --restore-path texts: there is no such run or checkpoint
-  $ cnntrain report texts | without_digits | grep -v "confused\|learn"
+  $ cnntrain report texts | brief | grep -v "confused\|learn"
   error: texts: there is no such folder; give the folder of a run, which holds arguments.json and training.csv
   $ cnntrain convert --from texts/ckpt-8.safetensors --to hf/model.safetensors
   error: no checkpoint 'texts/ckpt-8.safetensors'; there is none in 'texts'

@@ -128,8 +128,10 @@ The log of a documented line, and what follows a training.
   Checkpoints used: 3
   Mode: mean
   Averaging complete: saved to mean.safetensors
-  $ cnntrain analyse --restore-path run | without_digits
-  error: cnntrain analyse: give --find-nans or --first-fail, or --list
+  $ cnntrain analyse --restore-path run --find-nans | without_digits
+  ckpt-0: no NaNs
+  ckpt-8: no NaNs
+  ckpt-16: no NaNs
   $ cnntrain inference --generated-data --dataset cifar-10 --model-size 8 --iterations 3 --batch-size 4 --no-logs | without_digits
   [warning] no --restore-path: the weights are random
   Command line: cnntrain inference --generated-data --dataset cifar-10 --model-size 8 --iterations 3 --batch-size 4 --no-logs

@@ -33,7 +33,7 @@ Own photos, from their folder to a model for other programs.
   Seed:             1
   Files:            run/: arguments.json, log.txt, ckpt-<iteration>.safetensors, training.csv, events.out.tfevents.*
   Disk:             checkpoints: 3 of 134.2 MB: 402.6 MB
-  $ cnntrain train --data-dir photos --model-size 18 --precision 32.32 --image-size 32 --micro-batch-size 8 --epochs 2 --no-validation --seed 1 --logs-path run | without_digits
+  $ cnntrain train --data-dir photos --model-size 18 --precision 32.32 --image-size 32 --micro-batch-size 8 --epochs 2 --no-validation --seed 1 --logs-path run | brief
   [info] for 24 photos and random weights, these settings were chosen:
     --batch-norm: it learns faster than group norm
     --optimiser AdamW: it learns faster than SGD
@@ -83,70 +83,6 @@ Own photos, from their folder to a model for other programs.
   Image Size: 32x32
   
   {...}
-  Trainable Variables:
-  all/stage0/conv0/weight f32[7, 7, 3, 64]
-  all/stage0/bn0/batch_norm/beta f32[64]
-  all/stage0/bn0/batch_norm/gamma f32[64]
-  all/stage1/unit1/conv1/weight f32[3, 3, 64, 64]
-  all/stage1/unit1/bn1/batch_norm/beta f32[64]
-  all/stage1/unit1/bn1/batch_norm/gamma f32[64]
-  all/stage1/unit1/conv2/weight f32[3, 3, 64, 64]
-  all/stage1/unit1/bn2/batch_norm/beta f32[64]
-  all/stage1/unit1/bn2/batch_norm/gamma f32[64]
-  all/stage1/unit2/conv1/weight f32[3, 3, 64, 64]
-  all/stage1/unit2/bn1/batch_norm/beta f32[64]
-  all/stage1/unit2/bn1/batch_norm/gamma f32[64]
-  all/stage1/unit2/conv2/weight f32[3, 3, 64, 64]
-  all/stage1/unit2/bn2/batch_norm/beta f32[64]
-  all/stage1/unit2/bn2/batch_norm/gamma f32[64]
-  all/stage2/unit1/conv1/weight f32[3, 3, 64, 128]
-  all/stage2/unit1/bn1/batch_norm/beta f32[128]
-  all/stage2/unit1/bn1/batch_norm/gamma f32[128]
-  all/stage2/unit1/conv2/weight f32[3, 3, 128, 128]
-  all/stage2/unit1/bn2/batch_norm/beta f32[128]
-  all/stage2/unit1/bn2/batch_norm/gamma f32[128]
-  all/stage2/unit1/conv1sc/weight f32[1, 1, 64, 128]
-  all/stage2/unit1/bnsc/batch_norm/beta f32[128]
-  all/stage2/unit1/bnsc/batch_norm/gamma f32[128]
-  all/stage2/unit2/conv1/weight f32[3, 3, 128, 128]
-  all/stage2/unit2/bn1/batch_norm/beta f32[128]
-  all/stage2/unit2/bn1/batch_norm/gamma f32[128]
-  all/stage2/unit2/conv2/weight f32[3, 3, 128, 128]
-  all/stage2/unit2/bn2/batch_norm/beta f32[128]
-  all/stage2/unit2/bn2/batch_norm/gamma f32[128]
-  all/stage3/unit1/conv1/weight f32[3, 3, 128, 256]
-  all/stage3/unit1/bn1/batch_norm/beta f32[256]
-  all/stage3/unit1/bn1/batch_norm/gamma f32[256]
-  all/stage3/unit1/conv2/weight f32[3, 3, 256, 256]
-  all/stage3/unit1/bn2/batch_norm/beta f32[256]
-  all/stage3/unit1/bn2/batch_norm/gamma f32[256]
-  all/stage3/unit1/conv1sc/weight f32[1, 1, 128, 256]
-  all/stage3/unit1/bnsc/batch_norm/beta f32[256]
-  all/stage3/unit1/bnsc/batch_norm/gamma f32[256]
-  all/stage3/unit2/conv1/weight f32[3, 3, 256, 256]
-  all/stage3/unit2/bn1/batch_norm/beta f32[256]
-  all/stage3/unit2/bn1/batch_norm/gamma f32[256]
-  all/stage3/unit2/conv2/weight f32[3, 3, 256, 256]
-  all/stage3/unit2/bn2/batch_norm/beta f32[256]
-  all/stage3/unit2/bn2/batch_norm/gamma f32[256]
-  all/stage4/unit1/conv1/weight f32[3, 3, 256, 512]
-  all/stage4/unit1/bn1/batch_norm/beta f32[512]
-  all/stage4/unit1/bn1/batch_norm/gamma f32[512]
-  all/stage4/unit1/conv2/weight f32[3, 3, 512, 512]
-  all/stage4/unit1/bn2/batch_norm/beta f32[512]
-  all/stage4/unit1/bn2/batch_norm/gamma f32[512]
-  all/stage4/unit1/conv1sc/weight f32[1, 1, 256, 512]
-  all/stage4/unit1/bnsc/batch_norm/beta f32[512]
-  all/stage4/unit1/bnsc/batch_norm/gamma f32[512]
-  all/stage4/unit2/conv1/weight f32[3, 3, 512, 512]
-  all/stage4/unit2/bn1/batch_norm/beta f32[512]
-  all/stage4/unit2/bn1/batch_norm/gamma f32[512]
-  all/stage4/unit2/conv2/weight f32[3, 3, 512, 512]
-  all/stage4/unit2/bn2/batch_norm/beta f32[512]
-  all/stage4/unit2/bn2/batch_norm/gamma f32[512]
-  all/fc1/weight f32[512, 8]
-  all/fc1/bias f32[8]
-  Total Parameters:11180616
   
   Compilation time: TIME.
   Saved initial checkpoint to run/ckpt-0
@@ -265,7 +201,7 @@ Own photos, from their folder to a model for other programs.
   Compilation time: TIME.
   The run is finished: all 6 iterations are done; to train on, restore with a larger --epochs
   Training loop completed in TIMEs.
-  $ cnntrain restore --restore-path run --epochs 3 | without_digits
+  $ cnntrain restore --restore-path run --epochs 3 | brief
   Command line: cnntrain restore --restore-path run --epochs 3
   Processor: ...
   Cores: 1 core; threads: 1 compute, 1 prepare input
@@ -302,70 +238,6 @@ Own photos, from their folder to a model for other programs.
   Image Size: 32x32
   
   {...}
-  Trainable Variables:
-  all/stage0/conv0/weight f32[7, 7, 3, 64]
-  all/stage0/bn0/batch_norm/beta f32[64]
-  all/stage0/bn0/batch_norm/gamma f32[64]
-  all/stage1/unit1/conv1/weight f32[3, 3, 64, 64]
-  all/stage1/unit1/bn1/batch_norm/beta f32[64]
-  all/stage1/unit1/bn1/batch_norm/gamma f32[64]
-  all/stage1/unit1/conv2/weight f32[3, 3, 64, 64]
-  all/stage1/unit1/bn2/batch_norm/beta f32[64]
-  all/stage1/unit1/bn2/batch_norm/gamma f32[64]
-  all/stage1/unit2/conv1/weight f32[3, 3, 64, 64]
-  all/stage1/unit2/bn1/batch_norm/beta f32[64]
-  all/stage1/unit2/bn1/batch_norm/gamma f32[64]
-  all/stage1/unit2/conv2/weight f32[3, 3, 64, 64]
-  all/stage1/unit2/bn2/batch_norm/beta f32[64]
-  all/stage1/unit2/bn2/batch_norm/gamma f32[64]
-  all/stage2/unit1/conv1/weight f32[3, 3, 64, 128]
-  all/stage2/unit1/bn1/batch_norm/beta f32[128]
-  all/stage2/unit1/bn1/batch_norm/gamma f32[128]
-  all/stage2/unit1/conv2/weight f32[3, 3, 128, 128]
-  all/stage2/unit1/bn2/batch_norm/beta f32[128]
-  all/stage2/unit1/bn2/batch_norm/gamma f32[128]
-  all/stage2/unit1/conv1sc/weight f32[1, 1, 64, 128]
-  all/stage2/unit1/bnsc/batch_norm/beta f32[128]
-  all/stage2/unit1/bnsc/batch_norm/gamma f32[128]
-  all/stage2/unit2/conv1/weight f32[3, 3, 128, 128]
-  all/stage2/unit2/bn1/batch_norm/beta f32[128]
-  all/stage2/unit2/bn1/batch_norm/gamma f32[128]
-  all/stage2/unit2/conv2/weight f32[3, 3, 128, 128]
-  all/stage2/unit2/bn2/batch_norm/beta f32[128]
-  all/stage2/unit2/bn2/batch_norm/gamma f32[128]
-  all/stage3/unit1/conv1/weight f32[3, 3, 128, 256]
-  all/stage3/unit1/bn1/batch_norm/beta f32[256]
-  all/stage3/unit1/bn1/batch_norm/gamma f32[256]
-  all/stage3/unit1/conv2/weight f32[3, 3, 256, 256]
-  all/stage3/unit1/bn2/batch_norm/beta f32[256]
-  all/stage3/unit1/bn2/batch_norm/gamma f32[256]
-  all/stage3/unit1/conv1sc/weight f32[1, 1, 128, 256]
-  all/stage3/unit1/bnsc/batch_norm/beta f32[256]
-  all/stage3/unit1/bnsc/batch_norm/gamma f32[256]
-  all/stage3/unit2/conv1/weight f32[3, 3, 256, 256]
-  all/stage3/unit2/bn1/batch_norm/beta f32[256]
-  all/stage3/unit2/bn1/batch_norm/gamma f32[256]
-  all/stage3/unit2/conv2/weight f32[3, 3, 256, 256]
-  all/stage3/unit2/bn2/batch_norm/beta f32[256]
-  all/stage3/unit2/bn2/batch_norm/gamma f32[256]
-  all/stage4/unit1/conv1/weight f32[3, 3, 256, 512]
-  all/stage4/unit1/bn1/batch_norm/beta f32[512]
-  all/stage4/unit1/bn1/batch_norm/gamma f32[512]
-  all/stage4/unit1/conv2/weight f32[3, 3, 512, 512]
-  all/stage4/unit1/bn2/batch_norm/beta f32[512]
-  all/stage4/unit1/bn2/batch_norm/gamma f32[512]
-  all/stage4/unit1/conv1sc/weight f32[1, 1, 256, 512]
-  all/stage4/unit1/bnsc/batch_norm/beta f32[512]
-  all/stage4/unit1/bnsc/batch_norm/gamma f32[512]
-  all/stage4/unit2/conv1/weight f32[3, 3, 512, 512]
-  all/stage4/unit2/bn1/batch_norm/beta f32[512]
-  all/stage4/unit2/bn1/batch_norm/gamma f32[512]
-  all/stage4/unit2/conv2/weight f32[3, 3, 512, 512]
-  all/stage4/unit2/bn2/batch_norm/beta f32[512]
-  all/stage4/unit2/bn2/batch_norm/gamma f32[512]
-  all/fc1/weight f32[512, 8]
-  all/fc1/bias f32[8]
-  Total Parameters:11180616
   
   Restoring training from latest checkpoint: run/ckpt-6
   [warning] run/ckpt-6.safetensors was written with other options: the run does not continue exactly as it would have; `restore` without other options takes those of the run
@@ -375,7 +247,7 @@ Own photos, from their folder to a model for other programs.
   step: 9, iteration: 9, epoch: N, lr: N, loss: N, top-1 accuracy: N %, throughput: RATE samples/sec, time: TIME, total_time: TIME
   Saved checkpoint to run/ckpt-9 in TIMEs
   Training loop completed in TIMEs.
-  $ cnntrain validation --restore-path run | without_digits
+  $ cnntrain validation --restore-path run | brief
   Command line: cnntrain validation --restore-path run
   Processor: ...
   Cores: 1 core; threads: 1 compute, 1 prepare input
@@ -411,7 +283,7 @@ Own photos, from their folder to a model for other programs.
   square
   star
   triangle
-  $ cnntrain inference run photos/validation --logs-path results | without_digits | sed "s/:  *[a-z]* (.*/: .../"
+  $ cnntrain inference run photos/validation --logs-path results | brief | sed "s/:  *[a-z]* (.*/: .../"
   [info] run photos/validation is read as --restore-path run --photos photos/validation
   [info] --restore-path run: the newest checkpoint is taken, run/ckpt-9.safetensors
   Command line: cnntrain inference run photos/validation --logs-path results
@@ -456,24 +328,24 @@ Own photos, from their folder to a model for other programs.
   [info] run photos/validation is read as --restore-path run --photos photos/validation
   error: --predictions results/predictions.csv: the file exists already; choose another name, or replace it with --overwrite
   [2]
-  $ cnntrain report run | without_digits | grep -v "confused\|learn"
+  $ cnntrain report run | brief | grep -v "confused\|learn"
   Predicting validation samples with ckpt-9: at most 1000 (--samples; --no-predictions leaves this out)
   Saved the page to run/report.html
-  $ cnntrain convert run --to onnx | without_digits
+  $ cnntrain convert run --to onnx | brief
   [info] --restore-path run: the newest checkpoint is taken, run/ckpt-9.safetensors
   run/ckpt-9.safetensors -> run/model.onnx (ONNX, operator set 18)
   Compared on 12 samples of the validation set: the greatest difference is N of the greatest output
-  $ cnntrain convert run --to timm | without_digits
+  $ cnntrain convert run --to timm | brief
   [info] --restore-path run: the newest checkpoint is taken, run/ckpt-9.safetensors
   run/ckpt-9.safetensors -> run/timm/model.safetensors, run/timm/config.json (timm's resnet18)
   Compared on 12 samples of the validation set: the greatest difference is N of the greatest output
-  $ cnntrain dataset suspects run | without_digits | sed -e "s/^ .*photos.*/  .../" -e "s/^[0-9]* of/N of/" | uniq
+  $ cnntrain dataset suspects run | brief | sed -e "s/^ .*photos.*/  .../" -e "s/^[0-9]* of/N of/" | uniq
   [info] RUN run: the newest checkpoint is taken, run/ckpt-9.safetensors
   Features of 24 training images, 512 each: TIME s, RATE img/s, kept in run/features.cache
   N of 24 labels look wrong:
     score  label -> likelier label (share of the neighbours with the label)  file
     ...
-  $ cnntrain train --data-dir photos --init-path run --model-size 18 --precision 32.32 --image-size 32 --micro-batch-size 8 --head-only --seed 1 --logs-path head | without_digits
+  $ cnntrain train --data-dir photos --init-path run --model-size 18 --precision 32.32 --image-size 32 --micro-batch-size 8 --head-only --seed 1 --logs-path head | brief
   [info] taken from run/ckpt-9.safetensors: --crop-fraction 1, --interpolation bilinear, --padding symmetric, --norm-epsilon N, --network-form large, --batch-norm
   [info] for 24 photos and given weights, these settings were chosen:
     --optimiser AdamW: it learns faster than SGD
@@ -524,70 +396,6 @@ Own photos, from their folder to a model for other programs.
   Image Size: 32x32
   
   {...}
-  Trainable Variables:
-  all/stage0/conv0/weight f32[7, 7, 3, 64]
-  all/stage0/bn0/batch_norm/beta f32[64]
-  all/stage0/bn0/batch_norm/gamma f32[64]
-  all/stage1/unit1/conv1/weight f32[3, 3, 64, 64]
-  all/stage1/unit1/bn1/batch_norm/beta f32[64]
-  all/stage1/unit1/bn1/batch_norm/gamma f32[64]
-  all/stage1/unit1/conv2/weight f32[3, 3, 64, 64]
-  all/stage1/unit1/bn2/batch_norm/beta f32[64]
-  all/stage1/unit1/bn2/batch_norm/gamma f32[64]
-  all/stage1/unit2/conv1/weight f32[3, 3, 64, 64]
-  all/stage1/unit2/bn1/batch_norm/beta f32[64]
-  all/stage1/unit2/bn1/batch_norm/gamma f32[64]
-  all/stage1/unit2/conv2/weight f32[3, 3, 64, 64]
-  all/stage1/unit2/bn2/batch_norm/beta f32[64]
-  all/stage1/unit2/bn2/batch_norm/gamma f32[64]
-  all/stage2/unit1/conv1/weight f32[3, 3, 64, 128]
-  all/stage2/unit1/bn1/batch_norm/beta f32[128]
-  all/stage2/unit1/bn1/batch_norm/gamma f32[128]
-  all/stage2/unit1/conv2/weight f32[3, 3, 128, 128]
-  all/stage2/unit1/bn2/batch_norm/beta f32[128]
-  all/stage2/unit1/bn2/batch_norm/gamma f32[128]
-  all/stage2/unit1/conv1sc/weight f32[1, 1, 64, 128]
-  all/stage2/unit1/bnsc/batch_norm/beta f32[128]
-  all/stage2/unit1/bnsc/batch_norm/gamma f32[128]
-  all/stage2/unit2/conv1/weight f32[3, 3, 128, 128]
-  all/stage2/unit2/bn1/batch_norm/beta f32[128]
-  all/stage2/unit2/bn1/batch_norm/gamma f32[128]
-  all/stage2/unit2/conv2/weight f32[3, 3, 128, 128]
-  all/stage2/unit2/bn2/batch_norm/beta f32[128]
-  all/stage2/unit2/bn2/batch_norm/gamma f32[128]
-  all/stage3/unit1/conv1/weight f32[3, 3, 128, 256]
-  all/stage3/unit1/bn1/batch_norm/beta f32[256]
-  all/stage3/unit1/bn1/batch_norm/gamma f32[256]
-  all/stage3/unit1/conv2/weight f32[3, 3, 256, 256]
-  all/stage3/unit1/bn2/batch_norm/beta f32[256]
-  all/stage3/unit1/bn2/batch_norm/gamma f32[256]
-  all/stage3/unit1/conv1sc/weight f32[1, 1, 128, 256]
-  all/stage3/unit1/bnsc/batch_norm/beta f32[256]
-  all/stage3/unit1/bnsc/batch_norm/gamma f32[256]
-  all/stage3/unit2/conv1/weight f32[3, 3, 256, 256]
-  all/stage3/unit2/bn1/batch_norm/beta f32[256]
-  all/stage3/unit2/bn1/batch_norm/gamma f32[256]
-  all/stage3/unit2/conv2/weight f32[3, 3, 256, 256]
-  all/stage3/unit2/bn2/batch_norm/beta f32[256]
-  all/stage3/unit2/bn2/batch_norm/gamma f32[256]
-  all/stage4/unit1/conv1/weight f32[3, 3, 256, 512]
-  all/stage4/unit1/bn1/batch_norm/beta f32[512]
-  all/stage4/unit1/bn1/batch_norm/gamma f32[512]
-  all/stage4/unit1/conv2/weight f32[3, 3, 512, 512]
-  all/stage4/unit1/bn2/batch_norm/beta f32[512]
-  all/stage4/unit1/bn2/batch_norm/gamma f32[512]
-  all/stage4/unit1/conv1sc/weight f32[1, 1, 256, 512]
-  all/stage4/unit1/bnsc/batch_norm/beta f32[512]
-  all/stage4/unit1/bnsc/batch_norm/gamma f32[512]
-  all/stage4/unit2/conv1/weight f32[3, 3, 512, 512]
-  all/stage4/unit2/bn1/batch_norm/beta f32[512]
-  all/stage4/unit2/bn1/batch_norm/gamma f32[512]
-  all/stage4/unit2/conv2/weight f32[3, 3, 512, 512]
-  all/stage4/unit2/bn2/batch_norm/beta f32[512]
-  all/stage4/unit2/bn2/batch_norm/gamma f32[512]
-  all/fc1/weight f32[512, 8]
-  all/fc1/bias f32[8]
-  Total Parameters:11180616
   
   [info] run/ckpt-9.safetensors: the optimiser's state in it is left out: the run's begins anew
   Compilation time: TIME.

@@ -18,7 +18,7 @@ namespace {
 
 const std::string kLine = "--iterations 6 --epochs 0 --ckpts-per-epoch 10 --validate-every-updates 3 --keep-best loss ";
 
-/// What the run ended with; nothing for a run to its end.
+/// The kind of error that ended the run; empty for a run to its end.
 std::optional<ErrorKind> end_of(test::FaultyFiles& files) {
     return test::kind_of([&] { EXPECT_EQ(train(files, kLine).exit_code, 0); });
 }

@@ -26,11 +26,14 @@ std::shared_ptr<FoundPhotos> found_photos();
 /// the shards is accepted. Error(data) names data set, folder and the first missing file.
 std::vector<std::string> split_files(DatasetId dataset, const std::string& folder, Split split);
 
+/// Photos of up to this --image-size (pixels) are taken for a data set of small images.
+inline constexpr std::int64_t kLargestSmallImage = 64;
+
 /// A list of the classes of image records, beside these: one name in each line, in the order of the labels, which count
 /// from 1.
 inline constexpr const char* kLabelsFile = "labels.txt";
-/// The names in the folder's list; empty if it has none. Error(data) names a line without a name, with one that an
-/// earlier line has, or with one that is not UTF-8.
+/// The names in the folder's list; empty if it has none. Error(data) names a line without a name, or with one that is
+/// not UTF-8. Warns once of names that several lines have.
 std::vector<std::string> classes_of_records(const std::string& folder);
 /// Error(data) about `place` unless the name of a class is UTF-8, as arguments.json and checkpoints are.
 void check_class_name(const std::string& place, const std::string& name);

@@ -83,6 +83,13 @@ std::vector<std::string> files(const InputSettings& settings, Split split) {
     return paths;
 }
 
+SampleCount count(const InputSettings& settings, Split split) {
+    const auto photos = photos_of(settings);
+    if (split == Split::train) check_training_photos(*photos);
+    if (split == Split::validation) check_validation_photos(*photos);
+    return {photos->of(split).size(), true};
+}
+
 std::vector<std::string> classes(const InputSettings& settings) {
     return photos_of(settings)->classes;
 }
@@ -90,7 +97,6 @@ std::vector<std::string> classes(const InputSettings& settings) {
 /// Small photos that are enlarged take the time of large ones.
 std::string enlarged_text(const PhotoSet& photos, std::int64_t image_size) {
     constexpr std::int64_t kLeastFactor = 2;
-    constexpr std::int64_t kLargestSmallImage = 64;
     const std::int64_t side = photos.median_side;
     if (side == 0 || side * kLeastFactor > image_size) return "";
     const std::string side_text = std::to_string(side);
@@ -113,13 +119,6 @@ void tell(const InputSettings& settings, const PhotoSet& photos, Split split) {
     if (const std::string enlarged = enlarged_text(photos, settings.image_size); !enlarged.empty())
         log::warning(enlarged);
     if (const std::string copies = copies_text(photos); !copies.empty()) log::warning(copies);
-}
-
-SampleCount count(const InputSettings& settings, Split split) {
-    const auto photos = photos_of(settings);
-    if (split == Split::train) check_training_photos(*photos);
-    if (split == Split::validation) check_validation_photos(*photos);
-    return {photos->of(split).size(), true};
 }
 
 std::shared_ptr<const Dataset> open(const InputSettings& settings, Split split, const PixelFormat& format) {

@@ -126,7 +126,7 @@ double largest_class(const std::vector<double>& sizes) {
     return kPercent * std::ranges::max(sizes) / std::accumulate(sizes.begin(), sizes.end(), 0.0);
 }
 
-/// How far the mean of the classes' accuracies may be off by chance, in percent, where each is `accuracy`.
+/// Standard deviation of the mean of the classes' accuracies, in percent, where each is `accuracy`.
 double balanced_noise(double accuracy, const std::vector<double>& sizes) {
     double variance = 0;
     for (const double size : sizes)

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "cnntrain/data/resolve.h"
 #include "cnntrain/nn/family_info.h"
 #include "cnntrain/nn/model.h"
 #include "tasks/image_classification/findings.h"
@@ -119,7 +120,7 @@ nn::NetworkForm fill_form(Resolution& run, nn::Family family, const data::Datase
     const bool large = has_size(nn::NetworkForm::large_images);
     const bool small = has_size(nn::NetworkForm::small_images);
     const std::int64_t side = values.integer("image_size");
-    const bool small_images = large == small ? side > 0 && side <= kLargestSmallImage : small;
+    const bool small_images = large == small ? side > 0 && side <= data::kLargestSmallImage : small;
     const auto form = small_images ? nn::NetworkForm::small_images : nn::NetworkForm::large_images;
     values.set("network_form", std::string(names<nn::NetworkForm>()[static_cast<std::size_t>(form)]), Source::model);
     return form;

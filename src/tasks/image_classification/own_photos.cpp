@@ -188,7 +188,7 @@ void choose_preparation(Chooser& chooser, const OptionValues& values) {
     if (!values.flag("train_with_valid_preprocessing"))
         chooser.choose("crop_area", std::vector<double>{0.35, 1}, "random crops, not too small");
     const std::int64_t side = values.integer("image_size");
-    if (side > 0 && side <= kLargestSmallImage && values.text("resize_mode") == spelling(data::ResizeMode::crop))
+    if (side > 0 && side <= data::kLargestSmallImage && values.text("resize_mode") == spelling(data::ResizeMode::crop))
         chooser.choose("crop_fraction", 1.0, "small images fill their frame");
 }
 

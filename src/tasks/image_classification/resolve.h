@@ -10,9 +10,6 @@
 
 namespace cnntrain::tasks {
 
-/// Photos of up to this --image-size (pixels) are taken for a data set of small images.
-inline constexpr std::int64_t kLargestSmallImage = 64;
-
 /// Fills in unset values: the data set, and defaults of the model and the data set.
 void fill_image_options(Resolution& run);
 /// Adjusts values and adds notices.
