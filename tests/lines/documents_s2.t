@@ -15,7 +15,7 @@ S2-01.
   Configuration:    configs/pretrain_base_128.json
   Model:            BERT of 12 layers, 768 wide, 109383618 parameters, 23.282 GFLOP forward per sequence
   Data:             /no/such/data/tf_wikipedia/tokenised_128_dup5/00.tfrecord, sequences of 128 tokens, at most 20 of them masked
-  Missing:          there is no file '/no/such/data/tf_wikipedia/tokenised_128_dup5/00.tfrecord'; in / there is no 'no' but bin, boot, container_info.json, dev, etc, farm, home, lib, ... (27 in all); epochs are computed for 10000000 sequences
+  Missing:          there is no file '/no/such/data/tf_wikipedia/tokenised_128_dup5/00.tfrecord'; in / there is no 'no' but ...; epochs are computed for 10000000 sequences
   Batch:            32 (micro-batch) x 510 (accumulated) x 4 (replicas) = 65280
   Pipeline:         5 stages on one device, split before hid0, hid4, hid8, mlm0; Grouped, stash depths 9, 7, 5, 3, 1, bubble 0.2 % with a lane for each stage
   Replicas:         4 in this process, with one set of weights
@@ -41,7 +41,7 @@ S2-02.
   Configuration:    configs/pretrain_base_384.json
   Model:            BERT of 12 layers, 768 wide, 109383618 parameters, 73.375 GFLOP forward per sequence
   Data:             /no/such/data/tf_wikipedia/tokenised_384_dup5_mask58/wiki_00_cleaned.tfrecord, sequences of 384 tokens, at most 58 of them masked
-  Missing:          there is no file '/no/such/data/tf_wikipedia/tokenised_384_dup5_mask58/wiki_00_cleaned.tfrecord'; in / there is no 'no' but bin, boot, container_info.json, dev, etc, farm, home, lib, ... (27 in all); epochs are computed for 10000000 sequences
+  Missing:          there is no file '/no/such/data/tf_wikipedia/tokenised_384_dup5_mask58/wiki_00_cleaned.tfrecord'; in / there is no 'no' but ...; epochs are computed for 10000000 sequences
   Batch:            8 (micro-batch) x 510 (accumulated) x 4 (replicas) = 16320
   Pipeline:         5 stages on one device, split before hid0, hid4, hid8, mlm0; Grouped, stash depths 9, 7, 5, 3, 1, bubble 0.2 % with a lane for each stage
   Replicas:         4 in this process, with one set of weights
@@ -66,7 +66,7 @@ S2-03.
   Configuration:    configs/pretrain_large_128_phase1.json
   Model:            BERT of 24 layers, 1024 wide, 334951106 parameters, 80.167 GFLOP forward per sequence
   Data:             /no/such/data/tf_wikipedia/tokenised_128_dup5/00.tfrecord, sequences of 128 tokens, at most 20 of them masked
-  Missing:          there is no file '/no/such/data/tf_wikipedia/tokenised_128_dup5/00.tfrecord'; in / there is no 'no' but bin, boot, container_info.json, dev, etc, farm, home, lib, ... (27 in all); epochs are computed for 10000000 sequences
+  Missing:          there is no file '/no/such/data/tf_wikipedia/tokenised_128_dup5/00.tfrecord'; in / there is no 'no' but ...; epochs are computed for 10000000 sequences
   Batch:            8 (micro-batch) x 2050 (accumulated) x 4 (replicas) = 65600
   Pipeline:         5 stages on one device, split before hid3, hid10, hid17, mlm0; Grouped, stash depths 9, 7, 5, 3, 1, bubble 0.0 % with a lane for each stage
   Replicas:         4 in this process, with one set of weights
@@ -100,7 +100,7 @@ S2-04.
   Configuration:    configs/pretrain_large_128_phase1_POD64.json
   Model:            BERT of 24 layers, 1024 wide, 334951106 parameters, 80.167 GFLOP forward per sequence
   Data:             /no/such/data/tf_wikipedia/tokenised_128_dup5/*.tfrecord, sequences of 128 tokens, at most 20 of them masked
-  Missing:          no file fits the pattern '/no/such/data/tf_wikipedia/tokenised_128_dup5/*.tfrecord'; in / there is no 'no' but bin, boot, container_info.json, dev, etc, farm, home, lib, ... (27 in all); epochs are computed for 10000000 sequences
+  Missing:          no file fits the pattern '/no/such/data/tf_wikipedia/tokenised_128_dup5/*.tfrecord'; in / there is no 'no' but ...; epochs are computed for 10000000 sequences
   Batch:            8 (micro-batch) x 520 (accumulated) x 16 (replicas) = 66560
   Pipeline:         5 stages on one device, split before hid3, hid10, hid17, mlm0; Grouped, stash depths 9, 7, 5, 3, 1, bubble 0.0 % with a lane for each stage
   Replicas:         16 in this process, with one set of weights
@@ -126,7 +126,7 @@ S2-05.
   Configuration:    configs/pretrain_large_384_phase2.json
   Model:            BERT of 24 layers, 1024 wide, 334951106 parameters, 250.04 GFLOP forward per sequence
   Data:             /no/such/data/tf_wikipedia/tokenised_384_dup5_mask58/wiki_00_cleaned.tfrecord, sequences of 384 tokens, at most 58 of them masked
-  Missing:          there is no file '/no/such/data/tf_wikipedia/tokenised_384_dup5_mask58/wiki_00_cleaned.tfrecord'; in / there is no 'no' but bin, boot, container_info.json, dev, etc, farm, home, lib, ... (27 in all); epochs are computed for 10000000 sequences
+  Missing:          there is no file '/no/such/data/tf_wikipedia/tokenised_384_dup5_mask58/wiki_00_cleaned.tfrecord'; in / there is no 'no' but ...; epochs are computed for 10000000 sequences
   Batch:            2 (micro-batch) x 2050 (accumulated) x 4 (replicas) = 16400
   Pipeline:         5 stages on one device, split before hid3, hid10, hid17, mlm0; Grouped, stash depths 9, 7, 5, 3, 1, bubble 0.0 % with a lane for each stage
   Replicas:         4 in this process, with one set of weights
@@ -160,7 +160,7 @@ S2-06.
   Configuration:    configs/pretrain_large_384_phase2_POD64.json
   Model:            BERT of 24 layers, 1024 wide, 334951106 parameters, 250.04 GFLOP forward per sequence
   Data:             /no/such/data/tf_wikipedia/tokenised_384_dup5_msk58/*.tfrecord, sequences of 384 tokens, at most 58 of them masked
-  Missing:          no file fits the pattern '/no/such/data/tf_wikipedia/tokenised_384_dup5_msk58/*.tfrecord'; in / there is no 'no' but bin, boot, container_info.json, dev, etc, farm, home, lib, ... (27 in all); epochs are computed for 10000000 sequences
+  Missing:          no file fits the pattern '/no/such/data/tf_wikipedia/tokenised_384_dup5_msk58/*.tfrecord'; in / there is no 'no' but ...; epochs are computed for 10000000 sequences
   Batch:            2 (micro-batch) x 520 (accumulated) x 16 (replicas) = 16640
   Pipeline:         5 stages on one device, split before hid3, hid10, hid17, mlm0; Grouped, stash depths 9, 7, 5, 3, 1, bubble 0.0 % with a lane for each stage
   Replicas:         16 in this process, with one set of weights

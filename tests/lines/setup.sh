@@ -28,6 +28,7 @@ plain() {
         -e 's/tfevents\.[0-9]+\.[^ ]*/tfevents.TIME/g' \
         -e 's/(Saved the page to [^ ]+) \(.*/\1/' \
         -e '/^Limited by /d' \
+        -e "s#(in / there is no '[^']*' but ).* \([0-9]+ in all\)#\1...#" \
         -e 's/0x[0-9a-f]{6,}/ADDRESS/g'
 }
 
