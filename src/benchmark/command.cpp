@@ -41,7 +41,7 @@ std::string collapsed(std::string_view text) {
     return result;
 }
 
-[[noreturn]] void refuse(const Entry& entry, const std::string& message) {
+[[noreturn]] void refuse_line(const Entry& entry, const std::string& message) {
     throw Error(ErrorKind::data, entry.file + ": " + entry.name + ": " + message);
 }
 
@@ -81,10 +81,10 @@ std::optional<Script> find_script(const Entry& entry, const Words& words) {
     if (found == words.end()) found = std::ranges::find(words, "python");
     if (found == words.end()) return std::nullopt;
     const auto script = found + 1;
-    if (script == words.end()) refuse(entry, "cmd: expected a script after " + *found);
+    if (script == words.end()) refuse_line(entry, "cmd: expected a script after " + *found);
     if (*script == "-m") {
-        refuse(entry, "cmd: python modules cannot be run, and a benchmark cannot run benchmarks; got " + *found +
-                          " -m " + (script + 1 == words.end() ? "" : *(script + 1)));
+        refuse_line(entry, "cmd: python modules cannot be run, and a benchmark cannot run benchmarks; got " + *found +
+                               " -m " + (script + 1 == words.end() ? "" : *(script + 1)));
     }
     return Script{static_cast<std::size_t>(found - words.begin()), *script};
 }
@@ -106,7 +106,7 @@ void check_script(const Entry& entry, const std::string& script) {
     try {
         config::command_named(script);
     } catch (const Error& error) {
-        refuse(entry, "cmd: '" + script + "' is no script that cnntrain stands for: " + error.what());
+        refuse_line(entry, "cmd: '" + script + "' is no script that cnntrain stands for: " + error.what());
     }
 }
 
@@ -272,7 +272,7 @@ std::string working_folder(const Entry& entry, PlannedCommand& plan) {
         entry.reference_directory ? fs::path(*entry.reference_directory) : fs::path(entry.file).parent_path();
     if (base.empty()) base = ".";
     std::error_code ignored;
-    if (!fs::is_directory(base, ignored)) refuse(entry, "the folder " + base.string() + " does not exist");
+    if (!fs::is_directory(base, ignored)) refuse_line(entry, "the folder " + base.string() + " does not exist");
     if (entry.location.empty()) return fs::absolute(base).lexically_normal();
     fs::path location = entry.location;
     for (;;) {
@@ -333,8 +333,8 @@ std::string fill_placeholders(const Entry& entry, const Variant& variant) {
             std::vector<std::string> names;
             for (const auto& [known, value] : variant)
                 names.push_back(known);
-            refuse(entry, "cmd: the parameter {" + name + "} is not defined" +
-                              suggestion(name, names, "; give it values under 'parameters'", "{", "}"));
+            refuse_line(entry, "cmd: the parameter {" + name + "} is not defined" +
+                                   suggestion(name, names, "; give it values under 'parameters'", "{", "}"));
         }
         result += found->second;
         i += length + 1;
@@ -350,7 +350,7 @@ PlannedCommand plan_command(const Entry& entry, const Variant& variant, const Re
         const bool placed = std::string_view(error.what()).starts_with(entry.file);
         throw placed ? error : error.within("cmd").within(entry.name).within(entry.file);
     }
-    if (plan.words.empty()) refuse(entry, "cmd: it is empty");
+    if (plan.words.empty()) refuse_line(entry, "cmd: it is empty");
     const bool wandb_allowed = (request.allow_wandb || entry.allow_wandb) && !request.compile_only;
     if (!wandb_allowed) drop_wandb(plan.words);
     add_requested_options(plan.words, request);

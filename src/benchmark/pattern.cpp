@@ -13,7 +13,7 @@ namespace {
 constexpr std::size_t kLongestLine = 1'000'000;
 constexpr std::size_t kMostMatches = 1000;  // per line, because each match may scan the rest of the line
 
-[[noreturn]] void refuse(const std::string& what) {
+[[noreturn]] void refuse_pattern(const std::string& what) {
     throw Error(ErrorKind::data, what);
 }
 
@@ -32,11 +32,11 @@ Pattern::Pattern(const std::string& regexp) {
     engine_ = std::make_unique<RE2>(regexp, options);
     if (!engine_->ok()) {
         const std::string& where = engine_->error_arg();
-        refuse("cannot be read as a pattern of RE2, which has no lookaround and no backreferences: " +
-               engine_->error() + (where.empty() ? "" : " (at '" + where + "')"));
+        refuse_pattern("cannot be read as a pattern of RE2, which has no lookaround and no backreferences: " +
+                       engine_->error() + (where.empty() ? "" : " (at '" + where + "')"));
     }
     const int groups = engine_->NumberOfCapturingGroups();
-    if (groups != 1) refuse("expected exactly one group in parentheses, has " + std::to_string(groups));
+    if (groups != 1) refuse_pattern("expected exactly one group in parentheses, has " + std::to_string(groups));
 }
 
 Pattern::~Pattern() = default;

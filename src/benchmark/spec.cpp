@@ -16,7 +16,7 @@
 namespace cnntrain::benchmark {
 namespace {
 
-[[noreturn]] void refuse(const std::string& message) {
+[[noreturn]] void refuse_spec(const std::string& message) {
     throw Error(ErrorKind::data, message);
 }
 
@@ -41,14 +41,14 @@ void put(Fields& fields, const std::string& key, const YAML::Node& value) {
 }
 
 std::string text_of(const YAML::Node& node, const std::string& what) {
-    if (!node.IsScalar()) refuse(at_line(node) + what + ": expected a text or a number");
+    if (!node.IsScalar()) refuse_spec(at_line(node) + what + ": expected a text or a number");
     return node.Scalar();
 }
 
 /// The fields of a mapping after its merge keys are resolved. The mapping's own key replaces a merged one completely;
 /// of two merges the later one wins; in a list of merged mappings the earlier one wins.
 Fields fields_of(const YAML::Node& mapping, const std::string& what) {
-    if (!mapping.IsMap()) refuse(at_line(mapping) + "expected " + what + ": a mapping of keys and values");
+    if (!mapping.IsMap()) refuse_spec(at_line(mapping) + "expected " + what + ": a mapping of keys and values");
     Fields merged;
     Fields own;
     for (const auto& item : mapping) {
@@ -72,7 +72,7 @@ Fields fields_of(const YAML::Node& mapping, const std::string& what) {
 
 bool flag_of(const YAML::Node& node, const std::string& what) {
     bool value = false;
-    if (!YAML::convert<bool>::decode(node, value)) refuse(at_line(node) + what + ": expected true or false");
+    if (!YAML::convert<bool>::decode(node, value)) refuse_spec(at_line(node) + what + ": expected true or false");
     return value;
 }
 
@@ -80,7 +80,7 @@ double seconds_of(const YAML::Node& node, const std::string& what) {
     constexpr double kMostSeconds = 1e9;
     double value = 0;
     if (!YAML::convert<double>::decode(node, value) || !(value > 0 && value <= kMostSeconds))
-        refuse(at_line(node) + what + ": expected a number of seconds above 0 and up to 1e9");
+        refuse_spec(at_line(node) + what + ": expected a number of seconds above 0 and up to 1e9");
     return value;
 }
 
@@ -108,10 +108,10 @@ std::vector<Variant> combinations(const YAML::Node& node) {
         } else {
             choices = split_at_commas(text_of(value, "parameter " + name));
         }
-        if (choices.empty()) refuse(at_line(value) + "parameter " + name + " has no values");
+        if (choices.empty()) refuse_spec(at_line(value) + "parameter " + name + " has no values");
         if (choices.size() > kMostVariants / variants.size()) {
-            refuse(at_line(value) + "up to parameter " + name + " there are more than " +
-                   std::to_string(kMostVariants) + " combinations; name fewer values, or list the combinations");
+            refuse_spec(at_line(value) + "up to parameter " + name + " there are more than " +
+                        std::to_string(kMostVariants) + " combinations; name fewer values, or list the combinations");
         }
         std::vector<Variant> longer;
         for (const std::string& choice : choices) {
@@ -129,18 +129,20 @@ std::vector<Variant> combinations(const YAML::Node& node) {
 std::vector<Variant> rows(const YAML::Node& node) {
     std::vector<std::vector<std::string>> table;
     for (const YAML::Node& row : node) {
-        if (!row.IsSequence()) refuse(at_line(row) + "parameters: expected a list of lists, the first holding names");
+        if (!row.IsSequence())
+            refuse_spec(at_line(row) + "parameters: expected a list of lists, the first holding names");
         table.emplace_back();
         for (const YAML::Node& item : row)
             table.back().push_back(text_of(item, "parameters"));
     }
-    if (table.size() < 2) refuse(at_line(node) + "parameters: expected a list of names and at least one of values");
+    if (table.size() < 2)
+        refuse_spec(at_line(node) + "parameters: expected a list of names and at least one of values");
     std::vector<Variant> variants;
     for (std::size_t i = 1; i < table.size(); ++i) {
         variants.emplace_back();
         if (table[i].size() < table[0].size()) {
-            refuse(at_line(node[i]) + "parameters: " + std::to_string(table[0].size()) + " names but " +
-                   std::to_string(table[i].size()) + " values");
+            refuse_spec(at_line(node[i]) + "parameters: " + std::to_string(table[0].size()) + " names but " +
+                        std::to_string(table[i].size()) + " values");
         }
         for (std::size_t k = 0; k < table[0].size(); ++k)
             variants.back().emplace_back(table[0][k], table[i][k]);
@@ -151,7 +153,7 @@ std::vector<Variant> rows(const YAML::Node& node) {
 void read_parameters(Entry& entry, const YAML::Node& node) {
     if (node.IsNull()) return;
     if (!node.IsMap() && !node.IsSequence())
-        refuse(at_line(node) + "parameters: expected a mapping of names and values, or a list of lists");
+        refuse_spec(at_line(node) + "parameters: expected a mapping of names and values, or a list of lists");
     entry.variants = node.IsMap() ? combinations(node) : rows(node);
 }
 
@@ -163,8 +165,8 @@ Reduction reduction_of(const YAML::Node& node) {
         if (name(reduction) == text) return reduction;
         names.emplace_back(name(reduction));
     }
-    refuse(at_line(node) + "reduction_type '" + text + "' is none of mean, final, min, value" +
-           suggestion(text, names));
+    refuse_spec(at_line(node) + "reduction_type '" + text + "' is none of mean, final, min, value" +
+                suggestion(text, names));
 }
 
 std::int64_t count_of(const YAML::Node& node, const std::string& what) {
@@ -172,12 +174,12 @@ std::int64_t count_of(const YAML::Node& node, const std::string& what) {
     std::int64_t value = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
     if (error != std::errc{} || end != text.data() + text.size() || value < 0)
-        refuse(at_line(node) + what + ": expected a whole number from 0 on, got '" + text + "'");
+        refuse_spec(at_line(node) + what + ": expected a whole number from 0 on, got '" + text + "'");
     return value;
 }
 
 [[noreturn]] void refuse_key(const YAML::Node& node, const std::string& key, const std::vector<std::string>& known) {
-    refuse(at_line(node) + "unknown key '" + key + "'" + suggestion(key, known));
+    refuse_spec(at_line(node) + "unknown key '" + key + "'" + suggestion(key, known));
 }
 
 void read_metrics(Entry& entry, const YAML::Node& node) {
@@ -197,9 +199,10 @@ void read_metrics(Entry& entry, const YAML::Node& node) {
                     refuse_key(value, key, {"regexp", "skip", "reduction_type"});
                 }
             }
-            if (find(fields, "regexp") == nullptr) refuse(at_line(body) + "the key 'regexp' is missing");
+            if (find(fields, "regexp") == nullptr) refuse_spec(at_line(body) + "the key 'regexp' is missing");
             const std::string mistake = pattern_mistake(metric.regexp);
-            if (!mistake.empty()) refuse(at_line(*find(fields, "regexp")) + "regexp " + metric.regexp + ": " + mistake);
+            if (!mistake.empty())
+                refuse_spec(at_line(*find(fields, "regexp")) + "regexp " + metric.regexp + ": " + mistake);
             entry.metrics.push_back(std::move(metric));
         } catch (const Error& error) {
             throw error.within("metric " + name);
@@ -220,16 +223,17 @@ void read_derived(Entry& entry, const YAML::Node& node) {
                 refuse_key(value, key, {"expr", "reduction_type"});
             }
         }
-        if (metric.expression.empty()) refuse(at_line(body) + "metric " + name + ": the key 'expr' is missing");
+        if (metric.expression.empty()) refuse_spec(at_line(body) + "metric " + name + ": the key 'expr' is missing");
         entry.derived.push_back(std::move(metric));
     }
 }
 
 void read_columns(Entry& entry, const YAML::Node& node) {
     if (node.IsNull()) return;
-    if (!node.IsSequence()) refuse(at_line(node) + "output: expected a list, of which each item is [label, name]");
+    if (!node.IsSequence()) refuse_spec(at_line(node) + "output: expected a list, of which each item is [label, name]");
     for (const YAML::Node& item : node) {
-        if (!item.IsSequence() || item.size() != 2) refuse(at_line(item) + "output: expected a list of [label, name]");
+        if (!item.IsSequence() || item.size() != 2)
+            refuse_spec(at_line(item) + "output: expected a list of [label, name]");
         entry.columns.push_back({text_of(item[0], "output"), text_of(item[1], "output")});
     }
 }
@@ -307,10 +311,10 @@ Entry read_entry(const std::string& name, const YAML::Node& body, const std::str
 
 YAML::Node load(const std::string& file) {
     const FileKind kind = posix_files().kind(file);
-    if (kind == FileKind::absent) refuse(file + ": no such file; give a benchmarks.yml with --spec");
-    if (kind == FileKind::directory) refuse(file + ": a folder; give a benchmarks.yml with --spec");
+    if (kind == FileKind::absent) refuse_spec(file + ": no such file; give a benchmarks.yml with --spec");
+    if (kind == FileKind::directory) refuse_spec(file + ": a folder; give a benchmarks.yml with --spec");
     YAML::Node root = YAML::Load(config::yaml_text(file, ErrorKind::data));
-    if (!root.IsMap()) refuse(file + ": expected a mapping of benchmark names and entries");
+    if (!root.IsMap()) refuse_spec(file + ": expected a mapping of benchmark names and entries");
     return root;
 }
 
@@ -365,9 +369,9 @@ const Entry& entry_named(const Spec& spec, const std::string& wanted) {
 
 void check_runnable(const Entry& entry) {
     const std::string where = entry.file + ": line " + std::to_string(entry.line) + ": " + entry.name;
-    if (!entry.mistake.empty()) refuse(entry.mistake);
+    if (!entry.mistake.empty()) refuse_spec(entry.mistake);
     if (!entry.refusal.empty()) throw Error(ErrorKind::unsupported, where + ": " + entry.refusal);
-    if (entry.command.empty()) refuse(where + ": the key 'cmd' is missing: what is to be run");
+    if (entry.command.empty()) refuse_spec(where + ": the key 'cmd' is missing: what is to be run");
 }
 
 }  // namespace
@@ -382,14 +386,15 @@ Spec read_spec(const std::vector<std::string>& files) {
     std::size_t variants = 0;
     for (const std::string& file : files) {
         for (const auto& item : load(file)) {
-            if (!item.first.IsScalar()) refuse(file + ": " + at_line(item.first) + "expected the name of a benchmark");
+            if (!item.first.IsScalar())
+                refuse_spec(file + ": " + at_line(item.first) + "expected the name of a benchmark");
             const std::string name = item.first.Scalar();
             try {
                 Entry entry = read_entry(name, item.second, file, spec.warnings);
                 variants += entry.variants.size();
                 if (variants > kMostVariants) {
-                    refuse(at_line(item.second) + "all benchmarks up to this one have more than " +
-                           std::to_string(kMostVariants) + " combinations of parameters; split the file");
+                    refuse_spec(at_line(item.second) + "all benchmarks up to this one have more than " +
+                                std::to_string(kMostVariants) + " combinations of parameters; split the file");
                 }
                 add(spec, std::move(entry));
             } catch (const Error& error) {
@@ -423,7 +428,7 @@ std::vector<const Entry*> select(const Spec& spec, const std::vector<std::string
         if (!entry.is_convergence || include_convergence) selected.push_back(&entry);
     }
     if (selected.empty() && names_of(spec).empty())
-        refuse(spec.files.front() + ": no benchmark in it, only parts of some");
+        refuse_spec(spec.files.front() + ": no benchmark in it, only parts of some");
     if (selected.empty()) {
         throw Error(ErrorKind::usage, "nothing to run: " + std::to_string(names_of(spec).size()) +
                                           " benchmarks are there, all of them of convergence; name one with "

@@ -66,9 +66,9 @@ constexpr OwnKey kOwnKeys[] = {
 };
 
 /// Reads the values of a JSON object; errors name the file and the key.
-class Reader {
+class BertReader {
 public:
-    Reader(std::string_view text, const std::string& path) : path_(path) {
+    BertReader(std::string_view text, const std::string& path) : path_(path) {
         try {
             check_json(text);
         } catch (const Error& error) {
@@ -77,7 +77,7 @@ public:
         document_ = json::parse(text);
         if (!document_.is_object()) fail("it is not a JSON object");
     }
-    Reader(json document, const std::string& path) : path_(path), document_(std::move(document)) {}
+    BertReader(json document, const std::string& path) : path_(path), document_(std::move(document)) {}
 
     [[noreturn]] void fail(const std::string& what) const { throw Error(ErrorKind::data, path_ + ": " + what); }
     [[noreturn]] void refuse(const std::string& what) const {
@@ -126,7 +126,7 @@ private:
 };
 
 /// Refuses properties that this program does not have.
-void refuse_others(const Reader& reader) {
+void refuse_others(const BertReader& reader) {
     const std::string model = reader.text("model_type").value_or("bert");
     if (model != "bert") reader.refuse("model_type is '" + model + "', and only bert can be converted");
     const std::string positions = reader.text("position_embedding_type").value_or("absolute");
@@ -137,7 +137,7 @@ void refuse_others(const Reader& reader) {
     }
 }
 
-bool is_exact(const Reader& reader, const std::string& activation) {
+bool is_exact(const BertReader& reader, const std::string& activation) {
     const auto* const found = std::ranges::find(kGeluNames, activation, &GeluName::name);
     if (found == std::end(kGeluNames))
         reader.refuse("hidden_act is '" + activation + "'; BERT has gelu or gelu_new here");
@@ -150,7 +150,7 @@ std::string nameless_class(std::size_t number) {
 }
 
 /// Class names in the order of their numbers.
-std::vector<std::string> class_names_of(const Reader& reader) {
+std::vector<std::string> class_names_of(const BertReader& reader) {
     const json* const labels = reader.find("id2label");
     if (labels == nullptr) return {};
     std::vector<std::string> names;
@@ -171,13 +171,13 @@ bool all_nameless(const std::vector<std::string>& names) {
     return true;
 }
 
-std::int64_t classes_of(const Reader& reader, const std::vector<std::string>& names) {
+std::int64_t classes_of(const BertReader& reader, const std::vector<std::string>& names) {
     const std::int64_t classes = names.empty() ? reader.length("num_labels") : static_cast<std::int64_t>(names.size());
     if (classes > kMostClasses) reader.fail("more than " + std::to_string(kMostClasses) + " classes");
     return classes;
 }
 
-std::string architecture_of(const Reader& reader) {
+std::string architecture_of(const BertReader& reader) {
     const json* const names = reader.find("architectures");
     if (names == nullptr || names->empty()) return "";
     if (!names->is_array() || !names->front().is_string()) reader.fail_value("architectures");
@@ -199,7 +199,7 @@ void add_classes(ordered_json& document, const BertConfig& config) {
 }  // namespace
 
 BertConfig parse_bert_config(std::string_view text, const std::string& path) {
-    const Reader reader(text, path);
+    const BertReader reader(text, path);
     refuse_others(reader);
     BertConfig config;
     config.architecture = architecture_of(reader);
@@ -217,7 +217,7 @@ BertConfig parse_bert_config(std::string_view text, const std::string& path) {
     if (const json* const own = reader.find(kOwn)) {
         if (!own->is_object()) reader.fail_value(kOwn);
         const std::string place = path + ", in " + kOwn;
-        const Reader inner(*own, place);
+        const BertReader inner(*own, place);
         for (const OwnKey& row : kOwnKeys)
             config.variables.*row.has = inner.truth(row.key, config.variables.*row.has);
     }
@@ -250,7 +250,7 @@ std::string to_json(const BertConfig& config) {
 }
 
 std::optional<BertArguments> parse_bert_arguments(std::string_view text, const std::string& path) {
-    const Reader reader(text, path);
+    const BertReader reader(text, path);
     const std::optional<std::string> activation = reader.text("hidden_act");
     if (!activation || reader.find("num_attention_heads") == nullptr) return std::nullopt;
     BertArguments arguments;

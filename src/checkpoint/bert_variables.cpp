@@ -58,10 +58,6 @@ constexpr Variable kVariables[] = {
     {"cls/classifier/output_bias", "classifier.bias", "C", Part::classifier},
 };
 
-bool is_float(DType type) {
-    return type == DType::f64 || type == DType::f32 || type == DType::bf16 || type == DType::f16;
-}
-
 /// The number that a text begins with, written as numbers are, with one of "./" behind it; else -1.
 std::int64_t leading_number(std::string_view text) {
     std::int64_t number = -1;

@@ -157,14 +157,6 @@ Checkpoint load(const FileSystem& files, const std::string& path, Edited edited)
     return checkpoint;
 }
 
-namespace {
-
-bool is_float(DType type) {
-    return type == DType::f64 || type == DType::f32 || type == DType::bf16 || type == DType::f16;
-}
-
-}  // namespace
-
 void match(const std::map<std::string, TensorDesc>& expected, const Checkpoint& checkpoint, const std::string& path) {
     std::vector<std::string> differences;
     for (const auto& [name, desc] : expected) {

@@ -14,13 +14,13 @@ using nlohmann::json;
 constexpr std::size_t kColours = 3;
 constexpr double kLeastDeviation = 1e-6;
 constexpr std::int64_t kLargestImage = 16384;
-constexpr std::int64_t kMostClasses = 1'000'000;
+constexpr std::int64_t kMostTimmClasses = 1'000'000;
 constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 26;
 
 /// The values of timm's config.json, in which pretrained_cfg has what the document itself does not have.
-class Reader {
+class TimmReader {
 public:
-    Reader(std::string_view text, const std::string& path) : path_(path) {
+    TimmReader(std::string_view text, const std::string& path) : path_(path) {
         try {
             check_json(text);
         } catch (const Error& error) {
@@ -114,11 +114,11 @@ private:
 }  // namespace
 
 std::optional<TimmConfig> parse_timm_config(std::string_view text, const std::string& path) {
-    const Reader reader(text, path);
+    const TimmReader reader(text, path);
     if (!reader.is_of_timm()) return std::nullopt;
     TimmConfig config;
     config.architecture = reader.text("architecture");
-    config.classes = reader.whole("num_classes", kMostClasses);
+    config.classes = reader.whole("num_classes", kMostTimmClasses);
     config.class_names = reader.texts("label_names");
     config.image_size = reader.image_size();
     config.mean = reader.colours("mean", 0);

@@ -25,7 +25,7 @@ namespace {
 using benchmark::Request;
 using Values = std::vector<std::string>;
 
-[[noreturn]] void refuse(const std::string& message) {
+[[noreturn]] void refuse_benchmark(const std::string& message) {
     throw Error(ErrorKind::usage, "benchmark: " + message);
 }
 
@@ -52,7 +52,7 @@ double positive(const std::string& text, std::string_view flag) {
     constexpr double kMostSeconds = 1e9;
     const std::optional<double> value = config::decimal_number(text);
     if (!value || !(*value > 0 && *value <= kMostSeconds))
-        refuse(std::string(flag) + " expects a number of seconds above 0 and up to 1e9, got '" + text + "'");
+        refuse_benchmark(std::string(flag) + " expects a number of seconds above 0 and up to 1e9, got '" + text + "'");
     return *value;
 }
 
@@ -60,8 +60,8 @@ void set_level(Line& line, const Values& values) {
     constexpr std::array<std::string_view, 5> kNames = {"DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"};
     const auto found = std::ranges::find(kNames, values.front());
     if (found == kNames.end()) {
-        refuse("--logging expects DEBUG, INFO, WARNING, ERROR or CRITICAL, got '" + values.front() + "'" +
-               suggestion(values.front(), {kNames.begin(), kNames.end()}, "", "", ""));
+        refuse_benchmark("--logging expects DEBUG, INFO, WARNING, ERROR or CRITICAL, got '" + values.front() + "'" +
+                         suggestion(values.front(), {kNames.begin(), kNames.end()}, "", "", ""));
     }
     line.request.log_level = static_cast<benchmark::LogLevel>(found - kNames.begin());
 }
@@ -73,7 +73,7 @@ void add_overrides(Line& line, const Values& values) {
         std::string name = text.substr(0, equals);
         while (name.starts_with('-'))
             name.erase(0, 1);
-        if (name.empty()) refuse("--set expects NAME=VALUE, got '" + text + "'");
+        if (name.empty()) refuse_benchmark("--set expects NAME=VALUE, got '" + text + "'");
         std::ranges::replace(name, '_', '-');
         benchmark::Override added{name, std::nullopt};
         if (equals != std::string::npos) added.value = text.substr(equals + 1);
@@ -161,7 +161,7 @@ Line parse(const Values& arguments) {
     return line;
 }
 
-constexpr std::string_view kExplanation =
+constexpr std::string_view kBenchmarkExplanation =
     "\n"
     "Each benchmark has one variant per combination of its parameters. The log folder receives\n"
     "benchmark_results.csv, .json and .xml, output.log with the output of all programs, and a folder for\n"
@@ -185,7 +185,7 @@ Values own_arguments(const Invocation& invocation) {
     const bool doubled = invocation.command == "examples_utils";
     if (!doubled) return arguments;
     if (arguments.empty() || arguments.front() != "benchmark")
-        refuse("'benchmark' is the only command of examples_utils that is available");
+        refuse_benchmark("'benchmark' is the only command of examples_utils that is available");
     arguments.erase(arguments.begin());
     return arguments;
 }
@@ -207,7 +207,7 @@ config::HelpPage benchmark_page(const std::string& called) {
         row.help = row.summary = option.help;
         page.rows.push_back(std::move(row));
     }
-    page.more = kExplanation;
+    page.more = kBenchmarkExplanation;
     return page;
 }
 

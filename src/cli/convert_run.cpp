@@ -20,18 +20,18 @@ namespace cnntrain::cli {
 
 namespace {
 
-constexpr const char* kWeights = "--weights";
+constexpr const char* kWeightFlags = "--weights";
 constexpr std::array<std::string_view, 3> kWeightTypes = {"f32", "f16", "bf16"};  // in the order of OnnxWeights
 
 /// Options of `inference` that choose samples and weights of the run.
 constexpr std::array<std::string_view, 2> kPassed = {"--data-dir", "--dataset"};
 constexpr std::array<std::string_view, 2> kPassedSwitches = {"--ema", checkpoint::kTrustFlag};
 
-constexpr const char* kPreparation = "--with-preprocessing";
+constexpr const char* kPreparationFlags = "--with-preprocessing";
 
 /// Options without a meaning for other uses of the command.
-constexpr std::array<std::string_view, 7> kOnlyOfRuns = {"--class-names", "--probabilities", "--data-dir", "--dataset",
-                                                         "--ema",         kWeights,          kPreparation};
+constexpr std::array<std::string_view, 7> kOnlyOfRuns = {
+    "--class-names", "--probabilities", "--data-dir", "--dataset", "--ema", kWeightFlags, kPreparationFlags};
 constexpr std::array<std::string_view, 6> kOnlyOfFiles = {"--part",       "--vocab-size",         "--joined-qkv",
                                                           "--hidden-act", "--layer-norm-epsilon", "--vocab-file"};
 
@@ -84,7 +84,7 @@ void refuse_without_effect(const Flags& flags, exports::Format format) {
         refuse_if(flags.given(option) && !fallback, option, "has no effect on --to " + to);
     }
     if (format != exports::Format::onnx) {
-        for (const std::string_view option : {kWeights, "--probabilities", kPreparation})
+        for (const std::string_view option : {kWeightFlags, "--probabilities", kPreparationFlags})
             refuse_if(flags.given(option), option, "is for --to onnx");
     }
     refuse_if(format == exports::Format::tf && flags.given("--class-names"), "--class-names",
@@ -94,11 +94,11 @@ void refuse_without_effect(const Flags& flags, exports::Format format) {
 }
 
 exports::OnnxWeights weights_of(const Flags& flags) {
-    if (!flags.given(kWeights)) return exports::OnnxWeights::f32;
-    const auto* found = std::ranges::find(kWeightTypes, flags.text(kWeights));
+    if (!flags.given(kWeightFlags)) return exports::OnnxWeights::f32;
+    const auto* found = std::ranges::find(kWeightTypes, flags.text(kWeightFlags));
     if (found != kWeightTypes.end()) return static_cast<exports::OnnxWeights>(found - kWeightTypes.begin());
     throw Error(ErrorKind::usage,
-                std::string(kWeights) + " must be f32, f16 or bf16, not '" + flags.text(kWeights) + "'");
+                std::string(kWeightFlags) + " must be f32, f16 or bf16, not '" + flags.text(kWeightFlags) + "'");
 }
 
 std::string compared_text(const std::string& samples, double difference) {
@@ -135,9 +135,10 @@ std::vector<Flag> run_flags() {
          "needed. With RUN: onnx, torchvision, timm, tf or hf. With --from: file to write, or folder (with / at its "
          "end) "
          "for a model.safetensors"},
-        {kWeights, "", "onnx: f32 (default), f16 (computed in float16, too) or bf16 (stored so, computed in float32)"},
+        {kWeightFlags, "",
+         "onnx: f32 (default), f16 (computed in float16, too) or bf16 (stored so, computed in float32)"},
         {"--probabilities", "", "onnx: a second output with the softmax of the logits", {}, true},
-        {kPreparation, "", "onnx: reads photos of any size, uint8 [N,H,W,3]; prepares them", {}, true},
+        {kPreparationFlags, "", "onnx: reads photos of any size, uint8 [N,H,W,3]; prepares them", {}, true},
         {"--class-names", "", "of RUN: file with the name of a class on each line, instead of the run's names"},
         {"--data-dir", "", "of RUN: data whose samples the file is compared on; without it, the run's"},
         {"--dataset", "", "of RUN: kind of this data", {}, false, /*is_rare=*/true},
@@ -164,7 +165,7 @@ int convert_run(const Flags& flags) {
     request.weights = weights_of(flags);
     request.target = flags.given("OUT") ? flags.text("OUT") : "";
     request.probabilities = flags.given("--probabilities");
-    request.preparation = flags.given(kPreparation);
+    request.preparation = flags.given(kPreparationFlags);
     request.in_f32 = flags.wants_f32();
     if (flags.given("--class-names")) request.class_names = names_in(flags.text("--class-names"));
     request.version = train::version_line();
@@ -184,7 +185,7 @@ bool wants_hugging_face(const Flags& flags) {
 checkpoint::Found checkpoint_of_run(const Flags& flags) {
     refuse_from(flags);
     for (const std::string_view option :
-         {kWeights, "--probabilities", kPreparation, "--class-names", "--ema", "--part"})
+         {kWeightFlags, "--probabilities", kPreparationFlags, "--class-names", "--ema", "--part"})
         refuse_if(flags.given(option), option, "has no effect on --to hf");
     return checkpoint::best_or_latest(posix_files(), "RUN", flags.text("RUN"));
 }

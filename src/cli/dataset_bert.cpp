@@ -24,7 +24,7 @@ namespace {
 constexpr std::int64_t kKilo = 1000;
 constexpr double kUnlikelyShare = 0.05;  // above this share, the vocabulary does not fit the text
 
-dataset_tools::PretrainingWriterSettings settings_from(const Flags& flags) {
+dataset_tools::PretrainingWriterSettings bert_settings(const Flags& flags) {
     dataset_tools::PretrainingWriterSettings settings;
     settings.input_files = flags.text("--input-file");
     settings.output_files = flags.text("--output-file");
@@ -76,8 +76,8 @@ std::string share(std::int64_t part, std::int64_t whole) {
     return decimal(100.0 * static_cast<double>(part) / static_cast<double>(std::max<std::int64_t>(whole, 1))) + " %";
 }
 
-void print_summary(const dataset_tools::PretrainingWriterSettings& settings,
-                   const dataset_tools::PretrainingWriterResult& result, double seconds) {
+void print_bert_summary(const dataset_tools::PretrainingWriterSettings& settings,
+                        const dataset_tools::PretrainingWriterResult& result, double seconds) {
     if (result.tokens > 0) {
         std::cout << result.input_files << " files of text: " << result.documents << " documents, " << result.sentences
                   << " sentences, " << result.tokens << " tokens (" << share(result.unknown_tokens, result.tokens)
@@ -135,7 +135,7 @@ const CommandFlags& dataset_bert_flags() {
 int dataset_bert(const std::string& called, const std::vector<std::string>& arguments) {
     const Flags flags(dataset_bert_flags(), called, arguments);
     if (flags.print_help_if_wanted()) return 0;
-    const dataset_tools::PretrainingWriterSettings settings = settings_from(flags);
+    const dataset_tools::PretrainingWriterSettings settings = bert_settings(flags);
     catch_stop_signals();
     const auto start = std::chrono::steady_clock::now();
     dataset_tools::PretrainingWriterResult result;
@@ -147,7 +147,7 @@ int dataset_bert(const std::string& called, const std::vector<std::string>& argu
         result = dataset_tools::write_pretraining_records(settings, events);
     }
     if (!result.interrupted) {
-        print_summary(settings, result, seconds_since(start));
+        print_bert_summary(settings, result, seconds_since(start));
         return 0;
     }
     std::cout << "Stopped: " << result.files_written + result.files_kept

@@ -12,7 +12,7 @@
 namespace cnntrain::cli {
 namespace {
 
-dataset_tools::ImagenetWriterSettings settings_from(const Flags& flags) {
+dataset_tools::ImagenetWriterSettings imagenet_settings(const Flags& flags) {
     dataset_tools::ImagenetWriterSettings settings;
     const auto take = [&](std::string_view name, std::string& to) {
         if (flags.given(name)) to = flags.text(name);
@@ -48,7 +48,8 @@ dataset_tools::ConversionEvents events_on(ProgressReport& report) {
     return events;
 }
 
-void print_summary(const dataset_tools::ImagenetWriterResult& result, const std::string& folder, double seconds) {
+void print_imagenet_summary(const dataset_tools::ImagenetWriterResult& result, const std::string& folder,
+                            double seconds) {
     const std::int64_t converted = result.converted_png + result.converted_cmyk + result.converted_other;
     std::cout << "Wrote " << result.train_images << " training and " << result.validation_images
               << " validation images of " << result.classes << " classes to " << folder << '\n'
@@ -99,7 +100,7 @@ const CommandFlags& dataset_imagenet_flags() {
 int dataset_imagenet(const std::string& called, const std::vector<std::string>& arguments) {
     const Flags flags(dataset_imagenet_flags(), called, arguments);
     if (flags.print_help_if_wanted()) return 0;
-    const dataset_tools::ImagenetWriterSettings settings = settings_from(flags);
+    const dataset_tools::ImagenetWriterSettings settings = imagenet_settings(flags);
     catch_stop_signals();
     dataset_tools::ImagenetWriterResult result;
     double seconds = 0;
@@ -109,7 +110,7 @@ int dataset_imagenet(const std::string& called, const std::vector<std::string>& 
         seconds = report.elapsed_seconds();
     }
     if (!result.interrupted) {
-        print_summary(result, settings.output_folder, seconds);
+        print_imagenet_summary(result, settings.output_folder, seconds);
         return 0;
     }
     std::cout << "Stopped: " << result.files_written + result.files_kept << " files are finished in "

@@ -20,8 +20,6 @@ using Labels = std::vector<std::pair<std::int64_t, std::int64_t>>;  // label, re
 
 constexpr std::size_t kLabelsShown = 5;
 constexpr std::size_t kDamageShown = 10;
-constexpr std::uint64_t kMega = 1000000;
-
 std::string number(std::int64_t value) {
     return std::to_string(value);
 }
@@ -51,7 +49,7 @@ std::string list_text(const Labels& labels, std::size_t begin, std::size_t end) 
     return text;
 }
 
-void print_row(std::string_view title, const std::string& text) {
+void print_inspected(std::string_view title, const std::string& text) {
     std::string line = "  " + std::string(title);
     line.resize(std::max<std::size_t>(line.size() + 1, 17), ' ');
     std::cout << line << text << '\n';
@@ -63,14 +61,15 @@ void print_table(const TextRows& rows) {
 
 void print_images(const dataset_tools::ImageReport& images) {
     if (images.height.count + images.not_jpeg == 0) return;
-    print_row("image height", range_text(images.height));
-    print_row("image width", range_text(images.width));
-    print_row("image kinds", number(images.grey) + " grey, " + number(images.inks) + " CMYK, " +
-                                 number(images.progressive) + " progressive, " + number(images.not_jpeg) + " not JPEG");
+    print_inspected("image height", range_text(images.height));
+    print_inspected("image width", range_text(images.width));
+    print_inspected("image kinds", number(images.grey) + " grey, " + number(images.inks) + " CMYK, " +
+                                       number(images.progressive) + " progressive, " + number(images.not_jpeg) +
+                                       " not JPEG");
     if (images.boxes.count == 0) return;
     const bool none = images.without_box == images.boxes.count;
-    print_row("boxes per image",
-              none ? "none" : range_text(images.boxes) + "; none in " + number(images.without_box) + " images");
+    print_inspected("boxes per image",
+                    none ? "none" : range_text(images.boxes) + "; none in " + number(images.without_box) + " images");
 }
 
 void print_labels(const dataset_tools::SetReport& set, bool all) {
@@ -78,15 +77,15 @@ void print_labels(const dataset_tools::SetReport& set, bool all) {
     data::Range<std::int64_t> per_class;
     for (const auto& [label, count] : set.labels)
         per_class.add(count);
-    print_row("labels", number(static_cast<std::int64_t>(set.labels.size())) + " classes, " +
-                            number(set.labels.begin()->first) + ".." + number(set.labels.rbegin()->first) +
-                            "; records per class " + range_text(per_class));
-    if (set.other_labels > 0) print_row("", number(set.other_labels) + " records have labels beyond these");
+    print_inspected("labels", number(static_cast<std::int64_t>(set.labels.size())) + " classes, " +
+                                  number(set.labels.begin()->first) + ".." + number(set.labels.rbegin()->first) +
+                                  "; records per class " + range_text(per_class));
+    if (set.other_labels > 0) print_inspected("", number(set.other_labels) + " records have labels beyond these");
     if (per_class.min < per_class.max) {
         const Labels labels = by_frequency(set);
         const std::size_t shown = std::min(kLabelsShown, labels.size());
-        print_row("  most frequent", list_text(labels, 0, shown));
-        print_row("  rarest", list_text(labels, labels.size() - shown, labels.size()));
+        print_inspected("  most frequent", list_text(labels, 0, shown));
+        print_inspected("  rarest", list_text(labels, labels.size() - shown, labels.size()));
     }
     if (!all) return;
     TextRows rows = {{"label", "records"}};
@@ -115,17 +114,17 @@ void print_features(const dataset_tools::SetReport& set) {
 void print_set(const dataset_tools::SetReport& set, bool all_labels) {
     std::cout << set.name << ": " << set.format << ", " << set.records << " records in " << set.files
               << (set.files == 1 ? " file, " : " files, ") << size_text(static_cast<std::uint64_t>(set.bytes)) << '\n';
-    print_row("record bytes",
-              range_text(set.record_bytes) + (set.records > 0 ? ", median " + number(set.median_record_bytes) : ""));
+    print_inspected("record bytes", range_text(set.record_bytes) +
+                                        (set.records > 0 ? ", median " + number(set.median_record_bytes) : ""));
     print_images(set.images);
     print_labels(set, all_labels);
     print_features(set);
-    if (set.not_examples > 0) print_row("no tf.Example", number(set.not_examples) + " records");
-    if (set.damaged_records > 0) print_row("damaged", number(set.damaged_records) + " records (wrong checksum)");
+    if (set.not_examples > 0) print_inspected("no tf.Example", number(set.not_examples) + " records");
+    if (set.damaged_records > 0) print_inspected("damaged", number(set.damaged_records) + " records (wrong checksum)");
     for (std::size_t i = 0; i < std::min(kDamageShown, set.damaged_files.size()); ++i)
-        print_row("damaged", set.damaged_files[i]);
+        print_inspected("damaged", set.damaged_files[i]);
     if (set.damaged_files.size() > kDamageShown)
-        print_row("damaged", "and " + std::to_string(set.damaged_files.size() - kDamageShown) + " more files");
+        print_inspected("damaged", "and " + std::to_string(set.damaged_files.size() - kDamageShown) + " more files");
 }
 
 template <typename T> nlohmann::ordered_json range_json(const data::Range<T>& range) {
@@ -205,9 +204,7 @@ int dataset_inspect(const std::string& called, const std::vector<std::string>& a
     std::vector<dataset_tools::SetReport> sets;
     {
         ProgressReport progress("MB");
-        settings.progress = [&](std::uint64_t done, std::uint64_t total) {
-            progress.update(static_cast<std::int64_t>(done / kMega), 0, static_cast<std::int64_t>(total / kMega));
-        };
+        settings.progress = [&](std::uint64_t done, std::uint64_t total) { progress.update_bytes(done, total); };
         sets = dataset_tools::inspect(settings);
     }
     if (flags.given("--json")) {

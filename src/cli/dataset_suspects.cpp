@@ -55,7 +55,7 @@ Output table_output(const Flags& flags, std::string_view flag, std::string_view 
             }};
 }
 
-std::string folder_of(const std::string& file) {
+std::string parent_folder(const std::string& file) {
     const std::string folder = std::filesystem::path(file).parent_path().string();
     return folder.empty() ? "." : folder;
 }
@@ -112,7 +112,7 @@ int dataset_suspects(const std::string& called, const std::vector<std::string>& 
     train::SuspectSettings settings;
     const std::string run = without_trailing_slashes(flags.text("RUN"));
     const bool is_folder = is_directory(posix_files(), run);
-    settings.folder = is_folder ? run : folder_of(run);
+    settings.folder = is_folder ? run : parent_folder(run);
     settings.neighbours = static_cast<std::size_t>(flags.integer("--neighbours", 1, 1000));
     settings.least_similarity = flags.number("--least-similarity", 0, 1);
     const std::int64_t most = flags.integer("--most", 0);

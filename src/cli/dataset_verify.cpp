@@ -14,35 +14,34 @@
 namespace cnntrain::cli {
 namespace {
 
-constexpr std::uint64_t kMega = 1000000;
-
 void print_finding(const dataset_tools::Finding& finding) {
     std::cout << finding.file;
     if (finding.record >= 0) std::cout << ", record " << finding.record << " (at byte " << finding.offset << ")";
     std::cout << ": " << name(finding.fault) << ": " << finding.what << '\n';
 }
 
-void print_row(std::string_view title, const std::string& text) {
+void print_verified(std::string_view title, const std::string& text) {
     std::string line = "  " + std::string(title);
     line.resize(std::max<std::size_t>(line.size() + 1, 20), ' ');
     std::cout << line << text << '\n';
 }
 
 void print_result(const dataset_tools::VerifyResult& result, double seconds) {
-    print_row("files", std::to_string(result.files));
-    print_row("records", std::to_string(result.records));
+    print_verified("files", std::to_string(result.files));
+    print_verified("records", std::to_string(result.records));
     if (result.images_decoded > 0) {
-        print_row("images decoded", std::to_string(result.images_decoded) + " (" +
-                                        decimal(static_cast<double>(result.images_decoded) / seconds) + " per second)");
+        print_verified("images decoded", std::to_string(result.images_decoded) + " (" +
+                                             decimal(static_cast<double>(result.images_decoded) / seconds) +
+                                             " per second)");
     }
-    print_row("checked", size_text(result.bytes) + " in " + decimal(seconds, 2) + " s, " +
-                             decimal(static_cast<double>(result.bytes) / 1e9 / seconds, 2) + " GB/s");
-    if (result.unchecked_bytes > 0) print_row("not checked", std::to_string(result.unchecked_bytes) + " bytes");
+    print_verified("checked", size_text(result.bytes) + " in " + decimal(seconds, 2) + " s, " +
+                                  decimal(static_cast<double>(result.bytes) / 1e9 / seconds, 2) + " GB/s");
+    if (result.unchecked_bytes > 0) print_verified("not checked", std::to_string(result.unchecked_bytes) + " bytes");
     std::array<std::int64_t, dataset_tools::kFaults> counts{};
     for (const dataset_tools::Finding& finding : result.findings)
         ++counts[static_cast<std::size_t>(finding.fault)];
     for (std::size_t i = 0; i < counts.size(); ++i) {
-        if (counts[i] > 0) print_row(name(static_cast<dataset_tools::Fault>(i)), std::to_string(counts[i]));
+        if (counts[i] > 0) print_verified(name(static_cast<dataset_tools::Fault>(i)), std::to_string(counts[i]));
     }
     for (const std::string& note : result.notes)
         std::cout << "note: " << note << '\n';
@@ -69,9 +68,7 @@ int dataset_verify(const std::string& called, const std::vector<std::string>& ar
     double seconds = 0;
     {
         ProgressReport progress("MB");
-        settings.progress = [&](std::uint64_t done, std::uint64_t total) {
-            progress.update(static_cast<std::int64_t>(done / kMega), 0, static_cast<std::int64_t>(total / kMega));
-        };
+        settings.progress = [&](std::uint64_t done, std::uint64_t total) { progress.update_bytes(done, total); };
         result = dataset_tools::verify(settings);
         seconds = std::max(progress.elapsed_seconds(), 1e-6);
     }

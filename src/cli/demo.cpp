@@ -23,7 +23,7 @@ namespace cnntrain::cli {
 namespace {
 
 constexpr const char* kOverwrite = "--overwrite";
-constexpr std::string_view kTraining =
+constexpr std::string_view kTrainingWords =
     "train --model-size 8 --image-size 32 --micro-batch-size 16 --abs-learning-rate 0.004";
 
 class Demo {
@@ -84,7 +84,7 @@ private:
     Words training() const {
         if (!overwrite_ && checkpoint::latest(posix_files(), run_folder()))
             return with_threads({"restore", "--restore-path", run_folder(), "--epochs", std::to_string(epochs_)});
-        Words words = launch::split_words(kTraining);
+        Words words = launch::split_words(kTrainingWords);
         append(words, {"--epochs", std::to_string(epochs_), "--seed", seed_, "--data-dir", photos_folder()});
         append(words, {"--logs-path", run_folder()});
         return with_overwrite(with_threads(words));

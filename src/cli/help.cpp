@@ -19,7 +19,7 @@ std::string usage() {
 }
 
 /// A name with its description in a column.
-std::string row(std::string_view name, std::string_view text) {
+std::string command_row(std::string_view name, std::string_view text) {
     constexpr std::size_t kColumn = 17;
     std::string line = "  " + std::string(name);
     line.resize(std::max(line.size() + 1, kColumn), ' ');
@@ -32,11 +32,11 @@ std::string list_of_commands() {
         std::string line(info.help);
         if (!info.scripts.empty()) line += " (also " + joined({info.scripts.begin(), info.scripts.end()}) + ")";
         if (!is_available(info.command)) line += " - not available yet";
-        text += row(info.name, line);
+        text += command_row(info.name, line);
     }
-    text += row("help", "topics, manual pages, completion of lines in shells");
+    text += command_row("help", "topics, manual pages, completion of lines in shells");
     for (const ForeignProgram& program : foreign_programs())
-        text += row(program.script, program.help);
+        text += command_row(program.script, program.help);
     return text;
 }
 
@@ -79,7 +79,7 @@ std::string overview() {
 std::string help_overview() {
     std::string text = usage() + "\n" + list_of_commands() + "\nTopics:\n";
     for (const HelpTopic& topic : help_topics())
-        text += row(topic.name, topic.summary);
+        text += command_row(topic.name, topic.summary);
     return text +
            "\n"
            "cnntrain help TOPIC prints a topic, cnntrain help COMMAND the main options of a command.\n"
@@ -133,7 +133,7 @@ std::string found_in_help(const std::vector<std::string>& words) {
     std::string text;
     for (const HelpTopic& topic : help_topics()) {
         const std::string all = std::string(topic.name) + " " + std::string(topic.summary) + "\n" + topic.text;
-        if (searchable(all).find(wanted) != std::string::npos) text += row(topic.name, topic.summary);
+        if (searchable(all).find(wanted) != std::string::npos) text += command_row(topic.name, topic.summary);
     }
     if (!text.empty()) text = "Topics, for cnntrain help TOPIC:\n" + text;
     const std::vector<CommandPage> pages = command_pages();
@@ -141,7 +141,7 @@ std::string found_in_help(const std::vector<std::string>& words) {
     if (!options.empty()) text += "Options:\n";
     for (std::size_t i = 0; i < std::min(options.size(), kMostOptions); ++i) {
         const FoundOption& option = options[i];
-        text += row(option.row->flag, option.row->summary + " [" + joined(option.commands) + "]");
+        text += command_row(option.row->flag, option.row->summary + " [" + joined(option.commands) + "]");
     }
     if (options.size() > kMostOptions)
         text += "  ... and " + std::to_string(options.size() - kMostOptions) + " more; name more words\n";

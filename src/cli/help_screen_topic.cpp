@@ -37,18 +37,18 @@ Events of --log-format json. Each object has "event", the name here, and "time",
 
 constexpr std::size_t kColumn = 23;
 
-std::string row(std::string head, std::string_view what) {
+std::string topic_row(std::string head, std::string_view what) {
     head.resize(std::max(head.size() + 1, kColumn), ' ');
     return head + std::string(what) + "\n";
 }
 
 std::string event_rows(const metrics::JsonEvent& event) {
-    std::string text = "\n" + row("  " + std::string(event.name), event.when);
+    std::string text = "\n" + topic_row("  " + std::string(event.name), event.when);
     for (const metrics::JsonField& field : event.fields) {
         const std::string meaning = field.meaning.empty() ? "" : ": " + std::string(field.meaning);
-        text += row("    " + std::string(field.name), std::string(name(field.type)) + meaning);
+        text += topic_row("    " + std::string(field.name), std::string(name(field.type)) + meaning);
     }
-    if (!event.more.empty()) text += row("    ...", event.more);
+    if (!event.more.empty()) text += topic_row("    ...", event.more);
     return text;
 }
 

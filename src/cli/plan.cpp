@@ -47,7 +47,7 @@ const std::vector<Flag>& own_flags() {
 }
 
 /// True for words of the training command line: all but the options of `plan`, which must be written in full.
-bool of_line(const std::string& word, bool) {
+bool is_of_planned_line(const std::string& word, bool) {
     const std::string flag = word.substr(0, word.find('='));
     return std::ranges::none_of(own_flags(), [&](const Flag& own) { return own.name == flag || own.alias == flag; });
 }
@@ -62,7 +62,7 @@ std::string training_words(const std::string& before, const std::string& after) 
 
 /// Removes a leading command that trains ("train", "train.py", "some/folder/train.py", ...) and returns it; refuses any
 /// other.
-config::Command taken_command(std::vector<std::string>& line) {
+config::Command planned_command(std::vector<std::string>& line) {
     if (line.empty() || line.front().starts_with('-')) return config::Command::train;
     const config::Command command = config::command_named(line.front());
     const std::vector<config::Command> training = tasks::training_commands();
@@ -74,7 +74,7 @@ config::Command taken_command(std::vector<std::string>& line) {
     return command;
 }
 
-plan::PlanSettings settings_from(const Flags& flags) {
+plan::PlanSettings plan_settings(const Flags& flags) {
     constexpr std::int64_t kMostSteps = 1000;
     constexpr std::int64_t kMostStages = 10000;
     constexpr double kMostGb = 1e6;
@@ -107,7 +107,7 @@ config::ParseResult parsed_line(config::Command command, const std::vector<std::
     return line;
 }
 
-constexpr const char* kExplanation =
+constexpr const char* kPlanExplanation =
     "\nShows the stages of a training command line, the time and memory of each, the chart of the schedule,\n"
     "the time of a weight update, and the best splits:\n"
     "  cnntrain plan train.py --model resnet --model-size 50 --dataset imagenet --generated-data --batch-norm "
@@ -123,7 +123,7 @@ constexpr const char* kExplanation =
     "Reads neither data nor checkpoints, except texts with classes, which it counts. All other options are those of\n";
 
 std::string explanation() {
-    return kExplanation + training_words("`cnntrain ", " --help`") + ".\n";
+    return kPlanExplanation + training_words("`cnntrain ", " --help`") + ".\n";
 }
 
 }  // namespace
@@ -134,11 +134,11 @@ const CommandFlags& plan_flags() {
 }
 
 int plan_command(const Invocation& invocation) {
-    const Flags flags(plan_flags(), called(invocation), invocation.arguments, of_line);
+    const Flags flags(plan_flags(), called(invocation), invocation.arguments, is_of_planned_line);
     std::vector<std::string> words = flags.rest();
-    const config::Command command = taken_command(words);
+    const config::Command command = planned_command(words);
     if (flags.print_help_if_wanted()) return 0;
-    plan::PlanSettings settings = settings_from(flags);
+    plan::PlanSettings settings = plan_settings(flags);
     check_process_flags(flags);
     const std::optional<comm::World> world = comm::read_launched(comm::process_environment()).world;
     const bool is_first = !world || world->rank == 0;

@@ -26,7 +26,7 @@ using launch::PoprunRequest;
 using launch::Verbosity;
 
 /// "text" prints one line; "full-text" and "full-json" add the version of Open MPI.
-void print_version(const std::string& format) {
+void print_poprun_version(const std::string& format) {
     const std::string own = train::version_line();
     if (format == "text") {
         std::cout << own << '\n';
@@ -91,7 +91,7 @@ int poprun_command(const Invocation& invocation) {
         return 0;
     }
     if (request.version) {
-        print_version(request.version_format);
+        print_poprun_version(request.version_format);
         return 0;
     }
     const Machine machine = launch::this_machine(comm::process_environment(), own_program());

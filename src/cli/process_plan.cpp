@@ -18,7 +18,7 @@ constexpr std::int64_t kMostRanksPerNode = 10'000;
 constexpr double kMostImagesPerSecond = 1e9;
 constexpr double kMsPerSecond = 1e3;
 
-[[noreturn]] void refuse(const std::string& message) {
+[[noreturn]] void refuse_plan(const std::string& message) {
     throw Error(ErrorKind::usage, message);
 }
 
@@ -49,19 +49,19 @@ void describe_network(const Flags& flags, plan::ProcessPlan& plan) {
 /// Measures the network between the ranks that mpirun started. Only rank 0 continues after that.
 void measure_network(const Flags& flags, const std::optional<comm::World>& world, plan::ProcessPlan& plan) {
     for (const char* flag : {"--node-network", "--adding-rate"}) {
-        if (flags.given(flag)) refuse("--network measure measures " + std::string(flag) + ", too; leave it out");
+        if (flags.given(flag)) refuse_plan("--network measure measures " + std::string(flag) + ", too; leave it out");
     }
     if (!world || world->size < 2)
-        refuse("--network measure needs processes to measure between: mpirun -np 2 cnntrain plan ...");
+        refuse_plan("--network measure needs processes to measure between: mpirun -np 2 cnntrain plan ...");
     const auto given = static_cast<int>(ranks_per_node(flags, 0));
     const auto communicator = comm::make_mpi_communicator({.ranks_per_node = given});
     plan.ranks_per_node = given > 0 ? given : communicator->local_size();
     const bool one_node = communicator->local_size() == communicator->size();
     if (one_node && plan.counts.back() > plan.ranks_per_node) {
-        refuse("--network measure: all " + std::to_string(communicator->size()) +
-               " ranks share a node, so nothing can be measured between nodes, which " +
-               std::to_string(plan.counts.back()) +
-               " processes need; start ranks on several hosts, or count each as a node with --ranks-per-node 1");
+        refuse_plan("--network measure: all " + std::to_string(communicator->size()) +
+                    " ranks share a node, so nothing can be measured between nodes, which " +
+                    std::to_string(plan.counts.back()) +
+                    " processes need; start ranks on several hosts, or count each as a node with --ranks-per-node 1");
     }
     const comm::NetworkTimes times = comm::measure_network(*communicator, {});
     plan.network = plan::network_of(times);
@@ -81,14 +81,15 @@ void check_process_flags(const Flags& flags) {
     if (!flags.given("--processes")) {
         for (const char* flag : {"--network", "--ranks-per-node", "--node-network", "--adding-rate",
                                  "--images-per-second", "--step-spread", "--input-rate"}) {
-            if (flags.given(flag)) refuse(std::string(flag) + " needs --processes");
+            if (flags.given(flag)) refuse_plan(std::string(flag) + " needs --processes");
         }
         return;
     }
     if (!flags.given("--network"))
-        refuse("--processes needs --network, such as 100Gbps,1.5us, or 'measure' under mpirun");
+        refuse_plan("--processes needs --network, such as 100Gbps,1.5us, or 'measure' under mpirun");
     for (const char* flag : {"--stages", "--memory-limit"}) {
-        if (flags.given(flag)) refuse(std::string(flag) + " applies to stages, which are not shown with --processes");
+        if (flags.given(flag))
+            refuse_plan(std::string(flag) + " applies to stages, which are not shown with --processes");
     }
 }
 

@@ -14,7 +14,7 @@ namespace {
 constexpr std::int64_t kMostProcesses = 1'000'000;
 constexpr std::string_view kDots = "...";
 
-[[noreturn]] void refuse(const std::string& message) {
+[[noreturn]] void refuse_words(const std::string& message) {
     throw Error(ErrorKind::usage, message);
 }
 
@@ -39,8 +39,8 @@ std::int64_t parse_count(std::string_view word) {
     std::int64_t count = 0;
     const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), count);
     if (error != std::errc() || end != word.data() + word.size() || count < 1 || count > kMostProcesses) {
-        refuse("--processes expects numbers from 1 to " + std::to_string(kMostProcesses) +
-               ", such as 1,2,4...1024; got '" + std::string(word) + "'");
+        refuse_words("--processes expects numbers from 1 to " + std::to_string(kMostProcesses) +
+                     ", such as 1,2,4...1024; got '" + std::string(word) + "'");
     }
     return count;
 }
@@ -54,9 +54,9 @@ void add_doublings(std::int64_t from, std::int64_t to, std::vector<std::int64_t>
         return;
     }
     const std::string range = std::to_string(from) + std::string(kDots) + std::to_string(to);
-    if (to < from) refuse("--processes " + range + ": the first number must be the smaller one");
-    refuse("--processes " + range + " doubles from there on, which gives " + std::to_string(count / 2) + " and " +
-           std::to_string(count) + ", not to " + std::to_string(to));
+    if (to < from) refuse_words("--processes " + range + ": the first number must be the smaller one");
+    refuse_words("--processes " + range + " doubles from there on, which gives " + std::to_string(count / 2) + " and " +
+                 std::to_string(count) + ", not to " + std::to_string(to));
 }
 
 struct Unit {
@@ -123,18 +123,19 @@ std::vector<std::int64_t> parse_processes(std::string_view text) {
 plan::Link parse_link(std::string_view text, std::string_view flag) {
     const auto words = split(text);
     const auto got = [&] { return "; got '" + std::string(text) + "'"; };
-    if (words.size() != 2) refuse(std::string(flag) + " expects bandwidth and latency, such as 100Gbps,1.5us" + got());
+    if (words.size() != 2)
+        refuse_words(std::string(flag) + " expects bandwidth and latency, such as 100Gbps,1.5us" + got());
     const std::optional<double> bandwidth = bandwidth_of(words[0]);
-    if (!bandwidth) refuse(std::string(flag) + " expects first " + kBandwidths + got());
+    if (!bandwidth) refuse_words(std::string(flag) + " expects first " + kBandwidths + got());
     const std::optional<double> latency = latency_of(words[1]);
     if (!latency)
-        refuse(std::string(flag) + " expects second a latency of at most an hour, in s, ms, us or ns" + got());
+        refuse_words(std::string(flag) + " expects second a latency of at most an hour, in s, ms, us or ns" + got());
     return {*latency, *bandwidth};
 }
 
 double parse_bandwidth(std::string_view text, std::string_view flag) {
     const std::optional<double> bandwidth = bandwidth_of(trimmed(text));
-    if (!bandwidth) refuse(std::string(flag) + " expects " + kBandwidths + "; got '" + std::string(text) + "'");
+    if (!bandwidth) refuse_words(std::string(flag) + " expects " + kBandwidths + "; got '" + std::string(text) + "'");
     return *bandwidth;
 }
 
@@ -142,7 +143,8 @@ double parse_share(std::string_view text, std::string_view flag) {
     static constexpr Unit kUnits[] = {{"", 1}, {"%", 1e-2}};
     const std::optional<double> share = quantity(trimmed(text), kUnits);
     if (!share || *share < 0 || *share > 1)
-        refuse(std::string(flag) + " expects a share from 0 to 1, such as 5% or 0.05; got '" + std::string(text) + "'");
+        refuse_words(std::string(flag) + " expects a share from 0 to 1, such as 5% or 0.05; got '" + std::string(text) +
+                     "'");
     return *share;
 }
 

@@ -13,13 +13,13 @@ namespace cnntrain::cli {
 namespace {
 
 /// True for words of the line: all but the options of `profile`, which must be written in full.
-bool of_line(const std::string& word, bool) {
+bool is_of_profiled_line(const std::string& word, bool) {
     const std::string flag = word.substr(0, word.find('='));
     return std::ranges::none_of(profile_flags().flags, [&](const Flag& own) { return own.name == flag; });
 }
 
 /// Removes a leading command that runs a network and returns it; refuses any other.
-config::Command taken_command(std::vector<std::string>& line) {
+config::Command profiled_command(std::vector<std::string>& line) {
     using config::Command;
     if (line.empty() || line.front().starts_with('-')) return Command::train;
     static constexpr std::array kRunning = {Command::train, Command::restore, Command::validation, Command::inference,
@@ -56,10 +56,10 @@ const CommandFlags& profile_flags() {
 }
 
 int profile_command(const Invocation& invocation) {
-    const Flags flags(profile_flags(), called(invocation), invocation.arguments, of_line);
+    const Flags flags(profile_flags(), called(invocation), invocation.arguments, is_of_profiled_line);
     std::vector<std::string> words = flags.rest();
     if (flags.print_help_if_wanted()) return 0;
-    const config::Command command = taken_command(words);
+    const config::Command command = profiled_command(words);
     constexpr std::int64_t kMostSteps = 1000;
     train::ProfileRequest request;
     request.steps = flags.integer("--profile-steps", 1, kMostSteps);

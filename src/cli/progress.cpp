@@ -39,6 +39,11 @@ void ProgressReport::update(std::int64_t done, std::int64_t first, std::int64_t 
     console_ << metrics::progress_text(progress) << std::endl;  // flushed, so that pipes and files show it at once
 }
 
+void ProgressReport::update_bytes(std::uint64_t done, std::uint64_t total) {
+    constexpr std::uint64_t kMega = 1'000'000;
+    update(static_cast<std::int64_t>(done / kMega), 0, static_cast<std::int64_t>(total / kMega));
+}
+
 void ProgressReport::line(std::string_view text) {
     line_.erase();
     console_ << printable_lines(text) << std::endl;

@@ -20,6 +20,9 @@ public:
     /// `first`: how many items were done before this process started. May be called as often as convenient.
     void update(std::int64_t done, std::int64_t first, std::int64_t total);
 
+    /// The same for bytes, counted in megabytes.
+    void update_bytes(std::uint64_t done, std::uint64_t total);
+
     /// Prints a separate line above the progress line.
     void line(std::string_view text);
 

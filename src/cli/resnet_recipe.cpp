@@ -50,7 +50,7 @@ constexpr RecipeFlag kBothPrograms[] = {
     {{"--kmp-settings", "", kIdleHelp}, Meaning::idle},
 };
 
-constexpr RecipeFlag kMain[] = {
+constexpr RecipeFlag kMainFlags[] = {
     {{"--train-batch-size", "24576", "images per weight update, over all processes"}},
     {{"--train-steps", "4680", "weight updates"}, Meaning::option, "--iterations"},
     {{"--micro-batch-size", "48", "maximum number of these that a process handles at once"}},
@@ -72,23 +72,23 @@ constexpr RecipeFlag kEval[] = {
 constexpr std::string_view kNetwork[] = {"--model",           "resnet",      "--dataset", "imagenet", "--batch-norm",
                                          "--normalise-input", "--precision", "32.32"};
 /// Taken from the recipe's text.
-constexpr std::string_view kRecipe[] = {"--BN-decay",
-                                        "0.95",
-                                        "--lr-schedule",
-                                        "gradual_warmup_then_dec",
-                                        "--warmup-start-learning-rate",
-                                        "0.1",
-                                        "--warmup-iterations",
-                                        "260",
-                                        "--abs-learning-rate",
-                                        "4.8",
-                                        "--no-validation"};
+constexpr std::string_view kRecipeWords[] = {"--BN-decay",
+                                             "0.95",
+                                             "--lr-schedule",
+                                             "gradual_warmup_then_dec",
+                                             "--warmup-start-learning-rate",
+                                             "0.1",
+                                             "--warmup-iterations",
+                                             "260",
+                                             "--abs-learning-rate",
+                                             "4.8",
+                                             "--no-validation"};
 /// Nesterov momentum comes from the programs that the recipe modifies. One log line per update gives each update its
 /// own learning rate. TensorFlow's Estimator keeps five checkpoints.
-constexpr std::string_view kTraining[] = {"--optimiser", "nesterov", "--loss-scaling", "1",
-                                          "--log-freq",  "1",        "--keep-ckpts",   "5"};
+constexpr std::string_view kTrainingFlags[] = {"--optimiser", "nesterov", "--loss-scaling", "1",
+                                               "--log-freq",  "1",        "--keep-ckpts",   "5"};
 
-std::vector<RecipeFlag> joined(FlagTable one, FlagTable other) {
+std::vector<RecipeFlag> joined_flags(FlagTable one, FlagTable other) {
     std::vector<RecipeFlag> all(one.begin(), one.end());
     all.insert(all.end(), other.begin(), other.end());
     return all;
@@ -106,7 +106,7 @@ std::string with_hyphens(std::string_view flag) {
     return name;
 }
 
-bool is_flag(std::string_view word) {
+bool is_recipe_flag(std::string_view word) {
     return (word.starts_with("--") && word.size() > 2) || word == "-h";
 }
 
@@ -114,12 +114,12 @@ bool is_flag(std::string_view word) {
 /// a flag that is not in the table is a typing error. A word that is not a flag belongs to the preceding option.
 Flags::Foreign ours(const std::string& called, const std::vector<RecipeFlag>& table) {
     return [&](const std::string& word, bool follows) {
-        if (!is_flag(word) && !follows)
+        if (!is_recipe_flag(word) && !follows)
             throw Error(ErrorKind::usage, called + ": unexpected word '" + word + "': options start with --");
         const std::string name = with_hyphens(word);
         const bool theirs = std::ranges::any_of(table, [&](const RecipeFlag& row) { return row.flag.name == name; }) ||
                             config::asks_help(name) || word.substr(0, word.find('=')).find('_') != word.npos;
-        return !(is_flag(word) && theirs);
+        return !(is_recipe_flag(word) && theirs);
     };
 }
 
@@ -221,7 +221,7 @@ void translate_run_folder(RecipeLine& line, const std::string& model_dir, const 
 /// share.
 RecipeLine recipe_line(const std::string& called, FlagTable own, const std::vector<std::string>& words,
                        const RecipeHost& host, const std::function<void(RecipeLine&, const Flags&)>& translate) {
-    const std::vector<RecipeFlag> table = joined(own, kBothPrograms);
+    const std::vector<RecipeFlag> table = joined_flags(own, kBothPrograms);
     const CommandFlags known{plain(table)};
     const Flags flags(known, called, without_no_break_spaces(words), ours(called, table));
     RecipeLine line;
@@ -234,9 +234,9 @@ RecipeLine recipe_line(const std::string& called, FlagTable own, const std::vect
 }
 
 CommandFlags command_flags(FlagTable own, const std::string& command) {
-    return {plain(joined(own, kBothPrograms)), "\nFlags may be written with underscores. Options of `cnntrain " +
-                                                   command + "` may be given too\nand take precedence; cnntrain " +
-                                                   command + " --help-all lists them.\n"};
+    return {plain(joined_flags(own, kBothPrograms)),
+            "\nFlags may be written with underscores. Options of `cnntrain " + command +
+                "` may be given too\nand take precedence; cnntrain " + command + " --help-all lists them.\n"};
 }
 
 }  // namespace
@@ -264,7 +264,7 @@ std::vector<std::string> without_no_break_spaces(const std::vector<std::string>&
     };
     for (const std::string_view word : words) {
         const std::size_t space = word.find(kSpace);
-        const bool joins = is_flag(word) && space < word.find('=');
+        const bool joins = is_recipe_flag(word) && space < word.find('=');
         add(joins ? word.substr(0, space) : word);
         if (joins) add(word.substr(space));
     }
@@ -280,9 +280,9 @@ MicroBatches micro_batches_of(std::int64_t share, std::int64_t most) {
 
 RecipeLine resnet_main_line(const std::string& called, const std::vector<std::string>& words, const RecipeHost& host,
                             const FileSystem& files) {
-    return recipe_line(called, kMain, words, host, [&](RecipeLine& line, const Flags& flags) {
-        append(line.options, kRecipe);
-        append(line.options, kTraining);
+    return recipe_line(called, kMainFlags, words, host, [&](RecipeLine& line, const Flags& flags) {
+        append(line.options, kRecipeWords);
+        append(line.options, kTrainingFlags);
         translate_batch(line, flags, host);
         mention_schedule(line, flags);
         translate_run_folder(line, model_dir(flags), files);
@@ -301,7 +301,7 @@ RecipeLine resnet_eval_line(const std::string& called, const std::vector<std::st
 }
 
 const CommandFlags& resnet_main_flags() {
-    static const CommandFlags table = command_flags(kMain, "train");
+    static const CommandFlags table = command_flags(kMainFlags, "train");
     return table;
 }
 

@@ -11,11 +11,11 @@
 namespace cnntrain::comm {
 namespace {
 
-using Settings = std::span<const SharedSetting>;
+using Agreed = std::span<const SharedSetting>;
 
 constexpr char kEnd = '\0';  // of a name and of a value
 
-std::string to_text(Settings settings) {
+std::string to_text(Agreed settings) {
     std::string text;
     for (const SharedSetting& setting : settings)
         text += setting.name + kEnd + setting.value + kEnd;

@@ -12,7 +12,7 @@
 namespace cnntrain::comm {
 namespace {
 
-using Clock = std::chrono::steady_clock;
+using NetworkClock = std::chrono::steady_clock;
 
 constexpr std::int64_t kSmallestMessage = 4;  // in bytes
 constexpr std::int64_t kSmallestBucket = 64;
@@ -178,11 +178,11 @@ double median_seconds(Communicator& communicator, double seconds, const std::fun
     call();  // allocates buffers and opens connections
     communicator.barrier("before timing");
     std::vector<double> times;
-    const Clock::time_point first = Clock::now();
+    const NetworkClock::time_point first = NetworkClock::now();
     bool more = true;
     while (more) {
         for (int i = 0; i < kCallsTogether; ++i) {
-            const Clock::time_point start = Clock::now();
+            const NetworkClock::time_point start = NetworkClock::now();
             call();
             times.push_back(seconds_since(start));
         }

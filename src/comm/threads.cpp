@@ -17,13 +17,13 @@ namespace {
 using Bytes = std::vector<std::byte>;
 
 /// State shared by the ranks of one process.
-struct World {
+struct ThreadWorld {
     struct Block {
         std::unique_ptr<std::uint64_t[]> words;
         std::size_t bytes = 0;
     };
 
-    explicit World(const Nodes& grouped) : nodes(grouped), notices(grouped.node_of.size()) {}
+    explicit ThreadWorld(const Nodes& grouped) : nodes(grouped), notices(grouped.node_of.size()) {}
 
     const Nodes nodes;
     std::mutex mutex;  // guards all following members
@@ -35,7 +35,7 @@ struct World {
 
 class ThreadTransport final : public Transport {
 public:
-    ThreadTransport(std::shared_ptr<World> world, int rank) : world_(std::move(world)), rank_(rank) {}
+    ThreadTransport(std::shared_ptr<ThreadWorld> world, int rank) : world_(std::move(world)), rank_(rank) {}
 
     int rank() const override { return rank_; }
     const Nodes& nodes() const override { return world_->nodes; }
@@ -55,7 +55,7 @@ private:
     };
     static constexpr Ticket kSent = 0;  // messages are copied when sent
 
-    std::shared_ptr<World> world_;
+    std::shared_ptr<ThreadWorld> world_;
     int rank_;
     std::map<Ticket, Receive> receives_;
     Ticket last_ticket_ = kSent;
@@ -95,7 +95,7 @@ bool ThreadTransport::complete(Ticket ticket) {
 std::span<std::byte> ThreadTransport::share_memory(std::size_t bytes, std::size_t /*zeroed*/) {
     const std::lock_guard lock(world_->mutex);
     const int node = world_->nodes.node_of[static_cast<std::size_t>(rank_)];
-    World::Block& block = world_->shared[{node, blocks_++}];
+    ThreadWorld::Block& block = world_->shared[{node, blocks_++}];
     if (block.words == nullptr) {
         block.words = std::make_unique<std::uint64_t[]>((bytes + sizeof(std::uint64_t) - 1) / sizeof(std::uint64_t));
         block.bytes = bytes;
@@ -134,7 +134,7 @@ void ThreadTransport::close(bool /*orderly*/) {}
 
 std::vector<std::unique_ptr<Communicator>> make_thread_communicators(int ranks, const Settings& settings) {
     const std::vector<std::uint64_t> one_host(static_cast<std::size_t>(ranks));
-    const auto world = std::make_shared<World>(group_nodes(one_host, settings.ranks_per_node));
+    const auto world = std::make_shared<ThreadWorld>(group_nodes(one_host, settings.ranks_per_node));
     std::vector<std::unique_ptr<Communicator>> communicators;
     communicators.reserve(static_cast<std::size_t>(ranks));
     for (int rank = 0; rank < ranks; ++rank)

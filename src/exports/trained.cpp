@@ -73,7 +73,7 @@ private:
 };
 
 /// Appends the first `count` samples of a tensor to those of another.
-void append(HostTensor& all, const HostTensor& part, std::int64_t count) {
+void append_trained(HostTensor& all, const HostTensor& part, std::int64_t count) {
     Shape shape = part.shape();
     const std::size_t row = part.bytes().size() / static_cast<std::size_t>(shape.front());
     const std::int64_t before = all.shape().empty() ? 0 : all.shape().front();
@@ -354,13 +354,14 @@ std::map<std::string, HostTensor> TrainedNetwork::answers() {
         const std::int64_t count = std::min(left, fields_.front().desc.shape.front());
         left -= count;
         for (const Port& port : outputs_)
-            append(outputs[port.name], executable_->output(port.name), count);
+            append_trained(outputs[port.name], executable_->output(port.name), count);
         if (!first) continue;
         for (const Port& port : inputs_) {
             const graph::Value& value = graph_->value(port.value);
             const bool of_data = value.role == graph::Role::input;
-            append(replay_.inputs[port.name],
-                   of_data ? batch.at(data::field_number(fields_, value.name)) : executable_->output(kPrepared), count);
+            append_trained(replay_.inputs[port.name],
+                           of_data ? batch.at(data::field_number(fields_, value.name)) : executable_->output(kPrepared),
+                           count);
         }
     }
     return outputs;

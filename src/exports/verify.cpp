@@ -16,7 +16,7 @@ namespace cnntrain::exports {
 
 namespace {
 
-constexpr std::size_t kImageRank = 4;
+constexpr std::size_t kImageAxes = 4;
 constexpr std::uint64_t kLargestFile = std::uint64_t{1} << 31;
 
 /// Samples `first` to `first` + `count` - 1, images [N,C,H,W].
@@ -26,14 +26,14 @@ Array part_of(const HostTensor& all, std::int64_t first, std::int64_t count) {
     HostTensor part({all.dtype(), shape});
     const std::size_t row = part.bytes().size() / static_cast<std::size_t>(count);
     std::memcpy(part.bytes().data(), all.bytes().data() + static_cast<std::size_t>(first) * row, part.bytes().size());
-    return array_of(shape.size() == kImageRank ? with_axes(part, {0, 3, 1, 2}) : part);
+    return array_of(shape.size() == kImageAxes ? with_axes(part, {0, 3, 1, 2}) : part);
 }
 
 /// Photos differ in size and come one by one.
 std::map<std::string, Array> inputs_of(const Replay& replay, std::int64_t first, std::int64_t count) {
     std::map<std::string, Array> inputs;
     for (const auto& [name, tensor] : replay.inputs) {
-        if (replay.photos.empty() || tensor.shape().size() != kImageRank) {
+        if (replay.photos.empty() || tensor.shape().size() != kImageAxes) {
             inputs.emplace(name, part_of(tensor, first, count));
             continue;
         }
@@ -44,7 +44,7 @@ std::map<std::string, Array> inputs_of(const Replay& replay, std::int64_t first,
     return inputs;
 }
 
-void append(HostTensor& all, const Array& part) {
+void append_checked(HostTensor& all, const Array& part) {
     Shape shape = part.shape;
     const std::int64_t before = all.shape().empty() ? 0 : all.elements();
     shape.front() += all.shape().empty() ? 0 : all.shape().front();
@@ -82,7 +82,7 @@ Outputs answers_of_onnx(const FileSystem& files, const std::string& path, const 
     for (std::int64_t first = 0; first < replay.samples;) {
         const std::int64_t count = std::min(batch, replay.samples - first);
         for (const auto& [name, array] : program.run(inputs_of(replay, first, count)))
-            append(outputs[name], array);
+            append_checked(outputs[name], array);
         first += count;
         if (replay.photos.empty()) batch = first == 1 ? 7 : 8;
     }

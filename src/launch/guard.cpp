@@ -15,7 +15,7 @@ namespace cnntrain::launch {
 namespace {
 
 namespace fs = std::filesystem;
-using Clock = std::chrono::steady_clock;
+using GuardClock = std::chrono::steady_clock;
 
 struct Relation {
     pid_t process = 0;
@@ -74,7 +74,7 @@ public:
         report(order_.leader);
         for (;;) {
             reap();
-            if (Clock::now() > limit_) {
+            if (GuardClock::now() > limit_) {
                 if (next_ == Next::ask_leader) {
                     ask_leader();
                 } else {
@@ -102,7 +102,7 @@ private:
             report(stays_behind_ ? kStayedBehind : status);
             leader_ended_ = true;
             const bool others_may_finish = asked_ && order_.asked_first.empty();
-            if (!others_may_finish) limit_ = Clock::now() - std::chrono::seconds(1);
+            if (!others_may_finish) limit_ = GuardClock::now() - std::chrono::seconds(1);
             next_ = Next::kill;
         }
         if (ended < 0) _exit(0);  // no process is left
@@ -112,7 +112,7 @@ private:
     /// stays long after they have ended.
     void watch_leader() {
         constexpr std::chrono::milliseconds kBetweenLooks{500};
-        const Clock::time_point now = Clock::now();
+        const GuardClock::time_point now = GuardClock::now();
         if (order_.asked_first.empty() || leader_ended_ || now < next_look_) return;
         next_look_ = now + kBetweenLooks;
         if (!descendants(order_.leader).empty() || end_orphans()) {
@@ -143,7 +143,7 @@ private:
         if (poll(&lifeline, 1, kMilliseconds) <= 0) return;
         asked_ = true;
         if (leader_ended_) return;
-        limit_ = Clock::now() + order_.patience;
+        limit_ = GuardClock::now() + order_.patience;
         next_ = Next::kill;
         if (order_.asked_first.empty()) {
             signal_all(descendants(getpid()), SIGTERM);
@@ -167,7 +167,7 @@ private:
 
     void ask_leader() {
         kill(order_.leader, SIGTERM);
-        limit_ = Clock::now() + kLeaderTime;
+        limit_ = GuardClock::now() + kLeaderTime;
         next_ = Next::kill;
     }
 
@@ -179,10 +179,10 @@ private:
     bool has_started_others_ = false;
     bool stays_behind_ = false;
     int looks_at_orphans_ = 0;
-    Clock::time_point next_look_ = Clock::now();
-    Clock::time_point last_seen_with_others_;
+    GuardClock::time_point next_look_ = GuardClock::now();
+    GuardClock::time_point last_seen_with_others_;
     Next next_ = Next::nothing;
-    Clock::time_point limit_ = Clock::time_point::max();
+    GuardClock::time_point limit_ = GuardClock::time_point::max();
 };
 
 }  // namespace

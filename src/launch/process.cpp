@@ -20,7 +20,7 @@ namespace cnntrain::launch {
 namespace {
 
 namespace fs = std::filesystem;
-using Clock = std::chrono::steady_clock;
+using ProcessClock = std::chrono::steady_clock;
 
 /// Maximum time to wait for killed processes to end.
 constexpr std::chrono::seconds kKillTime{1};
@@ -118,9 +118,9 @@ public:
         for (Pipe* pipe : {&out_, &err_, &status_})
             pipe->close_read();
         alive_.close_write();
-        const auto limit = Clock::now() + longest_end();
+        const auto limit = ProcessClock::now() + longest_end();
         while (waitpid(guard_, nullptr, WNOHANG) == 0) {
-            if (Clock::now() > limit) kill(guard_, SIGKILL);
+            if (ProcessClock::now() > limit) kill(guard_, SIGKILL);
             usleep(5'000);
         }
     }
@@ -128,12 +128,12 @@ public:
     Child& operator=(const Child&) = delete;
 
     ProcessResult run() {
-        const auto begin = Clock::now();
+        const auto begin = ProcessClock::now();
         while (!ended_ && result_.end == ProcessEnd::exited) {
             read_some(std::chrono::milliseconds(100));
             if (request_.on_tick) request_.on_tick();
             if (ended_) break;
-            const std::chrono::duration<double> age = Clock::now() - begin;
+            const std::chrono::duration<double> age = ProcessClock::now() - begin;
             if (request_.timeout_seconds && age.count() >= *request_.timeout_seconds)
                 result_.end = ProcessEnd::timed_out;
             if (request_.stop_requested && request_.stop_requested()) result_.end = ProcessEnd::stopped;
@@ -143,7 +143,7 @@ public:
         result_.out = out_text_.text();
         result_.err = err_text_.text();
         result_.left_out_bytes = out_text_.left_out() + err_text_.left_out();
-        result_.seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+        result_.seconds = std::chrono::duration<double>(ProcessClock::now() - begin).count();
         return std::move(result_);
     }
 
@@ -254,8 +254,8 @@ private:
     /// Reads the remaining output. Gives up on a process that no signal ends, or on another process that keeps the
     /// pipes open.
     void finish() {
-        const auto limit = Clock::now() + longest_end();
-        const auto in_time = [&] { return Clock::now() < limit; };
+        const auto limit = ProcessClock::now() + longest_end();
+        const auto in_time = [&] { return ProcessClock::now() < limit; };
         while (status_.read_end() >= 0 && in_time())
             read_some(std::chrono::milliseconds(20));
         while (in_time() && read_some(std::chrono::milliseconds(0))) {

@@ -12,7 +12,7 @@ namespace {
 
 using json = nlohmann::ordered_json;
 
-constexpr std::chrono::seconds kInterval(5);
+constexpr std::chrono::seconds kFlushInterval(5);
 constexpr const char* kMessage = "message";
 constexpr const char* kInfo = "info";
 
@@ -167,7 +167,7 @@ void JsonLines::progress(const Progress& progress) {
     const auto now = std::chrono::steady_clock::now();
     const bool begins = done_ < 0 || progress.done < done_;
     done_ = progress.done;
-    if (!begins && now - written_ < kInterval) return;
+    if (!begins && now - written_ < kFlushInterval) return;
     written_ = now;
     json object = event("progress");
     object["done"] = progress.done;

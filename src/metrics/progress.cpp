@@ -12,7 +12,7 @@
 namespace cnntrain::metrics {
 namespace {
 
-constexpr std::chrono::milliseconds kInterval(200);
+constexpr std::chrono::milliseconds kDrawInterval(200);
 constexpr double kSecondsPerLine = 60;
 constexpr std::string_view kErase = "\r\033[J";  // all from the first column of this row on
 
@@ -92,7 +92,7 @@ void ProgressLine::show(const Progress& progress) {
     if (!has_terminal()) return;
     const std::scoped_lock lock(mutex_);
     const auto now = std::chrono::steady_clock::now();
-    if (shown_ && now - written_ < kInterval) return;
+    if (shown_ && now - written_ < kDrawInterval) return;
     written_ = now;
     const int columns = terminal_.columns();
     if (columns > 1) write(progress_text(progress, static_cast<std::size_t>(columns - 1)));

@@ -15,7 +15,7 @@ using graph::ValueId;
 
 namespace {
 
-struct Size {
+struct EfficientNetSize {
     std::string_view name;
     double width;
     double depth;
@@ -23,7 +23,7 @@ struct Size {
     bool small_images;  // stem and stage 2 keep the resolution
 };
 
-constexpr std::array<Size, 9> kSizes{{
+constexpr std::array<EfficientNetSize, 9> kSizes{{
     {"CIFAR", 0.5, 1.0, 0.0, true},
     {"B0", 1.0, 1.0, 0.2, false},
     {"B1", 1.0, 1.1, 0.2, false},
@@ -221,7 +221,7 @@ ActivationSettings activation_settings(const EfficientnetSettings& settings) {
             settings.proxy_epsilon};
 }
 
-Plan make_plan(const ModelSettings& model, const Size& size) {
+Plan make_plan(const ModelSettings& model, const EfficientNetSize& size) {
     const EfficientnetSettings& settings = model.efficientnet;
     const double width = settings.width_coefficient > 0 ? settings.width_coefficient : size.width;
     const double depth = settings.depth_coefficient > 0 ? settings.depth_coefficient : size.depth;
@@ -299,7 +299,7 @@ std::optional<NetworkSettings> efficientnet_of(const SourceShapes& shapes) {
     } else {
         settings.classes = 0;
     }
-    for (const Size& size : kSizes) {
+    for (const EfficientNetSize& size : kSizes) {
         settings.size = size.name;
         settings.form = size.small_images ? NetworkForm::small_images : NetworkForm::large_images;
         const Plan plan = make_plan(settings, size);
@@ -318,14 +318,14 @@ std::optional<NetworkSettings> efficientnet_of(const SourceShapes& shapes) {
 std::vector<std::string> efficientnet_sizes(NetworkForm /*form*/) {
     std::vector<std::string> names;
     names.reserve(std::size(kSizes));
-    for (const Size& size : kSizes)
+    for (const EfficientNetSize& size : kSizes)
         names.emplace_back(size.name);
     return names;
 }
 
 Network efficientnet(const NetworkSettings& settings) {
     const auto* size =
-        std::find_if(kSizes.begin(), kSizes.end(), [&](const Size& s) { return s.name == settings.size; });
+        std::find_if(kSizes.begin(), kSizes.end(), [&](const EfficientNetSize& s) { return s.name == settings.size; });
     CNNTRAIN_CHECK(size != kSizes.end(), "efficientnet size " + settings.size);
     check_settings(settings.efficientnet);
     const Plan plan = make_plan(settings, *size);

@@ -62,7 +62,7 @@ void complete_timm(SourceNetwork& network, const std::string& architecture) {
     }
 }
 
-void complete_keras(SourceNetwork& network, const std::string& /*architecture*/) {
+void complete_keras_efficientnet(SourceNetwork& network, const std::string& /*architecture*/) {
     doubt_without_squeeze_excite(network);
     network.settings.padding = PaddingRule::same;
     network.settings.epsilon = kTensorflowEpsilon;
@@ -71,12 +71,12 @@ void complete_keras(SourceNetwork& network, const std::string& /*architecture*/)
     network.normalises_inside = true;
 }
 
-std::vector<std::string> torchvision_architectures(const NetworkSettings& network) {
+std::vector<std::string> torchvision_efficientnets(const NetworkSettings& network) {
     return {"efficientnet_b" + network.size.substr(1)};
 }
 
 /// The second one is TensorFlow's: it pads as TensorFlow does.
-std::vector<std::string> timm_architectures(const NetworkSettings& network) {
+std::vector<std::string> timm_efficientnets(const NetworkSettings& network) {
     const std::string name = "efficientnet_b" + network.size.substr(1);
     return {name, "tf_" + name};
 }
@@ -113,7 +113,7 @@ SourceFormat torchvision_format() {
                   {"all/Top/logits/dense/bias", "classifier.1.bias"}},
         .ignored = {"num_batches_tracked"},
         .complete = complete_torchvision,
-        .architectures = {torchvision_architectures, nullptr},
+        .architectures = {torchvision_efficientnets, nullptr},
     };
 }
 
@@ -150,11 +150,11 @@ SourceFormat timm_format() {
                           {".aa.", "an anti-aliasing filter"}},
         .ignored = {"num_batches_tracked"},
         .complete = complete_timm,
-        .architectures = {nullptr, timm_architectures},
+        .architectures = {nullptr, timm_efficientnets},
     };
 }
 
-SourceFormat keras_format() {
+SourceFormat keras_efficientnet() {
     return {
         .name = "Keras applications",
         .marks = {"stem_conv/kernel", "stem_bn/gamma", "block1a_project_conv/kernel"},
@@ -176,7 +176,7 @@ SourceFormat keras_format() {
                   {"all/Top/logits/dense/kernel", "predictions/kernel"},
                   {"all/Top/logits/dense/bias", "predictions/bias"}},
         .ignored = {"/mean", "/variance", "/count"},  // of the layer that normalises the input
-        .complete = complete_keras,
+        .complete = complete_keras_efficientnet,
     };
 }
 
@@ -187,7 +187,7 @@ const std::vector<SourceFormat>& efficientnet_formats() {
         {.name = "this program", .own = true, .marks = {"all/block0/conv/conv2d/kernel"}},
         torchvision_format(),
         timm_format(),
-        keras_format(),
+        keras_efficientnet(),
     };
     return formats;
 }

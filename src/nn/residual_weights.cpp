@@ -62,14 +62,14 @@ std::vector<std::string> if_among(const NetworkSettings& network, std::span<cons
     return {name};
 }
 
-std::vector<std::string> torchvision_architectures(const NetworkSettings& network) {
+std::vector<std::string> torchvision_resnets(const NetworkSettings& network) {
     static constexpr auto kKnown = std::to_array<std::string_view>(
         {"resnet18", "resnet34", "resnet50", "resnet101", "resnet152", "resnext50_32x4d", "resnext101_32x8d",
          "resnext101_64x4d", "wide_resnet50_2", "wide_resnet101_2"});
     return if_among(network, kKnown);
 }
 
-std::vector<std::string> timm_architectures(const NetworkSettings& network) {
+std::vector<std::string> timm_resnets(const NetworkSettings& network) {
     static constexpr auto kKnown = std::to_array<std::string_view>(
         {"resnet18", "resnet26", "resnet34", "resnet50", "resnet101", "resnet152", "resnext50_32x4d",
          "resnext101_32x4d", "resnext101_32x8d", "resnext101_32x16d", "resnext101_32x32d", "resnext101_64x4d",
@@ -101,13 +101,13 @@ SourceFormat pytorch_format() {
                           {"fc.0.", "a last layer of several layers"}},
         .ignored = {"num_batches_tracked"},
         .complete = complete_pytorch,
-        .architectures = {torchvision_architectures, timm_architectures},
+        .architectures = {torchvision_resnets, timm_resnets},
     };
 }
 
 /// Keras applications: the stride is on the first convolution, and convolutions have biases, which the norms behind
 /// them make superfluous. Images are B, G, R in 0..255, with the means subtracted.
-void complete_keras(SourceNetwork& network, const std::string& /*architecture*/) {
+void complete_keras_resnet(SourceNetwork& network, const std::string& /*architecture*/) {
     network.settings.padding = PaddingRule::symmetric;
     network.settings.epsilon = 1.001e-5;
     network.settings.bottleneck_stride = BottleneckStride::first;
@@ -116,7 +116,7 @@ void complete_keras(SourceNetwork& network, const std::string& /*architecture*/)
     network.pixels.deviation = {1 / kLevels, 1 / kLevels, 1 / kLevels};
 }
 
-SourceFormat keras_format() {
+SourceFormat keras_resnet() {
     return {
         .name = "Keras applications",
         .marks = {"conv1_conv/kernel", "conv1_bn/gamma", "conv2_block1_1_conv/kernel"},
@@ -135,7 +135,7 @@ SourceFormat keras_format() {
         .foreign_parts = {{"_preact_", "norms in front of the convolutions (ResNetV2)"}},
         .convolutions_have_biases = true,
         .blue_first = kStem,
-        .complete = complete_keras,
+        .complete = complete_keras_resnet,
     };
 }
 
@@ -192,7 +192,7 @@ const std::vector<SourceFormat>& residual_formats() {
     static const std::vector<SourceFormat> formats = {
         {.name = "this program", .own = true, .marks = {kStem}},
         pytorch_format(),
-        keras_format(),
+        keras_resnet(),
     };
     return formats;
 }

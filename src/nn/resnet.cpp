@@ -12,13 +12,13 @@ using graph::ValueId;
 
 namespace {
 
-struct Size {
+struct ResNetSize {
     std::string_view name;
     Block block;
     std::array<int, 4> units;  // per stage; 0: no such stage
 };
 
-constexpr std::array<Size, 8> kLargeImageSizes{{
+constexpr std::array<ResNetSize, 8> kLargeResNets{{
     {"10", Block::two_conv, {1, 1, 1, 1}},
     {"14", Block::bottleneck, {1, 1, 1, 1}},
     {"18", Block::two_conv, {2, 2, 2, 2}},
@@ -30,7 +30,7 @@ constexpr std::array<Size, 8> kLargeImageSizes{{
 }};
 
 // Two-conv: 6n + 2 layers, bottleneck: 9n + 2. 56 = 6*9 + 2 = 9*6 + 2 is the paper's two-conv net.
-constexpr std::array<Size, 13> kSmallImageSizes{{
+constexpr std::array<ResNetSize, 13> kSmallResNets{{
     {"8", Block::two_conv, {1, 1, 1, 0}},
     {"11", Block::bottleneck, {1, 1, 1, 0}},
     {"14", Block::two_conv, {2, 2, 2, 0}},
@@ -48,9 +48,9 @@ constexpr std::array<Size, 13> kSmallImageSizes{{
 
 constexpr std::int64_t kBottleneckExpansion = 4;
 
-std::span<const Size> sizes(NetworkForm form) {
-    if (form == NetworkForm::large_images) return kLargeImageSizes;
-    return kSmallImageSizes;
+std::span<const ResNetSize> resnet_sizes_of(NetworkForm form) {
+    if (form == NetworkForm::large_images) return kLargeResNets;
+    return kSmallResNets;
 }
 
 enum class Projection : std::uint8_t {
@@ -182,20 +182,21 @@ namespace {
 
 std::vector<std::string> resnet_sizes(NetworkForm form) {
     std::vector<std::string> names;
-    for (const Size& size : sizes(form))
+    for (const ResNetSize& size : resnet_sizes_of(form))
         names.emplace_back(size.name);
     return names;
 }
 
-const Size& size_of(const NetworkSettings& settings) {
-    const auto table = sizes(settings.form);
-    const auto size = std::find_if(table.begin(), table.end(), [&](const Size& s) { return s.name == settings.size; });
+const ResNetSize& size_of(const NetworkSettings& settings) {
+    const auto table = resnet_sizes_of(settings.form);
+    const auto size =
+        std::find_if(table.begin(), table.end(), [&](const ResNetSize& s) { return s.name == settings.size; });
     CNNTRAIN_CHECK(size != table.end(), "resnet size " + settings.size);
     return *size;
 }
 
 Network resnet(const NetworkSettings& settings) {
-    const Size& size = size_of(settings);
+    const ResNetSize& size = size_of(settings);
     ResidualShape shape;
     shape.form = settings.form;
     shape.block = size.block;
@@ -213,7 +214,7 @@ std::optional<NetworkSettings> resnet_of(const SourceShapes& shapes) {
     const std::optional<ResidualFacts> facts = residual_facts(shapes);
     if (!facts || (facts->bottleneck && (facts->groups != 1 || facts->width != facts->stem_filters)))
         return std::nullopt;
-    for (const Size& size : sizes(facts->form)) {
+    for (const ResNetSize& size : resnet_sizes_of(facts->form)) {
         if (size.units != facts->units || (size.block == Block::bottleneck) != facts->bottleneck) continue;
         NetworkSettings settings;
         settings.family = Family::resnet;

@@ -11,12 +11,12 @@
 namespace cnntrain::nn {
 namespace {
 
-struct Size {
+struct ResNeXtSize {
     std::string_view name;
     std::array<int, 4> units;  // per stage; 0: no such stage
 };
 
-constexpr std::array<Size, 5> kLargeImageSizes{{
+constexpr std::array<ResNeXtSize, 5> kLargeResNeXts{{
     {"14", {1, 1, 1, 1}},
     {"26", {2, 2, 2, 2}},
     {"50", {3, 4, 6, 3}},
@@ -24,7 +24,7 @@ constexpr std::array<Size, 5> kLargeImageSizes{{
     {"152", {3, 8, 36, 3}},
 }};
 
-constexpr std::array<Size, 6> kSmallImageSizes{{
+constexpr std::array<ResNeXtSize, 6> kSmallResNeXts{{
     {"11", {1, 1, 1, 0}},
     {"29", {3, 3, 3, 0}},
     {"38", {4, 4, 4, 0}},
@@ -33,21 +33,22 @@ constexpr std::array<Size, 6> kSmallImageSizes{{
     {"65", {7, 7, 7, 0}},
 }};
 
-std::span<const Size> sizes(NetworkForm form) {
-    if (form == NetworkForm::large_images) return kLargeImageSizes;
-    return kSmallImageSizes;
+std::span<const ResNeXtSize> resnext_sizes_of(NetworkForm form) {
+    if (form == NetworkForm::large_images) return kLargeResNeXts;
+    return kSmallResNeXts;
 }
 
 std::vector<std::string> resnext_sizes(NetworkForm form) {
     std::vector<std::string> names;
-    for (const Size& size : sizes(form))
+    for (const ResNeXtSize& size : resnext_sizes_of(form))
         names.emplace_back(size.name);
     return names;
 }
 
 Network resnext(const NetworkSettings& settings) {
-    const auto table = sizes(settings.form);
-    const auto size = std::find_if(table.begin(), table.end(), [&](const Size& s) { return s.name == settings.size; });
+    const auto table = resnext_sizes_of(settings.form);
+    const auto size =
+        std::find_if(table.begin(), table.end(), [&](const ResNeXtSize& s) { return s.name == settings.size; });
     CNNTRAIN_CHECK(size != table.end(), "resnext size " + settings.size);
     const ResnextSettings& groups = settings.resnext;
     if (groups.convolution_groups < 1 || groups.group_dim < 1) {
@@ -75,7 +76,7 @@ namespace {
 std::optional<NetworkSettings> resnext_of(const SourceShapes& shapes) {
     const std::optional<ResidualFacts> facts = residual_facts(shapes);
     if (!facts || !facts->bottleneck) return std::nullopt;
-    for (const Size& size : sizes(facts->form)) {
+    for (const ResNeXtSize& size : resnext_sizes_of(facts->form)) {
         if (size.units != facts->units) continue;
         NetworkSettings settings;
         settings.family = Family::resnext;

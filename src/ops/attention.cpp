@@ -144,7 +144,7 @@ double attention_grad_flops(const Attrs& attrs, Descs inputs, Descs outputs) {
 
 // ---- evaluation ----
 
-using Matrix = std::vector<double>;  // [S,d] or [S,S]
+using HeadMatrix = std::vector<double>;  // [S,d] or [S,S]
 
 /// Positions of a head's q, k and v in the inputs, or of their gradients in the outputs.
 struct Place {
@@ -160,8 +160,8 @@ Place result_place(const Sizes& sizes, std::int64_t sample, std::int64_t head) {
     return {0, static_cast<std::size_t>(offset), static_cast<std::size_t>(sizes.features)};
 }
 
-Matrix head_matrix(const std::vector<double>& values, const Place& place, const Sizes& sizes) {
-    Matrix matrix;
+HeadMatrix head_matrix(const std::vector<double>& values, const Place& place, const Sizes& sizes) {
+    HeadMatrix matrix;
     for (std::size_t row = 0; row < static_cast<std::size_t>(sizes.tokens); ++row) {
         const auto begin = values.begin() + static_cast<std::ptrdiff_t>(place.offset + row * place.stride);
         matrix.insert(matrix.end(), begin, begin + sizes.per_head);
@@ -169,17 +169,17 @@ Matrix head_matrix(const std::vector<double>& values, const Place& place, const 
     return matrix;
 }
 
-void put_head(const Matrix& matrix, const Place& place, const Sizes& sizes, std::vector<double>& values) {
+void put_head(const HeadMatrix& matrix, const Place& place, const Sizes& sizes, std::vector<double>& values) {
     const auto features = static_cast<std::size_t>(sizes.per_head);
     for (std::size_t i = 0; i < matrix.size(); ++i)
         values[place.offset + i / features * place.stride + i % features] = matrix[i];
 }
 
 /// factor * a[M,K] * b[K,N]; a and b are given transposed where said so.
-Matrix product(const Matrix& a, bool transpose_a, const Matrix& b, bool transpose_b, std::size_t m, std::size_t k,
-               double factor = 1) {
+HeadMatrix product(const HeadMatrix& a, bool transpose_a, const HeadMatrix& b, bool transpose_b, std::size_t m,
+                   std::size_t k, double factor = 1) {
     const std::size_t n = b.size() / k;
-    Matrix y(m * n);
+    HeadMatrix y(m * n);
     for (std::size_t i = 0; i < m; ++i) {
         for (std::size_t j = 0; j < n; ++j) {
             double sum = 0;
@@ -202,14 +202,14 @@ struct Head {
           k(part(inputs, 1)),
           v(part(inputs, 2)) {}
 
-    Matrix part(RefInputs inputs, std::size_t index) const {
+    HeadMatrix part(RefInputs inputs, std::size_t index) const {
         const Place place = place_of(sizes, packed, index, sample, head);
         return head_matrix(inputs[place.tensor]->values, place, sizes);
     }
     /// With the mask, or with that of the tokens' numbers.
-    Matrix scores(double scale, const graph::RefTensor& mask) const {
+    HeadMatrix scores(double scale, const graph::RefTensor& mask) const {
         const auto tokens = static_cast<std::size_t>(sizes.tokens);
-        Matrix s = product(q, false, k, true, tokens, static_cast<std::size_t>(sizes.per_head), scale);
+        HeadMatrix s = product(q, false, k, true, tokens, static_cast<std::size_t>(sizes.per_head), scale);
         const auto of_tokens = std::span(mask.values).subspan(static_cast<std::size_t>(sample) * tokens, tokens);
         for (std::size_t i = 0; i < s.size(); ++i) {
             const double of_key = of_tokens[i % tokens];
@@ -219,7 +219,7 @@ struct Head {
         }
         return s;
     }
-    void scale_randomly(const RandomScale& scale, Matrix& probabilities) const {
+    void scale_randomly(const RandomScale& scale, HeadMatrix& probabilities) const {
         const std::size_t first = static_cast<std::size_t>(head) * probabilities.size();
         for (std::size_t i = 0; i < probabilities.size(); ++i)
             probabilities[i] = scale(static_cast<std::size_t>(sample), first + i, probabilities[i]);
@@ -230,7 +230,7 @@ struct Head {
     const Sizes& sizes;
     bool packed;
     std::int64_t sample, head;
-    Matrix q, k, v;
+    HeadMatrix q, k, v;
 };
 
 /// Calls use(head) for every head of every sample.
@@ -256,7 +256,7 @@ void evaluate_attention(const Attrs& attrs, const RandomKey& random, RefInputs i
     const auto tokens = static_cast<std::size_t>(sizes.tokens);
     const RandomScale scale(random, a.keep, a.site, sizes.samples);
     for_each_head(sizes, inputs, packed, [&](const Head& head) {
-        Matrix p = head.scores(a.scale, *inputs[packed ? 1 : 3]);
+        HeadMatrix p = head.scores(a.scale, *inputs[packed ? 1 : 3]);
         for (std::size_t row = 0; row < tokens; ++row) {
             const auto scores = std::span(p).subspan(row * tokens, tokens);
             const double log_sum = log_sum_of_exponentials(scores);
@@ -282,12 +282,12 @@ void evaluate_attention_grad(const Attrs& attrs, const RandomKey& random, RefInp
     const RefInputs behind_mask = inputs.subspan(packed ? 2 : 4);
     for_each_head(sizes, inputs, packed, [&](const Head& head) {
         const Place result = result_place(sizes, head.sample, head.head);
-        const Matrix y = head_matrix(behind_mask[0]->values, result, sizes);
-        const Matrix dy = head_matrix(behind_mask[2]->values, result, sizes);
-        Matrix p = head.scores(a.scale, *inputs[packed ? 1 : 3]);
+        const HeadMatrix y = head_matrix(behind_mask[0]->values, result, sizes);
+        const HeadMatrix dy = head_matrix(behind_mask[2]->values, result, sizes);
+        HeadMatrix p = head.scores(a.scale, *inputs[packed ? 1 : 3]);
         for (std::size_t i = 0; i < p.size(); ++i)
             p[i] = std::exp(p[i] - behind_mask[1]->values[head.first_row() + i / tokens]);
-        Matrix ds = product(dy, false, head.v, true, tokens, features);
+        HeadMatrix ds = product(dy, false, head.v, true, tokens, features);
         head.scale_randomly(scale, ds);
         for (std::size_t row = 0; row < tokens; ++row) {
             double mean = 0;
@@ -297,9 +297,9 @@ void evaluate_attention_grad(const Attrs& attrs, const RandomKey& random, RefInp
                 ds[i] = p[i] * (ds[i] - mean);
         }
         head.scale_randomly(scale, p);
-        const Matrix gradients[] = {product(ds, false, head.k, false, tokens, tokens, a.scale),
-                                    product(ds, true, head.q, false, tokens, tokens, a.scale),
-                                    product(p, true, dy, false, tokens, tokens)};
+        const HeadMatrix gradients[] = {product(ds, false, head.k, false, tokens, tokens, a.scale),
+                                        product(ds, true, head.q, false, tokens, tokens, a.scale),
+                                        product(p, true, dy, false, tokens, tokens)};
         for (std::size_t part = 0; part < 3; ++part) {
             const Place place = place_of(sizes, packed, part, head.sample, head.head);
             put_head(gradients[part], place, sizes, outputs[place.tensor].values);

@@ -42,7 +42,7 @@ std::vector<TensorDesc> infer_conv2d(const Attrs& attrs, Descs inputs) {
     return {y};
 }
 
-std::vector<TensorDesc> infer_input_grad(const Attrs& attrs, Descs inputs) {
+std::vector<TensorDesc> infer_conv_input_grad(const Attrs& attrs, Descs inputs) {
     const auto& a = std::get<ConvAttrs>(attrs);
     expect_plain(a);
     expect_inputs(inputs, 2);
@@ -55,7 +55,7 @@ std::vector<TensorDesc> infer_input_grad(const Attrs& attrs, Descs inputs) {
     return {dx};
 }
 
-std::vector<TensorDesc> infer_weight_grad(const Attrs& attrs, Descs inputs) {
+std::vector<TensorDesc> infer_conv_weight_grad(const Attrs& attrs, Descs inputs) {
     const auto& a = std::get<ConvAttrs>(attrs);
     expect_plain(a);
     expect_inputs(inputs, 2);
@@ -93,7 +93,7 @@ double conv2d_flops(const Attrs& /*attrs*/, Descs inputs, Descs outputs) {
 double input_grad_flops(const Attrs& /*attrs*/, Descs inputs, Descs /*outputs*/) {
     return conv_flops(inputs[0].shape, inputs[1].shape);
 }
-double weight_grad_flops(const Attrs& /*attrs*/, Descs inputs, Descs outputs) {
+double conv_weight_grad_flops(const Attrs& /*attrs*/, Descs inputs, Descs outputs) {
     return conv_flops(inputs[1].shape, outputs[0].shape);
 }
 
@@ -145,7 +145,7 @@ void evaluate_conv2d(const Attrs& attrs, RefInputs inputs, RefOutputs outputs) {
     }
 }
 
-void evaluate_input_grad(const Attrs& attrs, RefInputs inputs, RefOutputs outputs) {
+void evaluate_conv_input_grad(const Attrs& attrs, RefInputs inputs, RefOutputs outputs) {
     const double* dy = inputs[0]->values.data();
     const double* w = inputs[1]->values.data();
     double* dx = outputs[0].values.data();
@@ -158,7 +158,7 @@ void evaluate_input_grad(const Attrs& attrs, RefInputs inputs, RefOutputs output
                  });
 }
 
-void evaluate_weight_grad(const Attrs& attrs, RefInputs inputs, RefOutputs outputs) {
+void evaluate_conv_weight_grad(const Attrs& attrs, RefInputs inputs, RefOutputs outputs) {
     const double* x = inputs[0]->values.data();
     const double* dy = inputs[1]->values.data();
     double* dw = outputs[0].values.data();
@@ -195,16 +195,16 @@ std::vector<OpDef> conv_ops() {
         {.kind = OpKind::conv2d_input_grad,
          .inputs = {{Layout::image}, {Layout::kernel}},
          .results = {Layout::image},
-         .infer = infer_input_grad,
+         .infer = infer_conv_input_grad,
          .flops = input_grad_flops,
-         .evaluate = evaluate_input_grad,
+         .evaluate = evaluate_conv_input_grad,
          .describe = describe_conv},
         {.kind = OpKind::conv2d_weight_grad,
          .inputs = {{Layout::image}, {Layout::image}},
          .results = {Layout::kernel},
-         .infer = infer_weight_grad,
-         .flops = weight_grad_flops,
-         .evaluate = evaluate_weight_grad,
+         .infer = infer_conv_weight_grad,
+         .flops = conv_weight_grad_flops,
+         .evaluate = evaluate_conv_weight_grad,
          .describe = describe_conv},
     };
 }

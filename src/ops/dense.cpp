@@ -15,7 +15,7 @@ void expect_rows(const TensorDesc& desc, std::string_view axes) {
 }
 
 /// The shape with the same rows and another number of features.
-Shape with_features(Shape shape, std::int64_t features) {
+Shape with_last_axis(Shape shape, std::int64_t features) {
     shape.back() = features;
     return shape;
 }
@@ -53,7 +53,7 @@ std::vector<TensorDesc> infer_dense(const Attrs& attrs, Descs inputs) {
     if (w.inputs != inputs[0].shape.back())
         reject("w must have " + std::to_string(inputs[0].shape.back()) + " inputs, not " + std::to_string(w.inputs));
     if (a.bias) expect_channel_vector(inputs[2], w.outputs, inputs[0].dtype, "bias");
-    return {{inputs[0].dtype, with_features(inputs[0].shape, w.outputs)}};
+    return {{inputs[0].dtype, with_last_axis(inputs[0].shape, w.outputs)}};
 }
 
 void dense_gradient(GradContext& context) {
@@ -74,22 +74,22 @@ void dense_gradient(GradContext& context) {
     }
 }
 
-std::vector<TensorDesc> infer_input_grad(const Attrs& attrs, Descs inputs) {
+std::vector<TensorDesc> infer_dense_input_grad(const Attrs& attrs, Descs inputs) {
     expect_inputs(inputs, 2);
     expect_rows(inputs[0], "dy[...,O]");
     const Weight w = weight_of(std::get<DenseAttrs>(attrs), inputs[1]);
     expect_same_type(inputs[0], inputs[1], "dy and w");
     if (w.outputs != inputs[0].shape.back())
         reject("w must have " + std::to_string(inputs[0].shape.back()) + " outputs, not " + std::to_string(w.outputs));
-    return {{inputs[0].dtype, with_features(inputs[0].shape, w.inputs)}};
+    return {{inputs[0].dtype, with_last_axis(inputs[0].shape, w.inputs)}};
 }
 
-std::vector<TensorDesc> infer_weight_grad(const Attrs& attrs, Descs inputs) {
+std::vector<TensorDesc> infer_dense_weight_grad(const Attrs& attrs, Descs inputs) {
     expect_inputs(inputs, 2);
     expect_rows(inputs[0], "x[...,I]");
     expect_rows(inputs[1], "dy[...,O]");
     expect_same_type(inputs[0], inputs[1], "x and dy");
-    expect_shape(inputs[1], with_features(inputs[0].shape, inputs[1].shape.back()), "dy");
+    expect_shape(inputs[1], with_last_axis(inputs[0].shape, inputs[1].shape.back()), "dy");
     const auto& a = std::get<DenseAttrs>(attrs);
     TensorDesc dw{a.result_type, {inputs[0].shape.back(), inputs[1].shape.back()}};
     if (a.transposed && a.kernel) reject("a kernel [1,1,I,O] cannot be transposed");
@@ -112,7 +112,7 @@ double product_flops(const Shape& rows, std::int64_t other) {
 double dense_flops(const Attrs& /*attrs*/, Descs inputs, Descs outputs) {
     return product_flops(inputs[0].shape, outputs[0].shape.back());
 }
-double weight_grad_flops(const Attrs& /*attrs*/, Descs inputs, Descs /*outputs*/) {
+double dense_weight_grad_flops(const Attrs& /*attrs*/, Descs inputs, Descs /*outputs*/) {
     return product_flops(inputs[0].shape, inputs[1].shape.back());
 }
 
@@ -139,14 +139,14 @@ void evaluate_dense(const Attrs& attrs, RefInputs inputs, RefOutputs outputs) {
     });
 }
 
-void evaluate_input_grad(const Attrs& attrs, RefInputs inputs, RefOutputs outputs) {
+void evaluate_dense_input_grad(const Attrs& attrs, RefInputs inputs, RefOutputs outputs) {
     const Weight w = weight_of(std::get<DenseAttrs>(attrs), inputs[1]->desc);
     for_each_product(count_rows(inputs[0]->desc), w, [&](std::size_t ix, std::size_t iw, std::size_t iy) {
         outputs[0].values[ix] += inputs[0]->values[iy] * inputs[1]->values[iw];
     });
 }
 
-void evaluate_weight_grad(const Attrs& attrs, RefInputs inputs, RefOutputs outputs) {
+void evaluate_dense_weight_grad(const Attrs& attrs, RefInputs inputs, RefOutputs outputs) {
     const Weight w = weight_of(std::get<DenseAttrs>(attrs), outputs[0].desc);
     for_each_product(count_rows(inputs[0]->desc), w, [&](std::size_t ix, std::size_t iw, std::size_t iy) {
         outputs[0].values[iw] += inputs[0]->values[ix] * inputs[1]->values[iy];
@@ -180,16 +180,16 @@ std::vector<OpDef> dense_ops() {
         {.kind = OpKind::dense_input_grad,
          .inputs = {{Layout::rows}, {Layout::kernel}},
          .results = {Layout::rows},
-         .infer = infer_input_grad,
+         .infer = infer_dense_input_grad,
          .flops = dense_flops,
-         .evaluate = evaluate_input_grad,
+         .evaluate = evaluate_dense_input_grad,
          .describe = describe_dense},
         {.kind = OpKind::dense_weight_grad,
          .inputs = {{Layout::rows}, {Layout::rows}},
          .results = {Layout::kernel},
-         .infer = infer_weight_grad,
-         .flops = weight_grad_flops,
-         .evaluate = evaluate_weight_grad,
+         .infer = infer_dense_weight_grad,
+         .flops = dense_weight_grad_flops,
+         .evaluate = evaluate_dense_weight_grad,
          .describe = describe_dense},
         {.kind = OpKind::bias_grad,
          .inputs = {{Layout::rows}},

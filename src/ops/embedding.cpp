@@ -9,7 +9,7 @@ using graph::GatherRowsAttrs;
 
 namespace {
 
-Shape with_features(Shape rows, std::int64_t features) {
+Shape with_new_axis(Shape rows, std::int64_t features) {
     rows.push_back(features);
     return rows;
 }
@@ -19,7 +19,7 @@ std::vector<TensorDesc> infer_embedding(const Attrs& attrs, Descs inputs) {
     expect_type(inputs[0], DType::i32, "ids");
     expect_floating(inputs[1], "table[V,C]");
     expect_rank(inputs[1], 2, "table[V,C]");
-    const TensorDesc y{std::get<EmbeddingAttrs>(attrs).type, with_features(inputs[0].shape, inputs[1].shape[1])};
+    const TensorDesc y{std::get<EmbeddingAttrs>(attrs).type, with_new_axis(inputs[0].shape, inputs[1].shape[1])};
     expect_floating(y, "the result");
     return {y};
 }
@@ -37,7 +37,7 @@ std::vector<TensorDesc> infer_embedding_grad(const Attrs& attrs, Descs inputs) {
     expect_type(inputs[0], DType::i32, "ids");
     expect_floating(inputs[1], "dy[...,C]");
     if (inputs[1].shape.empty()) reject("dy[...,C] must have at least one axis");
-    expect_shape(inputs[1], with_features(inputs[0].shape, inputs[1].shape.back()), "dy");
+    expect_shape(inputs[1], with_new_axis(inputs[0].shape, inputs[1].shape.back()), "dy");
     if (rows < 1) reject("a table must have rows, not " + std::to_string(rows));
     const TensorDesc dtable{DType::f32, {rows, inputs[1].shape.back()}};
     if (inputs.size() == 3) expect_same(inputs[2], dtable, "others and dtable");
@@ -87,7 +87,7 @@ std::vector<TensorDesc> infer_gather_rows(const Attrs& attrs, Descs inputs) {
     expect_floating(inputs[0], "x[B,S,C]");
     expect_rank(inputs[0], 3, "x[B,S,C]");
     expect_positions(inputs[1], inputs[0]);
-    return {{inputs[0].dtype, with_features(inputs[1].shape, inputs[0].shape[2])}};
+    return {{inputs[0].dtype, with_new_axis(inputs[1].shape, inputs[0].shape[2])}};
 }
 
 void gather_rows_gradient(GradContext& context) {
@@ -102,7 +102,7 @@ std::vector<TensorDesc> infer_gather_rows_grad(const Attrs& attrs, Descs inputs)
     expect_floating(inputs[1], "dy[B,M,C]");
     expect_rank(inputs[1], 3, "dy[B,M,C]");
     expect_positions(inputs[0], inputs[1]);
-    expect_shape(inputs[1], with_features(inputs[0].shape, inputs[1].shape[2]), "dy");
+    expect_shape(inputs[1], with_new_axis(inputs[0].shape, inputs[1].shape[2]), "dy");
     if (rows < 1) reject("a sample must have rows, not " + std::to_string(rows));
     return {{inputs[1].dtype, {inputs[1].shape[0], rows, inputs[1].shape[2]}}};
 }
@@ -137,10 +137,6 @@ void evaluate_gather_rows_grad(const Attrs& /*attrs*/, RefInputs inputs, RefOutp
     });
 }
 
-double no_flops(const Attrs& /*attrs*/, Descs /*inputs*/, Descs /*outputs*/) {
-    return 0;
-}
-
 /// One addition for every element that comes in.
 double sum_flops(const Attrs& /*attrs*/, Descs inputs, Descs /*outputs*/) {
     return static_cast<double>(inputs[1].elements());
@@ -162,7 +158,7 @@ std::vector<OpDef> embedding_ops() {
          .results = {Layout::rows},
          .infer = infer_embedding,
          .gradient = embedding_gradient,
-         .flops = no_flops,
+         .flops = flops_per_output<0>,
          .evaluate = evaluate_embedding,
          .describe = describe_embedding},
         {.kind = OpKind::embedding_grad,
@@ -177,7 +173,7 @@ std::vector<OpDef> embedding_ops() {
          .results = {Layout::rows},
          .infer = infer_gather_rows,
          .gradient = gather_rows_gradient,
-         .flops = no_flops,
+         .flops = flops_per_output<0>,
          .evaluate = evaluate_gather_rows,
          .describe = describe_gather_rows},
         {.kind = OpKind::gather_rows_grad,

@@ -10,7 +10,7 @@ using graph::LayerNormAttrs;
 
 namespace {
 
-constexpr std::size_t kGradientOperand = 4;  // dy, among the inputs of the gradient
+constexpr std::size_t kLayerNormGradient = 4;  // dy, among the inputs of the gradient
 
 void expect_attrs(const LayerNormAttrs& a) {
     expect_probability(a.keep, "keep");
@@ -67,7 +67,7 @@ std::vector<TensorDesc> infer_layer_norm_grad(const Attrs& attrs, Descs inputs) 
     expect_channel_vector(inputs[1], z.shape.back(), z.dtype, "gamma");
     expect_same(inputs[2], statistic_of(z), "mean and the statistics of z");
     expect_same(inputs[3], statistic_of(z), "variance and the statistics of z");
-    for (std::size_t i = kGradientOperand; i < inputs.size(); ++i)
+    for (std::size_t i = kLayerNormGradient; i < inputs.size(); ++i)
         expect_same(z, inputs[i], "z and dy");
     const TensorDesc vector{DType::f32, {z.shape.back()}};
     std::vector<TensorDesc> results = {z, vector, vector};
@@ -121,9 +121,9 @@ void evaluate_layer_norm_grad(const Attrs& attrs, const graph::RandomKey& random
     const auto& a = std::get<LayerNormAttrs>(attrs);
     const std::vector<double>& gamma = inputs[1]->values;
     const std::size_t features = gamma.size();
-    std::vector<double> dy = inputs[kGradientOperand]->values;
+    std::vector<double> dy = inputs[kLayerNormGradient]->values;
     for (std::size_t i = 0; a.summed_gradient && i < dy.size(); ++i)
-        dy[i] += inputs[kGradientOperand + 1]->values[i];
+        dy[i] += inputs[kLayerNormGradient + 1]->values[i];
     std::vector<double> normalised(features);
     for (std::size_t row = 0; row < inputs[2]->values.size(); ++row) {
         const double scale = 1 / std::sqrt(inputs[3]->values[row] + a.epsilon);
@@ -171,7 +171,7 @@ std::vector<OpDef> layer_norm_ops() {
         {.kind = OpKind::layer_norm_grad,
          .inputs = {{Layout::rows}, {}, {}, {}, {Layout::rows}},
          .results = {Layout::rows, Layout::plain, Layout::plain, Layout::rows},
-         .sum_operand = kGradientOperand,
+         .sum_operand = kLayerNormGradient,
          .infer = infer_layer_norm_grad,
          .flops = flops_per_input<11>,
          .evaluate_random = evaluate_layer_norm_grad,

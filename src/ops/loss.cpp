@@ -44,7 +44,7 @@ std::vector<TensorDesc> infer_loss_grad(const Attrs& attrs, Descs inputs) {
 }
 
 /// One sample's logits and the statistics of its loss.
-struct Sample {
+struct LossSample {
     std::span<const double> logits;
     std::size_t label = 0;
     double log_sum = 0;  // of the exponentials
@@ -63,17 +63,17 @@ template <typename Use> void for_each_valid_sample(RefInputs inputs, Use use) {
         double sum = 0;
         for (const double logit : logits)
             sum += std::exp(logit - largest);
-        use(Sample{logits, static_cast<std::size_t>(label), largest + std::log(sum)}, n * classes);
+        use(LossSample{logits, static_cast<std::size_t>(label), largest + std::log(sum)}, n * classes);
     }
 }
 
-double target(const SoftmaxAttrs& a, const Sample& sample, std::size_t c) {
+double target(const SoftmaxAttrs& a, const LossSample& sample, std::size_t c) {
     if (c == sample.label) return 1 - a.label_smoothing;
     return a.label_smoothing / static_cast<double>(sample.logits.size() - 1);
 }
 
 /// The sum over all classes of weights times targets.
-double weighted_target_sum(const SoftmaxAttrs& a, const ClassWeights& weights, const Sample& sample) {
+double weighted_target_sum(const SoftmaxAttrs& a, const ClassWeights& weights, const LossSample& sample) {
     if (weights.all_one()) return 1;
     double sum = 0;
     for (std::size_t c = 0; c < sample.logits.size(); ++c)
@@ -86,7 +86,7 @@ void evaluate_loss(const Attrs& attrs, RefInputs inputs, RefOutputs outputs) {
     ClassWeights weights(a.class_weights);
     double& loss = outputs[0].values[0];
     double& correct = outputs[1].values[0];
-    for_each_valid_sample(inputs, [&](const Sample& sample, std::size_t /*first*/) {
+    for_each_valid_sample(inputs, [&](const LossSample& sample, std::size_t /*first*/) {
         for (std::size_t c = 0; c < sample.logits.size(); ++c) {
             const double t = target(a, sample, c);
             if (t != 0) loss -= weights[c] * t * sample.log_probability(c);
@@ -102,12 +102,12 @@ void evaluate_loss(const Attrs& attrs, RefInputs inputs, RefOutputs outputs) {
 void evaluate_loss_grad(const Attrs& attrs, RefInputs inputs, RefOutputs outputs) {
     const auto& a = std::get<SoftmaxAttrs>(attrs);
     ClassWeights weights(a.class_weights);
-    for_each_valid_sample(inputs, [&](const Sample& sample, std::size_t /*first*/) {
+    for_each_valid_sample(inputs, [&](const LossSample& sample, std::size_t /*first*/) {
         weights.count_sample();
         weights.count_label(sample.label, 1);
     });
     const double dloss = inputs[2]->values[0] * weights.scale();
-    for_each_valid_sample(inputs, [&](const Sample& sample, std::size_t first) {
+    for_each_valid_sample(inputs, [&](const LossSample& sample, std::size_t first) {
         const double total = weighted_target_sum(a, weights, sample);
         for (std::size_t c = 0; c < sample.logits.size(); ++c) {
             const double wanted = weights[c] * target(a, sample, c);
@@ -125,7 +125,7 @@ std::vector<TensorDesc> infer_top_k(const Attrs& attrs, Descs inputs) {
 }
 
 /// The number of classes that are likelier than the label's.
-std::int64_t rank_of_label(const Sample& sample) {
+std::int64_t rank_of_label(const LossSample& sample) {
     const double own = sample.logits[sample.label];
     std::int64_t before = 0;
     for (std::size_t c = 0; c < sample.logits.size(); ++c) {
@@ -137,7 +137,7 @@ std::int64_t rank_of_label(const Sample& sample) {
 
 void evaluate_top_k(const Attrs& attrs, RefInputs inputs, RefOutputs outputs) {
     const std::int64_t k = std::get<TopKAttrs>(attrs).k;
-    for_each_valid_sample(inputs, [&](const Sample& sample, std::size_t /*first*/) {
+    for_each_valid_sample(inputs, [&](const LossSample& sample, std::size_t /*first*/) {
         if (rank_of_label(sample) < k) outputs[0].values[0] += 1;
     });
 }

@@ -9,8 +9,8 @@ using graph::MatmulAttrs;
 
 namespace {
 
-struct Matrix {
-    Matrix(const TensorDesc& desc, bool is_transposed)
+struct MatrixView {
+    MatrixView(const TensorDesc& desc, bool is_transposed)
         : rows(desc.shape[desc.shape.size() - 2]), columns(desc.shape.back()), transposed(is_transposed) {
         if (transposed) std::swap(rows, columns);
     }
@@ -39,8 +39,8 @@ std::vector<TensorDesc> infer_batched_matmul(const Attrs& attrs, Descs inputs) {
     expect_matrices(inputs[1], "b[...,K,N]");
     expect_same_type(inputs[0], inputs[1], "a and b");
     if (batch_of(inputs[0]) != batch_of(inputs[1])) reject("a and b must have the same axes before the last two");
-    const Matrix left(inputs[0], a.transpose_a);
-    const Matrix right(inputs[1], a.transpose_b);
+    const MatrixView left(inputs[0], a.transpose_a);
+    const MatrixView right(inputs[1], a.transpose_b);
     if (left.columns != right.rows)
         reject("b must have " + std::to_string(left.columns) + " rows, not " + std::to_string(right.rows));
     TensorDesc y{inputs[0].dtype, batch_of(inputs[0])};
@@ -70,14 +70,14 @@ void batched_matmul_gradient(GradContext& context) {
 }
 
 double batched_matmul_flops(const Attrs& attrs, Descs inputs, Descs outputs) {
-    const Matrix left(inputs[0], std::get<MatmulAttrs>(attrs).transpose_a);
+    const MatrixView left(inputs[0], std::get<MatmulAttrs>(attrs).transpose_a);
     return 2.0 * static_cast<double>(outputs[0].elements()) * static_cast<double>(left.columns);
 }
 
 void evaluate_batched_matmul(const Attrs& attrs, RefInputs inputs, RefOutputs outputs) {
     const auto& a = std::get<MatmulAttrs>(attrs);
-    const Matrix left(inputs[0]->desc, a.transpose_a);
-    const Matrix right(inputs[1]->desc, a.transpose_b);
+    const MatrixView left(inputs[0]->desc, a.transpose_a);
+    const MatrixView right(inputs[1]->desc, a.transpose_b);
     const std::int64_t per_left = left.rows * left.columns;
     const std::int64_t per_right = right.rows * right.columns;
     const std::int64_t per_result = left.rows * right.columns;

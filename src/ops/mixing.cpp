@@ -99,7 +99,7 @@ std::vector<TensorDesc> infer_mixed_loss_grad(const Attrs& attrs, Descs inputs) 
 }
 
 /// One sample's logits and its targets.
-struct Sample {
+struct MixedSample {
     std::span<const double> logits;
     std::size_t label = 0;        // its own
     double log_sum = 0;           // of the exponentials
@@ -110,7 +110,8 @@ struct Sample {
 };
 
 /// The targets: each partner's smoothed one-hot vector times its share and the classes' weights.
-void add_targets(const MixedTargetsAttrs& a, RefInputs inputs, std::size_t n, ClassWeights& weights, Sample& sample) {
+void add_targets(const MixedTargetsAttrs& a, RefInputs inputs, std::size_t n, ClassWeights& weights,
+                 MixedSample& sample) {
     const std::size_t classes = sample.logits.size();
     const std::size_t partners = a.distances.size();
     sample.targets.assign(classes, 0.0);
@@ -139,7 +140,7 @@ template <typename Use> double for_each_mixed_sample(const MixedTargetsAttrs& a,
     for (std::size_t n = 0; n < inputs[1]->values.size(); ++n) {
         const double label = inputs[1]->values[n];
         if (label < 0 || label >= static_cast<double>(classes)) continue;
-        Sample sample;
+        MixedSample sample;
         sample.logits = std::span(inputs[0]->values).subspan(n * classes, classes);
         sample.label = static_cast<std::size_t>(label);
         const double largest = *std::ranges::max_element(sample.logits);
@@ -157,7 +158,7 @@ template <typename Use> double for_each_mixed_sample(const MixedTargetsAttrs& a,
 void evaluate_mixed_loss(const Attrs& attrs, RefInputs inputs, RefOutputs outputs) {
     double& loss = outputs[0].values[0];
     double& correct = outputs[1].values[0];
-    const auto add_sample = [&](const Sample& sample, std::size_t /*first*/) {
+    const auto add_sample = [&](const MixedSample& sample, std::size_t /*first*/) {
         for (std::size_t c = 0; c < sample.logits.size(); ++c) {
             if (sample.targets[c] != 0) loss -= sample.targets[c] * sample.log_probability(c);
         }
@@ -170,7 +171,7 @@ void evaluate_mixed_loss(const Attrs& attrs, RefInputs inputs, RefOutputs output
 
 void evaluate_mixed_loss_grad(const Attrs& attrs, RefInputs inputs, RefOutputs outputs) {
     const double dloss = inputs[3]->values[0];
-    const auto add_sample = [&](const Sample& sample, std::size_t first) {
+    const auto add_sample = [&](const MixedSample& sample, std::size_t first) {
         for (std::size_t c = 0; c < sample.logits.size(); ++c) {
             const double probability = std::exp(sample.log_probability(c));
             outputs[0].values[first + c] = dloss * (sample.total * probability - sample.targets[c]);

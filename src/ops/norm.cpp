@@ -13,7 +13,7 @@ using graph::NormAttrs;
 
 namespace {
 
-constexpr std::size_t kGradientOperand = 5;  // dy, among the inputs of a norm's gradient
+constexpr std::size_t kNormGradient = 5;  // dy, among the inputs of a norm's gradient
 
 enum class Family { batch, group };
 
@@ -94,7 +94,7 @@ template <Family kFamily> std::vector<TensorDesc> infer_norm_grad(const Attrs& a
     const TensorDesc statistic{DType::f32, Statistics(kFamily, a, x.shape).shape};
     expect_same(inputs[3], statistic, "mean and the statistics of x");
     expect_same(inputs[4], statistic, "variance and the statistics of x");
-    for (std::size_t i = kGradientOperand; i < inputs.size(); ++i)
+    for (std::size_t i = kNormGradient; i < inputs.size(); ++i)
         expect_same(x, inputs[i], "x and dy, y");
     std::vector<TensorDesc> results = {x, {DType::f32, {x.shape[3]}}, {DType::f32, {x.shape[3]}}};
     if (a.residual) results.push_back(x);
@@ -264,7 +264,7 @@ std::vector<OpDef> norm_ops() {
         {.kind = OpKind::batch_norm_grad,
          .inputs = {{Layout::image}, {}, {}, {}, {}, {Layout::image}},
          .results = {Layout::image, Layout::plain, Layout::plain, Layout::image},
-         .sum_operand = kGradientOperand,
+         .sum_operand = kNormGradient,
          .infer = infer_norm_grad<Family::batch>,
          .flops = flops_per_input<11>,
          .evaluate = evaluate_norm_grad<Family::batch>,
@@ -288,7 +288,7 @@ std::vector<OpDef> norm_ops() {
         {.kind = OpKind::group_norm_grad,
          .inputs = {{Layout::image}, {}, {}, {}, {}, {Layout::image}},
          .results = {Layout::image, Layout::plain, Layout::plain, Layout::image},
-         .sum_operand = kGradientOperand,
+         .sum_operand = kNormGradient,
          .infer = infer_norm_grad<Family::group>,
          .flops = flops_per_input<11>,
          .evaluate = evaluate_norm_grad<Family::group>,

@@ -7,9 +7,9 @@
 namespace cnntrain::ops {
 namespace {
 
-using Family = std::vector<graph::OpDef> (*)();
+using FamilyOps = std::vector<graph::OpDef> (*)();
 
-constexpr Family kFamilies[] = {
+constexpr FamilyOps kFamilies[] = {
     activation_ops, attention_ops, conv_ops,       dense_ops,  embedding_ops, fold_ops,      gate_ops,
     layer_norm_ops, loss_ops,      matmul_ops,     mixing_ops, norm_ops,      pointwise_ops, pool_ops,
     proxy_norm_ops, random_ops,    token_loss_ops, update_ops, view_ops,
@@ -18,7 +18,7 @@ constexpr Family kFamilies[] = {
 graph::OpTable make_table() {
     constexpr auto kNames = enumerator_names<graph::OpKind>();
     graph::OpTable table{};
-    for (const Family family : kFamilies) {
+    for (const FamilyOps family : kFamilies) {
         for (graph::OpDef& def : family()) {
             graph::OpDef& place = table.at(static_cast<std::size_t>(def.kind));
             def.name = kNames.at(static_cast<std::size_t>(def.kind));

@@ -16,21 +16,21 @@ void expect_tokens(Descs inputs) {
     expect_same(inputs[2], {DType::f32, {inputs[0].shape[0]}}, "weights and f32[N]");
 }
 
-std::vector<TensorDesc> infer_loss(const Attrs& attrs, Descs inputs) {
+std::vector<TensorDesc> infer_token_loss(const Attrs& attrs, Descs inputs) {
     static_cast<void>(std::get<NoAttrs>(attrs));
     expect_inputs(inputs, 3);
     expect_tokens(inputs);
     return {{DType::f32, {}}, {DType::f32, {}}, inputs[2]};
 }
 
-void loss_gradient(GradContext& context) {
+void token_loss_gradient(GradContext& context) {
     if (!only_first_output_has_gradient(context, 3)) return;
     const std::vector<ValueId> inputs = {context.input(0), context.input(1), context.input(2), context.output(2),
                                          context.grad_output(0)};
     context.set_grad(0, context.add_one(OpKind::token_cross_entropy_grad, NoAttrs{}, inputs, "grad"));
 }
 
-std::vector<TensorDesc> infer_loss_grad(const Attrs& attrs, Descs inputs) {
+std::vector<TensorDesc> infer_token_loss_grad(const Attrs& attrs, Descs inputs) {
     static_cast<void>(std::get<NoAttrs>(attrs));
     expect_inputs(inputs, 5);
     expect_tokens(inputs);
@@ -50,7 +50,7 @@ bool is_class(double label, std::size_t classes) {
     return label >= 0 && label < static_cast<double>(classes);
 }
 
-void evaluate_loss(const Attrs& /*attrs*/, RefInputs inputs, RefOutputs outputs) {
+void evaluate_token_loss(const Attrs& /*attrs*/, RefInputs inputs, RefOutputs outputs) {
     const auto classes = static_cast<std::size_t>(inputs[0]->desc.shape[1]);
     const std::vector<double>& weights = inputs[2]->values;
     double loss = 0;
@@ -73,7 +73,7 @@ void evaluate_loss(const Attrs& /*attrs*/, RefInputs inputs, RefOutputs outputs)
     outputs[1].values[0] = weight == 0 ? 0 : correct / weight;
 }
 
-void evaluate_loss_grad(const Attrs& /*attrs*/, RefInputs inputs, RefOutputs outputs) {
+void evaluate_token_loss_grad(const Attrs& /*attrs*/, RefInputs inputs, RefOutputs outputs) {
     const auto classes = static_cast<std::size_t>(inputs[0]->desc.shape[1]);
     const std::vector<double>& weights = inputs[2]->values;
     const double scale = inputs[4]->values[0] / (sum_of(weights) + graph::kTokenWeightEpsilon);
@@ -94,16 +94,16 @@ std::vector<OpDef> token_loss_ops() {
     return {
         {.kind = OpKind::token_cross_entropy,
          .inputs = {{Layout::rows}, {}},
-         .infer = infer_loss,
-         .gradient = loss_gradient,
+         .infer = infer_token_loss,
+         .gradient = token_loss_gradient,
          .flops = flops_per_input<6>,
-         .evaluate = evaluate_loss},
+         .evaluate = evaluate_token_loss},
         {.kind = OpKind::token_cross_entropy_grad,
          .inputs = {{Layout::rows}, {}},
          .results = {Layout::rows},
-         .infer = infer_loss_grad,
+         .infer = infer_token_loss_grad,
          .flops = flops_per_input<3>,
-         .evaluate = evaluate_loss_grad},
+         .evaluate = evaluate_token_loss_grad},
     };
 }
 

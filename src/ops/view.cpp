@@ -13,10 +13,6 @@ using graph::TransposeAttrs;
 
 namespace {
 
-double no_flops(const Attrs& /*attrs*/, Descs /*inputs*/, Descs /*outputs*/) {
-    return 0;
-}
-
 std::vector<TensorDesc> infer_reshape(const Attrs& attrs, Descs inputs) {
     expect_inputs(inputs, 1);
     const Shape& shape = std::get<ReshapeAttrs>(attrs).shape;
@@ -178,24 +174,24 @@ std::vector<OpDef> view_ops() {
         {.kind = OpKind::reshape,
          .infer = infer_reshape,
          .gradient = reshape_gradient,
-         .flops = no_flops,
+         .flops = flops_per_output<0>,
          .evaluate = evaluate_reshape,
          .describe = describe_reshape},
         {.kind = OpKind::transpose,
          .infer = infer_transpose,
          .gradient = transpose_gradient,
-         .flops = no_flops,
+         .flops = flops_per_output<0>,
          .evaluate = evaluate_transpose,
          .describe = describe_transpose},
         {.kind = OpKind::slice,
          .infer = infer_slice,
          .gradient = slice_gradient,
-         .flops = no_flops,
+         .flops = flops_per_output<0>,
          .evaluate = evaluate_slice,
          .describe = describe_slice},
         {.kind = OpKind::slice_grad,
          .infer = infer_slice_grad,
-         .flops = no_flops,
+         .flops = flops_per_output<0>,
          .evaluate = evaluate_slice_grad,
          .describe = describe_slice},
     };

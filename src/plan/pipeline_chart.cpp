@@ -89,9 +89,9 @@ std::string chart_text(const schedule::Pipeline& pipeline, std::int64_t micro_ba
 
 namespace {
 
-constexpr double kLeft = 80;  // in pixels, like all lengths here
+constexpr double kRowsLeft = 80;  // in pixels, like all lengths here
 constexpr double kTop = 56;
-constexpr double kPlotWidth = 1280;
+constexpr double kRowsWidth = 1280;
 constexpr double kRowHeight = 28;
 constexpr double kBoxHeight = 22;
 constexpr double kBelow = 44;  // for the axis
@@ -115,7 +115,7 @@ public:
     bool is_cut() const { return left_out_ > 0; }
     std::size_t left_out() const { return left_out_; }
     double cut_at() const { return first_end_ms_; }
-    double x(double ms) const { return kLeft + (shown_ms_ > 0 ? on_paper(ms) / shown_ms_ * kPlotWidth : 0); }
+    double x(double ms) const { return kRowsLeft + (shown_ms_ > 0 ? on_paper(ms) / shown_ms_ * kRowsWidth : 0); }
     double shown_ms() const { return shown_ms_; }
     /// True if this point in time is part of the picture.
     bool shows(double ms) const { return !is_cut() || ms <= first_end_ms_ || ms >= last_begin_ms_; }
@@ -157,10 +157,10 @@ double axis_step(double whole) {
 
 std::string legend() {
     std::string text;
-    text += formatted("<circle class=\"forward\" cx=\"%.1f\" cy=\"38\" r=\"6\"/>\n", kLeft + 6);
-    text += svg_text(kLeft + 18, 42, "forward");
-    text += formatted("<circle class=\"backward\" cx=\"%.1f\" cy=\"38\" r=\"6\"/>\n", kLeft + 96);
-    text += svg_text(kLeft + 108, 42, "backward");
+    text += formatted("<circle class=\"forward\" cx=\"%.1f\" cy=\"38\" r=\"6\"/>\n", kRowsLeft + 6);
+    text += svg_text(kRowsLeft + 18, 42, "forward");
+    text += formatted("<circle class=\"backward\" cx=\"%.1f\" cy=\"38\" r=\"6\"/>\n", kRowsLeft + 96);
+    text += svg_text(kRowsLeft + 108, 42, "backward");
     return text;
 }
 
@@ -181,7 +181,7 @@ std::string box(const Picture& picture, const TimedWork& timed) {
 
 std::string axis(const Picture& picture) {
     const double bottom = picture.bottom();
-    std::string text = svg_line(kLeft, bottom, kLeft + kPlotWidth, bottom);
+    std::string text = svg_line(kRowsLeft, bottom, kRowsLeft + kRowsWidth, bottom);
     if (picture.shown_ms() <= 0) return text;
     const double step = axis_step(picture.shown_ms());
     // Draws only the marks that are visible, however long the removed part is.
@@ -197,7 +197,7 @@ std::string axis(const Picture& picture) {
         text += svg_text(x, bottom + 20, formatted("%.6g", ms), "middle");
         ms += step;
     }
-    return text + svg_text(kLeft + kPlotWidth, bottom + 38, "ms", "end");
+    return text + svg_text(kRowsLeft + kRowsWidth, bottom + 38, "ms", "end");
 }
 
 std::string cut_mark(const Picture& picture) {
@@ -205,11 +205,11 @@ std::string cut_mark(const Picture& picture) {
     const double x = picture.x(picture.cut_at()) + 4;
     return formatted("<line class=\"cut\" x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\"/>\n", x, kTop - 6, x,
                      picture.bottom() + 6) +
-           svg_text(kLeft + kPlotWidth, 42,
+           svg_text(kRowsLeft + kRowsWidth, 42,
                     std::to_string(picture.left_out()) + " passes at the dashed line are left out", "end");
 }
 
-constexpr const char* kStyle =
+constexpr const char* kPipelineStyle =
     "text{font:12px sans-serif;fill:#222}line{stroke:#444}.cut{stroke-dasharray:4 3}"
     ".forward{fill:#9ecae9;stroke:#4c78a8}.backward{fill:#ffbf79;stroke:#c66a00}";
 
@@ -217,10 +217,10 @@ constexpr const char* kStyle =
 
 std::string chart_svg(std::span<const TimedWork> work, std::string_view title, std::size_t most) {
     const Picture picture(work, most);
-    const double width = kLeft + kPlotWidth + 24;
+    const double width = kRowsLeft + kRowsWidth + 24;
     const double height = picture.bottom() + kBelow;
-    std::string text = svg_begin(width, height, kStyle);
-    text += svg_text(kLeft, 20, std::string(title));
+    std::string text = svg_begin(width, height, kPipelineStyle);
+    text += svg_text(kRowsLeft, 20, std::string(title));
     text += legend();
     for (std::int32_t row = 0; row < picture.rows(); ++row)
         text += svg_text(8, kTop + row * kRowHeight + 15, "stage " + std::to_string(row));

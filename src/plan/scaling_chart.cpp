@@ -16,19 +16,19 @@ std::string name(const ReduceMethod& method) {
 
 namespace {
 
-constexpr double kLeft = 80;  // in pixels, like all lengths here
+constexpr double kPlotLeft = 80;  // in pixels, like all lengths here
 constexpr double kPlotWidth = 720;
 constexpr double kPlotHeight = 280;
 constexpr double kRatesTop = 48;
 constexpr double kEfficienciesTop = kRatesTop + kPlotHeight + 64;
-constexpr double kLegend = kLeft + kPlotWidth + 24;
+constexpr double kLegend = kPlotLeft + kPlotWidth + 24;
 constexpr double kWidth = kLegend + 260;
 constexpr double kNote = kEfficienciesTop + kPlotHeight + 60;
 constexpr double kHeight = kNote + 12;
 constexpr double kLeastBetweenLabels = 36;
 
 /// The colour shows route and wire format; dashes show communication without overlap.
-constexpr const char* kStyle =
+constexpr const char* kScalingStyle =
     "text{font:12px sans-serif;fill:#222}line{stroke:#444}.grid line{stroke:#ddd}polyline{fill:none;stroke-width:2}"
     ".flat32{stroke:#4c78a8}.flat16{stroke:#72b7b2}.hierarchical32{stroke:#e45756}.hierarchical16{stroke:#f58518}"
     "polyline.after{stroke-dasharray:6 4}.ideal{stroke:#999;stroke-dasharray:2 "
@@ -87,7 +87,7 @@ template <typename Height> std::string drawn_curves(std::span<const ScalingCurve
 
 /// The marks below a plot, as far as there is room.
 std::string process_axis(std::span<const ScalingPoint> points, const Axis& x, double bottom) {
-    std::string text = svg_line(kLeft, bottom, kLeft + kPlotWidth, bottom);
+    std::string text = svg_line(kPlotLeft, bottom, kPlotLeft + kPlotWidth, bottom);
     double last = -kLeastBetweenLabels;
     for (const ScalingPoint& point : points) {
         const double at = x.at(std::log2(static_cast<double>(point.processes)));
@@ -96,12 +96,12 @@ std::string process_axis(std::span<const ScalingPoint> points, const Axis& x, do
         text += svg_text(at, bottom + 19, std::to_string(point.processes), "middle");
         last = at;
     }
-    return text + svg_text(kLeft + kPlotWidth, bottom + 36, "processes", "end");
+    return text + svg_text(kPlotLeft + kPlotWidth, bottom + 36, "processes", "end");
 }
 
 std::string grid_line(double y, const std::string& label) {
-    return "<g class=\"grid\">" + svg_line(kLeft, y, kLeft + kPlotWidth, y) + "</g>\n" +
-           svg_text(kLeft - 8, y + 4, label, "end");
+    return "<g class=\"grid\">" + svg_line(kPlotLeft, y, kPlotLeft + kPlotWidth, y) + "</g>\n" +
+           svg_text(kPlotLeft - 8, y + 4, label, "end");
 }
 
 std::string rates(std::span<const ScalingCurve> curves, double single, const std::string& unit, const Axis& x) {
@@ -124,13 +124,13 @@ std::string rates(std::span<const ScalingCurve> curves, double single, const std
     text += drawn_curves(curves, unit, x, [&](const ScalingPoint& point) {
         return y.at(std::log10(point.with_waits.samples_per_second));
     });
-    return svg_text(kLeft, kRatesTop - 8, unit + "/s") + text + process_axis(points, x, kRatesTop + kPlotHeight);
+    return svg_text(kPlotLeft, kRatesTop - 8, unit + "/s") + text + process_axis(points, x, kRatesTop + kPlotHeight);
 }
 
 std::string efficiencies(std::span<const ScalingCurve> curves, const std::string& unit, const Axis& x) {
     constexpr int kTenths = 10;
     const Axis y(0, 1, kEfficienciesTop + kPlotHeight, kEfficienciesTop);
-    std::string text = svg_text(kLeft, kEfficienciesTop - 8, "efficiency");
+    std::string text = svg_text(kPlotLeft, kEfficienciesTop - 8, "efficiency");
     for (int tenth = 0; tenth <= kTenths; tenth += 2)
         text += grid_line(y.at(tenth / 10.0), std::to_string(10 * tenth) + " %");
     text += drawn_curves(curves, unit, x, [&](const ScalingPoint& point) { return y.at(point.with_waits.efficiency); });
@@ -157,10 +157,10 @@ std::string scaling_svg(std::span<const ScalingCurve> curves, double single, con
     CNNTRAIN_CHECK(!curves.empty() && !curves.front().points.empty() && single > 0, "curves to draw");
     const std::vector<ScalingPoint>& points = curves.front().points;
     const auto doublings = [](const ScalingPoint& point) { return std::log2(static_cast<double>(point.processes)); };
-    const Axis x(doublings(points.front()), doublings(points.back()), kLeft, kLeft + kPlotWidth);
-    return svg_begin(kWidth, kHeight, kStyle) + svg_text(kLeft, 20, std::string(title)) + legend(curves) +
+    const Axis x(doublings(points.front()), doublings(points.back()), kPlotLeft, kPlotLeft + kPlotWidth);
+    return svg_begin(kWidth, kHeight, kScalingStyle) + svg_text(kPlotLeft, 20, std::string(title)) + legend(curves) +
            rates(curves, single, unit, x) + efficiencies(curves, unit, x) + "<g class=\"note\">" +
-           svg_text(kLeft, kNote, std::string(note)) + "</g>\n</svg>\n";
+           svg_text(kPlotLeft, kNote, std::string(note)) + "</g>\n</svg>\n";
 }
 
 }  // namespace cnntrain::plan

@@ -7,12 +7,6 @@
 #include "cnntrain/checkpoint/run_options.h"
 
 namespace cnntrain::tasks {
-namespace {
-
-constexpr const char* kArguments = "arguments.json";
-
-}  // namespace
-
 RecordedRun arguments_beside(const FileSystem& files, const std::string& place) {
     std::string path = file_beside(files, place, kArguments);
     const std::filesystem::path folder = std::filesystem::path(place).parent_path();

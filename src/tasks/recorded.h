@@ -11,6 +11,9 @@ namespace cnntrain::tasks {
 
 using namespace config;
 
+/// The name of a run's record of its options.
+constexpr const char* kArguments = "arguments.json";
+
 /// Path of a file beside a checkpoint, or in the folder if `checkpoint` is one; "" if there is none.
 std::string file_beside(const FileSystem& files, const std::string& checkpoint, const char* name);
 

@@ -14,8 +14,6 @@ namespace {
 using config::Command;
 using train::TaskRow;
 
-constexpr const char* kArguments = "arguments.json";
-
 bool serves(const TaskRow& row, Command command) {
     return std::ranges::find(row.options.commands, command) != row.options.commands.end();
 }

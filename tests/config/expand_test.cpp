@@ -23,7 +23,7 @@ const std::vector<Spelling> kKnown = {
 };
 
 Words expanded(const Words& words, const LineHabits& habits = {}) {
-    return expand(kKnown, words, habits).words;
+    return expand_words(kKnown, words, habits).words;
 }
 
 std::string refusal(const Words& words, const LineHabits& habits = {}) {
@@ -57,7 +57,7 @@ TEST(Expand, ValuesEndWhereAFlagBegins) {
 
 TEST(Expand, WordsOfAnotherProgramArePutAside) {
     const auto after_program = [](const std::string& word, bool follows) { return follows || word == "program"; };
-    const Expanded line = expand(kKnown, {"--rate", "1", "program", "--rate", "2"}, {.foreign = after_program});
+    const Expanded line = expand_words(kKnown, {"--rate", "1", "program", "--rate", "2"}, {.foreign = after_program});
     EXPECT_THAT(line.words, ElementsAre("--rate", "=1"));
     EXPECT_THAT(line.rest, ElementsAre("program", "--rate", "2"));
 }

@@ -19,6 +19,9 @@ namespace cnntrain {
 enum class DType : std::uint8_t { f64, f32, bf16, f16, u8, i32, i64 };
 
 std::size_t size_bytes(DType type);
+constexpr bool is_float(DType type) {
+    return type == DType::f64 || type == DType::f32 || type == DType::bf16 || type == DType::f16;
+}
 std::string_view name(DType type);  // "f32", "bf16", ...
 
 /// bfloat16 storage: the upper half of an IEEE binary32.

@@ -94,7 +94,7 @@ template <typename Tags> const typename Tags::value_type* find_tag(const Desc& d
 }
 
 /// For rank 4, the first match among the names of activations and kernels.
-const NamedTag* name_of(const Desc& desc) {
+const NamedTag* tag_of(const Desc& desc) {
     switch (dims_of(desc).size()) {
         case 4:
             if (const NamedTag* activation = find_tag(desc, kActivationTags)) return activation;
@@ -256,7 +256,7 @@ std::optional<Desc> with_type(const Desc& desc, DType type) {
     if (type_of(desc) == to_dnnl(type)) return desc;
     const Dims dims = dims_of(desc);
     if (dims.size() == 4 || dims.size() == 5) {
-        const NamedTag* found = name_of(desc);
+        const NamedTag* found = tag_of(desc);
         if (found == nullptr) return std::nullopt;
         return Desc(dims, to_dnnl(type), found->tag);
     }
@@ -322,7 +322,7 @@ Desc turned_left_tiles_desc(const Desc& matrix) {
 }
 
 std::string layout_name(const Desc& desc) {
-    const NamedTag* found = name_of(desc);
+    const NamedTag* found = tag_of(desc);
     return found == nullptr ? "blocked" : found->name;
 }
 

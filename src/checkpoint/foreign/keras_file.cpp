@@ -13,7 +13,7 @@ namespace {
 constexpr std::string_view kModelWeights = "model_weights/";  // in files of whole models
 constexpr std::string_view kOptimizers[] = {"optimizer_weights/", "optimizer/"};
 
-std::optional<DType> element_type(const Hdf5Type& type, const std::map<std::string, std::string>& texts) {
+std::optional<DType> keras_element_type(const Hdf5Type& type, const std::map<std::string, std::string>& texts) {
     using Kind = Hdf5Type::Kind;
     if (type.big_endian || !type.is_plain) return std::nullopt;
     if (type.kind == Kind::real && type.bytes == 8 && type.exponent_bits == 11) return DType::f64;
@@ -36,7 +36,7 @@ std::string type_text(const Hdf5Type& type) {
            " bytes" + (type.is_plain ? "" : " in an unusual layout");
 }
 
-struct Place {
+struct KerasPlace {
     TensorDesc desc;
     std::uint64_t begin = 0;
 };
@@ -107,7 +107,7 @@ public:
     }
 
     /// Named by layers, if this tells all data sets apart; else by paths.
-    ForeignFile content(std::map<std::string, Place>& places) {
+    ForeignFile content(std::map<std::string, KerasPlace>& places) {
         std::set<std::string> named;
         for (const Found& one : found_)
             named.insert(one.name);
@@ -180,14 +180,15 @@ private:
         if (node.object.dataset) found_.push_back({path, name, *node.object.dataset, node.object.texts});
     }
 
-    void add(const Found& one, const std::string& name, ForeignFile& file, std::map<std::string, Place>& places) const {
+    void add(const Found& one, const std::string& name, ForeignFile& file,
+             std::map<std::string, KerasPlace>& places) const {
         for (const std::string_view optimizer : kOptimizers) {
             if (!one.path.starts_with(optimizer)) continue;
             file.left_out.push_back({one.path, "is state of the optimiser"});
             return;
         }
         const Hdf5Dataset& dataset = one.dataset;
-        const std::optional<DType> type = element_type(dataset.type, one.texts);
+        const std::optional<DType> type = keras_element_type(dataset.type, one.texts);
         if (!dataset.refused.empty()) {
             file.left_out.push_back({name, dataset.refused});
         } else if (!type) {
@@ -199,7 +200,7 @@ private:
                                                        " and has " + std::to_string(dataset.bytes) + " bytes");
             }
             file.tensors.descs.emplace(name, desc);
-            places.emplace(name, Place{desc, dataset.begin});
+            places.emplace(name, KerasPlace{desc, dataset.begin});
         }
     }
 
@@ -210,8 +211,8 @@ private:
     std::vector<Found> found_;
 };
 
-ForeignContent content_of(std::shared_ptr<const InputFile> file, FileSlice bytes) {
-    std::map<std::string, Place> places;
+ForeignContent keras_content(std::shared_ptr<const InputFile> file, FileSlice bytes) {
+    std::map<std::string, KerasPlace> places;
     ForeignContent content{KerasWalk(bytes).content(places), bytes.size()};
     if (content.file.tensors.descs.empty()) {
         const std::vector<LeftOut>& left_out = content.file.left_out;
@@ -219,7 +220,7 @@ ForeignContent content_of(std::shared_ptr<const InputFile> file, FileSlice bytes
         fail_unsupported(file->path(), "no data set of it can be read as weights" + first);
     }
     content.file.tensors.tensor = [file = std::move(file), bytes, places = std::move(places)](const std::string& name) {
-        const Place& place = places.at(name);
+        const KerasPlace& place = places.at(name);
         HostTensor tensor(place.desc);
         if (tensor.elements() > 0) bytes.read_into(place.begin, tensor.bytes(), "a data set");
         return tensor;
@@ -231,7 +232,7 @@ ForeignContent content_of(std::shared_ptr<const InputFile> file, FileSlice bytes
 
 ForeignContent open_hdf5(std::shared_ptr<const InputFile> file) {
     const FileSlice bytes(*file);
-    return content_of(std::move(file), bytes);
+    return keras_content(std::move(file), bytes);
 }
 
 ForeignContent open_keras_zip(std::shared_ptr<const InputFile> file) {
@@ -240,7 +241,7 @@ ForeignContent open_keras_zip(std::shared_ptr<const InputFile> file) {
     const FileSlice bytes = archive.entry(kKerasWeights).content;
     if (text_of(bytes.read_up_to(0, kHdf5.size())) != kHdf5)
         fail_damaged(file->path(), "its model.weights.h5 is no HDF5 file");
-    return content_of(std::move(file), bytes);
+    return keras_content(std::move(file), bytes);
 }
 
 }  // namespace cnntrain::checkpoint

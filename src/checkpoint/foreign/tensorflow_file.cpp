@@ -40,7 +40,7 @@ struct Entry {
     bool is_sliced = false;
 };
 
-std::span<const std::byte> bytes_of(std::string_view text) {
+std::span<const std::byte> text_bytes(std::string_view text) {
     return std::as_bytes(std::span(text));
 }
 
@@ -54,7 +54,7 @@ void for_each_field(std::span<const std::byte> message, const std::string& path,
 }
 
 /// TensorShapeProto
-Shape shape_of(std::span<const std::byte> message, const std::string& path) {
+Shape bundle_shape(std::span<const std::byte> message, const std::string& path) {
     constexpr std::size_t kMostAxes = 64;
     Shape shape;
     for_each_field(message, path, [&](const WireReader& field) {
@@ -71,10 +71,10 @@ Shape shape_of(std::span<const std::byte> message, const std::string& path) {
 
 Entry entry_of(std::string_view message, const std::string& path) {
     Entry entry;
-    for_each_field(bytes_of(message), path, [&](const WireReader& field) {
+    for_each_field(text_bytes(message), path, [&](const WireReader& field) {
         const bool is_number = field.type() == WireType::varint;
         if (field.field() == 1 && is_number) entry.type = field.number();
-        if (field.field() == 2 && field.type() == WireType::bytes) entry.shape = shape_of(field.bytes(), path);
+        if (field.field() == 2 && field.type() == WireType::bytes) entry.shape = bundle_shape(field.bytes(), path);
         if (field.field() == 3 && is_number) entry.shard = field.number();
         if (field.field() == 4 && is_number) entry.offset = field.number();
         if (field.field() == 5 && is_number) entry.bytes = field.number();
@@ -89,7 +89,7 @@ Entry entry_of(std::string_view message, const std::string& path) {
 std::uint64_t shards_of(std::string_view message, const std::string& path) {
     constexpr std::uint64_t kMostShards = 100'000;  // that the names of files can count
     std::uint64_t shards = 0;
-    for_each_field(bytes_of(message), path, [&](const WireReader& field) {
+    for_each_field(text_bytes(message), path, [&](const WireReader& field) {
         if (field.field() == 1 && field.type() == WireType::bytes) {
             fail_unsupported(path,
                              "it is a checkpoint of TensorFlow's first format (V1); load it with TensorFlow and "
@@ -136,14 +136,14 @@ private:
     std::map<std::uint64_t, std::unique_ptr<InputFile>> opened_;
 };
 
-struct Place {
+struct BundlePlace {
     TensorDesc desc;
     const InputFile* file = nullptr;
     std::uint64_t offset = 0;
     std::uint32_t crc = 0;
 };
 
-HostTensor read_tensor(const std::string& name, const Place& place) {
+HostTensor read_bundle_tensor(const std::string& name, const BundlePlace& place) {
     HostTensor tensor(place.desc);
     FileSlice(*place.file).read_into(place.offset, tensor.bytes(), "the tensor '" + name + "'");
     if (mask_crc(crc32c(tensor.bytes())) != place.crc)
@@ -173,7 +173,7 @@ public:
         content_.file.format = ForeignFormat::tensorflow;
         shards_->add_paths(content_.file.paths);
         content_.file.tensors.tensor = [shards = shards_, places = std::move(places_)](const std::string& name) {
-            return read_tensor(name, places.at(name));
+            return read_bundle_tensor(name, places.at(name));
         };
         return std::move(content_);
     }
@@ -197,7 +197,7 @@ private:
         }
         const InputFile& shard = shards_->at(entry.shard, path);
         FileSlice(shard).part(entry.offset, entry.bytes, "the tensor '" + name + "'");
-        if (!places_.emplace(name, Place{desc, &shard, entry.offset, entry.crc}).second)
+        if (!places_.emplace(name, BundlePlace{desc, &shard, entry.offset, entry.crc}).second)
             fail_damaged(path, "it has two tensors '" + name + "'");
         content_.file.tensors.descs.emplace(name, desc);
     }
@@ -205,7 +205,7 @@ private:
     const FileSystem& files_;
     std::unique_ptr<InputFile> file_;
     std::shared_ptr<Shards> shards_;
-    std::map<std::string, Place> places_;
+    std::map<std::string, BundlePlace> places_;
     NameBudget names_;
     ForeignContent content_;
 };

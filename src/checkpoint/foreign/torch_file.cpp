@@ -101,10 +101,10 @@ ForeignContent content_of(TorchPart part, std::vector<std::string> others, Stora
 
 /// The folder of the archive's entries, with a slash: that of data.pkl.
 std::string archive_folder(const ZipArchive& archive, const std::string& path) {
-    constexpr std::string_view kPickle = "/data.pkl";
+    constexpr std::string_view kPickleEntry = "/data.pkl";
     for (const std::string& name : archive.names()) {
-        if (!name.ends_with(kPickle)) continue;
-        std::string folder = name.substr(0, name.size() - kPickle.size() + 1);
+        if (!name.ends_with(kPickleEntry)) continue;
+        std::string folder = name.substr(0, name.size() - kPickleEntry.size() + 1);
         if (archive.contains(folder + "constants.pkl"))
             fail_unsupported(path, "it is a TorchScript program; save the state_dict of its model instead");
         return folder;
@@ -115,8 +115,8 @@ std::string archive_folder(const ZipArchive& archive, const std::string& path) {
 void check_byte_order(const ZipArchive& archive, const std::string& folder, const std::string& path) {
     const auto found = archive.entries().find(folder + "byteorder");
     if (found == archive.entries().end()) return;  // before PyTorch 2.1: little-endian
-    constexpr std::uint64_t kLongest = 16;
-    const std::vector<std::byte> bytes = found->second.content.read_up_to(0, kLongest);
+    constexpr std::uint64_t kLongestOrder = 16;
+    const std::vector<std::byte> bytes = found->second.content.read_up_to(0, kLongestOrder);
     if (text_of(bytes) != "little")
         fail_unsupported(path, "its byte order is '" + std::string(text_of(bytes)) + "', not little");
 }

@@ -157,7 +157,7 @@ const Spelling* spelling_of(const std::vector<Spelling>& known, std::string_view
     return spellings_begun_by(known, name).meant;
 }
 
-Expanded expand(const std::vector<Spelling>& known, const Words& words, const LineHabits& habits) {
+Expanded expand_words(const std::vector<Spelling>& known, const Words& words, const LineHabits& habits) {
     return Expansion(known, words, habits).run();
 }
 

@@ -24,6 +24,7 @@ bool is_flag(const std::string& word);
 const Spelling* spelling_of(const std::vector<Spelling>& known, std::string_view name);
 
 /// Writes every flag in full, followed by at least one marked value. Throws the same errors as read_line.
-Expanded expand(const std::vector<Spelling>& known, const std::vector<std::string>& words, const LineHabits& habits);
+Expanded expand_words(const std::vector<Spelling>& known, const std::vector<std::string>& words,
+                      const LineHabits& habits);
 
 }  // namespace cnntrain::config

@@ -42,7 +42,7 @@ std::string word_of(const json& node) {
     return node.is_string() ? node.get<std::string>() : node.dump();
 }
 
-std::vector<std::string> words_of(const Option& option, const json& node) {
+std::vector<std::string> words_of_node(const Option& option, const json& node) {
     if (!node.is_array() || option.type == Type::structure) return {word_of(node)};
     std::vector<std::string> words;
     for (const json& item : node)
@@ -100,7 +100,7 @@ Layer layer_from_json(const OptionSet& options, std::string_view text,
         if (node.is_object() && option->type != Type::structure) continue;
         if (alias != nullptr && (!alias->fixed_value.empty() || document.contains(key(*option)))) continue;
         try {
-            layer[option] = convert(*option, words_of(*option, node));
+            layer[option] = convert(*option, words_of_node(*option, node));
         } catch (const Error& error) {
             throw Error(ErrorKind::data, "arguments.json: " + std::string(error.what()));
         }
@@ -123,7 +123,7 @@ Layer layer_of_json_config(const OptionSet& options, std::string_view text) {
             throw Error(ErrorKind::usage, "unknown key '" + name + "'" + suggestion(name, keys));
         }
         const bool not_given = node.is_null() || (node.is_string() && node.get<std::string>().empty());
-        if (!not_given) layer[option] = convert(*option, words_of(*option, node));
+        if (!not_given) layer[option] = convert(*option, words_of_node(*option, node));
     }
     return layer;
 }

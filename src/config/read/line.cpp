@@ -20,7 +20,7 @@ template <typename T> std::optional<T> number_of(std::string_view word) {
 }  // namespace
 
 Line read_line(const std::vector<Spelling>& known, const std::vector<std::string>& words, const LineHabits& habits) {
-    Expanded expanded = expand(known, words, habits);
+    Expanded expanded = expand_words(known, words, habits);
     Line line{{}, std::move(expanded.rest)};
     CLI::App app;
     app.set_help_flag();  // --help is an ordinary option here

@@ -55,7 +55,7 @@ AxisPart axis_part(std::int64_t part_first, std::int64_t part_length, int shrink
             static_cast<double>(part_length) / shrink, seen, out};
 }
 
-std::int32_t fixed(double weight) {
+std::int32_t fixed_weight(double weight) {
     return static_cast<std::int32_t>(std::trunc(weight * (1 << kWeightBits) + (weight < 0 ? -0.5 : 0.5)));
 }
 
@@ -81,7 +81,7 @@ void plan_taps(const AxisPart& axis, const Filter& filter, std::int64_t window_f
         }
         for (std::int64_t tap = 0; tap < high - low; ++tap) {
             const double share = weights[static_cast<std::size_t>(tap)] / sum;
-            taps.weights[static_cast<std::size_t>(i * taps.stride + tap)] = fixed(share);
+            taps.weights[static_cast<std::size_t>(i * taps.stride + tap)] = fixed_weight(share);
         }
         taps.ranges[static_cast<std::size_t>(i)] = {low, high - low};
     }

@@ -21,7 +21,7 @@ constexpr std::size_t kMasksAt = kFileHeader + kInfoHeader;
 // Compressions.
 constexpr std::uint32_t kPlain = 0, kRuns8 = 1, kRuns4 = 2, kMasks = 3, kAlphaMasks = 6;
 
-[[noreturn]] void fail(const std::string& what) {
+[[noreturn]] void fail_bmp(const std::string& what) {
     throw Error(ErrorKind::data, "the BMP file " + what);
 }
 
@@ -42,7 +42,7 @@ struct Channel {
 
 using Colour = std::array<std::uint8_t, 3>;
 
-struct Header {
+struct BmpHeader {
     ImageSize size;
     bool top_down = false;
     int bits = 0;
@@ -64,11 +64,11 @@ Sides sides(ByteOrder file, std::size_t header_bytes) {
     return {{height < 0 ? -std::int64_t{height} : height, width}, height < 0};
 }
 
-void read_masks(ByteOrder file, std::size_t header_bytes, Header& header) {
+void read_masks(ByteOrder file, std::size_t header_bytes, BmpHeader& header) {
     if (header.compression == kMasks || header.compression == kAlphaMasks) {
         const bool has_alpha = header_bytes >= kAlphaHeader || header.compression == kAlphaMasks;
         const std::size_t count = has_alpha ? 4 : 3;
-        if (!file.holds(kMasksAt, 4 * count)) fail("ends in its header");
+        if (!file.holds(kMasksAt, 4 * count)) fail_bmp("ends in its header");
         for (std::size_t i = 0; i < count; ++i)
             header.masks[i] = file.u32(kMasksAt + 4 * i);
     } else if (header.bits == 16) {
@@ -79,7 +79,7 @@ void read_masks(ByteOrder file, std::size_t header_bytes, Header& header) {
 }
 
 /// Entries that the file lacks are black.
-void read_palette(ByteOrder file, std::size_t header_bytes, Header& header) {
+void read_palette(ByteOrder file, std::size_t header_bytes, BmpHeader& header) {
     const std::size_t entry = header_bytes == kCoreHeader ? 3 : 4;
     std::size_t at = kFileHeader + header_bytes;
     if (header_bytes == kInfoHeader && header.compression == kMasks) at += 12;
@@ -90,14 +90,14 @@ void read_palette(ByteOrder file, std::size_t header_bytes, Header& header) {
         header.palette[i] = {file.u8(at + 2), file.u8(at + 1), file.u8(at)};
 }
 
-Header read_header(std::span<const std::byte> bytes) {
+BmpHeader read_header(std::span<const std::byte> bytes) {
     const ByteOrder file(bytes, std::endian::little);
-    if (!file.holds(0, kFileHeader + kCoreHeader)) fail("ends in its header");
+    if (!file.holds(0, kFileHeader + kCoreHeader)) fail_bmp("ends in its header");
     const std::size_t header_bytes = file.u32(kFileHeader);
     if (header_bytes != kCoreHeader && header_bytes < kInfoHeader)
-        fail("has a header of " + std::to_string(header_bytes) + " bytes, expected 12, 40 or more");
-    if (!file.holds(kFileHeader, header_bytes)) fail("ends in its header");
-    Header header;
+        fail_bmp("has a header of " + std::to_string(header_bytes) + " bytes, expected 12, 40 or more");
+    if (!file.holds(kFileHeader, header_bytes)) fail_bmp("ends in its header");
+    BmpHeader header;
     const Sides found = sides(file, header_bytes);
     header.size = found.size;
     header.top_down = found.top_down;
@@ -107,14 +107,14 @@ Header read_header(std::span<const std::byte> bytes) {
     if (!is_core) header.compression = file.u32(30);
     const bool known_bits = header.bits == 1 || header.bits == 4 || header.bits == 8 || header.bits == 16 ||
                             header.bits == 24 || header.bits == 32;
-    if (!known_bits) fail("has " + std::to_string(header.bits) + " bits a pixel, expected 1, 4, 8, 16, 24 or 32");
+    if (!known_bits) fail_bmp("has " + std::to_string(header.bits) + " bits a pixel, expected 1, 4, 8, 16, 24 or 32");
     const bool has_masks = header.compression == kMasks || header.compression == kAlphaMasks;
     const bool fits = header.compression == kPlain || (header.compression == kRuns8 && header.bits == 8) ||
                       (header.compression == kRuns4 && header.bits == 4) ||
                       (has_masks && (header.bits == 16 || header.bits == 32));
     if (!fits) {
-        fail("has compression " + std::to_string(header.compression) + " with " + std::to_string(header.bits) +
-             " bits a pixel, which is not read");
+        fail_bmp("has compression " + std::to_string(header.compression) + " with " + std::to_string(header.bits) +
+                 " bits a pixel, which is not read");
     }
     read_masks(file, header_bytes, header);
     if (header.bits <= 8) read_palette(file, header_bytes, header);
@@ -122,7 +122,7 @@ Header read_header(std::span<const std::byte> bytes) {
 }
 
 /// Writes the pixels of a row; `out` has three bytes each, or four with alpha.
-void unpack_row(const Header& header, ByteOrder row, std::size_t at, std::uint8_t* out) {
+void unpack_row(const BmpHeader& header, ByteOrder row, std::size_t at, std::uint8_t* out) {
     const auto width = static_cast<std::size_t>(header.size.width);
     if (header.bits <= 8) {
         const auto bits = static_cast<std::size_t>(header.bits);
@@ -149,13 +149,13 @@ void unpack_row(const Header& header, ByteOrder row, std::size_t at, std::uint8_
     }
 }
 
-void unpack(const Header& header, ByteOrder file, std::uint8_t* out, std::size_t channels) {
+void unpack(const BmpHeader& header, ByteOrder file, std::uint8_t* out, std::size_t channels) {
     const auto height = static_cast<std::size_t>(header.size.height);
     const auto width = static_cast<std::size_t>(header.size.width);
     const std::size_t row_bytes = (width * static_cast<std::size_t>(header.bits) + 31) / 32 * 4;
     if (!file.holds(header.pixels_at, row_bytes * height)) {
-        fail("ends early: expected " + std::to_string(row_bytes * height) + " bytes of pixels from byte " +
-             std::to_string(header.pixels_at) + " on, the file has " + std::to_string(file.size()));
+        fail_bmp("ends early: expected " + std::to_string(row_bytes * height) + " bytes of pixels from byte " +
+                 std::to_string(header.pixels_at) + " on, the file has " + std::to_string(file.size()));
     }
     for (std::size_t i = 0; i < height; ++i) {
         const std::size_t row = header.top_down ? i : height - 1 - i;
@@ -175,7 +175,7 @@ void make_opaque_if_empty(std::uint8_t* rgba, std::size_t count) {
 /// Decodes runs of pixels, from the bottom row up. Pixels that no run sets have the palette's first colour.
 class Runs {
 public:
-    Runs(const Header& header, ByteOrder file, std::uint8_t* out)
+    Runs(const BmpHeader& header, ByteOrder file, std::uint8_t* out)
         : header_(header), file_(file), at_(header.pixels_at), out_(out) {}
 
     void decode() {
@@ -206,7 +206,7 @@ private:
     static constexpr unsigned kEndOfRow = 0, kEnd = 1, kMove = 2;
 
     unsigned next() {
-        if (!file_.holds(at_, 1)) fail("ends in its pixels");
+        if (!file_.holds(at_, 1)) fail_bmp("ends in its pixels");
         return file_.u8(at_++);
     }
     /// Pixel `i` of those that a byte, or a repeated byte, holds.
@@ -231,7 +231,7 @@ private:
         ++x_;
     }
 
-    const Header& header_;
+    const BmpHeader& header_;
     ByteOrder file_;
     std::size_t at_;
     std::uint8_t* out_;
@@ -248,7 +248,7 @@ std::optional<ImageSize> size_of_bmp(std::span<const std::byte> head) {
 }
 
 ImageSize decode_bmp(std::span<const std::byte> bytes, std::vector<std::uint8_t>& pixels) {
-    const Header header = read_header(bytes);
+    const BmpHeader header = read_header(bytes);
     const ByteOrder file(bytes, std::endian::little);
     const bool has_alpha = header.bits > 8 && header.masks[3] != 0;
     const std::size_t channels = has_alpha ? 4 : 3;

@@ -7,14 +7,14 @@
 namespace cnntrain::data {
 namespace {
 
-constexpr int kAttempts = 100;
+constexpr int kCropAttempts = 100;
 constexpr double kAspectLow = 0.75;
 constexpr double kAspectHigh = 1.33;
 constexpr double kAreaLow = 0.05;
 constexpr double kAreaHigh = 1.0;
 constexpr double kCoverage = 0.1;
 
-std::int64_t rounded(double value) {
+std::int64_t rounded_size(double value) {
     return static_cast<std::int64_t>(std::lround(value));
 }
 
@@ -22,13 +22,13 @@ std::int64_t rounded(double value) {
 std::optional<ImageSize> sample_size(ImageSize image, Rng& rng) {
     const double aspect = rng.uniform(kAspectLow, kAspectHigh);
     const auto area = static_cast<double>(image.height * image.width);
-    std::int64_t highest = std::min(rounded(std::sqrt(kAreaHigh * area / aspect)), image.height);
-    highest = std::min(highest, rounded(static_cast<double>(image.width + 1) / aspect));
-    while (highest > 0 && rounded(static_cast<double>(highest) * aspect) > image.width)
+    std::int64_t highest = std::min(rounded_size(std::sqrt(kAreaHigh * area / aspect)), image.height);
+    highest = std::min(highest, rounded_size(static_cast<double>(image.width + 1) / aspect));
+    while (highest > 0 && rounded_size(static_cast<double>(highest) * aspect) > image.width)
         --highest;
-    const std::int64_t lowest = std::min(rounded(std::sqrt(kAreaLow * area / aspect)), highest);
+    const std::int64_t lowest = std::min(rounded_size(std::sqrt(kAreaLow * area / aspect)), highest);
     std::int64_t height = rng.integer(lowest, highest + 1);
-    const auto width_at = [&](std::int64_t rows) { return rounded(static_cast<double>(rows) * aspect); };
+    const auto width_at = [&](std::int64_t rows) { return rounded_size(static_cast<double>(rows) * aspect); };
     const auto area_at = [&](std::int64_t rows) { return static_cast<double>(rows * width_at(rows)); };
     if (area_at(height) < kAreaLow * area) {
         ++height;
@@ -74,7 +74,7 @@ Rectangle sample_crop(ImageSize image, std::span<const Box> boxes, Rng& rng) {
         return std::any_of(boxes.begin(), boxes.end(),
                            [&](const Box& box) { return covers_enough(crop, to_pixels(box, image)); });
     };
-    for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    for (int attempt = 0; attempt < kCropAttempts; ++attempt) {
         const std::optional<ImageSize> size = sample_size(image, rng);
         if (!size) continue;
         const auto offset = [&](std::int64_t slack) { return slack > 0 ? rng.integer(0, slack) : 0; };

@@ -123,16 +123,16 @@ std::optional<ImageSize> size_of_tiff(Bytes file) {
 std::optional<ImageSize> size_of_webp(ByteOrder head) {
     if (!head.holds(0, 30)) return std::nullopt;
     const auto u24 = [&](std::size_t at) { return std::int64_t{head.u16(at)} | std::int64_t{head.u8(at + 2)} << 16; };
-    constexpr std::int64_t kSide = 0x3fff;
+    constexpr std::int64_t kSideBits = 0x3fff;
     switch (head.u8(15)) {
         case 'X':
             return ImageSize{u24(27) + 1, u24(24) + 1};
         case 'L': {
             const std::int64_t bits = head.u32(21);
-            return ImageSize{(bits >> 14 & kSide) + 1, (bits & kSide) + 1};
+            return ImageSize{(bits >> 14 & kSideBits) + 1, (bits & kSideBits) + 1};
         }
         default:
-            return ImageSize{head.u16(28) & kSide, head.u16(26) & kSide};
+            return ImageSize{head.u16(28) & kSideBits, head.u16(26) & kSideBits};
     }
 }
 

@@ -17,7 +17,7 @@ struct Unread {
     std::span<const std::byte> bytes;
 };
 
-int read_bytes(GifFileType* gif, GifByteType* out, int count) {
+int read_gif(GifFileType* gif, GifByteType* out, int count) {
     auto& bytes = static_cast<Unread*>(gif->UserData)->bytes;
     const std::size_t taken = std::min(bytes.size(), static_cast<std::size_t>(count));
     if (taken > 0) std::memcpy(out, bytes.data(), taken);
@@ -25,7 +25,7 @@ int read_bytes(GifFileType* gif, GifByteType* out, int count) {
     return static_cast<int>(taken);
 }
 
-[[noreturn]] void fail(int error) {
+[[noreturn]] void fail_gif(int error) {
     const char* const text = GifErrorString(error);
     throw Error(ErrorKind::data, "the GIF file is damaged: " + std::string(text == nullptr ? "unknown error" : text));
 }
@@ -35,8 +35,8 @@ class Gif {
 public:
     explicit Gif(std::span<const std::byte> file) : unread_{file} {
         int error = 0;
-        gif_ = DGifOpen(&unread_, read_bytes, &error);
-        if (gif_ == nullptr) fail(error);
+        gif_ = DGifOpen(&unread_, read_gif, &error);
+        if (gif_ == nullptr) fail_gif(error);
     }
     ~Gif() {
         int ignored = 0;
@@ -48,7 +48,7 @@ public:
     GifFileType* operator->() const { return gif_; }
     GifFileType* get() const { return gif_; }
     void check(int status) const {
-        if (status == GIF_ERROR) fail(gif_->Error);
+        if (status == GIF_ERROR) fail_gif(gif_->Error);
     }
 
     /// Reads up to the first image's pixels. Returns its transparent colour, or NO_TRANSPARENT_COLOR.

@@ -27,7 +27,7 @@ namespace {
 // These functions return false after an error; errors.message then has its text.
 
 /// Sets the columns to deliver: libjpeg moves `left` down to a block boundary and keeps the right edge.
-bool start(jpeg_decompress_struct& info, JpegErrors& errors, JDIMENSION* left, JDIMENSION* width) {
+bool start_crop(jpeg_decompress_struct& info, JpegErrors& errors, JDIMENSION* left, JDIMENSION* width) {
     if (setjmp(errors.jump) != 0) return false;
     jpeg_start_decompress(&info);
     if (*left != 0 || *width != info.output_width) jpeg_crop_scanline(&info, left, width);
@@ -35,7 +35,7 @@ bool start(jpeg_decompress_struct& info, JpegErrors& errors, JDIMENSION* left, J
 }
 
 /// Reads rows from row `top` on into memory with a stride of `row_bytes`.
-bool read_rows(jpeg_decompress_struct& info, JpegErrors& errors, JDIMENSION top, JDIMENSION rows, JSAMPLE* out,
+bool read_crop(jpeg_decompress_struct& info, JpegErrors& errors, JDIMENSION top, JDIMENSION rows, JSAMPLE* out,
                std::size_t row_bytes) {
     if (setjmp(errors.jump) != 0) return false;
     if (top != 0) jpeg_skip_scanlines(&info, top);
@@ -47,19 +47,19 @@ bool read_rows(jpeg_decompress_struct& info, JpegErrors& errors, JDIMENSION top,
     return true;
 }
 
-[[noreturn]] void fail(JpegErrors& errors) {
+[[noreturn]] void fail_jpeg(JpegErrors& errors) {
     throw_if_out_of_memory(errors);
     throw Error(ErrorKind::data,
                 "the image is not a JPEG, is damaged or of an unusual kind: " + std::string(errors.message.data()));
 }
 
 /// One dimension of the view: the pixel range in the shrunken image.
-struct Range {
+struct JpegRange {
     std::int64_t first;
     std::int64_t end;
 };
 
-Range seen(std::int64_t first, std::int64_t count, std::int64_t side, int shrink) {
+JpegRange seen(std::int64_t first, std::int64_t count, std::int64_t side, int shrink) {
     if (shrink == 1) return {first, first + count};
     const auto divided_up = [&](std::int64_t value) { return (value + shrink - 1) / shrink; };
     return {std::max<std::int64_t>(first / shrink - 1, 0), std::min(divided_up(first + count) + 1, divided_up(side))};
@@ -77,7 +77,7 @@ JpegDecoder::~JpegDecoder() {
 
 ImageSize JpegDecoder::open(std::span<const std::byte> jpeg) {
     auto& [info, errors] = *state_;
-    if (!read_jpeg_header(info, errors, jpeg)) fail(errors);
+    if (!read_jpeg_header(info, errors, jpeg)) fail_jpeg(errors);
     const ImageSize size{info.image_height, info.image_width};
     const std::string problem = size_problem(size.height, size.width);
     if (!problem.empty()) throw Error(ErrorKind::data, "the image " + problem);
@@ -96,19 +96,19 @@ PixelView JpegDecoder::decode(const Rectangle& part, const DecodeHow& how, std::
     info.scale_num = 1;
     info.scale_denom = static_cast<unsigned>(how.shrink);
 
-    const Range rows = seen(part.top, part.height, whole.height, how.shrink);
-    const Range columns = seen(part.left, part.width, whole.width, how.shrink);
+    const JpegRange rows = seen(part.top, part.height, whole.height, how.shrink);
+    const JpegRange columns = seen(part.left, part.width, whole.width, how.shrink);
     const std::int64_t row_end = (whole.width + how.shrink - 1) / how.shrink;
     const std::int64_t first = std::max<std::int64_t>(columns.first - kMargin, 0);
     auto left = static_cast<JDIMENSION>(first);
     auto width = static_cast<JDIMENSION>(std::min(columns.end + kMargin, row_end) - first);
-    if (!start(info, errors, &left, &width)) fail(errors);
+    if (!start_crop(info, errors, &left, &width)) fail_jpeg(errors);
 
     const std::size_t row_bytes = width * std::size_t{inks ? 4U : 3U};
     const auto count = static_cast<std::size_t>(rows.end - rows.first);
     std::uint8_t* const out = room_for(count * row_bytes, buffer);
-    if (!read_rows(info, errors, static_cast<JDIMENSION>(rows.first), static_cast<JDIMENSION>(count), out, row_bytes))
-        fail(errors);
+    if (!read_crop(info, errors, static_cast<JDIMENSION>(rows.first), static_cast<JDIMENSION>(count), out, row_bytes))
+        fail_jpeg(errors);
     if (inks) cmyk_to_rgb(buffer, count * width, info.saw_Adobe_marker != FALSE);
     return {.pixels = out + static_cast<std::size_t>(columns.first - left) * 3,
             .row_bytes = static_cast<std::int64_t>(width) * 3,

@@ -10,7 +10,7 @@ namespace cnntrain::data {
 namespace {
 
 constexpr int kLevels = 256;
-constexpr std::size_t kColours = 3;
+constexpr std::size_t kPixelBytes = 3;
 using Table = std::array<std::uint8_t, kLevels>;
 
 std::uint8_t clamped(double value) {
@@ -33,34 +33,34 @@ struct Affine {
 /// Coordinates have 16 binary places, as in Pillow.
 constexpr int kPlaces = 16;
 
-std::int64_t fixed(double value) {
+std::int64_t fixed_point(double value) {
     return static_cast<std::int64_t>(std::floor(value * (1 << kPlaces) + 0.5));
 }
 
 void transform(const Canvas& image, const Affine& map) {
     const std::uint8_t* const source = copy_of(image);
     const auto [height, width] = image.size;
-    const std::int64_t x_step = fixed(map.a);
-    const std::int64_t y_step = fixed(map.d);
-    std::int64_t row_x = fixed(map.c + map.a * 0.5 + map.b * 0.5);
-    std::int64_t row_y = fixed(map.f + map.d * 0.5 + map.e * 0.5);
+    const std::int64_t x_step = fixed_point(map.a);
+    const std::int64_t y_step = fixed_point(map.d);
+    std::int64_t row_x = fixed_point(map.c + map.a * 0.5 + map.b * 0.5);
+    std::int64_t row_y = fixed_point(map.f + map.d * 0.5 + map.e * 0.5);
     std::uint8_t* out = image.pixels;
     for (std::int64_t y = 0; y < height; ++y) {
         std::int64_t at_x = row_x;
         std::int64_t at_y = row_y;
-        for (std::int64_t x = 0; x < width; ++x, out += kColours) {
+        for (std::int64_t x = 0; x < width; ++x, out += kPixelBytes) {
             const std::int64_t from_x = at_x >> kPlaces;
             const std::int64_t from_y = at_y >> kPlaces;
             if (from_x >= 0 && from_x < width && from_y >= 0 && from_y < height) {
-                std::memcpy(out, source + (from_y * width + from_x) * 3, kColours);
+                std::memcpy(out, source + (from_y * width + from_x) * 3, kPixelBytes);
             } else {
-                std::memset(out, 0, kColours);
+                std::memset(out, 0, kPixelBytes);
             }
             at_x += x_step;
             at_y += y_step;
         }
-        row_x += fixed(map.b);
-        row_y += fixed(map.e);
+        row_x += fixed_point(map.b);
+        row_y += fixed_point(map.e);
     }
 }
 
@@ -83,9 +83,9 @@ void look_up(const Table& table, const Canvas& image) {
 }
 
 /// One table for each channel.
-void look_up(const std::array<Table, kColours>& tables, const Canvas& image) {
+void look_up(const std::array<Table, kPixelBytes>& tables, const Canvas& image) {
     for (std::int64_t i = 0; i < image.bytes(); i += 3) {
-        for (std::size_t c = 0; c < kColours; ++c) {
+        for (std::size_t c = 0; c < kPixelBytes; ++c) {
             std::uint8_t& level = image.pixels[i + static_cast<std::int64_t>(c)];
             level = tables[c][level];
         }
@@ -128,7 +128,7 @@ Hsv to_hsv(const std::uint8_t* pixel) {
 void store_hsv(const Hsv& colour, std::uint8_t* pixel) {
     const auto value = static_cast<std::uint8_t>(colour.value);
     if (colour.saturation == 0) {
-        std::memset(pixel, value, kColours);
+        std::memset(pixel, value, kPixelBytes);
         return;
     }
     const auto sixths = static_cast<float>(static_cast<double>(static_cast<float>(colour.hue)) * 6.0 / 255.0);
@@ -141,21 +141,21 @@ void store_hsv(const Hsv& colour, std::uint8_t* pixel) {
     const std::uint8_t low = share(static_cast<double>(saturation));
     const std::uint8_t falling = share(static_cast<double>(saturation * rest));
     const std::uint8_t rising = share(static_cast<double>(saturation) * (1.0 - static_cast<double>(rest)));
-    const std::array<std::array<std::uint8_t, kColours>, 6> sectors = {{{value, rising, low},
-                                                                        {falling, value, low},
-                                                                        {low, value, rising},
-                                                                        {low, falling, value},
-                                                                        {rising, low, value},
-                                                                        {value, low, falling}}};
+    const std::array<std::array<std::uint8_t, kPixelBytes>, 6> sectors = {{{value, rising, low},
+                                                                           {falling, value, low},
+                                                                           {low, value, rising},
+                                                                           {low, falling, value},
+                                                                           {rising, low, value},
+                                                                           {value, low, falling}}};
     std::ranges::copy(sectors[static_cast<std::size_t>(sector) % sectors.size()], pixel);
 }
 
 // ---- Histograms ----
 
-std::array<std::array<std::int64_t, kLevels>, kColours> histograms(const Canvas& image) {
-    std::array<std::array<std::int64_t, kLevels>, kColours> counts{};
+std::array<std::array<std::int64_t, kLevels>, kPixelBytes> histograms(const Canvas& image) {
+    std::array<std::array<std::int64_t, kLevels>, kPixelBytes> counts{};
     for (std::int64_t i = 0; i < image.bytes(); i += 3) {
-        for (std::size_t c = 0; c < kColours; ++c)
+        for (std::size_t c = 0; c < kPixelBytes; ++c)
             ++counts[c][image.pixels[i + static_cast<std::int64_t>(c)]];
     }
     return counts;
@@ -243,7 +243,7 @@ void adjust_saturation(const Canvas& image, double factor) {
     for (std::int64_t i = 0; i < image.bytes(); i += 3) {
         std::uint8_t* const pixel = image.pixels + i;
         const int base = grey(pixel);
-        for (std::size_t c = 0; c < kColours; ++c)
+        for (std::size_t c = 0; c < kPixelBytes; ++c)
             pixel[c] = blended(base, pixel[c], static_cast<float>(factor));
     }
 }

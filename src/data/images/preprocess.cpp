@@ -35,7 +35,7 @@ int largest_shrink(ImageSize part, std::int64_t side) {
 
 namespace {
 
-constexpr std::int64_t kColours = 3;
+constexpr std::int64_t kPictureColours = 3;
 
 /// Half of a difference, rounded as torchvision does: to the even number.
 std::int64_t half(std::int64_t difference) {
@@ -59,7 +59,7 @@ ImageSize with_longer_side(ImageSize photo, std::int64_t longer) {
 }
 
 std::span<std::uint8_t> sized(std::vector<std::uint8_t>& levels, ImageSize size) {
-    const auto bytes = static_cast<std::size_t>(size.height * size.width * kColours);
+    const auto bytes = static_cast<std::size_t>(size.height * size.width * kPictureColours);
     if (levels.size() < bytes) levels.resize(bytes);
     return std::span(levels).first(bytes);
 }
@@ -78,14 +78,14 @@ void resize_to_levels(const PixelView& view, const Resize& how, Interpolation in
 /// An S x S image with `part` at (top, left) and the mean pixel elsewhere.
 void pad(std::span<const std::uint8_t> part, const EvaluationView& view, const PhotoTarget& target,
          std::span<std::uint8_t> levels) {
-    std::array<std::uint8_t, kColours> mean{};
+    std::array<std::uint8_t, kPictureColours> mean{};
     std::ranges::transform(target.mean_pixel, mean.begin(),
                            [](float level) { return static_cast<std::uint8_t>(std::lround(level)); });
     for (std::size_t i = 0; i < levels.size(); ++i)
-        levels[i] = mean[i % kColours];
-    const auto row = static_cast<std::size_t>(view.window.width * kColours);
+        levels[i] = mean[i % kPictureColours];
+    const auto row = static_cast<std::size_t>(view.window.width * kPictureColours);
     for (std::int64_t y = 0; y < view.window.height; ++y) {
-        const std::int64_t first = ((view.top + y) * target.image_size + view.left) * kColours;
+        const std::int64_t first = ((view.top + y) * target.image_size + view.left) * kPictureColours;
         std::ranges::copy(part.subspan(static_cast<std::size_t>(y) * row, row),
                           levels.begin() + static_cast<std::ptrdiff_t>(first));
     }

@@ -35,7 +35,7 @@ Source& source_of(thandle_t handle) {
     return *static_cast<Source*>(handle);
 }
 
-tmsize_t read_bytes(thandle_t handle, void* out, tmsize_t count) {
+tmsize_t read_tiff(thandle_t handle, void* out, tmsize_t count) {
     Source& source = source_of(handle);
     const toff_t left = source.position < source.bytes.size() ? source.bytes.size() - source.position : 0;
     const auto taken = std::min(static_cast<toff_t>(std::max<tmsize_t>(count, 0)), left);
@@ -62,7 +62,7 @@ toff_t size_of(thandle_t handle) {
     return source_of(handle).bytes.size();
 }
 
-int on_error(TIFF* /*tiff*/, void* user, const char* /*module*/, const char* format, va_list values) {
+int on_tiff_error(TIFF* /*tiff*/, void* user, const char* /*module*/, const char* format, va_list values) {
     Source& source = *static_cast<Source*>(user);
     std::array<char, 256> text{};
     std::vsnprintf(text.data(), text.size(), format, values);
@@ -81,15 +81,15 @@ Tiff open(Source& source) {
                                                                                    TIFFOpenOptionsFree);
     if (!options) throw std::bad_alloc();
     TIFFOpenOptionsSetMaxSingleMemAlloc(options.get(), kMostBytesAtOnce);
-    TIFFOpenOptionsSetErrorHandlerExtR(options.get(), on_error, &source);
+    TIFFOpenOptionsSetErrorHandlerExtR(options.get(), on_tiff_error, &source);
     TIFFOpenOptionsSetWarningHandlerExtR(options.get(), on_warning, nullptr);
     // "m": the file is not mapped, so that libtiff checks each read.
-    return {TIFFClientOpenExt("", "rm", &source, read_bytes, write_nothing, seek, close_nothing, size_of, nullptr,
+    return {TIFFClientOpenExt("", "rm", &source, read_tiff, write_nothing, seek, close_nothing, size_of, nullptr,
                               nullptr, options.get()),
             TIFFClose};
 }
 
-[[noreturn]] void fail(const Source& source) {
+[[noreturn]] void fail_tiff(const Source& source) {
     throw Error(ErrorKind::data, "the TIFF file is damaged or of an unusual kind: " +
                                      (source.message.empty() ? "it cannot be decoded" : source.message));
 }
@@ -109,19 +109,19 @@ void divide_by_alpha(std::uint8_t* rgba, std::size_t count) {
 ImageSize decode_tiff(Bytes file, std::vector<std::uint8_t>& pixels) {
     Source source{file};
     const Tiff tiff = open(source);
-    if (!tiff) fail(source);
+    if (!tiff) fail_tiff(source);
     std::uint32_t height = 0;
     std::uint32_t width = 0;
     std::uint16_t orientation = ORIENTATION_TOPLEFT;
     if (TIFFGetField(tiff.get(), TIFFTAG_IMAGELENGTH, &height) == 0 ||
         TIFFGetField(tiff.get(), TIFFTAG_IMAGEWIDTH, &width) == 0) {
-        fail(source);
+        fail_tiff(source);
     }
     const ImageSize size{height, width};
     std::array<char, 1024> reason{};  // libtiff's fixed size
     if (TIFFRGBAImageOK(tiff.get(), reason.data()) == 0) {
         if (reason[0] != '\0') source.message = reason.data();
-        fail(source);
+        fail_tiff(source);
     }
     TIFFGetFieldDefaulted(tiff.get(), TIFFTAG_ORIENTATION, &orientation);
     std::uint8_t* const out = room_for(size, pixels, 4);
@@ -130,7 +130,7 @@ ImageSize decode_tiff(Bytes file, std::vector<std::uint8_t>& pixels) {
     auto* const raster = reinterpret_cast<std::uint32_t*>(out);
     // With the orientation of the file, libtiff leaves rows and columns as they are stored.
     constexpr int kStopOnError = 1;
-    if (TIFFReadRGBAImageOriented(tiff.get(), width, height, raster, orientation, kStopOnError) == 0) fail(source);
+    if (TIFFReadRGBAImageOriented(tiff.get(), width, height, raster, orientation, kStopOnError) == 0) fail_tiff(source);
     const auto count = static_cast<std::size_t>(size.height * size.width);
     divide_by_alpha(out, count);
     onto_white(pixels, count);

@@ -17,7 +17,7 @@ namespace {
 
 using Bytes = std::span<const std::byte>;
 
-[[noreturn]] void fail(const std::string& what) {
+[[noreturn]] void fail_webp(const std::string& what) {
     throw Error(ErrorKind::data, "the WebP file is damaged: " + what);
 }
 
@@ -49,7 +49,7 @@ void decode(Bytes image, bool alpha, ImageSize size, std::uint8_t* out) {
     config.output.u.RGBA.stride = static_cast<int>(size.width * channels);
     config.output.u.RGBA.size = static_cast<std::size_t>(size.height * size.width * channels);
     const VP8StatusCode status = WebPDecode(begin_of(image), image.size(), &config);
-    if (status != VP8_STATUS_OK) fail(text_of(status));
+    if (status != VP8_STATUS_OK) fail_webp(text_of(status));
 }
 
 struct Deleter {
@@ -61,12 +61,12 @@ void decode_first_of_animation(Bytes file, ImageSize canvas, std::vector<std::ui
     const WebPData data = {begin_of(file), file.size()};
     const std::unique_ptr<WebPDemuxer, Deleter> demuxer(WebPDemux(&data));
     WebPIterator frame;
-    if (!demuxer || WebPDemuxGetFrame(demuxer.get(), 1, &frame) == 0) fail("it holds no whole image");
+    if (!demuxer || WebPDemuxGetFrame(demuxer.get(), 1, &frame) == 0) fail_webp("it holds no whole image");
     const std::unique_ptr<WebPIterator, decltype(&WebPDemuxReleaseIterator)> owner(&frame, WebPDemuxReleaseIterator);
     const ImageSize size{frame.height, frame.width};
     const bool fits = size.height > 0 && size.width > 0 && frame.y_offset >= 0 && frame.x_offset >= 0 &&
                       frame.y_offset + size.height <= canvas.height && frame.x_offset + size.width <= canvas.width;
-    if (!fits) fail("its first image lies outside of the canvas");
+    if (!fits) fail_webp("its first image lies outside of the canvas");
     std::vector<std::uint8_t> rgba(static_cast<std::size_t>(size.height * size.width * 4));
     decode({reinterpret_cast<const std::byte*>(frame.fragment.bytes), frame.fragment.size}, true, size, rgba.data());
     onto_white(rgba, static_cast<std::size_t>(size.height * size.width));
@@ -83,7 +83,7 @@ void decode_first_of_animation(Bytes file, ImageSize canvas, std::vector<std::ui
 ImageSize decode_webp(Bytes file, std::vector<std::uint8_t>& pixels) {
     WebPBitstreamFeatures features;
     const VP8StatusCode status = WebPGetFeatures(begin_of(file), file.size(), &features);
-    if (status != VP8_STATUS_OK) fail(text_of(status));
+    if (status != VP8_STATUS_OK) fail_webp(text_of(status));
     const ImageSize size{features.height, features.width};
     const bool alpha = features.has_alpha != 0;
     std::uint8_t* const out = room_for(size, pixels, alpha ? 4 : 3);

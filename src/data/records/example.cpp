@@ -51,14 +51,14 @@ constexpr std::array<Coordinate, 4> kCoordinates = {{{"image/object/bbox/ymin", 
                                                      {"image/object/bbox/xmax", &Box::x_max}}};
 
 /// Encoded features in the record; empty if absent.
-struct Found {
+struct FoundFields {
     std::span<const std::byte> encoded;
     std::span<const std::byte> label;
     std::array<std::span<const std::byte>, kCoordinates.size()> coordinates;
 };
 
-Found find_features(std::span<const std::byte> record) {
-    Found found;
+FoundFields find_features(std::span<const std::byte> record) {
+    FoundFields found;
     require(for_each_feature(record, [&](const FeatureEntry& entry) {
         if (entry.key == "image/encoded") found.encoded = entry.feature;
         if (entry.key == "image/class/label") found.label = entry.feature;
@@ -70,7 +70,7 @@ Found find_features(std::span<const std::byte> record) {
     return found;
 }
 
-void read_boxes(const Found& found, std::vector<Box>& boxes) {
+void read_boxes(const FoundFields& found, std::vector<Box>& boxes) {
     boxes.clear();
     std::array<std::size_t, kCoordinates.size()> counts{};
     for (std::size_t i = 0; i < kCoordinates.size(); ++i) {
@@ -89,7 +89,7 @@ void read_boxes(const Found& found, std::vector<Box>& boxes) {
 }  // namespace
 
 void parse_image_example(std::span<const std::byte> record, ImageExample& example) {
-    const Found found = find_features(record);
+    const FoundFields found = find_features(record);
     example.jpeg = first_bytes(found.encoded, "image/encoded");
     example.label = first_integer(found.label, "image/class/label", -1);
     read_boxes(found, example.boxes);

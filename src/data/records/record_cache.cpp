@@ -23,13 +23,13 @@ namespace cnntrain::data {
 namespace {
 
 constexpr const char* kLayout = "1";  // part of the file name, so that each layout has its own file
-constexpr std::uint64_t kMagic = 0x64726f6365726363;
+constexpr std::uint64_t kCacheMagic = 0x64726f6365726363;
 constexpr std::uint64_t kPageBytes = 4096;
 constexpr std::uint64_t kAlignment = 64;  // keeps records in separate cache lines
 /// If the file system is nearly full, a smaller part of the usual chunk may still fit. The rest is left to other
 /// programs.
 constexpr std::uint64_t kSmallestPart = 16;
-constexpr int kAttempts = 100;
+constexpr int kCacheAttempts = 100;
 constexpr auto kBetweenAttempts = std::chrono::milliseconds(5);
 
 // Values of a record's slot; larger numbers are the record's offset in the file.
@@ -171,7 +171,7 @@ std::unique_ptr<RecordCache> RecordCache::open(const RecordCacheSettings& settin
                                               std::to_string(settings.records) + " records");
         }
         remove_left_overs(settings.folder, path);
-        for (int attempt = 0; attempt < kAttempts; ++attempt) {
+        for (int attempt = 0; attempt < kCacheAttempts; ++attempt) {
             if (attempt > 0) std::this_thread::sleep_for(kBetweenAttempts);
             Descriptor file(open_own_file(path, O_CREAT));
             if (file.get() < 0) fail_system("cannot open it", errno);
@@ -207,7 +207,8 @@ bool RecordCache::prepare(int descriptor, const RecordCacheSettings& settings) {
                         header.reserved_bytes <= capacity;
     if (!usable) {
         const std::uint64_t begin = records_begin(settings.records);
-        header = {kMagic, settings.identity, static_cast<std::uint64_t>(settings.records), 0, begin, begin, 0, 0, 0};
+        header = {
+            kCacheMagic, settings.identity, static_cast<std::uint64_t>(settings.records), 0, begin, begin, 0, 0, 0};
         if (::ftruncate(descriptor, 0) != 0) return false;
         if (const int error = allocate_file(descriptor, 0, begin); error != 0) {
             errno = error;
@@ -224,7 +225,7 @@ std::uint64_t RecordCache::ready_bytes(int descriptor, const RecordCacheSettings
     Header header{};
     struct stat status {};
     const bool fits = ::pread(descriptor, &header, sizeof header, 0) == ssize_t{sizeof header} &&
-                      ::fstat(descriptor, &status) == 0 && header.magic == kMagic &&
+                      ::fstat(descriptor, &status) == 0 && header.magic == kCacheMagic &&
                       header.identity == settings.identity &&
                       header.records == static_cast<std::uint64_t>(settings.records) &&
                       header.reserved_bytes >= records_begin(settings.records) &&

@@ -23,7 +23,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view kMagic = "cnnTFidx";
+constexpr std::string_view kIndexMagic = "cnnTFidx";
 constexpr std::uint32_t kVersion = 1;
 constexpr std::uint64_t kLargestIndexBytes = std::uint64_t{1} << 30;  // enough for 130 million records
 
@@ -218,7 +218,7 @@ void fail_record(const std::string& path, std::int64_t record, std::uint64_t off
 
 std::vector<std::byte> encode_index(const FolderIndex& index) {
     Encoder encoder;
-    encoder.text(std::as_bytes(std::span(kMagic)));
+    encoder.text(std::as_bytes(std::span(kIndexMagic)));
     encoder.number(kVersion);
     encoder.number(static_cast<std::uint32_t>(index.size()));
     for (const auto& [name, file] : index) {
@@ -236,7 +236,7 @@ std::vector<std::byte> encode_index(const FolderIndex& index) {
 
 FolderIndex decode_index(std::span<const std::byte> bytes) {
     Decoder decoder(bytes);
-    if (std::memcmp(decoder.take(kMagic.size()).data(), kMagic.data(), kMagic.size()) != 0)
+    if (std::memcmp(decoder.take(kIndexMagic.size()).data(), kIndexMagic.data(), kIndexMagic.size()) != 0)
         throw Error(ErrorKind::data, "it is not an index of records");
     const auto version = decoder.number<std::uint32_t>();
     if (version != kVersion) throw Error(ErrorKind::data, "it has version " + std::to_string(version));

@@ -178,11 +178,11 @@ SampleState Cifar::read(std::int64_t index, SamplePosition position, SampleView 
 
 namespace {
 
-bool holds(DatasetId id, const std::string& folder, Split split) {
+bool holds_cifar(DatasetId id, const std::string& folder, Split split) {
     return std::filesystem::is_regular_file(std::filesystem::path(folder) / cifar_layout(id).files(split).front());
 }
 
-std::vector<std::string> files(const InputSettings& settings, Split split) {
+std::vector<std::string> cifar_files(const InputSettings& settings, Split split) {
     const DatasetId id = settings.dataset;
     const std::string& folder = settings.folder;
     std::vector<std::string> paths;
@@ -197,24 +197,26 @@ std::vector<std::string> files(const InputSettings& settings, Split split) {
     return paths;
 }
 
-SampleCount count(const InputSettings& settings, Split split) {
+SampleCount count_cifar(const InputSettings& settings, Split split) {
     SampleCount count;
-    for (const std::string& path : files(settings, split)) {
+    for (const std::string& path : cifar_files(settings, split)) {
         const std::uint64_t bytes = posix_files().open(path)->size_bytes();
         count.samples += static_cast<std::int64_t>(bytes / cifar_layout(settings.dataset).record_bytes);
     }
     return count;
 }
 
-std::shared_ptr<const Dataset> open(const InputSettings& settings, Split split, const PixelFormat& format) {
+std::shared_ptr<const Dataset> open_cifar(const InputSettings& settings, Split split, const PixelFormat& format) {
     const bool augment = split == Split::train && !settings.train_with_valid_preprocessing;
-    return std::make_shared<Cifar>(settings.dataset, files(settings, split),
+    return std::make_shared<Cifar>(settings.dataset, cifar_files(settings, split),
                                    CifarSettings{augment, format.dtype, settings.seed, settings.augmentation});
 }
 
 }  // namespace
 
-constinit const ImageSet kCifar10Set = {DatasetId::cifar10, "data_batch_1.bin", holds, files, count, open};
-constinit const ImageSet kCifar100Set = {DatasetId::cifar100, "train.bin", holds, files, count, open};
+constinit const ImageSet kCifar10Set = {DatasetId::cifar10, "data_batch_1.bin", holds_cifar,
+                                        cifar_files,        count_cifar,        open_cifar};
+constinit const ImageSet kCifar100Set = {DatasetId::cifar100, "train.bin", holds_cifar,
+                                         cifar_files,         count_cifar, open_cifar};
 
 }  // namespace cnntrain::data

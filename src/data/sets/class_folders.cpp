@@ -70,12 +70,12 @@ std::shared_ptr<const PhotoSet> photos_of(const InputSettings& settings) {
     return std::make_shared<const PhotoSet>(find_photos(settings));
 }
 
-bool holds(DatasetId /*id*/, const std::string& place, Split split) {
+bool holds_folders(DatasetId /*id*/, const std::string& place, Split split) {
     const bool any = split == Split::train || is_photo_table(place);  // a share of a table's rows can be held out
     return any ? looks_like_photos(place) : names_validation_photos(place);
 }
 
-std::vector<std::string> files(const InputSettings& settings, Split split) {
+std::vector<std::string> folder_files(const InputSettings& settings, Split split) {
     const auto photos = photos_of(settings);
     std::vector<std::string> paths;
     for (std::int64_t i = 0; i < photos->of(split).size(); ++i)
@@ -83,14 +83,14 @@ std::vector<std::string> files(const InputSettings& settings, Split split) {
     return paths;
 }
 
-SampleCount count(const InputSettings& settings, Split split) {
+SampleCount count_folders(const InputSettings& settings, Split split) {
     const auto photos = photos_of(settings);
     if (split == Split::train) check_training_photos(*photos);
     if (split == Split::validation) check_validation_photos(*photos);
     return {photos->of(split).size(), true};
 }
 
-std::vector<std::string> classes(const InputSettings& settings) {
+std::vector<std::string> folder_classes(const InputSettings& settings) {
     return photos_of(settings)->classes;
 }
 
@@ -121,7 +121,7 @@ void tell(const InputSettings& settings, const PhotoSet& photos, Split split) {
     if (const std::string copies = copies_text(photos); !copies.empty()) log::warning(copies);
 }
 
-std::shared_ptr<const Dataset> open(const InputSettings& settings, Split split, const PixelFormat& format) {
+std::shared_ptr<const Dataset> open_folders(const InputSettings& settings, Split split, const PixelFormat& format) {
     EncodedImageSettings how = encoded_image_settings(settings, split, format);
     how.exif = Exif::applied;
     const auto photos = photos_of(settings);
@@ -132,6 +132,7 @@ std::shared_ptr<const Dataset> open(const InputSettings& settings, Split split, 
 }  // namespace
 
 constinit const ImageSet kClassFoldersSet = {
-    DatasetId::folder, "train/<class>/*.jpg or <class>/*.jpg", holds, files, count, open, classes};
+    DatasetId::folder, "train/<class>/*.jpg or <class>/*.jpg", holds_folders, folder_files, count_folders, open_folders,
+    folder_classes};
 
 }  // namespace cnntrain::data

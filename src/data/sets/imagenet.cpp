@@ -120,12 +120,12 @@ int shard_count(const std::string& name, Split split) {
     return shard && shard->prefix == shard_prefix(split) && shard->suffix.empty() ? shard->count : 0;
 }
 
-bool holds(DatasetId /*id*/, const std::string& folder, Split split) {
+bool holds_imagenet(DatasetId /*id*/, const std::string& folder, Split split) {
     return std::ranges::any_of(names_in(folder), [&](const std::string& name) { return shard_count(name, split) > 0; });
 }
 
 /// Accepts any shard count (`train-00000-of-00004`) and any subset of the shards.
-std::vector<std::string> files(const InputSettings& settings, Split split) {
+std::vector<std::string> imagenet_files(const InputSettings& settings, Split split) {
     const std::string& folder = settings.folder;
     std::vector<std::string> paths;
     int count = 0;
@@ -155,13 +155,14 @@ std::string index_name(Split split) {
     return split == Split::train ? "train.cnntrain-index" : "validation.cnntrain-index";
 }
 
-SampleCount count(const InputSettings& settings, Split split) {
+SampleCount count_imagenet(const InputSettings& settings, Split split) {
     constexpr double kPatienceSeconds = 0.5;
-    const RecordCount count = count_records(files(settings, split), index_name(split), posix_files(), kPatienceSeconds);
+    const RecordCount count =
+        count_records(imagenet_files(settings, split), index_name(split), posix_files(), kPatienceSeconds);
     return {split == Split::train ? used_share(count.records, settings.percentage_to_use) : count.records, count.exact};
 }
 
-std::shared_ptr<const Dataset> open(const InputSettings& settings, Split split, const PixelFormat& format) {
+std::shared_ptr<const Dataset> open_imagenet(const InputSettings& settings, Split split, const PixelFormat& format) {
     ImagenetSettings how;
     how.images = encoded_image_settings(settings, split, format);
     if (split == Split::train) how.percentage_to_use = settings.percentage_to_use;
@@ -169,19 +170,19 @@ std::shared_ptr<const Dataset> open(const InputSettings& settings, Split split, 
     how.records.threads = settings.threads;
     how.records.index_name = index_name(split);
     how.records.cache_bytes = static_cast<std::int64_t>(settings.cache_gb * 1e9);
-    auto dataset = std::make_shared<Imagenet>(files(settings, split), how);
+    auto dataset = std::make_shared<Imagenet>(imagenet_files(settings, split), how);
     if (how.percentage_to_use < 100)
         log::debug("using the first " + std::to_string(dataset->size()) + " training images of " + settings.folder);
     return dataset;
 }
 
-std::vector<std::string> classes(const InputSettings& settings) {
+std::vector<std::string> imagenet_classes(const InputSettings& settings) {
     return classes_of_records(settings.folder);
 }
 
 }  // namespace
 
-constinit const ImageSet kImagenetSet = {
-    DatasetId::imagenet, "train-00000-of-01024", holds, files, count, open, classes};
+constinit const ImageSet kImagenetSet = {DatasetId::imagenet, "train-00000-of-01024", holds_imagenet,  imagenet_files,
+                                         count_imagenet,      open_imagenet,          imagenet_classes};
 
 }  // namespace cnntrain::data

@@ -33,19 +33,19 @@ constexpr std::string_view kLabelNames[] = {"label",    "labels",       "gold_la
 /// A first line whose last column has one of these names is a header.
 constexpr std::string_view kSureLabelNames[] = {"label", "labels", "gold_label"};
 
-std::string lower(std::string_view cell) {
+std::string lower_cell(std::string_view cell) {
     std::string text = stripped(cell);
     std::ranges::transform(text, text.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
     return text;
 }
 
 /// The cells of a first row, as column names.
-class Header {
+class HeaderRow {
 public:
-    explicit Header(const std::vector<std::string_view>& cells) {
+    explicit HeaderRow(const std::vector<std::string_view>& cells) {
         for (const std::string_view cell : cells) {
             cells_.push_back(stripped(cell));
-            names_.push_back(lower(cell));
+            names_.push_back(lower_cell(cell));
         }
     }
 
@@ -156,7 +156,7 @@ private:
 
     [[noreturn]] void fail(const std::string& what) const { throw Error(ErrorKind::data, place_ + ": " + what); }
 
-    Header header_;
+    HeaderRow header_;
     const LabelledTextSettings& settings_;
     std::string place_;
     LabelledColumns columns_;

@@ -193,7 +193,7 @@ void join(std::vector<Chunk> chunks, TokenId vocabulary_size, LabelledTokens& to
     std::visit([](auto& ids) { ids.shrink_to_fit(); }, tokens.ids);
 }
 
-void check(const LabelledTextSettings& settings, const std::vector<std::string>& classes) {
+void check_tokens(const LabelledTextSettings& settings, const std::vector<std::string>& classes) {
     constexpr std::int64_t kShortest = 5;  // [CLS], two [SEP], and one token of each text of a pair
     const auto refuse = [](const std::string& what) { throw Error(ErrorKind::usage, what); };
     if (settings.file.empty()) refuse("there is no file of texts; name one with --data-dir");
@@ -231,7 +231,7 @@ void store_ints(std::span<std::byte> out, std::size_t from, std::size_t to, auto
     }
 }
 
-void store_label(std::int32_t label, SampleView out) {
+void store_text_label(std::int32_t label, SampleView out) {
     store_ints(out[kLabel], 0, 1, [&](std::size_t) { return label; });
 }
 
@@ -254,7 +254,7 @@ void LabelledTokens::store(std::size_t row, SampleView out) const {
     store_ints(out[kIds], used, end, [](std::size_t) { return 0; });
     store_ints(out[kSegments], 0, end, [&](std::size_t i) { return i >= second && i < used ? 1 : 0; });
     store_ints(out[kMask], 0, end, [&](std::size_t i) { return i < used ? 1 : 0; });
-    store_label(labels[row], out);
+    store_text_label(labels[row], out);
 }
 
 /// Marks one token as valid: attention over no tokens is undefined.
@@ -262,12 +262,12 @@ void store_empty_text(SampleView out) {
     for (const std::size_t field : {kIds, kSegments, kMask})
         std::ranges::fill(out[field], std::byte{0});
     store_ints(out[kMask], 0, 1, [](std::size_t) { return 1; });
-    store_label(kNoLabel, out);
+    store_text_label(kNoLabel, out);
 }
 
 LabelledTokens read_labelled_tokens(const LabelledTextSettings& settings, int threads,
                                     const std::vector<std::string>& classes, const FileSystem& files) {
-    check(settings, classes);
+    check_tokens(settings, classes);
     const Vocabulary vocabulary = Vocabulary::read(files, settings.vocabulary_file);
     const LabelledRows table(files, settings);
     if (table.columns().pair && settings.type_vocabulary < 2) {

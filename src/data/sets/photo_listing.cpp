@@ -24,7 +24,7 @@ constexpr std::array<std::string_view, 3> kValidation = {"validation", "valid", 
 /// Folders are rarely deeper; greater depth indicates a loop of links.
 constexpr int kMaxDepth = 32;
 
-[[noreturn]] void fail(const std::string& what) {
+[[noreturn]] void fail_listing(const std::string& what) {
     throw Error(ErrorKind::data, "folder: " + what);
 }
 
@@ -45,7 +45,7 @@ struct Content {
 };
 
 /// The names in a folder.
-Content content_of(const fs::path& folder) {
+Content folder_content(const fs::path& folder) {
     Content content;
     try {
         for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
@@ -61,7 +61,7 @@ Content content_of(const fs::path& folder) {
             }
         }
     } catch (const fs::filesystem_error& error) {
-        fail("cannot read " + folder.string() + ": " + error.code().message());
+        fail_listing("cannot read " + folder.string() + ": " + error.code().message());
     }
     for (auto* names : {&content.folders, &content.files, &content.hidden})
         std::ranges::sort(*names);
@@ -79,7 +79,7 @@ public:
 
     /// All folders in `folder` (relative to the top), but those in `left_out`, are classes.
     void add_classes(const std::string& folder, const std::vector<std::string>& left_out = {}) {
-        const Content content = content_of(path(folder));
+        const Content content = folder_content(path(folder));
         for (const std::string& name : content.folders) {
             if (std::ranges::find(left_out, name) != left_out.end()) continue;
             class_number_ = listing_.classes.size();
@@ -92,7 +92,7 @@ public:
 
     /// Files of `folder` are in no split.
     void add_rest(const std::string& folder, const std::vector<std::string>& splits) {
-        const Content content = content_of(path(folder));
+        const Content content = folder_content(path(folder));
         for (const std::string& name : content.folders) {
             if (std::ranges::find(splits, name) == splits.end())
                 listing_.unused.push_back({below(folder, name) + "/", Unused::no_split});
@@ -111,17 +111,18 @@ private:
 
     void add_tree(const std::string& folder, int depth) {
         if (depth > kMaxDepth) {
-            fail(path(folder).string() + " is more than " + std::to_string(kMaxDepth) +
-                 " folders deep; is a link in it a loop?");
+            fail_listing(path(folder).string() + " is more than " + std::to_string(kMaxDepth) +
+                         " folders deep; is a link in it a loop?");
         }
-        const Content content = content_of(path(folder));
+        const Content content = folder_content(path(folder));
         if (content.files.empty() && content.folders.size() > 1) {
-            fail(path(folder).string() + " holds no photos but " +
-                 counted(static_cast<std::int64_t>(content.folders.size()), "folder") + ", such as " +
-                 content.folders[0] + " and " + content.folders[1] +
-                 ": it is not clear which are the classes; give --data-dir the folder in which each folder is a class, "
-                 "or a table of files and classes (.csv); folders of splits are named train and validation, in small "
-                 "letters");
+            fail_listing(
+                path(folder).string() + " holds no photos but " +
+                counted(static_cast<std::int64_t>(content.folders.size()), "folder") + ", such as " +
+                content.folders[0] + " and " + content.folders[1] +
+                ": it is not clear which are the classes; give --data-dir the folder in which each folder is a class, "
+                "or a table of files and classes (.csv); folders of splits are named train and validation, in small "
+                "letters");
         }
         for (const std::string& name : content.files)
             listing_.photos.push_back({below(folder, name), class_number_, split_});
@@ -179,8 +180,8 @@ void note_validation_beside(const fs::path& top, PhotoListing& listing) {
 std::size_t number_of(const std::vector<std::string>& classes, const std::string& name, const fs::path& folder) {
     const auto found = std::ranges::lower_bound(classes, name);
     if (found == classes.end() || *found != name) {
-        fail((folder / name).string() + " is not a class of training: there is no folder train/" + name +
-             "; add it, or rename or remove this one");
+        fail_listing((folder / name).string() + " is not a class of training: there is no folder train/" + name +
+                     "; add it, or rename or remove this one");
     }
     return static_cast<std::size_t>(found - classes.begin());
 }
@@ -190,8 +191,8 @@ PhotoListing list_splits(const fs::path& top) {
     listing.top = top.string();
     const std::vector<std::string> validation = validation_folders(top);
     if (validation.size() > 1) {
-        fail(top.string() + " holds " + listed({validation[0] + "/", validation[1] + "/"}, "and") +
-             "; keep one of them");
+        fail_listing(top.string() + " holds " + listed({validation[0] + "/", validation[1] + "/"}, "and") +
+                     "; keep one of them");
     }
     const bool has_train = is_folder(top / kTrain);
     listing.holds_out = validation.empty();

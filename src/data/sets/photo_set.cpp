@@ -28,7 +28,7 @@ constexpr std::size_t kMostBytes = std::size_t{1} << 17;
 /// Of more files, those whose names do not tell an image are looked into.
 constexpr std::size_t kMostOpened = 300'000;
 
-[[noreturn]] void fail(const std::string& what) {
+[[noreturn]] void fail_photo(const std::string& what) {
     throw Error(ErrorKind::data, "folder: " + what);
 }
 
@@ -162,8 +162,8 @@ std::vector<std::int32_t> labels_of(PhotoListing& listing, const std::vector<std
     for (const std::string& name : listing.classes) {
         const auto found = std::ranges::find(wanted, name);
         if (found == wanted.end()) {
-            fail("the network has no class '" + name + "', of which there are photos in " + listing.top + "; it has " +
-                 joined(wanted).substr(0, 200));
+            fail_photo("the network has no class '" + name + "', of which there are photos in " + listing.top +
+                       "; it has " + joined(wanted).substr(0, 200));
         }
         labels.push_back(static_cast<std::int32_t>(found - wanted.begin()));
     }
@@ -241,9 +241,9 @@ std::int64_t median_side(const std::vector<ListedPhoto>& photos) {
 PhotoSet find_photos(const InputSettings& settings) {
     PhotoListing listing = list_photos(settings.folder);
     if (listing.classes.size() < 2 && settings.known_classes.empty()) {
-        fail("expected a folder for each of at least two classes in " +
-             listing.places[static_cast<std::size_t>(Split::train)] + ", found " +
-             (listing.classes.empty() ? "none" : "only " + listing.classes.front()));
+        fail_photo("expected a folder for each of at least two classes in " +
+                   listing.places[static_cast<std::size_t>(Split::train)] + ", found " +
+                   (listing.classes.empty() ? "none" : "only " + listing.classes.front()));
     }
     look_into_files(listing);
     sort_photos(listing.photos);

@@ -26,7 +26,7 @@ constexpr std::array<std::array<std::string_view, 10>, kColumns> kNames = {{
     {"split", "set", "subset", "fold", "partition", "", "", "", "", ""},
 }};
 
-std::string lower(std::string_view cell) {
+std::string lower_case(std::string_view cell) {
     std::string text(cell);
     std::ranges::transform(text, text.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
     return text;
@@ -40,7 +40,7 @@ std::optional<Columns> columns_of_header(const TableRow& row) {
     Columns columns;
     columns.fill(row.cells.size());
     for (std::size_t cell = 0; cell < row.cells.size(); ++cell) {
-        const std::string name = lower(row.cells[cell]);
+        const std::string name = lower_case(row.cells[cell]);
         for (std::size_t column = 0; column < kColumns; ++column) {
             const bool named = !name.empty() && std::ranges::find(kNames[column], name) != kNames[column].end();
             if (named && columns[column] == row.cells.size()) columns[column] = cell;
@@ -50,7 +50,7 @@ std::optional<Columns> columns_of_header(const TableRow& row) {
     return whole ? std::optional(columns) : std::nullopt;
 }
 
-[[noreturn]] void fail(const std::string& path, std::int64_t line, const std::string& what) {
+[[noreturn]] void fail_row(const std::string& path, std::int64_t line, const std::string& what) {
     throw Error(ErrorKind::data, place_in(path, line) + ": " + what);
 }
 
@@ -61,12 +61,12 @@ std::vector<std::string> texts_of(const TableRow& row) {
 enum class RowSplit { train, validation, test, none };
 
 RowSplit split_of(std::string_view cell, const std::string& path, std::int64_t line) {
-    const std::string text = lower(cell);
+    const std::string text = lower_case(cell);
     if (text.empty()) return RowSplit::none;
     if (text == "train" || text == "training") return RowSplit::train;
     if (text == "val" || text == "valid" || text == "validation") return RowSplit::validation;
     if (text == "test" || text == "testing") return RowSplit::test;
-    fail(path, line, "expected the split train, val, valid, validation or test, got '" + std::string(cell) + "'");
+    fail_row(path, line, "expected the split train, val, valid, validation or test, got '" + std::string(cell) + "'");
 }
 
 bool is_number(const std::string& text) {
@@ -75,7 +75,7 @@ bool is_number(const std::string& text) {
 }
 
 /// Sorted: by value if all are numbers.
-void sort_classes(std::vector<std::string>& names) {
+void sort_folders(std::vector<std::string>& names) {
     std::ranges::sort(names);
     if (!std::ranges::all_of(names, is_number)) return;
     std::ranges::stable_sort(names, {}, [](const std::string& name) { return std::stol(name); });
@@ -115,9 +115,9 @@ public:
                 if (header) continue;
             }
             if (row.cells.size() != cells_) {
-                fail(path_, row.line,
-                     "expected " + std::to_string(cells_) + " columns as in the first row, got " +
-                         quoted_cells(texts_of(row)));
+                fail_row(path_, row.line,
+                         "expected " + std::to_string(cells_) + " columns as in the first row, got " +
+                             quoted_cells(texts_of(row)));
             }
             result.push_back(read(row, *columns));
         }
@@ -130,8 +130,9 @@ private:
 
     void check_width(const TableRow& row, bool is_header) const {
         if (is_header || row.cells.size() == 2 || row.cells.size() == 3) return;
-        fail(path_, row.line,
-             expected() + ", or a header that names the columns file and class; got " + quoted_cells(texts_of(row)));
+        fail_row(
+            path_, row.line,
+            expected() + ", or a header that names the columns file and class; got " + quoted_cells(texts_of(row)));
     }
 
     Row read(const TableRow& row, const Columns& columns) const {
@@ -139,7 +140,7 @@ private:
             return columns[column] < row.cells.size() ? row.cells[columns[column]] : std::string_view();
         };
         if (cell(kFile).empty() || cell(kClass).empty())
-            fail(path_, row.line, expected() + "; got " + quoted_cells(texts_of(row)));
+            fail_row(path_, row.line, expected() + "; got " + quoted_cells(texts_of(row)));
         return {std::string(cell(kFile)), std::string(cell(kClass)), split_of(cell(kSplit), path_, row.line), row.line};
     }
 
@@ -169,15 +170,15 @@ PhotoListing list_photo_table(const std::string& path) {
             row.file = with_slashes(row.file);
     }
     if (!is_there(rows.front().file)) {
-        fail(path, rows.front().line,
-             "there is no file " + rows.front().file + " in " + listing.top +
-                 "; paths are relative to the table, and a header names its columns file, class and split");
+        fail_row(path, rows.front().line,
+                 "there is no file " + rows.front().file + " in " + listing.top +
+                     "; paths are relative to the table, and a header names its columns file, class and split");
     }
     for (const Row& row : rows)
         listing.classes.push_back(row.class_name);
     std::ranges::sort(listing.classes);
     listing.classes.erase(std::ranges::unique(listing.classes).begin(), listing.classes.end());
-    sort_classes(listing.classes);
+    sort_folders(listing.classes);
     std::map<std::string, std::size_t, std::less<>> numbers;
     for (const std::string& name : listing.classes)
         numbers.emplace(name, numbers.size());
@@ -194,9 +195,9 @@ PhotoListing list_photo_table(const std::string& path) {
                 listing.unused.push_back({file, Unused::repeated, place_in(path, row.line)});
                 continue;
             }
-            fail(path, row.line,
-                 "expected each file once, got " + file + " as in line " + std::to_string(first.line) +
-                     ", with another class or split");
+            fail_row(path, row.line,
+                     "expected each file once, got " + file + " as in line " + std::to_string(first.line) +
+                         ", with another class or split");
         }
         if (row.split == RowSplit::test) {
             listing.unused.push_back({file, Unused::test_data});
@@ -207,7 +208,7 @@ PhotoListing list_photo_table(const std::string& path) {
         if (row.split == RowSplit::validation) split = Split::validation;
         if (row.split == RowSplit::train && validates) split = Split::train;
         if (row.split == RowSplit::none && validates)
-            fail(path, row.line, "expected a split, as other rows have: train, val, valid, validation or test");
+            fail_row(path, row.line, "expected a split, as other rows have: train, val, valid, validation or test");
         listing.holds_out = listing.holds_out || !split;
         listing.photos.push_back({file, numbers.find(row.class_name)->second, split});
     }

@@ -64,7 +64,7 @@ std::string layout_advice(const PretrainingSettings& found, const PretrainingSet
                              : "; the record is of the plain layout (made without --remask): leave --static-mask out";
 }
 
-void check(const PretrainingSettings& settings) {
+void check_sequences(const PretrainingSettings& settings) {
     const auto refuse = [](const std::string& what) { throw Error(ErrorKind::usage, what); };
     const auto at_least_one = [&](std::int64_t value, const char* option) {
         if (value < 1) refuse(std::string(option) + " is " + std::to_string(value) + ", not 1 or more");
@@ -160,7 +160,7 @@ void PretrainingFiles::pad(SampleView out) const {
 }
 
 std::shared_ptr<const Dataset> open_pretraining(const PretrainingSettings& settings, std::uint64_t seed, int threads) {
-    check(settings);
+    check_sequences(settings);
     if (settings.generated) return std::make_shared<GeneratedSequences>(settings, seed);
     RecordOptions options;
     options.threads = threads;

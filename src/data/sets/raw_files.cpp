@@ -16,7 +16,7 @@ namespace {
 namespace fs = std::filesystem;
 
 /// Folders are rarely deeper; greater depth indicates a loop of links.
-constexpr int kMaxDepth = 32;
+constexpr int kMaxRawDepth = 32;
 
 bool holds_image(const std::string& path) {
     try {
@@ -64,9 +64,10 @@ template <typename Wanted> ListedFiles list_if(const std::string& folder, const 
         for (fs::recursive_directory_iterator entry(folder, fs::directory_options::follow_directory_symlink), end;
              entry != end; ++entry) {
             const fs::path& path = entry->path();
-            if (entry.depth() > kMaxDepth) {
+            if (entry.depth() > kMaxRawDepth) {
                 throw Error(ErrorKind::data, "folder " + path.parent_path().string() + " is more than " +
-                                                 std::to_string(kMaxDepth) + " folders deep; is a link in it a loop?");
+                                                 std::to_string(kMaxRawDepth) +
+                                                 " folders deep; is a link in it a loop?");
             }
             std::error_code failed;  // a link that leads to itself
             const bool is_hidden = path.filename().string().starts_with('.');

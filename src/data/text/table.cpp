@@ -19,11 +19,11 @@ bool ends_like(std::string_view path, std::string_view ending) {
                               [](char a, char b) { return std::tolower(static_cast<unsigned char>(a)) == b; });
 }
 
-std::string quoted(std::string_view cell) {
-    constexpr std::size_t kMostBytes = 40;
+std::string quoted_cell(std::string_view cell) {
+    constexpr std::size_t kMostShown = 40;
     std::string text;
     CodePoint value = 0;
-    while (!cell.empty() && text.size() < kMostBytes) {
+    while (!cell.empty() && text.size() < kMostShown) {
         const bool is_control = std::iscntrl(static_cast<unsigned char>(cell.front())) != 0;
         if (take_code_point(cell, value)) append_utf8(is_control ? U' ' : value, text);
     }
@@ -72,7 +72,7 @@ std::string quoted_cells(const std::vector<std::string>& cells) {
     constexpr std::size_t kMostCells = 10;
     std::vector<std::string> words;
     for (std::size_t i = 0; i < std::min(cells.size(), kMostCells); ++i)
-        words.push_back(quoted(cells[i]));
+        words.push_back(quoted_cell(cells[i]));
     if (cells.size() > kMostCells) words.push_back(std::to_string(cells.size() - kMostCells) + " more");
     return listed(words);
 }

@@ -42,7 +42,7 @@ std::vector<TextLine> lines_of(std::string_view text) {
     return lines;
 }
 
-[[noreturn]] void fail(const std::string& file, std::size_t line, const std::string& what) {
+[[noreturn]] void fail_annotation(const std::string& file, std::size_t line, const std::string& what) {
     throw Error(ErrorKind::data, file + ", line " + std::to_string(line) + ": " + what);
 }
 
@@ -52,8 +52,8 @@ LabelLine label_line(const std::string& file, const TextLine& line) {
     const std::string_view name = separator == std::string_view::npos ? "" : line.text.substr(separator + 1);
     const std::size_t path_end = path.find_last_not_of(" \t,");
     if (path_end == std::string_view::npos || name.empty()) {
-        fail(file, line.number,
-             "expected a path, a blank, tab or comma, and a class, got '" + std::string(line.text) + "'");
+        fail_annotation(file, line.number,
+                        "expected a path, a blank, tab or comma, and a class, got '" + std::string(line.text) + "'");
     }
     return {std::string(path.substr(0, path_end + 1)), std::string(name), line.number};
 }
@@ -65,8 +65,9 @@ std::vector<LabelLine> label_lines(const std::string& file, const std::vector<Te
         labels.push_back(label_line(file, line));
         const auto [place, is_new] = seen.emplace(labels.back().path, line.number);
         if (!is_new) {
-            fail(file, line.number,
-                 "the image " + labels.back().path + " is in line " + std::to_string(place->second) + " already");
+            fail_annotation(
+                file, line.number,
+                "the image " + labels.back().path + " is in line " + std::to_string(place->second) + " already");
         }
     }
     if (labels.empty()) throw Error(ErrorKind::data, file + ": the file has no labels");
@@ -95,15 +96,15 @@ NamedBox csv_box(const std::string& file, const TextLine& line) {
         const std::optional<float> side =
             comma == std::string_view::npos ? std::nullopt : fraction(rest.substr(comma + 1));
         if (!side) {
-            fail(file, line.number,
-                 "expected <file name>,<xmin>,<ymin>,<xmax>,<ymax> with numbers from 0 to 1, got '" +
-                     std::string(line.text) + "'");
+            fail_annotation(file, line.number,
+                            "expected <file name>,<xmin>,<ymin>,<xmax>,<ymax> with numbers from 0 to 1, got '" +
+                                std::string(line.text) + "'");
         }
         sides[i] = *side;
         rest = rest.substr(0, comma);
     }
     rest = trimmed(rest);
-    if (rest.empty()) fail(file, line.number, "the file name is missing");
+    if (rest.empty()) fail_annotation(file, line.number, "the file name is missing");
     return {std::string(rest), {sides[0], sides[1], sides[2], sides[3]}};
 }
 
@@ -146,7 +147,7 @@ std::vector<std::string> read_classes(const std::string& file) {
     for (const TextLine& line : lines_of(text)) {
         classes.emplace_back(line.text.substr(0, line.text.find_first_of(" \t,")));
         if (!seen.insert(classes.back()).second)
-            fail(file, line.number, "the class " + classes.back() + " is repeated");
+            fail_annotation(file, line.number, "the class " + classes.back() + " is repeated");
     }
     if (classes.empty()) throw Error(ErrorKind::data, file + ": the file has no classes");
     return classes;
@@ -158,12 +159,12 @@ std::map<std::string, std::string, std::less<>> read_class_names(const std::stri
     for (const TextLine& line : lines_of(text)) {
         const std::size_t end = line.text.find_first_of(" \t");
         if (end == std::string_view::npos) {
-            fail(file, line.number,
-                 "expected a class, a blank or tab, and its name, got '" + std::string(line.text) + "'");
+            fail_annotation(file, line.number,
+                            "expected a class, a blank or tab, and its name, got '" + std::string(line.text) + "'");
         }
         const std::string name(line.text.substr(0, end));
         if (!names.emplace(name, trimmed(line.text.substr(end))).second) {
-            fail(file, line.number, "the class " + name + " is repeated");
+            fail_annotation(file, line.number, "the class " + name + " is repeated");
         }
     }
     return names;

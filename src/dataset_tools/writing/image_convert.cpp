@@ -31,7 +31,7 @@ bool look_through(jpeg_decompress_struct& info, data::JpegErrors& errors) {
     return true;
 }
 
-[[noreturn]] void fail(const std::string& what) {
+[[noreturn]] void fail_convert(const std::string& what) {
     throw Error(ErrorKind::data, what);
 }
 
@@ -48,7 +48,7 @@ struct ImageConverter::State {
 
     [[noreturn]] void fail_jpeg() const {
         data::throw_if_out_of_memory(errors);
-        fail("the JPEG cannot be decoded: " + std::string(errors.message.data()));
+        fail_convert("the JPEG cannot be decoded: " + std::string(errors.message.data()));
     }
 };
 
@@ -61,7 +61,7 @@ ImageConverter::~ImageConverter() {
 }
 
 StoredImage ImageConverter::convert(std::string file) {
-    if (file.empty()) fail("the file is empty");
+    if (file.empty()) fail_convert("the file is empty");
     const auto bytes = std::as_bytes(std::span(file));
     const data::ImageFile opened(bytes, data::Exif::applied, state_->workspace);
     const data::ImageSize size = opened.size();

@@ -28,7 +28,7 @@ struct ClassifiedImage {
     std::string class_name;
 };
 
-[[noreturn]] void fail(const std::string& what) {
+[[noreturn]] void fail_source(const std::string& what) {
     throw Error(ErrorKind::data, what);
 }
 
@@ -36,11 +36,12 @@ using Notice = std::function<void(const std::string&)>;
 
 std::vector<std::string> list_images(const std::string& folder, const Notice& notice) {
     std::error_code failed;
-    if (!fs::is_directory(folder, failed)) fail("image folder " + folder + " does not exist");
+    if (!fs::is_directory(folder, failed)) fail_source("image folder " + folder + " does not exist");
     data::ListedFiles files = data::list_images(folder);
     const std::string left_out = data::left_out_text(files);
     if (files.names.empty()) {
-        fail("no image file in or below " + folder + (left_out.empty() ? "" : "; other files there: " + left_out));
+        fail_source("no image file in or below " + folder +
+                    (left_out.empty() ? "" : "; other files there: " + left_out));
     }
     if (!left_out.empty() && notice) {
         notice("warning: files in " + folder + " that are not images are left out: " + left_out);
@@ -54,9 +55,10 @@ std::string class_of(const std::string& folder, const std::string& name) {
     const std::size_t underscore = name.find('_');
     const bool published = name.starts_with("ILSVRC2012_");  // published validation names have no classes
     if (underscore == std::string::npos || underscore == 0 || published) {
-        fail("image " + name + " in " + folder +
-             " has no class: expected it in a folder of its class, named <class>_<anything>, or in a file given with " +
-             "--labels or --validation-labels");
+        fail_source(
+            "image " + name + " in " + folder +
+            " has no class: expected it in a folder of its class, named <class>_<anything>, or in a file given with " +
+            "--labels or --validation-labels");
     }
     return name.substr(0, underscore);
 }
@@ -68,7 +70,8 @@ std::vector<ClassifiedImage> listed_images(const std::string& folder, const std:
     for (const LabelLine& label : labels) {
         std::error_code failed;
         if (!fs::exists(fs::path(folder) / label.path, failed)) {
-            fail(file + ", line " + std::to_string(label.line) + ": there is no " + label.path + " in " + folder);
+            fail_source(file + ", line " + std::to_string(label.line) + ": there is no " + label.path + " in " +
+                        folder);
         }
         images.push_back({label.path, label.class_name});
     }
@@ -79,8 +82,8 @@ std::vector<ClassifiedImage> images_with_classes(const std::string& folder, cons
                                                  const std::vector<LabelLine>& labels, const Notice& notice) {
     const std::vector<std::string> names = list_images(folder, notice);
     if (names.size() != labels.size()) {
-        fail(file + " has " + std::to_string(labels.size()) + " classes, one for each image, but there are " +
-             std::to_string(names.size()) + " images in " + folder);
+        fail_source(file + " has " + std::to_string(labels.size()) + " classes, one for each image, but there are " +
+                    std::to_string(names.size()) + " images in " + folder);
     }
     std::vector<ClassifiedImage> images;
     for (std::size_t i = 0; i < names.size(); ++i) {
@@ -127,8 +130,8 @@ std::vector<std::string> class_list(const ImagenetWriterSettings& settings, cons
         const std::string& place = settings.train_folder.empty() ? settings.validation_folder : settings.train_folder;
         data::check_class_name(place, name);
         if (name.find_first_of("\r\n") == std::string::npos) continue;
-        fail(place + ": the class '" + printable(name) +
-             "' has a line end in its name, and labels.txt has a class in each line; rename it");
+        fail_source(place + ": the class '" + printable(name) +
+                    "' has a line end in its name, and labels.txt has a class in each line; rename it");
     }
     return classes;
 }
@@ -142,8 +145,8 @@ std::vector<RawImage> indexed(const std::string& folder, std::vector<ClassifiedI
     for (ClassifiedImage& image : images) {
         const auto found = index.find(image.class_name);
         if (found == index.end()) {
-            fail("image " + image.path + " in " + folder + " is of the class " + image.class_name +
-                 ", which is not in " + settings.classes);
+            fail_source("image " + image.path + " in " + folder + " is of the class " + image.class_name +
+                        ", which is not in " + settings.classes);
         }
         raw.push_back({std::move(image.path), found->second, -1, 0});
     }
@@ -181,7 +184,7 @@ void notice_untrained(const ImagenetSources& sources, const Notice& notice) {
 
 void find_raw_images(const std::string& raw, ImagenetWriterSettings& settings) {
     std::error_code failed;
-    if (!fs::is_directory(raw, failed)) fail("--raw-data-dir " + raw + ": no such folder");
+    if (!fs::is_directory(raw, failed)) fail_source("--raw-data-dir " + raw + ": no such folder");
     const auto folder = [&](const char* name) {
         const std::string path = (fs::path(raw) / name).string();
         return fs::is_directory(path, failed) ? path : std::string();

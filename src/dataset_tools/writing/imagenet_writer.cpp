@@ -24,7 +24,7 @@ namespace {
 namespace fs = std::filesystem;
 
 /// Part of the fingerprint; increase it when equal sources give different bytes.
-constexpr const char* kFormat = "2";
+constexpr const char* kImagenetFormat = "2";
 constexpr std::int64_t kLeastMaxSkipped = 10;
 
 constexpr const char* kFromPng = "converted from PNG";
@@ -34,9 +34,9 @@ constexpr const char* kTurned = "turned upright";
 constexpr const char* kWithBoxes = "with boxes";
 
 /// All inputs of the records.
-class Conversion {
+class ImagenetConversion {
 public:
-    Conversion(const ImagenetWriterSettings& settings, const ConversionEvents& events)
+    ImagenetConversion(const ImagenetWriterSettings& settings, const ConversionEvents& events)
         : settings_(settings), sources_(find_imagenet_sources(settings, events.notice)) {
         if (!settings.synset_names.empty()) names_ = read_class_names(settings.synset_names);
         if (!settings.bounding_boxes.empty()) {
@@ -72,7 +72,7 @@ private:
     std::set<std::string, std::less<>> repeated_stems_;
 };
 
-void Conversion::count_stems() {
+void ImagenetConversion::count_stems() {
     std::set<std::string_view> seen;
     for (const auto* images : {&sources_.train, &sources_.validation}) {
         for (const RawImage& image : *images) {
@@ -82,12 +82,12 @@ void Conversion::count_stems() {
     }
 }
 
-std::string Conversion::path(std::int64_t source) const {
+std::string ImagenetConversion::path(std::int64_t source) const {
     const std::string& folder = is_training(source) ? settings_.train_folder : settings_.validation_folder;
     return (fs::path(folder) / image(source).path).string();
 }
 
-void Conversion::add_boxes(const RawImage& image, ImageDescription& description) const {
+void ImagenetConversion::add_boxes(const RawImage& image, ImageDescription& description) const {
     const bool unique_name = !repeated_stems_.contains(stem_of(image.path));
     for (const ImageBox& box : boxes_.of(image.path, unique_name)) {
         const auto label = labels_.find(box.class_name);
@@ -96,7 +96,7 @@ void Conversion::add_boxes(const RawImage& image, ImageDescription& description)
     }
 }
 
-MadeRecord Conversion::make(std::int64_t source, ImageConverter& converter) const {
+MadeRecord ImagenetConversion::make(std::int64_t source, ImageConverter& converter) const {
     const RawImage& raw = image(source);
     MadeRecord record;
     StoredImage stored;
@@ -143,7 +143,7 @@ std::string digest_of(const std::vector<RawImage>& images) {
     return counted(images.size(), digest.text());
 }
 
-Fingerprint Conversion::fingerprint() const {
+Fingerprint ImagenetConversion::fingerprint() const {
     Digest classes;
     for (const std::string& name : sources_.classes) {
         classes.add(name);
@@ -155,7 +155,7 @@ Fingerprint Conversion::fingerprint() const {
     }
     std::ostringstream fraction;
     fraction << settings_.validation_fraction;
-    return {{"record format", kFormat},
+    return {{"record format", kImagenetFormat},
             {"seed", std::to_string(settings_.seed)},
             {"number of training files", settings_.train_shards ? std::to_string(*settings_.train_shards) : "by size"},
             {"number of validation files",
@@ -203,7 +203,7 @@ std::vector<std::int64_t> shuffled(std::uint64_t seed, std::size_t images, std::
     return order;
 }
 
-ShardPlan Conversion::plan() const {
+ShardPlan ImagenetConversion::plan() const {
     const auto train_images = std::ssize(sources_.train);
     std::vector<std::int64_t> train = shuffled(settings_.seed, sources_.train.size(), 0);
     std::vector<std::int64_t> validation = shuffled(settings_.seed, sources_.validation.size(), train_images);
@@ -228,7 +228,7 @@ ShardPlan Conversion::plan() const {
     return plan;
 }
 
-void check(const ImagenetWriterSettings& settings) {
+void check_imagenet(const ImagenetWriterSettings& settings) {
     const auto refuse = [](const std::string& what) { throw Error(ErrorKind::usage, what); };
     for (const std::optional<int>& shards : {settings.train_shards, settings.validation_shards}) {
         if (shards && (*shards < 1 || *shards > 99999))
@@ -249,7 +249,8 @@ std::int64_t count_of(const ShardResult& result, const char* note) {
     return found == result.notes.end() ? 0 : found->second;
 }
 
-ImagenetWriterResult summary(const Conversion& conversion, const ShardPlan& plan, const ShardResult& written) {
+ImagenetWriterResult imagenet_summary(const ImagenetConversion& conversion, const ShardPlan& plan,
+                                      const ShardResult& written) {
     ImagenetWriterResult result;
     result.interrupted = written.interrupted;
     result.images = conversion.images();
@@ -272,8 +273,8 @@ ImagenetWriterResult summary(const Conversion& conversion, const ShardPlan& plan
 }  // namespace
 
 ImagenetWriterResult write_imagenet_tfrecords(const ImagenetWriterSettings& settings, const ConversionEvents& events) {
-    check(settings);
-    const Conversion conversion(settings, events);
+    check_imagenet(settings);
+    const ImagenetConversion conversion(settings, events);
     const ShardPlan plan = conversion.plan();
     std::vector<ImageConverter> converters(static_cast<std::size_t>(std::max(settings.threads, 1)));
     ShardJob job;
@@ -290,7 +291,7 @@ ImagenetWriterResult write_imagenet_tfrecords(const ImagenetWriterSettings& sett
     }
     if (events.skipped) job.skipped = [&](const SkippedSource& source) { events.skipped(source.name, source.reason); };
     job.stop_requested = events.stop_requested;
-    return summary(conversion, plan, write_shards(plan, job));
+    return imagenet_summary(conversion, plan, write_shards(plan, job));
 }
 
 }  // namespace cnntrain::dataset_tools

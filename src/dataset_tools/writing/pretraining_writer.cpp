@@ -36,9 +36,9 @@ namespace {
 namespace fs = std::filesystem;
 
 /// Part of the fingerprint; increase it when equal text gives different bytes.
-constexpr const char* kFormat = "1";
+constexpr const char* kPretrainingFormat = "1";
 constexpr std::size_t kRecordsInBlock = 256;
-constexpr std::size_t kBlocksAhead = 4;  // per thread
+constexpr std::size_t kRecordBlocksAhead = 4;  // per thread
 
 // Counts of a finished file that the journal stores.
 constexpr const char* kSequences = "sequences";
@@ -75,9 +75,9 @@ private:
     data::Packing rows_;
 };
 
-class Conversion {
+class PretrainingConversion {
 public:
-    Conversion(const PretrainingWriterSettings& settings, const PretrainingWriterEvents& events);
+    PretrainingConversion(const PretrainingWriterSettings& settings, const PretrainingWriterEvents& events);
     PretrainingWriterResult run();
 
 private:
@@ -124,7 +124,7 @@ private:
     PretrainingWriterResult result_;
 };
 
-void check(const PretrainingWriterSettings& settings, const std::vector<std::string>& outputs) {
+void check_pretraining(const PretrainingWriterSettings& settings, const std::vector<std::string>& outputs) {
     const auto refuse = [](const std::string& what) { throw Error(ErrorKind::usage, what); };
     if (outputs.empty()) refuse("no output file is given");
     if (settings.pad_position < 0 || settings.pad_position > std::numeric_limits<std::int32_t>::max()) {
@@ -135,19 +135,20 @@ void check(const PretrainingWriterSettings& settings, const std::vector<std::str
     check_instances(settings.instances);
 }
 
-Conversion::Conversion(const PretrainingWriterSettings& settings, const PretrainingWriterEvents& events)
+PretrainingConversion::PretrainingConversion(const PretrainingWriterSettings& settings,
+                                             const PretrainingWriterEvents& events)
     : settings_(settings),
       events_(events),
       threads_(std::clamp(settings.threads, 1, tbb::info::default_concurrency())),
       outputs_(data::split_list(settings.output_files)) {
-    check(settings, outputs_);
+    check_pretraining(settings, outputs_);
     inputs_ = data::matching_files(settings.input_files);
     vocabulary_text_ = read_text(files_, settings.vocabulary);
     check_places();
 }
 
 /// Which existing files may be replaced is decided by the journal, in keep_finished().
-void Conversion::check_places() const {
+void PretrainingConversion::check_places() const {
     std::vector<NamedPath> inputs = {{"--vocab-file", settings_.vocabulary}};
     for (const std::string& path : inputs_)
         inputs.push_back({"--input-file", path});
@@ -158,7 +159,7 @@ void Conversion::check_places() const {
     check_outputs(files_, outputs, inputs);
 }
 
-Fingerprint Conversion::fingerprint() const {
+Fingerprint PretrainingConversion::fingerprint() const {
     Digest inputs;
     for (const std::string& path : inputs_) {
         const std::unique_ptr<InputFile> file = files_.open(path);
@@ -176,7 +177,7 @@ Fingerprint Conversion::fingerprint() const {
         return std::string(digits.data(), std::to_chars(digits.data(), digits.data() + digits.size(), value).ptr);
     };
     const InstanceSettings& how = settings_.instances;
-    Fingerprint result = {{"record format", kFormat},
+    Fingerprint result = {{"record format", kPretrainingFormat},
                           {"Unicode version", data::unicode_version()},
                           {"input files", number(inputs_.size()) + " (" + inputs.text() + ")"},
                           {"output files", number(outputs_.size()) + " (" + outputs.text() + ")"},
@@ -194,20 +195,20 @@ Fingerprint Conversion::fingerprint() const {
     return result;
 }
 
-void Conversion::refuse_old(const std::string& file, const std::optional<Journal>& found) const {
+void PretrainingConversion::refuse_old(const std::string& file, const std::optional<Journal>& found) const {
     if (!found) refuse(file, "there is no " + journal());
     if (found->fingerprint != fingerprint_) refuse(file, differences(fingerprint_, found->fingerprint));
     refuse(file, "its size is not that in " + journal());
 }
 
-void Conversion::refuse(const std::string& file, const std::string& why) const {
+void PretrainingConversion::refuse(const std::string& file, const std::string& why) const {
     throw Error(ErrorKind::usage, "output file " + file + " is there already, and of another conversion (" + why +
                                       "); choose another name, or give --overwrite to replace it");
 }
 
 /// Keeps the finished files of an earlier job with the same fingerprint. Those that its journal does not list are made
 /// anew: it ended before it could add them.
-void Conversion::keep_finished() {
+void PretrainingConversion::keep_finished() {
     const std::optional<Journal> found = read_journal(files_, journal());
     fingerprint_ = fingerprint();
     const bool same = found && found->fingerprint == fingerprint_;
@@ -230,7 +231,7 @@ void Conversion::keep_finished() {
 
 /// Begins the journal before the first file of this job is in its place, so that a killed job knows its files again. A
 /// job that finishes no file leaves the journal as it was.
-void Conversion::begin_journal() {
+void PretrainingConversion::begin_journal() {
     if (std::exchange(writes_journal_, true)) return;
     std::vector<FinishedFile> entries;
     for (const auto& [name, entry] : finished_)
@@ -238,7 +239,7 @@ void Conversion::begin_journal() {
     write_journal(files_, journal(), fingerprint_, entries);
 }
 
-PretrainingWriterResult Conversion::run() {
+PretrainingWriterResult PretrainingConversion::run() {
     for (const std::string& file : outputs_) {
         const fs::path folder = fs::path(file).parent_path();
         if (!folder.empty()) files_.make_directories(folder.string());
@@ -257,7 +258,7 @@ PretrainingWriterResult Conversion::run() {
     return result_;
 }
 
-void Conversion::make_records() {
+void PretrainingConversion::make_records() {
     const data::Vocabulary vocabulary = data::Vocabulary::read(files_, settings_.vocabulary);
     CorpusSettings reading{inputs_, settings_.lower_case, threads_, events_.stop_requested, {}};
     reading.progress = [&](std::uint64_t done, std::uint64_t total) {
@@ -289,8 +290,8 @@ void Conversion::make_records() {
     }
 }
 
-Conversion::Block Conversion::make_block(const RecordPlan& plan, std::size_t first_record,
-                                         PretrainingRecords& records) const {
+PretrainingConversion::Block PretrainingConversion::make_block(const RecordPlan& plan, std::size_t first_record,
+                                                               PretrainingRecords& records) const {
     Block block;
     std::string record;
     const std::size_t step = outputs_.size();
@@ -311,8 +312,8 @@ Conversion::Block Conversion::make_block(const RecordPlan& plan, std::size_t fir
     return block;
 }
 
-void Conversion::write_file(std::size_t file, const RecordPlan& plan,
-                            tbb::enumerable_thread_specific<PretrainingRecords>& records) {
+void PretrainingConversion::write_file(std::size_t file, const RecordPlan& plan,
+                                       tbb::enumerable_thread_specific<PretrainingRecords>& records) {
     const std::unique_ptr<OutputFile> output = files_.create(outputs_[file]);
     FinishedFile entry{outputs_[file]};
     FileContent content;
@@ -337,7 +338,7 @@ void Conversion::write_file(std::size_t file, const RecordPlan& plan,
         done_records_ += block.records;
         tell(PretrainingStage::write, done_records_, kept_records_, static_cast<std::int64_t>(plan.records()));
     };
-    tbb::parallel_pipeline(kBlocksAhead * static_cast<std::size_t>(threads_),
+    tbb::parallel_pipeline(kRecordBlocksAhead * static_cast<std::size_t>(threads_),
                            tbb::make_filter<void, std::size_t>(tbb::filter_mode::serial_in_order, begin) &
                                tbb::make_filter<std::size_t, Block>(tbb::filter_mode::parallel, make) &
                                tbb::make_filter<Block, void>(tbb::filter_mode::serial_in_order, write));
@@ -351,13 +352,13 @@ void Conversion::write_file(std::size_t file, const RecordPlan& plan,
     finished_.emplace(entry.name, entry);
 }
 
-void Conversion::fail_storing(const Error& error) const {
+void PretrainingConversion::fail_storing(const Error& error) const {
     throw Error(error.kind(), std::string(error.what()) + "; " + std::to_string(finished_.size()) + " of " +
                                   std::to_string(outputs_.size()) +
                                   " files are finished and stay: run the same command again to go on with the rest");
 }
 
-void Conversion::sum_up() {
+void PretrainingConversion::sum_up() {
     const auto note = [](const FinishedFile& file, const char* key) {
         const auto found = file.notes.find(key);
         return found == file.notes.end() ? 0 : found->second;
@@ -377,7 +378,7 @@ void Conversion::sum_up() {
 
 PretrainingWriterResult write_pretraining_records(const PretrainingWriterSettings& settings,
                                                   const PretrainingWriterEvents& events) {
-    return Conversion(settings, events).run();
+    return PretrainingConversion(settings, events).run();
 }
 
 }  // namespace cnntrain::dataset_tools

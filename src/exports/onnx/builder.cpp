@@ -10,10 +10,6 @@ namespace cnntrain::exports {
 
 namespace {
 
-bool is_float(DType type) {
-    return type == DType::f32 || type == DType::f64 || type == DType::bf16 || type == DType::f16;
-}
-
 /// Error(unsupported) for finite numbers that float16 turns into infinity.
 void require_f16_range(const std::string& name, const HostTensor& tensor) {
     constexpr double kMost = 65504;

@@ -146,7 +146,7 @@ OnnxNode node_of(const proto::Node& from) {
     return node;
 }
 
-OnnxTensor tensor_of(const proto::Tensor& from) {
+OnnxTensor decoded_tensor(const proto::Tensor& from) {
     const std::string what = "tensor " + from.name();
     TensorDesc desc{dtype_of(from.data_type(), what), {from.dims().begin(), from.dims().end()}};
     std::uint64_t count = 1;
@@ -251,7 +251,7 @@ OnnxModel decode(std::string_view bytes) {
     for (const proto::ValueInfo& port : file.graph().output())
         model.outputs.push_back(port_of(port));
     for (const proto::Tensor& tensor : file.graph().initializer())
-        model.tensors.push_back(tensor_of(tensor));
+        model.tensors.push_back(decoded_tensor(tensor));
     for (const proto::Node& node : file.graph().node())
         model.nodes.push_back(node_of(node));
     check_order(model);

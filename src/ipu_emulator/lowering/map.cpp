@@ -17,7 +17,7 @@
 namespace ipu_emulator {
 namespace {
 
-constexpr std::size_t kPiece = 8192;  // elements of a thread's task
+constexpr std::size_t kTaskElements = 8192;  // elements of a thread's task
 
 /// The formula over elements [begin, begin + count) of the operands.
 void evaluate(OpRun& run, const Formula& formula, std::size_t begin, std::size_t count) {
@@ -81,7 +81,7 @@ void add_map(poplar::Graph& graph, const Formula& formula, const std::vector<pop
               .writes = {out},
               .draws = formula.rounds_inside() ? Draws::inside : Draws::results,
               .run = [formula](OpRun& run) {
-                  run.in_pieces(run.write().count(), kPiece,
+                  run.in_pieces(run.write().count(), kTaskElements,
                                 [&](std::size_t begin, std::size_t count) { evaluate(run, formula, begin, count); });
               }};
     for (const poplar::Tensor& t : ts) {
@@ -154,7 +154,7 @@ poplar::Program cast(poplar::Graph&, const Tensor& src, const Tensor& dst, const
             "the shapes " + src.shapeToString() + " and " + dst.shapeToString() + " differ");
     const bool floats = is_float(src.elementType()) || is_float(dst.elementType());
     return make_op({.name = name, .reads = {src}, .writes = {dst}, .run = [floats](OpRun& run) {
-                        run.in_pieces(run.write().count(), kPiece, [&](std::size_t begin, std::size_t count) {
+                        run.in_pieces(run.write().count(), kTaskElements, [&](std::size_t begin, std::size_t count) {
                             if (floats) {
                                 convert<float>(run, begin, count);
                             } else {

@@ -17,7 +17,7 @@ namespace {
 
 using poplar::Tensor;
 
-constexpr std::size_t kBlockRows = 48;
+constexpr std::size_t kProductRows = 48;
 
 struct ProductShape {
     std::size_t groups = 1;
@@ -62,10 +62,10 @@ void run_product(OpRun& run, const ProductShape& s, const PartialPolicy& policy,
                                              .columns = s.columns,
                                              .group_stride = s.depth * s.columns,
                                              .row_stride = s.columns});
-    const std::size_t blocks = (s.rows + kBlockRows - 1) / kBlockRows;
+    const std::size_t blocks = (s.rows + kProductRows - 1) / kProductRows;
     run.parallel(s.groups * blocks, [&](std::size_t task) {
-        const std::size_t first = task % blocks * kBlockRows;
-        product_block(run, s, policy, how, packed, task / blocks, first, std::min(kBlockRows, s.rows - first));
+        const std::size_t first = task % blocks * kProductRows;
+        product_block(run, s, policy, how, packed, task / blocks, first, std::min(kProductRows, s.rows - first));
     });
 }
 

@@ -13,7 +13,7 @@
 namespace ipu_emulator {
 namespace {
 
-constexpr std::size_t kPiece = 256;  // elements that pass through the stack
+constexpr std::size_t kStackElements = 256;  // elements that pass through the stack
 
 thread_local Scratch thread_scratch;
 
@@ -23,11 +23,11 @@ std::array<std::atomic<std::size_t>, kBlocks> needs{};
 std::atomic<bool> scratch_grew{false};
 std::atomic<unsigned long> spread_to{0};  // host_pool_changes() of the pool whose threads have it
 
-/// Calls body(begin, n, offset) for pieces of at most kPiece of the elements [begin, begin + count), `offset` from the
-/// first one.
+/// Calls body(begin, n, offset) for pieces of at most kStackElements of the elements [begin, begin + count), `offset`
+/// from the first one.
 template <class Body> void in_pieces(std::size_t begin, std::size_t count, Body body) {
-    for (std::size_t offset = 0; offset < count; offset += kPiece)
-        body(begin + offset, std::min(kPiece, count - offset), offset);
+    for (std::size_t offset = 0; offset < count; offset += kStackElements)
+        body(begin + offset, std::min(kStackElements, count - offset), offset);
 }
 
 /// Whether elements of T are loaded and stored as values of the type Value with their bits.
@@ -41,7 +41,7 @@ template <class T, class Value> constexpr bool same_bits() {
 template <class T, class Value>
 [[gnu::noinline]] void load_pieces(const Operand& operand, std::size_t begin, std::size_t count, Value* to) {
     in_pieces(begin, count, [&](std::size_t first, std::size_t n, std::size_t offset) {
-        T piece[kPiece];
+        T piece[kStackElements];
         operand.load_bytes(first, n, piece);
         if constexpr (std::is_same_v<T, Half> && std::is_same_v<Value, float>) {
             to_floats(&piece->bits, to + offset, n);
@@ -54,7 +54,7 @@ template <class T, class Value>
 template <class T, class Value>
 [[gnu::noinline]] void store_pieces(const Operand& operand, std::size_t begin, std::size_t count, const Value* from) {
     in_pieces(begin, count, [&](std::size_t first, std::size_t n, std::size_t offset) {
-        T piece[kPiece];
+        T piece[kStackElements];
         std::transform(from + offset, from + offset + n, piece, converted<T, Value>);
         operand.store_bytes(first, n, piece);
     });
@@ -63,11 +63,11 @@ template <class T, class Value>
 template <class Value> [[gnu::noinline]] void store_halves(OpRun& run, const Regions& regions, std::size_t begin,
                                                            std::size_t count, const Value* from) {
     in_pieces(begin, count, [&](std::size_t first, std::size_t n, std::size_t offset) {
-        std::uint16_t piece[kPiece];
+        std::uint16_t piece[kStackElements];
         if constexpr (std::is_same_v<Value, float>) {
             run.round(regions, first, n, from + offset, piece);
         } else {
-            float floats[kPiece];
+            float floats[kStackElements];
             std::transform(from + offset, from + offset + n, floats, converted<float, Value>);
             run.round(regions, first, n, floats, piece);
         }

@@ -10,8 +10,8 @@ namespace cnntrain::report {
 
 namespace {
 
-constexpr double kWidth = 400, kHeight = 200;
-constexpr double kLeft = 44, kRight = 392, kTop = 10, kBottom = 168;
+constexpr double kBarsWidth = 400, kBarsHeight = 200;
+constexpr double kBarsLeft = 44, kBarsRight = 392, kBarsTop = 10, kBarsBottom = 168;
 
 struct Bins {
     double low = 0, width = 1;
@@ -79,38 +79,40 @@ void draw_histogram(Html& page, const std::string& title, const std::string& axi
     const Bins bins = counted_in(series);
     if (bins.most == 0) return;
     const std::size_t count = bins.counts.front().size();
-    const Scale x{bins.low, bins.low + bins.width * static_cast<double>(count), kLeft, kRight};
-    const Scale y{0, static_cast<double>(bins.most), kBottom, kTop};
+    const Scale x{bins.low, bins.low + bins.width * static_cast<double>(count), kBarsLeft, kBarsRight};
+    const Scale y{0, static_cast<double>(bins.most), kBarsBottom, kBarsTop};
     page.open("figure", {{"class", "chart"}}).leaf("figcaption", title);
-    page.open("svg",
-              {{"viewBox", formatted("0 0 %.0f %.0f", kWidth, kHeight)}, {"role", "img"}, {"aria-label", title}});
+    page.open(
+        "svg",
+        {{"viewBox", formatted("0 0 %.0f %.0f", kBarsWidth, kBarsHeight)}, {"role", "img"}, {"aria-label", title}});
     for (const double value : round_numbers(0, y.high, 4)) {
         if (value != std::floor(value)) continue;
         page.empty("line", {{"class", "rule"},
-                            {"x1", place_text(kLeft)},
-                            {"x2", place_text(kRight)},
+                            {"x1", place_text(kBarsLeft)},
+                            {"x2", place_text(kBarsRight)},
                             {"y1", place_text(y(value))},
                             {"y2", place_text(y(value))}});
         page.leaf("text", axis_text(value),
-                  {{"x", place_text(kLeft - 6)}, {"y", place_text(y(value) + 4)}, {"text-anchor", "end"}});
+                  {{"x", place_text(kBarsLeft - 6)}, {"y", place_text(y(value) + 4)}, {"text-anchor", "end"}});
     }
-    const double bar = (kRight - kLeft) / static_cast<double>(count * series.size());
+    const double bar = (kBarsRight - kBarsLeft) / static_cast<double>(count * series.size());
     for (std::size_t s = 0; s < series.size(); ++s) {
         for (std::size_t bin = 0; bin < count; ++bin) {
             if (bins.counts[s][bin] == 0) continue;
-            const double height = std::max(1.0, kBottom - y(static_cast<double>(bins.counts[s][bin])));
+            const double height = std::max(1.0, kBarsBottom - y(static_cast<double>(bins.counts[s][bin])));
             page.empty("rect", {{"class", formatted("fill c%d", series[s].colour)},
-                                {"x", place_text(kLeft + bar * static_cast<double>(bin * series.size() + s))},
-                                {"y", place_text(kBottom - height)},
+                                {"x", place_text(kBarsLeft + bar * static_cast<double>(bin * series.size() + s))},
+                                {"y", place_text(kBarsBottom - height)},
                                 {"width", place_text(std::max(1.0, bar - 1))},
                                 {"height", place_text(height)}});
         }
     }
     for (const double value : round_numbers(x.low, x.high, 5)) {
         page.leaf("text", axis_text(value),
-                  {{"x", place_text(x(value))}, {"y", place_text(kBottom + 15)}, {"text-anchor", "middle"}});
+                  {{"x", place_text(x(value))}, {"y", place_text(kBarsBottom + 15)}, {"text-anchor", "middle"}});
     }
-    page.leaf("text", axis, {{"x", place_text(kRight)}, {"y", place_text(kHeight - 2)}, {"text-anchor", "end"}});
+    page.leaf("text", axis,
+              {{"x", place_text(kBarsRight)}, {"y", place_text(kBarsHeight - 2)}, {"text-anchor", "end"}});
     page.close().open("ul", {{"class", "legend"}});
     for (const HistogramSeries& one : series) {
         if (one.values.empty()) continue;
@@ -123,7 +125,7 @@ void draw_histogram(Html& page, const std::string& title, const std::string& axi
 
 void draw_small_histogram(Html& page, const std::string& title, const std::string& detail, std::vector<double> values) {
     constexpr std::size_t kBins = 32;
-    constexpr double kRight = 160, kTop = 4, kBottom = 48, kBelow = 62;
+    constexpr double kBarsRight = 160, kBarsTop = 4, kBarsBottom = 48, kBelow = 62;
     constexpr std::ptrdiff_t kCut = 1000;  // one of so many values is beyond each end
     if (values.empty()) return;
     std::ranges::sort(values);
@@ -136,12 +138,13 @@ void draw_small_histogram(Html& page, const std::string& title, const std::strin
         const double bin = (value - low) / (high - low) * kBins;
         if (bin >= 0 && bin <= kBins) ++counts[std::min(static_cast<std::size_t>(bin), kBins - 1)];
     }
-    const Scale x{low, high, 0, kRight};
-    const Scale y{0, std::ranges::max(counts), kBottom, kTop};
-    std::string outline = "M0 " + place_text(kBottom);
+    const Scale x{low, high, 0, kBarsRight};
+    const Scale y{0, std::ranges::max(counts), kBarsBottom, kBarsTop};
+    std::string outline = "M0 " + place_text(kBarsBottom);
     for (std::size_t bin = 0; bin < kBins; ++bin)
-        outline += "V" + place_text(y(counts[bin])) + "H" + place_text(kRight * static_cast<double>(bin + 1) / kBins);
-    outline += "V" + place_text(kBottom) + "Z";
+        outline +=
+            "V" + place_text(y(counts[bin])) + "H" + place_text(kBarsRight * static_cast<double>(bin + 1) / kBins);
+    outline += "V" + place_text(kBarsBottom) + "Z";
     page.open("figure").open("figcaption");
     for (std::size_t begin = 0; begin < title.size();) {  // a line may end after each part of a variable's name
         const std::size_t end = std::min(title.find('/', begin), title.size() - 1) + 1;
@@ -155,12 +158,12 @@ void draw_small_histogram(Html& page, const std::string& title, const std::strin
         page.empty("line", {{"class", "axis"},
                             {"x1", place_text(x(0))},
                             {"x2", place_text(x(0))},
-                            {"y1", place_text(kTop)},
-                            {"y2", place_text(kBottom)}});
+                            {"y1", place_text(kBarsTop)},
+                            {"y2", place_text(kBarsBottom)}});
     }
     page.leaf("text", formatted("%.2g", low), {{"x", "0"}, {"y", place_text(kBelow)}});
     page.leaf("text", formatted("%.2g", high),
-              {{"x", place_text(kRight)}, {"y", place_text(kBelow)}, {"text-anchor", "end"}});
+              {{"x", place_text(kBarsRight)}, {"y", place_text(kBelow)}, {"text-anchor", "end"}});
     page.close().leaf("p", detail, {{"class", "soft"}}).close();
 }
 

@@ -8,8 +8,8 @@ namespace cnntrain::report {
 
 namespace {
 
-constexpr double kWidth = 400, kHeight = 230;
-constexpr double kLeft = 52, kRight = 392, kTop = 10, kBottom = 198;
+constexpr double kLinesWidth = 400, kLinesHeight = 230;
+constexpr double kLinesLeft = 52, kLinesRight = 392, kLinesTop = 10, kLinesBottom = 198;
 constexpr std::size_t kMostPoints = 400;
 
 /// Runs of neighbouring points are replaced by their means, so that at most kMostPoints are left. Points that are no
@@ -72,22 +72,25 @@ std::string points_text(const Curve& curve, const Scale& x, const Scale& y) {
 void draw_axes(Html& page, const ChartText& text, const Scale& x, const Scale& y) {
     for (const double value : round_numbers(y.low, y.high, 5)) {
         const std::string place = place_text(y(value));
-        page.empty(
-            "line",
-            {{"class", "rule"}, {"x1", place_text(kLeft)}, {"x2", place_text(kRight)}, {"y1", place}, {"y2", place}});
+        page.empty("line", {{"class", "rule"},
+                            {"x1", place_text(kLinesLeft)},
+                            {"x2", place_text(kLinesRight)},
+                            {"y1", place},
+                            {"y2", place}});
         page.leaf("text", axis_text(value),
-                  {{"x", place_text(kLeft - 6)}, {"y", place_text(y(value) + 4)}, {"text-anchor", "end"}});
+                  {{"x", place_text(kLinesLeft - 6)}, {"y", place_text(y(value) + 4)}, {"text-anchor", "end"}});
     }
     for (const double value : round_numbers(x.low, x.high, 5)) {
         page.leaf("text", axis_text(value),
-                  {{"x", place_text(x(value))}, {"y", place_text(kBottom + 16)}, {"text-anchor", "middle"}});
+                  {{"x", place_text(x(value))}, {"y", place_text(kLinesBottom + 16)}, {"text-anchor", "middle"}});
     }
-    page.leaf("text", text.x, {{"x", place_text(kRight)}, {"y", place_text(kHeight - 3)}, {"text-anchor", "end"}});
+    page.leaf("text", text.x,
+              {{"x", place_text(kLinesRight)}, {"y", place_text(kLinesHeight - 3)}, {"text-anchor", "end"}});
     page.empty("line", {{"class", "axis"},
-                        {"x1", place_text(kLeft)},
-                        {"x2", place_text(kRight)},
-                        {"y1", place_text(kBottom)},
-                        {"y2", place_text(kBottom)}});
+                        {"x1", place_text(kLinesLeft)},
+                        {"x2", place_text(kLinesRight)},
+                        {"y1", place_text(kLinesBottom)},
+                        {"y2", place_text(kLinesBottom)}});
 }
 
 void draw_line(Html& page, const Line& line, const Curve& curve, const Scale& x, const Scale& y) {
@@ -141,10 +144,10 @@ void draw_lines(Html& page, const ChartText& text, const std::vector<Line>& all)
     if (lines.empty()) return;
     if (extent_x.low == extent_x.high) extent_x.widen();
     extent_y.widen();
-    const Scale x{extent_x.low, extent_x.high, kLeft, kRight};
-    const Scale y{extent_y.low, extent_y.high, kBottom, kTop};
+    const Scale x{extent_x.low, extent_x.high, kLinesLeft, kLinesRight};
+    const Scale y{extent_y.low, extent_y.high, kLinesBottom, kLinesTop};
     page.open("figure", {{"class", "chart"}}).leaf("figcaption", text.title);
-    page.open("svg", {{"viewBox", formatted("0 0 %.0f %.0f", kWidth, kHeight)},
+    page.open("svg", {{"viewBox", formatted("0 0 %.0f %.0f", kLinesWidth, kLinesHeight)},
                       {"role", "img"},
                       {"aria-label", text.title + " by " + text.x},
                       {"class", "lines"},

@@ -317,7 +317,7 @@ void add_divergence(const RunRecord& run, Learning& result, double epoch) {
 }
 
 /// The mean of the last tenth.
-double end_of(const Curve& curve) {
+double mean_at_end(const Curve& curve) {
     const std::size_t width = std::max<std::size_t>(1, curve.size() / 10);
     return mean(curve, curve.size() - width, curve.size());
 }
@@ -334,7 +334,7 @@ void find_gap(const RunRecord& run, const std::vector<Measure>& measures, Learni
             const Curve trained = finite_part(training_curve(run, measure));
             const Curve validated = finite_part(validation_curve(run, measure));
             if (trained.empty() || validated.empty()) continue;
-            const double training = end_of(trained);
+            const double training = mean_at_end(trained);
             const double validation = validated.y.back();
             result.gap = accuracy ? training - validation : validation - training;
             const double noise = accuracy ? accuracy_noise(validation, validated_samples(run)) : 0;

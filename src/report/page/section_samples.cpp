@@ -15,7 +15,7 @@ constexpr std::size_t kMostInMatrix = 20;
 constexpr std::size_t kMostInTable = 200;
 constexpr std::size_t kTinyPicture = 3000;  // base 64: about 32 x 32 pixels
 
-std::string name_of(const Confusion& confusion, std::int64_t label) {
+std::string brief_name(const Confusion& confusion, std::int64_t label) {
     const auto place = static_cast<std::size_t>(label);
     return brief(place < confusion.names.size() ? confusion.names[place] : std::to_string(label), 60);
 }
@@ -53,10 +53,10 @@ void add_matrix(Html& page, const Confusion& confusion) {
     page.open("div", {{"class", "scroll"}, {"tabindex", "0"}, {"role", "region"}, {"aria-label", "confusion matrix"}});
     page.open("table", {{"class", "matrix"}}).open("thead").open("tr").open("td").close();
     for (const std::int64_t label : labels)
-        page.leaf("th", name_of(confusion, label), {{"scope", "col"}});
+        page.leaf("th", brief_name(confusion, label), {{"scope", "col"}});
     page.close().close().open("tbody");
     for (const std::int64_t label : labels) {
-        page.open("tr").leaf("th", name_of(confusion, label), {{"scope", "row"}});
+        page.open("tr").leaf("th", brief_name(confusion, label), {{"scope", "row"}});
         const auto samples = static_cast<double>(confusion.classes[static_cast<std::size_t>(label)].samples);
         for (const std::int64_t taken_for : labels) {
             const std::int64_t count = confusion.count(label, taken_for);
@@ -89,7 +89,7 @@ void add_class_table(Html& page, const Confusion& confusion) {
     page.close().close().open("tbody");
     for (std::size_t i = 0; i < shown; ++i) {
         const ClassResult& one = classes[i];
-        page.open("tr").leaf("th", name_of(confusion, one.label), {{"scope", "row"}});
+        page.open("tr").leaf("th", brief_name(confusion, one.label), {{"scope", "row"}});
         for (const std::string& text :
              {std::to_string(one.samples), percent_text(one.recall()), std::to_string(one.predicted),
               percent_text(one.precision()), percent_text(one.f1())})
@@ -100,8 +100,8 @@ void add_class_table(Html& page, const Confusion& confusion) {
 }
 
 std::string judged(const Confusion& confusion, const Sample& sample) {
-    return name_of(confusion, sample.label) + " (" + probability_text(sample.own) + "), taken for " +
-           name_of(confusion, sample.classes.front()) + " (" + probability_text(sample.probabilities.front()) + ")";
+    return brief_name(confusion, sample.label) + " (" + probability_text(sample.own) + "), taken for " +
+           brief_name(confusion, sample.classes.front()) + " (" + probability_text(sample.probabilities.front()) + ")";
 }
 
 void add_photos(Html& page, const Confusion& confusion, const std::vector<const Sample*>& samples) {

@@ -30,15 +30,15 @@ std::vector<std::string_view> hidden_activation_names() {
     return all;
 }
 
-constexpr std::string_view kPolynomial = "polynomial";    // other names of polynomial_decay and
-constexpr std::string_view kExponential = "exponential";  // natural_exponential
+constexpr std::string_view kPolynomialName = "polynomial";    // other names of polynomial_decay and
+constexpr std::string_view kExponentialName = "exponential";  // natural_exponential
 
 void set_schedule(Settings& settings, const Value& value) {
     const std::string& text = std::get<std::string>(value);
     optim::StepRateSettings& rate = settings.task.as<BertTaskSettings>().learning_rate;
-    if (text == kPolynomial) {
+    if (text == kPolynomialName) {
         rate.schedule = optim::StepSchedule::polynomial;
-    } else if (text == kExponential) {
+    } else if (text == kExponentialName) {
         rate.schedule = optim::StepSchedule::natural_exponential;
     } else {
         rate.schedule = *named<optim::StepSchedule>(text);
@@ -47,7 +47,7 @@ void set_schedule(Settings& settings, const Value& value) {
 
 std::vector<std::string_view> schedule_names() {
     std::vector<std::string_view> all = names<optim::StepSchedule>();
-    all.insert(all.end(), {kPolynomial, kExponential});
+    all.insert(all.end(), {kPolynomialName, kExponentialName});
     return all;
 }
 

@@ -198,7 +198,7 @@ Violation augmentation_of_evaluation(const OptionValues& values) {
     return {};
 }
 
-const std::vector<Rule> kRules = {
+const std::vector<Rule> kImageRules = {
     {kTVE, one_norm},
     {kTVE, cache_or_not},
     {kT, span_fits_replicas},
@@ -225,7 +225,7 @@ const std::vector<Rule> kRules = {
 }  // namespace
 
 void check_image_options(Resolution& run) {
-    check_rules(kRules, run);
+    check_rules(kImageRules, run);
 }
 
 }  // namespace cnntrain::tasks

@@ -8,7 +8,7 @@
 namespace cnntrain::tasks {
 namespace {
 
-std::vector<Option> main_options() {
+std::vector<Option> main_image_options() {
     std::vector<Option> rows = {
         {.flag = "--model",
          .help = "Model family.",
@@ -91,7 +91,7 @@ std::vector<Option> with_refinements(std::vector<Option> rows) {
 
 const OptionSet& image_options() {
     static const OptionSet options({
-        {"Main", with_refinements(main_options())},
+        {"Main", with_refinements(main_image_options())},
         {kThisProgram, concatenated({photo_options(), with_refinements(shared_run_options()), preparation_options(),
                                      convention_options()})},
         {"Model", model_options()},

@@ -8,7 +8,7 @@
 namespace cnntrain::tasks {
 namespace {
 
-std::string_view examples(Command command) {
+std::string_view image_examples(Command command) {
     switch (command) {
         case Command::train:
             return "  cnntrain train --data-dir PHOTOS --model-size 18 --logs-path RUN\n"
@@ -29,8 +29,8 @@ std::string_view examples(Command command) {
     }
 }
 
-std::unique_ptr<train::Task> make(const config::ParseResult& arguments, const backend::Backend& backend,
-                                  std::uint64_t seed) {
+std::unique_ptr<train::Task> make_images(const config::ParseResult& arguments, const backend::Backend& backend,
+                                         std::uint64_t seed) {
     return std::make_unique<ImageClassification>(arguments, backend, seed);
 }
 
@@ -41,7 +41,7 @@ train::TaskRow image_classification_row() {
         .options = {.name = "image-classification",
                     .commands = {Command::train, Command::validation, Command::inference, Command::restore},
                     .options = image_options,
-                    .examples = examples,
+                    .examples = image_examples,
                     .alternatives = {{"batch_norm", "group_norm"},
                                      {"epochs", "iterations"},
                                      {"label_smoothing", "smoothing"},
@@ -59,7 +59,7 @@ train::TaskRow image_classification_row() {
                     .complete = complete_image_settings,
                     .data_reason = images_reason,
                     .not_resumed = {"smoothing"}},
-        .make = make,
+        .make = make_images,
         .functions = image_functions,
         .usual_splits = usual_image_splits,
         .every_process_prints = true,

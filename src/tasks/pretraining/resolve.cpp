@@ -93,7 +93,7 @@ void settle_global_batch(Resolution& run) {
     values.set(kGlobalBatch, checked_product(count, of_replicas, "the global batch"), Source::adjusted);
 }
 
-Violation sizes_given(const OptionValues& values) {
+Violation pretraining_sizes_given(const OptionValues& values) {
     std::vector<const char*> needed = {"micro_batch_size",  "vocab_size",          "hidden_size",
                                        "num_hidden_layers", "num_attention_heads", "intermediate_size"};
     if (!values.flag("evaluate")) needed.push_back("num_train_steps");
@@ -244,7 +244,7 @@ Violation save_folder(const OptionValues& values) {
     return "--save-path is empty; give the folder in which run folders are created";
 }
 
-const std::vector<Rule> kRules = {
+const std::vector<Rule> kPretrainingRules = {
     {kAll, evaluation_complete},
     {kAll, one_source_to_evaluate},
     {kAll, lengths_fit},
@@ -332,11 +332,11 @@ void adjust_pretraining(Resolution& run) {
 }
 
 void check_pretraining(Resolution& run) {
-    if (Violation missing = sizes_given(run.values); !missing.empty()) {
+    if (Violation missing = pretraining_sizes_given(run.values); !missing.empty()) {
         run.violations.push_back(std::move(missing));  // the other rules need sizes
         return;
     }
-    check_rules(kRules, run);
+    check_rules(kPretrainingRules, run);
     check_rules(bert_model_rules(), run);
     if (!trains(run)) return;
     check_rules(kTrainingRules, run);

@@ -11,19 +11,19 @@
 namespace cnntrain::tasks {
 namespace {
 
-std::string_view examples(Command /*command*/) {
+std::string_view pretraining_examples(Command /*command*/) {
     return "  cnntrain pretrain --config configs/pretrain_base_128_phase1.json --train-file 'DIR/*.tfrecord'\n"
            "  cnntrain pretrain --config pretrain_tiny_128_lamb --generated-data --num-train-steps 4\n"
            "  cnntrain pretrain --config pretrain_base_384_phase2 --train-file FILE --init-checkpoint RUN/ckpt-7031\n"
            "  cnntrain pretrain --config pretrain_base_128_phase1 --evaluate --restore-dir RUN --valid-file FILE\n";
 }
 
-std::unique_ptr<train::Task> make(const config::ParseResult& arguments, const backend::Backend& backend,
-                                  std::uint64_t seed) {
+std::unique_ptr<train::Task> make_pretraining(const config::ParseResult& arguments, const backend::Backend& backend,
+                                              std::uint64_t seed) {
     return std::make_unique<Pretraining>(arguments, backend, seed);
 }
 
-std::vector<std::string> functions(const config::Settings& settings) {
+std::vector<std::string> pretraining_functions(const config::Settings& settings) {
     return nn::bert_functions(pretraining_settings(settings).model);
 }
 
@@ -38,7 +38,7 @@ std::string evaluation_line(const std::string& checkpoint) {
 std::string written_stages(const config::Settings& settings, const std::vector<std::string>& splits) {
     std::vector<std::string> stages(1);
     std::vector<std::size_t> devices(1);
-    for (const std::string& function : functions(settings)) {
+    for (const std::string& function : pretraining_functions(settings)) {
         if (stages.size() <= splits.size() && splits[stages.size() - 1] == function) {
             devices.push_back(stages.size());
             stages.emplace_back();
@@ -65,7 +65,7 @@ train::TaskRow pretraining_row(Command command) {
         .options = {.name = "pretraining",
                     .commands = {command},
                     .options = pretraining_options,
-                    .examples = examples,
+                    .examples = pretraining_examples,
                     .alternatives = {{"validate_every", "validate_every_updates"}},
                     .read_config = read_pretraining_config,
                     .empty_line_asks_help = true,
@@ -77,8 +77,8 @@ train::TaskRow pretraining_row(Command command) {
                     .complete = complete_pretraining,
                     // The micro-batches are recorded, too, and say more: a batch's size is rounded up to whole ones.
                     .not_resumed = {"global_batch_size"}},
-        .make = make,
-        .functions = functions,
+        .make = make_pretraining,
+        .functions = pretraining_functions,
         .evaluation_line = evaluation_line,
         .scopes = nn::bert_scopes,
         .pipeline = train::PipelineOptions{.stages = written_stages, .micro_batch_unit = micro_batch_unit},

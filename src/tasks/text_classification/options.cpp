@@ -14,7 +14,7 @@ std::vector<Option> with_refinement(std::vector<Option> rows, std::string_view f
     return rows;
 }
 
-std::vector<Option> main_options() {
+std::vector<Option> main_text_options() {
     return shared({"--restore-path", "--help", "--repeat", "--total-batch-size", "--num-inference-thread",
                    "--force-recompile", "--tmp-execs", "--wandb-id"});
 }
@@ -24,7 +24,7 @@ std::vector<Option> program_options() {
                            {.fallback = "text-classification", .choices = task_names()});
 }
 
-std::vector<Option> model_options() {
+std::vector<Option> text_model_options() {
     const std::vector<Option> layers = with_refinement(
         bert_layer_options(), "--hidden-act",
         {.fallback = "gelu_erf",
@@ -179,9 +179,9 @@ std::vector<Option> logging_options() {
 
 const OptionSet& text_options() {
     static const OptionSet options({
-        {"Main", main_options()},
+        {"Main", main_text_options()},
         {kThisProgram, program_options()},
-        {kModelGroup, model_options()},
+        {kModelGroup, text_model_options()},
         {kTextsGroup, concatenated({file_options(), column_options()})},
         {"Training", concatenated({batch_options(), process_options()})},
         {config::kHeadGroup, shared({"--head-only", "--head-first", "--head-strength", "--feature-cache"})},

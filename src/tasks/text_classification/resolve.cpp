@@ -11,7 +11,7 @@
 namespace cnntrain::tasks {
 namespace {
 
-Violation sizes_given(const OptionValues& values) {
+Violation text_sizes_given(const OptionValues& values) {
     std::vector<std::string> missing;
     for (const char* key :
          {"vocab_size", "hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size"}) {
@@ -41,7 +41,7 @@ Violation length_fits(const OptionValues& values) {
            std::to_string(positions) + " positions; give --seq-length " + std::to_string(positions) + " or less";
 }
 
-const std::vector<Rule> kRules = {
+const std::vector<Rule> kTextRules = {
     {kTVE, texts_given},
     {kTVE, vocabulary_given},
     {kTVE, length_fits},
@@ -58,11 +58,11 @@ void fill_text_options(Resolution& run) {
 
 void check_text_options(Resolution& run) {
     if (run.command == Command::restore) return;  // the run's own options are checked when they are read
-    if (Violation missing = sizes_given(run.values); !missing.empty()) {
+    if (Violation missing = text_sizes_given(run.values); !missing.empty()) {
         run.violations.push_back(std::move(missing));  // the other rules need sizes
         return;
     }
-    check_rules(kRules, run);
+    check_rules(kTextRules, run);
     check_rules(bert_model_rules(), run);
     if (trains(run)) check_rules(bert_rate_rules(), run);
 }

@@ -7,7 +7,7 @@
 namespace cnntrain::tasks {
 namespace {
 
-std::string_view examples(Command command) {
+std::string_view text_examples(Command command) {
     switch (command) {
         case Command::train:
             return "  cnntrain train --task text-classification --data-dir FILE.tsv --init-checkpoint RUN/ckpt-7031 "
@@ -24,12 +24,12 @@ std::string_view examples(Command command) {
     }
 }
 
-std::unique_ptr<train::Task> make(const config::ParseResult& arguments, const backend::Backend& backend,
-                                  std::uint64_t seed) {
+std::unique_ptr<train::Task> make_texts(const config::ParseResult& arguments, const backend::Backend& backend,
+                                        std::uint64_t seed) {
     return std::make_unique<TextClassification>(arguments, backend, seed);
 }
 
-std::vector<std::string> functions(const config::Settings& settings) {
+std::vector<std::string> text_functions(const config::Settings& settings) {
     return nn::bert_classification_functions(text_settings(settings).model);
 }
 
@@ -40,7 +40,7 @@ train::TaskRow text_classification_row() {
         .options = {.name = "text-classification",
                     .commands = {Command::train, Command::validation, Command::inference, Command::restore},
                     .options = text_options,
-                    .examples = examples,
+                    .examples = text_examples,
                     .alternatives = {{"epochs", "iterations"},
                                      {"ckpts_per_epoch", "epochs_per_ckpt", true},
                                      {"validate_every", "validate_every_updates"},
@@ -49,8 +49,8 @@ train::TaskRow text_classification_row() {
                     .check = check_text_options,
                     .settings = [] { return TaskSettings(TextSettings{}); },
                     .complete = complete_text_settings},
-        .make = make,
-        .functions = functions,
+        .make = make_texts,
+        .functions = text_functions,
         .scopes = nn::bert_scopes,
     };
 }

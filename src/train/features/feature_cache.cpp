@@ -28,8 +28,8 @@ constexpr const char* kData = "features.data";
 constexpr const char* kViews = "features.views";
 constexpr const char* kSeed = "features.seed";
 
-constexpr const char* kTraining = "training/";
-constexpr const char* kValidation = "validation/";
+constexpr const char* kTrainingPrefix = "training/";
+constexpr const char* kValidationPrefix = "validation/";
 constexpr const char* kLabels = "labels";
 
 std::string view_name(const std::string& split, std::size_t view) {
@@ -45,7 +45,7 @@ bool is_own(const FileSystem& files, const std::string& path) {
     return begin.find("\"" + std::string(kPreprocessing) + "\"") != std::string::npos;
 }
 
-Metadata metadata_of(const WantedFeatures& wanted) {
+Metadata feature_metadata(const WantedFeatures& wanted) {
     Metadata metadata;
     for (const auto& [name, value] : wanted.facts.network)
         metadata[kNetworkPrefix + name] = value;
@@ -69,7 +69,7 @@ std::int64_t views_in(const Metadata& metadata) {
 }
 
 /// How the file's features differ from the wanted ones; "" if they do not.
-std::string difference(const Metadata& found, const WantedFeatures& wanted) {
+std::string difference_of_features(const Metadata& found, const WantedFeatures& wanted) {
     std::vector<std::string> parts;
     const DataOrigin data = origin_of(text_in(found, kData));
     const std::string other = other_data(data, wanted.facts.data);
@@ -126,14 +126,14 @@ FeatureCache::FeatureCache(FileSystem& files, std::string path, const std::strin
 std::optional<FeatureSet> FeatureCache::read(const WantedFeatures& wanted, metrics::Observers& observers) const {
     if (path_.empty() || !exists(files_, path_)) return std::nullopt;
     try {
-        const std::string other = difference(checkpoint::CheckpointFile(files_, path_).metadata(), wanted);
+        const std::string other = difference_of_features(checkpoint::CheckpointFile(files_, path_).metadata(), wanted);
         if (!other.empty()) {
             observers.line("The features are computed anew: " + path_ + " has those of " + other);
             return std::nullopt;
         }
         checkpoint::Checkpoint file = checkpoint::load(files_, path_);
-        FeatureSet set{taken_split(file, kTraining, wanted.views), {}};
-        if (wanted.facts.data.validation) set.validation = taken_split(file, kValidation, 1);
+        FeatureSet set{taken_split(file, kTrainingPrefix, wanted.views), {}};
+        if (wanted.facts.data.validation) set.validation = taken_split(file, kValidationPrefix, 1);
         return set;
     } catch (const Error& error) {
         if (error.kind() != ErrorKind::data) throw;
@@ -147,11 +147,11 @@ std::optional<FeatureSet> FeatureCache::read(const WantedFeatures& wanted, metri
 bool FeatureCache::write(const WantedFeatures& wanted, const FeatureSet& set) const {
     if (path_.empty()) return false;
     checkpoint::Checkpoint file;
-    file.metadata = metadata_of(wanted);
+    file.metadata = feature_metadata(wanted);
     std::map<std::string, const HostTensor*> all;
     std::map<std::string, HostTensor> labels;
-    add_split(set.training, kTraining, all, labels);
-    if (set.validation) add_split(*set.validation, kValidation, all, labels);
+    add_split(set.training, kTrainingPrefix, all, labels);
+    if (set.validation) add_split(*set.validation, kValidationPrefix, all, labels);
     checkpoint::TensorSource source;
     for (const auto& [name, tensor] : all)
         source.descs.emplace(name, tensor->desc());

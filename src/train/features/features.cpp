@@ -140,9 +140,9 @@ private:
     Stopwatch watch_;
 };
 
-std::unique_ptr<backend::Executable> compile(const backend::Backend& backend, const graph::Graph& graph,
-                                             const Samples& samples, const config::Settings& settings,
-                                             std::uint64_t seed, const Host& host) {
+std::unique_ptr<backend::Executable> compile_features(const backend::Backend& backend, const graph::Graph& graph,
+                                                      const Samples& samples, const config::Settings& settings,
+                                                      std::uint64_t seed, const Host& host) {
     backend::CompileRequest request =
         compile_request(graph, settings, samples.fields(settings.training.micro_batch_size), seed);
     request.runtime.stop_requested = host.stop_requested;
@@ -221,7 +221,7 @@ FeatureFacts FeatureSource::facts(const std::map<std::string, HostTensor>& weigh
 
 FeatureSet FeatureSource::compute(const std::map<std::string, HostTensor>& weights, std::int64_t views,
                                   metrics::Observers& observers) const {
-    const auto executable = compile(backend_, graph(), *training_, settings_, seed_, host_);
+    const auto executable = compile_features(backend_, graph(), *training_, settings_, seed_, host_);
     if (is_first(host_)) executable->load(weights);
     share_variables(*host_.communicator, *executable, "weights of the features");
     data::LoaderSettings loader = for_rank(loader_settings(settings_, 0), *host_.communicator);

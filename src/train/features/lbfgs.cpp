@@ -64,20 +64,21 @@ Vector descent_direction(const Vector& gradient, const std::deque<Pair>& pairs) 
     return direction;
 }
 
-struct Point {
+struct SearchPoint {
     Vector at, gradient;
     double value = 0;
 };
 
 /// A point along the direction with enough decrease and enough of the slope used up, by bisection. Where rounding hides
 /// the decrease, the slope decides (the approximate conditions of Hager and Zhang). Nothing if there is no such point.
-std::optional<Point> line_search(const SmoothFunction& function, const Point& from, const Vector& direction) {
+std::optional<SearchPoint> line_search(const SmoothFunction& function, const SearchPoint& from,
+                                       const Vector& direction) {
     const double slope = dot(from.gradient, direction);
     if (!(slope < 0)) return std::nullopt;
     double low = 0;
     double high = std::numeric_limits<double>::infinity();
     double length = 1;
-    Point next{Vector(from.at.size()), Vector(from.at.size())};
+    SearchPoint next{Vector(from.at.size()), Vector(from.at.size())};
     for (int trial = 0; trial < kMostTrials; ++trial) {
         next.at = from.at;
         add(length, direction, next.at);
@@ -96,7 +97,7 @@ std::optional<Point> line_search(const SmoothFunction& function, const Point& fr
 }  // namespace
 
 Minimum minimise(const SmoothFunction& function, std::vector<double> start, const MinimiseSettings& settings) {
-    Point now{std::move(start), {}};
+    SearchPoint now{std::move(start), {}};
     now.gradient.resize(now.at.size());
     now.value = function(now.at, now.gradient);
     std::deque<Pair> pairs;
@@ -108,7 +109,7 @@ Minimum minimise(const SmoothFunction& function, std::vector<double> start, cons
             (values.size() > kPatience && values.front() - now.value <= settings.value_tolerance * std::abs(now.value));
         if (result.converged) break;
         if (settings.stop_requested && settings.stop_requested()) throw Interrupted();
-        std::optional<Point> next = line_search(function, now, descent_direction(now.gradient, pairs));
+        std::optional<SearchPoint> next = line_search(function, now, descent_direction(now.gradient, pairs));
         if (!next && pairs.empty()) break;
         if (!next) {  // once more along the gradient
             pairs.clear();

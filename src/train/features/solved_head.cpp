@@ -37,7 +37,7 @@ std::vector<std::string> variable_names(const graph::Graph& graph) {
     return names;
 }
 
-std::int64_t class_count(const FeatureSource& source) {
+std::int64_t classes_of_layer(const FeatureSource& source) {
     return source.graph().desc(*source.graph().find(source.last_layer().bias)).elements();
 }
 
@@ -193,7 +193,7 @@ void solve_last_layer(const FeatureWork& work, backend::Executable& executable, 
     check_rows(rows, unit);
     const std::string held_out = rows.held_out_name;
     const Solved solved =
-        solve(std::move(rows), class_count(source), settings.strength,
+        solve(std::move(rows), classes_of_layer(source), settings.strength,
               {.threads = compute_threads(work.settings().run), .stop_requested = work.host.stop_requested});
     const std::string how =
         settings.strength ? "as given" : "the best of " + std::to_string(solved.tried) + " on held-out samples";

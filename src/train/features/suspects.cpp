@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::int32_t kFolds = 5;
 
-std::size_t at(std::int64_t index) {
+std::size_t place_at(std::int64_t index) {
     return static_cast<std::size_t>(index);
 }
 
@@ -44,11 +44,11 @@ public:
 
     std::vector<float> of_training(const FeatureRows& rows) {
         const std::vector<std::int32_t> folds = stratified_parts(rows.labels, kFolds, seed_);
-        std::vector<float> result(at(rows.count() * classes_));
+        std::vector<float> result(place_at(rows.count() * classes_));
         for (std::int32_t fold = 0; fold < kFolds; ++fold) {
             std::vector<std::int64_t> inside, outside;
             for (std::int64_t r = 0; r < rows.count(); ++r)
-                (folds[at(r)] == fold ? inside : outside).push_back(r);
+                (folds[place_at(r)] == fold ? inside : outside).push_back(r);
             if (inside.empty()) continue;
             const std::vector<float> part = predicted(chosen_rows(rows, outside), chosen_rows(rows, inside));
             auto next = part.begin();
@@ -113,11 +113,11 @@ public:
 
 private:
     std::string class_text(std::int64_t label) const {
-        return names_.empty() ? std::to_string(label) : names_.at(at(label));
+        return names_.empty() ? std::to_string(label) : names_.at(place_at(label));
     }
     std::string sample_text(data::Split split, std::int64_t row) const {
-        if (split == data::Split::train) return source_.training().describe(training_.numbers[at(row)]);
-        return source_.validation()->describe(validation_->numbers[at(row)]);
+        if (split == data::Split::train) return source_.training().describe(training_.numbers[place_at(row)]);
+        return source_.validation()->describe(validation_->numbers[place_at(row)]);
     }
 
     void add_suspects(data::Split split, const Labelled& samples, const std::vector<float>& probability,
@@ -127,7 +127,7 @@ private:
         const auto near =
             nearest(samples.rows, training_.rows, settings_.neighbours, split == data::Split::train, threads_);
         for (std::int64_t r = 0; r < samples.rows.count(); ++r) {
-            const std::int32_t label = samples.rows.labels[at(r)];
+            const std::int32_t label = samples.rows.labels[place_at(r)];
             const float* const row = probability.data() + r * classes;
             std::int64_t other = label == 0 ? 1 : 0;
             for (std::int64_t c = 0; c < classes; ++c) {
@@ -140,8 +140,8 @@ private:
             suspect.other_label = class_text(other);
             suspect.score = std::log(std::max(row[other], kLeast)) - std::log(std::max(row[label], kLeast));
             std::map<std::int32_t, double> votes;
-            for (const Neighbour& one : near[at(r)])
-                votes[training_.rows.labels[at(one.row)]] += 1 / static_cast<double>(near[at(r)].size());
+            for (const Neighbour& one : near[place_at(r)])
+                votes[training_.rows.labels[place_at(one.row)]] += 1 / static_cast<double>(near[place_at(r)].size());
             suspect.neighbours_share = votes[label];
             suspect.neighbours_label =
                 class_text(std::ranges::max_element(votes, {}, [](const auto& vote) { return vote.second; })->first);
@@ -153,11 +153,11 @@ private:
         constexpr std::size_t kMost = 8;  // of one sample
         const auto near = nearest(validation_->rows, training_.rows, kMost, false, threads_);
         for (std::int64_t r = 0; r < validation_->rows.count(); ++r) {
-            for (const Neighbour& one : near[at(r)]) {
+            for (const Neighbour& one : near[place_at(r)]) {
                 if (one.cosine < settings_.least_similarity) break;
-                report.duplicates.push_back({sample_text(data::Split::train, one.row),
-                                             sample_text(data::Split::validation, r), one.cosine,
-                                             training_.rows.labels[at(one.row)] == validation_->rows.labels[at(r)]});
+                report.duplicates.push_back(
+                    {sample_text(data::Split::train, one.row), sample_text(data::Split::validation, r), one.cosine,
+                     training_.rows.labels[place_at(one.row)] == validation_->rows.labels[place_at(r)]});
             }
         }
     }

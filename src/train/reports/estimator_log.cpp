@@ -14,7 +14,7 @@
 namespace cnntrain::train {
 namespace {
 
-template <typename T> const T& value_of(const metrics::Record& row, std::string_view name) {
+template <typename T> const T& field_of(const metrics::Record& row, std::string_view name) {
     const auto found = std::ranges::find(row.fields, name, &metrics::Field::name);
     CNNTRAIN_CHECK(found != row.fields.end(), "a validation row has no column " + std::string(name));
     return std::get<T>(found->value);
@@ -76,13 +76,13 @@ void EstimatorLog::progress(const metrics::Progress& progress) {
 
 void EstimatorLog::row(const metrics::Record& row) {
     if (row.table != metrics::kValidation) return;
-    const auto found = std::ranges::find(checkpoints_, value_of<std::string>(row, "name"), &checkpoint::Found::name);
+    const auto found = std::ranges::find(checkpoints_, field_of<std::string>(row, "name"), &checkpoint::Found::name);
     CNNTRAIN_CHECK(found != checkpoints_.end(), "a row of another checkpoint than those that are evaluated");
     const checkpoint::Checkpoint checkpoint = checkpoint::load(files_, found->path, edited_);
-    const std::string top_1 = float_text(value_of<double>(row, kTop1Column) / 100);
-    const std::string top_5 = float_text(value_of<double>(row, kTop5Column) / 100);
+    const std::string top_1 = float_text(field_of<double>(row, kTop1Column) / 100);
+    const std::string top_5 = float_text(field_of<double>(row, kTop5Column) / 100);
     const std::string loss =
-        float_text(value_of<double>(row, kValidationLossColumn) + weight_loss(checkpoint.tensors, weight_decay_));
+        float_text(field_of<double>(row, kValidationLossColumn) + weight_loss(checkpoint.tensors, weight_decay_));
     const std::string step = std::to_string(row.iteration);
     console_.console_line("Finished evaluation at " + time_text());
     console_.console_line("Saving dict for global step " + step + ": Top-1 accuracy = " + top_1 +

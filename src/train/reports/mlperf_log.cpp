@@ -25,7 +25,7 @@ struct Where {
 
 constexpr std::string_view kPoint = "POINT_IN_TIME";
 constexpr std::string_view kStart = "INTERVAL_START";
-constexpr std::string_view kEnd = "INTERVAL_END";
+constexpr std::string_view kEndMark = "INTERVAL_END";
 
 std::int64_t milliseconds_now() {
     const auto since_epoch = std::chrono::system_clock::now().time_since_epoch();
@@ -63,7 +63,7 @@ Json json_of(const config::Value& value) {
     return config::to_string(value);
 }
 
-double value_of(const metrics::Record& row, const std::string& column) {
+double number_in(const metrics::Record& row, const std::string& column) {
     for (const metrics::Field& field : row.fields) {
         if (field.name == column) return std::get<double>(field.value);
     }
@@ -164,7 +164,7 @@ void MlperfLog::training_began(std::int64_t iteration) {
     first_epoch_ = finished_epochs(iteration) + 1;
     open_epoch_ = first_epoch_;
     running_ = true;
-    events_->write(kEnd, "init_stop", nullptr, {});
+    events_->write(kEndMark, "init_stop", nullptr, {});
     events_->write(kStart, "run_start", nullptr, {});
     const double epochs = std::max(1.0, std::ceil(size_.epochs)) - static_cast<double>(first_epoch_ - 1);
     events_->write(kStart, "block_start", nullptr,
@@ -175,14 +175,14 @@ void MlperfLog::training_began(std::int64_t iteration) {
 void MlperfLog::host_step_ended(std::int64_t iteration) {
     if (iteration >= size_.iterations) return;
     while (open_epoch_ <= finished_epochs(iteration)) {
-        events_->write(kEnd, "epoch_stop", nullptr, {{"epoch_num", open_epoch_}});
+        events_->write(kEndMark, "epoch_stop", nullptr, {{"epoch_num", open_epoch_}});
         events_->write(kStart, "epoch_start", nullptr, {{"epoch_num", ++open_epoch_}});
     }
 }
 
 void MlperfLog::training_finished() {
-    events_->write(kEnd, "epoch_stop", nullptr, {{"epoch_num", open_epoch_}});
-    events_->write(kEnd, "block_stop", nullptr, {{"first_epoch_num", first_epoch_}});
+    events_->write(kEndMark, "epoch_stop", nullptr, {{"epoch_num", open_epoch_}});
+    events_->write(kEndMark, "block_stop", nullptr, {{"first_epoch_num", first_epoch_}});
 }
 
 void MlperfLog::validation_began() {
@@ -196,21 +196,21 @@ void MlperfLog::evaluation_began(double epoch) {
 
 void MlperfLog::row(const metrics::Record& row) {
     if (row.table != metrics::kValidation) return;
-    const double quality = value_of(row, benchmark_.quality);
+    const double quality = number_in(row, benchmark_.quality);
     const Json which = {{"epoch_num", number(evaluated_epoch_)}};
-    events_->write(kEnd, "eval_stop", nullptr, which);
+    events_->write(kEndMark, "eval_stop", nullptr, which);
     events_->write(kPoint, "eval_accuracy", quality / 100, which);
     succeeded_ = succeeded_ || quality > benchmark_.target;
 }
 
 void MlperfLog::validation_ended() {
-    events_->write(kEnd, "block_stop", nullptr, {{"first_epoch_num", first_epoch_}});
+    events_->write(kEndMark, "block_stop", nullptr, {{"first_epoch_num", first_epoch_}});
 }
 
 void MlperfLog::run_ended() {
     if (!running_) return;
     running_ = false;
-    events_->write(kEnd, "run_stop", nullptr, {{"status", succeeded_ ? "success" : "aborted"}});
+    events_->write(kEndMark, "run_stop", nullptr, {{"status", succeeded_ ? "success" : "aborted"}});
 }
 
 }  // namespace cnntrain::train

@@ -12,14 +12,14 @@
 namespace cnntrain::train {
 namespace {
 
-struct Point {
+struct AveragedPoint {
     double epoch = 0;  // rounded to one decimal
     std::string path;
 };
 
-std::vector<Point> planned_checkpoints(const FileSystem& files, const std::string& folder,
-                                       const schedule::RunPlan& plan) {
-    std::vector<Point> points;
+std::vector<AveragedPoint> planned_checkpoints(const FileSystem& files, const std::string& folder,
+                                               const schedule::RunPlan& plan) {
+    std::vector<AveragedPoint> points;
     for (const schedule::HostStep& step : plan.checkpoint_steps()) {
         const std::string path = checkpoint::checkpoint_path(folder, step.end());
         if (exists(files, path)) points.push_back({std::nearbyint(step.epoch_after * 10) / 10, path});
@@ -33,7 +33,7 @@ std::vector<AveragedCheckpoint> average_checkpoints(FileSystem& files, const std
                                                     const schedule::RunPlan& plan, const CheckpointSettings& settings) {
     std::vector<AveragedCheckpoint> averages;
     if (settings.mean_epochs.empty() && settings.exponential_decays.empty()) return averages;
-    const std::vector<Point> points = planned_checkpoints(files, folder, plan);
+    const std::vector<AveragedPoint> points = planned_checkpoints(files, folder, plan);
     if (points.empty())
         throw Error(ErrorKind::not_found, "weight averaging: none of the run's checkpoints is left in " + folder);
     files.make_directories(folder + "/ckpt");
@@ -48,7 +48,7 @@ std::vector<AveragedCheckpoint> average_checkpoints(FileSystem& files, const std
     };
     for (const std::int64_t epochs : settings.mean_epochs) {
         std::vector<std::string> paths;
-        for (const Point& point : points) {
+        for (const AveragedPoint& point : points) {
             // Allows for rounding: tenths are not exact in binary.
             const double before_end = points.back().epoch - point.epoch;
             if (before_end <= static_cast<double>(epochs) + 1e-6) paths.push_back(point.path);
@@ -58,7 +58,7 @@ std::vector<AveragedCheckpoint> average_checkpoints(FileSystem& files, const std
     for (const double decay : settings.exponential_decays) {
         std::vector<std::string> paths;
         paths.reserve(points.size());
-        for (const Point& point : points)
+        for (const AveragedPoint& point : points)
             paths.push_back(point.path);
         write("weight_avg_exp_" + config::to_string(config::Value{decay}), paths,
               {checkpoint::Averaging::exponential, decay});

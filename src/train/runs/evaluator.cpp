@@ -16,9 +16,10 @@
 namespace cnntrain::train {
 namespace {
 
-std::unique_ptr<backend::Executable> compile(const backend::Backend& backend, const graph::Graph& graph,
-                                             const Samples& data, const config::Settings& settings, std::uint64_t seed,
-                                             const std::function<bool()>& stop_requested) {
+std::unique_ptr<backend::Executable> compile_evaluation(const backend::Backend& backend, const graph::Graph& graph,
+                                                        const Samples& data, const config::Settings& settings,
+                                                        std::uint64_t seed,
+                                                        const std::function<bool()>& stop_requested) {
     backend::CompileRequest request =
         compile_request(graph, settings, data.fields(settings.training.micro_batch_size), seed);
     request.runtime.stop_requested = stop_requested;
@@ -54,7 +55,7 @@ Evaluator::Evaluator(const Task& task, const backend::Backend& backend, const Sa
       host_(host),
       classifier_(counted_classifier(task, settings)),
       graph_(graph_of(task, classifier_, data.fields(settings.training.micro_batch_size))),
-      executable_(compile(backend, graph_, data, settings, seed, host.stop_requested)),
+      executable_(compile_evaluation(backend, graph_, data, settings, seed, host.stop_requested)),
       data_(data),
       loader_(for_rank(validation_loader_settings(settings), *host.communicator)),
       run_settings_(settings.run),

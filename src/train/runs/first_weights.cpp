@@ -24,7 +24,7 @@ std::vector<std::string> parameter_names(const graph::Graph& graph) {
 }
 
 /// The first names of a list.
-std::string some_of(std::vector<std::string> names) {
+std::string first_of(std::vector<std::string> names) {
     constexpr std::size_t kShown = 10;
     const std::string all = std::to_string(names.size());
     if (names.size() <= kShown) return listed(names);
@@ -41,11 +41,11 @@ void tell_of_differences(const FirstWeightsRun& run, const CompletedWeights& fir
     const std::vector<std::string> theirs = checkpoint::class_names(first.checkpoint.metadata);
     const std::vector<std::string> classes = run.task.class_names();
     if (!theirs.empty() && !classes.empty() && theirs != classes)
-        run.observers.line("Classes of " + path + ": " + some_of(theirs) + "; of the data: " + some_of(classes));
+        run.observers.line("Classes of " + path + ": " + first_of(theirs) + "; of the data: " + first_of(classes));
     if (!first.extended.empty()) {
         run.observers.line("The last layer keeps what " + path + " has of " +
                            counted(std::ssize(classes) - std::ssize(first.new_classes), "class", "es") +
-                           "; drawn anew: " + (first.new_classes.empty() ? "none" : some_of(first.new_classes)));
+                           "; drawn anew: " + (first.new_classes.empty() ? "none" : first_of(first.new_classes)));
     }
     if (first.reordered)
         run.observers.line("The last layer of " + path + " has the same classes in another order, and is reordered.");

@@ -18,7 +18,7 @@ namespace cnntrain::train {
 namespace {
 
 /// A checkpoint to validate.
-struct Point {
+struct ValidatedPoint {
     metrics::ValidationRow row;
     std::string path;
 };
@@ -43,9 +43,9 @@ std::vector<AveragedCheckpoint> average(TrainingRun& run, const schedule::RunPla
 
 /// The planned checkpoints that still exist, unless they were validated during the training, and the averages.
 /// Checkpoints written at a stop are not included.
-std::vector<Point> validation_points(const TrainingRun& run, const schedule::RunPlan& plan,
-                                     const std::vector<AveragedCheckpoint>& averages) {
-    std::vector<Point> points;
+std::vector<ValidatedPoint> validation_points(const TrainingRun& run, const schedule::RunPlan& plan,
+                                              const std::vector<AveragedCheckpoint>& averages) {
+    std::vector<ValidatedPoint> points;
     const auto add = [&](const std::string& name, const std::string& path, std::int64_t iteration) {
         metrics::ValidationRow row;
         row.name = name;
@@ -67,8 +67,8 @@ std::vector<Point> validation_points(const TrainingRun& run, const schedule::Run
 }
 
 /// The points without a validation row. Rank 0 decides; the others take its list.
-std::vector<Point> points_to_do(TrainingRun& run, std::vector<Point> points) {
-    std::erase_if(points, [&](const Point& point) {
+std::vector<ValidatedPoint> points_to_do(TrainingRun& run, std::vector<ValidatedPoint> points) {
+    std::erase_if(points, [&](const ValidatedPoint& point) {
         const bool done =
             !run.folder.logs.empty() && metrics::is_validated(run.files(), run.folder.logs, point.row.name);
         if (done) run.observers.line(metrics::skipped_validation_line(point.row.name));
@@ -76,7 +76,7 @@ std::vector<Point> points_to_do(TrainingRun& run, std::vector<Point> points) {
     });
     comm::Communicator& all = *run.host.communicator;
     points.resize(std::stoul(told(all, std::to_string(points.size()), "number of validations")));
-    for (Point& point : points) {
+    for (ValidatedPoint& point : points) {
         metrics::ValidationRow& row = point.row;
         row.name = told(all, row.name, "checkpoint to validate");
         row.iteration = std::stoll(told(all, std::to_string(row.iteration), "checkpoint to validate"));
@@ -85,12 +85,12 @@ std::vector<Point> points_to_do(TrainingRun& run, std::vector<Point> points) {
 }
 
 /// Returns false if a stop was requested.
-bool validate_points(TrainingRun& run, const TrainingData& data, std::vector<Point> points) {
+bool validate_points(TrainingRun& run, const TrainingData& data, std::vector<ValidatedPoint> points) {
     points = points_to_do(run, std::move(points));
     if (points.empty()) return true;
     Evaluator evaluator(run.task, run.backend, *data.validation, run.settings(), run.seed, run.host);
     run.observers.validation_began();
-    for (Point& point : points) {
+    for (ValidatedPoint& point : points) {
         point.row.epoch = data.plan.epoch_at(point.row.iteration);
         if (is_first(run.host))
             evaluator.load(checkpoint::load(run.files(), point.path, edited_checkpoints(run)), point.path);
@@ -110,7 +110,7 @@ bool validate_points(TrainingRun& run, const TrainingData& data, std::vector<Poi
 }  // namespace
 
 bool average_and_validate(TrainingRun& run, const TrainingData& data) {
-    std::vector<Point> points;
+    std::vector<ValidatedPoint> points;
     if (is_first(run.host)) points = validation_points(run, data.plan, average(run, data.plan));
     return !data.validation || validate_points(run, data, std::move(points));
 }

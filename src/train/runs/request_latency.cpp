@@ -231,8 +231,8 @@ metrics::InferenceRow row_of(const Measured& measured, const Task& task, std::in
 
 /// The executables of all threads. They divide the compute threads; each gets at least one. Those with as many threads
 /// share the weights.
-Executables compile(const backend::Backend& backend, const graph::Graph& graph, const config::Settings& settings,
-                    const std::vector<data::Field>& fields, std::uint64_t seed) {
+Executables compile_one(const backend::Backend& backend, const graph::Graph& graph, const config::Settings& settings,
+                        const std::vector<data::Field>& fields, std::uint64_t seed) {
     backend::CompileRequest request = compile_request(graph, settings, fields, seed);
     const auto count = static_cast<int>(settings.main.inference_threads);
     const int cores = request.cpu.threads;
@@ -306,7 +306,7 @@ checkpoint::Checkpoint compiled_weights(const Task& task, const config::Settings
 }
 
 /// An example row with all columns that will be written.
-metrics::Record expected_row(const Task& task) {
+metrics::Record expected_inference_row(const Task& task) {
     metrics::InferenceRow row;
     row.results.resize(task.columns().inference.size());
     return metrics::record(row, task.columns());
@@ -345,7 +345,7 @@ int measure_requests(const TaskRow& task_row, const config::ParseResult& argumen
         return measure_input_speed(*stream, stream->batches_per_sweep(), task.columns().unit, observers,
                                    host.stop_requested);
     }
-    observers.expect(expected_row(task));
+    observers.expect(expected_inference_row(task));
 
     observers.status(metrics::kCompilationStatus, metrics::kCompiling);
     const graph::Graph graph = task.evaluation_graph(fields);
@@ -359,7 +359,7 @@ int measure_requests(const TaskRow& task_row, const config::ParseResult& argumen
         row.name = source.name;
         row.iteration = model.iteration;
         row.epoch = model.epoch;
-        executables = compile(*backend, graph, settings, fields, seed);
+        executables = compile_one(*backend, graph, settings, fields, seed);
         for (const auto& executable : executables)
             executable->load(model.tensors);
     }

@@ -238,7 +238,7 @@ int train_and_validate(TrainingRun& run, const TrainingData& data, TrainingParts
 }
 
 /// An example row with all columns that will be written.
-metrics::Record expected_row(const Task& task) {
+metrics::Record expected_training_row(const Task& task) {
     metrics::TrainingRow row;
     row.results.resize(task.columns().training.size());
     return metrics::record(row, task.columns());
@@ -325,7 +325,7 @@ int train(const Task& task, const backend::Backend& backend, RunStart start, con
     if (!begins_anew && is_first(host)) continue_records(run, arguments_text, parts, data.plan);
     if (is_first(host)) run.observers.add(busy_machine(settings.run));
     if (parts.iteration >= data.plan.iterations) tell_finished(run, data.plan);
-    run.observers.expect(expected_row(task));
+    run.observers.expect(expected_training_row(task));
     run.observers.training_began(parts.iteration);
     const int exit_code = train_and_validate(run, data, std::move(parts), begins_anew);
     run.observers.run_ended();

@@ -122,7 +122,7 @@ RunFolder folder_of_all(const Task& task, const config::ParseResult& arguments, 
 }
 
 /// An example row with all columns that will be written.
-metrics::Record expected_row(const Task& task) {
+metrics::Record expected_validation_row(const Task& task) {
     metrics::ValidationRow row;
     row.results.resize(task.columns().validation.size());
     return metrics::record(row, task.columns());
@@ -151,7 +151,7 @@ int run_validation(const TaskRow& row, const config::ParseResult& arguments, con
         return measure_input_speed(*stream, stream->batches_per_sweep(), task.columns().unit, observers,
                                    host.stop_requested);
     }
-    observers.expect(expected_row(task));
+    observers.expect(expected_validation_row(task));
 
     observers.status(metrics::kCompilationStatus, metrics::kCompiling);
     Evaluator evaluator(task, *backend, *data, settings, seed, host);

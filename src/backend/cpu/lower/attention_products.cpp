@@ -11,9 +11,9 @@ namespace cnntrain::cpu {
 
 namespace {
 
-Desc matrix(std::int64_t rows, std::int64_t columns, DType type, bool transposed = false) {
-    using Tag = dnnl::memory::format_tag;
-    return Desc({rows, columns}, to_dnnl(type), transposed ? Tag::ba : Tag::ab);
+Desc head_matrix(std::int64_t rows, std::int64_t columns, DType type, bool transposed = false) {
+    using FormatTag = dnnl::memory::format_tag;
+    return Desc({rows, columns}, to_dnnl(type), transposed ? FormatTag::ba : FormatTag::ab);
 }
 
 }  // namespace
@@ -46,20 +46,21 @@ dnnl_status_t HeadProduct::run(int thread, const void* a, const void* b, void* c
 ProductMaker::ProductMaker(const NodeContext& lower) : onednn_(lower.onednn), threads_(omp_get_max_threads()) {}
 
 HeadProduct ProductMaker::of_features(const AttentionShape& shape) {
-    return make(matrix(shape.queries, shape.features, shape.type),
-                matrix(shape.features, shape.tokens, shape.type, true), matrix(shape.queries, shape.tokens, DType::f32),
-                false);
+    return make(head_matrix(shape.queries, shape.features, shape.type),
+                head_matrix(shape.features, shape.tokens, shape.type, true),
+                head_matrix(shape.queries, shape.tokens, DType::f32), false);
 }
 
 HeadProduct ProductMaker::of_keys(const AttentionShape& shape) {
-    return make(matrix(shape.queries, shape.tokens, shape.type), matrix(shape.tokens, shape.features, shape.type),
-                matrix(shape.queries, shape.features, shape.type), false);
+    return make(head_matrix(shape.queries, shape.tokens, shape.type),
+                head_matrix(shape.tokens, shape.features, shape.type),
+                head_matrix(shape.queries, shape.features, shape.type), false);
 }
 
 HeadProduct ProductMaker::of_queries(const AttentionShape& shape, DType result, bool accumulates) {
-    return make(matrix(shape.tokens, shape.queries, shape.type, true),
-                matrix(shape.queries, shape.features, shape.type), matrix(shape.tokens, shape.features, result),
-                accumulates);
+    return make(head_matrix(shape.tokens, shape.queries, shape.type, true),
+                head_matrix(shape.queries, shape.features, shape.type),
+                head_matrix(shape.tokens, shape.features, result), accumulates);
 }
 
 HeadProduct ProductMaker::make(const Desc& a, const Desc& b, const Desc& c, bool accumulates) {

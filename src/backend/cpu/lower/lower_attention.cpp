@@ -278,15 +278,14 @@ void lower_attention_grad(const NodeContext& lower) {
     });
 }
 
-constexpr LoweringEntry kLowerings[] = {
-    {graph::OpKind::attention_mask, lower_attention_mask},
-    {graph::OpKind::attention, lower_attention},
-    {graph::OpKind::attention_grad, lower_attention_grad},
-};
-
 }  // namespace
 
 std::span<const LoweringEntry> attention_lowerings() {
+    static constexpr LoweringEntry kLowerings[] = {
+        {graph::OpKind::attention_mask, lower_attention_mask},
+        {graph::OpKind::attention, lower_attention},
+        {graph::OpKind::attention_grad, lower_attention_grad},
+    };
     return kLowerings;
 }
 

@@ -464,17 +464,16 @@ void lower_max_pool_grad(const NodeContext& lower) {
         {DNNL_ARG_DIFF_SRC});
 }
 
-constexpr LoweringEntry kLowerings[] = {
-    {graph::OpKind::conv2d, lower_conv2d},
-    {graph::OpKind::conv2d_input_grad, lower_conv2d_input_grad},
-    {graph::OpKind::conv2d_weight_grad, lower_conv2d_weight_grad},
-    {graph::OpKind::max_pool, lower_max_pool},
-    {graph::OpKind::max_pool_grad, lower_max_pool_grad},
-};
-
 }  // namespace
 
 std::span<const LoweringEntry> conv_lowerings() {
+    static constexpr LoweringEntry kLowerings[] = {
+        {graph::OpKind::conv2d, lower_conv2d},
+        {graph::OpKind::conv2d_input_grad, lower_conv2d_input_grad},
+        {graph::OpKind::conv2d_weight_grad, lower_conv2d_weight_grad},
+        {graph::OpKind::max_pool, lower_max_pool},
+        {graph::OpKind::max_pool_grad, lower_max_pool_grad},
+    };
     return kLowerings;
 }
 

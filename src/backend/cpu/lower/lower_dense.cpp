@@ -22,7 +22,7 @@ Desc matrix(std::int64_t rows, std::int64_t columns, DType type) {
     return Desc({rows, columns}, to_dnnl(type), dnnl::memory::format_tag::ab);
 }
 
-Desc transposed(std::int64_t rows, std::int64_t columns, DType type) {
+Desc transposed_matrix(std::int64_t rows, std::int64_t columns, DType type) {
     return Desc({rows, columns}, to_dnnl(type), dnnl::memory::format_tag::ba);
 }
 
@@ -42,11 +42,11 @@ struct DenseShape {
     }
     /// The stored weight as the [I,O] that it stands for.
     Desc weight(bool is_transposed, DType type) const {
-        return is_transposed ? transposed(inputs, outputs, type) : matrix(inputs, outputs, type);
+        return is_transposed ? transposed_matrix(inputs, outputs, type) : matrix(inputs, outputs, type);
     }
     /// The same as [O,I].
     Desc turned_weight(bool is_transposed, DType type) const {
-        return is_transposed ? matrix(outputs, inputs, type) : transposed(outputs, inputs, type);
+        return is_transposed ? matrix(outputs, inputs, type) : transposed_matrix(outputs, inputs, type);
     }
 
     std::int64_t rows, inputs, outputs;
@@ -273,7 +273,7 @@ void lower_dense_weight_grad(const NodeContext& lower) {
     if (grad.uses_tiles()) return lower_weight_grad_by_tiles(lower, grad);
     const ValueId dw = lower.node.outputs[0];
     const std::int64_t m = grad.product.rows;
-    const Desc left_matrix = transposed(m, grad.product.inner, grad.type);
+    const Desc left_matrix = transposed_matrix(m, grad.product.inner, grad.type);
     const Desc right_matrix = grad.right_matrix();
     const Desc result_matrix = matrix(m, grad.product.columns, lower.graph.desc(dw).dtype);
     const Division division(lower, m);
@@ -351,16 +351,15 @@ void lower_bias_grad(const NodeContext& lower) {
     });
 }
 
-constexpr LoweringEntry kLowerings[] = {
-    {graph::OpKind::dense, lower_dense},
-    {graph::OpKind::dense_input_grad, lower_dense_input_grad},
-    {graph::OpKind::dense_weight_grad, lower_dense_weight_grad},
-    {graph::OpKind::bias_grad, lower_bias_grad},
-};
-
 }  // namespace
 
 std::span<const LoweringEntry> dense_lowerings() {
+    static constexpr LoweringEntry kLowerings[] = {
+        {graph::OpKind::dense, lower_dense},
+        {graph::OpKind::dense_input_grad, lower_dense_input_grad},
+        {graph::OpKind::dense_weight_grad, lower_dense_weight_grad},
+        {graph::OpKind::bias_grad, lower_bias_grad},
+    };
     return kLowerings;
 }
 

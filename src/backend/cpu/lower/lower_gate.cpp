@@ -12,16 +12,12 @@ namespace {
 
 const char* const kGateReason = "operands of one elementwise sweep lie alike";
 
-std::int64_t stored_elements(const Placed& tensor) {
-    return static_cast<std::int64_t>(tensor.desc.get_size() / size_bytes(tensor.dtype));
-}
-
 void lower_activation(const NodeContext& lower) {
     const Activation activation = lower.node.as<graph::ActivationAttrs>().activation;
     const ValueId x = lower.node.inputs[0];
     const Placed source = lower.values.operand(x);
     const Placed result = lower.values.define_or_reuse(lower.node.outputs[0], source.desc, x);
-    const std::int64_t count = stored_elements(source);
+    const std::int64_t count = source.stored_elements();
     with_float_type(source.dtype, [&]<typename T>() {
         lower.steps.add("kernel", {source}, {result}, [source, result, count, activation](const StepContext&) {
             activate(count, activation, source.as<T>(), result.as<T>());
@@ -35,7 +31,7 @@ void lower_activation_grad(const NodeContext& lower) {
     const Placed at = lower.values.operand(inputs[0]);
     const Placed dy = lower.values.operand_as(inputs[1], at.desc, kGateReason);
     const Placed result = lower.values.define_or_reuse(lower.node.outputs[0], at.desc, inputs[1]);
-    const std::int64_t count = stored_elements(at);
+    const std::int64_t count = at.stored_elements();
     with_float_type(at.dtype, [&]<typename T>() {
         lower.steps.add("kernel", {at, dy}, {result}, [at, dy, result, count, activation](const StepContext&) {
             activation_grad(count, activation, at.as<T>(), dy.as<T>(), result.as<T>());
@@ -102,17 +98,16 @@ void lower_random_scale(const NodeContext& lower) {
     });
 }
 
-constexpr LoweringEntry kLowerings[] = {
-    {graph::OpKind::activation, lower_activation},
-    {graph::OpKind::activation_grad, lower_activation_grad},
-    {graph::OpKind::random_scale, lower_random_scale},
-    {graph::OpKind::scale_channels, lower_scale_channels},
-    {graph::OpKind::scale_channels_grad, lower_scale_channels_grad},
-};
-
 }  // namespace
 
 std::span<const LoweringEntry> gate_lowerings() {
+    static constexpr LoweringEntry kLowerings[] = {
+        {graph::OpKind::activation, lower_activation},
+        {graph::OpKind::activation_grad, lower_activation_grad},
+        {graph::OpKind::random_scale, lower_random_scale},
+        {graph::OpKind::scale_channels, lower_scale_channels},
+        {graph::OpKind::scale_channels_grad, lower_scale_channels_grad},
+    };
     return kLowerings;
 }
 

@@ -73,15 +73,14 @@ void lower_top_k_correct(const NodeContext& lower) {
     });
 }
 
-constexpr LoweringEntry kLowerings[] = {
-    {graph::OpKind::softmax_cross_entropy, lower_softmax_cross_entropy},
-    {graph::OpKind::softmax_cross_entropy_grad, lower_softmax_cross_entropy_grad},
-    {graph::OpKind::top_k_correct, lower_top_k_correct},
-};
-
 }  // namespace
 
 std::span<const LoweringEntry> loss_lowerings() {
+    static constexpr LoweringEntry kLowerings[] = {
+        {graph::OpKind::softmax_cross_entropy, lower_softmax_cross_entropy},
+        {graph::OpKind::softmax_cross_entropy_grad, lower_softmax_cross_entropy_grad},
+        {graph::OpKind::top_k_correct, lower_top_k_correct},
+    };
     return kLowerings;
 }
 

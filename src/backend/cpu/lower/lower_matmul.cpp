@@ -50,13 +50,12 @@ void lower_batched_matmul(const NodeContext& lower) {
                  {DNNL_ARG_DST});
 }
 
-constexpr LoweringEntry kLowerings[] = {
-    {graph::OpKind::batched_matmul, lower_batched_matmul},
-};
-
 }  // namespace
 
 std::span<const LoweringEntry> matmul_lowerings() {
+    static constexpr LoweringEntry kLowerings[] = {
+        {graph::OpKind::batched_matmul, lower_batched_matmul},
+    };
     return kLowerings;
 }
 

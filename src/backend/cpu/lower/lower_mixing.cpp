@@ -89,15 +89,14 @@ void lower_mixed_cross_entropy_grad(const NodeContext& lower) {
     });
 }
 
-constexpr LoweringEntry kLowerings[] = {
-    {graph::OpKind::mix_images, lower_mix_images},
-    {graph::OpKind::mixed_cross_entropy, lower_mixed_cross_entropy},
-    {graph::OpKind::mixed_cross_entropy_grad, lower_mixed_cross_entropy_grad},
-};
-
 }  // namespace
 
 std::span<const LoweringEntry> mixing_lowerings() {
+    static constexpr LoweringEntry kLowerings[] = {
+        {graph::OpKind::mix_images, lower_mix_images},
+        {graph::OpKind::mixed_cross_entropy, lower_mixed_cross_entropy},
+        {graph::OpKind::mixed_cross_entropy_grad, lower_mixed_cross_entropy_grad},
+    };
     return kLowerings;
 }
 

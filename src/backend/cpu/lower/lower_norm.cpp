@@ -25,14 +25,6 @@ struct ForwardOperands {
     PlacedStatistics statistics;  // of x
 };
 
-std::vector<Placed> present(std::initializer_list<Placed> tensors) {
-    std::vector<Placed> result;
-    for (const Placed& tensor : tensors) {
-        if (tensor) result.push_back(tensor);
-    }
-    return result;
-}
-
 template <typename T> NormForward<T> forward_arguments(const ForwardOperands& at, const NormAttrs& attrs) {
     NormForward<T> args;
     args.x = at.x.as<T>();
@@ -294,17 +286,6 @@ void lower_fold_norm_bias(const NodeContext& lower) {
                     });
 }
 
-constexpr LoweringEntry kLowerings[] = {
-    {graph::OpKind::batch_norm, lower_batch_norm},
-    {graph::OpKind::batch_norm_inference, lower_norm_inference},
-    {graph::OpKind::batch_norm_grad, lower_norm_grad},
-    {graph::OpKind::group_norm, lower_group_norm},
-    {graph::OpKind::group_norm_inference, lower_norm_inference},
-    {graph::OpKind::group_norm_grad, lower_norm_grad},
-    {graph::OpKind::fold_norm_weight, lower_fold_norm_weight},
-    {graph::OpKind::fold_norm_bias, lower_fold_norm_bias},
-};
-
 }  // namespace
 
 bool is_left_to_norm(const NodeContext& lower, ValueId result) {
@@ -323,6 +304,16 @@ bool is_left_to_norm(const NodeContext& lower, ValueId result) {
 }
 
 std::span<const LoweringEntry> norm_lowerings() {
+    static constexpr LoweringEntry kLowerings[] = {
+        {graph::OpKind::batch_norm, lower_batch_norm},
+        {graph::OpKind::batch_norm_inference, lower_norm_inference},
+        {graph::OpKind::batch_norm_grad, lower_norm_grad},
+        {graph::OpKind::group_norm, lower_group_norm},
+        {graph::OpKind::group_norm_inference, lower_norm_inference},
+        {graph::OpKind::group_norm_grad, lower_norm_grad},
+        {graph::OpKind::fold_norm_weight, lower_fold_norm_weight},
+        {graph::OpKind::fold_norm_bias, lower_fold_norm_bias},
+    };
     return kLowerings;
 }
 

@@ -15,10 +15,6 @@ namespace {
 
 const char* const kElementwiseReason = "operands of one elementwise sweep lie alike";
 
-std::int64_t stored_elements(const Placed& tensor) {
-    return static_cast<std::int64_t>(tensor.desc.get_size() / size_bytes(tensor.dtype));
-}
-
 Picture picture_of(const Placed& tensor, const TensorDesc& desc) {
     return Picture{blocks_of(tensor), desc.shape[1], desc.shape[2]};
 }
@@ -28,7 +24,7 @@ void lower_constant(const NodeContext& lower) {
     const ValueId y = lower.node.outputs[0];
     const Placed result = lower.values.define(y, lower.layouts.row_major_desc(y));
     with_float_type(result.dtype, [&]<typename T>() {
-        const std::int64_t count = stored_elements(result);
+        const std::int64_t count = result.stored_elements();
         lower.steps.add("kernel", {}, {result},
                         [result, count, value = static_cast<float>(attrs.value)](const StepContext&) {
                             if constexpr (std::is_same_v<T, float>) {
@@ -63,7 +59,7 @@ void lower_cast(const NodeContext& lower) {
     const std::optional<Desc> desc = with_type(source.desc, to);
     CNNTRAIN_CHECK(desc.has_value(), "cast of a tensor in an unnamed layout: " + lower.node.name);
     const Placed result = lower.values.define(y, *desc);
-    const std::int64_t count = stored_elements(source);
+    const std::int64_t count = source.stored_elements();
     if (source.dtype == DType::f32 && to == DType::bf16) {
         lower.steps.add("kernel", {source}, {result}, [source, result, count](const StepContext&) {
             cast(count, source.as<float>(), result.as<BFloat16>());
@@ -86,7 +82,7 @@ void lower_add(const NodeContext& lower) {
     const Placed result = lower.values.dies_here(inputs[1], a.desc) && !lower.values.dies_here(inputs[0], a.desc)
                               ? lower.values.define_over(y, a.desc, inputs[1])
                               : lower.values.define_or_reuse(y, a.desc, inputs[0]);
-    const std::int64_t count = stored_elements(a);
+    const std::int64_t count = a.stored_elements();
     with_float_type(a.dtype, [&]<typename T>() {
         lower.steps.add("kernel", {a, b}, {result}, [a, b, result, count](const StepContext&) {
             add(count, a.as<T>(), b.as<T>(), result.as<T>());
@@ -189,21 +185,20 @@ void lower_shortcut_pad_grad(const NodeContext& lower) {
     });
 }
 
-constexpr LoweringEntry kLowerings[] = {
-    {graph::OpKind::constant, lower_constant},
-    {graph::OpKind::scale, lower_scale},
-    {graph::OpKind::cast, lower_cast},
-    {graph::OpKind::add, lower_add},
-    {graph::OpKind::normalise_image, lower_normalise_image},
-    {graph::OpKind::global_average_pool, lower_global_average_pool},
-    {graph::OpKind::global_average_pool_grad, lower_global_average_pool_grad},
-    {graph::OpKind::shortcut_pad, lower_shortcut_pad},
-    {graph::OpKind::shortcut_pad_grad, lower_shortcut_pad_grad},
-};
-
 }  // namespace
 
 std::span<const LoweringEntry> pointwise_lowerings() {
+    static constexpr LoweringEntry kLowerings[] = {
+        {graph::OpKind::constant, lower_constant},
+        {graph::OpKind::scale, lower_scale},
+        {graph::OpKind::cast, lower_cast},
+        {graph::OpKind::add, lower_add},
+        {graph::OpKind::normalise_image, lower_normalise_image},
+        {graph::OpKind::global_average_pool, lower_global_average_pool},
+        {graph::OpKind::global_average_pool_grad, lower_global_average_pool_grad},
+        {graph::OpKind::shortcut_pad, lower_shortcut_pad},
+        {graph::OpKind::shortcut_pad_grad, lower_shortcut_pad_grad},
+    };
     return kLowerings;
 }
 

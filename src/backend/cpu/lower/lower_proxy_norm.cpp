@@ -164,18 +164,17 @@ void lower_proxy_norm_statistics(const NodeContext& lower) {
     });
 }
 
-constexpr LoweringEntry kLowerings[] = {
-    {graph::OpKind::standardise, lower_standardise},
-    {graph::OpKind::standardise_grad, lower_standardise_grad},
-    {graph::OpKind::proxy_norm_rows, lower_proxy_norm_rows},
-    {graph::OpKind::proxy_norm_rows_grad, lower_proxy_norm_rows_grad},
-    {graph::OpKind::proxy_norm_gradient, lower_proxy_norm_gradient},
-    {graph::OpKind::proxy_norm_statistics, lower_proxy_norm_statistics},
-};
-
 }  // namespace
 
 std::span<const LoweringEntry> proxy_norm_lowerings() {
+    static constexpr LoweringEntry kLowerings[] = {
+        {graph::OpKind::standardise, lower_standardise},
+        {graph::OpKind::standardise_grad, lower_standardise_grad},
+        {graph::OpKind::proxy_norm_rows, lower_proxy_norm_rows},
+        {graph::OpKind::proxy_norm_rows_grad, lower_proxy_norm_rows_grad},
+        {graph::OpKind::proxy_norm_gradient, lower_proxy_norm_gradient},
+        {graph::OpKind::proxy_norm_statistics, lower_proxy_norm_statistics},
+    };
     return kLowerings;
 }
 

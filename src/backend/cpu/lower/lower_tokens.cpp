@@ -18,14 +18,6 @@ Desc described(const NodeContext& lower, ValueId value) {
     return row_major(lower.graph.desc(value));
 }
 
-std::vector<Placed> present(const std::vector<Placed>& tensors) {
-    std::vector<Placed> result;
-    for (const Placed& tensor : tensors) {
-        if (tensor) result.push_back(tensor);
-    }
-    return result;
-}
-
 void lower_embedding(const NodeContext& lower) {
     const auto& inputs = lower.node.inputs;
     const ValueId output = lower.node.outputs[0];
@@ -271,20 +263,19 @@ void lower_token_cross_entropy_grad(const NodeContext& lower) {
     });
 }
 
-constexpr LoweringEntry kLowerings[] = {
-    {graph::OpKind::embedding, lower_embedding},
-    {graph::OpKind::embedding_grad, lower_embedding_grad},
-    {graph::OpKind::gather_rows, lower_gather_rows},
-    {graph::OpKind::gather_rows_grad, lower_gather_rows_grad},
-    {graph::OpKind::layer_norm, lower_layer_norm},
-    {graph::OpKind::layer_norm_grad, lower_layer_norm_grad},
-    {graph::OpKind::token_cross_entropy, lower_token_cross_entropy},
-    {graph::OpKind::token_cross_entropy_grad, lower_token_cross_entropy_grad},
-};
-
 }  // namespace
 
 std::span<const LoweringEntry> token_lowerings() {
+    static constexpr LoweringEntry kLowerings[] = {
+        {graph::OpKind::embedding, lower_embedding},
+        {graph::OpKind::embedding_grad, lower_embedding_grad},
+        {graph::OpKind::gather_rows, lower_gather_rows},
+        {graph::OpKind::gather_rows_grad, lower_gather_rows_grad},
+        {graph::OpKind::layer_norm, lower_layer_norm},
+        {graph::OpKind::layer_norm_grad, lower_layer_norm_grad},
+        {graph::OpKind::token_cross_entropy, lower_token_cross_entropy},
+        {graph::OpKind::token_cross_entropy_grad, lower_token_cross_entropy_grad},
+    };
     return kLowerings;
 }
 

@@ -343,17 +343,16 @@ void lower_moving_average_update(const NodeContext& lower) {
     });
 }
 
-constexpr LoweringEntry kLowerings[] = {
-    {graph::OpKind::update, lower_update},
-    {graph::OpKind::scaled_update, lower_scaled_update},
-    {graph::OpKind::gradient_factor, lower_gradient_factor},
-    {graph::OpKind::moving_average_update, lower_moving_average_update},
-    {graph::OpKind::round_copy, lower_round_copy},
-};
-
 }  // namespace
 
 std::span<const LoweringEntry> update_lowerings() {
+    static constexpr LoweringEntry kLowerings[] = {
+        {graph::OpKind::update, lower_update},
+        {graph::OpKind::scaled_update, lower_scaled_update},
+        {graph::OpKind::gradient_factor, lower_gradient_factor},
+        {graph::OpKind::moving_average_update, lower_moving_average_update},
+        {graph::OpKind::round_copy, lower_round_copy},
+    };
     return kLowerings;
 }
 

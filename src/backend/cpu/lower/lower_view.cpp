@@ -60,16 +60,15 @@ void lower_slice_grad(const NodeContext& lower) {
                     [=](const StepContext&) { place_part(shape, dy.as<std::byte>(), result.as<std::byte>()); });
 }
 
-constexpr LoweringEntry kLowerings[] = {
-    {graph::OpKind::reshape, lower_reshape},
-    {graph::OpKind::transpose, lower_transpose},
-    {graph::OpKind::slice, lower_slice},
-    {graph::OpKind::slice_grad, lower_slice_grad},
-};
-
 }  // namespace
 
 std::span<const LoweringEntry> view_lowerings() {
+    static constexpr LoweringEntry kLowerings[] = {
+        {graph::OpKind::reshape, lower_reshape},
+        {graph::OpKind::transpose, lower_transpose},
+        {graph::OpKind::slice, lower_slice},
+        {graph::OpKind::slice_grad, lower_slice_grad},
+    };
     return kLowerings;
 }
 

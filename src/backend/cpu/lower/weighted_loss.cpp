@@ -5,7 +5,7 @@ namespace cnntrain::cpu {
 namespace {
 
 /// The contents of labels and shares once they are bound.
-struct BoundTargets {
+struct LossTargets {
     Placed labels;
     Placed shares;  // none: 1
     graph::MixedTargetsAttrs attrs;
@@ -21,7 +21,7 @@ struct BoundTargets {
     }
 };
 
-BoundTargets bind_targets(const NodeContext& lower, const graph::MixedTargetsAttrs& attrs, std::size_t inputs) {
+LossTargets bind_loss_targets(const NodeContext& lower, const graph::MixedTargetsAttrs& attrs, std::size_t inputs) {
     const auto& all = lower.node.inputs;
     return {lower.values.operand(all[1]), inputs > 2 ? lower.values.operand(all[2]) : Placed{}, attrs};
 }
@@ -33,7 +33,7 @@ void lower_weighted_cross_entropy(const NodeContext& lower, const graph::MixedTa
     const auto& outputs = lower.node.outputs;
     const Shape& shape = lower.graph.desc(inputs[0]).shape;
     const Placed logits = lower.values.operand(inputs[0]);
-    const BoundTargets targets = bind_targets(lower, attrs, inputs.size());
+    const LossTargets targets = bind_loss_targets(lower, attrs, inputs.size());
     const Placed loss = lower.values.define(outputs[0], row_major(lower.graph.desc(outputs[0])));
     const Placed correct = lower.values.define(outputs[1], row_major(lower.graph.desc(outputs[1])));
     const auto scratch = lower.steps.scratch_floats(softmax_scratch_floats(shape[0]));
@@ -53,7 +53,7 @@ void lower_weighted_cross_entropy_grad(const NodeContext& lower, const graph::Mi
     const auto& inputs = lower.node.inputs;
     const Shape& shape = lower.graph.desc(inputs[0]).shape;
     const Placed logits = lower.values.operand(inputs[0]);
-    const BoundTargets targets = bind_targets(lower, attrs, inputs.size() - 1);
+    const LossTargets targets = bind_loss_targets(lower, attrs, inputs.size() - 1);
     const Placed dloss = lower.values.operand(inputs.back());
     const Placed result = lower.values.define_or_reuse(lower.node.outputs[0], logits.desc, inputs[0]);
     std::vector<Placed> reads = targets.reads(logits);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <iterator>
 
 #include "backend/cpu/kernels/parallel.h"
 #include "backend/cpu/run/lanes.h"
@@ -19,6 +20,12 @@ double operand_bytes(const Placed& tensor) {
 }
 
 }  // namespace
+
+std::vector<Placed> present(std::initializer_list<Placed> tensors) {
+    std::vector<Placed> result;
+    std::ranges::copy_if(tensors, std::back_inserter(result), [](const Placed& tensor) { return bool(tensor); });
+    return result;
+}
 
 double Step::bytes_moved() const {
     double bytes = 0;

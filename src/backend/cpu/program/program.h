@@ -20,6 +20,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <initializer_list>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -80,7 +81,12 @@ struct Placed {
 
     explicit operator bool() const { return buffer != nullptr; }
     template <typename T> T* as() const { return reinterpret_cast<T*>(buffer->data + offset); }
+    /// Elements in memory, those of padded blocks included.
+    std::int64_t stored_elements() const { return static_cast<std::int64_t>(desc.get_size() / size_bytes(dtype)); }
 };
+
+/// Those that have a buffer.
+std::vector<Placed> present(std::initializer_list<Placed> tensors);
 
 /// Values that change from one execution to the next.
 struct StepContext {

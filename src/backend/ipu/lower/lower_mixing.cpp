@@ -57,19 +57,19 @@ std::vector<Partner> partners(const NodeContext& node) {
     return all;
 }
 
-TargetRule target_rule(const NodeContext& node) {
+TargetRule mixed_target_rule(const NodeContext& node) {
     const auto& attrs = node.attrs<MixedTargetsAttrs>();
     return {attrs.label_smoothing, attrs.class_weights};
 }
 
 void lower_mixed_cross_entropy(const NodeContext& node) {
-    node.set_output(0, cross_entropy(node, node.input(0), node.input(1), partners(node), target_rule(node)));
+    node.set_output(0, cross_entropy(node, node.input(0), node.input(1), partners(node), mixed_target_rule(node)));
     node.set_output(1, count_correct(node, node.input(0), node.input(1), 1));
 }
 
 void lower_mixed_cross_entropy_grad(const NodeContext& node) {
-    node.set_output(
-        0, cross_entropy_grad(node, node.input(0), node.input(1), partners(node), target_rule(node), node.input(3)));
+    node.set_output(0, cross_entropy_grad(node, node.input(0), node.input(1), partners(node), mixed_target_rule(node),
+                                          node.input(3)));
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include "backend/ipu/lower/activation.h"
 #include "backend/ipu/lower/axes.h"
 #include "backend/ipu/lower/node_context.h"
+#include "backend/ipu/lower/numbers.h"
 #include "cnntrain/base/normal.h"
 
 namespace cnntrain::ipu {
@@ -20,10 +21,6 @@ namespace proxy_row = graph::proxy_row;
 namespace {
 
 namespace pe = popops::expr;
-
-pe::Cast as_float(const pe::Expr& operand) {
-    return {operand, poplar::FLOAT};
-}
 
 /// Over all axes but the last, in float.
 poplar::Tensor channel_sums(const NodeContext& node, const poplar::Tensor& x) {

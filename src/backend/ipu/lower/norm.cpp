@@ -11,6 +11,7 @@
 #include <popops/Reduce.hpp>
 
 #include "backend/ipu/lower/axes.h"
+#include "backend/ipu/lower/numbers.h"
 
 namespace cnntrain::ipu {
 
@@ -34,10 +35,6 @@ std::vector<poplar::Tensor> sums_over_replicas(poplar::Graph& device, const std:
                                                   {gcl::CommGroupType::CONSECUTIVE, span}, debug, options));
     }
     return sums;
-}
-
-pe::Cast as_float(const pe::Expr& operand) {
-    return {operand, poplar::FLOAT};
 }
 
 }  // namespace
