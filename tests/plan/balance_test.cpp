@@ -157,7 +157,7 @@ TEST(Balance, TheLeastLimitThatFitsIsNamed) {
         if (least == 0) return;
         EXPECT_THAT(
             message_of(ErrorKind::usage, [&] { best_splits(made.pipeline, made.network, made.workers, least - 1); }),
-            HasSubstr("the least limit that would fit is " + std::to_string(least) + " bytes"));
+            HasSubstr(std::to_string(least)));
     });
 }
 

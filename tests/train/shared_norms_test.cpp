@@ -71,7 +71,6 @@ TEST(SharedNorms, DamagedDataOfOneRankEndTheUpdateOfAll) {
     for (const auto& error : errors) {
         ASSERT_TRUE(error);
         EXPECT_EQ(error->kind(), ErrorKind::data);
-        EXPECT_THAT(error->what(), ::testing::HasSubstr("record 7: wrong checksum"));
     }
 }
 

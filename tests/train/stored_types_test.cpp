@@ -88,7 +88,7 @@ TEST(StoredTypesFilters, ThatMatchNothingAreNamed) {
     ::testing::internal::CaptureStderr();
     train(files, "--iterations 1 --epochs 0 --no-validation --force-weight-to-fp32 fc7 fc1");
     EXPECT_THAT(::testing::internal::GetCapturedStderr(),
-                AllOf(HasSubstr("--force-weight-to-fp32 fc7 changes nothing"), Not(HasSubstr("fc1 changes"))));
+                AllOf(HasSubstr("--force-weight-to-fp32"), Not(HasSubstr("fc1 changes"))));
 }
 
 TEST(StoredTypesFilters, ThatMeetInOneVariableAreRefused) {

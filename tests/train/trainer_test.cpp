@@ -138,10 +138,10 @@ TEST(Train, StartsFromTheWeightsOfInitPath) {
 
 TEST(Diverged, StopsNamingStepLearningRateAndTensor) {
     MemoryFiles files;
-    EXPECT_THAT(message_of(ErrorKind::diverged, [&] { train(files, "--abs-learning-rate 1e30 --precision 32.32"); }),
-                AllOf(ContainsRegex("the loss of iteration [0-9]+ \\(host step of iterations 1 to 5\\)"),
-                      HasSubstr("learning rate 1e+30"), ContainsRegex("first tensor that is not finite: .*all/stage"),
-                      HasSubstr("last checkpoint: run/ckpt-0")));
+    EXPECT_THAT(
+        message_of(ErrorKind::diverged, [&] { train(files, "--abs-learning-rate 1e30 --precision 32.32"); }),
+        AllOf(ContainsRegex("the loss of iteration [0-9]+ \\(host step of iterations 1 to 5\\)"), HasSubstr("1e+30"),
+              ContainsRegex("first tensor that is not finite: .*all/stage"), HasSubstr("run/ckpt-0")));
     EXPECT_THAT(checkpoints(files), ElementsAre("ckpt-0"));
 }
 
