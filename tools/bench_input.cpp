@@ -1,9 +1,7 @@
-// Times the input pipeline on TFRecords: reading alone, decoding alone, and whole streams with the share of each stage.
-// With --photos, also a stream of the files of photos, in turns with that of the records. Rates are by the processor
-// time of all threads, which other processes hardly change.
+// Times the input pipeline on ImageNet TFRecords or photos: reading alone, decoding alone, and whole streams with the
+// share of each stage. Rates are by the processor time of all threads, which other processes hardly change.
 #include <algorithm>
 #include <cstdio>
-#include <ctime>
 #include <functional>
 #include <memory>
 #include <string>
@@ -23,14 +21,9 @@
 namespace cnntrain {
 namespace {
 
-/// Of all threads.
-double processor_seconds() {
-    return static_cast<double>(std::clock()) / CLOCKS_PER_SEC;
-}
-
 struct Options {
     std::string data_dir;
-    std::string photos;
+    bool photos = false;
     std::string split = "train";
     std::string dtype = "bf16";
     std::int64_t image_size = 224;
@@ -113,11 +106,11 @@ void time_decoding(const data::RecordFiles& records, const std::vector<std::uint
     print_rates("decode, training crops", crops, "only the crop, shrunk in the DCT: the limit of the pipeline below");
 }
 
-data::InputSettings data_settings(const Options& options, data::DatasetId dataset, const std::string& data_dir) {
+data::InputSettings data_settings(const Options& options) {
     data::InputSettings settings;
-    settings.dataset = dataset;
-    settings.data_dir = data_dir;
-    settings.folder = data::find_data_folder(dataset, data_dir);
+    settings.dataset = options.photos ? data::DatasetId::folder : data::DatasetId::imagenet;
+    settings.data_dir = options.data_dir;
+    settings.folder = data::find_data_folder(settings.dataset, options.data_dir);
     settings.image_size = options.image_size;
     settings.compute_dtype = options.dtype == "f32" ? DType::f32 : DType::bf16;
     settings.eight_bit_io = options.dtype == "u8";
@@ -131,44 +124,7 @@ void print_stage(const char* name, double seconds, const data::StreamStats& stat
                 100 * seconds / stats.work_seconds);
 }
 
-/// One kind of data, and what was measured of it.
-class TimedStream {
-public:
-    TimedStream(const char* name, const data::InputSettings& settings, data::Split split, const Options& options)
-        : name_(name), options_(options), input_(settings, split) {
-        stream_ = input_.stream({.micro_batch = options_.batch, .threads = options_.threads});
-        for (int i = 0; i < 3; ++i)
-            stream_->next();  // the workers' buffers grow
-    }
-
-    /// Only one stream works at a time: the loader's threads of the others wait for room in their rings.
-    void round() {
-        for (int i = 0; i < 3; ++i)
-            stream_->next();  // what was prepared ahead
-        const std::int64_t before = stream_->stats().filled;
-        const double begin = processor_seconds();
-        double seconds = 0;
-        while (seconds < options_.seconds * options_.threads) {
-            stream_->next();
-            seconds = processor_seconds() - begin;
-        }
-        rates_.push_back({static_cast<double>(stream_->stats().filled - before) / seconds, 0});
-    }
-    const std::vector<Rate>& rates() const { return rates_; }
-    void print() const;
-
-private:
-    const char* name_;
-    const Options& options_;
-    data::InputData input_;
-    std::unique_ptr<data::Stream> stream_;
-    std::vector<Rate> rates_;
-};
-
-void TimedStream::print() const {
-    const std::string note = "whole pipeline, " + std::to_string(options_.threads) + " threads, " + options_.dtype;
-    print_rates(name_, rates_, note.c_str());
-    const data::StreamStats stats = stream_->stats();
+void print_stages(const data::StreamStats& stats) {
     print_stage("read and check", stats.stages.read, stats);
     print_stage("parse", stats.stages.parse, stats);
     print_stage("decode", stats.stages.decode, stats);
@@ -179,37 +135,32 @@ void TimedStream::print() const {
                 static_cast<double>(stats.dataset_bytes) / 1e6, static_cast<double>(stats.cache_bytes) / 1e6);
 }
 
-/// The median of the rounds' ratios, each of two neighbours in time.
-void print_ratio(const TimedStream& records, const TimedStream& photos) {
-    std::vector<double> ratios;
-    for (std::size_t i = 0; i < records.rates().size(); ++i)
-        ratios.push_back(photos.rates()[i].images_per_second / records.rates()[i].images_per_second);
-    std::ranges::sort(ratios);
-    std::printf("photos / records %.3f (%.3f to %.3f), median of %zu turns\n", ratios[ratios.size() / 2],
-                ratios.front(), ratios.back(), ratios.size());
-}
-
-void time_streams(const data::InputSettings& records, data::Split split, const Options& options) {
-    TimedStream from_records("stream", records, split, options);
-    std::unique_ptr<TimedStream> from_photos;
-    if (!options.photos.empty()) {
-        from_photos = std::make_unique<TimedStream>(
-            "stream of photos", data_settings(options, data::DatasetId::folder, options.photos), split, options);
-    }
+void time_stream(const data::InputSettings& settings, data::Split split, const Options& options) {
+    const data::InputData input(settings, split);
+    const std::unique_ptr<data::Stream> stream =
+        input.stream({.micro_batch = options.batch, .threads = options.threads});
+    std::vector<Rate> rates;
     for (int round = 0; round < options.rounds; ++round) {
-        from_records.round();
-        if (from_photos) from_photos->round();
+        for (int i = 0; i < 6; ++i)
+            stream->next();  // the workers' buffers grow, and batches are there that were prepared ahead
+        const std::int64_t before = stream->stats().filled;
+        const double begin = processor_seconds();
+        double seconds = 0;
+        while (seconds < options.seconds * options.threads) {
+            stream->next();
+            seconds = processor_seconds() - begin;
+        }
+        rates.push_back({static_cast<double>(stream->stats().filled - before) / seconds, 0});
     }
-    from_records.print();
-    if (!from_photos) return;
-    from_photos->print();
-    print_ratio(from_records, *from_photos);
+    const std::string note = "whole pipeline, " + std::to_string(options.threads) + " threads, " + options.dtype;
+    print_rates("stream", rates, note.c_str());
+    print_stages(stream->stats());
 }
 
 int run(const Options& options) {
-    const data::InputSettings settings = data_settings(options, data::DatasetId::imagenet, options.data_dir);
+    const data::InputSettings settings = data_settings(options);
     const data::Split split = options.split == "train" ? data::Split::train : data::Split::validation;
-    {
+    if (!options.photos) {
         const data::RecordFiles records(data::split_files(settings.dataset, settings.folder, split));
         const auto order = shuffled_order(1, 0, static_cast<std::uint32_t>(records.size()));
         std::printf("%lld records in %zu files of %s\n", static_cast<long long>(records.size()), records.paths().size(),
@@ -217,7 +168,7 @@ int run(const Options& options) {
         time_reading(records, order, options);
         time_decoding(records, order, options);
     }
-    time_streams(settings, split, options);
+    time_stream(settings, split, options);
     return 0;
 }
 
@@ -226,24 +177,17 @@ int run(const Options& options) {
 
 int main(int argc, char** argv) {
     cnntrain::Options options;
-    CLI::App app{"Times the input pipeline on ImageNet TFRecords, per core and by stage."};
-    app.add_option("--data-dir", options.data_dir, "folder with TFRecord files")->required();
-    app.add_option("--photos", options.photos, "class folders with the same photos, measured in turns");
-    app.add_option("--split", options.split, "train or validation")
-        ->capture_default_str()
-        ->check(CLI::IsMember({"train", "validation"}));
-    app.add_option("--dtype", options.dtype, "of the pixels delivered: bf16, f32 or u8")
-        ->capture_default_str()
-        ->check(CLI::IsMember({"bf16", "f32", "u8"}));
-    app.add_option("--image-size", options.image_size, "side of the images delivered")
-        ->capture_default_str()
-        ->check(CLI::PositiveNumber);
-    app.add_option("--batch", options.batch, "images of a batch")->capture_default_str()->check(CLI::PositiveNumber);
-    app.add_option("--threads", options.threads, "loader threads")->capture_default_str()->check(CLI::PositiveNumber);
-    app.add_option("--seconds", options.seconds, "of each round")->capture_default_str()->check(CLI::PositiveNumber);
-    app.add_option("--rounds", options.rounds, "of which median and range are printed")
-        ->capture_default_str()
-        ->check(CLI::PositiveNumber);
-    app.add_option("--cache-gb", options.cache_gb, "memory for encoded records")->capture_default_str();
+    CLI::App app{"Times the input pipeline on ImageNet TFRecords or photos, per core and by stage."};
+    app.option_defaults()->always_capture_default();
+    app.add_option("--data-dir", options.data_dir, "folder with TFRecord files, or class folders")->required();
+    app.add_flag("--photos", options.photos, "the folder has class folders of photos");
+    app.add_option("--split", options.split, "train or validation")->check(CLI::IsMember({"train", "validation"}));
+    app.add_option("--dtype", options.dtype, "pixels: bf16, f32 or u8")->check(CLI::IsMember({"bf16", "f32", "u8"}));
+    app.add_option("--image-size", options.image_size, "side of the images delivered")->check(CLI::PositiveNumber);
+    app.add_option("--batch", options.batch, "images of a batch")->check(CLI::PositiveNumber);
+    app.add_option("--threads", options.threads, "loader threads")->check(CLI::PositiveNumber);
+    app.add_option("--seconds", options.seconds, "length of a round")->check(CLI::PositiveNumber);
+    app.add_option("--rounds", options.rounds, "rounds of median and range")->check(CLI::PositiveNumber);
+    app.add_option("--cache-gb", options.cache_gb, "memory for encoded records");
     return cnntrain::run_tool(app, argc, argv, [&] { return cnntrain::run(options); });
 }

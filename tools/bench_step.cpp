@@ -1,6 +1,6 @@
 // Times whole training (or evaluation) steps of a model on the CPU backend and says where the time goes:
 // samples/s with their spread, the rate that the convolutions and matrix products alone reach in the same process, a
-// table per operation, remaining reorders, memory, GFLOP/s against measured peaks.
+// table per operation, remaining reorders, memory, GFLOP/s against the measured peak.
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -19,8 +19,6 @@
 #include "cnntrain/tasks/tasks.h"
 #include "cnntrain/train/backends.h"
 #include "cnntrain/train/stages.h"
-#include "multiply_loop.h"
-#include "products.h"
 #include "run_tool.h"
 #include "train/runs/line_steps.h"
 
@@ -54,11 +52,6 @@ config::ParseResult parse(std::vector<std::string> arguments) {
 
 double seconds_now() {
     return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
-
-double median(std::vector<double> values) {
-    std::sort(values.begin(), values.end());
-    return values[values.size() / 2];
 }
 
 bool is_product(const backend::ProfileRow& row) {
@@ -132,20 +125,13 @@ StepTimes time_steps(Bench& bench, const Options& options) {
 /// compares with them.
 void compare_with_products(Bench& bench, const StepTimes& step) {
     constexpr int kRepeats = 5;
-    const double micro_batches = bench.micro_batches();
-    const auto samples = static_cast<double>(bench.steps.samples_per_step());
-    const char* const unit = bench.unit();
-    const double products = products_alone_ms(bench.steps.graph(), bench.steps.threads(), kRepeats) * micro_batches;
-    const double rate_alone = samples / products * 1e3;
+    const double alone =
+        total_ms(bench.steps.executable().inspection().profile_alone(kRepeats), is_product) * bench.micro_batches();
     std::printf(
-        "convolutions and matrix products alone, by oneDNN's primitives: %.1f %s/s (%.1f ms); the whole step reaches "
-        "%.2f of that rate, the fastest one %.2f\n",
-        rate_alone, unit, products, products / (1e3 * step.typical), products / (1e3 * step.least));
-    const double executed =
-        total_ms(bench.steps.executable().inspection().profile_alone(kRepeats), is_product) * micro_batches;
-    std::printf("the same alone, as this program computes them: %.1f %s/s (%.1f ms); %.2f, the fastest one %.2f\n",
-                samples / executed * 1e3, unit, executed, executed / (1e3 * step.typical),
-                executed / (1e3 * step.least));
+        "convolutions and matrix products alone: %.1f %s/s (%.1f ms); the whole step reaches %.2f of that rate, "
+        "the fastest one %.2f\n",
+        static_cast<double>(bench.steps.samples_per_step()) / alone * 1e3, bench.unit(), alone,
+        alone / (1e3 * step.typical), alone / (1e3 * step.least));
 }
 
 /// Operations that a micro-batch computes: fewer than the network's where Winograd's filtering multiplies less.
@@ -164,12 +150,10 @@ void compare_with_peak(Bench& bench, double typical) {
         std::printf("%.1f of %.1f GFLOP a micro-batch are computed, the others saved by Winograd's filtering\n",
                     flops / 1e9, report.flops_per_micro_batch / 1e9);
     const DType type = train::arithmetic(bench.parsed.settings.device, bench.steps.backend()).type;
-    const double peak = measured_peak_gflops(type, bench.steps.threads());
-    std::printf("%.0f GFLOP/s, %.2f of the measured peak of %.0f GFLOP/s (matrix product)\n", gflops, gflops / peak,
-                peak);
-    const MultiplyLoop loop = measured_multiply_loop(type, bench.steps.threads());
-    std::printf("%.2f of %.0f GFLOP/s, a loop of %s on registers alone\n", gflops / loop.gflops, loop.gflops,
-                loop.instruction.c_str());
+    const std::optional<double> peak = bench.steps.backend().measure_products(type, bench.steps.threads());
+    if (!peak) return;
+    std::printf("%.0f GFLOP/s, %.2f of the measured peak of %.0f GFLOP/s (matrix product)\n", gflops,
+                gflops * 1e9 / *peak, *peak / 1e9);
 }
 
 void print_layout_changes(Bench& bench, bool all) {

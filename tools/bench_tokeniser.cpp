@@ -2,7 +2,6 @@
 // of processor time, which other programs on the machine change little; with --ids the token ids instead.
 #include <algorithm>
 #include <cstdio>
-#include <ctime>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,10 +22,6 @@ std::vector<std::string_view> lines_of(std::string_view text) {
         text.remove_prefix(std::min(lines.back().size() + 1, text.size()));
     }
     return lines;
-}
-
-double processor_seconds() {
-    return static_cast<double>(std::clock()) / CLOCKS_PER_SEC;
 }
 
 void print_ids(const std::vector<std::string_view>& lines, data::Tokeniser& tokeniser) {

@@ -1,5 +1,4 @@
-"""Starts the ranks of a run with mpirun and looks after them. No tool by itself: rank_trial.py, two_hosts.py and
-scaling.py share it."""
+"""Starts a command, the ranks of a run under mpirun, and looks after all its processes. No tool by itself."""
 import os
 import pathlib
 import shlex
@@ -12,6 +11,10 @@ MARKER = "CNNTRAIN_START"  # an environment variable, by which the processes of 
 ONE_HOST = ["mpirun", "--oversubscribe", "--bind-to", "none"]
 
 
+class Fault(Exception):
+    """The program did something wrong."""
+
+
 class HeldUp(Exception):
     """This tool was stopped for a while: what it has timed says nothing."""
 
@@ -19,7 +22,9 @@ class HeldUp(Exception):
 stops = []  # when this tool went on after one
 
 
-def notice_stops():
+def prepare_signals():
+    """SIGTERM ends a tool with all that it has made or started; a stop of it is noticed."""
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
     signal.signal(signal.SIGCONT, lambda number, frame: stops.append(time.monotonic()))
 
 
@@ -35,37 +40,22 @@ def wait_until(condition, seconds):
     return time.monotonic() - begin
 
 
-def environment_of(pid):
-    """Empty for a process that has ended, also while nobody has waited for it."""
+def read(path):
     try:
-        words = pathlib.Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+        return pathlib.Path(path).read_bytes()
     except OSError:
-        return {}
-    return dict(word.decode(errors="replace").split("=", 1) for word in words if b"=" in word)
+        return b""
 
 
 def name_of(pid):
-    try:
-        return pathlib.Path(f"/proc/{pid}/comm").read_text().strip()
-    except OSError:
-        return ""
-
-
-def runs(pid):
-    """Is it there, and no zombie?"""
-    try:
-        state = pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
-    except OSError:
-        return False
-    return state not in "ZX"
+    return read(f"/proc/{pid}/comm").decode().strip()
 
 
 class Start:
     """A command and the processes that it starts; its output goes to a file."""
 
     def __init__(self, command, output, folder=None):
-        self.marker = f"{os.getpid()}.{time.monotonic_ns()}"
-        self.output = pathlib.Path(output)
+        self.marker, self.output = f"{os.getpid()}.{time.monotonic_ns()}", pathlib.Path(output)
         environment = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
                        MARKER: self.marker}
         self.line = shlex.join(map(str, command))
@@ -74,9 +64,13 @@ class Start:
                                             stdin=subprocess.DEVNULL, stderr=subprocess.STDOUT)
 
     def environments(self):
-        """By process: its environment when it was started."""
-        every = {int(entry): environment_of(entry) for entry in os.listdir("/proc") if entry.isdigit()}
-        return {pid: found for pid, found in every.items() if found.get(MARKER) == self.marker and runs(pid)}
+        """By process: its environment when it was started. Zombies do not count."""
+        found = {}
+        for pid in filter(str.isdigit, os.listdir("/proc")):
+            words = read(f"/proc/{pid}/environ").split(b"\0")
+            if f"{MARKER}={self.marker}".encode() in words and read(f"/proc/{pid}/stat").rsplit(b")", 1)[-1][1:2] != b"Z":
+                found[int(pid)] = dict(word.decode(errors="replace").split("=", 1) for word in words if b"=" in word)
+        return found
 
     def ranks(self, program):
         """By rank: the process of this name. Wrappers around it do not count."""
@@ -94,27 +88,36 @@ class Start:
         """Kills what is left of it."""
         for pid in self.environments():
             try:
-                os.kill(pid, 9)
+                os.kill(pid, signal.SIGKILL)
             except ProcessLookupError:
                 pass
         self.process.kill()
         self.process.wait()
 
 
-def run(command, output, seconds=600, folder=None):
-    """The exit code; None when it does not end by itself. Time in which this tool is stopped does not count."""
-    start = Start(command, output, folder)
-    step = 0.02
+def run(command, output, seconds=600, allowed=(0,)):
+    """The exit code, one of those allowed. Time in which this tool is stopped does not count."""
+    start, step = Start(command, output), 0.02
     try:
         for _ in range(round(seconds / step)):
             if start.has_ended():
                 break
             time.sleep(step)
-        return start.process.returncode
     finally:
         start.end()
+    if start.process.returncode not in allowed:
+        raise Fault(f"{start.line}\nended with {start.process.returncode}: {start.text()[-2000:]}")
+    return start.process.returncode
 
 
-def end_orderly_on_sigterm():
-    """So that what a tool has mounted, made or started is gone with it."""
-    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
+def expect_equal(found, wanted, what):
+    if found != wanted:
+        raise Fault(f"{what} differs from that of an undisturbed run:\n  {found}\n  {wanted}")
+
+
+def table_of(path):
+    """The rows of a table, each of which must be whole."""
+    rows = read(path).decode().split("\n")
+    if rows.pop() != "":
+        raise Fault(f"{path} is missing or ends with half a row")
+    return [row.strip("\r").split(",") for row in rows]

@@ -1,8 +1,11 @@
-// What the measuring programs do with their words and errors.
+// What the measuring programs share: options and errors, processor time, medians.
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
+#include <ctime>
+#include <vector>
 
 #include "cnntrain/base/error.h"
 
@@ -17,6 +20,16 @@ template <typename Run> int run_tool(CLI::App& app, int argc, char** argv, Run r
         std::fprintf(stderr, "error: %s\n", error.what());
         return exit_code(error.kind());
     }
+}
+
+/// Processor time of all threads, which other programs on the machine change little.
+inline double processor_seconds() {
+    return static_cast<double>(std::clock()) / CLOCKS_PER_SEC;
+}
+
+inline double median(std::vector<double> values) {
+    std::ranges::sort(values);
+    return values[values.size() / 2];
 }
 
 }  // namespace cnntrain

@@ -1,5 +1,23 @@
 """How the files of tests/golden are written. No tool by itself."""
 import json
+import pathlib
+
+GOLDEN = pathlib.Path(__file__).resolve().parents[2] / "tests" / "golden"
+
+
+def write(name, text):
+    (GOLDEN / name).write_text(text)
+    print(GOLDEN / name)
+
+
+def lines(document):
+    """Each entry is a line."""
+    return "{\n" + ",\n".join(f"{json.dumps(key)}: {json.dumps(value)}" for key, value in document.items()) + "\n}\n"
+
+
+def compact(document):
+    """A line for each list of lists."""
+    return json.dumps(document, separators=(",", ":")).replace("],\"", "],\n\"") + "\n"
 
 
 def golden_text(document, whole=()):

@@ -3,18 +3,16 @@
 
 An implementation that shares nothing with cnntrain but the description of the model and of its optimisers, and the
 formulas for weights and sequences below (tests/golden/bert_test.cpp has the same in C++).
-
-    python3 -m venv venv && venv/bin/pip install torch numpy
-    venv/bin/python tools/golden/make_bert_golden.py            # writes tests/golden/bert.json
 """
 
-import json
 import math
-import pathlib
 from dataclasses import dataclass
 
 import numpy as np
 import torch
+
+from golden_text import lines, write
+from make_golden import mix, noise
 
 V, H, HEADS, LAYERS, WIDE, POSITIONS, SEGMENTS = 61, 128, 2, 2, 96, 24, 2
 B, S, M, STEPS, MICRO_BATCHES = 3, 16, 4, 10, 2
@@ -46,29 +44,8 @@ CASES = [
 ]
 
 
-class Stream:
-    """MurmurHash3's finaliser over FNV-1a(text) + i * 0x9E3779B9."""
-
-    def __init__(self, text):
-        self.hash = 0x811C9DC5
-        for c in text.encode():
-            self.hash = ((self.hash ^ c) * 0x01000193) & 0xFFFFFFFF
-
-    def bits(self, count):
-        x = (np.uint64(self.hash) + np.arange(count, dtype=np.uint64) * np.uint64(0x9E3779B9)) & np.uint64(0xFFFFFFFF)
-        for shift, factor in ((16, 0x85EBCA6B), (13, 0xC2B2AE35)):
-            x = ((x ^ (x >> np.uint64(shift))) * np.uint64(factor)) & np.uint64(0xFFFFFFFF)
-        return (x ^ (x >> np.uint64(16))).astype(np.int64)
-
-    def noise(self, count):
-        return self.bits(count) / 2147483648.0 - 1.0
-
-    def signs(self, count):
-        return np.where(self.bits(count) & 1, -1.0, 1.0)
-
-
 def start(name, shape):
-    value = Stream(name).noise(math.prod(shape))
+    value = noise(name, math.prod(shape))
     if name.endswith("gamma"):
         value = 1.0 + 0.25 * value
     elif name.endswith(("beta", "bias")):
@@ -118,7 +95,7 @@ def shapes(case):
 
 def sequences(index, case):
     def integers(name, count, low, high):
-        return low + Stream(f"{name}/{index}").bits(count) % (high - low)
+        return low + mix(f"{name}/{index}", count).astype(np.int64) % (high - low)
 
     batch = {"input_ids": integers("ids", B * S, 0, V + 2).reshape(B, S),  # two of V + 2 words have no row
              "segment_ids": integers("segments", B * S, 0, SEGMENTS).reshape(B, S),
@@ -244,7 +221,8 @@ class Optimiser:
 def facts(name, tensor):
     """Its norm, and what patterns of signs make of it."""
     flat = tensor.detach().numpy().ravel()
-    projections = [float(flat @ Stream(f"{name}/sign{k}").signs(flat.size)) for k in range(SIGNS)]
+    signs = lambda k: np.where(mix(f"{name}/sign{k}", flat.size) & np.uint32(1), -1.0, 1.0)
+    projections = [float(flat @ signs(k)) for k in range(SIGNS)]
     return [float(np.linalg.norm(flat))] + projections
 
 
@@ -272,10 +250,7 @@ def run(case):
 
 
 def main():
-    lines = [json.dumps(case.name) + ": " + json.dumps(run(case)) for case in CASES]
-    target = pathlib.Path(__file__).resolve().parents[2] / "tests/golden/bert.json"
-    target.write_text("{\n" + ",\n".join(lines) + "\n}\n")
-    print(target, target.stat().st_size, "bytes")
+    write("bert.json", lines({case.name: run(case) for case in CASES}))
 
 
 if __name__ == "__main__":

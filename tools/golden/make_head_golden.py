@@ -2,19 +2,13 @@
 """Golden numbers for tests/golden/linear_head.json: multinomial logistic regression with L2 regularisation.
 
 scikit-learn's LogisticRegression on features that both sides make for themselves, standardised. scikit-learn weighs
-the sum of losses by C, so that C = 1 / (strength * rows).
-
-    python3 tools/golden/make_head_golden.py
-
-needs scikit-learn, and PyTorch for make_golden.py.
+the sum of losses by C, so that C = 1 / (strength * rows). make_golden.py needs PyTorch, too.
 """
-
-import pathlib
 
 import numpy as np
 from sklearn.linear_model import LogisticRegression
 
-from golden_text import golden_text
+from golden_text import golden_text, write
 from make_golden import noise
 
 ROWS, WIDTH, CLASSES = 240, 48, 6
@@ -47,16 +41,11 @@ def main():
     for strength in STRENGTHS:
         model = LogisticRegression(C=1 / (strength * ROWS), tol=1e-10, max_iter=100000).fit(x, labels)
         loss = mean_loss(model, x, labels)
-        results.append({
-            "strength": strength,
-            "loss": loss,
-            "objective": loss + strength / 2 * (model.coef_ ** 2).sum(),
-            "accuracy": model.score(x, labels),
-            "largest_weight": np.abs(model.coef_).max(),
-            "biases": list(model.intercept_),
-        })
-    path = pathlib.Path(__file__).resolve().parents[2] / "tests/golden/linear_head.json"
-    path.write_text(golden_text({"rows": ROWS, "width": WIDTH, "classes": CLASSES, "fits": results}))
+        results.append({"strength": strength, "loss": loss,
+                        "objective": loss + strength / 2 * (model.coef_ ** 2).sum(),
+                        "accuracy": model.score(x, labels), "largest_weight": np.abs(model.coef_).max(),
+                        "biases": list(model.intercept_)})
+    write("linear_head.json", golden_text({"rows": ROWS, "width": WIDTH, "classes": CLASSES, "fits": results}))
 
 
 if __name__ == "__main__":

@@ -7,13 +7,13 @@ tests/data/bert, and converted. transformers must load the folder with no tensor
 and its losses and accuracies on the same records, in float64, are the golden numbers: tests/cli/convert_test.cpp
 repeats the lines and compares them with `cnntrain pretrain --evaluate`, which this script does, too.
 
-    python3 -m venv venv && venv/bin/pip install torch transformers numpy
-    venv/bin/python tools/golden/make_hugging_face_shipped_golden.py build/cnntrain
+usage: make_hugging_face_shipped_golden.py build/cnntrain
 """
 
 import json
 import pathlib
 import re
+import struct
 import subprocess
 import sys
 import tempfile
@@ -23,20 +23,18 @@ from torch.nn.functional import cross_entropy
 from transformers import (AutoModelForPreTraining, AutoTokenizer, BertForMaskedLM, BertForNextSentencePrediction,
                           BertForSequenceClassification, BertModel)
 
-SOURCE = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(SOURCE / "tools"))
-from compare_bert import read_records  # noqa: E402
+from golden_text import write
 
+SOURCE = pathlib.Path(__file__).resolve().parents[2]
 DATA = SOURCE / "tests" / "data" / "bert"
 PREDICTIONS = 5
 RECORDS = ["--do-lower-case", "--remask", "--sequence-length", "32", "--mask-tokens", str(PREDICTIONS),
            "--duplication-factor", "2"]
-# What both the training and the evaluation need.
-MODEL = ["--vocab-size", "40", "--hidden-size", "128", "--num-attention-heads", "2", "--num-hidden-layers", "2",
-         "--intermediate-size", "192", "--matmul-serialize-factor", "1", "--seq-length", "32",
-         "--max-predictions-per-seq", str(PREDICTIONS), "--precision", "32", "--threads", "1",
-         "--micro-batch-size", "2",
-         "--pipeline-stages", '[["emb", "pos", "hid"], ["hid"], ["mlm", "nsp"]]', "--device-mapping", "0", "1", "0"]
+# Both the training and the evaluation need these.
+MODEL = [*("--vocab-size 40 --hidden-size 128 --num-attention-heads 2 --num-hidden-layers 2 --intermediate-size 192 "
+           "--matmul-serialize-factor 1 --seq-length 32 --max-predictions-per-seq 5 --precision 32 --threads 1 "
+           "--micro-batch-size 2 --pipeline-stages").split(), '[["emb", "pos", "hid"], ["hid"], ["mlm", "nsp"]]',
+         "--device-mapping", "0", "1", "0"]
 TRAINING = ["--gradient-accumulation-count", "6", "--replicas", "1", "--num-train-steps", "2", "--warmup", "0",
             "--base-learning-rate", "0.02"]
 
@@ -46,6 +44,48 @@ def run(words):
     if result.returncode != 0:
         raise SystemExit(f"{' '.join(map(str, words))}\nended with {result.returncode}:\n{result.stdout[-3000:]}")
     return result.stdout
+
+
+def read_varint(data, at):
+    value = shift = 0
+    while True:
+        value |= (data[at] & 0x7F) << shift
+        shift, at = shift + 7, at + 1
+        if data[at - 1] < 0x80:
+            return value, at
+
+
+def fields_of(data):
+    """(number, content) of each field of a message; all have a length here."""
+    at = 0
+    while at < len(data):
+        key, at = read_varint(data, at)
+        length, at = read_varint(data, at)
+        yield key >> 3, data[at:at + length]
+        at += length
+
+
+def read_records(path):
+    """tf.Examples of packed numbers."""
+    data, at, records = pathlib.Path(path).read_bytes(), 0, []
+    while at < len(data):
+        length, = struct.unpack_from("<Q", data, at)
+        (_, features), = fields_of(data[at + 12:at + 12 + length])
+        record = {}
+        for _, entry in fields_of(features):
+            parts = dict(fields_of(entry))
+            (kind, numbers), = fields_of(parts[2])
+            packed, values = dict(fields_of(numbers))[1], []
+            if kind == 2:
+                values = list(struct.unpack(f"<{len(packed) // 4}f", packed))
+            place = len(packed) if kind == 2 else 0
+            while place < len(packed):
+                value, place = read_varint(packed, place)
+                values.append(value)
+            record[parts[1].decode()] = values
+        records.append(record)
+        at += 16 + length
+    return records
 
 
 def results(text):
@@ -100,7 +140,7 @@ def judge(program, config, work):
     run([program, "convert", "--from", work / config / "ckpt-1", "--to", f"{hugging}/",
          "--vocab-file", DATA / "vocab.txt"])
     with torch.no_grad():
-        theirs = judged_by_transformers(load_strictly(hugging), read_records([records]))
+        theirs = judged_by_transformers(load_strictly(hugging), read_records(records))
     ours = results(run([program, "pretrain", "--config", config, "--evaluate", "--init-checkpoint",
                         hugging / "model.safetensors", "--valid-file", records, "--no-logs"] + MODEL))
     theirs = {name: theirs[name] for name in ours}  # with "disable_acc", the losses alone
@@ -119,7 +159,7 @@ def main():
              "--output-file", work / "records.tfrecord"] + RECORDS)
         judged = {config: judge(program, config, work) for config in configs}
     document = {"records": RECORDS, "model": MODEL, "training": TRAINING, "results": judged}
-    (SOURCE / "tests" / "golden" / "hugging_face_shipped.json").write_text(json.dumps(document, indent=1) + "\n")
+    write("hugging_face_shipped.json", json.dumps(document, indent=1) + "\n")
 
 
 if __name__ == "__main__":

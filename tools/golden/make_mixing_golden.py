@@ -3,17 +3,15 @@
 
 What is mixed with what, the targets and the loss are written here from their formulas with NumPy's roll and PyTorch's
 log_softmax; network, weights and images come from make_golden.py.
-
-    venv/bin/python tools/golden/make_mixing_golden.py     # writes tests/golden/mixing.json
 """
 
 import json
-import pathlib
 
 import numpy as np
 import torch
 
 import make_golden as base
+from golden_text import write
 
 CLASSES = 10
 SMOOTHING = 0.1
@@ -64,9 +62,9 @@ def cross_entropy(logits, targets):
 
 
 def run(samples, mixup, cutmix):
-    case = base.Case("resnet8_gn", "8", False, 16, CLASSES, 32, samples, 1, (1, 1, 1), False, 75290,
+    case = base.Case("resnet8_gn", "8", False, 16, CLASSES, 32, samples, 1, (1, 1, 1), False,
                      learning_rate=LEARNING_RATE)
-    net = base.Network(case, torch.float64, {})
+    net = base.Network(case, {})
     document = {"samples": samples, "mixup": mixup, "cutmix": cutmix, "own": [], "boxes": [], "losses": []}
     for step in range(STEPS):
         images, labels = base.batch(case, step)
@@ -99,12 +97,9 @@ def run(samples, mixup, cutmix):
 
 def main():
     runs = [run(5, True, False), run(5, False, True), run(5, True, True), run(2, True, True)]
-    path = pathlib.Path(__file__).resolve().parents[2] / "tests" / "golden" / "mixing.json"
     settings = {"label_smoothing": SMOOTHING, "learning_rate": LEARNING_RATE}
     lines = ",\n".join(json.dumps(one) for one in runs)
-    path.write_text(f'{{"settings": {json.dumps(settings)},\n"runs": [\n{lines}\n]}}\n')
-    for one in runs:
-        print(one["samples"], one["mixup"], one["cutmix"], one["losses"])
+    write("mixing.json", f'{{"settings": {json.dumps(settings)},\n"runs": [\n{lines}\n]}}\n')
 
 
 if __name__ == "__main__":

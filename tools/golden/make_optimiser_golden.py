@@ -3,16 +3,13 @@
 
 Plain NumPy in float64 on a small dense network: one hidden layer with ReLU, softmax cross-entropy. It shares nothing
 with cnntrain but the formulas of the optimisers (their papers, TensorFlow 1's RMSprop) and of the numbers below.
-
-    python3 tools/golden/make_optimiser_golden.py
 """
 
-import json
 import math
-import pathlib
 
 import numpy as np
 
+from golden_text import lines, write
 from make_golden import noise
 
 SAMPLES, INPUTS, HIDDEN, CLASSES, STEPS = 8, 12, 16, 5, 10
@@ -119,14 +116,12 @@ def run(optimiser, rate_of):
 
 
 def main():
-    document = {f"optimiser/{k}": run(k, lambda _: 0.1) for k in ("SGD", "momentum", "RMSprop", "LARS", "AdamW", "LAMB",
-                                                               "nesterov")}
+    document = {f"optimiser/{k}": run(k, lambda _: 0.1)
+                for k in ("SGD", "momentum", "RMSprop", "LARS", "AdamW", "LAMB", "nesterov")}
     for k in ("stepped", "cosine", "exponential", "polynomial", "gradual"):
         document[f"schedule/{k}"] = {"rates": [schedule(k, t) for t in range(STEPS)],
                                      **run("momentum", lambda t, k=k: schedule(k, t))}
-    path = pathlib.Path(__file__).resolve().parents[2] / "tests" / "golden" / "optimisers.json"
-    rows = ",\n".join(f"{json.dumps(name)}: {json.dumps(item)}" for name, item in document.items())
-    path.write_text("{\n" + rows + "\n}\n")
+    write("optimisers.json", lines(document))
 
 
 if __name__ == "__main__":

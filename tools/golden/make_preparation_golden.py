@@ -3,13 +3,10 @@
 
 Operations of augmentation, resizes and evaluation crops are torchvision.transforms.v2's on Pillow images; weighted
 losses are those of PyTorch's cross_entropy in float64. Images follow from a formula (picture()).
-
-    venv/bin/python tools/golden/make_preparation_golden.py    # writes tests/golden/preparation.json
 """
 
 import base64
 import math
-import pathlib
 
 import numpy as np
 import PIL
@@ -19,7 +16,7 @@ from PIL import Image
 from torchvision.transforms import v2
 from torchvision.transforms.v2 import functional as F
 
-from golden_text import golden_text
+from golden_text import golden_text, write
 
 BINS = 31
 
@@ -143,8 +140,7 @@ def main():
     document = {"made_with": f"torchvision {torchvision.__version__}, Pillow {PIL.__version__}",
                 "operations": operations(), "strengths": strengths(), "resizes": resizes(), "views": views(),
                 "losses": losses()}
-    out = pathlib.Path(__file__).resolve().parents[2] / "tests" / "golden" / "preparation.json"
-    out.write_text(golden_text(document))
+    write("preparation.json", golden_text(document))
 
 
 if __name__ == "__main__":

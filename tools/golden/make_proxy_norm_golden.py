@@ -4,18 +4,15 @@ float64.
 
 The proxy samples are differentiated by PyTorch's autograd, so the rules that cnntrain has for them are not written down
 here a second time. Weights and images come from make_golden.py.
-
-    venv/bin/python tools/golden/make_proxy_norm_golden.py     # writes tests/golden/proxy_norm_*.json
 """
 
 import math
-import pathlib
+from types import SimpleNamespace
 
 import torch
 import torch.nn.functional as F
 
 import make_golden as base
-from golden_text import golden_text
 
 QUANTILES = math.sqrt(2) * torch.erfinv(2 * (torch.arange(200, dtype=torch.float64) + 0.5) / 200 - 1)
 BETA, GAMMA, MEAN, INVERSE_DEVIATION, PROXY_BETA, PROXY_GAMMA = range(6)
@@ -25,8 +22,8 @@ COMMON = {
     "family": "efficientnet", "size": "CIFAR", "imagenet": False, "classes": 10, "image_size": 32, "micro_batch": 4,
     "micro_batches": 1, "epsilon": 1e-3, "depth_coefficient": 0.1, "expand_ratio": 2, "label_smoothing": 0.1,
     "bn_decay": 0.97, "learning_rate": 0.01, "momentum": 0.0, "weight_decay": 1e-3, "undecayed": [],
-    "rmsprop_decay": 0.0,
-    "proxy_norm": True, "proxy_epsilon": 0.03, "use_relu": False, "no_se": False, "group_norm_groups": 0,
+    "rmsprop_decay": 0.0, "proxy_norm": True, "proxy_epsilon": 0.03, "use_relu": False, "no_se": False,
+    "group_norm_groups": 0,
 }
 CASES = {
     "proxy_norm_swish_bn": {"micro_batches": 2, "momentum": 0.9, "undecayed": ["beta", "gamma", "proxy", "moving_"]},
@@ -34,14 +31,6 @@ CASES = {
     "proxy_norm_relu_bn": {"use_relu": True, "no_se": True},
     "proxy_norm_relu_gn": {"use_relu": True, "group_norm_groups": 4, "proxy_epsilon": 0.1},
 }
-
-
-class Case:
-    """What make_golden.Network reads of its cases."""
-
-    def __init__(self, settings):
-        self.__dict__.update(settings)
-        self.bottleneck = False
 
 
 class ProxyNetwork(base.Network):
@@ -64,13 +53,7 @@ class ProxyNetwork(base.Network):
     def pure_norm(self, x, scope):
         if self.case.group_norm_groups:
             return F.group_norm(x, self.case.group_norm_groups, eps=self.case.epsilon)
-        leaf = scope + "/batch_norm"
-        if leaf + "/moving_mean" not in self.moving:
-            self.moving[leaf + "/moving_mean"] = torch.zeros(x.shape[1], dtype=self.dtype)
-            self.moving[leaf + "/moving_variance"] = torch.ones(x.shape[1], dtype=self.dtype)
-        detached = x.detach()
-        self.batch_statistics[leaf + "/moving_mean"] = detached.mean((0, 2, 3))
-        self.batch_statistics[leaf + "/moving_variance"] = detached.var((0, 2, 3), unbiased=True)
+        self.observe(scope + "/batch_norm", x)
         return F.batch_norm(x, None, None, training=True, eps=self.case.epsilon)
 
     def activation(self, x, scope, filters, kernel, stride=1, groups=1):
@@ -144,51 +127,26 @@ def update(net, name, variable, gradient, slots):
 
 
 def train_step(net, step, slots):
-    case, total, statistics = net.case, 0.0, {}
-    for variable in net.variables.values():
-        variable.grad = None
-    for j in range(case.micro_batches):
-        loss = net.loss(*base.batch(case, step * case.micro_batches + j)) / case.micro_batches
-        loss.backward()
-        total += loss.item()
-        for name, value in net.batch_statistics.items():
-            statistics[name] = statistics.get(name, 0.0) + value / case.micro_batches
-    gradients = {}
+    total, gradients = base.backward(net.case, net, step), {}
     for name, variable in net.variables.items():
         is_proxy = name.endswith("/proxy")
         gradients[name] = carried(net, variable, variable.grad).detach() if is_proxy else variable.grad.clone()
     with torch.no_grad():
         for name, variable in net.variables.items():
             update(net, name, variable, gradients[name], slots)
-        for name, value in statistics.items():
-            net.moving[name] = case.bn_decay * net.moving[name] + (1 - case.bn_decay) * value
     return total, gradients
 
 
-def write(name, settings, folder):
-    net, slots, losses, first = ProxyNetwork(Case(settings), torch.float64, {}), {}, [], None
-    for step in range(STEPS):
-        loss, gradients = train_step(net, step, slots)
-        losses.append(loss)
-        first = first or gradients
-    summaries = lambda tensors: {n: base.summary(n, t) for n, t in tensors.items()}
-    document = {
-        "settings": settings,
-        "beta_choices": {},
-        "losses": losses,
-        "gradients_of_step_1": summaries(first),
-        "moving_after_last_step": summaries(net.moving),
-        "parameters_after_last_step": summaries(net.variables),
-    }
-    path = folder / f"{name}.json"
-    path.write_text(golden_text(document, whole=("settings", "losses")))
-    print(f"{path}: losses {['%.5f' % loss for loss in losses]}")
-
-
 def main():
-    folder = pathlib.Path(__file__).resolve().parents[2] / "tests" / "golden"
     for name, own in CASES.items():
-        write(name, {**COMMON, **own}, folder)
+        settings = {**COMMON, **own}
+        net = ProxyNetwork(SimpleNamespace(**settings, bottleneck=False), {})
+        slots, losses, first = {}, [], None
+        for step in range(STEPS):
+            loss, gradients = train_step(net, step, slots)
+            losses.append(loss)
+            first = first or gradients
+        base.write_training(name, settings, {}, losses, first, net)
 
 
 if __name__ == "__main__":

@@ -5,34 +5,22 @@ Their weights and running statistics follow from the formula below and their nam
 tests/golden/source_weights_test.cpp can make the same tensors. The images have even sides, at which symmetric padding
 and TensorFlow's SAME differ at every stride.
 
-Committed numbers were made with Python 3.11.2, torch 2.15.0, torchvision 0.29.2, timm 1.0.31 and numpy 2.4.6:
-
-    python3 -m venv venv && venv/bin/pip install torch torchvision timm numpy
-    venv/bin/python tools/golden/make_source_weights_golden.py            # writes tests/golden/source_weights.json
+Committed numbers were made with Python 3.11.2, torch 2.15.0, torchvision 0.29.2, timm 1.0.31 and numpy 2.4.6.
 """
 
 import json
 import math
-import pathlib
 
 import numpy as np
 import timm
 import torch
 import torchvision
+from golden_text import write
 from make_golden import noise
 
 IMAGES, SIDE, CLASSES = 2, 64, 10
-MODELS = [
-    # program, its name of the network
-    ("torchvision", "resnet18"),
-    ("torchvision", "resnet50"),
-    ("torchvision", "resnext50_32x4d"),
-    ("torchvision", "efficientnet_b0"),
-    ("timm", "resnet26"),
-    ("timm", "efficientnet_b0"),
-    ("timm", "tf_efficientnet_b0"),
-    ("timm", "tf_efficientnet_b1"),
-]
+MODELS = [*(("torchvision", name) for name in ("resnet18", "resnet50", "resnext50_32x4d", "efficientnet_b0")),
+          *(("timm", name) for name in ("resnet26", "efficientnet_b0", "tf_efficientnet_b0", "tf_efficientnet_b1"))]
 
 
 def value(name, shape):
@@ -72,19 +60,16 @@ def main():
         epsilons = {module.eps for module in model.modules() if isinstance(module, torch.nn.BatchNorm2d)}
         with torch.no_grad():
             logits = model(images())
-        print(f"{program} {name}: logits of {logits.abs().max():.3g} at most")
         document.append({
-            "program": program,
-            "architecture": name if program == "timm" else "",
-            "name": name,
+            "program": program, "architecture": name if program == "timm" else "", "name": name,
             "epsilon": epsilons.pop(),
             "same_padding": any("Same" in type(module).__name__ for module in model.modules()),
             "tensors": {key: list(tensor.shape) for key, tensor in state.items()},
             "logits": [[float(f"{x:.9g}") for x in row] for row in logits.tolist()],
         })
         assert not epsilons
-    path = pathlib.Path(__file__).resolve().parents[2] / "tests" / "golden" / "source_weights.json"
-    path.write_text("[\n" + ",\n".join(json.dumps(entry, separators=(",", ":")) for entry in document) + "\n]\n")
+    rows = ",\n".join(json.dumps(entry, separators=(",", ":")) for entry in document)
+    write("source_weights.json", f"[\n{rows}\n]\n")
 
 
 if __name__ == "__main__":

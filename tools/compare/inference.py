@@ -1,0 +1,222 @@
+"""Rates and answers of inference beside ONNX Runtime, OpenVINO and PyTorch, with the same weights.
+
+Every network is trained for a few updates and exported to ONNX. ONNX Runtime (float32 only: it has no 16-bit
+convolutions for x86) and OpenVINO read the file; PyTorch runs its nodes, eager and compiled. Each engine lives in a
+process of its own and answers one request of a batch at a time, with all threads. Answers are logits less their mean;
+their differences from ONNX Runtime's are shares of the spread. Engines that are not installed are left out.
+"""
+import importlib.util
+import json
+import multiprocessing
+import re
+import statistics
+import sys
+import time
+
+from common import Package, centred, check, head, own_logits, prepared, ratio, result, row, run as run_program, spread
+
+NEEDS = ["numpy", "onnx", "onnxruntime", "PIL"]
+np, onnx, onnxruntime, torch, openvino = map(Package, ["numpy", "onnx", "onnxruntime", "torch", "openvino"])
+
+MODELS = {  # options of the network, and the size of its images
+    "resnet20": ("--model resnet --model-size 20", 32),
+    "resnet50": ("--model resnet --model-size 50", 224),
+    "resnext101": ("--model resnext --model-size 101", 224),
+    "efficientnet-b0": ("--model efficientnet --model-size B0 --network-form large", 224),
+    "efficientnet-b4": ("--model efficientnet --model-size B4 --network-form large", 380),
+}
+PHOTOS = 64
+ALLOWED = {32: 1e-3, 16: 0.15}
+
+
+def add_options(parser):
+    parser.add_argument("--models", nargs="+", default=["resnet50", "efficientnet-b0"], choices=MODELS)
+    parser.add_argument("--batches", nargs="+", type=int, default=[1, 16, 64], metavar="N", help=f"up to {PHOTOS}")
+    parser.add_argument("--bits", nargs="+", type=int, default=[32, 16], choices=[32, 16])
+    parser.add_argument("--seconds", type=float, default=1, help="about the length of a turn")
+
+
+# ---- peers: a function from images to logits ----
+
+
+def load_onnx_runtime(model, shape, _bits, threads):
+    network = onnx.load(model)
+    for tensor in list(network.graph.input) + list(network.graph.output):
+        tensor.type.tensor_type.shape.dim[0].dim_value = shape[0]
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = threads
+    session = onnxruntime.InferenceSession(network.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    return lambda images: session.run(["logits"], {"images": images})[0]
+
+
+def load_openvino(model, shape, bits, threads):
+    core = openvino.Core()
+    network = core.read_model(model)
+    network.reshape(list(shape))
+    request = core.compile_model(network, "CPU", {
+        "INFERENCE_PRECISION_HINT": "bf16" if bits == 16 else "f32", "PERFORMANCE_HINT": "LATENCY",
+        "INFERENCE_NUM_THREADS": threads}).create_infer_request()
+    return lambda images: request.infer([images])["logits"]
+
+
+def load_torch(model, bits, threads, compiled):
+    torch.set_num_threads(threads)
+    element = torch.bfloat16 if bits == 16 else torch.float32
+    network = torch_network(model).eval().to(element).to(memory_format=torch.channels_last)
+    network = torch.compile(network, options={"freezing": True}) if compiled else network
+
+    def answer(images):
+        with torch.inference_mode():
+            given = torch.from_numpy(images).to(element).to(memory_format=torch.channels_last)
+            return network(given).float().numpy()
+
+    return answer
+
+
+PEERS = {  # package, loader, bits
+    "ONNX Runtime": ("onnxruntime", load_onnx_runtime, [32]),
+    "OpenVINO": ("openvino", load_openvino, [32, 16]),
+    "PyTorch": ("torch", lambda model, _, bits, threads: load_torch(model, bits, threads, False), [32, 16]),
+    "compiled": ("torch", lambda model, _, bits, threads: load_torch(model, bits, threads, True), [32, 16]),
+}
+
+
+def torch_network(path):
+    """A module that runs the nodes of the file."""
+    model, F = onnx.load(path).graph, torch.nn.functional
+    constants = {tensor.name: torch.from_numpy(onnx.numpy_helper.to_array(tensor).copy())
+                 for tensor in model.initializer}
+    pads = lambda a: a["pads"][:2]  # the file leaves out pixels below and to the right that no window reads
+    functions = {
+        "Conv": lambda a, x, w, b=None: F.conv2d(x, w, b, a["strides"], pads(a), 1, a["group"]),
+        "MaxPool": lambda a, x: F.max_pool2d(x, a["kernel_shape"], a["strides"], pads(a)),
+        "Gemm": lambda a, x, w, b: F.linear(x, w if a.get("transB") else w.t(), b),
+        "Relu": lambda a, x: F.relu(x),
+        "Sigmoid": lambda a, x: torch.sigmoid(x),
+        "Add": lambda a, x, y: x + y,
+        "Mul": lambda a, x, y: x * y,
+        "GlobalAveragePool": lambda a, x: x.mean((2, 3), keepdim=True),
+        "Flatten": lambda a, x: torch.flatten(x, a["axis"]),
+        "Unsqueeze": lambda a, x, axes: x[..., None, None],
+        "Identity": lambda a, x: x,
+    }
+    steps = [(functions[node.op_type], {a.name: onnx.helper.get_attribute_value(a) for a in node.attribute},
+              list(node.input), node.output[0]) for node in model.node]
+
+    class Network(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.places = {name: f"constant{i}" for i, name in enumerate(constants)}
+            for name, value in constants.items():
+                self.register_buffer(self.places[name], value)
+
+        def forward(self, images):
+            values = {name: getattr(self, place) for name, place in self.places.items()}
+            values[model.input[0].name] = images
+            for function, attributes, inputs, output in steps:
+                values[output] = function(attributes, *[values[name] for name in inputs])
+            return values["logits"]
+
+    return Network()
+
+
+def serve(pipe, name, model, images, bits, threads):
+    """Sends the logits; then answers each number of seconds with the mean seconds of a request."""
+    try:
+        answer = PEERS[name][1](model, images.shape, bits, threads)
+        pipe.send(answer(images))
+    except Exception as error:  # pylint: disable=broad-except
+        pipe.send(f"{type(error).__name__}: {str(error).splitlines()[0]}")
+        return
+    while (seconds := pipe.recv()) is not None:
+        count, start = 0, time.perf_counter()
+        while count < 2 or time.perf_counter() - start < seconds:
+            answer(images)
+            count += 1
+        pipe.send((time.perf_counter() - start) / count)
+
+
+class Peer:
+    def __init__(self, name, *what):
+        context = multiprocessing.get_context("spawn")
+        self.pipe, theirs = context.Pipe()
+        context.Process(target=serve, args=(theirs, name, *what), daemon=True).start()
+        self.logits = self.pipe.recv()
+
+    def turn(self, seconds):
+        self.pipe.send(seconds)
+        return self.pipe.recv()
+
+
+class Own:
+    """A trained and exported network of cnntrain."""
+
+    def __init__(self, args, model):
+        self.args, self.run, self.onnx = args, args.work / model, args.work / f"{model}.onnx"
+        options, self.size = MODELS[model]
+        if not self.onnx.exists():
+            # A few small updates of large batches, after which the statistics fit the weights: no value overflows,
+            # and deep networks do not amplify rounding.
+            run_program([args.cnntrain, "train", "--data-dir", args.work / "photos", "--logs-path", self.run,
+                         "--overwrite", "--image-size", self.size, *options.split(),
+                         *"--iterations 4 --micro-batch-size 16 --BN-decay 0.3 --abs-learning-rate 0.0001 --precision "
+                         "32.32 --batch-norm --padding symmetric --no-validation".split()])
+            run_program([args.cnntrain, "convert", self.run, self.onnx, "--to", "onnx"])
+        metadata = {entry.key: json.loads(entry.value) for entry in onnx.load(self.onnx).metadata_props
+                    if entry.key in ("preprocessing", "classes")}
+        self.how, self.classes = metadata["preprocessing"], metadata["classes"]
+
+    def options(self, bits, batch):
+        return ["--precision", f"{bits}.{bits}", "--micro-batch-size", batch, "--threads", self.args.threads]
+
+    def turn(self, bits, batch, requests):
+        """Mean seconds of a request."""
+        text = run_program([self.args.cnntrain, "inference", "--restore-path", self.run, *self.options(bits, batch),
+                            "--dataset", "imagenet", "--num-classes", len(self.classes), "--generated-data",
+                            "--iterations", requests, "--no-logs", "--tmp-execs"])
+        return float(re.search(r"latency avg: *([\d.]+) ms", text)[1]) / 1e3
+
+
+def compare(args, own, model, images, reference, bits, batch):
+    """The row of a cell, and whether the answers agree."""
+    peers = {}
+    for name, (package, _, possible) in PEERS.items():
+        if bits in possible and importlib.util.find_spec(package):
+            peers[name] = Peer(name, str(own.onnx), images[:batch], bits, args.threads)
+            if isinstance(peers[name].logits, str):
+                print(f"without {name}: {peers.pop(name).logits}", file=sys.stderr)
+    found = own_logits(args, own.run, args.work / "photos/validation", own.classes, own.options(bits, batch))
+    logits = {"cnntrain": np.stack([found[name] for name in sorted(found)])[:PHOTOS],
+              **{name: peer.logits for name, peer in peers.items()}}
+    rates = {name: [] for name in ("cnntrain", *peers)}
+    requests = 2
+    for turn in range(args.rounds):
+        for name, peer in peers.items():
+            rates[name].append(batch / peer.turn(args.seconds))
+        requests = requests if turn else max(2, round(args.seconds * max(map(max, filter(None, rates.values()))) / batch))
+        rates["cnntrain"].append(batch / own.turn(bits, batch, requests))
+    for peer in peers.values():
+        peer.pipe.send(None)
+    best = max(peers, key=lambda name: statistics.median(rates[name]))
+    row(model, bits, batch, spread(rates["cnntrain"]), *[spread(rates[name]) if name in rates else "-" for name in PEERS],
+        f"{ratio(rates['cnntrain'], rates[best])}, {best}")
+    wanted = centred(reference)
+    for name, values in logits.items():
+        apart = float(abs(wanted[:len(values)] - centred(values)).max() / wanted.std())
+        check(f"  {name}: logits differ by {apart:.0e} of their spread", apart <= ALLOWED[bits])
+
+
+def run(args):
+    if not (args.work / "photos").exists():
+        run_program([args.cnntrain, "dataset", "photos", "--output-dir", args.work / "photos", "--train", 64,
+                     "--validation", PHOTOS])
+    photos = sorted((args.work / "photos/validation").rglob("*.*"), key=lambda path: path.name)[:PHOTOS]
+    networks = {model: Own(args, model) for model in args.models}
+    head("network", "bits", "batch", "cnntrain, images/s", *PEERS, "ratio to the best")
+    for model, own in networks.items():
+        images = np.stack([prepared(path, own.how) for path in photos])
+        reference = load_onnx_runtime(str(own.onnx), images.shape, 32, args.threads)(images)
+        for bits in args.bits:
+            for batch in args.batches:
+                compare(args, own, model, images, reference, bits, batch)
+    return result()

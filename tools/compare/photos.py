@@ -1,0 +1,154 @@
+"""Photos of every format and orientation, decoded and prepared, beside Pillow and torchvision's transforms.
+
+First made-up photos of each format: the largest difference of a pixel, and its limit. Then the network's input in each
+way of resizing: the largest difference in 8-bit levels, and of the logits of torchvision's ResNet-18 with random
+weights. PHOTO adds photos to both; without any, made-up ones are prepared.
+"""
+import io
+import pathlib
+import subprocess
+
+from common import Package, check, result
+
+NEEDS = ["numpy", "PIL", "torch", "torchvision"]
+np, _, torch, torchvision = map(Package, NEEDS)
+Image, ImageOps, v2 = Package("PIL.Image"), Package("PIL.ImageOps"), Package("torchvision.transforms.v2")
+MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
+TOLERANCE = 1e-3  # of a logit
+
+
+def add_options(parser):
+    parser.add_argument("photos", nargs="*", type=pathlib.Path, metavar="PHOTO")
+    parser.add_argument("--image-size", type=int, default=224)
+
+
+def made_up(width, height, seed=1):
+    """Smooth colours with some noise, so that compression has something to do."""
+    rng = np.random.default_rng(seed)
+    y, x = np.mgrid[0:height, 0:width]
+    planes = [128 + 100 * np.sin(x / (7 + c) + c) * np.cos(y / (11 - c)) for c in range(3)]
+    pixels = np.stack(planes, -1) + rng.normal(0, 6, (height, width, 3))
+    return Image.fromarray(np.clip(pixels, 0, 255).astype(np.uint8))
+
+
+def on_white(image):
+    """RGB of an image; alpha is blended with white in linear light."""
+    if image.mode.startswith("I"):  # 16 bits
+        return np.repeat((np.asarray(image).astype(int) // 257)[..., None], 3, -1)
+    if image.mode in ("P", "LA") or "transparency" in image.info:
+        image = image.convert("RGBA")
+    if image.mode != "RGBA":
+        return np.asarray(image.convert("RGB")).astype(int)
+    values = np.asarray(image) / 255.0
+    alpha, srgb = values[..., 3:], values[..., :3]
+    light = alpha * np.where(srgb <= 0.04045, srgb / 12.92, ((srgb + 0.055) / 1.055) ** 2.4) + (1 - alpha)
+    return np.rint(255 * np.where(light <= 0.0031308, 12.92 * light, 1.055 * light ** (1 / 2.4) - 0.055)).astype(int)
+
+
+def compare(args, path, name, wanted, limit):
+    done = subprocess.run([args.tools / "photo_input", path, "--decoded"], capture_output=True)
+    if done.returncode != 0:
+        return check(f"{name}: {done.stderr.decode().strip()}", False)
+    found = np.asarray(Image.open(io.BytesIO(done.stdout))).astype(int)
+    apart = int(abs(found - wanted).max()) if found.shape == wanted.shape else 255
+    check(f"{name:40s} {apart:3d}, limit {limit}", apart <= limit)
+
+
+def kinds():
+    """Name, ending, image, options of PIL, largest difference of a value."""
+    rgb, lossless = made_up(61, 47), {"lossless": True}
+    grey, palette = rgb.convert("L"), rgb.quantize(40)
+    rows, columns = np.mgrid[0:47, 0:61]
+    rgba, cut = rgb.copy(), rgb.copy()
+    rgba.putalpha(Image.fromarray((columns * 4 % 256).astype(np.uint8)))
+    cut.putalpha(Image.fromarray(((rows > 20) * 255).astype(np.uint8)))
+    bits, wide = grey.convert("1"), Image.fromarray(np.asarray(grey).astype(np.uint16) * 257)
+    for ending, alpha_limit in (("png", 3), ("bmp", 1), ("tif", 2)):  # libpng blends dark colours by coarse tables
+        for name, image in (("RGB", rgb), ("grey", grey), ("palette", palette), ("one bit", bits)):
+            yield name, ending, image, {}, 0
+        yield "alpha", ending, rgba, {}, alpha_limit
+    for ending in ("png", "tif"):
+        yield "alpha of 0 and 255", ending, cut, {}, 0
+        yield "16 bits, grey", ending, wide, {}, 0
+    for ending in ("png", "gif"):
+        yield "transparent colour of a palette", ending, palette, {"transparency": 3}, 0
+    yield "grey", "gif", grey, {}, 0
+    yield "interlaced", "gif", palette, {"interlace": 1}, 0
+    yield "first of two images", "gif", palette, {"save_all": True, "append_images": [grey.quantize(8)]}, 0
+    for compression, limit in (("tiff_lzw", 0), ("tiff_adobe_deflate", 0), ("packbits", 0), ("jpeg", 2)):
+        yield compression, "tif", rgb, {"compression": compression}, limit
+    yield "group 4", "tif", bits, {"compression": "group4"}, 0
+    yield "lossless", "webp", rgb, lossless, 0
+    yield "alpha", "webp", rgba, {**lossless, "exact": True}, 1
+    yield "lossy", "webp", rgb, {"quality": 80}, 2
+    yield "first of an animation", "webp", rgb, {**lossless, "save_all": True,
+                                                 "append_images": [made_up(61, 47, 2)]}, 0
+    for name, image, options in (("4:2:0", rgb, {"quality": 85}), ("4:4:4", rgb, {"quality": 95, "subsampling": 0}),
+                                 ("progressive", rgb, {"quality": 85, "progressive": True}),
+                                 ("grey", grey, {"quality": 85}),
+                                 ("CMYK", rgb.convert("CMYK"), {"quality": 95, "subsampling": 0})):
+        yield name, "jpg", image, options, 2
+
+
+def compare_orientations(args):
+    for ending, options, limit in (("jpg", {"quality": 90}, 2), ("png", {}, 0), ("webp", {"lossless": True}, 0)):
+        for orientation in range(1, 9):
+            path, exif = args.work / f"turned.{ending}", Image.Exif()
+            exif[0x0112] = orientation
+            made_up(53, 38).save(path, exif=exif, **options)
+            wanted = np.asarray(ImageOps.exif_transpose(Image.open(path)).convert("RGB")).astype(int)
+            compare(args, path, f"{ending}: orientation {orientation}", wanted, limit)
+
+
+def padded(size, how):
+    """The longer side becomes `size`, the mean pixel fills the rest, as timm pads."""
+    def apply(image):
+        ratio = max(image.size) / size
+        width, height = (max(round(side / ratio), 1) for side in image.size)
+        left, top = (size - width) // 2, (size - height) // 2
+        image = v2.functional.resize(image, [height, width], interpolation=how)
+        return v2.functional.pad(image, [left, top, size - width - left, size - height - top],
+                                 fill=tuple(round(255 * mean) for mean in MEAN))
+    return apply
+
+
+def preparations(size):
+    """Name, cnntrain's options, the peer's steps."""
+    for name in ("bilinear", "bicubic"):
+        how = v2.InterpolationMode(name)
+        for shorter in (size * 256 // 224, size * 232 // 224, size):
+            yield f"{name}, crop {size}/{shorter}", ["--crop-fraction", repr(size / shorter)], v2.Compose(
+                [v2.Resize(shorter, interpolation=how), v2.CenterCrop(size)])
+        yield f"{name}, squash", ["--resize-mode", "squash"], v2.Resize((size, size), interpolation=how)
+        yield f"{name}, pad", ["--resize-mode", "pad"], padded(size, how)
+
+
+def compare_preparations(args, photos):
+    torch.manual_seed(1)
+    network, size = torchvision.models.resnet18().eval(), args.image_size
+    finish = v2.Compose([v2.ToImage(), v2.ToDtype(torch.float32, scale=True), v2.Normalize(MEAN, STD)])
+    for name, options, steps in preparations(size):
+        theirs = torch.stack([finish(steps(Image.open(photo).convert("RGB"))) for photo in photos])
+        raw = subprocess.run([args.tools / "photo_input", *photos, "--image-size", str(size), "--interpolation",
+                              name.split(",")[0], *options], check=True, stdout=subprocess.PIPE).stdout
+        ours = torch.from_numpy(np.frombuffer(raw, np.float32).reshape(len(photos), size, size, 3).copy())
+        ours = ours.permute(0, 3, 1, 2)
+        levels = ((ours - theirs).abs() * torch.tensor(STD).reshape(3, 1, 1) * 255).max().item()
+        with torch.inference_mode():
+            apart = (network(ours) - network(theirs)).abs().max().item()
+        check(f"{name:24} levels {levels:.4f}, logits {apart:.1e}", apart <= TOLERANCE)
+
+
+def run(args):
+    for name, ending, image, options, limit in kinds():
+        path = args.work / f"photo.{ending}"
+        image.save(path, **options)
+        compare(args, path, f"{ending}: {name}", on_white(Image.open(path)), limit)
+    compare_orientations(args)
+    for path in args.photos:
+        compare(args, path, path.name, on_white(ImageOps.exif_transpose(Image.open(path))), 2)
+    photos = args.photos or [args.work / f"made_up_{i}.png" for i in range(4)]
+    for i, path in enumerate([] if args.photos else photos):
+        made_up(300 + 40 * i, 420 - 60 * i, i).save(path)
+    compare_preparations(args, photos)
+    return result()
