@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "cnntrain/backend/backend.h"
-#include "cnntrain/base/least_seconds.h"
 #include "cnntrain/base/spinning.h"
 #include "cnntrain/base/timeline.h"
 #include "cnntrain/config/parse.h"
@@ -33,7 +32,6 @@ struct Options {
     bool evaluate = false;
     bool table = false;
     bool step_only = false;
-    bool overhead = false;
 };
 
 /// A run on made-up data as `cnntrain train` would understand it, or the command that is the first word.
@@ -177,54 +175,15 @@ void print_table(Bench& bench, const Options& options) {
                 profile::longest_table(session.profile(), options.rows).c_str());
 }
 
-/// Steps with and without measuring every operation, in turns: A B B A. With one thread, processor time is that of the
-/// work alone, whatever other programs do.
-void compare_with_profiled(Bench& bench, const Options& options) {
-    Timeline timeline;
-    backend::Inspection& inspection = bench.steps.executable().inspection();
-    inspection.record_on(timeline);
-    struct Times {
-        std::vector<double> wall, processor;
-    };
-    Times plain;
-    Times profiled;
-    for (int i = 0; i < 2 * options.steps; ++i) {
-        for (const bool on : {i % 2 == 1, i % 2 == 0}) {
-            inspection.set_profiling(on);
-            const double start = seconds_now();
-            const double processor_start = thread_seconds();
-            bench.steps.step();
-            Times& times = on ? profiled : plain;
-            times.processor.push_back(thread_seconds() - processor_start);
-            times.wall.push_back(seconds_now() - start);
-        }
-    }
-    inspection.set_profiling(false);
-    const auto print = [&](const char* what, std::vector<double> Times::*kind) {
-        const double without = median(plain.*kind);
-        const double with = median(profiled.*kind);
-        std::printf("%s, medians of %d steps in turns: %.3f ms, with every operation measured %.3f ms (%.4f of it)\n",
-                    what, 2 * options.steps, 1e3 * without, 1e3 * with, with / without);
-    };
-    print("time", &Times::wall);
-    print("processor time of the first thread", &Times::processor);
-}
-
 void run(const Options& options, const std::vector<std::string>& arguments) {
     Bench bench(options, arguments);
     print_head(bench, arguments);
-    if (options.overhead) {
-        for (int i = 0; i < options.warmup; ++i)
-            bench.steps.step();
-        return compare_with_profiled(bench, options);
-    }
     const StepTimes step = time_steps(bench, options);
     if (options.step_only) return;
     compare_with_products(bench, step);
     compare_with_peak(bench, step.typical);
     print_layout_changes(bench, options.table);
-    if (!options.table) return;
-    print_table(bench, options);
+    if (options.table) print_table(bench, options);
 }
 
 }  // namespace
@@ -238,13 +197,13 @@ int main(int argc, char** argv) {
         "pretrain` when that is the first word of them, for example:\n"
         "  bench_step --table --model efficientnet --model-size B0 --dataset imagenet --micro-batch-size 16\n"
         "  bench_step --table pretrain --config pretrain_base_128_phase1 --gradient-accumulation-count 10"};
-    app.add_option("--steps", options.steps, "timed steps")->capture_default_str()->check(CLI::PositiveNumber);
+    app.option_defaults()->always_capture_default();
+    app.add_option("--steps", options.steps, "timed steps")->check(CLI::PositiveNumber);
     app.add_option("--seconds", options.seconds, "more timed steps, until they have taken so long");
-    app.add_option("--warmup", options.warmup, "untimed steps first")->capture_default_str();
-    app.add_option("--rows", options.rows, "rows of the table of longest steps")->capture_default_str();
+    app.add_option("--warmup", options.warmup, "untimed steps first");
+    app.add_option("--rows", options.rows, "rows of the table of longest steps");
     app.add_flag("--evaluate", options.evaluate, "time evaluation instead of training");
     app.add_flag("--step-only", options.step_only, "time whole steps and nothing else");
-    app.add_flag("--overhead", options.overhead, "time steps with and without measuring operations, in turns");
     app.add_flag("--table", options.table, "print times per operation and per step, and all layout changes");
     app.allow_extras();
     return cnntrain::run_tool(app, argc, argv, [&] {

@@ -1,10 +1,7 @@
 // The speed of the WordPiece tokeniser on one thread: prints the rate of the fastest round in MB of text for a second
-// of processor time, which other programs on the machine change little; with --ids the token ids instead.
-#include <algorithm>
-#include <cstdio>
+// of processor time; with --ids the token ids instead.
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "cnntrain/base/io.h"
 #include "data/text/tokeniser.h"
@@ -24,34 +21,17 @@ std::vector<std::string_view> lines_of(std::string_view text) {
     return lines;
 }
 
-void print_ids(const std::vector<std::string_view>& lines, data::Tokeniser& tokeniser) {
+void tokenise(const std::vector<std::string_view>& lines, data::Tokeniser& tokeniser, bool print) {
     std::vector<data::TokenId> ids;
     for (const std::string_view line : lines) {
         ids.clear();
         tokeniser.append_tokens(line, ids);
+        if (!print) continue;
         std::string text;
         for (const data::TokenId id : ids)
             text += (text.empty() ? "" : " ") + std::to_string(id);
         std::puts(text.c_str());
     }
-}
-
-void measure(const std::string& text, const std::vector<std::string_view>& lines, data::Tokeniser& tokeniser,
-             int rounds) {
-    std::vector<data::TokenId> ids;
-    std::size_t tokens = 0;
-    double best = 1e300;
-    for (int round = 0; round < rounds; ++round) {
-        tokens = 0;
-        const double start = processor_seconds();
-        for (const std::string_view line : lines) {
-            ids.clear();
-            tokeniser.append_tokens(line, ids);
-            tokens += ids.size();
-        }
-        best = std::min(best, processor_seconds() - start);
-    }
-    std::printf("%.2f MB/s (%zu tokens)\n", static_cast<double>(text.size()) / 1e6 / best, tokens);
 }
 
 }  // namespace
@@ -64,22 +44,21 @@ int main(int argc, char** argv) {
     int rounds = 5;
     CLI::App app{"Times the WordPiece tokeniser on one thread, in MB of text for a second of processor time."};
     app.add_option("VOCABULARY", vocabulary, "a piece in each line")->required();
-    app.add_option("TEXT", text_file, "what is tokenised")->required();
+    app.add_option("TEXT", text_file, "the text that is tokenised")->required();
     app.add_flag("--cased", cased, "the vocabulary knows capitals and accents");
     app.add_flag("--ids", ids, "print the token ids instead, a line for each line");
-    app.add_option("--rounds", rounds, "of which the fastest counts")
-        ->capture_default_str()
-        ->check(CLI::PositiveNumber);
+    app.add_option("--rounds", rounds, "rounds, of which the fastest counts")->check(CLI::PositiveNumber);
     return run_tool(app, argc, argv, [&] {
         const data::Vocabulary pieces = data::Vocabulary::read(posix_files(), vocabulary);
         data::Tokeniser tokeniser(pieces, !cased);
         const std::string text = read_text(posix_files(), text_file);
-        const std::vector<std::string_view> lines = lines_of(text);
-        if (ids) {
-            print_ids(lines, tokeniser);
-        } else {
-            measure(text, lines, tokeniser, rounds);
+        double best = 1e300;
+        for (int round = 0; round < (ids ? 1 : rounds); ++round) {
+            const double start = processor_seconds();
+            tokenise(lines_of(text), tokeniser, ids);
+            best = std::min(best, processor_seconds() - start);
         }
+        if (!ids) std::printf("%.2f MB/s\n", static_cast<double>(text.size()) / 1e6 / best);
         return 0;
     });
 }

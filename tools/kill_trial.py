@@ -29,19 +29,8 @@ from ranks import Fault, expect_equal, table_of
 REFUSALS = ("another process is writing there", "holds an earlier run")
 TIMEOUT_S = 300
 TABLES = {"training.csv": 8, "validation.csv": 5}  # columns that do not depend on time
+TEXT = pathlib.Path(__file__).resolve().parents[1] / "tests/data/bert"
 CHECKPOINTS = ("ckpt-*.safetensors", "ckpt/*.safetensors")
-
-
-def write_text(folder, sentences=6000):
-    """Sentences of made-up words, and a vocabulary that has most of their syllables."""
-    source = random.Random(2)
-    syllables = [a + b for a in "bdfgklmnprst" for b in "aeiou"]
-    words = ["".join(source.choices(syllables, k=source.randint(1, 4))) for _ in range(500)]
-    lines = [" ".join(source.choices(words, k=source.randint(3, 20))) + "." + "\n" * (i % 40 == 0)
-             for i in range(sentences)]
-    (folder / "text.txt").write_text("\n".join(lines) + "\n")
-    pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", ".", *syllables[:50], *["##" + s for s in syllables]]
-    (folder / "vocab.txt").write_text("\n".join(pieces) + "\n")
 
 
 def expect_same_files(folder, reference, pattern, all_of_them):
@@ -125,8 +114,8 @@ class Bench:
 
     def all_commands(self):
         work = self.work
-        write_text(work)
         self.run(["dataset", "photos", "--output-dir", work / "photos", "--train", 240])
+        shutil.rmtree(work / "photos/validation")
         self.run(["dataset", "cifar", "--output-dir", work / "cifar", "--train", 160, "--test", 40])
         line = ["train", "--data-dir", work / "cifar", *"--dataset cifar-10 --model-size 8 --micro-batch-size 8 "
                 "--threads 1 --seed 7 --epochs 4 --warmup-epochs 0 --logs-per-epoch 4 --ckpts-per-epoch 2 "
@@ -157,8 +146,8 @@ class Bench:
                 "dataset", "imagenet", "--raw-data-dir", work / "photos", "--output-dir", folder,
                 *"--validation-fraction 0.25 --train-shards 12 --validation-shards 4".split()], ["*-of-?????"]),
             Command(self, "text", lambda folder: [
-                "dataset", "bert", "--input-file", work / "text.txt", "--vocab-file", work / "vocab.txt",
-                "--output-file", ",".join(f"{folder}/{i}.tfrecord" for i in range(12)), "--duplication-factor", 20,
+                "dataset", "bert", "--input-file", TEXT / "corpus.txt", "--vocab-file", TEXT / "vocab.txt",
+                "--output-file", ",".join(f"{folder}/{i}.tfrecord" for i in range(12)), "--duplication-factor", 5000,
                 "--remask"], ["*.tfrecord"]),
             Command(self, "reshard", lambda folder: [
                 "dataset", "reshard", "--input-dir", work / "whole_dataset", "--output-dir", folder, "--shards", 40,

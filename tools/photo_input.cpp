@@ -14,13 +14,6 @@
 namespace cnntrain {
 namespace {
 
-struct Options {
-    std::vector<std::string> photos;
-    bool decoded = false;
-    bool as_stored = false;
-    data::DataSettings data{.dataset = data::DatasetId::folder, .strict = true, .normalise_input = true};
-};
-
 template <std::size_t count> CLI::Validator among(const std::array<std::string_view, count>& names) {
     return CLI::IsMember(std::vector<std::string>(names.begin(), names.end()));
 }
@@ -34,10 +27,10 @@ void print(const void* bytes, std::size_t count) {
     if (std::fwrite(bytes, 1, count, stdout) != count) throw Error(ErrorKind::data, "cannot write to standard output");
 }
 
-void print_decoded(const std::string& photo, data::Exif exif) {
+void print_decoded(const std::string& photo) {
     const std::string bytes = read_text(posix_files(), photo);
     data::Workspace workspace;
-    const data::ImageFile image(std::as_bytes(std::span(bytes)), exif, workspace);
+    const data::ImageFile image(std::as_bytes(std::span(bytes)), data::Exif::applied, workspace);
     const data::ImageSize size = image.size();
     const data::PixelView view = image.decode({0, 0, size.height, size.width}, {data::DctMethod::accurate});
     std::printf("P6\n%lld %lld\n255\n", static_cast<long long>(size.width), static_cast<long long>(size.height));
@@ -53,31 +46,21 @@ void print_input(const std::string& photo, const data::DataSettings& settings) {
     print(batch.fields.front().data(), batch.fields.front().size());
 }
 
-int run(const Options& options) {
-    for (const std::string& photo : options.photos) {
-        if (options.decoded) {
-            print_decoded(photo, options.as_stored ? data::Exif::ignored : data::Exif::applied);
-        } else {
-            print_input(photo, options.data);
-        }
-    }
-    return 0;
-}
-
 }  // namespace
 }  // namespace cnntrain
 
 int main(int argc, char** argv) {
     using namespace cnntrain;
-    Options options;
+    std::vector<std::string> photos;
+    bool decoded = false;
+    data::DataSettings settings{.dataset = data::DatasetId::folder, .strict = true, .normalise_input = true};
     std::string mode(data::kResizeModeNames[0]);
     std::string interpolation(data::kInterpolationNames[0]);
-    data::PreparationSettings& preparation = options.data.preparation;
+    data::PreparationSettings& preparation = settings.preparation;
     CLI::App app("The network's input of photos, as evaluation prepares it, or the decoded photos.");
-    app.add_option("photos", options.photos, "JPEG, PNG, WebP, BMP, GIF or TIFF")->required();
-    app.add_flag("--decoded", options.decoded, "PPM files of the decoded photos, upright");
-    app.add_flag("--as-stored", options.as_stored, "with --decoded: ignore the orientation in the file's Exif data");
-    app.add_option("--image-size", options.data.image_size);
+    app.add_option("photos", photos, "JPEG, PNG, WebP, BMP, GIF or TIFF")->required();
+    app.add_flag("--decoded", decoded, "PPM files of the decoded photos, upright");
+    app.add_option("--image-size", settings.image_size);
     app.add_option("--crop-fraction", preparation.crop_fraction);
     app.add_option("--resize-mode", mode)->check(among(data::kResizeModeNames));
     app.add_option("--interpolation", interpolation)->check(among(data::kInterpolationNames));
@@ -86,6 +69,8 @@ int main(int argc, char** argv) {
     return run_tool(app, argc, argv, [&] {
         preparation.resize_mode = named<data::ResizeMode>(data::kResizeModeNames, mode);
         preparation.interpolation = named<data::Interpolation>(data::kInterpolationNames, interpolation);
-        return run(options);
+        for (const std::string& photo : photos)
+            decoded ? print_decoded(photo) : print_input(photo, settings);
+        return 0;
     });
 }

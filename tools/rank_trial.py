@@ -74,7 +74,7 @@ class Round:
         if self.kind == "term-all":
             return self.start.process.send_signal(signal.SIGTERM)
         if self.kind == "cut":
-            return self.bench.hosts.cut()
+            return self.bench.hosts.link("down")
         self.struck_rank = self.bench.random.randrange(self.world)
         number = {"kill": signal.SIGKILL, "stop": signal.SIGSTOP, "term": signal.SIGTERM}[self.kind]
         ranks.wait_until(lambda: self.struck_rank in self.found() or self.start.has_ended(), START_S)
@@ -103,7 +103,7 @@ class Round:
             if seconds is None:
                 self.end_mpirun_that_hangs(f"after {limit} s")
             if self.kind == "cut":
-                self.bench.hosts.join()
+                self.bench.hosts.link("up")
             if ranks.wait_until(self.start.has_ended, START_S) is None:
                 self.end_mpirun_that_hangs(f"{START_S} s later")
             self.late = self.late or self.start.process.returncode == 0
@@ -112,7 +112,133 @@ class Round:
             return seconds or limit
         finally:
             if self.kind == "cut":
-                self.bench.hosts.join()
+                self.bench.hosts.link("up")
+            self.start.end()
+
+    def end_mpirun_that_hangs(self, when):
+        """Open MPI 4.1 now and then waits for ever in the end of its PMIx server once it has lost a rank, and then does
+        not end one that is stopped. A Fault when any rank that could end is left."""
+        if set(self.found()) - ({self.struck_rank} if self.kind == "stop" else set()):
+            raise Fault(f"{when} there are still {self.left()}")
+        self.mpirun_hung = True
+        self.start.end()
+
+    def left(self):
+        return [f"{pid} {ranks.name_of(pid)}" for pid in self.start.environments()]
+
+    def check_end(self):
+        """mpirun itself dies now and then when ranks end while others start: of SIGPIPE, or in its PMIx server."""
+        codes = (*CODES[self.kind], -signal.SIGPIPE, -signal.SIGSEGV)
+        if not self.mpirun_hung and self.start.process.returncode not in codes:
+            raise Fault(f"mpirun ended with {self.start.process.returncode}, expected {codes}")
+        text = self.start.text()
+        if self.kind == "kill" and "exited on signal 9" not in text:
+            raise Fault("nobody says that a rank was killed")
+        if self.kind == "disk" and not re.search("rank 0 has left: .*(No space left on device|File too large)", text):
+            raise Fault("the others do not say why rank 0 has left")
+        if self.kind in ("stop", "cut"):
+            self.check_missing(text)
+
+    def check_missing(self, text):
+        """The others name what they waited in, and the rank that did not come; before MPI has started, only that one is
+        late. A rank that was stopped and goes on when mpirun ends it may miss all the others."""
+        said = re.findall(WAITS_IN + r": (?:ranks? ([\d, and]+) did not take part|not all ranks took part) within", text)
+        if not said and not self.mpirun_hung and "Unable to connect to the peer" not in text:
+            raise Fault("nobody says which ranks did not take part in what")
+        every = set(range(self.world))
+        allowed = every if self.kind == "cut" else {self.struck_rank}
+        for _, numbers in said:
+            named = {int(number) for number in re.findall(r"\d+", numbers)}
+            if not named <= allowed and named != every - allowed:
+                raise Fault(f"ranks {sorted(named)} are named, not {sorted(allowed)}")
+
+    def check_files(self):
+        for path in sorted(self.run.glob("ckpt-*.safetensors")):
+            whole = self.whole / path.name
+            if whole.exists() and path.read_bytes() != whole.read_bytes():
+                raise Fault(f"{path}: other bytes than after an undisturbed run")
+            if not whole.exists() and self.kind in ("cut", "disk"):  # SIGTERM saves one more, also that of mpirun
+                raise Fault(f"{path}: an undisturbed run has no such file")
+        if any(self.run.glob("ckpt-*.safetensors")):
+            ranks.run([self.bench.program, "analyse", "--restore-path", self.run, "--find-nans"],
+                      self.folder / "analyse.txt")
+
+    def go_on(self):
+        """Restores, or begins anew when nothing was saved. Returns the largest difference of a loss."""
+        world, output = self.bench.random.choice(RANKS), self.folder / "restored.txt"
+        reference, same = self.whole, world == self.world and (self.hosts == 1 or world == 2)
+        line = [self.bench.program, "restore", "--restore-path", self.run, "--comm-timeout", START_S]
+        # mpirun's code is that of the rank that ends first: rank 0, or another one that hears of it.
+        if ranks.run([*self.bench.launch(world), *line], output, START_S, (0, 1, 7)) != 0:
+            if not re.search("to resume from|no arguments.json", output.read_text()):
+                raise Fault(f"going on with {world} ranks: {output.read_text()[-1500:]}")
+            ranks.run([*self.bench.launch(world), *self.bench.line(self.run, world), "--overwrite"], output, START_S)
+            reference, same = self.bench.reference(world), True
+        difference = difference_of_losses(self.run, reference)
+        if same and difference > 0 or difference > MOST_DIFFERENCE:
+            raise Fault(f"a loss differs by {difference:.1e} from that of the undisturbed run ({world} ranks went on)")
+        if same:
+            expect_equal(*([row[:5] for row in table_of(place / "validation.csv")] for place in (self.run, reference)),
+                         "validation.csv")
+        return difference
+
+
+class Bench:
+    """The program, its data and the undisturbed runs."""
+
+    def __init__(self, options, work):
+        self.program, self.work = pathlib.Path(options.program).resolve(), work
+        self.timeout, self.margin, self.random = options.timeout, options.margin, random.Random(options.seed)
+        self.hosts, self.seconds = None, {}  # of each undisturbed run
+        ranks.run([self.program, "dataset", "cifar", "--output-dir", work / "cifar", "--train", 384, "--test", 64],
+                  work / "dataset.txt")
+
+    def line(self, folder, world, timeout=START_S):
+        return [self.program, "train", "--data-dir", self.work / "cifar", "--gradient-accumulation-count",
+                PASSES // world, "--comm-timeout", timeout, "--logs-path", folder,
+                *"--dataset cifar-10 --model-size 8 --batch-norm --micro-batch-size 16 --precision 32.32 --threads 1 "
+                "--seed 7 --warmup-epochs 0 --weight-decay 0 --abs-learning-rate 0.001 --epochs 4 --logs-per-epoch 6 "
+                "--ckpts-per-epoch 2 --max-cross-replica-buffer-size 60000".split()]
+
+    def launch(self, world, hosts=1):
+        """The line in front of a rank's own."""
+        if hosts == 2:
+            return self.hosts.mpirun(world // 2)
+        return [] if world == 1 else [*ranks.ONE_HOST, "-np", world]
+
+    def reference(self, world, hosts=1):
+        """The folder of an undisturbed run. The order of sums depends on the hosts."""
+        folder = self.work / f"whole_{world}_on_{hosts}"
+        if folder not in self.seconds:
+            begin = time.monotonic()
+            ranks.run([*self.launch(world, hosts), *self.line(folder, world)], folder.with_suffix(".txt"), START_S)
+            self.seconds[folder] = time.monotonic() - begin
+        return folder
+
+
+def play(self):
+        """Returns the seconds from the fault to the end."""
+        self.start, limit = ranks.Start(self.command(), self.folder / "output.txt"), START_S
+        try:
+            if self.kind != "disk":
+                moment = self.bench.random.uniform(0, 1.05 * self.bench.seconds[self.whole])
+                if ranks.wait_until(self.start.has_ended, moment) is None:
+                    self.strike()
+                    limit = self.bench.timeout + self.bench.margin
+            seconds = ranks.wait_until(self.have_ended, limit)
+            if seconds is None:
+                self.end_mpirun_that_hangs(f"after {limit} s")
+            if self.kind == "cut":
+                self.bench.hosts.link("up")
+            if ranks.wait_until(self.start.has_ended, START_S) is None:
+                self.end_mpirun_that_hangs(f"{START_S} s later")
+            self.late = self.late or self.start.process.returncode == 0
+            if ranks.wait_until(lambda: not self.start.environments(), 2) is None:
+                raise Fault(f"processes are left: {self.left()}")
+            return seconds or limit
+        finally:
+            if self.kind == "cut":
+                self.bench.hosts.link("up")
             self.start.end()
 
     def end_mpirun_that_hangs(self, when):
@@ -282,7 +408,6 @@ def main():
             except two_hosts.NotHere as reason:
                 print(f"skipped: cut: two hosts cannot be made here: {reason}")
                 kinds = [kind for kind in kinds if kind != "cut"]
-        bench.check_refusal()
         play(bench, kinds, options.rounds, tallies)
     except Fault as fault:
         print(f"FAILED (seed {options.seed}): {fault}", file=sys.stderr)

@@ -22,7 +22,7 @@ constexpr const char* kSpinCount = "GOMP_SPINCOUNT";
 constexpr const char* kStartedAgain = "CNNTRAIN_STARTED_AGAIN";
 
 /// Longer than the gaps between the parallel parts of a step and than waking a thread takes; short beside the time
-/// slices that the system gives to processes. `tools/busy_table.py --variable GOMP_SPINCOUNT=...` measures other ones.
+/// slices that the system gives to processes.
 constexpr std::chrono::microseconds kSpinTime{200};
 
 /// libgomp counts pauses, which take from 10 to 140 cycles, depending on the processor.

@@ -1,4 +1,4 @@
-// Checkpoints that are written for TensorFlow. tools/compare_exports.py loads some with TensorFlow.
+// Checkpoints that are written for TensorFlow. `tools/compare.py exports` loads some with TensorFlow.
 #include "cnntrain/checkpoint/tensorflow_checkpoint.h"
 
 #include <gmock/gmock.h>

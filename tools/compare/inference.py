@@ -1,19 +1,22 @@
 """Rates and answers of inference beside ONNX Runtime, OpenVINO and PyTorch, with the same weights.
 
 Every network is trained for a few updates and exported to ONNX. ONNX Runtime (float32 only: it has no 16-bit
-convolutions for x86) and OpenVINO read the file; PyTorch runs its nodes, eager and compiled. Each engine lives in a
-process of its own and answers one request of a batch at a time, with all threads. Answers are logits less their mean;
-their differences from ONNX Runtime's are shares of the spread. Engines that are not installed are left out.
+convolutions for x86) and OpenVINO read the file; PyTorch runs torchvision's network with random weights, eager and
+compiled. Each engine lives in a process of its own and answers one request of a batch at a time, with all threads.
+Answers are logits less their mean; their differences from ONNX Runtime's are shares of the spread. Engines that are not
+installed are left out.
 """
 import importlib.util
 import json
 import multiprocessing
+import pathlib
 import re
 import statistics
 import sys
 import time
 
 from common import Package, centred, check, head, own_logits, prepared, ratio, result, row, run as run_program, spread
+from training import image_network
 
 NEEDS = ["numpy", "onnx", "onnxruntime", "PIL"]
 np, onnx, onnxruntime, torch, openvino = map(Package, ["numpy", "onnx", "onnxruntime", "torch", "openvino"])
@@ -62,13 +65,13 @@ def load_openvino(model, shape, bits, threads):
 def load_torch(model, bits, threads, compiled):
     torch.set_num_threads(threads)
     element = torch.bfloat16 if bits == 16 else torch.float32
-    network = torch_network(model).eval().to(element).to(memory_format=torch.channels_last)
+    network = image_network(pathlib.Path(model).stem).eval().to(element).to(memory_format=torch.channels_last)
     network = torch.compile(network, options={"freezing": True}) if compiled else network
 
     def answer(images):
         with torch.inference_mode():
             given = torch.from_numpy(images).to(element).to(memory_format=torch.channels_last)
-            return network(given).float().numpy()
+            network(given)
 
     return answer
 
@@ -79,45 +82,6 @@ PEERS = {  # package, loader, bits
     "PyTorch": ("torch", lambda model, _, bits, threads: load_torch(model, bits, threads, False), [32, 16]),
     "compiled": ("torch", lambda model, _, bits, threads: load_torch(model, bits, threads, True), [32, 16]),
 }
-
-
-def torch_network(path):
-    """A module that runs the nodes of the file."""
-    model, F = onnx.load(path).graph, torch.nn.functional
-    constants = {tensor.name: torch.from_numpy(onnx.numpy_helper.to_array(tensor).copy())
-                 for tensor in model.initializer}
-    pads = lambda a: a["pads"][:2]  # the file leaves out pixels below and to the right that no window reads
-    functions = {
-        "Conv": lambda a, x, w, b=None: F.conv2d(x, w, b, a["strides"], pads(a), 1, a["group"]),
-        "MaxPool": lambda a, x: F.max_pool2d(x, a["kernel_shape"], a["strides"], pads(a)),
-        "Gemm": lambda a, x, w, b: F.linear(x, w if a.get("transB") else w.t(), b),
-        "Relu": lambda a, x: F.relu(x),
-        "Sigmoid": lambda a, x: torch.sigmoid(x),
-        "Add": lambda a, x, y: x + y,
-        "Mul": lambda a, x, y: x * y,
-        "GlobalAveragePool": lambda a, x: x.mean((2, 3), keepdim=True),
-        "Flatten": lambda a, x: torch.flatten(x, a["axis"]),
-        "Unsqueeze": lambda a, x, axes: x[..., None, None],
-        "Identity": lambda a, x: x,
-    }
-    steps = [(functions[node.op_type], {a.name: onnx.helper.get_attribute_value(a) for a in node.attribute},
-              list(node.input), node.output[0]) for node in model.node]
-
-    class Network(torch.nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.places = {name: f"constant{i}" for i, name in enumerate(constants)}
-            for name, value in constants.items():
-                self.register_buffer(self.places[name], value)
-
-        def forward(self, images):
-            values = {name: getattr(self, place) for name, place in self.places.items()}
-            values[model.input[0].name] = images
-            for function, attributes, inputs, output in steps:
-                values[output] = function(attributes, *[values[name] for name in inputs])
-            return values["logits"]
-
-    return Network()
 
 
 def serve(pipe, name, model, images, bits, threads):
@@ -187,7 +151,7 @@ def compare(args, own, model, images, reference, bits, batch):
                 print(f"without {name}: {peers.pop(name).logits}", file=sys.stderr)
     found = own_logits(args, own.run, args.work / "photos/validation", own.classes, own.options(bits, batch))
     logits = {"cnntrain": np.stack([found[name] for name in sorted(found)])[:PHOTOS],
-              **{name: peer.logits for name, peer in peers.items()}}
+              **{name: peer.logits for name, peer in peers.items() if peer.logits is not None}}
     rates = {name: [] for name in ("cnntrain", *peers)}
     requests = 2
     for turn in range(args.rounds):

@@ -1,21 +1,17 @@
-"""The training input pipeline beside tf.data and DALI, on one core: images/s.
+"""The training input pipeline beside tf.data, on one core: images/s.
 
-Everybody reads the same ImageNet TFRecords in a shuffled order, decodes a random crop, resizes it bilinearly to
-224 x 224, mirrors every other image, and delivers batches of 32 as 8-bit pixels. Peers that are not installed
-(tensorflow-cpu, nvidia-dali-cuda120, whose CPU part is used) are left out.
+Both read the same ImageNet TFRecords in a shuffled order, decode a random crop, resize it bilinearly to 224 x 224,
+mirror every other image, and deliver batches of 32 as 8-bit pixels.
 """
-import importlib.util
 import os
 import pathlib
 import re
-import struct
 import sys
-import tempfile
 import time
 
-from common import check, in_turns, ratio, result, run as run_program, spread
+from common import in_turns, ratio, run as run_program, spread
 
-NEEDS = []
+NEEDS = ["tensorflow"]
 BATCH, SIDE = 32, 224
 
 
@@ -65,63 +61,19 @@ def run_tf_data(files, seconds):
     return count_batches(lambda: next(iterator), seconds)
 
 
-def write_dali_index(path, out):
-    with open(path, "rb") as file, open(out, "w") as index:
-        while header := file.read(8):
-            start = file.tell() - 8
-            file.seek(struct.unpack("<Q", header)[0] + 8, os.SEEK_CUR)
-            index.write(f"{start} {file.tell() - start}\n")
-    return out
-
-
-def run_dali(files, seconds):
-    from nvidia.dali import fn, pipeline_def, tfrecord, types
-
-    folder = tempfile.mkdtemp()
-    indexes = [write_dali_index(path, os.path.join(folder, os.path.basename(path))) for path in files]
-
-    @pipeline_def(batch_size=BATCH, num_threads=1, device_id=None, prefetch_queue_depth=2)
-    def pipeline():
-        inputs = fn.readers.tfrecord(
-            path=files, index_path=indexes, random_shuffle=True, initial_fill=1000,
-            features={"image/encoded": tfrecord.FixedLenFeature((), tfrecord.string, ""),
-                      "image/class/label": tfrecord.FixedLenFeature([1], tfrecord.int64, -1)})
-        image = fn.decoders.image_random_crop(inputs["image/encoded"], device="cpu", output_type=types.RGB,
-                                              random_area=[0.05, 1.0], random_aspect_ratio=[0.75, 1.33],
-                                              use_fast_idct=True)
-        image = fn.resize(image, size=[SIDE, SIDE], interp_type=types.INTERP_LINEAR, antialias=False)
-        return fn.flip(image, horizontal=fn.random.coin_flip()), inputs["image/class/label"]
-
-    pipe = pipeline()
-    pipe.build()
-    return count_batches(pipe.run, seconds)
-
-
-PEERS = {"tf.data": ("tensorflow", run_tf_data), "DALI": ("nvidia.dali", run_dali)}
-
-
-def installed(package):
-    return importlib.util.find_spec(package.split(".")[0]) and importlib.util.find_spec(package)
-
-
 def run(args):
     os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+    files = sorted(map(str, args.data_dir.rglob("train-*-of-*")))
     own = [args.tools / "bench_input", "--data-dir", args.data_dir, "--dtype", "u8", "--batch", BATCH, "--seconds",
            args.seconds, "--rounds", 1]
-    sides = {"cnntrain": lambda: float(re.search(r"^stream +([\d.]+)", run_program(own), re.MULTILINE)[1])}
-    files = sorted(map(str, args.data_dir.rglob("train-*-of-*")))
-    for name, (package, _) in PEERS.items():
-        if installed(package):
-            line = [sys.executable, __file__, name, args.seconds, *files]
-            sides[name] = lambda line=line: float(run_program(line).split()[-1])
-        else:
-            print(f"without {name}: no package {package}")
-    check(f"{len(files)} files of records", files != [])
-    for name, rates in (found := in_turns(args.rounds, sides)).items():
-        print(f"{name}: {spread(rates)} images/s/core, cnntrain beside it {ratio(found['cnntrain'], rates)}")
-    return result()
+    rates = in_turns(args.rounds, {
+        "cnntrain": lambda: float(re.search(r"^stream +([\d.]+)", run_program(own), re.MULTILINE)[1]),
+        "tf.data": lambda: float(run_program([sys.executable, __file__, args.seconds, *files]).split()[-1])})
+    print(f"images/s/core: cnntrain {spread(rates['cnntrain'])}, tf.data {spread(rates['tf.data'])}, ratio "
+          f"{ratio(rates['cnntrain'], rates['tf.data'])}")
+    return 0
 
 
-if __name__ == "__main__":  # a peer, in a process of its own
+if __name__ == "__main__":  # the peer, in a process of its own
     os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
-    print(PEERS[sys.argv[1]][1](sys.argv[3:], float(sys.argv[2])))
+    print(run_tf_data(sys.argv[2:], float(sys.argv[1])))

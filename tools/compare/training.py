@@ -105,13 +105,16 @@ def resnet20():
                          nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(64, 10))
 
 
-def image_peer(model, way, batch):
-    """Loss of a forward pass, and the optimiser."""
+def image_network(model):
     models = torchvision.models
     if model == "resnext101":
-        network = models.ResNet(models.resnet.Bottleneck, [3, 4, 23, 3], groups=32, width_per_group=4)
-    else:
-        network = resnet20() if model == "resnet20" else models.get_model(model.replace("-", "_"))
+        return models.ResNet(models.resnet.Bottleneck, [3, 4, 23, 3], groups=32, width_per_group=4)
+    return resnet20() if model == "resnet20" else models.get_model(model.replace("-", "_"))
+
+
+def image_peer(model, way, batch):
+    """Loss of a forward pass, and the optimiser."""
+    network = image_network(model)
     side, classes = (32, 10) if model == "resnet20" else (224, 1000)
     memory = torch.contiguous_format if way == "contiguous" else torch.channels_last
     network, images = network.to(memory_format=memory), torch.randn(batch, 3, side, side).to(memory_format=memory)

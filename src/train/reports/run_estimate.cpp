@@ -85,7 +85,7 @@ double flops_of(const std::vector<backend::StepWork>& work, bool per_update) {
 
 double seconds_of(const std::vector<backend::StepWork>& work, const Speeds& speeds, bool per_update) {
     // Convolutions, products and attention ran at 0.4 to 0.9 of the measured products, other steps at 0.1 to 1.2 of the
-    // measured copies (Zen 4). tools/README.md compares the sums with steps.
+    // measured copies (Zen 4). tools/measurements/plan.md compares the sums with steps.
     constexpr double kShareOfProducts = 0.85;
     constexpr double kShareOfCopies = 0.25;
     double seconds = 0;

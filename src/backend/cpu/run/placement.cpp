@@ -37,8 +37,8 @@ void check_lanes(const Placement& placement, int threads) {
                     " per weight update and " + counted(threads, "thread") + " have work for " + std::to_string(most));
 }
 
-/// Parallel stages are as fast as sequential ones, and faster on a busy machine (tools/README.md, "Pipeline stages on
-/// lanes"). One micro-batch at a time needs less memory, so a sequential pipeline has one lane.
+/// Parallel stages are as fast as sequential ones, and faster on a busy machine (tools/measurements/plan.md). One
+/// micro-batch at a time needs less memory, so a sequential pipeline has one lane.
 std::int32_t chosen_lanes(const Placement& placement, int threads) {
     const bool fills = placement.schedule != schedule::PipelineSchedule::sequential;
     return fills ? std::min<std::int32_t>(placement.stages, threads) : 1;
