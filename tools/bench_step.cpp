@@ -1,6 +1,6 @@
 // Times whole training (or evaluation) steps of a model on the CPU backend and says where the time goes:
-// samples/s with their spread, the rate that the convolutions and matrix products alone reach in the same process, a
-// table per operation, remaining reorders, memory, GFLOP/s against the measured peak.
+// samples/s with their spread, the rate that the convolutions and matrix products alone reach in the same process,
+// remaining layout changes, memory, GFLOP/s against the measured peak.
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -12,9 +12,7 @@
 
 #include "cnntrain/backend/backend.h"
 #include "cnntrain/base/spinning.h"
-#include "cnntrain/base/timeline.h"
 #include "cnntrain/config/parse.h"
-#include "cnntrain/profile/output.h"
 #include "cnntrain/tasks/tasks.h"
 #include "cnntrain/train/backends.h"
 #include "cnntrain/train/stages.h"
@@ -28,9 +26,8 @@ struct Options {
     int steps = 10;
     double seconds = 0;
     int warmup = 2;
-    int rows = 25;
     bool evaluate = false;
-    bool table = false;
+    bool layout_changes = false;
     bool step_only = false;
 };
 
@@ -160,19 +157,7 @@ void print_layout_changes(Bench& bench, bool all) {
     const std::size_t shown = all ? reorders.size() : std::min<std::size_t>(4, reorders.size());
     for (std::size_t i = 0; i < shown; ++i)
         std::printf("  %s\n", reorders[i].c_str());
-    if (shown < reorders.size()) std::printf("  ... (--table lists all)\n");
-}
-
-void print_table(Bench& bench, const Options& options) {
-    Timeline timeline;
-    profile::Session session = bench.steps.session(timeline, bench.parsed);
-    const int steps = std::max(1, options.steps / 2);
-    session.begin();
-    for (int i = 0; i < steps; ++i)
-        bench.steps.step();
-    static_cast<void>(session.end(steps, bench.steps.samples_per_step(), 0));
-    std::printf("\n%s\n%s", profile::operations_table(session.profile()).c_str(),
-                profile::longest_table(session.profile(), options.rows).c_str());
+    if (shown < reorders.size()) std::printf("  ... (--layout-changes lists all)\n");
 }
 
 void run(const Options& options, const std::vector<std::string>& arguments) {
@@ -182,8 +167,7 @@ void run(const Options& options, const std::vector<std::string>& arguments) {
     if (options.step_only) return;
     compare_with_products(bench, step);
     compare_with_peak(bench, step.typical);
-    print_layout_changes(bench, options.table);
-    if (options.table) print_table(bench, options);
+    print_layout_changes(bench, options.layout_changes);
 }
 
 }  // namespace
@@ -195,16 +179,15 @@ int main(int argc, char** argv) {
     CLI::App app{
         "Times whole steps of a run on made-up data. All other options are those of `cnntrain train`, or of `cnntrain "
         "pretrain` when that is the first word of them, for example:\n"
-        "  bench_step --table --model efficientnet --model-size B0 --dataset imagenet --micro-batch-size 16\n"
-        "  bench_step --table pretrain --config pretrain_base_128_phase1 --gradient-accumulation-count 10"};
+        "  bench_step --model efficientnet --model-size B0 --dataset imagenet --micro-batch-size 16\n"
+        "  bench_step pretrain --config pretrain_base_128_phase1 --gradient-accumulation-count 10"};
     app.option_defaults()->always_capture_default();
     app.add_option("--steps", options.steps, "timed steps")->check(CLI::PositiveNumber);
     app.add_option("--seconds", options.seconds, "more timed steps, until they have taken so long");
     app.add_option("--warmup", options.warmup, "untimed steps first");
-    app.add_option("--rows", options.rows, "rows of the table of longest steps");
     app.add_flag("--evaluate", options.evaluate, "time evaluation instead of training");
     app.add_flag("--step-only", options.step_only, "time whole steps and nothing else");
-    app.add_flag("--table", options.table, "print times per operation and per step, and all layout changes");
+    app.add_flag("--layout-changes", options.layout_changes, "list all layout changes with their reasons");
     app.allow_extras();
     return cnntrain::run_tool(app, argc, argv, [&] {
         cnntrain::run(options, app.remaining());

@@ -1,20 +1,17 @@
-"""Texts: classification beside PyTorch and a bag of words, and pretraining without padding beside padded rows.
+"""Accuracy of text classification beside PyTorch and a bag of words.
 
 FILE is a text with blanks between its words, as WikiText is. The task: sentences that have both "of" and "in"; the
 label says which comes first. Which words a sentence has says little about it; where they stand decides. As many
 sentences of each label are taken as the rarer one has. PyTorch trains transformers' BertForSequenceClassification from
 the same random weights, with the same update rule, rates, batches and number of steps; the bag of words is
 scikit-learn's logistic regression, the best of several on the held-out text. Printed: held-out accuracy, %.
-
---packed takes steps of pretraining on --train, padded and packed (`--packed`) with as many rows, in turns: sequences/s.
 """
 import pathlib
 import random
 import re
 import statistics
 
-from common import Package, decayed_apart, head, in_turns, ratio, row, run as run_program, spread
-from training import MASKED, bert_options
+from common import Package, decayed_apart, head, row, run as run_program
 
 NEEDS = ["numpy", "torch", "transformers", "sklearn"]
 np, torch, transformers, sklearn = map(Package, NEEDS)
@@ -26,13 +23,10 @@ BETA1, BETA2, EPSILON = 0.9, 0.999, 1e-6
 
 def add_options(parser):
     parser.add_argument("--train", required=True, metavar="FILE", help="text for training")
-    parser.add_argument("--test", metavar="FILE", help="held-out text")
+    parser.add_argument("--test", required=True, metavar="FILE", help="held-out text")
     parser.add_argument("--vocab-file", required=True, type=pathlib.Path, help="vocabulary of the WordPiece tokeniser")
     parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3, 4, 5])
     parser.add_argument("--epochs", type=int, default=8)
-    parser.add_argument("--packed", nargs="+", choices=["bert-base", "bert-small"], help="compare packing with these")
-    parser.add_argument("--precision", default="16", choices=["16", "32"], help="with --packed")
-    parser.add_argument("--batch", type=int, default=8, help="rows, with --packed")
 
 
 def labelled(path):
@@ -148,31 +142,8 @@ def own_accuracy(args, count, seed):
     return float(re.findall(r"Validation.*?accuracy:?\s+([\d.]+)", text)[-1])
 
 
-def compare_packing(args, size, length=512):
-    records = args.work / "train.tfrecord"
-    print(run_program([args.cnntrain, "dataset", "bert", "--input-file", args.train, "--output-file", records,
-                       "--vocab-file", args.vocab_file, "--do-lower-case", "--sequence-length", length, "--mask-tokens",
-                       MASKED[length], "--short-seq-prob", 0.55, "--duplication-factor", 3, "--overwrite"]))
-
-    def rate(*more):
-        text = run_program([args.cnntrain, "pretrain", *bert_options(size, args.words, length), "--train-file", records,
-                            "--precision", args.precision, "--steps-per-ckpts", 0, "--num-train-steps", 10,
-                            "--micro-batch-size", args.batch, "--save-path", args.work / "speed", *more])
-        packing = re.search(r"(\d+) sequences in (\d+) rows", text)
-        each = int(packing[1]) / int(packing[2]) if packing else 1
-        return args.batch * each / statistics.median([float(s) for s in re.findall(r", time: ([\d.]+)", text)][2:])
-
-    rates = in_turns(args.rounds, {"padded": rate, "packed": lambda: rate("--packed")})
-    row(size, spread(rates["padded"]), spread(rates["packed"]), ratio(rates["packed"], rates["padded"]))
-
-
 def run(args):
     args.words = len(args.vocab_file.read_text(encoding="utf-8").splitlines())
-    for size in args.packed or ():
-        head("size", "padded, sequences/s", "packed, sequences/s", "ratio")
-        compare_packing(args, size)
-    if not args.test:
-        return 0
     train, test = labelled(args.train), labelled(args.test)
     write_tsv(args.work / "train.tsv", train)
     write_tsv(args.work / "valid.tsv", test)

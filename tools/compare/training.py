@@ -37,23 +37,19 @@ def add_options(parser):
     parser.add_argument("--compile", action="store_true", help="try torch.compile, too, which is slow to start")
 
 
-def bert_options(size, words, length):
-    hidden, layers, heads, wide = BERTS[size]
-    return (f"--vocab-size {words} --hidden-size {hidden} --num-hidden-layers {layers} --num-attention-heads {heads} "
-            f"--intermediate-size {wide} --seq-length {length} --max-predictions-per-seq {MASKED[length]} "
-            f"--max-position-embeddings 512 --use-qkv-split --hidden-dropout-prob {DROPOUT} "
-            f"--attention-probs-dropout-prob {DROPOUT} --gradient-accumulation-count 1 --optimizer adamw "
-            f"--weight-decay-rate {DECAY} --epsilon 1e-6 --use-debiasing --base-learning-rate {RATE}").split()
-
-
 def own_line(args, model, precision, batch):
     line = [args.tools / "bench_step", "--step-only", "--warmup", 2, "--steps", args.steps]
     if model in IMAGES:
         line += [*IMAGES[model].split(), "--batch-norm", "--precision", f"{precision}.32", "--optimiser", "momentum",
                  "--momentum", 0.9, "--weight-decay", 1e-4]
     else:
-        line += ["pretrain", *bert_options(model, WORDS, args.length), "--static-mask", "--use-qkv-bias",
-                 "--precision", precision, "--num-train-steps", 1000000]
+        hidden, layers, heads, wide = BERTS[model]
+        line += ["pretrain", *f"--vocab-size {WORDS} --hidden-size {hidden} --num-hidden-layers {layers} "
+                 f"--num-attention-heads {heads} --intermediate-size {wide} --seq-length {args.length} "
+                 f"--max-predictions-per-seq {MASKED[args.length]} --max-position-embeddings 512 --use-qkv-split "
+                 f"--use-qkv-bias --static-mask --hidden-dropout-prob {DROPOUT} --attention-probs-dropout-prob "
+                 f"{DROPOUT} --gradient-accumulation-count 1 --optimizer adamw --weight-decay-rate {DECAY} --epsilon "
+                 f"1e-6 --use-debiasing --precision {precision} --num-train-steps 1000000".split()]
     return [*line, "--micro-batch-size", batch, "--threads", args.threads]
 
 

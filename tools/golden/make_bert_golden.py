@@ -5,8 +5,8 @@ An implementation that shares nothing with cnntrain but the description of the m
 formulas for weights and sequences below (tests/golden/bert_test.cpp has the same in C++).
 """
 
+import collections
 import math
-from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -19,28 +19,12 @@ B, S, M, STEPS, MICRO_BATCHES = 3, 16, 4, 10, 2
 SIGNS = 3  # patterns of +-1 that every gradient is multiplied with
 
 
-@dataclass
-class Case:
-    name: str
-    static_mask: bool
-    split: bool
-    qkv_bias: bool
-    projection_bias: bool
-    cls_layer: bool
-    prediction_bias: bool
-    optimiser: str
-    rate: float
-    debias: bool = False
-    nvlamb: bool = False
-    clip: float = 0.0  # limit of the norm of all gradients; 0: none
-
-
+Case = collections.namedtuple("Case", "name traits optimiser rate clip", defaults=[0.0])  # clip: all gradients' norm
 CASES = [
-    Case("static_lamb", True, True, False, False, False, True, "lamb", 0.005),
-    Case("normal_lamb_corrected", False, False, False, True, True, True, "lamb", 0.005, debias=True, nvlamb=True,
-         clip=1.5),
-    Case("static_adamw", True, True, True, True, True, False, "adamw", 0.0005, debias=True, clip=1.0),
-    Case("normal_momentum", False, True, False, True, False, True, "momentum", 0.05),
+    Case("static_lamb", "static_mask split prediction_bias", "lamb", 0.005),
+    Case("normal_lamb_corrected", "projection_bias cls_layer prediction_bias debias nvlamb", "lamb", 0.005, 1.5),
+    Case("static_adamw", "static_mask split qkv_bias projection_bias cls_layer debias", "adamw", 0.0005, 1.0),
+    Case("normal_momentum", "split projection_bias prediction_bias", "momentum", 0.05),
 ]
 
 
@@ -71,21 +55,21 @@ def shapes(case):
     norm("bert/embeddings")
     for i in range(LAYERS):
         scope = f"bert/encoder/layer_{i}"
-        if case.split:
-            dense(f"{scope}/attention/self/query", H, H, case.qkv_bias)
+        if "split" in case.traits:
+            dense(f"{scope}/attention/self/query", H, H, ("qkv_bias" in case.traits))
             dense(f"{scope}/attention/self/key", H, H, False)
-            dense(f"{scope}/attention/self/value", H, H, case.qkv_bias)
+            dense(f"{scope}/attention/self/value", H, H, ("qkv_bias" in case.traits))
         else:
             result[f"{scope}/attention/self/kernel/qkv_weight"] = (H, 3 * H)
-        dense(f"{scope}/attention/projection/dense", H, H, case.projection_bias)
+        dense(f"{scope}/attention/projection/dense", H, H, ("projection_bias" in case.traits))
         norm(f"{scope}/attention/projection")
         dense(f"{scope}/intermediate/dense", H, WIDE)
         dense(f"{scope}/output/dense", WIDE, H)
         norm(f"{scope}/output")
-    if case.cls_layer:
+    if "cls_layer" in case.traits:
         dense("cls/predictions/transform/dense", H, H)
         norm("cls/predictions/transform")
-    if case.prediction_bias:
+    if "prediction_bias" in case.traits:
         result["cls/predictions/output_bias"] = (V,)
     dense("bert/pooler/dense", H, H)
     result["cls/seq_relationship/output_weights"] = (2, H)
@@ -104,7 +88,7 @@ def sequences(index, case):
     masked = integers("count", B, 1, M + 1)
     length = integers("length", B, M + 2, S + 1)
     batch["masked_lm_weights"] = (np.arange(M)[None] < masked[:, None]).astype(np.float64)
-    if case.static_mask:
+    if "static_mask" in case.traits:
         batch["input_position"] = integers("positions", B * S, 0, POSITIONS).reshape(B, S)
         keys = np.arange(S)[None]
         batch["keep"] = ((keys < masked[:, None]) | (keys >= M)) & (keys < length[:, None])
@@ -153,16 +137,16 @@ def losses(case, v, batch):
         y = layer_norm(v, f"{scope}/attention/projection", x + projected)
         wide = gelu(dense(v, f"{scope}/intermediate/dense", y))
         x = layer_norm(v, f"{scope}/output", y + dense(v, f"{scope}/output/dense", wide))
-    if case.static_mask:
+    if "static_mask" in case.traits:
         rows = x[:, :M]
     else:
         places = torch.tensor(batch["masked_lm_positions"])
         rows = torch.gather(x, 1, places[:, :, None].expand(B, M, H))
     rows = rows.reshape(B * M, H)
-    if case.cls_layer:
+    if "cls_layer" in case.traits:
         rows = layer_norm(v, "cls/predictions/transform", gelu(dense(v, "cls/predictions/transform/dense", rows)))
     logits = rows @ v["bert/embeddings/word_embeddings"].T
-    if case.prediction_bias:
+    if "prediction_bias" in case.traits:
         logits = logits + v["cls/predictions/output_bias"]
     labels = torch.tensor(batch["masked_lm_ids"]).reshape(-1)
     weights = torch.tensor(batch["masked_lm_weights"]).reshape(-1)
@@ -170,7 +154,7 @@ def losses(case, v, batch):
     picked = torch.log_softmax(logits, -1)[torch.arange(B * M), labels.clamp(max=V - 1)]
     masked_loss = -(weights * known * picked).sum() / (weights.sum() + 1e-5)
     masked_correct = ((logits.argmax(-1) == labels) * weights).sum() / weights.sum()
-    pooled = torch.tanh(dense(v, "bert/pooler/dense", x[:, M if case.static_mask else 0]))
+    pooled = torch.tanh(dense(v, "bert/pooler/dense", x[:, M if "static_mask" in case.traits else 0]))
     scores = pooled @ v["cls/seq_relationship/output_weights"].T + v["cls/seq_relationship/output_bias"]
     nexts = torch.tensor(batch["next_sentence_labels"])
     next_loss = -torch.log_softmax(scores, -1)[torch.arange(B), nexts].mean()
@@ -189,7 +173,7 @@ class Optimiser:
         factor = 1.0
         if case.clip:
             factor = min(1.0, case.clip / norm)
-        if case.nvlamb:
+        if "nvlamb" in case.traits:
             factor /= max(1.0, norm * factor)
         for name, g in gradients.items():
             v[name].data -= self.change(name, v[name].data, g * factor)
@@ -205,9 +189,9 @@ class Optimiser:
         mean, square = self.first[name], self.second[name]
         if case.optimiser == "adamw":
             decay = 0.0 if "LayerNorm" in name or "bias" in name else 0.01
-            scale = math.sqrt(1 - 0.999 ** (self.step + 1)) / (1 - 0.9 ** (self.step + 1)) if case.debias else 1.0
+            scale = math.sqrt(1 - 0.999 ** (self.step + 1)) / (1 - 0.9 ** (self.step + 1)) if "debias" in case.traits else 1.0
             return case.rate * (mean / (torch.sqrt(square) + 1e-6) + decay * w) * scale
-        if case.debias:
+        if "debias" in case.traits:
             mean, square = mean / (1 - 0.9**self.step), square / (1 - 0.999**self.step)
         decay = 0.0 if "bias" in name or "beta" in name else 0.01
         u = mean / (torch.sqrt(square) + 1e-6) + decay * w

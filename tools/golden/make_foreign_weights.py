@@ -2,11 +2,7 @@
 """Files in tests/golden/foreign: small weights as PyTorch, Keras and TensorFlow write them, and foreign_weights.json,
 which says what is in them: name, type and shape of each tensor, and its numbers.
 
-    python3 -m venv torch && torch/bin/pip install torch numpy
-    torch/bin/python tools/golden/make_foreign_weights.py torch
-    python3 -m venv tf && tf/bin/pip install tensorflow-cpu h5py
-    tf/bin/python tools/golden/make_foreign_weights.py keras
-    tf/bin/python tools/golden/make_foreign_weights.py tensorflow
+usage: make_foreign_weights.py torch | keras | tensorflow
 """
 
 import argparse
@@ -18,7 +14,8 @@ import sys
 
 import numpy as np
 
-GOLDEN = pathlib.Path(__file__).resolve().parents[2] / "tests" / "golden"
+from golden_text import GOLDEN, write
+
 FOLDER = GOLDEN / "foreign"
 TYPES = {"float64": "f64", "float32": "f32", "float16": "f16", "bfloat16": "bf16", "int64": "i64", "int32": "i32",
          "uint8": "u8", "bool": "u8"}
@@ -32,38 +29,32 @@ def row(dtype, values):
 def record(kind, files):
     """Replaces the files of one kind in foreign_weights.json."""
     path = GOLDEN / "foreign_weights.json"
-    document = json.loads(path.read_text()) if path.exists() else {}
-    document[kind] = files
-    lines = []
+    document = {**json.loads(path.read_text()), kind: files}
+    kinds = []
     for kind, files in sorted(document.items()):
-        for file, tensors in sorted(files.items()):
-            rows = ",\n  ".join(f"{json.dumps(name)}: {json.dumps(row)}" for name, row in sorted(tensors.items()))
-            lines.append((kind, f" {json.dumps(file)}: {{\n  {rows}}}"))
-    kinds = [f"{json.dumps(kind)}: {{\n" + ",\n".join(text for k, text in lines if k == kind) + "}"
-             for kind in sorted(document)]
-    path.write_text("{" + ",\n".join(kinds) + "}\n")
-
-
-# ---- PyTorch ----
+        lines = [f" {json.dumps(file)}: {{\n  " + ",\n  ".join(
+            f"{json.dumps(name)}: {json.dumps(row)}" for name, row in sorted(tensors.items())) + "}"
+            for file, tensors in sorted(files.items())]
+        kinds.append(f"{json.dumps(kind)}: {{\n" + ",\n".join(lines) + "}")
+    write("foreign_weights.json", "{" + ",\n".join(kinds) + "}\n")
 
 
 def make_torch():
     import torch
+    files = {}
 
-    def rows(tensors):
-        return {name: row(str(t.dtype).removeprefix("torch."), t.detach().to(torch.float64).numpy())
-                for name, t in tensors.items()}
+    def save(name, content, tensors, **more):
+        torch.save(content, FOLDER / name, **more)
+        files[name] = {key: row(str(t.dtype).removeprefix("torch."), t.detach().to(torch.float64).numpy())
+                       for key, t in tensors.items()}
 
     torch.manual_seed(1)
-    files = {}
     # A real module: parameters, moving averages, an int64 scalar, _metadata.
     net = torch.nn.Sequential(collections.OrderedDict(
         stem=torch.nn.Conv2d(2, 3, 3, bias=False), norm=torch.nn.BatchNorm2d(3), head=torch.nn.Linear(3, 2)))
     state = net.state_dict()
-    torch.save(state, FOLDER / "module.pth")
-    files["module.pth"] = rows(state)
-    torch.save(state, FOLDER / "module_legacy.pth", _use_new_zipfile_serialization=False)
-    files["module_legacy.pth"] = rows(state)
+    save("module.pth", state, state)
+    save("module_legacy.pth", state, state, _use_new_zipfile_serialization=False)
 
     # Views: transposed, every other row, one storage twice, from the middle, without elements.
     base = torch.arange(24, dtype=torch.float32).reshape(4, 6)
@@ -75,31 +66,24 @@ def make_torch():
         views[name] = torch.tensor([[0, 1], [100, 7]], dtype=dtype)
     views["bool"] = torch.tensor([True, False, True])
     unread = {"int16": torch.tensor([1], dtype=torch.int16), "complex64": torch.tensor([1j]), "text": "no tensor"}
-    torch.save({**views, **unread}, FOLDER / "views.pt")
-    files["views.pt"] = rows(views)
-    torch.save({**views, **unread}, FOLDER / "views_legacy.pt", _use_new_zipfile_serialization=False)
-    files["views_legacy.pt"] = rows(views)
+    save("views.pt", {**views, **unread}, views)
+    save("views_legacy.pt", {**views, **unread}, views, _use_new_zipfile_serialization=False)
 
     # As torchvision's references and timm save a training: the weights among other values.
     optimiser = torch.optim.SGD(net.parameters(), lr=0.1, momentum=0.9)
     for parameter in net.parameters():
         parameter.grad = torch.ones_like(parameter)
     optimiser.step()
-    averaged = torch.optim.swa_utils.AveragedModel(net)
     training = {
-        "model": net.state_dict(), "model_ema": averaged.state_dict(), "optimizer": optimiser.state_dict(),
+        "model": net.state_dict(), "model_ema": torch.optim.swa_utils.AveragedModel(net).state_dict(),
+        "optimizer": optimiser.state_dict(),
         "lr_scheduler": torch.optim.lr_scheduler.StepLR(optimiser, 2).state_dict(), "epoch": 3,
         "args": argparse.Namespace(lr=0.1, path=pathlib.PurePosixPath("x").name, device=torch.device("cpu")),
         "best": np.float64(0.5), "large": 1 << 80, "rng": torch.tensor([1], dtype=torch.uint8).numpy(),
         "set": {1, 2}, "list": [None, True, 1.5, b"bytes", (1, 2, 3, 4)], "size": torch.Size([1, 2])}
-    torch.save(training, FOLDER / "training.pth")
-    files["training.pth"] = rows(training["model"])
-    torch.save(training, FOLDER / "training_protocol_5.pth", pickle_protocol=5)
-    files["training_protocol_5.pth"] = rows(training["model"])
+    save("training.pth", training, training["model"])
+    save("training_protocol_5.pth", training, training["model"], pickle_protocol=5)
     record("torch", files)
-
-
-# ---- Keras ----
 
 
 def make_keras():
@@ -158,9 +142,6 @@ def make_keras():
     record("keras", files)
 
 
-# ---- TensorFlow ----
-
-
 def make_tensorflow():
     import tensorflow as tf
 
@@ -198,6 +179,5 @@ def make_tensorflow():
 
 
 if __name__ == "__main__":
-    FOLDER.mkdir(exist_ok=True)
     os.environ.setdefault("KERAS_BACKEND", "tensorflow")
     {"torch": make_torch, "keras": make_keras, "tensorflow": make_tensorflow}[sys.argv[1]]()

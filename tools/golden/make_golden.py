@@ -12,9 +12,9 @@ first convolution has short fixed-point numbers, so that it is exact and its tie
 Committed numbers were made with Python 3.11.7, torch 2.2.2+cu121 (on the CPU) and numpy 1.26.4.
 """
 
-import argparse
 import math
-from dataclasses import dataclass, field
+import sys
+from types import SimpleNamespace
 
 import numpy as np
 import torch
@@ -27,74 +27,45 @@ SAMPLES = 4  # elements of each gradient that are written down
 STEPS = 10
 
 
-@dataclass
-class Case:
-    name: str
-    size: str
-    imagenet: bool
-    group_norm_groups: int  # 0: batch norm
-    classes: int
-    image_size: int
-    micro_batch: int
-    micro_batches: int
-    units: tuple
-    bottleneck: bool
-    learning_rate: float
-    momentum: float = 0.0
-    weight_decay: float = 0.0
-    undecayed: list = field(default_factory=list)  # variables whose name contains one of these
-    label_smoothing: float = 0.0
-    bn_decay: float = 0.97
-    family: str = "resnet"
-    epsilon: float = 1e-5
-    convolution_groups: int = 1  # of a bottleneck's 3x3
-    group_dim: int = 1
-    expand_ratio: int = 6
+# The settings that the files have, in this order; those from the family on only for other families than resnet.
+DEFAULTS = dict(
+    size="8", imagenet=False, group_norm_groups=0, classes=10, image_size=32, micro_batch=4, micro_batches=1,
+    learning_rate=0.02, momentum=0.0, weight_decay=0.0, undecayed=[], label_smoothing=0.0, bn_decay=0.97,
+    family="resnet", epsilon=1e-5, convolution_groups=1, group_dim=1, expand_ratio=6)
+IMAGENET = dict(imagenet=True, classes=1000, image_size=64, momentum=0.9, weight_decay=1e-4,
+                undecayed=["beta", "gamma"], label_smoothing=0.1)
+RESNEXT = dict(family="resnext", convolution_groups=32, group_dim=4, bottleneck=True)
+EFFICIENTNET = dict(family="efficientnet", size="B0", epsilon=1e-3, learning_rate=0.001)
+CASES = {
+    "resnet8_bn": dict(weight_decay=1e-3, units=(1, 1, 1)),
+    "resnet20_gn": dict(size="20", group_norm_groups=16, micro_batch=16, micro_batches=2, learning_rate=0.002,
+                        weight_decay=1e-3, label_smoothing=0.1, units=(3, 3, 3)),
+    "resnet50_bn": dict(IMAGENET, size="50", image_size=224, learning_rate=0.00002, units=(3, 4, 6, 3), bottleneck=True),
+    "resnext11_bn": dict(RESNEXT, size="11", learning_rate=0.005, weight_decay=1e-3, units=(1, 1, 1)),
+    "resnext14_gn": dict(IMAGENET, **RESNEXT, size="14", group_norm_groups=32, learning_rate=0.0001,
+                         units=(1, 1, 1, 1)),
+    "efficientnet_b0_bn": dict(IMAGENET, **EFFICIENTNET, micro_batch=8),
+    "efficientnet_b0_gn": dict(IMAGENET, **EFFICIENTNET, group_norm_groups=4, micro_batches=2, group_dim=16,
+                               expand_ratio=4),
+}
 
 
-BASIC = ("size", "imagenet", "group_norm_groups", "classes", "image_size", "micro_batch", "micro_batches",
-         "learning_rate", "momentum", "weight_decay", "undecayed", "label_smoothing", "bn_decay")
-FURTHER = ("family", "epsilon", "convolution_groups", "group_dim", "expand_ratio")  # of other families than resnet
-
-CASES = [
-    Case("resnet8_bn", "8", False, 0, 10, 32, 4, 1, (1, 1, 1), False, learning_rate=0.02, weight_decay=1e-3),
-    Case("resnet20_gn", "20", False, 16, 10, 32, 16, 2, (3, 3, 3), False,
-         learning_rate=0.002, weight_decay=1e-3, label_smoothing=0.1),
-    Case("resnet50_bn", "50", True, 0, 1000, 224, 4, 1, (3, 4, 6, 3), True,
-         learning_rate=0.00002, momentum=0.9, weight_decay=1e-4, undecayed=["beta", "gamma"], label_smoothing=0.1),
-    Case("resnext11_bn", "11", False, 0, 10, 32, 4, 1, (1, 1, 1), True, family="resnext",
-         convolution_groups=32, group_dim=4, learning_rate=0.005, weight_decay=1e-3),
-    Case("resnext14_gn", "14", True, 32, 1000, 64, 4, 1, (1, 1, 1, 1), True, family="resnext",
-         convolution_groups=32, group_dim=4, learning_rate=0.0001, momentum=0.9, weight_decay=1e-4,
-         undecayed=["beta", "gamma"], label_smoothing=0.1),
-    Case("efficientnet_b0_bn", "B0", True, 0, 1000, 64, 8, 1, (), False, family="efficientnet", epsilon=1e-3,
-         learning_rate=0.001, momentum=0.9, weight_decay=1e-4, undecayed=["beta", "gamma"], label_smoothing=0.1),
-    Case("efficientnet_b0_gn", "B0", True, 4, 1000, 64, 4, 2, (), False, family="efficientnet", epsilon=1e-3,
-         group_dim=16, expand_ratio=4, learning_rate=0.001, momentum=0.9, weight_decay=1e-4,
-         undecayed=["beta", "gamma"], label_smoothing=0.1),
-]
+def make_case(settings):
+    return SimpleNamespace(**{**DEFAULTS, "bottleneck": False, **settings})
 
 
 # ---- formulas shared with the test: every number is exact in float32 ----
 
 
-def hash32(text):
-    """FNV-1a."""
+def mix(text, count):
+    """Element i: the 32-bit finaliser of MurmurHash3 over FNV-1a(text) + i * 0x9E3779B9."""
     value = 0x811C9DC5
     for byte in text.encode():
         value = ((value ^ byte) * 0x01000193) & 0xFFFFFFFF
-    return value
-
-
-def mix(text, count):
-    """Element i: the 32-bit finaliser of MurmurHash3 over hash32(text) + i * 0x9E3779B9."""
-    x = (np.arange(count, dtype=np.uint64) * np.uint64(0x9E3779B9) + np.uint64(hash32(text))).astype(np.uint32)
-    x ^= x >> np.uint32(16)
-    x = x * np.uint32(0x85EBCA6B)
-    x ^= x >> np.uint32(13)
-    x = x * np.uint32(0xC2B2AE35)
-    x ^= x >> np.uint32(16)
-    return x
+    x = (np.arange(count, dtype=np.uint64) * np.uint64(0x9E3779B9) + np.uint64(value)).astype(np.uint32)
+    for shift, factor in ((16, 0x85EBCA6B), (13, 0xC2B2AE35)):
+        x = (x ^ x >> np.uint32(shift)) * np.uint32(factor)
+    return x ^ x >> np.uint32(16)
 
 
 def noise(text, count):
@@ -148,25 +119,15 @@ def pattern(name, k, count):
     return 1.0 - 2.0 * (mix(f"{name}#{k}", count) & np.uint32(1)).astype(np.float64)
 
 
-# ---- the networks ----
-
-
 class Network:
-    """Variables by name (kernels HWIO, dense IO) and the forward pass; activations are NCHW here.
-
-    ResNet and ResNeXt; the other family is derived from it.
-    """
-
+    """ResNet and ResNeXt: variables by name (kernels HWIO, dense IO) and the forward pass; activations are NCHW."""
     kernel = "/weight"
 
     def __init__(self, case, choices=None):
         """Without `choices` the first forward pass makes them."""
-        self.case = case
-        self.dtype = torch.float64
-        self.choosing = choices is None
-        self.choices = {} if choices is None else choices
-        self.variables = {}  # in order of first use
-        self.moving = {}
+        self.case, self.dtype = case, torch.float64
+        self.choosing, self.choices = choices is None, {} if choices is None else choices
+        self.variables, self.moving = {}, {}  # in order of first use
         self.batch_statistics = {}  # of the latest forward pass, variance with Bessel's correction
 
     def variable(self, name, shape):
@@ -193,9 +154,7 @@ class Network:
         return x @ weight + self.variable(scope + "/bias", (self.case.classes,))
 
     def norm_leaf(self, scope, suffix):
-        if self.case.group_norm_groups:
-            return f"{scope}/gn{suffix}/GroupNorm"
-        return f"{scope}/bn{suffix}/batch_norm"
+        return f"{scope}/gn{suffix}/GroupNorm" if self.case.group_norm_groups else f"{scope}/bn{suffix}/batch_norm"
 
     def observe(self, leaf, x):
         """The batch's statistics of a batch norm."""
@@ -207,10 +166,8 @@ class Network:
         self.batch_statistics[leaf + "/moving_variance"] = detached.var((0, 2, 3), unbiased=True)
 
     def norm(self, x, scope, suffix):
-        channels = x.shape[1]
         leaf = self.norm_leaf(scope, suffix)
-        beta = self.variable(leaf + "/beta", (channels,))
-        gamma = self.variable(leaf + "/gamma", (channels,))
+        beta, gamma = (self.variable(f"{leaf}/{name}", (x.shape[1],)) for name in ("beta", "gamma"))
         if self.case.group_norm_groups:
             return F.group_norm(x, self.case.group_norm_groups, gamma, beta, self.case.epsilon)
         self.observe(leaf, x)
@@ -284,8 +241,7 @@ class Network:
 
 class EfficientnetB0(Network):
     """With swish and squeeze-excite, nothing dropped."""
-
-    kernel = "/kernel"
+    kernel, phi = "/kernel", staticmethod(F.silu)
     # kernel, stride of the first block, expanded, output channels, blocks
     stages = ((3, 1, False, 16, 1), (3, 2, True, 24, 2), (5, 2, True, 40, 2), (3, 2, True, 80, 3),
               (5, 1, True, 112, 3), (5, 2, True, 192, 4), (3, 1, True, 320, 1))
@@ -297,12 +253,11 @@ class EfficientnetB0(Network):
         return self.norm(self.conv(x, scope + "/conv/conv2d", filters, kernel, stride, groups), scope, "")
 
     def gate(self, x, scope, squeezed):
-        """Squeeze-excite."""
+        """The factor of squeeze-excite."""
         y = self.conv(x.mean((2, 3), keepdim=True), scope + "/squeeze/conv2d", squeezed, 1)
-        y = F.silu(y + self.variable(scope + "/squeeze/conv2d/bias", (squeezed,))[:, None, None])
+        y = self.phi(y + self.variable(scope + "/squeeze/conv2d/bias", (squeezed,))[:, None, None])
         y = self.conv(y, scope + "/excite/conv2d", x.shape[1], 1)
-        y = torch.sigmoid(y + self.variable(scope + "/excite/conv2d/bias", (x.shape[1],))[:, None, None])
-        return x * y
+        return torch.sigmoid(y + self.variable(scope + "/excite/conv2d/bias", (x.shape[1],))[:, None, None])
 
     def block(self, x, scope, filters, kernel, stride, ratio):
         inputs = x.shape[1]
@@ -311,7 +266,7 @@ class EfficientnetB0(Network):
             y = F.silu(self.conv_norm(y, scope + "/a", inputs * ratio, 1))
         groups = max(y.shape[1] // self.case.group_dim, 1)
         y = F.silu(self.conv_norm(y, scope + "/b", y.shape[1], kernel, stride, groups))
-        y = self.gate(y, scope + "/b/se", inputs // 4)
+        y = y * self.gate(y, scope + "/b/se", inputs // 4)
         y = self.conv_norm(y, scope + "/c", filters, 1)
         return x + y if stride == 1 and inputs == filters else y
 
@@ -327,11 +282,7 @@ class EfficientnetB0(Network):
         return self.dense(x.mean((2, 3)), "all/Top/logits/dense")
 
 
-def make_network(case, choices=None):
-    return (EfficientnetB0 if case.family == "efficientnet" else Network)(case, choices)
-
-
-# ---- training ----
+NETWORKS = {"resnet": Network, "resnext": Network, "efficientnet": EfficientnetB0}
 
 
 def backward(case, net, step):
@@ -367,14 +318,14 @@ def train_step(case, net, step, velocity):
 
 def choose(case):
     """The choices of beta, made on all images of step 1 at once."""
-    joined = make_network(case)
+    joined = NETWORKS[case.family](case)
     with torch.no_grad():
         joined.logits(np.concatenate([batch(case, j)[0] for j in range(case.micro_batches)]))
     return joined.choices
 
 
 def run(case, choices):
-    net, velocity, losses, first = make_network(case, choices), {}, [], None
+    net, velocity, losses, first = NETWORKS[case.family](case, choices), {}, [], None
     for step in range(STEPS):
         loss, gradients = train_step(case, net, step, velocity)
         losses.append(loss)
@@ -390,12 +341,9 @@ def summary(name, tensor):
     """Euclidean norm, products with the +-1 patterns, and SAMPLES elements spread evenly from first to last."""
     values = tensor.detach().to(torch.float64).numpy().reshape(-1)
     at = [k * (values.size - 1) // (SAMPLES - 1) for k in range(SAMPLES)]
-    return {
-        "shape": list(tensor.shape),
-        "norm": short(np.linalg.norm(values)),
-        "products": [short(values @ pattern(name, k, values.size)) for k in range(PATTERNS)],
-        "elements": [short(values[i]) for i in at],
-    }
+    return {"shape": list(tensor.shape), "norm": short(np.linalg.norm(values)),
+            "products": [short(values @ pattern(name, k, values.size)) for k in range(PATTERNS)],
+            "elements": [short(values[i]) for i in at]}
 
 
 def write_training(name, settings, choices, losses, first, net):
@@ -407,15 +355,12 @@ def write_training(name, settings, choices, losses, first, net):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--case", choices=[case.name for case in CASES], action="append")
-    names = parser.parse_args().case
-    for case in CASES:
-        if not names or case.name in names:
-            choices = choose(case)
-            net, losses, gradients = run(case, choices)
-            settings = {key: getattr(case, key) for key in BASIC + (FURTHER if case.family != "resnet" else ())}
-            write_training(case.name, settings, choices, losses, gradients, net)
+    for name in sys.argv[1:] or CASES:
+        case = make_case(CASES[name])
+        choices = choose(case)
+        net, losses, gradients = run(case, choices)
+        settings = {key: getattr(case, key) for key in list(DEFAULTS)[:13 if case.family == "resnet" else None]}
+        write_training(name, settings, choices, losses, gradients, net)
 
 
 if __name__ == "__main__":

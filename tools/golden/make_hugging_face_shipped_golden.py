@@ -55,6 +55,14 @@ def read_varint(data, at):
             return value, at
 
 
+def read_varints(data):
+    values, at = [], 0
+    while at < len(data):
+        value, at = read_varint(data, at)
+        values.append(value)
+    return values
+
+
 def fields_of(data):
     """(number, content) of each field of a message; all have a length here."""
     at = 0
@@ -75,14 +83,9 @@ def read_records(path):
         for _, entry in fields_of(features):
             parts = dict(fields_of(entry))
             (kind, numbers), = fields_of(parts[2])
-            packed, values = dict(fields_of(numbers))[1], []
-            if kind == 2:
-                values = list(struct.unpack(f"<{len(packed) // 4}f", packed))
-            place = len(packed) if kind == 2 else 0
-            while place < len(packed):
-                value, place = read_varint(packed, place)
-                values.append(value)
-            record[parts[1].decode()] = values
+            packed = dict(fields_of(numbers))[1]
+            record[parts[1].decode()] = (list(struct.unpack(f"<{len(packed) // 4}f", packed)) if kind == 2
+                                         else read_varints(packed))
         records.append(record)
         at += 16 + length
     return records

@@ -62,8 +62,7 @@ def cross_entropy(logits, targets):
 
 
 def run(samples, mixup, cutmix):
-    case = base.Case("resnet8_gn", "8", False, 16, CLASSES, 32, samples, 1, (1, 1, 1), False,
-                     learning_rate=LEARNING_RATE)
+    case = base.make_case({"group_norm_groups": 16, "micro_batch": samples, "units": (1, 1, 1)})
     net = base.Network(case, {})
     document = {"samples": samples, "mixup": mixup, "cutmix": cutmix, "own": [], "boxes": [], "losses": []}
     for step in range(STEPS):

@@ -7,7 +7,6 @@ here a second time. Weights and images come from make_golden.py.
 """
 
 import math
-from types import SimpleNamespace
 
 import torch
 import torch.nn.functional as F
@@ -33,10 +32,8 @@ CASES = {
 }
 
 
-class ProxyNetwork(base.Network):
+class ProxyNetwork(base.EfficientnetB0):
     """EfficientNet of the CIFAR size with one block per stage, proxy-normalised, nothing dropped."""
-
-    kernel = "/kernel"
     # kernel, stride, output channels
     stages = ((3, 1, 8), (3, 1, 16), (5, 2, 24), (3, 2, 40), (5, 1, 56), (5, 2, 96), (3, 1, 160))
 
@@ -61,12 +58,6 @@ class ProxyNetwork(base.Network):
         x = self.pure_norm(self.conv(x, scope + "/conv/conv2d", filters, kernel, stride, groups), scope)
         rows = self.variable(scope + "/proxy", (6, 1, 1, filters)).reshape(6, 1, filters, 1, 1)
         return self.phi(rows[GAMMA] * x + rows[BETA]) - rows[MEAN], rows[INVERSE_DEVIATION]
-
-    def gate(self, x, scope, squeezed):
-        y = self.conv(x.mean((2, 3), keepdim=True), scope + "/squeeze/conv2d", squeezed, 1)
-        y = self.phi(y + self.variable(scope + "/squeeze/conv2d/bias", (squeezed,))[:, None, None])
-        y = self.conv(y, scope + "/excite/conv2d", x.shape[1], 1)
-        return torch.sigmoid(y + self.variable(scope + "/excite/conv2d/bias", (x.shape[1],))[:, None, None])
 
     def block(self, x, scope, filters, kernel, stride, ratio):
         inputs = x.shape[1]
@@ -140,7 +131,7 @@ def train_step(net, step, slots):
 def main():
     for name, own in CASES.items():
         settings = {**COMMON, **own}
-        net = ProxyNetwork(SimpleNamespace(**settings, bottleneck=False), {})
+        net = ProxyNetwork(base.make_case(settings), {})
         slots, losses, first = {}, [], None
         for step in range(STEPS):
             loss, gradients = train_step(net, step, slots)
