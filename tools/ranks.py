@@ -4,7 +4,6 @@ import pathlib
 import shlex
 import signal
 import subprocess
-import sys
 import time
 
 MARKER = "CNNTRAIN_START"  # an environment variable, by which the processes of one start are found again
@@ -15,26 +14,11 @@ class Fault(Exception):
     """The program did something wrong."""
 
 
-class HeldUp(Exception):
-    """This tool was stopped for a while: what it has timed says nothing."""
-
-
-stops = []  # when this tool went on after one
-
-
-def prepare_signals():
-    """SIGTERM ends a tool with all that it has made or started; a stop of it is noticed."""
-    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
-    signal.signal(signal.SIGCONT, lambda number, frame: stops.append(time.monotonic()))
-
-
 def wait_until(condition, seconds):
     """Seconds until it holds; None when these are not enough."""
     begin = time.monotonic()
     while not condition():
         time.sleep(0.02)
-        if stops and stops[-1] >= begin:
-            raise HeldUp()
         if time.monotonic() - begin > seconds:
             return None
     return time.monotonic() - begin
@@ -67,8 +51,8 @@ class Start:
         """By process: its environment when it was started. Zombies do not count."""
         found = {}
         for pid in filter(str.isdigit, os.listdir("/proc")):
-            words = read(f"/proc/{pid}/environ").split(b"\0")
-            if f"{MARKER}={self.marker}".encode() in words and read(f"/proc/{pid}/stat").rsplit(b")", 1)[-1][1:2] != b"Z":
+            words, state = read(f"/proc/{pid}/environ").split(b"\0"), read(f"/proc/{pid}/stat").rsplit(b")", 1)[-1]
+            if f"{MARKER}={self.marker}".encode() in words and state[1:2] != b"Z":
                 found[int(pid)] = dict(word.decode(errors="replace").split("=", 1) for word in words if b"=" in word)
         return found
 
@@ -96,13 +80,10 @@ class Start:
 
 
 def run(command, output, seconds=600, allowed=(0,)):
-    """The exit code, one of those allowed. Time in which this tool is stopped does not count."""
-    start, step = Start(command, output), 0.02
+    """The exit code, one of those allowed."""
+    start = Start(command, output)
     try:
-        for _ in range(round(seconds / step)):
-            if start.has_ended():
-                break
-            time.sleep(step)
+        wait_until(start.has_ended, seconds)
     finally:
         start.end()
     if start.process.returncode not in allowed:

@@ -57,10 +57,12 @@ class TwoHosts:
         command("ip", "netns", "add", second)
         command(*f"ip link add link0 netns {first} type veth peer name link0 netns {second}".split())
         for namespace, address in zip(self.namespaces, ADDRESSES):
-            for words in (f"ip -n {namespace} address add {address}/24 dev link0", f"ip -n {namespace} link set lo up",
-                          f"ip -n {namespace} link set link0 up", f"tc -n {namespace} qdisc add dev link0 root tbf rate "
-                          f"{rate} burst 256kb latency 50ms"):
-                command(*words.split())
+            inside = ["ip", "-n", namespace]
+            command(*inside, "address", "add", f"{address}/24", "dev", "link0")
+            command(*inside, "link", "set", "lo", "up")
+            command(*inside, "link", "set", "link0", "up")
+            command("tc", "-n", namespace, "qdisc", "add", "dev", "link0", "root", "tbf", "rate", rate, "burst", "256kb",
+                    "latency", "50ms")
         self.agent.write_text(LAUNCH_AGENT.format(namespace=second))
         self.agent.chmod(0o755)
 

@@ -113,8 +113,8 @@ def compare_images(case, photos, wanted):
                 noise = np.random.default_rng(1).normal(size=(32, 3, size, size)).astype(np.float32)
                 whole = case.compare_batches(weights, runtime, ["logits"], {name: noise}, plain)
                 plain = plain or whole
-            compare_photos(case, f"onnx {weights}{', prepares photos' if more else ''}",
-                           (lambda path: np.asarray(pixels_of(path))) if more else lambda path: prepared(path, case.how),
+            inputs_of = (lambda path: np.asarray(pixels_of(path))) if more else lambda path: prepared(path, case.how)
+            compare_photos(case, f"onnx {weights}{', prepares photos' if more else ''}", inputs_of,
                            lambda x: runtime.run(["probabilities"], {name: x})[0], photos, wanted, weights == "f32")
     for library in ("torchvision", "timm"):
         compare_library(case, library, noise, plain[0], photos, wanted)

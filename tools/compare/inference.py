@@ -2,27 +2,27 @@
 
 Every network is trained for a few updates and exported to ONNX. ONNX Runtime (float32 only: it has no 16-bit
 convolutions for x86) and OpenVINO read the file; PyTorch runs torchvision's network with random weights, eager and
-compiled. Each engine lives in a process of its own and answers one request of a batch at a time, with all threads.
+compiled. Each turn is a process of its own that answers one request of a batch at a time, with all threads.
 Answers are logits less their mean; their differences from ONNX Runtime's are shares of the spread. Engines that are not
 installed are left out.
 """
 import importlib.util
 import json
-import multiprocessing
 import pathlib
 import re
 import statistics
 import sys
 import time
 
-from common import Package, centred, check, head, own_logits, prepared, ratio, result, row, run as run_program, spread
+from common import (Package, centred, check, head, in_turns, own_logits, prepared, ratio, result, row,
+                    run as run_program, spread)
 from training import image_network
 
 NEEDS = ["numpy", "onnx", "onnxruntime", "PIL"]
 np, onnx, onnxruntime, torch, openvino = map(Package, ["numpy", "onnx", "onnxruntime", "torch", "openvino"])
 
 MODELS = {  # options of the network, and the size of its images
-    "resnet20": ("--model resnet --model-size 20", 32),
+    "resnet18": ("--model resnet --model-size 18", 224),
     "resnet50": ("--model resnet --model-size 50", 224),
     "resnext101": ("--model resnext --model-size 101", 224),
     "efficientnet-b0": ("--model efficientnet --model-size B0 --network-form large", 224),
@@ -37,6 +37,7 @@ def add_options(parser):
     parser.add_argument("--batches", nargs="+", type=int, default=[1, 16, 64], metavar="N", help=f"up to {PHOTOS}")
     parser.add_argument("--bits", nargs="+", type=int, default=[32, 16], choices=[32, 16])
     parser.add_argument("--seconds", type=float, default=1, help="about the length of a turn")
+    parser.add_argument("--compile", action="store_true", help="try torch.compile, too, which is slow to start")
 
 
 # ---- peers: a function from images to logits ----
@@ -79,37 +80,9 @@ def load_torch(model, bits, threads, compiled):
 PEERS = {  # package, loader, bits
     "ONNX Runtime": ("onnxruntime", load_onnx_runtime, [32]),
     "OpenVINO": ("openvino", load_openvino, [32, 16]),
-    "PyTorch": ("torch", lambda model, _, bits, threads: load_torch(model, bits, threads, False), [32, 16]),
-    "compiled": ("torch", lambda model, _, bits, threads: load_torch(model, bits, threads, True), [32, 16]),
+    "PyTorch": ("torchvision", lambda model, _, bits, threads: load_torch(model, bits, threads, False), [32, 16]),
+    "compiled": ("torchvision", lambda model, _, bits, threads: load_torch(model, bits, threads, True), [32, 16]),
 }
-
-
-def serve(pipe, name, model, images, bits, threads):
-    """Sends the logits; then answers each number of seconds with the mean seconds of a request."""
-    try:
-        answer = PEERS[name][1](model, images.shape, bits, threads)
-        pipe.send(answer(images))
-    except Exception as error:  # pylint: disable=broad-except
-        pipe.send(f"{type(error).__name__}: {str(error).splitlines()[0]}")
-        return
-    while (seconds := pipe.recv()) is not None:
-        count, start = 0, time.perf_counter()
-        while count < 2 or time.perf_counter() - start < seconds:
-            answer(images)
-            count += 1
-        pipe.send((time.perf_counter() - start) / count)
-
-
-class Peer:
-    def __init__(self, name, *what):
-        context = multiprocessing.get_context("spawn")
-        self.pipe, theirs = context.Pipe()
-        context.Process(target=serve, args=(theirs, name, *what), daemon=True).start()
-        self.logits = self.pipe.recv()
-
-    def turn(self, seconds):
-        self.pipe.send(seconds)
-        return self.pipe.recv()
 
 
 class Own:
@@ -133,7 +106,7 @@ class Own:
     def options(self, bits, batch):
         return ["--precision", f"{bits}.{bits}", "--micro-batch-size", batch, "--threads", self.args.threads]
 
-    def turn(self, bits, batch, requests):
+    def latency(self, bits, batch, requests):
         """Mean seconds of a request."""
         text = run_program([self.args.cnntrain, "inference", "--restore-path", self.run, *self.options(bits, batch),
                             "--dataset", "imagenet", "--num-classes", len(self.classes), "--generated-data",
@@ -141,46 +114,63 @@ class Own:
         return float(re.search(r"latency avg: *([\d.]+) ms", text)[1]) / 1e3
 
 
-def compare(args, own, model, images, reference, bits, batch):
+def compare(args, model, own, bits, batch):
     """The row of a cell, and whether the answers agree."""
-    peers = {}
-    for name, (package, _, possible) in PEERS.items():
-        if bits in possible and importlib.util.find_spec(package):
-            peers[name] = Peer(name, str(own.onnx), images[:batch], bits, args.threads)
-            if isinstance(peers[name].logits, str):
-                print(f"without {name}: {peers.pop(name).logits}", file=sys.stderr)
+    def peer_turn(name):
+        words = {"name": name, "model": str(own.onnx), "bits": bits, "batch": batch, "threads": args.threads,
+                 "seconds": args.seconds}
+        rate, apart[name] = json.loads(run_program([sys.executable, __file__, json.dumps(words)]).splitlines()[-1])
+        return rate
+
     found = own_logits(args, own.run, args.work / "photos/validation", own.classes, own.options(bits, batch))
-    logits = {"cnntrain": np.stack([found[name] for name in sorted(found)])[:PHOTOS],
-              **{name: peer.logits for name, peer in peers.items() if peer.logits is not None}}
-    rates = {name: [] for name in ("cnntrain", *peers)}
-    requests = 2
-    for turn in range(args.rounds):
-        for name, peer in peers.items():
-            rates[name].append(batch / peer.turn(args.seconds))
-        requests = requests if turn else max(2, round(args.seconds * max(map(max, filter(None, rates.values()))) / batch))
-        rates["cnntrain"].append(batch / own.turn(bits, batch, requests))
-    for peer in peers.values():
-        peer.pipe.send(None)
-    best = max(peers, key=lambda name: statistics.median(rates[name]))
-    row(model, bits, batch, spread(rates["cnntrain"]), *[spread(rates[name]) if name in rates else "-" for name in PEERS],
+    logits = np.stack([found[name] for name in sorted(found)])
+    apart = {"cnntrain": apart_from(np.load(f"{own.onnx}.logits.npy"), logits)}
+    requests = max(2, round(args.seconds / own.latency(bits, batch, 2)))
+    sides = {"cnntrain": lambda: batch / own.latency(bits, batch, requests)}
+    for name, (package, _, possible) in PEERS.items():
+        if bits in possible and importlib.util.find_spec(package) and (args.compile or name != "compiled"):
+            sides[name] = lambda name=name: peer_turn(name)
+    rates = in_turns(args.rounds, sides)
+    best = max(list(rates)[1:], key=lambda name: statistics.median(rates[name]))
+    row(model, bits, batch, *[spread(rates[name]) if name in rates else "-" for name in ("cnntrain", *PEERS)],
         f"{ratio(rates['cnntrain'], rates[best])}, {best}")
-    wanted = centred(reference)
-    for name, values in logits.items():
-        apart = float(abs(wanted[:len(values)] - centred(values)).max() / wanted.std())
-        check(f"  {name}: logits differ by {apart:.0e} of their spread", apart <= ALLOWED[bits])
+    for name, value in apart.items():
+        check(f"  {name}: logits differ by {value:.0e} of their spread", value <= ALLOWED[bits])
+
+
+def apart_from(wanted, logits):
+    wanted = centred(wanted[:len(logits)])
+    return float(abs(wanted - centred(logits)).max() / wanted.std())
 
 
 def run(args):
     if not (args.work / "photos").exists():
         run_program([args.cnntrain, "dataset", "photos", "--output-dir", args.work / "photos", "--train", 64,
                      "--validation", PHOTOS])
-    photos = sorted((args.work / "photos/validation").rglob("*.*"), key=lambda path: path.name)[:PHOTOS]
-    networks = {model: Own(args, model) for model in args.models}
+    photos = sorted((args.work / "photos/validation").rglob("*.*"), key=lambda path: path.name)
     head("network", "bits", "batch", "cnntrain, images/s", *PEERS, "ratio to the best")
-    for model, own in networks.items():
+    for model in args.models:
+        own = Own(args, model)
         images = np.stack([prepared(path, own.how) for path in photos])
-        reference = load_onnx_runtime(str(own.onnx), images.shape, 32, args.threads)(images)
+        np.save(f"{own.onnx}.images.npy", images)
+        np.save(f"{own.onnx}.logits.npy", load_onnx_runtime(str(own.onnx), images.shape, 32, args.threads)(images))
         for bits in args.bits:
             for batch in args.batches:
-                compare(args, own, model, images, reference, bits, batch)
+                compare(args, model, own, bits, batch)
     return result()
+
+
+def peer(name, model, bits, batch, threads, seconds):
+    """Rate and difference of the answers of a peer, in a process of its own."""
+    images = np.load(f"{model}.images.npy")[:batch]
+    answer = PEERS[name][1](model, images.shape, bits, threads)
+    logits, count, start = answer(images), 0, time.perf_counter()
+    while count < 2 or time.perf_counter() - start < seconds:
+        answer(images)
+        count += 1
+    rate = count * batch / (time.perf_counter() - start)
+    print(json.dumps([rate, 0 if logits is None else apart_from(np.load(f"{model}.logits.npy"), logits)]))
+
+
+if __name__ == "__main__":
+    peer(**json.loads(sys.argv[1]))

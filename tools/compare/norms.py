@@ -32,10 +32,10 @@ def photo(kind, side, rng):
 
 
 def write_photos(folder, kinds, side, seed):
-    """One class for each of two photos in turn; a second class that the batch of one photo does not reach."""
+    """Two classes in turn. A single photo is in both, because training needs two classes."""
     rng = np.random.default_rng(seed)
-    for number, kind in enumerate(kinds if len(kinds) > 1 else kinds * 2):
-        pixels = Image.fromarray(photo(kind, side, rng))
+    for number in range(max(2, len(kinds))):
+        pixels = Image.fromarray(photo(kinds[number], side, rng)) if number < len(kinds) else pixels
         for split in ("train", "validation"):
             (folder / split / f"class{number % 2}").mkdir(parents=True, exist_ok=True)
             pixels.save(folder / split / f"class{number % 2}" / f"{number:03}.png")

@@ -138,7 +138,7 @@ def own_accuracy(args, count, seed):
         "--warmup", WARMUP, "--weight-decay-rate", DECAY, "--epsilon", EPSILON, "--seed", seed, "--log-dir",
         args.work / f"run-{seed}", "--threads", args.threads, *"--hidden-act gelu_erf --use-qkv-split --use-qkv-bias "
         "--gradient-accumulation-count 1 --optimizer adamw --lr-schedule polynomial_decay --use-debiasing --precision "
-        "32 --overwrite".split()])
+        "32".split()])
     return float(re.findall(r"Validation.*?accuracy:?\s+([\d.]+)", text)[-1])
 
 

@@ -189,7 +189,8 @@ class Optimiser:
         mean, square = self.first[name], self.second[name]
         if case.optimiser == "adamw":
             decay = 0.0 if "LayerNorm" in name or "bias" in name else 0.01
-            scale = math.sqrt(1 - 0.999 ** (self.step + 1)) / (1 - 0.9 ** (self.step + 1)) if "debias" in case.traits else 1.0
+            ahead = self.step + 1
+            scale = math.sqrt(1 - 0.999**ahead) / (1 - 0.9**ahead) if "debias" in case.traits else 1.0
             return case.rate * (mean / (torch.sqrt(square) + 1e-6) + decay * w) * scale
         if "debias" in case.traits:
             mean, square = mean / (1 - 0.9**self.step), square / (1 - 0.999**self.step)

@@ -23,8 +23,8 @@ MODELS = {
     # Widths of a head are 64 in every size.
     "tiny": dict(vocab_size=30522, hidden_size=128, num_hidden_layers=2, num_attention_heads=2, intermediate_size=256,
                  max_position_embeddings=64, hidden_act="gelu", layer_norm_eps=1e-12),  # GELU with erf
-    "base": dict(vocab_size=30522, hidden_size=768, num_hidden_layers=12, num_attention_heads=12, intermediate_size=3072,
-                 max_position_embeddings=512, hidden_act="gelu_new", layer_norm_eps=1e-3),
+    "base": dict(vocab_size=30522, intermediate_size=3072, max_position_embeddings=512, hidden_act="gelu_new",
+                 layer_norm_eps=1e-3),  # the other sizes are BertConfig's
     "classes": dict(vocab_size=97, hidden_size=128, num_hidden_layers=2, num_attention_heads=2, intermediate_size=192,
                     max_position_embeddings=40, hidden_act="gelu", layer_norm_eps=1e-12, num_labels=5),
 }
