@@ -3,7 +3,6 @@
 // remaining layout changes, memory, GFLOP/s against the measured peak.
 #include <sys/resource.h>
 
-#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <numeric>
@@ -27,7 +26,6 @@ struct Options {
     double seconds = 0;
     int warmup = 2;
     bool evaluate = false;
-    bool layout_changes = false;
     bool step_only = false;
 };
 
@@ -47,18 +45,6 @@ config::ParseResult parse(std::vector<std::string> arguments) {
 
 double seconds_now() {
     return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
-
-bool is_product(const backend::ProfileRow& row) {
-    return row.op.starts_with("conv2d") || row.op.starts_with("dense") || row.op.starts_with("attention");
-}
-
-double total_ms(const std::vector<backend::ProfileRow>& rows, bool (*wanted)(const backend::ProfileRow&)) {
-    double total = 0;
-    for (const backend::ProfileRow& row : rows) {
-        if (wanted(row)) total += row.milliseconds;
-    }
-    return total;
 }
 
 /// What is timed.
@@ -119,9 +105,11 @@ StepTimes time_steps(Bench& bench, const Options& options) {
 /// The products' times are the least of several, each by itself: beside busy processes the fastest step is what
 /// compares with them.
 void compare_with_products(Bench& bench, const StepTimes& step) {
-    constexpr int kRepeats = 5;
-    const double alone =
-        total_ms(bench.steps.executable().inspection().profile_alone(kRepeats), is_product) * bench.micro_batches();
+    double alone = 0;
+    for (const backend::ProfileRow& row : bench.steps.executable().inspection().profile_alone(5)) {
+        if (row.op.starts_with("conv2d") || row.op.starts_with("dense") || row.op.starts_with("attention"))
+            alone += row.milliseconds * bench.micro_batches();
+    }
     std::printf(
         "convolutions and matrix products alone: %.1f %s/s (%.1f ms); the whole step reaches %.2f of that rate, "
         "the fastest one %.2f\n",
@@ -129,35 +117,16 @@ void compare_with_products(Bench& bench, const StepTimes& step) {
         alone / (1e3 * step.typical), alone / (1e3 * step.least));
 }
 
-/// Operations that a micro-batch computes: fewer than the network's where Winograd's filtering multiplies less.
-double computed_flops(const backend::CompileReport& report) {
-    double flops = 0;
-    for (const backend::StepWork& work : report.work)
-        flops += work.per_update ? 0 : work.flops;
-    return flops;
-}
-
+/// Winograd's filtering computes fewer operations than the network has.
 void compare_with_peak(Bench& bench, double typical) {
-    const backend::CompileReport& report = bench.steps.executable().report();
-    const double flops = computed_flops(report);
-    const double gflops = flops * bench.micro_batches() / typical / 1e9;
-    if (flops < 0.999 * report.flops_per_micro_batch)
-        std::printf("%.1f of %.1f GFLOP a micro-batch are computed, the others saved by Winograd's filtering\n",
-                    flops / 1e9, report.flops_per_micro_batch / 1e9);
+    double flops = 0;
+    for (const backend::StepWork& work : bench.steps.executable().report().work)
+        flops += work.per_update ? 0 : work.flops * bench.micro_batches();
     const DType type = train::arithmetic(bench.parsed.settings.device, bench.steps.backend()).type;
     const std::optional<double> peak = bench.steps.backend().measure_products(type, bench.steps.threads());
     if (!peak) return;
-    std::printf("%.0f GFLOP/s, %.2f of the measured peak of %.0f GFLOP/s (matrix product)\n", gflops,
-                gflops * 1e9 / *peak, *peak / 1e9);
-}
-
-void print_layout_changes(Bench& bench, bool all) {
-    const std::vector<std::string> reorders = bench.steps.executable().inspection().reorders();
-    std::printf("%zu layout changes are left:\n", reorders.size());
-    const std::size_t shown = all ? reorders.size() : std::min<std::size_t>(4, reorders.size());
-    for (std::size_t i = 0; i < shown; ++i)
-        std::printf("  %s\n", reorders[i].c_str());
-    if (shown < reorders.size()) std::printf("  ... (--layout-changes lists all)\n");
+    std::printf("%.0f GFLOP/s, %.2f of the measured peak of %.0f GFLOP/s (matrix product)\n", flops / typical / 1e9,
+                flops / typical / *peak, *peak / 1e9);
 }
 
 void run(const Options& options, const std::vector<std::string>& arguments) {
@@ -167,7 +136,10 @@ void run(const Options& options, const std::vector<std::string>& arguments) {
     if (options.step_only) return;
     compare_with_products(bench, step);
     compare_with_peak(bench, step.typical);
-    print_layout_changes(bench, options.layout_changes);
+    const std::vector<std::string> reorders = bench.steps.executable().inspection().reorders();
+    std::printf("%zu layout changes are left:\n", reorders.size());
+    for (const std::string& reorder : reorders)
+        std::printf("  %s\n", reorder.c_str());
 }
 
 }  // namespace
@@ -187,7 +159,6 @@ int main(int argc, char** argv) {
     app.add_option("--warmup", options.warmup, "untimed steps first");
     app.add_flag("--evaluate", options.evaluate, "time evaluation instead of training");
     app.add_flag("--step-only", options.step_only, "time whole steps and nothing else");
-    app.add_flag("--layout-changes", options.layout_changes, "list all layout changes with their reasons");
     app.allow_extras();
     return cnntrain::run_tool(app, argc, argv, [&] {
         cnntrain::run(options, app.remaining());

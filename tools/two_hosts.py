@@ -61,8 +61,7 @@ class TwoHosts:
             command(*inside, "address", "add", f"{address}/24", "dev", "link0")
             command(*inside, "link", "set", "lo", "up")
             command(*inside, "link", "set", "link0", "up")
-            command("tc", "-n", namespace, "qdisc", "add", "dev", "link0", "root", "tbf", "rate", rate, "burst", "256kb",
-                    "latency", "50ms")
+            command("tc", "-n", namespace, *"qdisc add dev link0 root tbf burst 256kb latency 50ms rate".split(), rate)
         self.agent.write_text(LAUNCH_AGENT.format(namespace=second))
         self.agent.chmod(0o755)
 

@@ -1,8 +1,6 @@
-"""Photos of every format and orientation, decoded and prepared, beside Pillow and torchvision's transforms.
+"""Decoded photos of every format and orientation beside Pillow's: the largest difference of a pixel.
 
-First made-up photos of each format: the largest difference of a pixel, and its limit. Then the network's input in each
-way of resizing: the largest difference in 8-bit levels, and of the logits of torchvision's ResNet-18 with random
-weights. PHOTO adds photos to both; without any, made-up ones are prepared.
+PHOTO adds photos to the made-up ones. The subject weights compares what resizing and cropping make of photos.
 """
 import io
 import pathlib
@@ -10,16 +8,12 @@ import subprocess
 
 from common import Package, check, result
 
-NEEDS = ["numpy", "PIL", "torch", "torchvision"]
-np, _, torch, torchvision = map(Package, NEEDS)
-Image, ImageOps, v2 = Package("PIL.Image"), Package("PIL.ImageOps"), Package("torchvision.transforms.v2")
-MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
-TOLERANCE = 1e-3  # of a logit
+NEEDS = ["numpy", "PIL"]
+np, Image, ImageOps = Package("numpy"), Package("PIL.Image"), Package("PIL.ImageOps")
 
 
 def add_options(parser):
     parser.add_argument("photos", nargs="*", type=pathlib.Path, metavar="PHOTO")
-    parser.add_argument("--image-size", type=int, default=224)
 
 
 def made_up(width, height, seed=1):
@@ -46,7 +40,7 @@ def on_white(image):
 
 
 def compare(args, path, name, wanted, limit):
-    done = subprocess.run([args.tools / "photo_input", path, "--decoded"], capture_output=True)
+    done = subprocess.run([args.tools / "decode_photo", path], capture_output=True)
     if done.returncode != 0:
         return check(f"{name}: {done.stderr.decode().strip()}", False)
     found = np.asarray(Image.open(io.BytesIO(done.stdout))).astype(int)
@@ -100,45 +94,6 @@ def compare_orientations(args):
             compare(args, path, f"{ending}: orientation {orientation}", wanted, limit)
 
 
-def padded(size, how):
-    """The longer side becomes `size`, the mean pixel fills the rest, as timm pads."""
-    def apply(image):
-        ratio = max(image.size) / size
-        width, height = (max(round(side / ratio), 1) for side in image.size)
-        left, top = (size - width) // 2, (size - height) // 2
-        image = v2.functional.resize(image, [height, width], interpolation=how)
-        return v2.functional.pad(image, [left, top, size - width - left, size - height - top],
-                                 fill=tuple(round(255 * mean) for mean in MEAN))
-    return apply
-
-
-def preparations(size):
-    """Name, cnntrain's options, the peer's steps."""
-    for name in ("bilinear", "bicubic"):
-        how = v2.InterpolationMode(name)
-        for shorter in (size * 256 // 224, size * 232 // 224, size):
-            yield f"{name}, crop {size}/{shorter}", ["--crop-fraction", repr(size / shorter)], v2.Compose(
-                [v2.Resize(shorter, interpolation=how), v2.CenterCrop(size)])
-        yield f"{name}, squash", ["--resize-mode", "squash"], v2.Resize((size, size), interpolation=how)
-        yield f"{name}, pad", ["--resize-mode", "pad"], padded(size, how)
-
-
-def compare_preparations(args, photos):
-    torch.manual_seed(1)
-    network, size = torchvision.models.resnet18().eval(), args.image_size
-    finish = v2.Compose([v2.ToImage(), v2.ToDtype(torch.float32, scale=True), v2.Normalize(MEAN, STD)])
-    for name, options, steps in preparations(size):
-        theirs = torch.stack([finish(steps(Image.open(photo).convert("RGB"))) for photo in photos])
-        raw = subprocess.run([args.tools / "photo_input", *photos, "--image-size", str(size), "--interpolation",
-                              name.split(",")[0], *options], check=True, stdout=subprocess.PIPE).stdout
-        ours = torch.from_numpy(np.frombuffer(raw, np.float32).reshape(len(photos), size, size, 3).copy())
-        ours = ours.permute(0, 3, 1, 2)
-        levels = ((ours - theirs).abs() * torch.tensor(STD).reshape(3, 1, 1) * 255).max().item()
-        with torch.inference_mode():
-            apart = (network(ours) - network(theirs)).abs().max().item()
-        check(f"{name:24} levels {levels:.4f}, logits {apart:.1e}", apart <= TOLERANCE)
-
-
 def run(args):
     for name, ending, image, options, limit in kinds():
         path = args.work / f"photo.{ending}"
@@ -147,8 +102,4 @@ def run(args):
     compare_orientations(args)
     for path in args.photos:
         compare(args, path, path.name, on_white(ImageOps.exif_transpose(Image.open(path))), 2)
-    photos = args.photos or [args.work / f"made_up_{i}.png" for i in range(4)]
-    for i, path in enumerate([] if args.photos else photos):
-        made_up(300 + 40 * i, 420 - 60 * i, i).save(path)
-    compare_preparations(args, photos)
     return result()

@@ -1,8 +1,9 @@
-"""Weights of torchvision, timm and Keras, there and by `cnntrain inference --restore-path FILE`: the same logits.
+"""Weights of torchvision, timm and Keras, and photos that their programs prepare: the same logits here.
 
 Networks with random weights and statistics are saved by their own programs. They classify JPEG, PNG and WebP photos and
-one that EXIF turns, which PIL and torchvision's transforms prepare on the other side; Keras's have the network's size.
-Printed is the largest difference of logits less their mean, and their spread. Keras is left out if it is not installed.
+one that EXIF turns, which PIL and torchvision's or timm's transforms prepare, and `cnntrain inference --restore-path
+FILE` does; Keras's photos have the network's size. Printed is the largest difference of logits less their mean, and
+their spread. timm's networks also take photos that are squashed or padded. Keras is left out if it is not installed.
 """
 import importlib.util
 import json
@@ -18,6 +19,7 @@ Image = Package("PIL.Image")
 CLASSES, TOLERANCE = list(range(10)), 1e-3
 TORCHVISION = ["resnet18", "resnet50", "resnext50_32x4d", "efficientnet_b0"]
 TIMM = ["resnet26", "efficientnet_b0", "tf_efficientnet_b0"]
+MODES = {"center": "crop", "squash": "squash", "border": "pad"}  # timm's, cnntrain's
 KERAS = ["ResNet50", "ResNet101", "EfficientNetB0", "EfficientNetB1"]
 
 
@@ -70,8 +72,11 @@ def timm_networks(args, folder):
                   if isinstance(value, (int, float, str, list, tuple))}
         (home / "config.json").write_text(json.dumps(
             {"architecture": name, "num_classes": 10, "pretrained_cfg": config}))
-        prepare = timm.data.create_transform(**timm.data.resolve_data_config(model=model), is_training=False)
-        yield f"timm {name}", home, folder, [], torch_logits(model, prepare, folder)
+        for mode, option in MODES.items():
+            prepare = timm.data.create_transform(
+                **{**timm.data.resolve_data_config(model=model), "crop_mode": mode, "crop_pct": 1.0}, is_training=False)
+            yield (f"timm {name}, {mode}", home, folder, ["--resize-mode", option, "--crop-fraction", 1],
+                   torch_logits(model, prepare, folder))
 
 
 def keras_networks(args, folder):
