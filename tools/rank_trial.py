@@ -7,7 +7,7 @@ A round trains a small network in 2 or 4 ranks and does one of these, all but th
   stop       SIGSTOP to one rank
   term       SIGTERM to one rank
   term-all   SIGTERM to mpirun
-  cut        the link between two hosts goes down until all ranks have ended (two_hosts.py; left out where these cannot
+  cut        the link between two hosts goes down until all ranks have ended (ranks.py; left out where these cannot
              be made)
   disk       the disk of rank 0's run folder is full, a small tmpfs (left out where none can be mounted)
 Each time all ranks must end within --timeout (the run's --comm-timeout) and --margin seconds with the right exit code
@@ -29,7 +29,6 @@ import tempfile
 import time
 
 import ranks
-import two_hosts
 from ranks import Fault, expect_equal, table_of
 
 PASSES = 4         # micro-batches of an update, of all ranks together
@@ -239,7 +238,7 @@ def main():
     parser.add_argument("--timeout", type=float, default=5, help="--comm-timeout of the runs, in seconds (default 5)")
     parser.add_argument("--margin", type=float, default=5, help="seconds until nothing may be left (default 5)")
     options = parser.parse_args()
-    two_hosts.enter_user_namespace()
+    ranks.enter_user_namespace()
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))  # all that was made is gone then
     work = pathlib.Path(tempfile.mkdtemp(prefix="rank_trial_"))
     bench, kinds = None, options.faults
@@ -251,8 +250,8 @@ def main():
             kinds = [kind for kind in kinds if kind != "disk"]
         if "cut" in kinds:
             try:
-                bench.hosts = two_hosts.TwoHosts(work)
-            except two_hosts.NotHere as reason:
+                bench.hosts = ranks.TwoHosts(work)
+            except ranks.NotHere as reason:
                 print(f"skipped: cut: two hosts cannot be made here: {reason}")
                 kinds = [kind for kind in kinds if kind != "cut"]
         play(bench, kinds, options.rounds)

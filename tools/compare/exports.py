@@ -124,7 +124,7 @@ def compare_library(case, library, noise, plain, photos, wanted):
     folder = case.work / library
     done = subprocess.run(list(map(str, case.convert(f"{folder}/", library))), capture_output=True, text=True)
     if done.returncode != 0:
-        return case.check(f"{library}: refused: {done.stderr.strip()}", done.returncode == 4)
+        return case.check(f"{library}: refused: {done.stderr.strip().splitlines()[-1]}", done.returncode == 4)
     if library == "timm":
         model = timm.create_model(f"local-dir:{folder}", pretrained=True)
         config = json.loads((folder / "config.json").read_text())["pretrained_cfg"]

@@ -3,7 +3,7 @@
 Each model trains in one process that accumulates, then under mpirun with one micro-batch in each process, in every way
 in which gradients travel. Losses are compared update by update, weights at the end. In float32 losses agree within
 1e-6, and between two processes bit for bit, because the sum of two has one order; the 16-bit wire rounds. With
---two-hosts half of the processes run in another network namespace (two_hosts.py), behind a link of 1 Gbit/s; where the
+--two-hosts half of the processes run in another network namespace (ranks.py), behind a link of 1 Gbit/s; where the
 machine does not let two hosts be made, the exit code is 77. Images are made up; those of ImageNet are all alike.
 """
 import array
@@ -17,7 +17,7 @@ import sys
 from common import check, result, run as run_program
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
-import two_hosts  # noqa: E402
+import ranks  # noqa: E402
 
 NEEDS = []
 MODELS = {
@@ -72,17 +72,17 @@ def compare(args, hosts):
 
 
 def run(args):
-    if not args.two_hosts:
-        compare(args, None)
-        return result()
-    two_hosts.enter_user_namespace()
-    try:
-        hosts = two_hosts.TwoHosts(args.work)
-    except two_hosts.NotHere as reason:
-        print(f"skipped: two hosts cannot be made here: {reason}")
-        return two_hosts.SKIPPED
+    hosts = None
+    if args.two_hosts:
+        ranks.enter_user_namespace()
+        try:
+            hosts = ranks.TwoHosts(args.work)
+        except ranks.NotHere as reason:
+            print(f"skipped: two hosts cannot be made here: {reason}")
+            return ranks.SKIPPED
     try:
         compare(args, hosts)
     finally:
-        hosts.close()
+        if hosts:
+            hosts.close()
     return result()

@@ -5,6 +5,7 @@ Whole steps on made-up data: forward, backward, update. Image networks have batc
 bits both keep float32 weights and compute in bfloat16, PyTorch by autocast. PyTorch runs in each way that its users
 have, and the fastest one counts. Every turn is a process of its own; memory is the most that the process has held.
 """
+import itertools
 import json
 import re
 import statistics
@@ -68,19 +69,17 @@ class Side:
 def run(args):
     ways = ["channels last", "contiguous"] + ["compiled"] * args.compile
     head("model", "batch", "precision", "cnntrain, samples/s", "PyTorch, samples/s", "ratio", "MB", "PyTorch, MB")
-    for model in args.models:
-        for batch in args.batches:
-            for precision in args.precisions:
-                sides = {"cnntrain": Side(own_line(args, model, precision, batch))}
-                for way in ways[model in BERTS:]:
-                    words = {"model": model, "way": way, "precision": precision, "batch": batch, "steps": args.steps,
-                             "length": args.length, "threads": args.threads}
-                    sides[way] = Side([sys.executable, __file__, json.dumps(words)])
-                rates = in_turns(args.rounds, sides)
-                own = rates.pop("cnntrain")
-                best = max(rates, key=lambda way: statistics.median(rates[way]))
-                row(model, batch, precision, spread(own), f"{spread(rates[best])}, {best}", ratio(own, rates[best]),
-                    round(sides["cnntrain"].megabytes), round(sides[best].megabytes))
+    for model, batch, precision in itertools.product(args.models, args.batches, args.precisions):
+        sides = {"cnntrain": Side(own_line(args, model, precision, batch))}
+        for way in ways[model in BERTS:]:
+            words = {"model": model, "way": way, "precision": precision, "batch": batch, "steps": args.steps,
+                     "length": args.length, "threads": args.threads}
+            sides[way] = Side([sys.executable, __file__, json.dumps(words)])
+        rates = in_turns(args.rounds, sides)
+        own = rates.pop("cnntrain")
+        best = max(rates, key=lambda way: statistics.median(rates[way]))
+        row(model, batch, precision, spread(own), f"{spread(rates[best])}, {best}", ratio(own, rates[best]),
+            round(sides["cnntrain"].megabytes), round(sides[best].megabytes))
     return 0
 
 

@@ -234,9 +234,5 @@ def run(case):
     return result
 
 
-def main():
-    write("bert.json", lines({case.name: run(case) for case in CASES}))
-
-
 if __name__ == "__main__":
-    main()
+    write("bert.json", lines({case.name: run(case) for case in CASES}))

@@ -355,14 +355,10 @@ def write_training(name, settings, choices, losses, first, net):
     }, whole=("settings", "losses")))
 
 
-def main():
+if __name__ == "__main__":
     for name in sys.argv[1:] or CASES:
         case = make_case(CASES[name])
         choices = choose(case)
         net, losses, gradients = run(case, choices)
         settings = {key: getattr(case, key) for key in list(DEFAULTS)[:13 if case.family == "resnet" else None]}
         write_training(name, settings, choices, losses, gradients, net)
-
-
-if __name__ == "__main__":
-    main()

@@ -33,7 +33,7 @@ def mean_loss(model, x, y):
     return -(logits[np.arange(len(y)), y] - np.log(np.exp(logits).sum(1))).mean()
 
 
-def main():
+if __name__ == "__main__":
     values, labels = features()
     deviation = values.std(0)
     x = (values - values.mean(0)) / np.where(deviation > 0, deviation, 1)
@@ -46,7 +46,3 @@ def main():
                         "accuracy": model.score(x, labels), "largest_weight": np.abs(model.coef_).max(),
                         "biases": list(model.intercept_)})
     write("linear_head.json", golden_text({"rows": ROWS, "width": WIDTH, "classes": CLASSES, "fits": results}))
-
-
-if __name__ == "__main__":
-    main()

@@ -153,7 +153,7 @@ def judge(program, config, work):
     return theirs
 
 
-def main():
+if __name__ == "__main__":
     program = pathlib.Path(sys.argv[1]).resolve()
     configs = sorted(path.stem for path in (SOURCE / "configs" / "bert").glob("*.json"))
     with tempfile.TemporaryDirectory() as folder:
@@ -163,7 +163,3 @@ def main():
         judged = {config: judge(program, config, work) for config in configs}
     document = {"records": RECORDS, "model": MODEL, "training": TRAINING, "results": judged}
     write("hugging_face_shipped.json", json.dumps(document, indent=1) + "\n")
-
-
-if __name__ == "__main__":
-    main()

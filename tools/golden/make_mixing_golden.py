@@ -94,12 +94,8 @@ def run(samples, mixup, cutmix):
     return document
 
 
-def main():
+if __name__ == "__main__":
     runs = [run(5, True, False), run(5, False, True), run(5, True, True), run(2, True, True)]
     settings = {"label_smoothing": SMOOTHING, "learning_rate": LEARNING_RATE}
     lines = ",\n".join(json.dumps(one) for one in runs)
     write("mixing.json", f'{{"settings": {json.dumps(settings)},\n"runs": [\n{lines}\n]}}\n')
-
-
-if __name__ == "__main__":
-    main()

@@ -34,9 +34,7 @@ def loss_and_gradients(v, x, labels):
     shifted = logits - logits.max(1, keepdims=True)
     p = np.exp(shifted) / np.exp(shifted).sum(1, keepdims=True)
     loss = -np.log(p[np.arange(SAMPLES), labels]).mean()
-    d = p.copy()
-    d[np.arange(SAMPLES), labels] -= 1
-    d /= SAMPLES
+    d = (p - np.eye(CLASSES)[labels]) / SAMPLES
     dh = (d @ v["all/fc1/weight"].T) * (pre > 0)
     return loss, {"all/fc0/weight": x.T @ dh, "all/fc0/bias": dh.sum(0),
                   "all/fc1/weight": hidden.T @ d, "all/fc1/bias": d.sum(0)}
@@ -67,12 +65,9 @@ class Optimiser:
         v = self.velocity.get(name, np.zeros_like(w))
         if self.kind == "SGD":
             return w - rate * g
-        if self.kind == "momentum":
+        if self.kind in ("momentum", "nesterov"):  # as TensorFlow and PyTorch write them
             self.velocity[name] = 0.9 * v + g
-            return w - rate * self.velocity[name]
-        if self.kind == "nesterov":  # as TensorFlow and PyTorch write it
-            self.velocity[name] = 0.9 * v + g
-            return w - rate * (g + 0.9 * self.velocity[name])
+            return w - rate * (self.velocity[name] if self.kind == "momentum" else g + 0.9 * self.velocity[name])
         if self.kind == "RMSprop":
             self.square[name] = 0.9 * self.square.get(name, np.ones_like(w)) + 0.1 * g * g
             self.velocity[name] = 0.9 * v + rate * g / np.sqrt(self.square[name] + 1e-3)
@@ -115,14 +110,10 @@ def run(optimiser, rate_of):
     return {"losses": losses, "norms": {n: float(np.linalg.norm(w)) for n, w in v.items()}}
 
 
-def main():
+if __name__ == "__main__":
     document = {f"optimiser/{k}": run(k, lambda _: 0.1)
                 for k in ("SGD", "momentum", "RMSprop", "LARS", "AdamW", "LAMB", "nesterov")}
     for k in ("stepped", "cosine", "exponential", "polynomial", "gradual"):
         document[f"schedule/{k}"] = {"rates": [schedule(k, t) for t in range(STEPS)],
                                      **run("momentum", lambda t, k=k: schedule(k, t))}
     write("optimisers.json", lines(document))
-
-
-if __name__ == "__main__":
-    main()

@@ -60,28 +60,23 @@ OPERATIONS = {
 
 
 def operations():
-    cases = []
-    for name, (apply, arguments) in OPERATIONS.items():
-        for argument in arguments:
-            for low, high in ((0, 255), (40, 190)):
-                image = Image.fromarray(picture(9, 11, low, high))
-                cases.append({"name": name, "argument": argument, "low": low, "high": high,
-                              "pixels": encoded(apply(image, argument))})
-    return cases
+    return [{"name": name, "argument": argument, "low": low, "high": high,
+             "pixels": encoded(apply(Image.fromarray(picture(9, 11, low, high)), argument))}
+            for name, (apply, arguments) in OPERATIONS.items() for argument in arguments
+            for low, high in ((0, 255), (40, 190))]
 
 
 def strengths():
     """The argument of each operation of RandAugment by magnitude, for images of 224 x 160."""
     names = {"ShearX": "shear_x", "ShearY": "shear_y", "TranslateX": "translate_x", "TranslateY": "translate_y",
-             "Rotate": "rotate", "Brightness": "brightness", "Color": "colour", "Contrast": "contrast",
-             "Sharpness": "sharpness", "Posterize": "posterize", "Solarize": "solarize"}
+             "Color": "colour"}
     result = {}
     for theirs, (bins, signed) in v2.RandAugment._AUGMENTATION_SPACE.items():
         values = bins(BINS, 224, 160)
         if values is None:
             continue
         values = [float(value) * (255 if theirs == "Solarize" else 1) for value in values]
-        result[names[theirs]] = {"signed": signed, "strengths": values}
+        result[names.get(theirs, theirs.lower())] = {"signed": signed, "strengths": values}
     return result
 
 
@@ -136,12 +131,8 @@ def losses():
     return cases
 
 
-def main():
+if __name__ == "__main__":
     document = {"made_with": f"torchvision {torchvision.__version__}, Pillow {PIL.__version__}",
                 "operations": operations(), "strengths": strengths(), "resizes": resizes(), "views": views(),
                 "losses": losses()}
     write("preparation.json", golden_text(document))
-
-
-if __name__ == "__main__":
-    main()

@@ -128,7 +128,7 @@ def train_step(net, step, slots):
     return total, gradients
 
 
-def main():
+if __name__ == "__main__":
     for name, own in CASES.items():
         settings = {**COMMON, **own}
         net = ProxyNetwork(base.make_case(settings), {})
@@ -138,7 +138,3 @@ def main():
             losses.append(loss)
             first = first or gradients
         base.write_training(name, settings, {}, losses, first, net)
-
-
-if __name__ == "__main__":
-    main()

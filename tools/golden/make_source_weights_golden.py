@@ -53,7 +53,7 @@ def images():
     return torch.tensor(pixels.reshape(IMAGES, SIDE, SIDE, 3)).permute(0, 3, 1, 2).double()
 
 
-def main():
+if __name__ == "__main__":
     document = []
     for program, name in MODELS:
         model, state = make_model(program, name)
@@ -70,7 +70,3 @@ def main():
         assert not epsilons
     rows = ",\n".join(json.dumps(entry, separators=(",", ":")) for entry in document)
     write("source_weights.json", f"[\n{rows}\n]\n")
-
-
-if __name__ == "__main__":
-    main()
