@@ -1,6 +1,5 @@
-// Times whole training (or evaluation) steps of a model on the CPU backend and says where the time goes:
-// samples/s with their spread, the rate that the convolutions and matrix products alone reach in the same process,
-// remaining layout changes, memory, GFLOP/s against the measured peak.
+// Times whole training (or evaluation) steps of a model: samples/s with their spread, memory, and the rate that the
+// convolutions and matrix products alone reach in the same process. `cnntrain profile` says where the time goes.
 #include <sys/resource.h>
 
 #include <chrono>
@@ -13,7 +12,6 @@
 #include "cnntrain/base/spinning.h"
 #include "cnntrain/config/parse.h"
 #include "cnntrain/tasks/tasks.h"
-#include "cnntrain/train/backends.h"
 #include "cnntrain/train/stages.h"
 #include "run_tool.h"
 #include "train/runs/line_steps.h"
@@ -23,7 +21,6 @@ namespace {
 
 struct Options {
     int steps = 10;
-    double seconds = 0;
     int warmup = 2;
     bool evaluate = false;
     bool step_only = false;
@@ -52,7 +49,6 @@ struct Bench {
     Bench(const Options& options, const std::vector<std::string>& arguments)
         : parsed(parse(arguments)), steps(tasks::row_of(parsed), parsed, host, options.evaluate) {}
 
-    double micro_batches() const { return static_cast<double>(steps.placement().micro_batches); }
     const char* unit() const { return steps.task().columns().unit.many.c_str(); }
 
     config::ParseResult parsed;
@@ -72,18 +68,12 @@ void print_head(Bench& bench, const std::vector<std::string>& arguments) {
         static_cast<double>(report.arena_bytes) / 1e6, report.flops_per_micro_batch / 1e9);
 }
 
-/// Seconds of a step.
-struct StepTimes {
-    double typical = 0;
-    double least = 0;
-};
-
-StepTimes time_steps(Bench& bench, const Options& options) {
+/// Seconds of each step.
+std::vector<double> time_steps(Bench& bench, const Options& options) {
     for (int i = 0; i < options.warmup; ++i)
         bench.steps.step();
     std::vector<double> seconds;
-    const double first = seconds_now();
-    while (std::ssize(seconds) < options.steps || seconds_now() - first < options.seconds) {
+    for (int i = 0; i < options.steps; ++i) {
         const double start = seconds_now();
         bench.steps.step();
         seconds.push_back(seconds_now() - start);
@@ -99,47 +89,29 @@ StepTimes time_steps(Bench& bench, const Options& options) {
     rusage usage{};
     getrusage(RUSAGE_SELF, &usage);
     std::printf("peak memory of the process: %.2f GB\n", static_cast<double>(usage.ru_maxrss) / 1048576.0);
-    return {typical, *least};
+    return seconds;
 }
 
 /// The products' times are the least of several, each by itself: beside busy processes the fastest step is what
 /// compares with them.
-void compare_with_products(Bench& bench, const StepTimes& step) {
+void compare_with_products(Bench& bench, const std::vector<double>& seconds) {
     double alone = 0;
     for (const backend::ProfileRow& row : bench.steps.executable().inspection().profile_alone(5)) {
         if (row.op.starts_with("conv2d") || row.op.starts_with("dense") || row.op.starts_with("attention"))
-            alone += row.milliseconds * bench.micro_batches();
+            alone += row.milliseconds * static_cast<double>(bench.steps.placement().micro_batches);
     }
     std::printf(
         "convolutions and matrix products alone: %.1f %s/s (%.1f ms); the whole step reaches %.2f of that rate, "
         "the fastest one %.2f\n",
         static_cast<double>(bench.steps.samples_per_step()) / alone * 1e3, bench.unit(), alone,
-        alone / (1e3 * step.typical), alone / (1e3 * step.least));
-}
-
-/// Winograd's filtering computes fewer operations than the network has.
-void compare_with_peak(Bench& bench, double typical) {
-    double flops = 0;
-    for (const backend::StepWork& work : bench.steps.executable().report().work)
-        flops += work.per_update ? 0 : work.flops * bench.micro_batches();
-    const DType type = train::arithmetic(bench.parsed.settings.device, bench.steps.backend()).type;
-    const std::optional<double> peak = bench.steps.backend().measure_products(type, bench.steps.threads());
-    if (!peak) return;
-    std::printf("%.0f GFLOP/s, %.2f of the measured peak of %.0f GFLOP/s (matrix product)\n", flops / typical / 1e9,
-                flops / typical / *peak, *peak / 1e9);
+        alone / (1e3 * median(seconds)), alone / (1e3 * std::ranges::min(seconds)));
 }
 
 void run(const Options& options, const std::vector<std::string>& arguments) {
     Bench bench(options, arguments);
     print_head(bench, arguments);
-    const StepTimes step = time_steps(bench, options);
-    if (options.step_only) return;
-    compare_with_products(bench, step);
-    compare_with_peak(bench, step.typical);
-    const std::vector<std::string> reorders = bench.steps.executable().inspection().reorders();
-    std::printf("%zu layout changes are left:\n", reorders.size());
-    for (const std::string& reorder : reorders)
-        std::printf("  %s\n", reorder.c_str());
+    const std::vector<double> seconds = time_steps(bench, options);
+    if (!options.step_only) compare_with_products(bench, seconds);
 }
 
 }  // namespace
@@ -155,7 +127,6 @@ int main(int argc, char** argv) {
         "  bench_step pretrain --config pretrain_base_128_phase1 --gradient-accumulation-count 10"};
     app.option_defaults()->always_capture_default();
     app.add_option("--steps", options.steps, "timed steps")->check(CLI::PositiveNumber);
-    app.add_option("--seconds", options.seconds, "more timed steps, until they have taken so long");
     app.add_option("--warmup", options.warmup, "untimed steps first");
     app.add_flag("--evaluate", options.evaluate, "time evaluation instead of training");
     app.add_flag("--step-only", options.step_only, "time whole steps and nothing else");

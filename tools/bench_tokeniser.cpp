@@ -39,18 +39,16 @@ void tokenise(const std::vector<std::string_view>& lines, data::Tokeniser& token
 int main(int argc, char** argv) {
     std::string vocabulary;
     std::string text_file;
-    bool cased = false;
     bool ids = false;
     int rounds = 5;
     CLI::App app{"Times the WordPiece tokeniser on one thread, in MB of text for a second of processor time."};
     app.add_option("VOCABULARY", vocabulary, "a piece in each line")->required();
     app.add_option("TEXT", text_file, "the text that is tokenised")->required();
-    app.add_flag("--cased", cased, "the vocabulary knows capitals and accents");
     app.add_flag("--ids", ids, "print the token ids instead, a line for each line");
     app.add_option("--rounds", rounds, "rounds, of which the fastest counts")->check(CLI::PositiveNumber);
     return run_tool(app, argc, argv, [&] {
         const data::Vocabulary pieces = data::Vocabulary::read(posix_files(), vocabulary);
-        data::Tokeniser tokeniser(pieces, !cased);
+        data::Tokeniser tokeniser(pieces, true);
         const std::string text = read_text(posix_files(), text_file);
         double best = 1e300;
         for (int round = 0; round < (ids ? 1 : rounds); ++round) {

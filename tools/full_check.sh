@@ -5,9 +5,8 @@
 #   slow      the tests with the label slow, but for tidy and the trials on fresh systems
 #   tidy      clang-tidy over everything that the build compiles
 #   debian13  README.md's two commands in a fresh Debian 13 (root)
-# A stage is a list of units: a test program, a fuzz target, a batch of sources. What passed is kept in build-check/ by
-# the content of all that the unit read, so a stage that was cut goes on, and after a change the units it touched run
-# again. A row is printed for each stage: units, units that ran now, findings, minutes. Exits with 1 if anything failed.
+# A unit is a test program, a fuzz target, a batch of sources. Those that passed are kept in build-check/ by the content
+# of all that they read, so a stage that was cut goes on. A row tells of each stage. Exits with 1 if anything failed.
 root=$(cd "$(dirname "$0")/.." && pwd)
 checks=$root/build-check
 jobs=$(nproc)
@@ -33,29 +32,23 @@ unit() {
 }
 content_of() { cat "$@" | sha256sum | cut -c1-16; }
 
-# configure FOLDER OPTIONS...: a build with its own options.
+# configure OPTIONS...: a build of this stage with its own options. programs PATTERN: its test programs.
 configure() {
-    folder=$1
-    shift
+    folder=$checks/$stage
     cmake -S . -B "$folder" -G Ninja "$@" > "$folder.log" 2>&1 || { tail "$folder.log" && exit 2; }
 }
-build() {
-    cmake --build "$@" >> "$folder.log" 2>&1 || { tail -n 30 "$folder.log" && exit 2; }
-}
-
-# programs FOLDER PATTERN: the test programs of a build.
-programs() { find "$1/tests" -type f -perm -u+x -name "$2" | sort; }
+build() { cmake --build "$folder" "$@" >> "$folder.log" 2>&1 || { tail -n 30 "$folder.log" && exit 2; }; }
+programs() { find "$folder/tests" -type f -perm -u+x -name "$1" | sort; }
 
 address() {
-    folder=$checks/address
-    configure "$folder" -DCNNTRAIN_SANITIZE=address,undefined -DCMAKE_CXX_FLAGS_RELEASE="-O1 -DNDEBUG"
-    build "$folder"
+    configure -DCNNTRAIN_SANITIZE=address,undefined -DCMAKE_CXX_FLAGS_RELEASE="-O1 -DNDEBUG"
+    build
     export ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1  # Open MPI and oneDNN leak at their end
-    for program in $(programs "$folder" '*_test'); do
+    for program in $(programs '*_test'); do
         case $program in *_slow_test | *disagreements_test) continue ;; esac
         unit "$(basename "$program")" "$(content_of "$program" "$folder/cnntrain")" "$program" --gtest_brief=1
     done
-    for program in $(programs "$folder" '*_fuzz'); do
+    for program in $(programs '*_fuzz'); do
         case $program in *command_lines_fuzz) continue ;; esac
         unit "$(basename "$program")" "$(content_of "$program")" sh -c '
             end=$(($(date +%s) + $2)); seed=1
@@ -67,21 +60,19 @@ address() {
 # libgomp is not instrumented: what runs inside its parallel regions is reported wrongly, and suppressing it would hide
 # every kernel. So each lane computes on one thread, and kernels that divide their work are not seen.
 thread() {
-    folder=$checks/thread
-    configure "$folder" -DCNNTRAIN_SANITIZE=thread -DCMAKE_CXX_FLAGS_RELEASE="-O1 -DNDEBUG" -DCNNTRAIN_IPU=OFF
-    build "$folder" --target comm_test data_test dataset_tools_test profile_test train_test train_pipeline_test \
+    configure -DCNNTRAIN_SANITIZE=thread -DCMAKE_CXX_FLAGS_RELEASE="-O1 -DNDEBUG" -DCNNTRAIN_IPU=OFF
+    build --target comm_test data_test dataset_tools_test profile_test train_test train_pipeline_test \
         train_features_test train_profile_test
     export OMP_NUM_THREADS=1 TSAN_OPTIONS="die_after_fork=0 suppressions=$root/tests/thread_sanitizer.supp"
-    for program in $(programs "$folder" '*_test'); do
+    for program in $(programs '*_test'); do
         unit "$(basename "$program")" "$(content_of "$program")" "$program" --gtest_brief=1
     done
 }
 
 slow() {
-    folder=$checks/slow
-    configure "$folder"
-    build "$folder"
-    key=$(content_of "$folder/cnntrain" $(programs "$folder" '*_test') tools/*.py tools/*.sh)
+    configure
+    build
+    key=$(content_of "$folder/cnntrain" $(programs '*_test') tools/*.py tools/compare/*.py tools/*.sh)
     for test in $(ctest --test-dir "$folder" -N -L slow -LE 'lint|debian' | sed -n 's/^ *Test *#[0-9]*: //p'); do
         unit "$(printf '%s' "$test" | tr '/' '_')" "$key" \
             ctest --test-dir "$folder" --output-on-failure -R "^$(printf '%s' "$test" | sed 's/[.+]/\\&/g')\$"
@@ -90,9 +81,8 @@ slow() {
 
 # One batch of sources: the key is the content of the batch and of all headers that it includes.
 tidy() {
-    folder=$checks/tidy
-    configure "$folder"
-    build "$folder" --target cnntrain_example_proto cnntrain_onnx_proto
+    configure
+    build --target cnntrain_example_proto cnntrain_onnx_proto
     list=$checks/tidy.units
     sed -n -e 's/^ *"command": "\(.*\)",$/\1/p' -e 's/^ *"file": "\(.*\)".*/\1/p' "$folder/compile_commands.json" |
         paste - - | grep -v '\.pb\.cc' | sort -u > "$list"
@@ -115,9 +105,7 @@ LINES
     units=${counts%% *} findings=${counts##* } ran=${counts#* } ran=${ran% *}
 }
 
-debian13() {
-    unit trixie "$(git rev-parse 'HEAD^{tree}')" tools/fresh_debian.sh trixie
-}
+debian13() { unit trixie "$(git rev-parse 'HEAD^{tree}')" tools/fresh_debian.sh trixie; }
 
 failed=0
 for stage in ${*:-address thread slow tidy debian13}; do

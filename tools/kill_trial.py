@@ -24,6 +24,7 @@ import sys
 import tempfile
 import time
 
+import ranks
 from ranks import Fault, expect_equal, table_of
 
 REFUSALS = ("another process is writing there", "holds an earlier run")
@@ -76,8 +77,7 @@ class Command:
 
 class Train(Command):
     def finish(self, folder):
-        nothing_saved = self.bench.run(["restore", "--restore-path", folder], allowed=(0, 1)) == 1
-        if nothing_saved:
+        if self.bench.run(["restore", "--restore-path", folder], allowed=(0, 1)) == 1:  # nothing was saved
             self.bench.run([*self.line(folder), "--overwrite"])
 
     def check_tables(self, folder):
@@ -158,11 +158,7 @@ class Bench:
                                 stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
 
     def run(self, line, allowed=(0,)):
-        process = self.start(line)
-        errors = process.communicate(timeout=TIMEOUT_S)[1]
-        if process.returncode not in allowed:
-            raise Fault(f"{' '.join(map(str, line))} ended with {process.returncode}: {errors[-500:]}")
-        return process.returncode
+        return ranks.run([self.program, *line], self.work / "output.txt", TIMEOUT_S, allowed)
 
     def trial(self, command, folder, together):
         """Returns whether a process was killed, and whether one was refused."""
@@ -213,8 +209,7 @@ def main():
         except Fault as fault:
             sys.exit(f"trial {number} of {command.name} (seed {options.seed}): {fault}\nleft in {folder}")
         shutil.rmtree(folder, ignore_errors=True)
-        counts.update({"kills": killed, f"kills of {command.name}": killed, "kills of two at once": killed and together,
-                       "refusals": refused, "trials": 1})
+        counts.update({"kills": killed, f"kills of {command.name}": killed, "refusals": refused, "trials": 1})
     print(", ".join(f"{count} {what}" for what, count in counts.items()) + ": nothing lost, nothing mixed")
     shutil.rmtree(work, ignore_errors=True)
     return 0

@@ -1,7 +1,6 @@
 #!/bin/sh
-# Style, held by machines: `lint.sh format` checks clang-format and the length of lines, `lint.sh tidy BUILD_DIR
-# [FILE...]` runs clang-tidy on the files (all that the build compiles by default) with the compile commands of a build.
-# For single files, configure the build with -DCMAKE_UNITY_BUILD=OFF.
+# `lint.sh format` checks clang-format and the length of lines, `lint.sh tidy BUILD_DIR [FILE...]` runs clang-tidy (on
+# all files that the build compiles by default). For single files, configure with -DCMAKE_UNITY_BUILD=OFF.
 set -e
 root=$(cd "$(dirname "$0")/.." && pwd)
 cd "$root"

@@ -10,7 +10,7 @@ A round trains a small network in 2 or 4 ranks and does one of these, all but th
   cut        the link between two hosts goes down until all ranks have ended (ranks.py; left out where these cannot
              be made)
   disk       the disk of rank 0's run folder is full, a small tmpfs (left out where none can be mounted)
-Each time all ranks must end within --timeout (the run's --comm-timeout) and --margin seconds with the right exit code
+Each time all ranks must end within --timeout (the run's --comm-timeout) and five seconds with the right exit code
 and message, no process may be left, every checkpoint must be that of an undisturbed run byte for byte and readable, and
 `restore`, with 1, 2 or 4 ranks, must lead to the losses of the undisturbed run: bit for bit with the same number of
 ranks, else within 1e-6. A fault that comes when the run has ended counts as none. Ends with 1 at the first fault of the
@@ -33,6 +33,7 @@ from ranks import Fault, expect_equal, table_of
 
 PASSES = 4         # micro-batches of an update, of all ranks together
 RANKS = (1, 2, 4)  # that can share them
+MARGIN_S = 5       # beyond --comm-timeout, until all ranks must have ended
 START_S = 300      # within which a run that nobody disturbs ends
 MOST_DIFFERENCE = 1e-6
 # Exit codes of mpirun. Its own code for SIGTERM is 1; 143 is that of a rank that was sooner. While ranks connect,
@@ -48,10 +49,6 @@ def difference_of_losses(folder, reference):
                for a, b in zip(mine[4:6], theirs[4:6]))
 
 
-def mount(folder, options):
-    subprocess.run(["mount", "-t", "tmpfs", "-o", options, "tmpfs", folder], check=True)
-
-
 class Round:
     """A run, what is done to it, and what becomes of it."""
 
@@ -63,7 +60,10 @@ class Round:
         self.struck_rank, self.late, self.mpirun_hung = 0, False, False
         self.run.mkdir(parents=True)
         if kind == "disk":
-            mount(self.run, f"size={bench.random.randrange(60_000, 2_500_000)}")
+            self.mount(f"size={bench.random.randrange(60_000, 2_500_000)}")
+
+    def mount(self, options):
+        subprocess.run(["mount", "-t", "tmpfs", "-o", options, "tmpfs", self.run], check=True)
 
     def strike(self):
         if self.kind == "term-all":
@@ -95,7 +95,7 @@ class Round:
                 moment = self.bench.random.uniform(0, 1.05 * self.bench.seconds[self.whole])
                 if ranks.wait_until(self.start.has_ended, moment) is None:
                     self.strike()
-                    limit = self.bench.timeout + self.bench.margin
+                    limit = self.bench.timeout + MARGIN_S
             seconds = ranks.wait_until(self.have_ended, limit)
             if seconds is None:
                 self.end_mpirun_that_hangs(f"after {limit} s")
@@ -111,7 +111,7 @@ class Round:
             if self.kind == "cut":
                 self.bench.hosts.link("up")
             if self.kind == "disk":
-                mount(self.run, "remount,size=1g")
+                self.mount("remount,size=1g")
             self.start.end()
 
     def end_mpirun_that_hangs(self, when):
@@ -176,7 +176,7 @@ class Bench:
 
     def __init__(self, options, work):
         self.program, self.work = pathlib.Path(options.program).resolve(), work
-        self.timeout, self.margin, self.random = options.timeout, options.margin, random.Random(options.seed)
+        self.timeout, self.random = options.timeout, random.Random(options.seed)
         self.hosts, self.seconds = None, {}  # of each undisturbed run
         ranks.run([self.program, "dataset", "cifar", "--output-dir", work / "cifar", "--train", 384, "--test", 64],
                   work / "dataset.txt")
@@ -236,7 +236,6 @@ def main():
     parser.add_argument("--faults", nargs="+", choices=CODES, default=list(CODES))
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--timeout", type=float, default=5, help="--comm-timeout of the runs, in seconds (default 5)")
-    parser.add_argument("--margin", type=float, default=5, help="seconds until nothing may be left (default 5)")
     options = parser.parse_args()
     ranks.enter_user_namespace()
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))  # all that was made is gone then

@@ -46,9 +46,6 @@ class Case:
         if not (self.run / "arguments.json").exists():
             run_program([args.cnntrain, *line, "--logs-path", self.run, "--threads", args.threads])
 
-    def check(self, text, good):
-        check(f"{self.name}: {text}", good)
-
     def convert(self, path, to, *more):
         return [self.args.cnntrain, "convert", self.run, path, "--to", to, "--overwrite", *more]
 
@@ -64,7 +61,7 @@ class Case:
         apart = max(difference(values[:n], part) for n in (1, 7) for values, part in
                     zip(whole, runtime.run(outputs, {key: value[:n] for key, value in inputs.items()})))
         beside = max(difference(a, b) for a, b in zip(wanted or whole, whole))
-        self.check(f"onnx {weights}: batches of 1 and 7 beside 32: {apart:.1e}; beside "
+        check(f"{self.name}: onnx {weights}: batches of 1 and 7 beside 32: {apart:.1e}; beside "
                    f"{'what is wanted' if wanted else 'itself'}: {beside:.1e}", max(apart, beside) < WEIGHTS[weights])
         return whole
 
@@ -86,7 +83,7 @@ class Case:
             tf.compat.v1.train.Saver(variables).restore(restored, prefix)
             found = {name: np.asarray(value).tobytes() for name, value in restored.run(variables).items()}
         same = own == found == {name: value.tobytes() for name, value in read.items()}
-        self.check(f"TensorFlow: Saver restores {len(read)} variables with the checkpoint's bits", same)
+        check(f"{self.name}: TensorFlow: Saver restores {len(read)} variables with the checkpoint's bits", same)
 
 
 def compare_photos(case, what, inputs_of, logits_of, photos, wanted, exact):
@@ -97,7 +94,7 @@ def compare_photos(case, what, inputs_of, logits_of, photos, wanted, exact):
         index = case.classes.index(wanted[path.name]["classes"][0])
         same += int(found.argmax() == index)
         most = max(most, abs(float(found[index]) - wanted[path.name]["probabilities"][0]))
-    case.check(f"{what}: classes of {same} of {len(photos)} photos; probabilities differ by {most:.1e}",
+    check(f"{case.name}: {what}: classes of {same} of {len(photos)} photos; probabilities differ by {most:.1e}",
                same == len(photos) if exact else same >= 0.97 * len(photos))
 
 
@@ -124,11 +121,11 @@ def compare_library(case, library, noise, plain, photos, wanted):
     folder = case.work / library
     done = subprocess.run(list(map(str, case.convert(f"{folder}/", library))), capture_output=True, text=True)
     if done.returncode != 0:
-        return case.check(f"{library}: refused: {done.stderr.strip().splitlines()[-1]}", done.returncode == 4)
+        return check(f"{case.name}: {library}: refused: {done.stderr.strip().splitlines()[-1]}", done.returncode == 4)
     if library == "timm":
         model = timm.create_model(f"local-dir:{folder}", pretrained=True)
         config = json.loads((folder / "config.json").read_text())["pretrained_cfg"]
-        case.check("timm: config.json has the same preparation", config["mean"] == case.how["mean"]
+        check(f"{case.name}: timm: config.json has the same preparation", config["mean"] == case.how["mean"]
                    and abs(config["crop_pct"] - case.how["crop_fraction"]) < 1e-9)
     else:
         with safetensors.safe_open(folder / "model.safetensors", "pt") as file:
@@ -138,7 +135,7 @@ def compare_library(case, library, noise, plain, photos, wanted):
     logits_of = lambda x: model(torch.from_numpy(x)).softmax(1).numpy()
     with torch.no_grad():
         apart = difference(plain, model(torch.from_numpy(noise)).numpy())
-        case.check(f"{library}: strict load; logits beside ONNX Runtime: {apart:.1e}", apart < 1e-4)
+        check(f"{case.name}: {library}: strict load; logits beside ONNX Runtime: {apart:.1e}", apart < 1e-4)
         compare_photos(case, library, lambda path: prepared(path, case.how), logits_of, photos, wanted, True)
 
 
@@ -147,7 +144,7 @@ def compare_bert(case, words):
     classifies = "Sequence" in json.loads((case.work / "hf/config.json").read_text())["architectures"][0]
     kind = transformers.AutoModelForSequenceClassification if classifies else transformers.AutoModelForPreTraining
     model, found = kind.from_pretrained(str(case.work / "hf"), trust_remote_code=True, output_loading_info=True)
-    case.check("transformers loads it strictly",
+    check(f"{case.name}: transformers loads it strictly",
                not any(found[key] for key in ("missing_keys", "unexpected_keys", "mismatched_keys")))
     draw, places = np.random.default_rng(1), np.arange(64)[None]
     lengths = draw.integers(20, 65, size=(32, 1))
@@ -160,15 +157,14 @@ def compare_bert(case, words):
     with torch.no_grad():
         theirs = model.eval()(**given)
     if classifies:
-        outputs, wanted = ["logits"], [theirs.logits.numpy()]
+        wanted = {"logits": theirs.logits.numpy()}
     else:
         rows = theirs.prediction_logits.gather(1, masked.expand(-1, -1, theirs.prediction_logits.shape[2]))
-        outputs, wanted = ["prediction_logits", "seq_relationship_logits"], [rows.numpy(),
-                                                                            theirs.seq_relationship_logits.numpy()]
+        wanted = {"prediction_logits": rows.numpy(), "seq_relationship_logits": theirs.seq_relationship_logits.numpy()}
     for weights in WEIGHTS:
         runtime = case.onnx(weights)
-        case.compare_batches(weights, runtime, outputs, {port.name: inputs[port.name] for port in runtime.get_inputs()},
-                             wanted)
+        given = {port.name: inputs[port.name] for port in runtime.get_inputs()}
+        case.compare_batches(weights, runtime, list(wanted), given, list(wanted.values()))
 
 
 def bert_cases(args):

@@ -40,9 +40,6 @@ def add_options(parser):
     parser.add_argument("--compile", action="store_true", help="try torch.compile, too, which is slow to start")
 
 
-# ---- peers: a function from images to logits ----
-
-
 def load_onnx_runtime(model, shape, _bits, threads):
     network = onnx.load(model)
     for tensor in list(network.graph.input) + list(network.graph.output):
@@ -77,7 +74,7 @@ def load_torch(model, bits, threads, compiled):
     return answer
 
 
-PEERS = {  # package, loader, bits
+PEERS = {  # package, loader of a function from images to logits, bits
     "ONNX Runtime": ("onnxruntime", load_onnx_runtime, [32]),
     "OpenVINO": ("openvino", load_openvino, [32, 16]),
     "PyTorch": ("torchvision", lambda model, _, bits, threads: load_torch(model, bits, threads, False), [32, 16]),

@@ -17,21 +17,11 @@ BATCH, SIDE = 32, 224
 
 def add_options(parser):
     parser.add_argument("data_dir", type=pathlib.Path, help="folder with train-*-of-* files")
-    parser.add_argument("--seconds", type=float, default=5, help="of a turn")
+    parser.add_argument("--batches", type=int, default=150, help="of a turn")
 
 
-def count_batches(take, seconds):
-    """Images/s of an iterator, after a warm-up."""
-    for _ in range(5):
-        take()
-    start, batches = time.perf_counter(), 0
-    while time.perf_counter() - start < seconds:
-        take()
-        batches += 1
-    return batches * BATCH / (time.perf_counter() - start)
-
-
-def run_tf_data(files, seconds):
+def tf_data_rate(files, batches):
+    """Images/s, after a warm-up."""
     import tensorflow as tf
 
     tf.config.threading.set_inter_op_parallelism_threads(1)
@@ -58,17 +48,23 @@ def run_tf_data(files, seconds):
     options = tf.data.Options()
     options.threading.private_threadpool_size = 1
     iterator = iter(data.with_options(options))
-    return count_batches(lambda: next(iterator), seconds)
+    for _ in range(5):
+        next(iterator)
+    start = time.perf_counter()
+    for _ in range(batches):
+        next(iterator)
+    return batches * BATCH / (time.perf_counter() - start)
 
 
 def run(args):
     os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
     files = sorted(map(str, args.data_dir.rglob("train-*-of-*")))
-    own = [args.tools / "bench_input", "--data-dir", args.data_dir, "--dtype", "u8", "--batch", BATCH, "--seconds",
-           args.seconds, "--rounds", 1]
+    own = [args.cnntrain, "train", "--dataset-benchmark", "--dataset", "imagenet", "--data-dir", args.data_dir,
+           "--image-size", SIDE, "--micro-batch-size", BATCH, "--iterations", args.batches, "--logs-path",
+           args.work / "run", *"--eight-bit-io --input-threads 1 --threads 1 --ckpts-per-epoch 0 --overwrite".split()]
     rates = in_turns(args.rounds, {
-        "cnntrain": lambda: float(re.search(r"^stream +([\d.]+)", run_program(own), re.MULTILINE)[1]),
-        "tf.data": lambda: float(run_program([sys.executable, __file__, args.seconds, *files]).split()[-1])})
+        "cnntrain": lambda: float(re.search(r"mean throughput: ([\d.]+)", run_program(own))[1]),
+        "tf.data": lambda: float(run_program([sys.executable, __file__, args.batches, *files]).split()[-1])})
     print(f"images/s/core: cnntrain {spread(rates['cnntrain'])}, tf.data {spread(rates['tf.data'])}, ratio "
           f"{ratio(rates['cnntrain'], rates['tf.data'])}")
     return 0
@@ -76,4 +72,4 @@ def run(args):
 
 if __name__ == "__main__":  # the peer, in a process of its own
     os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
-    print(run_tf_data(sys.argv[2:], float(sys.argv[1])))
+    print(tf_data_rate(sys.argv[2:], int(sys.argv[1])))

@@ -10,7 +10,6 @@ import os
 import pathlib
 import re
 import statistics
-import subprocess
 
 from common import check, head, in_turns, ratio, result, row, run as run_program
 
@@ -42,18 +41,12 @@ def add_options(parser):
     parser.add_argument("--levels", nargs="+", default=["native"])
 
 
-def built(source, folder):
-    run_program(["cmake", "-S", source, "-B", folder, "-G", "Ninja"])
-    run_program(["cmake", "--build", folder, "--target", "bench_step"])
-    return folder
-
-
-def two_builds(commit):
-    work = ROOT / "build-check/speed"
-    base, tree = os.environ.get("BASE_BUILD"), os.environ.get("TREE_BUILD")
-    if not base and not (work / commit).exists():
-        subprocess.run(["git", "-C", ROOT, "worktree", "add", "--detach", work / commit, commit], check=True)
-    return base or built(work / commit, work / commit / "build"), tree or built(ROOT, work / "tree")
+def built(variable, source, folder):
+    """The build that a variable of the environment names, or a new one."""
+    if variable not in os.environ:
+        run_program(["cmake", "-S", source, "-B", folder, "-G", "Ninja"])
+        run_program(["cmake", "--build", folder, "--target", "bench_step"])
+    return os.environ.get(variable, folder)
 
 
 def milliseconds(build, line, level):
@@ -66,7 +59,11 @@ def milliseconds(build, line, level):
 def run(args):
     if args.base:
         commit = run_program(["git", "-C", ROOT, "rev-parse", "--short", args.base + "^{commit}"]).strip()
-        base, tree = two_builds(commit)
+        work = ROOT / "build-check/speed"
+        if "BASE_BUILD" not in os.environ and not (work / commit).exists():
+            run_program(["git", "-C", ROOT, "worktree", "add", "--detach", work / commit, commit])
+        base = built("BASE_BUILD", work / commit, work / commit / "build")
+        tree = built("TREE_BUILD", ROOT, work / "tree")
     head("workload", "level", "side", f"times as fast as {commit if args.base else '32.32'}", "fastest, ms")
     for name in args.workloads or (WORKLOADS if args.base else IMAGES):
         for level in args.levels:

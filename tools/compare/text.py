@@ -1,10 +1,9 @@
-"""Accuracy of text classification beside PyTorch and a bag of words.
+"""Accuracy of text classification beside PyTorch.
 
 FILE is a text with blanks between its words, as WikiText is. The task: sentences that have both "of" and "in"; the
 label says which comes first. Which words a sentence has says little about it; where they stand decides. As many
 sentences of each label are taken as the rarer one has. PyTorch trains transformers' BertForSequenceClassification from
-the same random weights, with the same update rule, rates, batches and number of steps; the bag of words is
-scikit-learn's logistic regression, the best of several on the held-out text. Printed: held-out accuracy, %.
+the same random weights, with the same update rule, rates, batches and number of steps. Printed: held-out accuracy, %.
 """
 import pathlib
 import random
@@ -13,8 +12,8 @@ import statistics
 
 from common import Package, decayed_apart, head, row, run as run_program
 
-NEEDS = ["numpy", "torch", "transformers", "sklearn"]
-np, torch, transformers, sklearn = map(Package, NEEDS)
+NEEDS = ["torch", "transformers"]
+torch, transformers = map(Package, NEEDS)
 FIRST, SECOND = "of", "in"
 LENGTH, HIDDEN, LAYERS, WIDE = 64, 64, 2, 128  # heads are 64 wide
 DROPOUT, BATCH, RATE, WARMUP, DECAY = 0.1, 32, 1e-3, 0.1, 0.01
@@ -47,14 +46,6 @@ def write_tsv(path, pairs):
     path.write_text("\n".join(["text\tlabel", *(f"{text}\t{label}" for text, label in pairs)]) + "\n", encoding="utf-8")
 
 
-def bag_accuracy(train, test):
-    counts = sklearn.feature_extraction.text.CountVectorizer(token_pattern=r"\S+")
-    x = counts.fit_transform(text for text, _ in train)
-    held_out, labels = counts.transform(text for text, _ in test), [label for _, label in test]
-    return max(100 * sklearn.linear_model.LogisticRegression(C=strength, max_iter=1000).fit(
-        x, [label for _, label in train]).score(held_out, labels) for strength in (1e-3, 1e-2, 1e-1, 1, 10))
-
-
 def make_init(args, seed):
     """The folder of random weights, as transformers saves them."""
     transformers.utils.logging.disable_progress_bar()
@@ -85,39 +76,36 @@ class Tokens:
 def make_optimiser(model):
     """AdamW by cnntrain's formula (adamw with corrects_step, include/cnntrain/graph/update_rule.h): the correction of
     the means' bias multiplies the whole step, and is one update ahead."""
-    class StepCorrectedAdamW(torch.optim.Optimizer):
-        @torch.no_grad()
-        def step(self):
-            for group in self.param_groups:
-                for p in (p for p in group["params"] if p.grad is not None):
-                    state = self.state[p]
-                    if not state:
-                        state.update(m=torch.zeros_like(p), s=torch.zeros_like(p), next=1)
-                    state["next"] += 1
-                    state["m"].mul_(BETA1).add_(p.grad, alpha=1 - BETA1)
-                    state["s"].mul_(BETA2).addcmul_(p.grad, p.grad, value=1 - BETA2)
-                    update = state["m"] / (state["s"].sqrt() + EPSILON) + group["weight_decay"] * p
-                    correction = (1 - BETA2 ** state["next"]) ** 0.5 / (1 - BETA1 ** state["next"])
-                    p.add_(update, alpha=-group["lr"] * correction)
+    groups = decayed_apart(model, DECAY)
+    means = {p: (torch.zeros_like(p), torch.zeros_like(p)) for group in groups for p in group["params"]}
 
-    return StepCorrectedAdamW(decayed_apart(model, DECAY), {"lr": RATE})
+    @torch.no_grad()
+    def update(step, rate):
+        ahead = step + 2
+        correction = (1 - BETA2 ** ahead) ** 0.5 / (1 - BETA1 ** ahead)
+        for group in groups:
+            for p in group["params"]:
+                mean, square = means[p]
+                mean.mul_(BETA1).add_(p.grad, alpha=1 - BETA1)
+                square.mul_(BETA2).addcmul_(p.grad, p.grad, value=1 - BETA2)
+                p.sub_((mean / (square.sqrt() + EPSILON) + group["weight_decay"] * p) * (rate * correction))
+
+    return update
 
 
 def torch_accuracy(args, train, test, seed):
     torch.set_num_threads(args.threads)
     model = transformers.BertForSequenceClassification.from_pretrained(make_init(args, seed)).train()
     torch.manual_seed(1000 + seed)
-    optimiser, count = make_optimiser(model), len(train.labels)
+    update, count = make_optimiser(model), len(train.labels)
     steps = args.epochs * count // BATCH
     stream = torch.cat([torch.randperm(count) for _ in range(args.epochs + 1)])  # batches straddle epochs
     for step in range(steps):
-        for group in optimiser.param_groups:
-            group["lr"] = RATE * min(step / (WARMUP * steps), (steps - step) / (steps - WARMUP * steps))
         inputs, labels = train.batch(stream[step * BATCH:(step + 1) * BATCH])
-        optimiser.zero_grad()
+        model.zero_grad()
         model(**inputs, labels=labels).loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        optimiser.step()
+        update(step, RATE * min(step / (WARMUP * steps), (steps - step) / (steps - WARMUP * steps)))
     model.eval()
     with torch.no_grad():
         batches = [test.batch(slice(begin, begin + BATCH)) for begin in range(0, len(test.labels), BATCH)]
@@ -150,8 +138,7 @@ def run(args):
     print(f"{len(train)} sentences for training, {len(test)} held out")
     head("side", "held-out accuracy by seed, %", "mean")
     tokens, held_out = Tokens(train, args.vocab_file), Tokens(test, args.vocab_file)
-    for name, values in (("bag of words", [bag_accuracy(train, test)]),
-                         ("PyTorch", [torch_accuracy(args, tokens, held_out, seed) for seed in args.seeds]),
+    for name, values in (("PyTorch", [torch_accuracy(args, tokens, held_out, seed) for seed in args.seeds]),
                          ("cnntrain", [own_accuracy(args, len(train), seed) for seed in args.seeds])):
         row(name, " ".join(f"{value:.1f}" for value in values), f"{statistics.mean(values):.1f}")
     return 0

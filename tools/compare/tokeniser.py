@@ -17,20 +17,19 @@ tokenizers = Package("tokenizers")
 def add_options(parser):
     parser.add_argument("vocabulary", type=pathlib.Path, help="a piece in each line")
     parser.add_argument("text", type=pathlib.Path)
-    parser.add_argument("--cased", action="store_true", help="keep capitals and accents")
 
 
 def run(args):
     os.environ["TOKENIZERS_PARALLELISM"] = "false"
     os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
     pieces = {line.strip(): number for number, line in enumerate(args.vocabulary.open(encoding="utf-8"))}
-    peer = tokenizers.Tokenizer(tokenizers.models.WordPiece(vocab=pieces, unk_token="[UNK]",
-                                                            max_input_chars_per_word=200))
-    peer.normalizer = tokenizers.normalizers.BertNormalizer(lowercase=not args.cased)
+    model = tokenizers.models.WordPiece(vocab=pieces, unk_token="[UNK]", max_input_chars_per_word=200)
+    peer = tokenizers.Tokenizer(model)
+    peer.normalizer = tokenizers.normalizers.BertNormalizer(lowercase=True)
     peer.pre_tokenizer = tokenizers.pre_tokenizers.BertPreTokenizer()
     content = args.text.read_bytes()
     lines = content.decode("utf-8", "ignore").removesuffix("\n").split("\n")
-    program = [args.tools / "bench_tokeniser", args.vocabulary, args.text, *["--cased"] * args.cased]
+    program = [args.tools / "bench_tokeniser", args.vocabulary, args.text]
     ours = run_program([*program, "--ids"]).split("\n")
     theirs = peer.encode_batch_fast(lines, add_special_tokens=False)
     apart = sum(ids != " ".join(map(str, encoding.ids)) for ids, encoding in zip(ours, theirs))

@@ -83,9 +83,6 @@ def run(args):
     return 0
 
 
-# ---- PyTorch, in a process of its own: one that measures others would hand its memory on to them ----
-
-
 def resnet20():
     """For CIFAR-10; its shortcuts drop pixels and add channels of zeros."""
     class Shortcut(torch.nn.Module):
@@ -144,6 +141,7 @@ def bert_peer(model, way, batch, length):
 
 
 def peer(model, way, precision, batch, steps, length, threads):
+    """PyTorch, in a process of its own: one that measures others would hand its memory on to them."""
     torch.set_num_threads(threads)
     loss_of, optimiser = image_peer(model, way, batch) if model in IMAGES else bert_peer(model, way, batch, length)
     seconds = []

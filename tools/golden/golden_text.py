@@ -25,8 +25,7 @@ def golden_text(document, whole=()):
     def lines_of(key, value):
         if not isinstance(value, (dict, list)) or key in whole or not value:
             return json.dumps(value)
-        rows = [json.dumps(row) for row in value] if isinstance(value, list) else [
-            f"{json.dumps(name)}: {json.dumps(row)}" for name, row in value.items()]
-        begin, end = "[]" if isinstance(value, list) else "{}"
-        return begin + "\n  " + ",\n  ".join(rows) + "\n" + end
+        if isinstance(value, list):
+            return "[\n  " + ",\n  ".join(map(json.dumps, value)) + "\n]"
+        return "{\n  " + ",\n  ".join(f"{json.dumps(name)}: {json.dumps(row)}" for name, row in value.items()) + "\n}"
     return "{\n" + ",\n".join(f"{json.dumps(key)}: {lines_of(key, value)}" for key, value in document.items()) + "\n}\n"

@@ -22,9 +22,8 @@ import torch.nn.functional as F
 
 from golden_text import golden_text, write
 
-PATTERNS = 4  # number of +-1 vectors that each gradient is multiplied with
-SAMPLES = 4  # elements of each gradient that are written down
-STEPS = 10
+# +-1 vectors that each gradient is multiplied with, elements of it that are written down, updates.
+PATTERNS, SAMPLES, STEPS = 4, 4, 10
 
 
 # The settings that the files have, in this order; those from the family on only for other families than resnet.
@@ -55,11 +54,8 @@ def make_case(settings):
     return SimpleNamespace(**{**DEFAULTS, "bottleneck": False, **settings})
 
 
-# ---- formulas shared with the test: every number is exact in float32 ----
-
-
 def mix(text, count):
-    """Element i: the 32-bit finaliser of MurmurHash3 over FNV-1a(text) + i * 0x9E3779B9."""
+    """All numbers are exact in float32. Element i: the 32-bit finaliser of MurmurHash3 over FNV-1a(text) + i * 0x9E3779B9."""
     value = 0x811C9DC5
     for byte in text.encode():
         value = ((value ^ byte) * 0x01000193) & 0xFFFFFFFF

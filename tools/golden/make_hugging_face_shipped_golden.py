@@ -10,6 +10,7 @@ repeats the lines and compares them with `cnntrain pretrain --evaluate`, which t
 usage: make_hugging_face_shipped_golden.py build/cnntrain
 """
 
+import itertools
 import json
 import pathlib
 import re
@@ -46,31 +47,22 @@ def run(words):
     return result.stdout
 
 
-def read_varint(data, at):
+def varints(data):
     value = shift = 0
-    while True:
-        value |= (data[at] & 0x7F) << shift
-        shift, at = shift + 7, at + 1
-        if data[at - 1] < 0x80:
-            return value, at
-
-
-def read_varints(data):
-    values, at = [], 0
-    while at < len(data):
-        value, at = read_varint(data, at)
-        values.append(value)
-    return values
+    for byte in data:
+        value |= (byte & 0x7F) << shift
+        shift += 7
+        if byte < 0x80:
+            yield value
+            value = shift = 0
 
 
 def fields_of(data):
     """(number, content) of each field of a message; all have a length here."""
-    at = 0
-    while at < len(data):
-        key, at = read_varint(data, at)
-        length, at = read_varint(data, at)
-        yield key >> 3, data[at:at + length]
-        at += length
+    stream = iter(data)
+    numbers = varints(stream)
+    for key in numbers:
+        yield key >> 3, bytes(itertools.islice(stream, next(numbers)))
 
 
 def read_records(path):
@@ -85,7 +77,7 @@ def read_records(path):
             (kind, numbers), = fields_of(parts[2])
             packed = dict(fields_of(numbers))[1]
             record[parts[1].decode()] = (list(struct.unpack(f"<{len(packed) // 4}f", packed)) if kind == 2
-                                         else read_varints(packed))
+                                         else list(varints(packed)))
         records.append(record)
         at += 16 + length
     return records

@@ -13,12 +13,8 @@ import torch
 import make_golden as base
 from golden_text import write
 
-CLASSES = 10
-SMOOTHING = 0.1
-LEARNING_RATE = 0.02
-STEPS = 10
-
-# top, bottom, left, right
+CLASSES, SMOOTHING, LEARNING_RATE, STEPS = 10, 0.1, 0.02, 10
+# Top, bottom, left, right.
 BOXES = [(3, 20, 5, 30), (0, 32, 0, 32), (10, 10, 4, 9), (31, 32, 0, 1), (0, 16, 16, 32)]
 
 
