@@ -1,4 +1,4 @@
-// What the measuring programs share: options and errors, processor time, medians.
+// The measuring programs share this: options and errors, processor time, medians.
 #pragma once
 
 #include <CLI/CLI.hpp>

@@ -1,4 +1,4 @@
-# What `cmake --install` writes, and the Debian package that `cpack` makes of it. The program finds its configurations
+# Rules for `cmake --install`, and for the Debian package that `cpack` makes. The program finds its configurations
 # in share/cnntrain beside the folder that it is in, wherever that is moved.
 include(GNUInstallDirs)
 install(TARGETS cnntrain RUNTIME)

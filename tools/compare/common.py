@@ -1,4 +1,4 @@
-"""What the subjects of compare.py share: packages, processes, medians, tables, logits."""
+"""The subjects of compare.py share this: packages, processes, medians, tables, logits."""
 import importlib
 import json
 import os
@@ -25,7 +25,7 @@ class Package:
 
 
 def run_measured(words, **more):
-    """What a program prints, and the most memory in MB that its process has held. A failure ends the comparison."""
+    """Returns the output of a program, and its greatest memory in MB. A failure ends the comparison."""
     words = [str(word) for word in words]
     with tempfile.TemporaryFile("w+") as output:
         process = subprocess.Popen(words, stdout=output, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, **more)

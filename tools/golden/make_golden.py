@@ -55,7 +55,7 @@ def make_case(settings):
 
 
 def mix(text, count):
-    """All numbers are exact in float32. Element i: the 32-bit finaliser of MurmurHash3 over FNV-1a(text) + i * 0x9E3779B9."""
+    """Element i: the 32-bit finaliser of MurmurHash3 over FNV-1a(text) + i * 0x9E3779B9, as in formula.h."""
     value = 0x811C9DC5
     for byte in text.encode():
         value = ((value ^ byte) * 0x01000193) & 0xFFFFFFFF

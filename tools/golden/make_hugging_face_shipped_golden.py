@@ -84,7 +84,7 @@ def read_records(path):
 
 
 def results(text):
-    """Of the line that --evaluate prints."""
+    """The losses and accuracies in the line that --evaluate prints."""
     line = re.search(r"Validation (mlm_loss.*) \[", text)[1]
     return {name: float(value) for name, value in re.findall(r"(\w+): +([\d.]+)", line)}
 
