@@ -1,4 +1,4 @@
-"""Exported networks in ONNX Runtime, torchvision, timm, transformers and TensorFlow: strict loads, the same answers.
+"""Exported networks in ONNX Runtime, torchvision, timm, transformers, TensorFlow: the same answers.
 
 Every network is trained for some updates and converted. ONNX Runtime (after onnx.checker) takes batches of 1, 7 and 32,
 and the photos: prepared here as the metadata says, and by the file itself; their classes are those of `cnntrain

@@ -1,4 +1,4 @@
-"""Rates and answers of inference beside ONNX Runtime, OpenVINO and PyTorch, with the same weights.
+"""Rates and answers of inference beside ONNX Runtime, OpenVINO and PyTorch.
 
 Every network is trained for a few updates and exported to ONNX. ONNX Runtime (float32 only: it has no 16-bit
 convolutions for x86) and OpenVINO read the file; PyTorch runs torchvision's network with random weights, eager and

@@ -1,4 +1,4 @@
-"""Steps of cnntrain beside its own: another commit's, or those of other precisions and levels of instructions.
+"""Steps of cnntrain beside another commit's, or beside those of other precisions and instructions.
 
 With --base COMMIT the tree is compared with an earlier commit (tools/speed_check.sh COMMIT): a median below 0.97 whose
 range is below 1, too, is a failure. Seven rounds take half an hour beside the two builds, which are kept in

@@ -1,7 +1,7 @@
-"""The WordPiece tokeniser beside Hugging Face's `tokenizers`: the same ids, and MB of text a second on one core.
+"""The WordPiece tokeniser beside Hugging Face's `tokenizers`: the same ids, MB of text a second.
 
-Both take the same lines, and give ids. Rates are by processor time. The faster one of the peer's two batch calls
-counts; in the slower one it also fills other lists (offsets, masks).
+Both take the same lines, and give ids. Rates are by processor time of one core. The faster one of the peer's two batch
+calls counts; in the slower one it also fills other lists (offsets, masks).
 """
 import os
 import pathlib

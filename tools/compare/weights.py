@@ -1,4 +1,4 @@
-"""Weights of torchvision, timm and Keras, and photos that their programs prepare: the same logits here.
+"""Weights of torchvision, timm and Keras, photos that these prepare: the same logits here.
 
 Networks with random weights and statistics are saved by their own programs. They classify JPEG, PNG and WebP photos and
 one that EXIF turns, which PIL and torchvision's or timm's transforms prepare, and `cnntrain inference --restore-path
