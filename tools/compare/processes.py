@@ -41,7 +41,7 @@ def train(args, model, folder, extra, launch=()):
     """Losses, and the weights by name."""
     line = [*launch, args.cnntrain, "train", *MODELS[model].split(), *extra.split(), "--iterations", args.updates,
             "--logs-path", folder, *(["--data-dir", args.work] if "cifar" in MODELS[model] else ["--generated-data"]),
-            *("--precision 32.32 --seed 7 --log-freq 1 --warmup-epochs 0 --abs-learning-rate 0.001 --no-validation "
+            *("--precision 32.32 --seed 7 --log-freq 1 --warmup-epochs 0 --abs-learning-rate 0.0001 --no-validation "
               "--threads 1 --optimiser momentum --overwrite").split()]
     run_program(line, env={**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"})
     with open(folder / "training.csv", newline="") as rows:
