@@ -67,11 +67,11 @@ class Side:
 
 
 def run(args):
-    ways = ["channels last", "contiguous"] + ["compiled"] * args.compile
     head("model", "batch", "precision", "cnntrain, samples/s", "PyTorch, samples/s", "ratio", "MB", "PyTorch, MB")
     for model, batch, precision in itertools.product(args.models, args.batches, args.precisions):
         sides = {"cnntrain": Side(own_line(args, model, precision, batch))}
-        for way in ways[model in BERTS:]:
+        ways = ["eager"] if model in BERTS else ["channels last", "contiguous"]
+        for way in ways + ["compiled"] * args.compile:
             words = {"model": model, "way": way, "precision": precision, "batch": batch, "steps": args.steps,
                      "length": args.length, "threads": args.threads}
             sides[way] = Side([sys.executable, __file__, json.dumps(words)])
