@@ -105,6 +105,12 @@ Descriptor create_temporary(const std::string& path) {
     }
 }
 
+/// Left-overs go first: what looks for them may throw, and nothing would remove the new file.
+Descriptor begin_temporary(const std::string& path, const std::string& temporary) {
+    remove_left_overs(path);
+    return create_temporary(temporary);
+}
+
 class PosixInput : public InputFile {
 public:
     // O_NONBLOCK: opening a named pipe does not wait for a writer. For regular files it has no effect.
@@ -161,9 +167,8 @@ const std::string& refuse_special(const std::string& path) {
 class PosixOutput : public OutputFile {
 public:
     explicit PosixOutput(const std::string& path)
-        : path_(refuse_special(path)), partial_(partial_name(path)), file_(create_temporary(partial_)) {
+        : path_(refuse_special(path)), partial_(partial_name(path)), file_(begin_temporary(path_, partial_)) {
         if (!file_.valid()) fail_writing(path_, errno);
-        remove_left_overs(path_);
     }
 
     ~PosixOutput() override {
