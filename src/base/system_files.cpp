@@ -1,15 +1,19 @@
 #include "base/system_files.h"
 
+#include <array>
 #include <fstream>
 #include <sstream>
 
 namespace cnntrain {
 
 std::string read_small_file(const std::string& path) {
+    // A stream that the text is written to would hide a lack of memory, and the text would end early.
     std::ifstream file(path);
-    std::ostringstream text;
-    text << file.rdbuf();
-    return text.str();
+    std::string text;
+    std::array<char, 4096> part{};
+    while (file.read(part.data(), part.size()), file.gcount() > 0)
+        text.append(part.data(), static_cast<std::size_t>(file.gcount()));
+    return text;
 }
 
 std::vector<ControlGroup> control_groups(const ReadText& read, std::string_view controller) {
