@@ -21,15 +21,15 @@ namespace {
 class Team {
 public:
     explicit Team(int size) : size_(size) {
-        for (int thread = 1; thread < size; ++thread)
-            helpers_.emplace_back([this, thread] { help(thread); });
+        try {
+            for (int thread = 1; thread < size; ++thread)
+                helpers_.emplace_back([this, thread] { help(thread); });
+        } catch (...) {
+            end();  // a thread that was not joined would end the process
+            throw;
+        }
     }
-    ~Team() {
-        work_ = nullptr;
-        ++round_;
-        for (std::thread& helper : helpers_)
-            helper.join();
-    }
+    ~Team() { end(); }
     Team(const Team&) = delete;
     Team& operator=(const Team&) = delete;
 
@@ -46,6 +46,12 @@ public:
     }
 
 private:
+    void end() {
+        work_ = nullptr;
+        ++round_;
+        for (std::thread& helper : helpers_)
+            helper.join();
+    }
     void help(int thread) {
         for (std::int64_t round = 1;; ++round) {
             while (round_ < round)

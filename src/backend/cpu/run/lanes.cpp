@@ -38,11 +38,20 @@ std::vector<int> threads_of_lanes(int threads, std::int32_t lanes) {
 
 Lanes::Lanes(std::vector<int> threads) : threads_(std::move(threads)) {
     if (count() == 1) return;
-    for (std::int32_t lane = 0; lane < count(); ++lane)
-        workers_.emplace_back([this, lane] { work(lane); });
+    try {
+        for (std::int32_t lane = 0; lane < count(); ++lane)
+            workers_.emplace_back([this, lane] { work(lane); });
+    } catch (...) {
+        end();  // a thread that was not joined would end the process
+        throw;
+    }
 }
 
 Lanes::~Lanes() {
+    end();
+}
+
+void Lanes::end() {
     {
         const std::lock_guard lock(mutex_);
         leaving_ = true;

@@ -49,6 +49,7 @@ public:
 
 private:
     void work(std::int32_t lane);
+    void end();
 
     std::vector<int> threads_;
     std::mutex mutex_;
