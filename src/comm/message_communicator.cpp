@@ -1,6 +1,7 @@
 // Implements the collective operations with messages between pairs of ranks.
 #include <algorithm>
 #include <bit>
+#include <exception>
 #include <map>
 #include <numeric>
 #include <string>
@@ -135,7 +136,7 @@ template <typename Work> auto MessageCommunicator::guarded(Work&& work) {
     check_usable();
     try {
         return std::forward<Work>(work)();
-    } catch (const Error& error) {
+    } catch (const std::exception& error) {
         tell_of_leaving(error.what(), 0);
         throw;
     }
