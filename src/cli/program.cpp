@@ -214,24 +214,6 @@ int dispatch(const std::string& program, const std::vector<std::string>& typed) 
     return run_command(command, invocation);
 }
 
-/// Reports exhausted machine resources as an error kind of its own, not as an internal error.
-int dispatch_within_limits(const std::string& program, const std::vector<std::string>& typed) {
-    try {
-        return dispatch(program, typed);
-    } catch (const std::bad_alloc&) {
-        const MemoryLeft left = memory_left();
-        throw Error(ErrorKind::unsupported,
-                    "there is not enough memory; the process has " + size_text(left.bytes) + " more " + left.limit);
-    } catch (const std::filesystem::filesystem_error&) {
-        throw;
-    } catch (const std::system_error& error) {
-        if (error.code() != std::errc::resource_unavailable_try_again) throw;
-        throw Error(ErrorKind::unsupported,
-                    "a thread cannot be started: there is no memory for its stack (ulimit -v), or the process may have "
-                    "no more threads (ulimit -u); use fewer --threads and --input-threads");
-    }
-}
-
 /// Opens /dev/null for closed standard streams. Otherwise the first file opened would get a standard stream's number
 /// and receive text meant for the user.
 void keep_standard_streams_open() {
@@ -257,6 +239,25 @@ std::vector<std::string> with_linked_command(const std::string& program, std::ve
     const std::string_view link = config::name(config::Command::poprun);
     if (last_part(program) == link) words.insert(words.begin(), std::string(link));
     return words;
+}
+
+/// Reports exhausted machine resources as an error kind of its own, not as an internal error.
+int dispatch_within_limits(const std::string& program, const std::vector<std::string>& typed) {
+    try {
+        log::set_colours(diagnostics_terminal().colours);
+        return dispatch(program, with_linked_command(program, typed));
+    } catch (const std::bad_alloc&) {
+        const MemoryLeft left = memory_left();
+        throw Error(ErrorKind::unsupported,
+                    "there is not enough memory; the process has " + size_text(left.bytes) + " more " + left.limit);
+    } catch (const std::filesystem::filesystem_error&) {
+        throw;
+    } catch (const std::system_error& error) {
+        if (error.code() != std::errc::resource_unavailable_try_again) throw;
+        throw Error(ErrorKind::unsupported,
+                    "a thread cannot be started: there is no memory for its stack (ulimit -v), or the process may have "
+                    "no more threads (ulimit -u); use fewer --threads and --input-threads");
+    }
 }
 
 int run_reporting_errors(const std::string& program, const std::vector<std::string>& words) {
@@ -314,9 +315,8 @@ std::string called(const Invocation& invocation) {
 int run_program(const std::string& program, const std::vector<std::string>& words) {
     keep_standard_streams_open();
     outlive_file_size_limit();
-    log::set_colours(diagnostics_terminal().colours);
     const PrintableOutput output;
-    const int code = run_reporting_errors(program, with_linked_command(program, words));
+    const int code = run_reporting_errors(program, words);
     std::cout.flush();
     return code != 0 || (std::cout.good() && terminal_output().good()) ? code : print_lost_output();
 }

@@ -4,6 +4,7 @@
 
 #include <cstdlib>
 #include <iostream>
+#include <optional>
 #include <string>
 
 #include "cnntrain/base/error.h"
@@ -53,10 +54,13 @@ private:
     std::streambuf& to_;
 };
 
+std::optional<PrintableBuffer> printable_buffer;
+
 }  // namespace
 
-PrintableOutput::PrintableOutput() : buffer_(std::make_unique<PrintableBuffer>(*std::cout.rdbuf())) {
-    standard_output = std::cout.rdbuf(buffer_.get());
+PrintableOutput::PrintableOutput() {
+    standard_output = std::cout.rdbuf();
+    std::cout.rdbuf(&printable_buffer.emplace(*standard_output));
 }
 
 PrintableOutput::~PrintableOutput() {

@@ -1,9 +1,7 @@
 // Where this process prints: the terminals of its standard streams, and whether it prints JSON lines.
 #pragma once
 
-#include <memory>
 #include <ostream>
-#include <streambuf>
 #include <string_view>
 
 #include "cnntrain/base/terminal.h"
@@ -21,16 +19,14 @@ Terminal console_terminal();
 Terminal diagnostics_terminal();
 
 /// While it lives, std::cout shows control characters of names (base/printable.h) instead of obeying them: a file's
-/// name may have escape sequences.
+/// name may have escape sequences. It allocates no memory: what it throws would not be reported. Only one object may
+/// exist at a time.
 class PrintableOutput {
 public:
     PrintableOutput();
     PrintableOutput(const PrintableOutput&) = delete;
     PrintableOutput& operator=(const PrintableOutput&) = delete;
     ~PrintableOutput();
-
-private:
-    std::unique_ptr<std::streambuf> buffer_;
 };
 /// The standard output as it is, for writers of own escape sequences. They make names printable themselves.
 std::ostream& terminal_output();
