@@ -66,9 +66,9 @@ std::vector<report::ChangedOption> changed_options(const config::ParseResult& ar
     std::vector<report::ChangedOption> result;
     for (const config::ResolvedOption& one : arguments.options) {
         const config::Option& option = *one.option;
-        const bool has_default = !std::holds_alternative<std::monostate>(option.fallback);
+        const bool has_default = !std::holds_alternative<config::Unset>(option.fallback);
         const bool is_place = option.shared_flag == "--restore-path" || option.shared_flag == "--logs-path";
-        if (is_place || option.action || std::holds_alternative<std::monostate>(one.value)) continue;
+        if (is_place || option.action || std::holds_alternative<config::Unset>(one.value)) continue;
         if (has_default ? one.value == option.fallback : !is_on_line(option, line)) continue;
         result.push_back({std::string(option.flag), config::to_string(one.value),
                           has_default ? config::to_string(option.fallback) : ""});

@@ -23,7 +23,7 @@ struct Binding {
 
 /// An unset value leaves the member unchanged; it empties a std::optional member.
 template <typename T> void assign(T& member, const Value& value) {
-    if (std::holds_alternative<std::monostate>(value)) return;
+    if (std::holds_alternative<Unset>(value)) return;
     if constexpr (std::is_enum_v<T>) {
         member = *named<T>(std::get<std::string>(value));
     } else if constexpr (std::is_same_v<T, double>) {
@@ -35,7 +35,7 @@ template <typename T> void assign(T& member, const Value& value) {
 
 template <typename T> void assign(std::optional<T>& member, const Value& value) {
     member.reset();
-    if (!std::holds_alternative<std::monostate>(value)) assign(member.emplace(), value);
+    if (!std::holds_alternative<Unset>(value)) assign(member.emplace(), value);
 }
 
 template <typename T> Value value_of(const T& member) {

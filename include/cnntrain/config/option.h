@@ -73,7 +73,7 @@ struct Option {
     std::string_view flag = {};
     // Type, default and choices are those of the bound member, unless they are given here.
     Type type = Type::of_member;  // without a member: boolean
-    Value fallback = {};          // the default; std::monostate: the member's
+    Value fallback = {};          // the default; Unset: the member's
     bool left_open = false;       // no default: the model or another option sets the value, or nothing does
     std::string_view help = {};
     std::string_view unit = {};

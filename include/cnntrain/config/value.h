@@ -24,11 +24,22 @@ enum class Type : std::uint8_t {
     structure,  // nested lists or an object, as JSON text
 };
 
-/// The value of an option. std::monostate: not given, and no default.
-using Value = std::variant<std::monostate, bool, std::int64_t, double, std::string, std::vector<std::int64_t>,
+/// No value. It takes the place of std::monostate because of libstdc++ 12, which does not ask a variant of numbers,
+/// strings and vectors alone whether it holds something: where memory for a copy is missing, it would destroy the copy
+/// that was never made.
+struct Unset {
+    Unset() = default;
+    Unset(const Unset& /*other*/) noexcept {}
+    Unset& operator=(const Unset& /*other*/) noexcept { return *this; }
+    ~Unset() = default;
+    bool operator==(const Unset&) const = default;
+};
+
+/// The value of an option. Unset: not given, and no default.
+using Value = std::variant<Unset, bool, std::int64_t, double, std::string, std::vector<std::int64_t>,
                            std::vector<double>, std::vector<std::string>>;
 
-/// The value as written on a command line: "0.1", "true", "a b"; "none" for std::monostate.
+/// The value as written on a command line: "0.1", "true", "a b"; "none" for Unset.
 std::string to_string(const Value& value);
 bool is_unset(const Value& value);
 

@@ -19,7 +19,7 @@ using nlohmann::json;
 json to_json(const Value& value) {
     return std::visit(
         [](const auto& content) -> json {
-            if constexpr (std::is_same_v<std::decay_t<decltype(content)>, std::monostate>) {
+            if constexpr (std::is_same_v<std::decay_t<decltype(content)>, Unset>) {
                 return nullptr;
             } else {
                 return content;

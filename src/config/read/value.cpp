@@ -188,12 +188,12 @@ Value convert(const Option& option, const std::vector<std::string>& words) {
 }
 
 bool is_unset(const Value& value) {
-    return std::holds_alternative<std::monostate>(value);
+    return std::holds_alternative<Unset>(value);
 }
 
 std::string to_string(const Value& value) {
     struct Text {
-        std::string operator()(std::monostate) const { return "none"; }
+        std::string operator()(const Unset& /*value*/) const { return "none"; }
         std::string operator()(bool flag) const { return flag ? "true" : "false"; }
         std::string operator()(std::int64_t number) const { return std::to_string(number); }
         std::string operator()(double number) const { return number_text(number); }

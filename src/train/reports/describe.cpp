@@ -127,7 +127,7 @@ std::map<std::string, config::Value> derived_arguments(const config::ParseResult
     const std::int64_t batch = batch_plan(settings).global_batch();
     const bool unscales_gradient = optim::unscales_gradient(settings.optimiser.rule);
     const auto optional_text = [](const std::string& value) -> config::Value {
-        if (value.empty()) return std::monostate{};
+        if (value.empty()) return config::Unset{};
         return value;
     };
     std::map<std::string, config::Value> derived = {
@@ -138,7 +138,7 @@ std::map<std::string, config::Value> derived_arguments(const config::ParseResult
         {"total_replicas", settings.training.replicas * settings.training.processes},
         {"distributed_worker_count", settings.training.processes},
         {"distributed_worker_index", arguments.launch.index},
-        {"distributed_cluster", std::monostate{}},
+        {"distributed_cluster", config::Unset{}},
         {"wd_exclude", settings.optimiser.weight_decay_exclude},
         {"global_batch_size", batch},
         {"lr_scale", unscales_gradient ? 1.0 : 1.0 / settings.optimiser.loss_scaling},
@@ -147,7 +147,7 @@ std::map<std::string, config::Value> derived_arguments(const config::ParseResult
         {"validation_global_batch_size", settings.training.micro_batch_size},
         {"hostname", facts.hostname},
         {"datetime", facts.datetime},
-        {"poplar_version", std::monostate{}},
+        {"poplar_version", config::Unset{}},
         {"arithmetic", std::string(name(task.arithmetic.type))},
         {"seed_specified", seed_was_given(arguments)},
         {"program_version", version_line()},
