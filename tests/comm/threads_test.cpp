@@ -4,8 +4,11 @@
 #include <array>
 #include <atomic>
 #include <chrono>
+#include <cstdint>
 #include <functional>
 #include <optional>
+#include <span>
+#include <stdexcept>
 #include <thread>
 
 #include "cnntrain/base/error.h"
@@ -297,6 +300,16 @@ TEST(Fault, ABucketMustBeWaitedForBeforeItStartsAgain) {
     ASSERT_TRUE(errors[0]);
     EXPECT_EQ(errors[0]->kind(), ErrorKind::internal);
     EXPECT_THAT(errors[0]->what(), HasSubstr("bucket 0"));
+}
+
+/// Here, memory is missing for more words than a vector can hold.
+TEST(Fault, AnExceptionOfAnyKindIsToldAtOnce) {
+    const auto communicators = make_thread_communicators(2, {.timeout_seconds = 5});
+    const std::uint64_t word = 0;
+    EXPECT_THROW(communicators[0]->all_gather(std::span(&word, SIZE_MAX / 16), "test"), std::length_error);
+    const std::optional<Error> error = error_of([&] { communicators[1]->barrier("test"); });
+    ASSERT_TRUE(error);
+    EXPECT_THAT(error->what(), HasSubstr("rank 0 has left: "));
 }
 
 }  // namespace
