@@ -1,4 +1,4 @@
-// Files in memory of which one operation fails.
+// Files in memory or on a disk of which one operation fails.
 #pragma once
 
 #include <memory>
@@ -9,13 +9,14 @@
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/io.h"
+#include "support/faults.h"
 
 namespace cnntrain::test {
 
-/// Files of which operation `number` fails, as a full or broken disk does: what was appended is there by half.
+/// Fails in one operation as a full or broken disk does: half of what was appended is there.
 class FaultyFiles : public FileSystem {
 public:
-    FaultyFiles(MemoryFiles& files, int number) : files_(files), left_(number) {}
+    FaultyFiles(FileSystem& files, Fault& fault) : files_(files), fault_(fault) {}
 
     std::unique_ptr<InputFile> open(const std::string& path) const override {
         step("open", ErrorKind::data);
@@ -48,9 +49,6 @@ public:
         return files_.try_lock(path, holder);
     }
 
-    /// The operation that failed; empty: none did.
-    const std::string& failed() const { return failed_; }
-
 private:
     class Output : public OutputFile {
     public:
@@ -59,9 +57,11 @@ private:
             files_.step("write");
             file_->write(data);
         }
+        /// The file may have its name already when its folder cannot be synced.
         void commit() override {
             files_.step("commit");
             file_->commit();
+            files_.step("sync_folder");
         }
 
     private:
@@ -70,14 +70,11 @@ private:
     };
 
     void step(const char* operation, ErrorKind kind = ErrorKind::storage) const {
-        if (--left_ != 0) return;
-        failed_ = operation;
-        throw Error(kind, std::string("the disk fails in ") + operation);
+        if (fault_.strikes(operation)) throw Error(kind, std::string("the disk fails in ") + operation);
     }
 
-    MemoryFiles& files_;
-    mutable int left_;
-    mutable std::string failed_;
+    FileSystem& files_;
+    Fault& fault_;
 };
 
 }  // namespace cnntrain::test

@@ -19,7 +19,6 @@
 #include "cnntrain/train/dry_run.h"
 #include "cnntrain/train/runs.h"
 #include "support/errors.h"
-#include "support/faulty_files.h"
 #include "support/matchers.h"
 #include "support/temporary_folder.h"
 #include "support/words.h"
@@ -454,31 +453,6 @@ TEST(Pretrain, ACheckpointOfTheOnlyRunInAFolderIsFound) {
     pretrain(files, "--logs-path phase1/run --num-train-steps 1");
     pretrain(files, "--init-checkpoint phase1/ckpt-0 --logs-path second --num-train-steps 1");
     EXPECT_TRUE(exists(files, "second/ckpt-0.safetensors"));
-}
-
-/// As train/faults_test.cpp: the n-th operation on files fails, until a run meets no fault.
-TEST(Pretrain, FaultsOfFilesLoseNothing) {
-    const std::string line = kRun + "--num-train-steps 2 --steps-per-ckpts 1 ";
-    MemoryFiles undisturbed;
-    run(undisturbed, line);
-    int faults = 0;
-    for (bool failed = true; failed; ++faults) {
-        MemoryFiles memory;
-        test::FaultyFiles files(memory, faults + 1);
-        const ErrorKind kind = kind_of([&] { run(files, line); }).value_or(ErrorKind::storage);
-        failed = !files.failed().empty();
-        SCOPED_TRACE("operation " + std::to_string(faults + 1) + ", " + files.failed());
-        EXPECT_TRUE(kind == ErrorKind::storage || kind == ErrorKind::data) << exit_code(kind);
-        const bool is_there = exists(memory, "run/arguments.json") && checkpoint::latest(memory, "run");
-        EXPECT_EQ(run(memory, line + (is_there ? "--restore-dir run" : "")).exit_code, 0);
-        const auto wanted = loaded(undisturbed, "run/ckpt-1");
-        for (const auto& [name, tensor] : loaded(memory, "run/ckpt-1").tensors)
-            ASSERT_TRUE(std::ranges::equal(tensor.bytes(), wanted.tensors.at(name).bytes())) << name;
-        EXPECT_EQ(losses(memory), losses(undisturbed));
-        if (HasFailure()) return;
-    }
-    RecordProperty("faults", faults - 1);
-    EXPECT_GT(faults, 30);
 }
 
 TEST(Pretrain, EvaluatesCheckpointsOnHeldOutSequences) {

@@ -64,24 +64,30 @@ const std::string& small_cifar() {
     return instance.folder.path();
 }
 
-namespace {
-
 std::string train_line(const std::string& options) {
     return "--data-dir " + small_cifar() + kCommon +
            "--logs-path run --warmup-epochs 0 --logs-per-epoch 4 --abs-learning-rate 0.05 --epochs 2 " + options;
 }
 
-using Run = std::function<int(Process& process, const config::Environment& environment, const Host& host)>;
+namespace {
+
+int run_parsed(const config::ParseResult& arguments, const Host& host) {
+    const bool restores = arguments.command == config::Command::restore;
+    return restores ? tasks::run_restored(arguments, host) : tasks::run(arguments, host);
+}
 
 /// As the command does it: a process that fails tells the others.
-void run_process(Process& process, const Run& run, const std::shared_ptr<comm::Communicator>& communicator) {
+void run_process(Process& process, config::Command command, const std::string& line,
+                 std::shared_ptr<comm::Communicator> communicator) {
+    if (process.connect) communicator = process.connect(std::move(communicator));
     std::ostringstream console;
-    Host host = host_for(process.files, console, process.stop);
+    Host host = host_for(process.disk != nullptr ? *process.disk : process.files, console, process.stop);
     host.communicator = communicator;
     config::Environment environment{{}, {CNNTRAIN_SOURCE_DIR "/configs"}};
     environment.launch = {communicator->size(), communicator->rank(), process.replicas};
     try {
-        process.outcome.exit_code = run(process, environment, host);
+        const std::vector<std::string> words = test::words(line + " " + process.options);
+        process.outcome.exit_code = run_parsed(tasks::parse_command_line(command, words, environment), host);
         communicator->finish();
     } catch (const Error& error) {
         process.error = error.kind();
@@ -92,36 +98,38 @@ void run_process(Process& process, const Run& run, const std::shared_ptr<comm::C
     process.outcome.console = console.str();
 }
 
-void run_together(std::vector<Process>& processes, const Run& run) {
+}  // namespace
+
+void run_together(std::vector<Process>& processes, config::Command command, const std::string& line) {
     auto communicators = comm::make_thread_communicators(static_cast<int>(processes.size()), {.timeout_seconds = 60});
     std::vector<std::thread> threads;
     for (std::size_t i = 0; i < processes.size(); ++i)
-        threads.emplace_back([&, i] { run_process(processes[i], run, std::move(communicators[i])); });
+        threads.emplace_back([&, i] { run_process(processes[i], command, line, std::move(communicators[i])); });
     for (std::thread& thread : threads)
         thread.join();
 }
 
-}  // namespace
-
 void train_together(std::vector<Process>& processes, const std::string& options, const std::string& seed) {
-    run_together(processes, [&](Process& process, const config::Environment& environment, const Host& host) {
-        const std::string line = train_line(seed + " " + options + " " + process.options);
-        return run_training(tasks::parse_command_line(config::Command::train, test::words(line), environment), host);
-    });
+    run_together(processes, config::Command::train, train_line(seed + " " + options));
 }
 
 void restore_together(std::vector<Process>& processes, const std::string& options) {
-    run_together(processes, [&](Process& process, const config::Environment& environment, Host host) {
-        const std::string line = "--restore-path run " + options + " " + process.options;
-        host.files = &processes.front().files;
-        return run_restored(tasks::parse_command_line(config::Command::restore, test::words(line), environment), host);
-    });
+    for (Process& process : processes)
+        process.disk = &processes.front().files;
+    run_together(processes, config::Command::restore, "--restore-path run " + options);
+    for (Process& process : processes)
+        process.disk = nullptr;
+}
+
+Outcome run_line(FileSystem& files, config::Command command, const std::string& line,
+                 const std::function<bool()>& stop) {
+    std::ostringstream console;
+    const int exit_code = run_parsed(parse(line, command), host_for(files, console, stop));
+    return {exit_code, console.str()};
 }
 
 Outcome train(FileSystem& files, const std::string& options, const std::function<bool()>& stop) {
-    std::ostringstream console;
-    const int exit_code = run_training(parse(train_line("--seed 7 " + options)), host_for(files, console, stop));
-    return {exit_code, console.str()};
+    return run_line(files, config::Command::train, train_line("--seed 7 " + options), stop);
 }
 
 const MemoryFiles& trained_once(const std::string& options) {
@@ -132,10 +140,7 @@ const MemoryFiles& trained_once(const std::string& options) {
 }
 
 Outcome restore(FileSystem& files, const std::string& options, const std::function<bool()>& stop) {
-    const auto line = parse("--restore-path run " + options, config::Command::restore);
-    std::ostringstream console;
-    const int exit_code = run_restored(line, host_for(files, console, stop));
-    return {exit_code, console.str()};
+    return run_line(files, config::Command::restore, "--restore-path run " + options, stop);
 }
 
 Outcome validate(FileSystem& files, const std::string& options) {

@@ -3,12 +3,14 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/io.h"
+#include "cnntrain/comm/communicator.h"
 #include "cnntrain/config/parse.h"
 #include "cnntrain/train/runs.h"
 #include "train/by_task.h"
@@ -33,6 +35,8 @@ struct Outcome {
     std::string console;
 };
 
+/// The line of train() without a seed.
+std::string train_line(const std::string& options);
 /// ResNet-8, batch 8: 20 iterations per epoch, host steps of 5. `options` come on top. The folder is "run".
 Outcome train(FileSystem& files, const std::string& options = "", const std::function<bool()>& stop = {});
 /// The files of a run with these options of train(), made once for all tests of the process.
@@ -46,9 +50,16 @@ Outcome infer(FileSystem& files, const std::string& options, const std::function
 Outcome profile_line(FileSystem& files, const std::string& options, const ProfileRequest& request,
                      config::Command command = config::Command::train);
 
+/// Runs a line of `command`, of any task, as it is.
+Outcome run_line(FileSystem& files, config::Command command, const std::string& line,
+                 const std::function<bool()>& stop = {});
+
 /// One process of several that run in threads.
 struct Process {
     MemoryFiles files = MemoryFiles();
+    FileSystem* disk = nullptr;  // that it works on; null: `files`
+    /// Takes the communicator and returns the one that the run uses; empty: the same.
+    std::function<std::shared_ptr<comm::Communicator>(std::shared_ptr<comm::Communicator>)> connect = {};
     std::string options = {};  // on top of those of all
     std::function<bool()> stop = {};
     std::optional<std::int64_t> replicas = {};  // as poprun says them
@@ -58,6 +69,8 @@ struct Process {
     bool of_all = false;                  // an ErrorOfAll
 };
 
+/// run_line() of all of them together.
+void run_together(std::vector<Process>& processes, config::Command command, const std::string& line);
 /// train() of all of them together.
 void train_together(std::vector<Process>& processes, const std::string& options = "",
                     const std::string& seed = "--seed 7");
