@@ -2,7 +2,7 @@
 # The checks that take longer than a change: tools/full_check.sh [STAGE ...], from any folder; all stages by default.
 #   address   address and undefined-behaviour sanitizers: the quick tests, then each fuzz target for a minute
 #   thread    the thread sanitizer: loader, communication, stages, lanes, replicas, ranks as threads, request threads
-#   slow      the tests with the label slow, but for tidy and the trials on fresh systems
+#   slow      the tests with the label slow, but for the trials on fresh systems
 #   tidy      clang-tidy over everything that the build compiles
 #   debian13  README.md's two commands in a fresh Debian 13 (root)
 # A unit is a test program, a fuzz target, a batch of sources. Those that passed are kept in build-check/ by the content
@@ -13,24 +13,43 @@ jobs=$(nproc)
 seconds=${FUZZ_SECONDS:-60}  # of each fuzz target
 cd "$root" || exit
 
-# unit NAME KEY COMMAND...: runs the command unless it passed before with this key; its output is NAME.log.
-unit() {
-    name=$1 key=$2
-    shift 2
-    units=$((units + 1))
-    record=$checks/$stage.results/$name
-    if [ "$(cat "$record" 2> /dev/null)" = "$key" ]; then return; fi
-    ran=$((ran + 1))
+# run_unit RESULTS "NAME<tab>FILES<tab>COMMAND": runs the command, unless it passed before with the same content of the
+# files that FILES, a command too, names; its output is NAME.log. Prints what became of it: kept, passed or failed.
+run_unit() {
+    IFS="$(printf '\t')" read -r name files command << LINE
+$2
+LINE
+    record=$1/$name
+    key=$({ echo "$command" && cat $(sh -c "$files"); } | sha256sum | cut -c1-16)
+    if [ "$(cat "$record" 2> /dev/null)" = "$key" ]; then echo kept && return; fi
     rm -f "$record"
-    if "$@" > "$record.log" 2>&1 < /dev/null; then
+    if sh -c "$command" > "$record.log" 2>&1 < /dev/null; then
         printf '%s' "$key" > "$record"
+        echo passed
     else
-        findings=$((findings + 1))
-        echo "$stage: $name failed: $record.log"
-        { grep -E ': (error|warning): |FAILED|ERROR: ' "$record.log" || tail -n 5 "$record.log"; } | head -n 5
+        echo "$name failed: $record.log" >&2
+        { grep -E ': (error|warning): |FAILED|ERROR: ' "$record.log" || tail -n 5 "$record.log"; } | head -n 5 >&2
+        echo failed
     fi
 }
-content_of() { cat "$@" | sha256sum | cut -c1-16; }
+# run_units: those of the lines of standard input, as many at once as there are processors; counts them.
+run_units() {
+    cat > "$checks/$stage.units"
+    units=$(grep -c '' < "$checks/$stage.units")
+    xargs -d '\n' -P "$jobs" -n 1 "$root/tools/full_check.sh" --unit "$checks/$stage.results" < "$checks/$stage.units" |
+        tee "$checks/$stage.ends" | awk -v "of=$units" '{ printf "\r'"$stage"': %d of %d\033[K\r", NR, of > "/dev/stderr" }'
+    ran=$(grep -vc kept < "$checks/$stage.ends")
+    findings=$(grep -c failed < "$checks/$stage.ends")
+}
+# test_units PROGRAM...: each in four parts.
+test_units() {
+    for program in "$@"; do
+        for part in 0 1 2 3; do
+            printf '%s.%s\techo %s %s\tGTEST_TOTAL_SHARDS=4 GTEST_SHARD_INDEX=%s %s --gtest_brief=1\n' \
+                "$(basename "$program")" $part "$program" "$(ls "$folder/cnntrain" 2> /dev/null)" $part "$program"
+        done
+    done
+}
 
 # configure OPTIONS...: a build of this stage with its own options. programs PATTERN: its test programs.
 configure() {
@@ -44,69 +63,63 @@ address() {
     configure -DCNNTRAIN_SANITIZE=address,undefined -DCMAKE_CXX_FLAGS_RELEASE="-O1 -DNDEBUG"
     build
     export ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1  # Open MPI and oneDNN leak at their end
-    for program in $(programs '*_test'); do
-        case $program in *_slow_test | *disagreements_test) continue ;; esac
-        unit "$(basename "$program")" "$(content_of "$program" "$folder/cnntrain")" "$program" --gtest_brief=1
-    done
-    for program in $(programs '*_fuzz'); do
-        case $program in *command_lines_fuzz) continue ;; esac
-        unit "$(basename "$program")" "$(content_of "$program")" sh -c '
-            end=$(($(date +%s) + $2)); seed=1
-            while [ "$(date +%s)" -lt "$end" ]; do "$1" -runs=2000 -seed=$seed || exit; seed=$((seed + 1)); done
-        ' sh "$program" "$seconds"
-    done
+    {
+        test_units $(programs '*_test' | grep -v -e _slow_test -e disagreements_test)
+        for program in $(programs '*_fuzz' | grep -v command_lines_fuzz); do
+            printf '%s\techo %s\tend=$(($(date +%%s) + %s)); seed=1; while [ $(date +%%s) -lt $end ]; do ' \
+                "$(basename "$program")" "$program" "$seconds"
+            printf '%s -runs=2000 -seed=$seed || exit; seed=$((seed + 1)); done\n' "$program"
+        done
+    } | run_units
 }
 
-# libgomp is not instrumented: what runs inside its parallel regions is reported wrongly, and suppressing it would hide
-# every kernel. So each lane computes on one thread, and kernels that divide their work are not seen.
+# libgomp and TBB are not instrumented: what runs inside their parallel regions is reported wrongly, and suppressing it
+# would hide every kernel. So each lane computes on one thread; kernels that divide their work and the writers of data
+# sets, which TBB runs, are not seen.
 thread() {
     configure -DCNNTRAIN_SANITIZE=thread -DCMAKE_CXX_FLAGS_RELEASE="-O1 -DNDEBUG" -DCNNTRAIN_IPU=OFF
-    build --target comm_test data_test dataset_tools_test profile_test train_test train_pipeline_test \
-        train_features_test train_profile_test
+    targets="comm_test data_test profile_test train_test train_pipeline_test train_features_test train_profile_test"
+    build --target $targets
     export OMP_NUM_THREADS=1 TSAN_OPTIONS="die_after_fork=0 suppressions=$root/tests/thread_sanitizer.supp"
-    for program in $(programs '*_test'); do
-        unit "$(basename "$program")" "$(content_of "$program")" "$program" --gtest_brief=1
-    done
+    for target in $targets; do test_units "$(programs "$target")"; done | run_units
 }
 
 slow() {
     configure
     build
-    key=$(content_of "$folder/cnntrain" $(programs '*_test') tools/*.py tools/compare/*.py tools/*.sh)
-    for test in $(ctest --test-dir "$folder" -N -L slow -LE 'lint|debian' | sed -n 's/^ *Test *#[0-9]*: //p'); do
-        unit "$(printf '%s' "$test" | tr '/' '_')" "$key" \
-            ctest --test-dir "$folder" --output-on-failure -R "^$(printf '%s' "$test" | sed 's/[.+]/\\&/g')\$"
-    done
+    cat "$folder/cnntrain" $(programs '*_test') tools/*.py tools/compare/*.py tools/*.sh | sha256sum > "$folder.content"
+    for test in $(ctest --test-dir "$folder" -N -L slow -LE debian | sed -n 's/^ *Test *#[0-9]*: //p'); do
+        printf '%s\techo %s\tctest --test-dir %s --output-on-failure -R ' \
+            "$(printf '%s' "$test" | tr '/' '_')" "$folder.content" "$folder"
+        printf "'^%s\$'\n" "$(printf '%s' "$test" | sed 's/[.+]/\\&/g')"
+    done | run_units
 }
 
-# One batch of sources: the key is the content of the batch and of all headers that it includes.
+# A unit is a batch of sources. It reads what the compiler names of it. Sizes in tests are small, so their products need
+# no wider type.
 tidy() {
     configure
     build --target cnntrain_example_proto cnntrain_onnx_proto
-    list=$checks/tidy.units
+    tests=-bugprone-implicit-widening-of-multiplication-result,-bugprone-misplaced-widening-cast
     sed -n -e 's/^ *"command": "\(.*\)",$/\1/p' -e 's/^ *"file": "\(.*\)".*/\1/p' "$folder/compile_commands.json" |
-        paste - - | grep -v '\.pb\.cc' | sort -u > "$list"
-    for worker in $(seq "$jobs"); do
-        (
-            while IFS="$(printf '\t')" read -r command source; do
-                preprocess=$(printf '%s' "$command" | sed -e 's/\\"/"/g' -e 's/ -o [^ ]* -c / -MM -c /')
-                depends=$(cd "$folder" && sh -c "$preprocess" 2> /dev/null | tr -d '\\\n' | sed 's/^[^:]*: *//')
-                key=$(cd "$folder" && content_of $depends "$root/.clang-tidy")
-                unit "$(printf '%s' "${source#"$root"/}" | tr '/' '_')" "$key" clang-tidy -p "$folder" --quiet "$source"
-            done
-            echo "$units $ran $findings" > "$list.$worker"
-        ) << LINES &
-$(awk "NR % $jobs == $worker % $jobs" "$list")
-LINES
-    done
-    wait
-    counts=$(cat "$list".[0-9]* | awk '{ u += $1; r += $2; f += $3 } END { print u, r, f }')
-    rm "$list".[0-9]*
-    units=${counts%% *} findings=${counts##* } ran=${counts#* } ran=${ran% *}
+        paste - - | grep -v '\.pb\.cc' | sort -u |
+        while IFS="$(printf '\t')" read -r command source; do
+            case $source in */tests/*) checked=$tests ;; *) checked= ;; esac
+            printf '%s\tcd %s && { echo %s; %s; } | tr "\\\\\\\\ " "\\n\\n" | grep "[^:]$" | xargs realpath\t' \
+                "$(printf '%s' "${source#"$root"/}" | tr '/' '_')" "$folder" "$root/.clang-tidy" \
+                "$(printf '%s' "$command" | sed -e 's/\\"/"/g' -e 's/ -o [^ ]* -c / -MM -c /')"
+            printf 'clang-tidy -p %s --quiet %s %s\n' "$folder" "${checked:+--checks=$checked}" "$source"
+        done | run_units
 }
 
-debian13() { unit trixie "$(git rev-parse 'HEAD^{tree}')" tools/fresh_debian.sh trixie; }
+debian13() {
+    printf 'trixie\tgit ls-files -z | xargs -0 ls\ttools/fresh_debian.sh trixie\n' | run_units
+}
 
+if [ "$1" = --unit ]; then
+    run_unit "$2" "$3"
+    exit 0
+fi
 failed=0
 for stage in ${*:-address thread slow tidy debian13}; do
     case $stage in

@@ -1,6 +1,5 @@
 #!/bin/sh
-# `lint.sh format` checks clang-format and the length of lines, `lint.sh tidy BUILD_DIR [FILE...]` runs clang-tidy (on
-# all files that the build compiles by default). For single files, configure with -DCMAKE_UNITY_BUILD=OFF.
+# Checks clang-format and the length of lines. clang-tidy is a stage of full_check.sh.
 set -e
 root=$(cd "$(dirname "$0")/.." && pwd)
 cd "$root"
@@ -31,18 +30,8 @@ case "$1" in
         fi
         sources | xargs clang-format --dry-run --Werror
         ;;
-    tidy)
-        build=$2
-        shift 2
-        if [ $# -eq 0 ]; then
-            # What the build compiles, in its batches of sources; generated sources are not ours.
-            compiled=$(sed -n 's/^ *"file": "\(.*\)".*/\1/p' "$build/compile_commands.json" | sort -u)
-            set -- $(printf '%s\n' "$compiled" | grep -v '\.pb\.cc$')
-        fi
-        printf '%s\n' "$@" | xargs -P "$(nproc)" -n 4 clang-tidy -p "$build" --quiet
-        ;;
     *)
-        echo "usage: tools/lint.sh format | tidy BUILD_DIR [FILE...]" >&2
+        echo "usage: tools/lint.sh format" >&2
         exit 2
         ;;
 esac

@@ -57,7 +57,7 @@ Words help_words(const Pages& pages, const Words& topics) {
     words.pop_back();  // help
     words.insert(words.end(), topics.begin(), topics.end());
     std::ranges::sort(words);
-    words.erase(std::ranges::unique(words).begin(), words.end());
+    words.erase(std::unique(words.begin(), words.end()), words.end());
     return words;
 }
 

@@ -23,7 +23,7 @@ struct Family {
     std::vector<OpKind> kinds;
 };
 
-void PrintTo(const Family& family, std::ostream* out) {
+void PrintTo(const Family& family, std::ostream* out) {  // NOLINT(readability-identifier-naming)
     *out << family.name;
 }
 

@@ -158,12 +158,9 @@ inline void load_first_weights(backend::Executable& executable) {
     std::uint64_t index = 1000;
     for (const auto& [name, desc] : executable.report().variables) {
         ++index;
-        if (name.ends_with("/slot0"))
-            executable.load(name, HostTensor(desc));
-        else if (name.ends_with("/slot1") || name.ends_with("/gamma"))
-            executable.load(name, random_tensor(desc, index, 0.5, 1.5));
-        else
-            executable.load(name, random_tensor(desc, index, -0.5, 0.5));
+        const bool is_zero = name.ends_with("/slot0");
+        const double middle = name.ends_with("/slot1") || name.ends_with("/gamma") ? 1 : 0;
+        executable.load(name, is_zero ? HostTensor(desc) : random_tensor(desc, index, middle - 0.5, middle + 0.5));
     }
 }
 

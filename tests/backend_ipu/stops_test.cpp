@@ -190,7 +190,7 @@ std::vector<backend::StepScalars> updates_from(std::int64_t first) {
 
 class IpuCall : public ::testing::TestWithParam<std::string> {
 protected:
-    Line line(std::function<bool()> stop = {}) const {
+    Line line(const std::function<bool()>& stop = {}) const {
         return {kNet + GetParam() + " --gradient-accumulation-count 4", {}, 1, [stop](auto& request) {
                     request.plan.updates_per_call = kUpdates;
                     request.runtime.stop_requested = stop;

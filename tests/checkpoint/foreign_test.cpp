@@ -239,13 +239,14 @@ TEST(ForeignDamage, AChangedNumberIsNoticedWhereThereIsAChecksum) {
 TEST(ForeignDamage, EveryCutIsNoticed) {
     for (const char* name : {"views.pt", "views_legacy.pt", "latest.h5", "v1.ckpt-7.index"}) {
         const std::string sound = content_of(name);
-        for (std::size_t size = 32; size < sound.size(); size += 1 + sound.size() / 300)
+        for (std::size_t size = 32; size < sound.size(); size += 1 + sound.size() / 300) {
             EXPECT_TRUE(test::kind_of([&] {
                 MemoryFiles files;
                 write_text(files, "p.index", sound.substr(0, size));
                 load(files, "p.index");
             })) << name
                 << " " << size;
+        }
     }
 }
 
@@ -353,9 +354,10 @@ TEST(TorchPickle, DictionariesThatContainThemselvesEnd) {
     EXPECT_THAT(error_of_content(ErrorKind::unsupported, torch_file("\x80\x02}q\x01U\x01xh\x01s.")), Not(IsEmpty()));
     // Each of 40 dictionaries holds the one before it twice: 2^40 paths.
     std::string pickle = "\x80\x02}q" + std::string(1, '\0');
-    for (char i = 1; i <= 40; ++i)
-        pickle += std::string("}q") + i + "U\x01" + "ah" + static_cast<char>(i - 1) + "sU\x01" + "bh" +
-                  static_cast<char>(i - 1) + "s";
+    for (char i = 1; i <= 40; ++i) {
+        const char before = static_cast<char>(i - 1);
+        pickle += std::string("}q") + i + "U\x01" + "ah" + before + "sU\x01" + "bh" + before + "s";
+    }
     EXPECT_THAT(error_of_content(ErrorKind::unsupported, torch_file(pickle + ".")), Not(IsEmpty()));
 }
 

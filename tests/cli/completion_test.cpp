@@ -27,7 +27,7 @@ Words lines_of(const std::string& text) {
         if (!line.empty()) lines.push_back(line);
     }
     std::ranges::sort(lines);
-    lines.erase(std::ranges::unique(lines).begin(), lines.end());
+    lines.erase(std::unique(lines.begin(), lines.end()), lines.end());
     return lines;
 }
 

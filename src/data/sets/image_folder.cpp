@@ -126,7 +126,7 @@ Found find_photos(const std::vector<std::string>& places) {
             all.files.left_out[extension] += count;
     }
     std::ranges::sort(paths);
-    paths.erase(std::ranges::unique(paths).begin(), paths.end());
+    paths.erase(std::unique(paths.begin(), paths.end()), paths.end());
     if (!paths.empty()) all.folder = paths.front().parent_path();
     for (const fs::path& path : paths)
         all.folder = common_part(all.folder, path.parent_path());

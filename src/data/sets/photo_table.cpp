@@ -17,10 +17,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-enum Column : std::size_t { kFile, kClass, kSplit, kColumns };
+enum Column : std::size_t { file_column, class_column, split_column, column_count };
 
 /// In lower case.
-constexpr std::array<std::array<std::string_view, 10>, kColumns> kNames = {{
+constexpr std::array<std::array<std::string_view, 10>, column_count> kNames = {{
     {"file", "path", "filename", "file_name", "filepath", "file_path", "image", "image_path", "image_name", "photo"},
     {"class", "label", "category", "class_name", "target", "labels", "label_name", "species", "class_id", "breed"},
     {"split", "set", "subset", "fold", "partition", "", "", "", "", ""},
@@ -32,8 +32,8 @@ std::string lower_case(std::string_view cell) {
     return text;
 }
 
-/// Where each column is; `kColumns` for none.
-using Columns = std::array<std::size_t, kColumns>;
+/// Where each column is; `column_count` for none.
+using Columns = std::array<std::size_t, column_count>;
 
 /// The columns of a header; nothing if the row is not one.
 std::optional<Columns> columns_of_header(const TableRow& row) {
@@ -41,12 +41,12 @@ std::optional<Columns> columns_of_header(const TableRow& row) {
     columns.fill(row.cells.size());
     for (std::size_t cell = 0; cell < row.cells.size(); ++cell) {
         const std::string name = lower_case(row.cells[cell]);
-        for (std::size_t column = 0; column < kColumns; ++column) {
+        for (std::size_t column = 0; column < column_count; ++column) {
             const bool named = !name.empty() && std::ranges::find(kNames[column], name) != kNames[column].end();
             if (named && columns[column] == row.cells.size()) columns[column] = cell;
         }
     }
-    const bool whole = columns[kFile] < row.cells.size() && columns[kClass] < row.cells.size();
+    const bool whole = columns[file_column] < row.cells.size() && columns[class_column] < row.cells.size();
     return whole ? std::optional(columns) : std::nullopt;
 }
 
@@ -139,9 +139,10 @@ private:
         const auto cell = [&](Column column) {
             return columns[column] < row.cells.size() ? row.cells[columns[column]] : std::string_view();
         };
-        if (cell(kFile).empty() || cell(kClass).empty())
+        if (cell(file_column).empty() || cell(class_column).empty())
             fail_row(path_, row.line, expected() + "; got " + quoted_cells(texts_of(row)));
-        return {std::string(cell(kFile)), std::string(cell(kClass)), split_of(cell(kSplit), path_, row.line), row.line};
+        return {std::string(cell(file_column)), std::string(cell(class_column)),
+                split_of(cell(split_column), path_, row.line), row.line};
     }
 
     std::string path_;
@@ -177,7 +178,7 @@ PhotoListing list_photo_table(const std::string& path) {
     for (const Row& row : rows)
         listing.classes.push_back(row.class_name);
     std::ranges::sort(listing.classes);
-    listing.classes.erase(std::ranges::unique(listing.classes).begin(), listing.classes.end());
+    listing.classes.erase(std::unique(listing.classes.begin(), listing.classes.end()), listing.classes.end());
     sort_folders(listing.classes);
     std::map<std::string, std::size_t, std::less<>> numbers;
     for (const std::string& name : listing.classes)
