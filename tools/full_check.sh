@@ -37,7 +37,8 @@ run_units() {
     cat > "$checks/$stage.units"
     units=$(grep -c '' < "$checks/$stage.units")
     xargs -d '\n' -P "$jobs" -n 1 "$root/tools/full_check.sh" --unit "$checks/$stage.results" < "$checks/$stage.units" |
-        tee "$checks/$stage.ends" | awk -v "of=$units" '{ printf "\r'"$stage"': %d of %d\033[K\r", NR, of > "/dev/stderr" }'
+        tee "$checks/$stage.ends" | while read -r _; do printf . >&2; done
+    echo >&2
     ran=$(grep -vc kept < "$checks/$stage.ends")
     findings=$(grep -c failed < "$checks/$stage.ends")
 }
