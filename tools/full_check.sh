@@ -81,7 +81,8 @@ thread() {
     configure -DCNNTRAIN_SANITIZE=thread -DCMAKE_CXX_FLAGS_RELEASE="-O1 -DNDEBUG" -DCNNTRAIN_IPU=OFF
     targets="comm_test data_test profile_test train_test train_pipeline_test train_features_test train_profile_test"
     build --target $targets
-    export OMP_NUM_THREADS=1 TSAN_OPTIONS="die_after_fork=0 suppressions=$root/tests/thread_sanitizer.supp"
+    export OMP_NUM_THREADS=1 OMP_THREAD_LIMIT=1
+    export TSAN_OPTIONS="die_after_fork=0 suppressions=$root/tests/thread_sanitizer.supp"
     for target in $targets; do test_units "$(programs "$target")"; done | run_units
 }
 
