@@ -87,6 +87,7 @@ thread() {
 }
 
 slow() {
+    jobs=1  # they use all processors themselves
     configure
     build
     cat "$folder/cnntrain" $(programs '*_test') tools/*.py tools/compare/*.py tools/*.sh | sha256sum > "$folder.content"

@@ -85,4 +85,8 @@ std::string without_trailing_slashes(std::string path) {
     return path;
 }
 
+std::string path_in(const std::string& folder, std::string_view name) {
+    return without_trailing_slashes(folder) + "/" + std::string(name);
+}
+
 }  // namespace cnntrain

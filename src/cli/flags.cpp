@@ -13,10 +13,6 @@
 namespace cnntrain::cli {
 namespace {
 
-[[noreturn]] void refuse_flags(const std::string& message) {
-    throw Error(ErrorKind::usage, message);
-}
-
 std::vector<config::Spelling> spellings(const std::vector<Flag>& known) {
     using config::Takes;
     std::vector<config::Spelling> all = {
@@ -52,6 +48,10 @@ config::HelpRow help_row(const Flag& flag) {
 }
 
 }  // namespace
+
+void refuse_line(const std::string& message) {
+    throw Error(ErrorKind::usage, message);
+}
 
 config::HelpPage help_page(const CommandFlags& table, const std::string& called) {
     config::HelpPage page{.called = called, .more = table.more};
@@ -90,7 +90,7 @@ bool Flags::given(std::string_view name) const {
 
 const std::string& Flags::text(std::string_view name) const {
     const auto found = values_.find(name);
-    if (found == values_.end()) refuse_flags(command_ + ": " + std::string(name) + " is needed");
+    if (found == values_.end()) refuse_line(command_ + ": " + std::string(name) + " is needed");
     return found->second;
 }
 
@@ -104,8 +104,8 @@ double Flags::number(std::string_view name, double least, double most) const {
     if (!value || !(*value >= least && *value <= most)) {
         std::ostringstream range;
         range << least << " to " << most;
-        refuse_flags(command_ + ": " + std::string(name) + " expects a number from " + range.str() + ", got '" + word +
-                     "'");
+        refuse_line(command_ + ": " + std::string(name) + " expects a number from " + range.str() + ", got '" + word +
+                    "'");
     }
     return *value;
 }
@@ -113,8 +113,8 @@ double Flags::number(std::string_view name, double least, double most) const {
 bool Flags::wants_f32() const {
     const std::string& type = text(kCheckpointDtypeFlag.name);
     if (type == "f32" || type == kCheckpointDtypeFlag.fallback) return type == "f32";
-    refuse_flags(command_ + ": " + std::string(kCheckpointDtypeFlag.name) + " must be " +
-                 std::string(kCheckpointDtypeFlag.fallback) + " or f32, not '" + type + "'");
+    refuse_line(command_ + ": " + std::string(kCheckpointDtypeFlag.name) + " must be " +
+                std::string(kCheckpointDtypeFlag.fallback) + " or f32, not '" + type + "'");
 }
 
 int Flags::threads() const {

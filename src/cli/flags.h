@@ -15,6 +15,9 @@
 
 namespace cnntrain::cli {
 
+/// Throws Error(usage).
+[[noreturn]] void refuse_line(const std::string& message);
+
 struct Flag {
     std::string_view name;      // "--output-dir"; a name without hyphens ("PATH") stands for a positional word
     std::string_view fallback;  // value if the flag is not given

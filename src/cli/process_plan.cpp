@@ -3,6 +3,7 @@
 #include <iostream>
 #include <string>
 
+#include "cli/flags.h"
 #include "cli/process_words.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/format.h"
@@ -17,10 +18,6 @@ constexpr std::string_view kMeasure = "measure";
 constexpr std::int64_t kMostRanksPerNode = 10'000;
 constexpr double kMostImagesPerSecond = 1e9;
 constexpr double kMsPerSecond = 1e3;
-
-[[noreturn]] void refuse_plan(const std::string& message) {
-    throw Error(ErrorKind::usage, message);
-}
 
 std::int64_t ranks_per_node(const Flags& flags, std::int64_t otherwise) {
     return flags.given("--ranks-per-node") ? flags.integer("--ranks-per-node", 1, kMostRanksPerNode) : otherwise;
@@ -49,16 +46,16 @@ void describe_network(const Flags& flags, plan::ProcessPlan& plan) {
 /// Measures the network between the ranks that mpirun started. Only rank 0 continues after that.
 void measure_network(const Flags& flags, const std::optional<comm::World>& world, plan::ProcessPlan& plan) {
     for (const char* flag : {"--node-network", "--adding-rate"}) {
-        if (flags.given(flag)) refuse_plan("--network measure measures " + std::string(flag) + ", too; leave it out");
+        if (flags.given(flag)) refuse_line("--network measure measures " + std::string(flag) + ", too; leave it out");
     }
     if (!world || world->size < 2)
-        refuse_plan("--network measure needs processes to measure between: mpirun -np 2 cnntrain plan ...");
+        refuse_line("--network measure needs processes to measure between: mpirun -np 2 cnntrain plan ...");
     const auto given = static_cast<int>(ranks_per_node(flags, 0));
     const auto communicator = comm::make_mpi_communicator({.ranks_per_node = given});
     plan.ranks_per_node = given > 0 ? given : communicator->local_size();
     const bool one_node = communicator->local_size() == communicator->size();
     if (one_node && plan.counts.back() > plan.ranks_per_node) {
-        refuse_plan("--network measure: all " + std::to_string(communicator->size()) +
+        refuse_line("--network measure: all " + std::to_string(communicator->size()) +
                     " ranks share a node, so nothing can be measured between nodes, which " +
                     std::to_string(plan.counts.back()) +
                     " processes need; start ranks on several hosts, or count each as a node with --ranks-per-node 1");
@@ -81,15 +78,15 @@ void check_process_flags(const Flags& flags) {
     if (!flags.given("--processes")) {
         for (const char* flag : {"--network", "--ranks-per-node", "--node-network", "--adding-rate",
                                  "--images-per-second", "--step-spread", "--input-rate"}) {
-            if (flags.given(flag)) refuse_plan(std::string(flag) + " needs --processes");
+            if (flags.given(flag)) refuse_line(std::string(flag) + " needs --processes");
         }
         return;
     }
     if (!flags.given("--network"))
-        refuse_plan("--processes needs --network, such as 100Gbps,1.5us, or 'measure' under mpirun");
+        refuse_line("--processes needs --network, such as 100Gbps,1.5us, or 'measure' under mpirun");
     for (const char* flag : {"--stages", "--memory-limit"}) {
         if (flags.given(flag))
-            refuse_plan(std::string(flag) + " applies to stages, which are not shown with --processes");
+            refuse_line(std::string(flag) + " applies to stages, which are not shown with --processes");
     }
 }
 

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "cli/flags.h"
 #include "cnntrain/base/error.h"
 
 namespace cnntrain::cli {
@@ -13,10 +14,6 @@ namespace {
 
 constexpr std::int64_t kMostProcesses = 1'000'000;
 constexpr std::string_view kDots = "...";
-
-[[noreturn]] void refuse_words(const std::string& message) {
-    throw Error(ErrorKind::usage, message);
-}
 
 std::string_view trimmed(std::string_view text) {
     const std::size_t first = text.find_first_not_of(' ');
@@ -39,8 +36,8 @@ std::int64_t parse_count(std::string_view word) {
     std::int64_t count = 0;
     const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), count);
     if (error != std::errc() || end != word.data() + word.size() || count < 1 || count > kMostProcesses) {
-        refuse_words("--processes expects numbers from 1 to " + std::to_string(kMostProcesses) +
-                     ", such as 1,2,4...1024; got '" + std::string(word) + "'");
+        refuse_line("--processes expects numbers from 1 to " + std::to_string(kMostProcesses) +
+                    ", such as 1,2,4...1024; got '" + std::string(word) + "'");
     }
     return count;
 }
@@ -54,9 +51,9 @@ void add_doublings(std::int64_t from, std::int64_t to, std::vector<std::int64_t>
         return;
     }
     const std::string range = std::to_string(from) + std::string(kDots) + std::to_string(to);
-    if (to < from) refuse_words("--processes " + range + ": the first number must be the smaller one");
-    refuse_words("--processes " + range + " doubles from there on, which gives " + std::to_string(count / 2) + " and " +
-                 std::to_string(count) + ", not to " + std::to_string(to));
+    if (to < from) refuse_line("--processes " + range + ": the first number must be the smaller one");
+    refuse_line("--processes " + range + " doubles from there on, which gives " + std::to_string(count / 2) + " and " +
+                std::to_string(count) + ", not to " + std::to_string(to));
 }
 
 struct Unit {
@@ -124,18 +121,18 @@ plan::Link parse_link(std::string_view text, std::string_view flag) {
     const auto words = split(text);
     const auto got = [&] { return "; got '" + std::string(text) + "'"; };
     if (words.size() != 2)
-        refuse_words(std::string(flag) + " expects bandwidth and latency, such as 100Gbps,1.5us" + got());
+        refuse_line(std::string(flag) + " expects bandwidth and latency, such as 100Gbps,1.5us" + got());
     const std::optional<double> bandwidth = bandwidth_of(words[0]);
-    if (!bandwidth) refuse_words(std::string(flag) + " expects first " + kBandwidths + got());
+    if (!bandwidth) refuse_line(std::string(flag) + " expects first " + kBandwidths + got());
     const std::optional<double> latency = latency_of(words[1]);
     if (!latency)
-        refuse_words(std::string(flag) + " expects second a latency of at most an hour, in s, ms, us or ns" + got());
+        refuse_line(std::string(flag) + " expects second a latency of at most an hour, in s, ms, us or ns" + got());
     return {*latency, *bandwidth};
 }
 
 double parse_bandwidth(std::string_view text, std::string_view flag) {
     const std::optional<double> bandwidth = bandwidth_of(trimmed(text));
-    if (!bandwidth) refuse_words(std::string(flag) + " expects " + kBandwidths + "; got '" + std::string(text) + "'");
+    if (!bandwidth) refuse_line(std::string(flag) + " expects " + kBandwidths + "; got '" + std::string(text) + "'");
     return *bandwidth;
 }
 
@@ -143,8 +140,8 @@ double parse_share(std::string_view text, std::string_view flag) {
     static constexpr Unit kUnits[] = {{"", 1}, {"%", 1e-2}};
     const std::optional<double> share = quantity(trimmed(text), kUnits);
     if (!share || *share < 0 || *share > 1)
-        refuse_words(std::string(flag) + " expects a share from 0 to 1, such as 5% or 0.05; got '" + std::string(text) +
-                     "'");
+        refuse_line(std::string(flag) + " expects a share from 0 to 1, such as 5% or 0.05; got '" + std::string(text) +
+                    "'");
     return *share;
 }
 

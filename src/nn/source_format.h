@@ -7,6 +7,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -17,6 +18,8 @@
 #include "cnntrain/nn/target_weights.h"
 
 namespace cnntrain::nn {
+
+inline constexpr std::size_t kKernelRank = 4;
 
 struct NameRule {
     std::string_view own;

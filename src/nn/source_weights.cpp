@@ -15,8 +15,6 @@ namespace {
 
 constexpr std::array<std::string_view, 4> kNormLeaves = {"gamma", "beta", "moving_mean", "moving_variance"};
 constexpr std::size_t kMovingMean = 2;
-constexpr std::size_t kKernelRank = 4;
-
 bool is_digit(char c) {
     return std::isdigit(static_cast<unsigned char>(c)) != 0;
 }

@@ -15,7 +15,6 @@
 namespace cnntrain::nn {
 namespace {
 
-constexpr std::size_t kTargetKernelRank = 4;
 constexpr std::string_view kMovingMeanLeaf = "running_mean";
 
 const SourceFormat& format_for(TargetProgram program, Family family) {
@@ -73,7 +72,7 @@ void refuse_own_forms(TargetProgram program, const NetworkSettings& network) {
 
 HostTensor in_their_order(const SourceFormat& format, const HostTensor& tensor) {
     if (format.kernels != KernelOrder::oihw) return tensor;
-    if (tensor.shape().size() == kTargetKernelRank) return with_axes(tensor, {3, 2, 0, 1});
+    if (tensor.shape().size() == kKernelRank) return with_axes(tensor, {3, 2, 0, 1});
     return tensor.shape().size() == 2 ? with_axes(tensor, {1, 0}) : tensor;
 }
 

@@ -92,6 +92,8 @@ std::size_t allow_open_files(std::size_t count);
 
 /// "/a/b//" -> "/a/b"; "/" stays.
 std::string without_trailing_slashes(std::string path);
+/// Path of a file in a folder.
+std::string path_in(const std::string& folder, std::string_view name);
 
 /// The process's real file system.
 FileSystem& posix_files();

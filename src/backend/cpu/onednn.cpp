@@ -248,6 +248,11 @@ Desc pointwise_kernel_desc(const TensorDesc& desc) {
     return Desc(dims_of(plain), type_of(plain), Tag::Ohwi16o);
 }
 
+Desc matrix_desc(std::int64_t rows, std::int64_t columns, DType type, bool transposed) {
+    using FormatTag = dnnl::memory::format_tag;
+    return Desc({rows, columns}, to_dnnl(type), transposed ? FormatTag::ba : FormatTag::ab);
+}
+
 Desc any_layout(const Desc& desc) {
     return Desc(dims_of(desc), type_of(desc), Tag::any);
 }

@@ -32,6 +32,8 @@ Desc plain_kernel_desc(const TensorDesc& desc, std::int64_t groups);
 Desc tiled_kernel_desc(const TensorDesc& desc, std::int64_t groups);
 /// The same dims of a kernel without groups, in blocks of 16 outputs: Ohwi16o.
 Desc pointwise_kernel_desc(const TensorDesc& desc);
+/// A matrix stored row by row; if `transposed`, column by column.
+Desc matrix_desc(std::int64_t rows, std::int64_t columns, DType type, bool transposed = false);
 /// The same dims and type; the primitive chooses the layout.
 Desc any_layout(const Desc& desc);
 /// The same layout with another element type; empty if the layout has no name.

@@ -33,19 +33,13 @@ constexpr std::string_view kLabelNames[] = {"label",    "labels",       "gold_la
 /// A first line whose last column has one of these names is a header.
 constexpr std::string_view kSureLabelNames[] = {"label", "labels", "gold_label"};
 
-std::string lower_cell(std::string_view cell) {
-    std::string text = stripped(cell);
-    std::ranges::transform(text, text.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-    return text;
-}
-
 /// The cells of a first row, as column names.
 class HeaderRow {
 public:
     explicit HeaderRow(const std::vector<std::string_view>& cells) {
         for (const std::string_view cell : cells) {
             cells_.push_back(stripped(cell));
-            names_.push_back(lower_cell(cell));
+            names_.push_back(in_lower_case(stripped(cell)));
         }
     }
 

@@ -24,19 +24,6 @@ namespace {
 
 // ---- classes ----
 
-std::optional<std::int64_t> whole_number(std::string_view text) {
-    std::int64_t value = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-    return value;
-}
-
-void sort_classes(std::vector<std::string>& classes) {
-    std::ranges::sort(classes);
-    if (!std::ranges::all_of(classes, [](const std::string& name) { return whole_number(name).has_value(); })) return;
-    std::ranges::stable_sort(classes, {}, [](const std::string& name) { return *whole_number(name); });
-}
-
 /// The file's own classes, checked for signs that another column was read as the label.
 std::vector<std::string> classes_of(const LabelledRows& table, const std::vector<std::string>& labels,
                                     const std::string& path) {

@@ -1,4 +1,5 @@
 #include "data/sets/photo_checks.h"
+#include "data/text/table.h"
 
 #include <tbb/parallel_for.h>
 
@@ -28,12 +29,6 @@ std::string first_of(std::vector<std::string> names) {
     return listed(names);
 }
 
-std::string lower_name(const std::string& name) {
-    std::string text = name;
-    std::ranges::transform(text, text.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-    return text;
-}
-
 void add_unvalidated(const PhotoSet& photos, std::vector<std::string>& texts) {
     if (photos.of(Split::validation).size() == 0) return;
     const std::vector<std::int64_t> counts = photos.counts(Split::validation);
@@ -50,7 +45,7 @@ void add_unvalidated(const PhotoSet& photos, std::vector<std::string>& texts) {
 void add_alike(const PhotoSet& photos, std::vector<std::string>& texts) {
     std::map<std::string, std::vector<std::string>> by_lower;
     for (const std::string& name : photos.classes)
-        by_lower[lower_name(name)].push_back(name);
+        by_lower[in_lower_case(name)].push_back(name);
     for (const auto& [text, names] : by_lower) {
         if (names.size() > 1)
             texts.push_back("folder: the classes " + listed(names) + " differ only by upper and lower case");

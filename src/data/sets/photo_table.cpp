@@ -26,12 +26,6 @@ constexpr std::array<std::array<std::string_view, 10>, column_count> kNames = {{
     {"split", "set", "subset", "fold", "partition", "", "", "", "", ""},
 }};
 
-std::string lower_case(std::string_view cell) {
-    std::string text(cell);
-    std::ranges::transform(text, text.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-    return text;
-}
-
 /// Where each column is; `column_count` for none.
 using Columns = std::array<std::size_t, column_count>;
 
@@ -40,7 +34,7 @@ std::optional<Columns> columns_of_header(const TableRow& row) {
     Columns columns;
     columns.fill(row.cells.size());
     for (std::size_t cell = 0; cell < row.cells.size(); ++cell) {
-        const std::string name = lower_case(row.cells[cell]);
+        const std::string name = in_lower_case(row.cells[cell]);
         for (std::size_t column = 0; column < column_count; ++column) {
             const bool named = !name.empty() && std::ranges::find(kNames[column], name) != kNames[column].end();
             if (named && columns[column] == row.cells.size()) columns[column] = cell;
@@ -61,24 +55,12 @@ std::vector<std::string> texts_of(const TableRow& row) {
 enum class RowSplit { train, validation, test, none };
 
 RowSplit split_of(std::string_view cell, const std::string& path, std::int64_t line) {
-    const std::string text = lower_case(cell);
+    const std::string text = in_lower_case(cell);
     if (text.empty()) return RowSplit::none;
     if (text == "train" || text == "training") return RowSplit::train;
     if (text == "val" || text == "valid" || text == "validation") return RowSplit::validation;
     if (text == "test" || text == "testing") return RowSplit::test;
     fail_row(path, line, "expected the split train, val, valid, validation or test, got '" + std::string(cell) + "'");
-}
-
-bool is_number(const std::string& text) {
-    return !text.empty() && text.size() < 10 &&
-           std::ranges::all_of(text, [](unsigned char c) { return std::isdigit(c); });
-}
-
-/// Sorted: by value if all are numbers.
-void sort_folders(std::vector<std::string>& names) {
-    std::ranges::sort(names);
-    if (!std::ranges::all_of(names, is_number)) return;
-    std::ranges::stable_sort(names, {}, [](const std::string& name) { return std::stol(name); });
 }
 
 /// A row that names a file.
@@ -179,7 +161,7 @@ PhotoListing list_photo_table(const std::string& path) {
         listing.classes.push_back(row.class_name);
     std::ranges::sort(listing.classes);
     listing.classes.erase(std::unique(listing.classes.begin(), listing.classes.end()), listing.classes.end());
-    sort_folders(listing.classes);
+    sort_classes(listing.classes);
     std::map<std::string, std::size_t, std::less<>> numbers;
     for (const std::string& name : listing.classes)
         numbers.emplace(name, numbers.size());

@@ -29,10 +29,6 @@ constexpr const char* kWeightsKey = "weights";
 constexpr const char* kFormKey = "form";
 constexpr const char* kSharesKey = "shares";  // micro-batches of each rank
 
-std::string path_in(const std::string& folder, const std::string& name) {
-    return without_trailing_slashes(folder) + "/" + name;
-}
-
 /// Of the variables in the order of their names, one at a time. All ranks call it together.
 std::string weights_digest(const backend::Executable& executable) {
     std::vector<std::string> names = executable.variable_names();

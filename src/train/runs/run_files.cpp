@@ -38,10 +38,6 @@ constexpr std::string_view kAverages = "ckpt";
 constexpr std::string_view kEventsFolder = "event";  // of pretraining
 constexpr std::string_view kEvents = "events.out.tfevents.";
 
-std::string file_in(const std::string& folder, std::string_view name) {
-    return without_trailing_slashes(folder) + "/" + std::string(name);
-}
-
 bool is_number(std::string_view text) {
     return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
 }
@@ -78,16 +74,16 @@ std::vector<std::string> names_in(const FileSystem& files, const std::string& fo
 
 std::vector<std::string> own_averages(const FileSystem& files, const std::string& folder) {
     std::vector<std::string> names;
-    for (const std::string& name : names_in(files, file_in(folder, kAverages))) {
-        if (is_own_average(name)) names.push_back(file_in(std::string(kAverages), name));
+    for (const std::string& name : names_in(files, path_in(folder, kAverages))) {
+        if (is_own_average(name)) names.push_back(path_in(std::string(kAverages), name));
     }
     return names;
 }
 
 std::vector<std::string> own_events(const FileSystem& files, const std::string& folder) {
     std::vector<std::string> names;
-    for (const std::string& name : names_in(files, file_in(folder, kEventsFolder))) {
-        if (name.starts_with(kEvents)) names.push_back(file_in(std::string(kEventsFolder), name));
+    for (const std::string& name : names_in(files, path_in(folder, kEventsFolder))) {
+        if (name.starts_with(kEvents)) names.push_back(path_in(std::string(kEventsFolder), name));
     }
     return names;
 }
@@ -168,7 +164,7 @@ std::vector<std::string> results_in(const FileSystem& files, const std::string& 
         names.push_back(found.name + std::string(checkpoint::kCheckpointSuffix));
     if (exists(files, checkpoint::best_path(folder))) names.emplace_back(last_part(checkpoint::best_path(folder)));
     for (const std::string_view table : kResultTables) {
-        if (exists(files, file_in(folder, table))) names.emplace_back(table);
+        if (exists(files, path_in(folder, table))) names.emplace_back(table);
     }
     std::ranges::copy_if(names_in(files, folder), std::back_inserter(names), is_kept_update);
     std::ranges::copy(own_averages(files, folder), std::back_inserter(names));
@@ -176,16 +172,16 @@ std::vector<std::string> results_in(const FileSystem& files, const std::string& 
 }
 
 bool holds_begun_run(const FileSystem& files, const std::string& folder) {
-    if (!is_arguments_of_a_run(files, file_in(folder, kArgumentsFile))) return false;
+    if (!is_arguments_of_a_run(files, path_in(folder, kArgumentsFile))) return false;
     const std::vector<std::string> names = results_in(files, folder);
     return std::ranges::all_of(names, [&](const std::string& name) {
         return std::ranges::find(kResultTables, name) != std::end(kResultTables) &&
-               !has_rows(read_text(files, file_in(folder, name)));
+               !has_rows(read_text(files, path_in(folder, name)));
     });
 }
 
 bool holds_killed_run(const FileSystem& files, const std::string& folder) {
-    const std::string arguments = file_in(folder, kArgumentsFile);
+    const std::string arguments = path_in(folder, kArgumentsFile);
     if (!is_arguments_of_a_run(files, arguments)) return false;
     const json document = json::parse(read_text(files, arguments));
     const auto planned = document.find(kPlannedUpdatesKey);
@@ -196,14 +192,14 @@ bool holds_killed_run(const FileSystem& files, const std::string& folder) {
         const bool is_table = std::ranges::find(kResultTables, name) != std::end(kResultTables);
         if (!is_table) return false;
         if (name == metrics::kTimesFile || name == metrics::kRanksFile) return true;  // beside the training's rows
-        const std::string table = read_text(files, file_in(folder, name));
+        const std::string table = read_text(files, path_in(folder, name));
         const bool of_training = name != kPredictionsTable;
         return of_training ? last_iteration(table) < planned->get<std::int64_t>() : !has_rows(table);
     });
 }
 
 bool records_options(const FileSystem& files, const std::string& folder, const std::string& options, bool draws_seed) {
-    const std::string path = file_in(folder, kArgumentsFile);
+    const std::string path = path_in(folder, kArgumentsFile);
     if (!exists(files, path)) return false;
     const std::string recorded = read_text(files, path);
     json compared = json::parse(options);
@@ -215,7 +211,7 @@ bool records_options(const FileSystem& files, const std::string& folder, const s
 
 void remove_tables(FileSystem& files, const std::string& folder) {
     for (const std::string_view table : kResultTables)
-        files.remove(file_in(folder, table));
+        files.remove(path_in(folder, table));
 }
 
 void refuse_run_table(const FileSystem& files, const std::string& option, const std::string& path) {
@@ -227,12 +223,12 @@ void refuse_run_table(const FileSystem& files, const std::string& option, const 
 }
 
 bool holds_training(const FileSystem& files, const std::string& folder) {
-    return exists(files, file_in(folder, kTrainingTable)) || checkpoint::latest(files, folder);
+    return exists(files, path_in(folder, kTrainingTable)) || checkpoint::latest(files, folder);
 }
 
 void remove_run(FileSystem& files, const std::string& folder) {
     std::vector<std::string> names = results_in(files, folder);
-    const std::string arguments = file_in(folder, kArgumentsFile);
+    const std::string arguments = path_in(folder, kArgumentsFile);
     if (!is_arguments_of_a_run(files, arguments)) {
         if (names.empty()) return;
         throw Error(ErrorKind::usage, "--overwrite: " + folder + " holds " + names.front() +
@@ -242,19 +238,19 @@ void remove_run(FileSystem& files, const std::string& folder) {
     std::ranges::copy_if(names_in(files, folder), std::back_inserter(names), is_own_record);
     std::ranges::copy(own_events(files, folder), std::back_inserter(names));
     for (const std::string& name : names)
-        files.remove(file_in(folder, name));
+        files.remove(path_in(folder, name));
     files.remove(arguments);  // last, so that --overwrite works again if this process is killed before the end
 }
 
 void record_arguments(FileSystem& files, const std::string& folder, const std::string& json, const std::string& options,
                       bool resumed) {
-    const std::string path = file_in(folder, kArgumentsFile);
+    const std::string path = path_in(folder, kArgumentsFile);
     if (exists(files, path)) {
         const std::string before = read_text(files, path);
         const bool same = same_options(before, options);
         if (same && resumed) return;
         int number = 1;
-        const auto beside = [&] { return file_in(folder, "arguments." + std::to_string(number) + ".json"); };
+        const auto beside = [&] { return path_in(folder, "arguments." + std::to_string(number) + ".json"); };
         while (exists(files, beside()) && read_text(files, beside()) != before)
             ++number;
         if (!same && !exists(files, beside())) write_text(files, beside(), before);
@@ -264,45 +260,45 @@ void record_arguments(FileSystem& files, const std::string& folder, const std::s
 
 void record_unused_files(FileSystem& files, const std::string& folder, const std::string& table) {
     if (folder.empty()) return;
-    const std::string path = file_in(folder, kUnusedFiles);
+    const std::string path = path_in(folder, kUnusedFiles);
     table.empty() ? files.remove(path) : write_text(files, path, table);
 }
 
 void add_arguments(FileSystem& files, const std::string& folder, const std::string& json) {
-    std::string path = file_in(folder, kArgumentsFile);
-    if (exists(files, path)) path = file_in(folder, kArgumentsBeside);
+    std::string path = path_in(folder, kArgumentsFile);
+    if (exists(files, path)) path = path_in(folder, kArgumentsBeside);
     write_text(files, path, json);
 }
 
 void drop_rows_after(FileSystem& files, const std::string& folder, std::int64_t iteration) {
     for (const std::string_view table : kIterationTables) {
-        filter_rows(files, file_in(folder, table),
+        filter_rows(files, path_in(folder, table),
                     [&](std::string_view row) { return iteration_of_row(row) <= iteration; });
     }
 }
 
 void drop_validations_at(FileSystem& files, const std::string& folder, std::int64_t iteration) {
     for (const std::string_view table : {kValidationTable, kClassTable}) {
-        filter_rows(files, file_in(folder, table),
+        filter_rows(files, path_in(folder, table),
                     [&](std::string_view row) { return iteration_of_row(row) != iteration; });
     }
 }
 
 void drop_validation(FileSystem& files, const std::string& folder, const std::string& name) {
-    filter_rows(files, file_in(folder, kValidationTable),
+    filter_rows(files, path_in(folder, kValidationTable),
                 [&](std::string_view row) { return !row.starts_with(name + ","); });
 }
 
 void drop_half_rows(FileSystem& files, const std::string& folder) {
-    filter_rows(files, file_in(folder, kValidationTable), [](std::string_view) { return true; });
+    filter_rows(files, path_in(folder, kValidationTable), [](std::string_view) { return true; });
 }
 
 void drop_averages(FileSystem& files, const std::string& folder) {
-    filter_rows(files, file_in(folder, kValidationTable), [](std::string_view row) {
+    filter_rows(files, path_in(folder, kValidationTable), [](std::string_view row) {
         return !is_own_average(std::string(row.substr(0, row.find(','))).append(checkpoint::kCheckpointSuffix));
     });
     for (const std::string& name : own_averages(files, folder))
-        files.remove(file_in(folder, name));
+        files.remove(path_in(folder, name));
 }
 
 }  // namespace cnntrain::train

@@ -9,14 +9,7 @@
 
 namespace cnntrain::cpu {
 
-namespace {
-
-Desc head_matrix(std::int64_t rows, std::int64_t columns, DType type, bool transposed = false) {
-    using FormatTag = dnnl::memory::format_tag;
-    return Desc({rows, columns}, to_dnnl(type), transposed ? FormatTag::ba : FormatTag::ab);
-}
-
-}  // namespace
+namespace {}  // namespace
 
 HeadProduct::HeadProduct(const OneDnn& onednn, const Primitive& primitive, int threads)
     : primitive_(primitive.primitive), stream_(onednn.stream()), scratch_bytes_(primitive.scratchpad.get_size()) {
@@ -46,21 +39,21 @@ dnnl_status_t HeadProduct::run(int thread, const void* a, const void* b, void* c
 ProductMaker::ProductMaker(const NodeContext& lower) : onednn_(lower.onednn), threads_(omp_get_max_threads()) {}
 
 HeadProduct ProductMaker::of_features(const AttentionShape& shape) {
-    return make(head_matrix(shape.queries, shape.features, shape.type),
-                head_matrix(shape.features, shape.tokens, shape.type, true),
-                head_matrix(shape.queries, shape.tokens, DType::f32), false);
+    return make(matrix_desc(shape.queries, shape.features, shape.type),
+                matrix_desc(shape.features, shape.tokens, shape.type, true),
+                matrix_desc(shape.queries, shape.tokens, DType::f32), false);
 }
 
 HeadProduct ProductMaker::of_keys(const AttentionShape& shape) {
-    return make(head_matrix(shape.queries, shape.tokens, shape.type),
-                head_matrix(shape.tokens, shape.features, shape.type),
-                head_matrix(shape.queries, shape.features, shape.type), false);
+    return make(matrix_desc(shape.queries, shape.tokens, shape.type),
+                matrix_desc(shape.tokens, shape.features, shape.type),
+                matrix_desc(shape.queries, shape.features, shape.type), false);
 }
 
 HeadProduct ProductMaker::of_queries(const AttentionShape& shape, DType result, bool accumulates) {
-    return make(head_matrix(shape.tokens, shape.queries, shape.type, true),
-                head_matrix(shape.queries, shape.features, shape.type),
-                head_matrix(shape.tokens, shape.features, result), accumulates);
+    return make(matrix_desc(shape.tokens, shape.queries, shape.type, true),
+                matrix_desc(shape.queries, shape.features, shape.type),
+                matrix_desc(shape.tokens, shape.features, result), accumulates);
 }
 
 HeadProduct ProductMaker::make(const Desc& a, const Desc& b, const Desc& c, bool accumulates) {

@@ -18,14 +18,6 @@ using graph::ValueId;
 
 namespace {
 
-Desc matrix(std::int64_t rows, std::int64_t columns, DType type) {
-    return Desc({rows, columns}, to_dnnl(type), dnnl::memory::format_tag::ab);
-}
-
-Desc transposed_matrix(std::int64_t rows, std::int64_t columns, DType type) {
-    return Desc({rows, columns}, to_dnnl(type), dnnl::memory::format_tag::ba);
-}
-
 /// The same memory read as another matrix.
 Placed viewed(Placed tensor, const Desc& desc) {
     tensor.desc = desc;
@@ -38,15 +30,13 @@ struct DenseShape {
         : rows(y.elements() / y.shape.back()), inputs(x.shape.back()), outputs(y.shape.back()) {}
 
     Desc stored(bool is_transposed, DType type) const {
-        return is_transposed ? matrix(outputs, inputs, type) : matrix(inputs, outputs, type);
+        return is_transposed ? matrix_desc(outputs, inputs, type) : matrix_desc(inputs, outputs, type);
     }
     /// The stored weight as the [I,O] that it stands for.
-    Desc weight(bool is_transposed, DType type) const {
-        return is_transposed ? transposed_matrix(inputs, outputs, type) : matrix(inputs, outputs, type);
-    }
+    Desc weight(bool is_transposed, DType type) const { return matrix_desc(inputs, outputs, type, is_transposed); }
     /// The same as [O,I].
     Desc turned_weight(bool is_transposed, DType type) const {
-        return is_transposed ? matrix(outputs, inputs, type) : transposed_matrix(outputs, inputs, type);
+        return matrix_desc(outputs, inputs, type, !is_transposed);
     }
 
     std::int64_t rows, inputs, outputs;
@@ -150,9 +140,9 @@ void lower_dense(const NodeContext& lower) {
     const Desc weight = shape.weight(attrs.transposed, type);
     const Division division(lower, shape.rows);
     const Primitive product = division.plan([&] {
-        return lower.onednn.matmul(division.part_of(matrix(shape.rows, shape.inputs, type)),
+        return lower.onednn.matmul(division.part_of(matrix_desc(shape.rows, shape.inputs, type)),
                                    copies ? any_layout(weight) : weight,
-                                   division.part_of(matrix(shape.rows, shape.outputs, type)), attrs.bias);
+                                   division.part_of(matrix_desc(shape.rows, shape.outputs, type)), attrs.bias);
     });
     const Placed x = viewed(lower.values.in_order(inputs[0]), product.src);
     const Desc kept = copies ? product.weights : shape.stored(attrs.transposed, type);
@@ -176,9 +166,9 @@ void lower_dense_input_grad(const NodeContext& lower) {
         return lower_input_grad_by_tiles(lower, shape, type);
     const Division division(lower, shape.rows);
     const Primitive product = division.plan([&] {
-        return lower.onednn.matmul(division.part_of(matrix(shape.rows, shape.outputs, type)),
+        return lower.onednn.matmul(division.part_of(matrix_desc(shape.rows, shape.outputs, type)),
                                    shape.turned_weight(is_transposed, type),
-                                   division.part_of(matrix(shape.rows, shape.inputs, type)), false);
+                                   division.part_of(matrix_desc(shape.rows, shape.inputs, type)), false);
     });
     const Placed dy = viewed(lower.values.in_order(inputs[0]), product.src);
     const Placed w = viewed(lower.weights.prepared(inputs[1], shape.stored(is_transposed, type)), product.weights);
@@ -202,8 +192,8 @@ struct WeightGrad {
     }
     bool uses_tiles() const { return result_fits && is_for_tiles(product, type, product.rows, false); }
     /// The operands as matrices.
-    Desc left_matrix() const { return matrix(product.inner, product.rows, type); }
-    Desc right_matrix() const { return matrix(product.inner, product.columns, type); }
+    Desc left_matrix() const { return matrix_desc(product.inner, product.rows, type); }
+    Desc right_matrix() const { return matrix_desc(product.inner, product.columns, type); }
 
     ValueId left, right;
     DType type = DType::f32;
@@ -247,7 +237,7 @@ void lower_weight_grad_by_tiles(const NodeContext& lower, const WeightGrad& grad
     const std::vector<Placed> operands = {product.left, product.right};
     const ValueId dw = lower.node.outputs[0];
     const DType type = lower.graph.desc(dw).dtype;
-    const Desc result_matrix = matrix(grad.product.rows, grad.product.columns, type);
+    const Desc result_matrix = matrix_desc(grad.product.rows, grad.product.columns, type);
     if (type == DType::bf16) {
         const Placed result = lower.values.define(dw, result_matrix);
         return lower.steps.add("tiles", operands, {result},
@@ -273,9 +263,9 @@ void lower_dense_weight_grad(const NodeContext& lower) {
     if (grad.uses_tiles()) return lower_weight_grad_by_tiles(lower, grad);
     const ValueId dw = lower.node.outputs[0];
     const std::int64_t m = grad.product.rows;
-    const Desc left_matrix = transposed_matrix(m, grad.product.inner, grad.type);
+    const Desc left_matrix = matrix_desc(m, grad.product.inner, grad.type, true);
     const Desc right_matrix = grad.right_matrix();
-    const Desc result_matrix = matrix(m, grad.product.columns, lower.graph.desc(dw).dtype);
+    const Desc result_matrix = matrix_desc(m, grad.product.columns, lower.graph.desc(dw).dtype);
     const Division division(lower, m);
     const Primitive product = division.plan([&] {
         return lower.onednn.matmul(division.part_of(left_matrix),
