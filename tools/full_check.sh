@@ -61,7 +61,7 @@ build() { cmake --build "$folder" "$@" >> "$folder.log" 2>&1 || { tail -n 30 "$f
 programs() { find "$folder/tests" -type f -perm -u+x -name "$1" | sort; }
 
 address() {
-    configure -DCNNTRAIN_SANITIZE=address,undefined -DCMAKE_CXX_FLAGS_RELEASE="-O1 -DNDEBUG"
+    configure -DCNNTRAIN_SANITIZE=address,undefined
     build
     export ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1  # Open MPI and oneDNN leak at their end
     {
@@ -78,7 +78,7 @@ address() {
 # would hide every kernel. So each lane computes on one thread; kernels that divide their work and the writers of data
 # sets, which TBB runs, are not seen.
 thread() {
-    configure -DCNNTRAIN_SANITIZE=thread -DCMAKE_CXX_FLAGS_RELEASE="-O1 -DNDEBUG" -DCNNTRAIN_IPU=OFF
+    configure -DCNNTRAIN_SANITIZE=thread -DCNNTRAIN_IPU=OFF
     targets="comm_test data_test profile_test train_test train_pipeline_test train_features_test train_profile_test"
     build --target $targets
     export OMP_NUM_THREADS=1 OMP_THREAD_LIMIT=1
