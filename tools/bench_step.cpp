@@ -12,9 +12,9 @@
 #include "cnntrain/base/spinning.h"
 #include "cnntrain/config/parse.h"
 #include "cnntrain/tasks/tasks.h"
-#include "cnntrain/train/stages.h"
+#include "cnntrain/train/compile_request.h"
 #include "run_tool.h"
-#include "train/runs/line_steps.h"
+#include "train/runs/profiling.h"
 
 namespace cnntrain {
 namespace {

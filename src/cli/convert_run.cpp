@@ -14,7 +14,7 @@
 #include "cnntrain/checkpoint/class_names.h"
 #include "cnntrain/checkpoint/edited.h"
 #include "cnntrain/exports/exports.h"
-#include "cnntrain/train/machine.h"
+#include "cnntrain/train/backends.h"
 
 namespace cnntrain::cli {
 

@@ -4,7 +4,7 @@
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/outputs.h"
-#include "cnntrain/train/vocabulary.h"
+#include "cnntrain/train/loading.h"
 
 namespace cnntrain::cli {
 

@@ -17,7 +17,7 @@
 #include "cnntrain/comm/launcher.h"
 #include "cnntrain/plan/plan.h"
 #include "cnntrain/tasks/tasks.h"
-#include "cnntrain/train/stages.h"
+#include "cnntrain/train/compile_request.h"
 
 namespace cnntrain::cli {
 namespace {

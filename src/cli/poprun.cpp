@@ -15,7 +15,7 @@
 #include "cnntrain/base/log.h"
 #include "cnntrain/comm/launcher.h"
 #include "cnntrain/launch/words.h"
-#include "cnntrain/train/machine.h"
+#include "cnntrain/train/backends.h"
 
 namespace cnntrain::cli {
 namespace {

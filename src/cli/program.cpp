@@ -35,7 +35,6 @@
 #include "cnntrain/metrics/json_lines.h"
 #include "cnntrain/tasks/tasks.h"
 #include "cnntrain/train/backends.h"
-#include "cnntrain/train/machine.h"
 
 namespace cnntrain::cli {
 namespace {

@@ -24,9 +24,9 @@
 #include "cnntrain/report/page.h"
 #include "cnntrain/report/run_record.h"
 #include "cnntrain/tasks/tasks.h"
-#include "cnntrain/train/machine.h"
+#include "cnntrain/train/backends.h"
+#include "cnntrain/train/loading.h"
 #include "cnntrain/train/sample_predictions.h"
-#include "cnntrain/train/vocabulary.h"
 
 namespace cnntrain::cli {
 namespace {

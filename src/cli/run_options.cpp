@@ -16,7 +16,7 @@
 #include "cnntrain/base/memory.h"
 #include "cnntrain/comm/communicator.h"
 #include "cnntrain/tasks/tasks.h"
-#include "cnntrain/train/stages.h"
+#include "cnntrain/train/compile_request.h"
 
 namespace cnntrain::cli {
 namespace {

@@ -19,7 +19,7 @@
 #include "cnntrain/train/backends.h"
 #include "cnntrain/train/compile_request.h"
 #include "exports/photos.h"
-#include "train/runs/run_folder.h"
+#include "train/runs/run_files.h"
 #include "train/runs/weights.h"
 
 namespace cnntrain::exports {

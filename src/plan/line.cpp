@@ -3,7 +3,6 @@
 #include <numeric>
 
 #include "cnntrain/train/compile_request.h"
-#include "cnntrain/train/stages.h"
 
 namespace cnntrain::plan {
 namespace {

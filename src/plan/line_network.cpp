@@ -6,7 +6,6 @@
 #include "cnntrain/base/error.h"
 #include "cnntrain/train/backends.h"
 #include "cnntrain/train/compile_request.h"
-#include "cnntrain/train/stages.h"
 
 namespace cnntrain::plan {
 namespace {

@@ -9,7 +9,7 @@
 #include "cnntrain/checkpoint/checkpoint.h"
 #include "fuzz/fuzz_target.h"
 #include "fuzz/safetensors_parts.h"
-#include "train/runs/compiled_model.h"
+#include "train/runs/request_latency.h"
 
 namespace cnntrain::fuzz {
 namespace {

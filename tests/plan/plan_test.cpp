@@ -8,7 +8,7 @@
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/graph/facts.h"
-#include "cnntrain/train/stages.h"
+#include "cnntrain/train/compile_request.h"
 #include "plan/planned.h"
 #include "plan/prediction.h"
 #include "support/errors.h"

@@ -9,7 +9,6 @@
 #include "cnntrain/tasks/tasks.h"
 #include "cnntrain/train/backends.h"
 #include "cnntrain/train/compile_request.h"
-#include "cnntrain/train/stages.h"
 #include "plan/line.h"
 #include "plan/line_network.h"
 

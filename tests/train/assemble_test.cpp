@@ -2,8 +2,6 @@
 #include "cnntrain/train/backends.h"
 #include "cnntrain/train/compile_request.h"
 #include "cnntrain/train/loading.h"
-#include "cnntrain/train/stages.h"
-#include "cnntrain/train/weight_update.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // The record of the best validation, and the counts of classes.
-#include "train/runs/best_result.h"
+#include "train/runs/monitor.h"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 #include "cnntrain/train/task.h"
 #include "support/errors.h"
 #include "support/matchers.h"
-#include "train/runs/class_counts.h"
+#include "train/reports/predictions.h"
 
 namespace cnntrain::train {
 namespace {

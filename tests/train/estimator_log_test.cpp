@@ -1,4 +1,4 @@
-#include "train/reports/estimator_log.h"
+#include "train/reports/run_report.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "train/runs/learning_check.h"
+#include "train/runs/trainer.h"
 
 #include <gtest/gtest.h>
 

@@ -10,7 +10,6 @@
 
 #include "cnntrain/base/error.h"
 #include "golden/formula.h"
-#include "train/features/lbfgs.h"
 #include "train/features/linear_head.h"
 #include "train/features/neighbours.h"
 #include "train/features/products.h"

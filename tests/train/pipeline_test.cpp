@@ -12,7 +12,7 @@
 #include "support/errors.h"
 #include "support/matchers.h"
 #include "train/fixtures.h"
-#include "train/reports/stage_memory.h"
+#include "train/runs/training_parts.h"
 #include "train/staged.h"
 
 namespace cnntrain::train::testing {

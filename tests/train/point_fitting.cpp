@@ -8,8 +8,7 @@
 #include "cnntrain/graph/autodiff.h"
 #include "cnntrain/ops/op_table.h"
 #include "cnntrain/optim/learning_rate.h"
-#include "cnntrain/train/stages.h"
-#include "cnntrain/train/weight_update.h"
+#include "cnntrain/train/compile_request.h"
 #include "tasks/image_classification/reports.h"
 
 namespace cnntrain::train::testing {

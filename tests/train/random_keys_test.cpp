@@ -16,7 +16,6 @@
 #include "cnntrain/optim/optimiser.h"
 #include "cnntrain/train/compile_request.h"
 #include "cnntrain/train/loading.h"
-#include "cnntrain/train/weight_update.h"
 #include "graph/rewriter.h"
 #include "train/fixtures.h"
 #include "train/runs/weights.h"

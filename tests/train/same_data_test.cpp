@@ -1,4 +1,4 @@
-#include "train/runs/same_data.h"
+#include "train/runs/ranks.h"
 
 #include <gtest/gtest.h>
 

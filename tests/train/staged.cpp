@@ -17,8 +17,6 @@
 #include "cnntrain/optim/optimiser.h"
 #include "cnntrain/train/backends.h"
 #include "cnntrain/train/compile_request.h"
-#include "cnntrain/train/stages.h"
-#include "cnntrain/train/weight_update.h"
 #include "train/fixtures.h"
 #include "train/runs/weights.h"
 

@@ -1,5 +1,5 @@
 // When a weight update says how far it is.
-#include "train/runs/update_progress.h"
+#include "train/runs/trainer.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -2,6 +2,9 @@
 #pragma once
 
 #include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "cnntrain/backend/backend.h"
 #include "cnntrain/base/cores.h"
@@ -26,5 +29,17 @@ int compute_threads(const RunSettings& settings);
 /// The data type in which activations are computed, with the reason.
 backend::Arithmetic arithmetic(const nn::PrecisionSettings& settings, const backend::Backend& backend);
 nn::NumericsSettings numerics(const nn::PrecisionSettings& settings, const backend::Backend& backend);
+
+// Describes the machine for the log and for `cnntrain --version --verbose`.
+
+/// "cnntrain 0.1.0".
+std::string version_line();
+
+/// The first line of the log of a run on an emulated device.
+inline constexpr std::string_view kEmulatorNotice =
+    "An emulator runs, no IPU: results are those of IPUs, times are those of this machine's processor.";
+
+/// One line each: processor and instruction sets; cores and threads; backend; what would make runs faster.
+std::vector<std::string> machine_lines(const backend::Backend& backend, const RunSettings& settings);
 
 }  // namespace cnntrain::train

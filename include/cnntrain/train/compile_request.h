@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cnntrain/backend/backend.h"
@@ -10,7 +12,10 @@
 #include "cnntrain/config/settings.h"
 #include "cnntrain/data/field.h"
 #include "cnntrain/graph/graph.h"
+#include "cnntrain/optim/optimiser.h"
+#include "cnntrain/schedule/run_plan.h"
 #include "cnntrain/schedule/update_plan.h"
+#include "cnntrain/train/task.h"
 
 namespace cnntrain::train {
 
@@ -38,5 +43,47 @@ backend::CompileRequest training_request(const graph::Graph& graph, const config
 
 /// The connection of a training run to its other processes.
 backend::Peers peers(const config::Settings& settings, comm::Communicator& communicator);
+
+// Batches, length and pipeline stages of a training run.
+
+/// The batches of one process.
+schedule::BatchPlan batch_plan(const config::Settings& settings);
+/// `samples`: number of training samples. Throws Error(usage) like schedule::make_run_plan().
+schedule::RunPlan run_plan(const config::Settings& settings, std::int64_t samples);
+
+/// Throws Error(usage) for splits that are not functions of the network (naming the nearest), that are out of order or
+/// that do not match --shards; for a number of micro-batches that the pipeline schedule cannot run; and for anything
+/// that the backend's placement() refuses. An evaluation has no stages.
+void check_stages(const TaskRow& task, const config::Settings& settings);
+
+// Extends a forward graph to a whole weight update.
+
+/// Decay of batch norm's running statistics, in networks that have them.
+inline constexpr double kMovingAverageDecay = 0.97;
+
+/// An output that is a term of the loss. Training minimises the sum of all terms, each divided by its divisor.
+struct LossTerm {
+    std::string_view output;
+    double divisor = 1;
+};
+
+/// Adds a whole weight update to a forward graph, as the settings ask: loss scaling, recomputation, gradients,
+/// optimiser, moving averages, and the rewrites that the backend wants. The loss scale is a scalar input of the
+/// graph.
+graph::Graph with_update(graph::Graph forward, const std::vector<LossTerm>& loss, const config::Settings& settings,
+                         const backend::Backend& backend, double moving_average_decay = kMovingAverageDecay);
+/// `loss`: name of the output that is summed over a micro-batch's samples.
+graph::Graph with_update(graph::Graph forward, std::string_view loss, const config::Settings& settings,
+                         const backend::Backend& backend, double moving_average_decay = kMovingAverageDecay);
+
+/// The optimiser's settings for the run's batches.
+optim::UpdateSettings update_settings(const config::Settings& settings, const backend::Backend& backend,
+                                      double moving_average_decay = kMovingAverageDecay);
+
+/// All variables of a graph by name: the contents of its checkpoint.
+std::map<std::string, TensorDesc> variables(const graph::Graph& graph);
+/// Warns if --force-weight-to-fp16 or --force-weight-to-fp32, which match parts of names, matches no variable; that is
+/// probably a typing error.
+void warn_of_idle_filters(const graph::Graph& graph, const nn::PrecisionSettings& settings);
 
 }  // namespace cnntrain::train

@@ -2,12 +2,18 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <string>
 #include <vector>
 
+#include "cnntrain/base/io.h"
 #include "cnntrain/config/settings.h"
+#include "cnntrain/data/dataset.h"
 #include "cnntrain/data/field.h"
 #include "cnntrain/data/loader.h"
+#include "cnntrain/data/settings.h"
 #include "cnntrain/schedule/update_plan.h"
+#include "cnntrain/train/task.h"
 
 namespace cnntrain::train {
 
@@ -24,5 +30,19 @@ data::LoaderSettings training_loader_settings(const config::Settings& settings, 
 data::LoaderSettings validation_loader_settings(const config::Settings& settings);
 /// For request threads, each of which holds one batch. `fields`: of a batch.
 data::LoaderSettings request_loader_settings(const config::Settings& settings, const std::vector<data::Field>& fields);
+
+// The samples of a task whose data are a data::Dataset.
+
+/// The training split is shuffled and endless; the validation split is read in order, once per pass. `seed`: of the
+/// order.
+std::unique_ptr<Samples> dataset_samples(std::shared_ptr<const data::Dataset> dataset, data::Split split,
+                                         std::uint64_t seed);
+
+// Compares a vocabulary with the one that the run of a checkpoint has read.
+
+/// True if the checkpoint's run has read a vocabulary and this file is byte for byte the same; false if the checkpoint
+/// records none: it is one of pretraining, of an earlier version or of another program. Error(data) for another file:
+/// with it, every text would become other numbers than the network has learned.
+bool is_vocabulary_of(const FileSystem& files, const std::string& checkpoint, const std::string& vocabulary);
 
 }  // namespace cnntrain::train

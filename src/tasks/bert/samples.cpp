@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "cnntrain/train/dataset_samples.h"
+#include "cnntrain/train/loading.h"
 #include "tasks/bert/numbered_tokens.h"
 
 namespace cnntrain::tasks {

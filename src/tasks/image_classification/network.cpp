@@ -9,8 +9,6 @@
 #include "cnntrain/ops/op_table.h"
 #include "cnntrain/train/backends.h"
 #include "cnntrain/train/compile_request.h"
-#include "cnntrain/train/stages.h"
-#include "cnntrain/train/weight_update.h"
 
 namespace cnntrain::tasks {
 

@@ -8,8 +8,8 @@
 #include "cnntrain/nn/family_info.h"
 #include "cnntrain/optim/learning_rate.h"
 #include "cnntrain/optim/optimiser.h"
+#include "cnntrain/train/compile_request.h"
 #include "cnntrain/train/runs.h"
-#include "cnntrain/train/stages.h"
 #include "cnntrain/train/texts.h"
 #include "tasks/image_classification/settings.h"
 

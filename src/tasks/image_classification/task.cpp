@@ -19,7 +19,6 @@
 #include "cnntrain/train/compile_request.h"
 #include "cnntrain/train/loading.h"
 #include "cnntrain/train/runs.h"
-#include "cnntrain/train/stages.h"
 #include "tasks/image_classification/class_weights.h"
 #include "tasks/image_classification/network.h"
 #include "tasks/image_classification/own_photos.h"

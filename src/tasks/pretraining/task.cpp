@@ -14,9 +14,7 @@
 #include "cnntrain/optim/step_rate.h"
 #include "cnntrain/train/backends.h"
 #include "cnntrain/train/compile_request.h"
-#include "cnntrain/train/stages.h"
 #include "cnntrain/train/texts.h"
-#include "cnntrain/train/weight_update.h"
 #include "tasks/bert/reports.h"
 #include "tasks/bert/samples.h"
 

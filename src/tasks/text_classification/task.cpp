@@ -14,12 +14,9 @@
 #include "cnntrain/nn/model.h"
 #include "cnntrain/ops/op_table.h"
 #include "cnntrain/train/backends.h"
+#include "cnntrain/train/compile_request.h"
 #include "cnntrain/train/loading.h"
-#include "cnntrain/train/machine.h"
 #include "cnntrain/train/runs.h"
-#include "cnntrain/train/stages.h"
-#include "cnntrain/train/vocabulary.h"
-#include "cnntrain/train/weight_update.h"
 #include "tasks/bert/reports.h"
 #include "tasks/bert/samples.h"
 

@@ -8,9 +8,12 @@
 // depend on the number of threads.
 #pragma once
 
+#include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <span>
+#include <thread>
 #include <vector>
 
 namespace cnntrain::train {
@@ -86,5 +89,43 @@ ChosenStrength choose_strength(const FeatureRows& rows, const FeatureRows& held_
 /// a class are dealt in an order that the seed decides; a negative label has part 0.
 std::vector<std::int32_t> stratified_parts(std::span<const std::int32_t> labels, std::int32_t parts,
                                            std::uint64_t seed);
+
+// Minimises a smooth function by L-BFGS (limited-memory BFGS) with a line search for the weak Wolfe conditions.
+
+/// Returns the value at `at` and writes the gradient there.
+using SmoothFunction = std::function<double(std::span<const double> at, std::span<double> gradient)>;
+
+struct MinimiseSettings {
+    double gradient_tolerance = 1e-5;           // converged: no element of the gradient is larger,
+    double value_tolerance = 1e-7;              // or ten iterations lower the value by less than this share of it
+    int most_iterations = 1000;                 // each evaluates the function about once
+    std::function<bool()> stop_requested = {};  // called once an iteration; empty: never stops
+};
+
+struct Minimum {
+    std::vector<double> at;
+    double value = 0;
+    int iterations = 0;
+    bool converged = false;
+};
+
+/// Throws Interrupted if a stop is requested.
+Minimum minimise(const SmoothFunction& function, std::vector<double> start, const MinimiseSettings& settings);
+
+// Work in independent tasks on several threads.
+
+/// Calls work(task) for each of 0..tasks-1, on this thread and others. `work` must not throw, and a task's result must
+/// not depend on which thread does it.
+template <typename Work> void for_each_task(std::int64_t tasks, int threads, const Work& work) {
+    std::atomic<std::int64_t> next{0};
+    const auto take_tasks = [&] {
+        for (std::int64_t task = next++; task < tasks; task = next++)
+            work(task);
+    };
+    std::vector<std::jthread> others;
+    for (std::int64_t i = 1; i < std::min<std::int64_t>(threads, tasks); ++i)
+        others.emplace_back(take_tasks);
+    take_tasks();
+}
 
 }  // namespace cnntrain::train

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <numeric>
 
-#include "train/features/parallel.h"
+#include "train/features/linear_head.h"
 #include "train/features/products.h"
 
 namespace cnntrain::train {

@@ -11,7 +11,6 @@
 #include "cnntrain/metrics/observer.h"
 #include "cnntrain/train/runs.h"
 #include "cnntrain/train/task.h"
-#include "train/features/feature_cache.h"
 #include "train/features/features.h"
 
 namespace cnntrain::train {

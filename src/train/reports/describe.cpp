@@ -1,7 +1,6 @@
 #include "train/reports/describe.h"
 
 #include <unistd.h>
-
 #include <array>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -9,12 +8,16 @@
 #include <utility>
 
 #include "cnntrain/base/clock_text.h"
+#include "cnntrain/base/cores.h"
+#include "cnntrain/base/format.h"
+#include "cnntrain/base/processor.h"
+#include "cnntrain/config/settings.h"
+#include "cnntrain/config/value.h"
 #include "cnntrain/nn/model.h"
 #include "cnntrain/optim/optimiser.h"
 #include "cnntrain/train/backends.h"
 #include "cnntrain/train/compile_request.h"
-#include "cnntrain/train/machine.h"
-#include "cnntrain/train/stages.h"
+#include "cnntrain/train/texts.h"
 
 namespace cnntrain::train {
 
@@ -43,10 +46,6 @@ void write_device(std::ostream& out, const Settings& settings, const backend::Ar
     out << " " << facts.hostname << '\n';
     out << " " << facts.datetime << '\n';
 }
-
-}  // namespace
-
-namespace {
 
 std::string absolute(const std::string& path) {
     return std::filesystem::absolute(path).lexically_normal().string();
@@ -176,6 +175,69 @@ std::string variable_list(const graph::Graph& graph) {
         result += variable.name + " " + to_string(variable.desc) + "\n";
     }
     return result + "Total Parameters:" + std::to_string(nn::parameter_count(graph)) + "\n";
+}
+
+std::string version_line() {
+    return "cnntrain " CNNTRAIN_VERSION;
+}
+
+std::vector<std::string> machine_lines(const backend::Backend& backend, const RunSettings& settings) {
+    const Processor processor = this_processor();
+    const CoreBudget budget = core_budget(settings);
+    const backend::Arithmetic& fastest = backend.fastest_arithmetic();
+    std::vector<std::string> lines = {
+        "Processor: " + to_string(processor),
+        "Cores: " + to_string(count_cores()) + "; threads: " + std::to_string(budget.compute_threads) + " compute, " +
+            std::to_string(budget.input_threads) + " prepare input",
+        "Backend: " + std::string(backend.name()) + ", " + backend.library(),
+        "Fastest arithmetic of 16 bits: " + std::string(name(fastest.type)) + " (" + fastest.reason + ")",
+    };
+    if (backend.info().emulated) lines.at(2) += "; no IPU";
+    if (const std::string hidden = hidden_instructions(processor); !hidden.empty())
+        lines.push_back("Faster: " + hidden);
+    return lines;
+}
+
+std::string text(double value) {
+    return config::to_string(config::Value{value});
+}
+
+std::string short_text(double value) {
+    return formatted("%.5g", value);
+}
+
+std::string some_of(const std::vector<std::int64_t>& first, std::int64_t count, std::int64_t last) {
+    std::string result;
+    for (const std::int64_t value : first)
+        result += (result.empty() ? "" : ", ") + std::to_string(value);
+    if (static_cast<std::size_t>(count) == first.size()) return result;
+    if (static_cast<std::size_t>(count) > first.size() + 1) result += ", ...";
+    return result + ", " + std::to_string(last) + " (" + std::to_string(count) + " in all)";
+}
+
+namespace {
+
+std::string rule_text(const optim::OptimiserSettings& how) {
+    std::string name(config::name(how.rule));
+    switch (how.rule) {
+        case graph::UpdateRule::sgd:
+            return name;
+        case graph::UpdateRule::momentum:
+        case graph::UpdateRule::nesterov:
+        case graph::UpdateRule::rmsprop:
+        case graph::UpdateRule::lars:
+            return name + ", momentum " + text(how.momentum);
+        default:  // the Adam family
+            return name + ", betas " + text(how.adam.beta1) + " and " + text(how.adam.beta2);
+    }
+}
+
+}  // namespace
+
+std::string optimiser_text(const optim::OptimiserSettings& settings) {
+    const bool by_step = !settings.loss_scaling_by_step.empty();
+    return rule_text(settings) + ", weight decay " + text(settings.weight_decay) + ", loss scaling " +
+           (by_step ? "by step" : text(settings.loss_scaling));
 }
 
 }  // namespace cnntrain::train

@@ -11,7 +11,7 @@
 #include "cnntrain/schedule/run_plan.h"
 #include "cnntrain/train/runs.h"
 #include "cnntrain/train/task.h"
-#include "train/runs/run_folder.h"
+#include "train/runs/run_files.h"
 
 namespace cnntrain::train {
 

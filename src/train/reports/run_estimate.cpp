@@ -9,9 +9,8 @@
 #include "cnntrain/train/backends.h"
 #include "cnntrain/train/compile_request.h"
 #include "cnntrain/train/loading.h"
-#include "cnntrain/train/weight_update.h"
+#include "train/runs/averaging.h"
 #include "train/runs/evaluator.h"
-#include "train/runs/weight_average.h"
 
 namespace cnntrain::train {
 namespace {

@@ -8,8 +8,13 @@
 #include <vector>
 
 #include "cnntrain/backend/backend.h"
+#include "cnntrain/base/io.h"
+#include "cnntrain/checkpoint/checkpoint.h"
+#include "cnntrain/checkpoint/folder.h"
 #include "cnntrain/config/parse.h"
+#include "cnntrain/graph/graph.h"
 #include "cnntrain/metrics/observer.h"
+#include "cnntrain/schedule/run_plan.h"
 #include "cnntrain/train/runs.h"
 #include "cnntrain/train/task.h"
 #include "train/reports/describe.h"
@@ -45,5 +50,47 @@ std::string introduce(metrics::Observers& observers, const config::ParseResult& 
 metrics::Observers report_evaluation(const Task& task, const backend::Backend& backend,
                                      const config::ParseResult& arguments, const RunFolder& folder,
                                      std::int64_t samples, const Host& host);
+
+// The lines that TensorFlow's Estimator prints in an evaluation, for users of the large-batch recipe:
+//
+//   Evaluation [25/250]
+//   Finished evaluation at 2018-04-15-16:27:08
+//   Saving dict for global step 14075: Top-1 accuracy = 0.75232, Top-5 accuracy = 0.9241, [in the same line]
+//     global_step = 14075, loss = 1.9024274
+//   Eval results: {'Top-1 accuracy': 0.75232, 'loss': 1.9024274, 'Top-5 accuracy': 0.9241, 'global_step': 14075}
+
+/// weight_decay / 2 times the sum of squares of all trainable variables, without those of norms.
+double weight_loss(const std::map<std::string, HostTensor>& tensors, double weight_decay);
+
+class EstimatorLog final : public metrics::Observer {
+public:
+    /// `checkpoints`: the evaluated checkpoints, found by the names in rows. `console` must outlive this object.
+    EstimatorLog(double weight_decay, std::vector<checkpoint::Found> checkpoints, checkpoint::Edited edited,
+                 const FileSystem& files, metrics::Observer& console);
+
+    /// Prints every tenth part of the batches, or every batch if there are fewer than 20.
+    void progress(const metrics::Progress& progress) override;
+    /// Loads the row's checkpoint to compute the weights' part of the loss.
+    void row(const metrics::Record& row) override;
+
+private:
+    double weight_decay_;
+    std::vector<checkpoint::Found> checkpoints_;
+    checkpoint::Edited edited_;
+    const FileSystem& files_;
+    metrics::Observer& console_;
+};
+
+// What a screen shows of a run's settings at its start: what a person wants to check, in a few lines.
+
+/// "resnet 20, batch norm, 269722 parameters"; without a graph, without parameters.
+std::string network_title(const TaskDescription& task, const graph::Graph* graph = nullptr);
+
+/// `validation_samples`: empty without a validation.
+std::vector<Topic> training_topics(const Task& task, const config::Settings& settings, const schedule::RunPlan& plan,
+                                   std::int64_t training_samples, std::optional<std::int64_t> validation_samples);
+
+/// Of validation and inference.
+std::vector<Topic> evaluation_topics(const Task& task, const config::Settings& settings, std::int64_t samples);
 
 }  // namespace cnntrain::train

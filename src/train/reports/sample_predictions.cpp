@@ -19,7 +19,7 @@
 #include "cnntrain/train/compile_request.h"
 #include "cnntrain/train/loading.h"
 #include "train/reports/predictions.h"
-#include "train/runs/finite.h"
+#include "train/runs/evaluator.h"
 #include "train/runs/timing.h"
 #include "train/runs/weights.h"
 

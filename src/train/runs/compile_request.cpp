@@ -3,11 +3,19 @@
 #include <algorithm>
 #include <numeric>
 #include <optional>
+#include <string>
 #include <utility>
+#include <vector>
 
+#include "cnntrain/backend/cpu.h"
+#include "cnntrain/backend/ipu.h"
+#include "cnntrain/backend/ref.h"
+#include "cnntrain/base/error.h"
 #include "cnntrain/base/listed.h"
+#include "cnntrain/config/names.h"
+#include "cnntrain/nn/model.h"
+#include "cnntrain/schedule/pipeline.h"
 #include "cnntrain/train/backends.h"
-#include "cnntrain/train/stages.h"
 
 namespace cnntrain::train {
 namespace {
@@ -106,6 +114,105 @@ backend::CompileRequest training_request(const graph::Graph& graph, const config
 
 backend::Peers peers(const config::Settings& settings, comm::Communicator& communicator) {
     return {&communicator, {settings.comm.wire, settings.comm.route}, settings.comm.shard_optimiser};
+}
+
+namespace {
+
+void check_splits(const TaskRow& task, const config::Settings& settings, const std::vector<std::string>& functions) {
+    const TrainingSettings& training = settings.training;
+    const auto count = static_cast<std::int64_t>(training.pipeline_splits.size());
+    const bool right_count = count > 0 && (training.shards <= 1 || count == training.shards - 1);
+    if (training.pipeline && !right_count) {
+        const std::string needed = training.shards > 1 ? std::to_string(training.shards - 1) : "at least 1";
+        throw Error(ErrorKind::usage,
+                    "--pipeline with --shards " + std::to_string(training.shards) + " needs " + needed +
+                        " --pipeline-splits, got " + std::to_string(count) + "; choose from: " +
+                        joined(task.usual_splits != nullptr ? task.usual_splits(settings) : functions));
+    }
+    nn::check_splits(functions, training.pipeline_splits);
+}
+
+}  // namespace
+
+schedule::BatchPlan batch_plan(const config::Settings& settings) {
+    return schedule::batch_plan(settings.training);
+}
+
+schedule::RunPlan run_plan(const config::Settings& settings, std::int64_t images) {
+    return schedule::make_run_plan({settings.training, settings.checkpoint, images, settings.validation.enabled});
+}
+
+void check_stages(const TaskRow& task, const config::Settings& settings) {
+    const std::vector<std::string> functions = task.functions(settings);  // refuses sizes that the family does not have
+    if (!settings.main.trains) return;
+    check_splits(task, settings, functions);
+    if (settings.training.pipeline) {
+        const schedule::BatchPlan batch = batch_plan(settings);
+        schedule::check_micro_batches({static_cast<std::int32_t>(batch.stages), settings.training.pipeline_schedule},
+                                      batch.accumulation);
+    }
+    // A missing backend is refused later, when it is made.
+    if (const auto backend = available_backend(settings.run.backend)) placement(settings, *backend);
+}
+
+std::unique_ptr<backend::Backend> available_backend(backend::BackendKind kind) {
+    switch (kind) {
+        case backend::BackendKind::cpu:
+            return backend::make_cpu_backend();
+        case backend::BackendKind::ref:
+            return backend::make_ref_backend();
+        case backend::BackendKind::ipu:
+            return backend::make_ipu_backend();
+    }
+    throw Error(ErrorKind::internal, "unknown backend");
+}
+
+std::unique_ptr<backend::Backend> make_backend(backend::BackendKind kind) {
+    std::unique_ptr<backend::Backend> backend = available_backend(kind);
+    if (backend == nullptr) {
+        throw Error(ErrorKind::unsupported, "this program was built without --backend " +
+                                                std::string(config::name(kind)) +
+                                                " (-DCNNTRAIN_IPU=OFF); use --backend cpu");
+    }
+    return backend;
+}
+
+bool is_emulated(const RunSettings& settings) {
+    const std::unique_ptr<backend::Backend> backend = available_backend(settings.backend);
+    return backend != nullptr && backend->info().emulated;
+}
+
+CoreBudget core_budget(const RunSettings& settings) {
+    return plan_cores(available_cores(), available_processors(), static_cast<int>(settings.threads),
+                      static_cast<int>(settings.input_threads));
+}
+
+int compute_threads(const RunSettings& settings) {
+    return core_budget(settings).compute_threads;
+}
+
+backend::Arithmetic arithmetic(const nn::PrecisionSettings& settings, const backend::Backend& backend) {
+    if (settings.precision == nn::Precision::p32_32) return {DType::f32, "--precision 32.32"};
+    if (backend.half_type() != DType::bf16) return backend.fastest_arithmetic();
+    switch (settings.compute_type) {
+        case nn::ComputeType::automatic:
+            return backend.fastest_arithmetic();
+        case nn::ComputeType::bf16:
+            return {DType::bf16, "--compute-type bf16"};
+        case nn::ComputeType::f32:
+            return {DType::f32, "--compute-type f32"};
+    }
+    throw Error(ErrorKind::internal, "unknown compute type");
+}
+
+nn::NumericsSettings numerics(const nn::PrecisionSettings& settings, const backend::Backend& backend) {
+    nn::NumericsSettings result;
+    result.compute = arithmetic(settings, backend).type;
+    result.half = backend.half_type();
+    result.parameters = settings.precision == nn::Precision::p16_16 ? result.half : DType::f32;
+    result.force_weight_to_fp16 = settings.force_weight_to_fp16;
+    result.force_weight_to_fp32 = settings.force_weight_to_fp32;
+    return result;
 }
 
 }  // namespace cnntrain::train

@@ -1,20 +1,25 @@
 // Evaluates a set of weights on the validation split.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "cnntrain/backend/backend.h"
+#include "cnntrain/base/tensor.h"
 #include "cnntrain/checkpoint/checkpoint.h"
 #include "cnntrain/config/settings.h"
+#include "cnntrain/data/batch.h"
 #include "cnntrain/graph/graph.h"
 #include "cnntrain/metrics/observer.h"
 #include "cnntrain/train/runs.h"
 #include "cnntrain/train/task.h"
-#include "train/runs/class_counts.h"
+#include "train/reports/predictions.h"
 
 namespace cnntrain::train {
 
@@ -79,6 +84,46 @@ private:
     bool latency_;  // whether latency is measured
     ClassCounts class_counts_;
     std::optional<std::string> not_finite_;
+};
+
+// Values that are not finite in weights and results of an evaluation. Training has its own check, of each loss.
+
+/// The first variable with a NaN, an infinity or a negative variance, as "all/fc1/weight[3] is nan".
+std::optional<std::string> first_bad_number(const std::map<std::string, HostTensor>& variables);
+
+/// Where an evaluated batch was not finite: a sum, the output `logits` ("" for none), or a value before them that the
+/// executable has noticed. Asks the executable only if `looks_inside`, or an output is not finite.
+std::optional<std::string> not_finite_in(backend::Executable& executable, const backend::StepResult& result,
+                                         const std::string& logits, bool looks_inside);
+
+/// Error(diverged). `what`: "validation of ckpt-7".
+[[noreturn]] void fail_not_finite(const std::string& what, const std::string& where);
+
+// Reads along the labels of an evaluation's batches.
+
+/// Forwards batches and keeps the labels and the place of the last one.
+class LabelTap final : public data::BatchSource {
+public:
+    LabelTap(data::BatchSource& source, std::string_view field)
+        : source_(source), field_(data::field_number(source.fields(), field)) {}
+
+    std::vector<data::Field> fields() const override { return source_.fields(); }
+    data::Batch next() override {
+        data::Batch batch = source_.next();
+        const auto labels = batch.as<std::int32_t>(field_);
+        labels_.assign(labels.begin(), labels.end());
+        first_sample_ = batch.first_sample;
+        return batch;
+    }
+
+    const std::vector<std::int32_t>& labels() const { return labels_; }
+    std::int64_t first_sample() const { return first_sample_; }
+
+private:
+    data::BatchSource& source_;
+    std::size_t field_;
+    std::vector<std::int32_t> labels_;
+    std::int64_t first_sample_ = 0;
 };
 
 }  // namespace cnntrain::train

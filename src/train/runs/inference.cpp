@@ -20,12 +20,9 @@
 #include "cnntrain/train/runs.h"
 #include "train/reports/predictions.h"
 #include "train/reports/run_report.h"
-#include "train/runs/class_counts.h"
 #include "train/runs/evaluator.h"
-#include "train/runs/finite.h"
-#include "train/runs/label_tap.h"
 #include "train/runs/request_latency.h"
-#include "train/runs/run_folder.h"
+#include "train/runs/run_files.h"
 #include "train/runs/timing.h"
 #include "train/runs/weights.h"
 

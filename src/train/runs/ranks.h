@@ -7,17 +7,40 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "cnntrain/backend/backend.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/comm/communicator.h"
 #include "cnntrain/config/parse.h"
 #include "cnntrain/data/loader.h"
+#include "cnntrain/data/origin.h"
 #include "cnntrain/train/runs.h"
 #include "train/runs/resume.h"
-#include "train/runs/same_data.h"
 
 namespace cnntrain::train {
+
+// Whether the data of a run that goes on are those that it began with.
+
+/// What the splits of a run come from.
+struct DataOrigin {
+    std::optional<data::Origin> training;
+    std::optional<data::Origin> validation;  // empty: nothing is validated
+};
+
+/// For a checkpoint's metadata, and back, where names of files that are no UTF-8 come out changed. Error(data) for a
+/// text that is damaged.
+std::string to_text(const DataOrigin& origin);
+DataOrigin origin_of(const std::string& text);
+
+/// "" when the splits that both know are the same; else what was expected and what was found, by file.
+std::string other_data(const DataOrigin& expected, const DataOrigin& found);
+
+/// The difference of two parts: of their sizes, or, where these are equal, of their checksums.
+std::string other_part(const data::OriginPart& expected, const data::OriginPart& found);
+
+/// For comparison between ranks.
+std::vector<comm::SharedSetting> shared_settings(const DataOrigin& origin);
 
 /// Broadcasts rank 0's text to all ranks. `what`: for messages.
 std::string told(comm::Communicator& communicator, std::string text, std::string_view what);

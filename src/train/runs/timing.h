@@ -2,10 +2,14 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "cnntrain/base/elapsed.h"
 #include "cnntrain/data/batch.h"
+#include "cnntrain/data/loader.h"
+#include "cnntrain/metrics/observer.h"
 #include "cnntrain/metrics/rows.h"
 
 namespace cnntrain::train {
@@ -39,5 +43,12 @@ private:
     std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
     std::chrono::steady_clock::time_point created_;
 };
+
+// `--dataset-benchmark`: measures the input pipeline alone.
+
+/// Takes `batches` batches as fast as they arrive and logs the throughput, the rate of each stage per core, and the
+/// memory in use. Returns the exit code of the process: 0, or kInterruptedExitCode if a stop was requested.
+int measure_input_speed(data::Stream& stream, std::int64_t batches, const metrics::Unit& unit,
+                        metrics::Observers& observers, const std::function<bool()>& stop_requested);
 
 }  // namespace cnntrain::train

@@ -2,12 +2,14 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cnntrain/backend/backend.h"
@@ -15,21 +17,105 @@
 #include "cnntrain/base/processor_time.h"
 #include "cnntrain/checkpoint/checkpoint.h"
 #include "cnntrain/comm/communicator.h"
+#include "cnntrain/config/settings.h"
+#include "cnntrain/data/batch.h"
 #include "cnntrain/data/loader.h"
+#include "cnntrain/graph/graph.h"
 #include "cnntrain/metrics/meters.h"
 #include "cnntrain/metrics/observer.h"
 #include "cnntrain/schedule/run_plan.h"
 #include "cnntrain/train/task.h"
-#include "train/runs/kept_update.h"
-#include "train/runs/learning_check.h"
+#include "train/runs/averaging.h"
 #include "train/runs/monitor.h"
 #include "train/runs/profiling.h"
-#include "train/runs/run_folder.h"
+#include "train/runs/resume.h"
+#include "train/runs/run_files.h"
 #include "train/runs/timing.h"
-#include "train/runs/update_progress.h"
-#include "train/runs/weight_average.h"
 
 namespace cnntrain::train {
+
+// Signs that a training does not learn, or that its validations say little: each is one line for the user.
+
+/// Why a validation after `updates` updates says little: most of what it reads as statistics is still their start.
+/// Names a decay that would do. "" if the averages follow the training.
+std::string statistics_warning(double decay, std::int64_t updates);
+
+/// The same for the first validation of a new run. "" also for a run without validations, moving averages or real data,
+/// and for one that begins with given weights, whose averages are of some use from the start.
+std::string slow_statistics(const Task& task, const config::Settings& settings, const schedule::RunPlan& plan,
+                            const graph::Graph& training_graph);
+
+/// Compares the training loss of the first updates with that of later ones, once.
+class DescentCheck {
+public:
+    /// `peak_rate`: the highest learning rate of the run. `from_weights`: the run starts from trained weights, whose
+    /// loss may be as low as it gets; then only a rising loss is pointed out.
+    DescentCheck(double peak_rate, bool from_weights) : peak_rate_(peak_rate), from_weights_(from_weights) {}
+
+    /// An update with the mean loss of its samples. Returns the warning when it is due. The comparison takes place
+    /// after as many updates as make up 200 at the peak rate: those of a warm-up count less. `last`: the run ends here,
+    /// which brings the comparison forward.
+    std::string add(double loss, double learning_rate, bool last);
+
+private:
+    struct Mean {
+        double value = 0;
+        double error = 0;  // standard error
+    };
+    template <typename Losses> static Mean mean_of(const Losses& losses);
+    std::string judge(double learning_rate) const;
+
+    double peak_rate_;
+    bool from_weights_;
+    bool done_ = false;
+    double full_updates_ = 0;  // sum of learning rates over the peak rate
+    std::int64_t updates_ = 0;
+    std::vector<double> first_;
+    std::deque<double> recent_;
+};
+
+/// For a new run; empty for one on data that cannot be learnt.
+std::optional<DescentCheck> descent_check(const Task& task, const config::Settings& settings,
+                                          const schedule::RunPlan& plan);
+
+// Reports how far a long weight update is.
+
+/// Forwards the micro-batches of weight updates and counts them. An update that takes longer than kLongUpdateSeconds
+/// is reported with each further micro-batch. Those on their way in a pipeline count as done.
+class UpdateProgress final : public data::BatchSource {
+public:
+    struct Facts {
+        std::int64_t micro_batches = 1;    // of an update, on this rank
+        std::int64_t ranks = 1;            // each is taken to be as fast as this one
+        std::string update = "iteration";  // name of an update
+        std::string_view samples = {};     // name of samples
+    };
+    static constexpr double kLongUpdateSeconds = 10;
+
+    /// `seconds`: a clock; empty: the system's.
+    UpdateProgress(data::BatchSource& source, metrics::Observer& observer, Facts facts,
+                   std::function<double()> seconds = {});
+
+    /// An update begins: number `iteration` of the run, counted from 1, of which `done` micro-batches were done before.
+    void begin(std::int64_t iteration, std::int64_t done);
+
+    std::vector<data::Field> fields() const override { return source_.fields(); }
+    /// Called by one thread at a time, as the observer then is.
+    data::Batch next() override;
+
+private:
+    void report() const;
+
+    data::BatchSource& source_;
+    metrics::Observer& observer_;
+    Facts facts_;
+    std::function<double()> seconds_;
+    std::string unit_;
+    double start_ = 0;
+    std::int64_t first_ = 0;    // micro-batches done before
+    std::int64_t taken_ = 0;    // with them
+    std::int64_t samples_ = 0;  // without them
+};
 
 /// The complete parts of a training run, made before the trainer.
 struct TrainingParts {

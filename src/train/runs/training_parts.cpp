@@ -2,37 +2,136 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "cnntrain/backend/backend.h"
+#include "cnntrain/base/error.h"
 #include "cnntrain/base/listed.h"
+#include "cnntrain/base/log.h"
 #include "cnntrain/base/memory.h"
+#include "cnntrain/base/patterns.h"
+#include "cnntrain/base/size_text.h"
 #include "cnntrain/checkpoint/averaged_weights.h"
+#include "cnntrain/checkpoint/class_names.h"
+#include "cnntrain/config/settings.h"
 #include "cnntrain/data/loader.h"
+#include "cnntrain/graph/graph.h"
+#include "cnntrain/metrics/observer.h"
 #include "cnntrain/nn/model.h"
 #include "cnntrain/optim/step_rate.h"
 #include "cnntrain/train/backends.h"
 #include "cnntrain/train/compile_request.h"
 #include "cnntrain/train/loading.h"
-#include "cnntrain/train/stages.h"
+#include "cnntrain/train/runs.h"
+#include "cnntrain/train/task.h"
 #include "train/reports/describe.h"
-#include "train/reports/stage_memory.h"
+#include "train/runs/averaging.h"
 #include "train/runs/evaluator.h"
-#include "train/runs/first_weights.h"
-#include "train/runs/kept_update.h"
-#include "train/runs/learning_check.h"
 #include "train/runs/monitor.h"
 #include "train/runs/profiling.h"
 #include "train/runs/ranks.h"
+#include "train/runs/resume.h"
 #include "train/runs/run_files.h"
-#include "train/runs/weight_average.h"
+#include "train/runs/trainer.h"
 #include "train/runs/weights.h"
 
 namespace cnntrain::train {
 namespace {
+
+// The weights with which a new training begins.
+
+struct FirstWeightsRun {
+    const Task& task;
+    const config::Settings& settings;
+    std::uint64_t seed;
+    const Host& host;
+    metrics::Observers& observers;
+};
+
+std::vector<std::string> parameter_names(const graph::Graph& graph) {
+    std::vector<std::string> names;
+    for (const graph::ValueId id : graph.values_with_role(graph::Role::parameter))
+        names.push_back(graph.value(id).name);
+    return names;
+}
+
+/// The first names of a list.
+std::string first_of(std::vector<std::string> names) {
+    constexpr std::size_t kShown = 10;
+    const std::string all = std::to_string(names.size());
+    if (names.size() <= kShown) return listed(names);
+    names.resize(kShown);
+    return joined(names) + ", ... (" + all + ")";
+}
+
+void tell_of_differences(const FirstWeightsRun& run, const CompletedWeights& first, const std::string& path) {
+    std::vector<std::string> missing;
+    std::ranges::set_difference(first.drawn, first.replaced, std::back_inserter(missing));
+    if (!missing.empty()) run.observers.line("Drawn anew, because " + path + " does not have them: " + joined(missing));
+    if (!first.replaced.empty())
+        run.observers.line("Drawn anew, because " + path + " has them for other classes: " + joined(first.replaced));
+    const std::vector<std::string> theirs = checkpoint::class_names(first.checkpoint.metadata);
+    const std::vector<std::string> classes = run.task.class_names();
+    if (!theirs.empty() && !classes.empty() && theirs != classes)
+        run.observers.line("Classes of " + path + ": " + first_of(theirs) + "; of the data: " + first_of(classes));
+    if (!first.extended.empty()) {
+        run.observers.line("The last layer keeps what " + path + " has of " +
+                           counted(std::ssize(classes) - std::ssize(first.new_classes), "class", "es") +
+                           "; drawn anew: " + (first.new_classes.empty() ? "none" : first_of(first.new_classes)));
+    }
+    if (first.reordered)
+        run.observers.line("The last layer of " + path + " has the same classes in another order, and is reordered.");
+    if (!first.left_out.empty()) {
+        run.observers.line("Not read from " + path +
+                           ", because the network does not have them: " + joined(first.left_out));
+    }
+    const Patterns frozen(run.settings.optimiser.freeze, "--freeze");
+    std::vector<std::string> untrained;
+    std::ranges::copy_if(first.drawn, std::back_inserter(untrained),
+                         [&](const std::string& name) { return frozen.match(name); });
+    if (!untrained.empty())
+        log::warning("--freeze keeps variables as they were drawn, at random: " + joined(untrained));
+}
+
+/// For --init-strict.
+void refuse_differences(const CompletedWeights& first, const std::string& path) {
+    if (first.drawn.empty() && first.left_out.empty() && first.extended.empty() && !first.reordered) return;
+    std::string what;
+    if (!first.drawn.empty()) what += "; they lack, or have for other classes, " + joined(first.drawn);
+    if (!first.extended.empty()) what += "; they have other classes in " + joined(first.extended);
+    if (first.reordered) what += "; they have the classes in another order";
+    if (!first.left_out.empty()) what += "; the network does not have " + joined(first.left_out);
+    throw Error(ErrorKind::usage, "--init-strict: the weights in " + path + " do not fit the network" + what +
+                                      "; without --init-strict, training begins with what fits");
+}
+
+/// Draws all weights. The first process then loads the checkpoint of initial weights over them, if one is given, and
+/// says in what it differs from the network; the others receive them. Error(usage) for --init-strict.
+void load_first_weights(backend::Executable& executable, const graph::Graph& graph, const FirstWeightsRun& run) {
+    initialise(executable, graph, run.seed);
+    initialise_masters(executable, graph, run.seed);
+    run.observers.weights_initialised(parameter_names(graph));
+    if (!run.settings.training.init_path || !is_first(run.host)) return;  // other ranks receive them from rank 0
+    const std::string& path = *run.settings.training.init_path;
+    const CompletedWeights first =
+        completed(in_own_layout(first_checkpoint(*run.host.files, path, run.settings), graph, path), graph,
+                  run.task.first_weights(), run.seed, path);
+    if (run.settings.training.init_strict) refuse_differences(first, path);
+    tell_of_differences(run, first, path);
+    const checkpoint::Checkpoint& checkpoint = first.checkpoint;
+    if (run.task.takes_over_optimiser() && holds_slots(graph, checkpoint)) {
+        load_all(executable, graph, checkpoint, path);
+        return;
+    }
+    load_model(executable, graph, checkpoint, path, run.settings.run);
+    load_masters(executable, graph, checkpoint);
+}
 
 void load_resumed_weights(TrainingRun& run, backend::Executable& executable, const graph::Graph& graph,
                           const ResumePoint& resume) {
@@ -233,6 +332,24 @@ TrainerSettings trainer_settings(const TrainingRun& run, const TrainingData& dat
             data.placement.micro_batches,
             settings.head.solves(),
             run.host.least_kept_seconds};
+}
+
+std::string stage_memory(const backend::CompileReport& report, const schedule::Placement& plan) {
+    if (plan.stages == 1 || report.stage_held_bytes.empty()) return "";  // the reference backend has no memory plan
+    const bool one_by_one = plan.micro_batches == plan.pipelines;
+    std::string text = "Memory of the stages:\n";
+    for (std::int32_t stage = 0; stage < plan.stages; ++stage) {
+        const auto at = static_cast<std::size_t>(stage);
+        const std::int64_t depth = one_by_one ? 1 : schedule::stash_depth(plan.pipeline(), stage);
+        const std::uint64_t one = static_cast<std::uint64_t>(plan.pipelines) * report.stash_bytes[at];
+        text += "  stage " + std::to_string(stage) + ": weights and states " +
+                size_text(report.stage_variable_bytes[at]) + ", kept for the backward pass " + size_text(one) +
+                " a micro-batch, of " + std::to_string(depth) + " at a time, with what is sent on " +
+                size_text(report.stage_held_bytes[at]);
+        if (plan.pipelines > 1) text += ", in " + std::to_string(plan.pipelines) + " copies";
+        text += '\n';
+    }
+    return text + "  activations and gradients of all stages: " + size_text(report.arena_bytes);
 }
 
 }  // namespace cnntrain::train

@@ -3,7 +3,10 @@
 #pragma once
 
 #include <optional>
+#include <string>
 
+#include "cnntrain/backend/backend.h"
+#include "cnntrain/schedule/update_plan.h"
 #include "train/runs/resume.h"
 #include "train/runs/trainer.h"
 #include "train/runs/training_run.h"
@@ -14,5 +17,10 @@ namespace cnntrain::train {
 TrainingParts training_parts(TrainingRun& run, const TrainingData& data, std::optional<ResumePoint> resume);
 
 TrainerSettings trainer_settings(const TrainingRun& run, const TrainingData& data);
+
+// Memory use of pipeline stages.
+
+/// A title and one line per stage, as compiled (not estimated); empty for a single stage.
+std::string stage_memory(const backend::CompileReport& report, const schedule::Placement& plan);
 
 }  // namespace cnntrain::train

@@ -6,12 +6,12 @@
 
 #include "cnntrain/backend/backend.h"
 #include "cnntrain/graph/graph.h"
+#include "cnntrain/train/compile_request.h"
 #include "cnntrain/train/loading.h"
 #include "cnntrain/train/runs.h"
-#include "cnntrain/train/stages.h"
 #include "cnntrain/train/task.h"
 #include "train/runs/resume.h"
-#include "train/runs/run_folder.h"
+#include "train/runs/run_files.h"
 
 namespace cnntrain::train {
 

@@ -14,10 +14,8 @@
 #include "cnntrain/train/runs.h"
 #include "train/reports/run_report.h"
 #include "train/runs/evaluator.h"
-#include "train/runs/finite.h"
-#include "train/runs/input_speed.h"
 #include "train/runs/ranks.h"
-#include "train/runs/run_folder.h"
+#include "train/runs/run_files.h"
 #include "train/runs/timing.h"
 #include "train/runs/weights.h"
 
