@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "base/system_files.h"
-#include "cnntrain/base/caches.h"
 #include "cnntrain/base/cores.h"
 
 namespace cnntrain {

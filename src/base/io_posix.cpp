@@ -3,21 +3,108 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
 #include <algorithm>
+#include <array>
 #include <cerrno>
+#include <chrono>
 #include <cstdio>
 #include <filesystem>
+#include <string>
+#include <string_view>
 #include <system_error>
+#include <thread>
 #include <utility>
 
-#include "base/file_lock.h"
 #include "base/io_messages.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/io.h"
+#include "cnntrain/base/log.h"
+#include "cnntrain/base/text.h"
 
 namespace cnntrain {
 namespace {
+
+// Locks of the process's real file system.
+
+constexpr off_t kLockedByte = off_t{1} << 20;
+
+/// The system gives the lock back when the last descriptor of the opened file is closed, by whatever end of the
+/// process.
+class PosixLock : public FileLock {
+public:
+    explicit PosixLock(int descriptor) : descriptor_(descriptor) {}
+    PosixLock(const PosixLock&) = delete;
+    PosixLock& operator=(const PosixLock&) = delete;
+    /// The file stays: somebody who has it open already would lock a file that nobody else finds.
+    ~PosixLock() override {
+        write("");
+        ::close(descriptor_);
+    }
+
+    /// Only a help for others, so that a full disk is no reason to stop.
+    void write(std::string_view holder) const {
+        if (::ftruncate(descriptor_, 0) != 0) return;
+        if (::pwrite(descriptor_, holder.data(), holder.size(), 0) < 0) return;
+    }
+
+private:
+    int descriptor_;
+};
+
+int open_lock_file(const std::string& path) {
+    const int descriptor = ::open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0666);
+    if (descriptor < 0) throw Error(ErrorKind::storage, cannot_write(path, errno));
+    struct stat status {};
+    if (::fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode)) return descriptor;
+    ::close(descriptor);
+    throw Error(ErrorKind::storage, "cannot write '" + path + "': it is not a regular file; remove it");
+}
+
+/// Time for the process that has just taken the lock to write its name.
+std::string read_holder(int descriptor) {
+    constexpr std::chrono::milliseconds kMoment(50);
+    constexpr int kAttempts = 10;
+    std::array<char, 4096> text{};
+    for (int attempt = 0; attempt < kAttempts; ++attempt) {
+        std::this_thread::sleep_for(kMoment);
+        const ssize_t count = ::pread(descriptor, text.data(), text.size(), 0);
+        if (count > 0) return {text.data(), static_cast<std::size_t>(count)};
+    }
+    return {};
+}
+
+bool has_no_locks(int error) {
+    return error == ENOLCK || error == ENOSYS || error == EOPNOTSUPP || error == EINVAL;
+}
+
+/// FileSystem::try_lock(). The lock is on a byte far behind the text: on some network file systems nobody can read
+/// bytes that another has locked. NFS (from version 4, and 3 with its lock service), SMB, CephFS and GPFS keep such
+/// locks between hosts; Lustre with its mount option `flock`. A mount with `nolock` or `localflock` keeps them within
+/// one host.
+LockAttempt lock_posix_file(const std::string& path, std::string_view holder) {
+    const int descriptor = open_lock_file(path);
+    struct flock range {};
+    range.l_type = F_WRLCK;
+    range.l_whence = SEEK_SET;
+    range.l_start = kLockedByte;
+    range.l_len = 1;
+    const int error = ::fcntl(descriptor, F_OFD_SETLK, &range) == 0 ? 0 : errno;
+    if (error == EAGAIN || error == EACCES) {
+        LockAttempt attempt{nullptr, read_holder(descriptor)};
+        ::close(descriptor);
+        return attempt;
+    }
+    if (error == 0) {
+        auto lock = std::make_unique<PosixLock>(descriptor);
+        lock->write(holder);
+        return {std::move(lock)};
+    }
+    ::close(descriptor);
+    if (!has_no_locks(error)) throw Error(ErrorKind::storage, cannot_write(path, error));
+    log::warning("'" + path + "' cannot be locked (" + std::generic_category().message(error) +
+                 "): nothing keeps a second process from writing into its folder, so start only one");
+    return {std::make_unique<FileLock>()};
+}
 
 class Descriptor {
 public:
@@ -285,6 +372,44 @@ std::size_t allow_open_files(std::size_t count) {
         if (::setrlimit(RLIMIT_NOFILE, &raised) == 0) limit = raised;
     }
     return std::min<std::size_t>(count, limit.rlim_cur > taken ? limit.rlim_cur - taken : 0);
+}
+
+namespace {
+
+constexpr std::size_t kLongestHolder = 1000;  // bytes of a message that are somebody else's text
+
+std::string host_name() {
+    std::array<char, 256> host{};
+    if (gethostname(host.data(), host.size() - 1) != 0) return "an unknown host";
+    return host.data();
+}
+
+std::string describe_holder(std::string_view command_line) {
+    return "process " + std::to_string(getpid()) + " on " + host_name() + " since " +
+           clock_text("%Y-%m-%d %H:%M:%S %z") + ": " + std::string(command_line);
+}
+
+std::unique_ptr<FileLock> lock(FileSystem& files, const std::string& lock_path, const std::string& what,
+                               std::string_view command_line) {
+    LockAttempt attempt = files.try_lock(lock_path, describe_holder(command_line));
+    if (attempt.lock) return std::move(attempt.lock);
+    const std::string holder =
+        attempt.holder.empty() ? "that has not said which it is" : printable(attempt.holder.substr(0, kLongestHolder));
+    throw Error(ErrorKind::usage,
+                what + ": another process is writing there, " + holder + "; wait until it has ended, or stop it");
+}
+
+}  // namespace
+
+std::unique_ptr<FileLock> lock_folder(FileSystem& files, const std::string& folder, std::string_view command_line) {
+    const std::string path = (folder.ends_with('/') ? folder : folder + '/') + std::string(kFolderLockName);
+    return lock(files, path, folder, command_line);
+}
+
+std::unique_ptr<FileLock> lock_file(FileSystem& files, const std::string& path, std::string_view command_line) {
+    const std::size_t name = path.find_last_of('/') + 1;
+    const std::string lock_path = path.substr(0, name) + "." + path.substr(name) + std::string(kFolderLockName);
+    return lock(files, lock_path, path, command_line);
 }
 
 }  // namespace cnntrain

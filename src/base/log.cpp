@@ -7,7 +7,7 @@
 #include <mutex>
 #include <utility>
 
-#include "cnntrain/base/printable.h"
+#include "cnntrain/base/text.h"
 
 namespace cnntrain::log {
 namespace {

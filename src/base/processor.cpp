@@ -1,7 +1,6 @@
 #include "cnntrain/base/processor.h"
 
 #include <cpuid.h>
-
 #include <algorithm>
 #include <array>
 #include <cstdint>

@@ -10,7 +10,6 @@
 
 #include "cnntrain/base/checked.h"
 #include "cnntrain/base/error.h"
-#include "cnntrain/base/half.h"
 
 namespace cnntrain {
 namespace {

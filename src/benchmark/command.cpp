@@ -7,7 +7,7 @@
 #include <filesystem>
 
 #include "cnntrain/base/error.h"
-#include "cnntrain/base/path.h"
+#include "cnntrain/base/text.h"
 #include "cnntrain/base/variables.h"
 #include "cnntrain/config/commands.h"
 #include "cnntrain/launch/poprun.h"

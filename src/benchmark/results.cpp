@@ -5,10 +5,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "cnntrain/base/columns.h"
-#include "cnntrain/base/csv.h"
-#include "cnntrain/base/format.h"
-#include "cnntrain/base/xml_text.h"
+#include "cnntrain/base/text.h"
 
 namespace cnntrain::benchmark {
 namespace {

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "cnntrain/base/error.h"
-#include "cnntrain/base/path.h"
+#include "cnntrain/base/text.h"
 #include "cnntrain/checkpoint/checkpoint.h"
 #include "cnntrain/checkpoint/class_names.h"
 #include "cnntrain/checkpoint/file.h"

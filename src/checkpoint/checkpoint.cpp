@@ -11,7 +11,7 @@
 #include "cnntrain/base/crc32c.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/hash.h"
-#include "cnntrain/base/path.h"
+#include "cnntrain/base/text.h"
 #include "cnntrain/checkpoint/bert_config.h"
 #include "cnntrain/checkpoint/checkpoint.h"
 #include "cnntrain/checkpoint/file.h"

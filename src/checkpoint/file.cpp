@@ -14,7 +14,7 @@
 #include "cnntrain/base/json_check.h"
 #include "cnntrain/base/log.h"
 #include "cnntrain/base/memory.h"
-#include "cnntrain/base/size_text.h"
+#include "cnntrain/base/text.h"
 #include "cnntrain/checkpoint/file.h"
 #include "cnntrain/checkpoint/foreign.h"
 

@@ -5,7 +5,7 @@
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/log.h"
-#include "cnntrain/base/path.h"
+#include "cnntrain/base/text.h"
 #include "cnntrain/checkpoint/foreign.h"
 
 namespace cnntrain::checkpoint {

@@ -2,7 +2,7 @@
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/memory.h"
-#include "cnntrain/base/size_text.h"
+#include "cnntrain/base/text.h"
 
 namespace cnntrain::checkpoint {
 

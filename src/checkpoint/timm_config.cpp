@@ -4,7 +4,7 @@
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/json_check.h"
-#include "cnntrain/base/path.h"
+#include "cnntrain/base/text.h"
 
 namespace cnntrain::checkpoint {
 namespace {

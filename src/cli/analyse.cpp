@@ -8,8 +8,7 @@
 #include "cli/commands.h"
 #include "cli/flags.h"
 #include "cnntrain/base/error.h"
-#include "cnntrain/base/format.h"
-#include "cnntrain/base/listed.h"
+#include "cnntrain/base/text.h"
 #include "cnntrain/checkpoint/analyse.h"
 #include "cnntrain/checkpoint/folder.h"
 

@@ -7,7 +7,7 @@
 #include "cli/commands.h"
 #include "cli/flags.h"
 #include "cnntrain/base/error.h"
-#include "cnntrain/base/folder_lock.h"
+#include "cnntrain/base/io.h"
 #include "cnntrain/base/outputs.h"
 #include "cnntrain/checkpoint/average.h"
 #include "cnntrain/checkpoint/folder.h"

@@ -5,7 +5,7 @@
 #include <iterator>
 
 #include "cli/resnet_recipe.h"
-#include "cnntrain/base/path.h"
+#include "cnntrain/base/text.h"
 #include "cnntrain/launch/poprun.h"
 #include "cnntrain/tasks/tasks.h"
 

@@ -8,8 +8,7 @@
 #include <string>
 
 #include "cnntrain/base/error.h"
-#include "cnntrain/base/format.h"
-#include "cnntrain/base/listed.h"
+#include "cnntrain/base/text.h"
 #include "cnntrain/checkpoint/checkpoint.h"
 #include "cnntrain/checkpoint/class_names.h"
 #include "cnntrain/checkpoint/edited.h"

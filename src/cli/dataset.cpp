@@ -6,7 +6,7 @@
 #include "cli/flags.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/io.h"
-#include "cnntrain/base/path.h"
+#include "cnntrain/base/text.h"
 #include "cnntrain/config/commands.h"
 #include "cnntrain/dataset_tools/writers.h"
 

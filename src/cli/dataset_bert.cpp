@@ -14,7 +14,7 @@
 #include "cnntrain/base/elapsed.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/io.h"
-#include "cnntrain/base/size_text.h"
+#include "cnntrain/base/text.h"
 #include "cnntrain/checkpoint/folder.h"
 #include "cnntrain/dataset_tools/pretraining_writer.h"
 

@@ -6,7 +6,7 @@
 #include "cli/progress.h"
 #include "cli/signals.h"
 #include "cnntrain/base/error.h"
-#include "cnntrain/base/size_text.h"
+#include "cnntrain/base/text.h"
 #include "cnntrain/dataset_tools/writers.h"
 
 namespace cnntrain::cli {

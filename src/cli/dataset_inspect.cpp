@@ -6,11 +6,9 @@
 #include "cli/commands.h"
 #include "cli/flags.h"
 #include "cli/progress.h"
-#include "cnntrain/base/columns.h"
 #include "cnntrain/base/cores.h"
 #include "cnntrain/base/error.h"
-#include "cnntrain/base/printable.h"
-#include "cnntrain/base/size_text.h"
+#include "cnntrain/base/text.h"
 #include "cnntrain/dataset_tools/inspect.h"
 
 namespace cnntrain::cli {

@@ -8,7 +8,7 @@
 #include "cli/progress.h"
 #include "cnntrain/base/cores.h"
 #include "cnntrain/base/error.h"
-#include "cnntrain/base/size_text.h"
+#include "cnntrain/base/text.h"
 #include "cnntrain/dataset_tools/verify.h"
 
 namespace cnntrain::cli {

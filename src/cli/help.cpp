@@ -6,7 +6,7 @@
 
 #include "cli/command_table.h"
 #include "cnntrain/base/error.h"
-#include "cnntrain/base/listed.h"
+#include "cnntrain/base/text.h"
 #include "cnntrain/config/commands.h"
 #include "cnntrain/config/habits.h"
 #include "cnntrain/config/help_page.h"

@@ -6,8 +6,8 @@
 #include <sstream>
 
 #include "cli/help.h"
-#include "cnntrain/base/clock_text.h"
 #include "cnntrain/base/error.h"
+#include "cnntrain/base/text.h"
 #include "cnntrain/base/variables.h"
 #include "cnntrain/config/line.h"
 

@@ -6,7 +6,7 @@
 #include "cli/flags.h"
 #include "cli/process_words.h"
 #include "cnntrain/base/error.h"
-#include "cnntrain/base/format.h"
+#include "cnntrain/base/text.h"
 #include "cnntrain/comm/communicator.h"
 #include "cnntrain/comm/network.h"
 #include "cnntrain/plan/network.h"

@@ -6,7 +6,7 @@
 #include "cli/flags.h"
 #include "cli/run_options.h"
 #include "cnntrain/base/error.h"
-#include "cnntrain/base/listed.h"
+#include "cnntrain/base/text.h"
 #include "cnntrain/tasks/tasks.h"
 
 namespace cnntrain::cli {

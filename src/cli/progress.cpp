@@ -5,7 +5,7 @@
 #include <iostream>
 
 #include "cnntrain/base/elapsed.h"
-#include "cnntrain/base/printable.h"
+#include "cnntrain/base/text.h"
 
 namespace cnntrain::cli {
 namespace {

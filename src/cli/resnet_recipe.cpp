@@ -9,7 +9,7 @@
 #include "cli/flags.h"
 #include "cnntrain/base/cores.h"
 #include "cnntrain/base/error.h"
-#include "cnntrain/base/listed.h"
+#include "cnntrain/base/text.h"
 #include "cnntrain/checkpoint/folder.h"
 
 namespace cnntrain::cli {

@@ -5,7 +5,7 @@
 #include "cli/resnet_recipe.h"
 #include "cli/run_options.h"
 #include "cnntrain/base/log.h"
-#include "cnntrain/base/path.h"
+#include "cnntrain/base/text.h"
 #include "cnntrain/tasks/tasks.h"
 
 namespace cnntrain::cli {

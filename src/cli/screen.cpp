@@ -9,7 +9,7 @@
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/log.h"
-#include "cnntrain/base/printable.h"
+#include "cnntrain/base/text.h"
 #include "cnntrain/comm/launcher.h"
 #include "cnntrain/metrics/json_lines.h"
 

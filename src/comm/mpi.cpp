@@ -15,7 +15,7 @@
 #include <utility>
 
 #include "cnntrain/base/error.h"
-#include "cnntrain/base/size_text.h"
+#include "cnntrain/base/text.h"
 #include "comm/transport.h"
 
 namespace cnntrain::comm {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "cnntrain/base/error.h"
-#include "cnntrain/base/size_text.h"
+#include "cnntrain/base/text.h"
 
 namespace cnntrain::comm {
 namespace {

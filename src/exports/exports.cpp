@@ -4,9 +4,8 @@
 #include <utility>
 
 #include "cnntrain/base/error.h"
-#include "cnntrain/base/format.h"
 #include "cnntrain/base/outputs.h"
-#include "cnntrain/base/path.h"
+#include "cnntrain/base/text.h"
 #include "cnntrain/checkpoint/class_names.h"
 #include "cnntrain/checkpoint/folder.h"
 #include "cnntrain/checkpoint/foreign.h"

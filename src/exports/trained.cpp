@@ -9,7 +9,7 @@
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/log.h"
-#include "cnntrain/base/path.h"
+#include "cnntrain/base/text.h"
 #include "cnntrain/config/commands.h"
 #include "cnntrain/data/image_fields.h"
 #include "cnntrain/data/photo_input.h"

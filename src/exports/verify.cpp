@@ -9,7 +9,7 @@
 
 #include "cnntrain/base/axes.h"
 #include "cnntrain/base/error.h"
-#include "cnntrain/base/format.h"
+#include "cnntrain/base/text.h"
 #include "cnntrain/exports/exports.h"
 
 namespace cnntrain::exports {

@@ -1,5 +1,5 @@
 // Graphs as text, for logs and for tests that fail.
-#include "cnntrain/base/listed.h"
+#include "cnntrain/base/text.h"
 #include "cnntrain/graph/attr_text.h"
 #include "cnntrain/graph/graph.h"
 

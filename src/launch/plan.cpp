@@ -3,7 +3,7 @@
 
 #include "cnntrain/base/cores.h"
 #include "cnntrain/base/error.h"
-#include "cnntrain/base/listed.h"
+#include "cnntrain/base/text.h"
 #include "cnntrain/launch/poprun.h"
 #include "cnntrain/launch/process.h"
 #include "cnntrain/launch/scripts.h"

@@ -6,9 +6,8 @@
 #include <array>
 #include <ostream>
 
-#include "cnntrain/base/clock_text.h"
 #include "cnntrain/base/error.h"
-#include "cnntrain/base/format.h"
+#include "cnntrain/base/text.h"
 #include "cnntrain/launch/process.h"
 #include "cnntrain/launch/words.h"
 #include "launch/output_filter.h"

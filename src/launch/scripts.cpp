@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "cnntrain/base/path.h"
+#include "cnntrain/base/text.h"
 #include "cnntrain/config/commands.h"
 #include "cnntrain/config/help_page.h"
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "cnntrain/base/format.h"
+#include "cnntrain/base/text.h"
 
 namespace cnntrain::metrics {
 namespace {

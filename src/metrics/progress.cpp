@@ -6,8 +6,8 @@
 #include <cmath>
 #include <utility>
 
-#include "cnntrain/base/format.h"
 #include "cnntrain/base/log.h"
+#include "cnntrain/base/text.h"
 
 namespace cnntrain::metrics {
 namespace {

@@ -6,8 +6,7 @@
 #include <cmath>
 #include <utility>
 
-#include "cnntrain/base/csv.h"
-#include "cnntrain/base/format.h"
+#include "cnntrain/base/text.h"
 
 namespace cnntrain::metrics {
 namespace {

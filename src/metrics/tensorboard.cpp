@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "cnntrain/base/crc32c.h"
-#include "cnntrain/base/format.h"
-#include "cnntrain/base/wire_writer.h"
+#include "cnntrain/base/text.h"
+#include "cnntrain/base/wire.h"
 
 namespace cnntrain::metrics {
 namespace {

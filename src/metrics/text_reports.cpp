@@ -4,9 +4,7 @@
 #include <chrono>
 #include <utility>
 
-#include "cnntrain/base/clock_text.h"
-#include "cnntrain/base/format.h"
-#include "cnntrain/base/printable.h"
+#include "cnntrain/base/text.h"
 #include "metrics/epoch_table.h"
 
 namespace cnntrain::metrics {

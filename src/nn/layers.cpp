@@ -7,7 +7,7 @@
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/hash.h"
-#include "cnntrain/base/normal.h"
+#include "cnntrain/base/rng.h"
 
 namespace cnntrain::nn {
 

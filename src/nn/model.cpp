@@ -1,5 +1,5 @@
 #include "cnntrain/nn/model.h"
-#include "cnntrain/base/listed.h"
+#include "cnntrain/base/text.h"
 
 #include <algorithm>
 

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "cnntrain/base/error.h"
-#include "cnntrain/base/listed.h"
 #include "cnntrain/base/patterns.h"
+#include "cnntrain/base/text.h"
 #include "nn/resnet.h"
 #include "nn/source_format.h"
 

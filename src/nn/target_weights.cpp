@@ -6,8 +6,7 @@
 
 #include "cnntrain/base/axes.h"
 #include "cnntrain/base/error.h"
-#include "cnntrain/base/format.h"
-#include "cnntrain/base/listed.h"
+#include "cnntrain/base/text.h"
 #include "cnntrain/nn/family_info.h"
 #include "nn/families.h"
 #include "nn/source_format.h"

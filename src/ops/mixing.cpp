@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "cnntrain/base/mixing_partner.h"
+#include "cnntrain/base/rng.h"
 #include "ops/class_weights.h"
 #include "ops/families.h"
 #include "ops/op_support.h"

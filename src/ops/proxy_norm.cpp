@@ -4,7 +4,7 @@
 #include <array>
 #include <cmath>
 
-#include "cnntrain/base/normal.h"
+#include "cnntrain/base/rng.h"
 #include "ops/families.h"
 #include "ops/op_support.h"
 

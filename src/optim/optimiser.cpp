@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "cnntrain/base/error.h"
-#include "cnntrain/base/listed.h"
 #include "cnntrain/base/patterns.h"
+#include "cnntrain/base/text.h"
 
 namespace cnntrain::optim {
 namespace {

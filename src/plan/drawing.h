@@ -4,8 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "cnntrain/base/format.h"
-#include "cnntrain/base/xml_text.h"
+#include "cnntrain/base/text.h"
 
 namespace cnntrain::plan {
 

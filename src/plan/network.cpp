@@ -2,8 +2,7 @@
 
 #include <vector>
 
-#include "cnntrain/base/columns.h"
-#include "cnntrain/base/format.h"
+#include "cnntrain/base/text.h"
 #include "plan/text.h"
 
 namespace cnntrain::plan {

@@ -5,7 +5,7 @@
 #include <deque>
 #include <vector>
 
-#include "cnntrain/base/format.h"
+#include "cnntrain/base/text.h"
 #include "plan/drawing.h"
 
 namespace cnntrain::plan {

@@ -7,10 +7,9 @@
 #include <utility>
 
 #include "cnntrain/base/error.h"
-#include "cnntrain/base/format.h"
-#include "cnntrain/base/listed.h"
 #include "cnntrain/base/outputs.h"
 #include "cnntrain/base/processor.h"
+#include "cnntrain/base/text.h"
 #include "cnntrain/plan/pipeline_chart.h"
 #include "cnntrain/plan/scaling_chart.h"
 #include "cnntrain/train/backends.h"

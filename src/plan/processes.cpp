@@ -3,11 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "cnntrain/base/columns.h"
 #include "cnntrain/base/error.h"
-#include "cnntrain/base/format.h"
-#include "cnntrain/base/listed.h"
-#include "cnntrain/base/size_text.h"
+#include "cnntrain/base/text.h"
 #include "cnntrain/comm/buckets.h"
 #include "cnntrain/plan/network.h"
 #include "cnntrain/plan/order_statistics.h"

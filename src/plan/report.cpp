@@ -2,11 +2,8 @@
 
 #include <algorithm>
 
-#include "cnntrain/base/columns.h"
 #include "cnntrain/base/error.h"
-#include "cnntrain/base/format.h"
-#include "cnntrain/base/listed.h"
-#include "cnntrain/base/size_text.h"
+#include "cnntrain/base/text.h"
 #include "cnntrain/plan/pipeline_chart.h"
 #include "plan/text.h"
 

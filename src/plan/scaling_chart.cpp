@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "cnntrain/base/error.h"
-#include "cnntrain/base/format.h"
+#include "cnntrain/base/text.h"
 #include "plan/drawing.h"
 
 namespace cnntrain::plan {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "cnntrain/base/format.h"
+#include "cnntrain/base/text.h"
 
 namespace cnntrain::plan {
 

@@ -9,8 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "cnntrain/base/format.h"
-#include "cnntrain/base/listed.h"
+#include "cnntrain/base/text.h"
 #include "cnntrain/profile/profile.h"
 
 namespace cnntrain::profile {

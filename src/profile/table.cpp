@@ -6,9 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "cnntrain/base/format.h"
-#include "cnntrain/base/listed.h"
-#include "cnntrain/base/size_text.h"
+#include "cnntrain/base/text.h"
 #include "cnntrain/profile/output.h"
 
 namespace cnntrain::profile {

@@ -9,7 +9,7 @@
 
 #include "cnntrain/base/checked.h"
 #include "cnntrain/base/error.h"
-#include "cnntrain/base/format.h"
+#include "cnntrain/base/text.h"
 
 namespace cnntrain::schedule {
 namespace {

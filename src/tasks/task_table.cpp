@@ -1,7 +1,7 @@
 #include "tasks/task_table.h"
 
 #include "cnntrain/base/error.h"
-#include "cnntrain/base/listed.h"
+#include "cnntrain/base/text.h"
 #include "tasks/image_classification/row.h"
 #include "tasks/pretraining/row.h"
 #include "tasks/text_classification/row.h"

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "cnntrain/base/error.h"
-#include "cnntrain/base/listed.h"
+#include "cnntrain/base/text.h"
 #include "cnntrain/train/dry_run.h"
 #include "tasks/recorded.h"
 #include "tasks/task_table.h"

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "backend_cpu/kernel_data.h"
-#include "cnntrain/base/normal.h"
+#include "cnntrain/base/rng.h"
 
 namespace cnntrain::cpu {
 namespace {

@@ -1,4 +1,4 @@
-#include "cnntrain/base/caches.h"
+#include "cnntrain/base/cores.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <string>
 
 #include "base/core_files.h"
-#include "cnntrain/base/memory_levels.h"
+#include "cnntrain/base/memory.h"
 
 namespace cnntrain {
 namespace {

@@ -1,8 +1,6 @@
-#include "cnntrain/base/columns.h"
+#include "cnntrain/base/text.h"
 
 #include <gtest/gtest.h>
-
-#include "cnntrain/base/listed.h"
 
 namespace cnntrain {
 namespace {

@@ -1,4 +1,4 @@
-#include "cnntrain/base/folder_lock.h"
+#include "cnntrain/base/io.h"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>

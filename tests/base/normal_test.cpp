@@ -1,4 +1,4 @@
-#include "cnntrain/base/normal.h"
+#include "cnntrain/base/rng.h"
 
 #include <gtest/gtest.h>
 

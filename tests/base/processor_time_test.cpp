@@ -1,4 +1,4 @@
-#include "cnntrain/base/processor_time.h"
+#include "cnntrain/base/elapsed.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>

@@ -6,7 +6,6 @@
 #include <limits>
 
 #include "cnntrain/base/error.h"
-#include "cnntrain/base/half.h"
 
 namespace cnntrain {
 namespace {

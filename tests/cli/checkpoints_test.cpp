@@ -6,7 +6,6 @@
 
 #include "cli/shell.h"
 #include "cnntrain/base/error.h"
-#include "cnntrain/base/folder_lock.h"
 #include "cnntrain/base/io.h"
 #include "cnntrain/checkpoint/checkpoint.h"
 #include "support/matchers.h"

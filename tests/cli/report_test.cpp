@@ -5,7 +5,6 @@
 #include <string>
 
 #include "cli/shell.h"
-#include "cnntrain/base/folder_lock.h"
 #include "cnntrain/base/io.h"
 #include "support/matchers.h"
 #include "support/temporary_folder.h"

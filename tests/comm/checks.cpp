@@ -10,9 +10,9 @@
 #include <thread>
 
 #include "cnntrain/base/error.h"
-#include "cnntrain/base/listed.h"
 #include "cnntrain/base/rng.h"
 #include "cnntrain/base/tensor.h"
+#include "cnntrain/base/text.h"
 #include "cnntrain/comm/network.h"
 #include "support/errors.h"
 #include "support/matchers.h"

@@ -4,7 +4,7 @@
 #include <set>
 #include <tuple>
 
-#include "cnntrain/base/listed.h"
+#include "cnntrain/base/text.h"
 #include "config/parsing.h"
 #include "config/table/habits.h"
 #include "support/matchers.h"

@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <set>
 
-#include "cnntrain/base/listed.h"
+#include "cnntrain/base/text.h"
 #include "cnntrain/data/resolve.h"
 #include "data/format_fixtures.h"
 #include "data/sets/photo_checks.h"

@@ -7,7 +7,7 @@
 #include <map>
 #include <set>
 
-#include "cnntrain/base/folder_lock.h"
+#include "cnntrain/base/io.h"
 #include "cnntrain/data/input.h"
 #include "cnntrain/data/resolve.h"
 #include "cnntrain/data/tfrecord.h"

@@ -5,7 +5,7 @@
 #include <limits>
 #include <numeric>
 
-#include "cnntrain/base/normal.h"
+#include "cnntrain/base/rng.h"
 #include "ops/run_op.h"
 #include "support/graph_names.h"
 #include "support/matchers.h"

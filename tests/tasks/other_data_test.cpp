@@ -5,7 +5,7 @@
 #include <sstream>
 
 #include "cnntrain/base/error.h"
-#include "cnntrain/base/folder_lock.h"
+#include "cnntrain/base/io.h"
 #include "cnntrain/checkpoint/checkpoint.h"
 #include "cnntrain/checkpoint/folder.h"
 #include "cnntrain/dataset_tools/writers.h"

@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "cnntrain/base/io.h"
-#include "cnntrain/base/listed.h"
+#include "cnntrain/base/text.h"
 #include "config/parsing.h"
 #include "support/matchers.h"
 #include "support/temporary_folder.h"

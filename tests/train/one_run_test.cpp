@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cnntrain/base/error.h"
-#include "cnntrain/base/folder_lock.h"
+#include "cnntrain/base/io.h"
 #include "cnntrain/checkpoint/checkpoint.h"
 #include "support/errors.h"
 #include "support/matchers.h"

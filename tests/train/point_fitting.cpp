@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <span>
 
-#include "cnntrain/base/format.h"
+#include "cnntrain/base/text.h"
 #include "cnntrain/graph/autodiff.h"
 #include "cnntrain/ops/op_table.h"
 #include "cnntrain/optim/learning_rate.h"

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <sstream>
 
-#include "cnntrain/base/normal.h"
+#include "cnntrain/base/rng.h"
 #include "cnntrain/checkpoint/checkpoint.h"
 #include "cnntrain/graph/op.h"
 #include "train/fixtures.h"

@@ -7,7 +7,6 @@
 
 #include "cnntrain/backend/cpu.h"
 #include "cnntrain/base/memory.h"
-#include "cnntrain/base/memory_levels.h"
 #include "cnntrain/checkpoint/checkpoint.h"
 #include "cnntrain/train/backends.h"
 #include "cnntrain/train/compile_request.h"

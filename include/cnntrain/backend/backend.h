@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "cnntrain/backend/settings.h"
+#include "cnntrain/base/elapsed.h"
 #include "cnntrain/base/tensor.h"
-#include "cnntrain/base/timeline.h"
 #include "cnntrain/comm/buckets.h"
 #include "cnntrain/comm/communicator.h"
 #include "cnntrain/data/batch.h"

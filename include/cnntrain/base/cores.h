@@ -1,8 +1,10 @@
 // The core budget: how many cores this process may use, and how they are shared.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace cnntrain {
 
@@ -49,5 +51,19 @@ struct CoreBudget {
 
 /// `compute_threads` / `input_threads` of 0 mean "choose": all of `cores` and of `processors`.
 CoreBudget plan_cores(int cores, int processors, int compute_threads, int input_threads);
+
+// The processor's caches.
+
+/// The data caches of one level.
+struct CacheLevel {
+    int level = 0;
+    std::uint64_t bytes = 0;  // of each
+    int count = 0;            // different ones among the processors of this process
+
+    /// What threads on cores of their own reach together.
+    std::uint64_t bytes_of(int threads) const;
+};
+/// Nearest first. Empty: the system does not tell.
+std::vector<CacheLevel> data_caches();
 
 }  // namespace cnntrain

@@ -2,9 +2,11 @@
 // an allocation fails.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace cnntrain {
 
@@ -37,5 +39,27 @@ void require_stack();
 /// default glibc keeps freed blocks of up to 32 MB: 700 MB after the variables of BERT-Base were loaded one by one.
 /// Under ulimit -v, all threads share one arena, so that what a run needs does not grow while it goes on.
 void give_large_memory_back();
+
+// How fast threads read and copy memory, measured.
+
+/// Bytes a second of all threads together.
+struct MemoryRates {
+    double reading = 0;
+    double copying = 0;  // read and written
+
+    double best() const { return std::max(reading, copying); }
+};
+
+/// A cache, or memory.
+struct MemoryLevel {
+    std::string name;  // "L2", "memory"
+    double bytes = 0;  // that the caches of all threads hold; of memory: infinite
+    MemoryRates rates = {};
+};
+
+/// Of memory beyond the caches; takes a tenth of a second, longer where other programs compute.
+MemoryRates measured_memory(int threads);
+/// The caches from the second level on, nearest first, and memory last; takes about 0.2 seconds.
+std::vector<MemoryLevel> measured_memory_levels(int threads);
 
 }  // namespace cnntrain

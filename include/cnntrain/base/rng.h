@@ -5,6 +5,7 @@
 #pragma once
 
 #include <array>
+#include <concepts>
 #include <cstdint>
 #include <vector>
 
@@ -71,5 +72,21 @@ private:
 
 /// Fisher-Yates permutation of 0..count-1 drawn from Rng(seed, shuffle, epoch).
 std::vector<std::uint32_t> shuffled_order(std::uint64_t seed, std::uint32_t epoch, std::uint32_t count);
+
+// The standard normal distribution, without random numbers.
+
+/// The z that a standard normal variable stays below with probability p = sqrt(2) * erfinv(2 * p - 1); 0 < p < 1.
+double normal_quantile(double p);
+
+/// The quantiles of (i + 0.5) / count, i = 0 ... count - 1: a sample that stands for the distribution.
+std::vector<double> normal_quantiles(std::int64_t count);
+
+// Partners of samples in a micro-batch (mixup, cutmix). Mixing on the host, mixing ops and ops that read labels must
+// agree on them.
+
+/// The sample `distance` >= 0 before `sample`, cyclically among `samples`.
+template <std::integral Index> constexpr Index mixing_partner(Index sample, std::int64_t distance, Index samples) {
+    return (sample + samples - static_cast<Index>(distance) % samples) % samples;
+}
 
 }  // namespace cnntrain

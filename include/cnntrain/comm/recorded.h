@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "cnntrain/base/timeline.h"
+#include "cnntrain/base/elapsed.h"
 #include "cnntrain/comm/communicator.h"
 
 namespace cnntrain::comm {

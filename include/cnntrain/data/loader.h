@@ -13,7 +13,7 @@
 #include <memory>
 #include <vector>
 
-#include "cnntrain/base/timeline.h"
+#include "cnntrain/base/elapsed.h"
 #include "cnntrain/data/batch.h"
 #include "cnntrain/data/batch_transform.h"
 #include "cnntrain/data/dataset.h"

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "cnntrain/base/timeline.h"
+#include "cnntrain/base/elapsed.h"
 #include "cnntrain/profile/profile.h"
 
 namespace cnntrain::profile {

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "cnntrain/backend/backend.h"
-#include "cnntrain/base/memory_levels.h"
-#include "cnntrain/base/processor_time.h"
+#include "cnntrain/base/elapsed.h"
+#include "cnntrain/base/memory.h"
 #include "cnntrain/data/loader.h"
 
 namespace cnntrain::profile {

@@ -7,9 +7,8 @@
 #include <vector>
 
 #include "cnntrain/backend/backend.h"
+#include "cnntrain/base/elapsed.h"
 #include "cnntrain/base/io.h"
-#include "cnntrain/base/processor_time.h"
-#include "cnntrain/base/timeline.h"
 #include "cnntrain/comm/communicator.h"
 #include "cnntrain/data/loader.h"
 #include "cnntrain/graph/graph.h"

@@ -10,10 +10,10 @@
 #include <ostream>
 #include <string>
 
+#include "cnntrain/base/elapsed.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/io.h"
 #include "cnntrain/base/terminal.h"
-#include "cnntrain/base/timeline.h"
 #include "cnntrain/comm/communicator.h"
 #include "cnntrain/config/parse.h"
 #include "cnntrain/train/task.h"

@@ -8,8 +8,8 @@
 #include "cnntrain/backend/ref.h"
 #include "cnntrain/base/elapsed.h"
 #include "cnntrain/base/error.h"
-#include "cnntrain/base/half.h"
 #include "cnntrain/base/hash.h"
+#include "cnntrain/base/tensor.h"
 #include "cnntrain/graph/facts.h"
 
 namespace cnntrain::backend {

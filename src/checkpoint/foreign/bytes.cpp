@@ -4,8 +4,7 @@
 #include <utility>
 
 #include "cnntrain/base/memory.h"
-#include "cnntrain/base/printable.h"
-#include "cnntrain/base/size_text.h"
+#include "cnntrain/base/text.h"
 
 namespace cnntrain::checkpoint {
 

@@ -10,10 +10,8 @@
 #include "checkpoint/foreign/zip.h"
 #include "checkpoint/format.h"
 #include "checkpoint/room.h"
-#include "cnntrain/base/listed.h"
 #include "cnntrain/base/log.h"
-#include "cnntrain/base/path.h"
-#include "cnntrain/base/printable.h"
+#include "cnntrain/base/text.h"
 
 namespace cnntrain::checkpoint {
 namespace {

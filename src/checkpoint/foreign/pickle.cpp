@@ -4,7 +4,7 @@
 #include <unordered_map>
 #include <utility>
 
-#include "cnntrain/base/format.h"
+#include "cnntrain/base/text.h"
 
 namespace cnntrain::checkpoint {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "checkpoint/foreign/snappy.h"
 #include "cnntrain/base/crc32c.h"
-#include "cnntrain/base/wire_writer.h"
+#include "cnntrain/base/wire.h"
 
 namespace cnntrain::checkpoint {
 namespace {

@@ -6,10 +6,8 @@
 #include "checkpoint/foreign/readers.h"
 #include "checkpoint/foreign/table.h"
 #include "cnntrain/base/crc32c.h"
-#include "cnntrain/base/format.h"
-#include "cnntrain/base/path.h"
+#include "cnntrain/base/text.h"
 #include "cnntrain/base/wire.h"
-#include "cnntrain/base/wire_writer.h"
 #include "cnntrain/checkpoint/tensorflow_checkpoint.h"
 
 namespace cnntrain::checkpoint {

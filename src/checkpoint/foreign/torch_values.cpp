@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "cnntrain/base/checked.h"
-#include "cnntrain/base/listed.h"
+#include "cnntrain/base/text.h"
 
 namespace cnntrain::checkpoint {
 namespace {

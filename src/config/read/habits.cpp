@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "cnntrain/base/error.h"
-#include "cnntrain/base/listed.h"
+#include "cnntrain/base/text.h"
 #include "cnntrain/config/line.h"
 #include "config/read/command_line.h"
 #include "config/read/expand.h"

@@ -9,8 +9,7 @@
 #include <optional>
 
 #include "cnntrain/base/error.h"
-#include "cnntrain/base/listed.h"
-#include "cnntrain/base/printable.h"
+#include "cnntrain/base/text.h"
 
 namespace cnntrain::config {
 namespace {

@@ -4,7 +4,7 @@
 #include <map>
 #include <optional>
 
-#include "cnntrain/base/listed.h"
+#include "cnntrain/base/text.h"
 #include "config/resolve/resolve.h"
 
 namespace cnntrain::config {

@@ -8,7 +8,7 @@
 #include "cnntrain/base/checked.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/io.h"
-#include "cnntrain/base/listed.h"
+#include "cnntrain/base/text.h"
 #include "cnntrain/config/habits.h"
 #include "config/read/command_line.h"
 #include "config/read/config_file.h"

@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "cnntrain/base/error.h"
-#include "cnntrain/base/listed.h"
+#include "cnntrain/base/text.h"
 #include "cnntrain/config/parse.h"
 #include "config/resolve/resolve.h"
 

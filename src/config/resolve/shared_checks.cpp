@@ -4,7 +4,7 @@
 #include <string>
 
 #include "cnntrain/base/cores.h"
-#include "cnntrain/base/listed.h"
+#include "cnntrain/base/text.h"
 #include "config/resolve/resolve.h"
 
 namespace cnntrain::config {

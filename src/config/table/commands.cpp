@@ -4,7 +4,7 @@
 #include <string>
 
 #include "cnntrain/base/error.h"
-#include "cnntrain/base/path.h"
+#include "cnntrain/base/text.h"
 
 namespace cnntrain::config {
 namespace {

@@ -4,7 +4,7 @@
 #include <cctype>
 
 #include "cnntrain/base/error.h"
-#include "cnntrain/base/listed.h"
+#include "cnntrain/base/text.h"
 
 namespace cnntrain::config {
 namespace {

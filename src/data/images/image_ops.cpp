@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "cnntrain/base/error.h"
-#include "cnntrain/base/half.h"
+#include "cnntrain/base/tensor.h"
 
 namespace cnntrain::data {
 namespace {

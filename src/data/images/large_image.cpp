@@ -6,7 +6,7 @@
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/memory.h"
-#include "cnntrain/base/size_text.h"
+#include "cnntrain/base/text.h"
 #include "data/images/rgb_buffer.h"
 
 namespace cnntrain::data {

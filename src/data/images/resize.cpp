@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "cnntrain/base/error.h"
-#include "cnntrain/base/half.h"
+#include "cnntrain/base/tensor.h"
 #include "data/images/resize_kernels.h"
 
 namespace cnntrain::data {

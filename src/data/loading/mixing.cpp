@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "cnntrain/base/error.h"
-#include "cnntrain/base/mixing_partner.h"
+#include "cnntrain/base/rng.h"
 #include "cnntrain/data/image_fields.h"
 #include "data/images/image_ops.h"
 

@@ -3,7 +3,7 @@
 #include <array>
 #include <bit>
 
-#include "cnntrain/base/wire_writer.h"
+#include "cnntrain/base/wire.h"
 #include "data/records/record_frame.h"
 
 namespace cnntrain::data {

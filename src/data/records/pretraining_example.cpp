@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "cnntrain/base/error.h"
-#include "cnntrain/base/size_text.h"
+#include "cnntrain/base/text.h"
 #include "data/records/example_walk.h"
 #include "data/records/pretraining_keys.h"
 

@@ -17,7 +17,7 @@
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/hash.h"
 #include "cnntrain/base/log.h"
-#include "cnntrain/base/size_text.h"
+#include "cnntrain/base/text.h"
 
 namespace cnntrain::data {
 namespace {

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "cnntrain/base/error.h"
-#include "cnntrain/base/listed.h"
+#include "cnntrain/base/text.h"
 #include "cnntrain/data/image_fields.h"
 #include "data/sets/encoded_images.h"
 #include "data/sets/file_patterns.h"

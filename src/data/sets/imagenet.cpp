@@ -11,7 +11,7 @@
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/io.h"
 #include "cnntrain/base/log.h"
-#include "cnntrain/base/printable.h"
+#include "cnntrain/base/text.h"
 #include "cnntrain/data/resolve.h"
 #include "data/images/stage_clock.h"
 #include "data/records/record_index.h"

@@ -6,9 +6,9 @@
 #include <utility>
 
 #include "cnntrain/base/error.h"
-#include "cnntrain/base/format.h"
 #include "cnntrain/base/hash.h"
 #include "cnntrain/base/rng.h"
+#include "cnntrain/base/text.h"
 #include "cnntrain/data/image_fields.h"
 #include "data/sets/labelled_tokens.h"
 

@@ -6,7 +6,7 @@
 #include <memory>
 
 #include "cnntrain/base/crc32c.h"
-#include "cnntrain/base/path.h"
+#include "cnntrain/base/text.h"
 
 namespace cnntrain::data {
 

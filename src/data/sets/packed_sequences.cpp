@@ -12,7 +12,7 @@
 #include <utility>
 
 #include "cnntrain/base/error.h"
-#include "cnntrain/base/size_text.h"
+#include "cnntrain/base/text.h"
 #include "data/sets/pretraining.h"
 
 namespace cnntrain::data {

@@ -5,10 +5,8 @@
 #include <utility>
 
 #include "cnntrain/base/error.h"
-#include "cnntrain/base/folder_lock.h"
 #include "cnntrain/base/io.h"
-#include "cnntrain/base/listed.h"
-#include "cnntrain/base/path.h"
+#include "cnntrain/base/text.h"
 #include "cnntrain/data/resolve.h"
 #include "data/sets/file_patterns.h"
 #include "data/sets/raw_files.h"

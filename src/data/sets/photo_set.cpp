@@ -11,7 +11,7 @@
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/hash.h"
 #include "cnntrain/base/io.h"
-#include "cnntrain/base/listed.h"
+#include "cnntrain/base/text.h"
 #include "cnntrain/data/resolve.h"
 #include "data/images/file_format.h"
 #include "data/images/jpeg_errors.h"

@@ -7,7 +7,7 @@
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/io.h"
-#include "cnntrain/base/listed.h"
+#include "cnntrain/base/text.h"
 #include "data/sets/photo_listing.h"
 #include "data/sets/raw_files.h"
 #include "data/text/table.h"

@@ -3,9 +3,8 @@
 #include <algorithm>
 #include <string_view>
 
-#include "cnntrain/base/csv.h"
 #include "cnntrain/base/enumerators.h"
-#include "cnntrain/base/listed.h"
+#include "cnntrain/base/text.h"
 
 namespace cnntrain::data {
 namespace {

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "cnntrain/base/error.h"
-#include "cnntrain/base/listed.h"
+#include "cnntrain/base/text.h"
 #include "data/text/code_points.h"
 
 namespace cnntrain::data {

@@ -10,7 +10,7 @@
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/hash.h"
 #include "cnntrain/base/io.h"
-#include "cnntrain/base/path.h"
+#include "cnntrain/base/text.h"
 
 namespace cnntrain::dataset_tools {
 namespace {

@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "cnntrain/base/error.h"
-#include "cnntrain/base/size_text.h"
+#include "cnntrain/base/text.h"
 #include "data/text/code_points.h"
 #include "data/text/tokeniser.h"
 

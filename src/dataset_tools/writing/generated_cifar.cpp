@@ -7,12 +7,11 @@
 #include <vector>
 
 #include "cnntrain/base/error.h"
-#include "cnntrain/base/folder_lock.h"
 #include "cnntrain/base/hash.h"
 #include "cnntrain/base/io.h"
 #include "cnntrain/base/outputs.h"
-#include "cnntrain/base/path.h"
 #include "cnntrain/base/rng.h"
+#include "cnntrain/base/text.h"
 #include "cnntrain/data/settings.h"
 #include "cnntrain/dataset_tools/writers.h"
 

@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "cnntrain/base/error.h"
-#include "cnntrain/base/folder_lock.h"
 #include "cnntrain/base/io.h"
 #include "cnntrain/base/rng.h"
 #include "cnntrain/dataset_tools/writers.h"

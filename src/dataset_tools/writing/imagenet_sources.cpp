@@ -11,7 +11,7 @@
 #include <set>
 
 #include "cnntrain/base/error.h"
-#include "cnntrain/base/printable.h"
+#include "cnntrain/base/text.h"
 #include "cnntrain/data/resolve.h"
 #include "data/sets/raw_files.h"
 #include "dataset_tools/writing/annotations.h"

@@ -17,7 +17,6 @@
 #include <vector>
 
 #include "cnntrain/base/error.h"
-#include "cnntrain/base/folder_lock.h"
 #include "cnntrain/base/hash.h"
 #include "cnntrain/base/io.h"
 #include "cnntrain/base/outputs.h"

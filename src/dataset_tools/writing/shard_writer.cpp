@@ -15,9 +15,9 @@
 #include <thread>
 
 #include "cnntrain/base/error.h"
-#include "cnntrain/base/folder_lock.h"
+#include "cnntrain/base/io.h"
 #include "cnntrain/base/outputs.h"
-#include "cnntrain/base/path.h"
+#include "cnntrain/base/text.h"
 #include "cnntrain/data/tfrecord.h"
 #include "data/records/shard_name.h"
 #include "dataset_tools/writing/shard_journal.h"

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "cnntrain/base/format.h"
+#include "cnntrain/base/text.h"
 
 namespace cnntrain::report {
 

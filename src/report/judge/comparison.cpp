@@ -3,8 +3,7 @@
 #include <cmath>
 #include <set>
 
-#include "cnntrain/base/format.h"
-#include "cnntrain/base/listed.h"
+#include "cnntrain/base/text.h"
 #include "cnntrain/report/findings.h"
 
 namespace cnntrain::report {

@@ -4,8 +4,7 @@
 #include <map>
 #include <numeric>
 
-#include "cnntrain/base/format.h"
-#include "cnntrain/base/listed.h"
+#include "cnntrain/base/text.h"
 #include "cnntrain/report/findings.h"
 #include "report/percent.h"
 

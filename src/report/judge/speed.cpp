@@ -4,7 +4,7 @@
 #include <limits>
 #include <map>
 
-#include "cnntrain/base/listed.h"
+#include "cnntrain/base/text.h"
 #include "cnntrain/report/findings.h"
 
 namespace cnntrain::report {

@@ -1,6 +1,6 @@
 #include <cmath>
 
-#include "cnntrain/base/format.h"
+#include "cnntrain/base/text.h"
 #include "cnntrain/report/findings.h"
 
 namespace cnntrain::report {

@@ -3,7 +3,7 @@
 #include <cstdint>
 
 #include "cnntrain/base/error.h"
-#include "cnntrain/base/format.h"
+#include "cnntrain/base/text.h"
 
 namespace cnntrain::report {
 

@@ -4,8 +4,7 @@
 #include <cstdlib>
 #include <set>
 
-#include "cnntrain/base/format.h"
-#include "cnntrain/base/listed.h"
+#include "cnntrain/base/text.h"
 #include "cnntrain/schedule/pipeline.h"
 #include "report/draw/charts.h"
 #include "report/page/sections.h"

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <set>
 
-#include "cnntrain/base/format.h"
+#include "cnntrain/base/text.h"
 #include "report/page/sections.h"
 #include "report/percent.h"
 

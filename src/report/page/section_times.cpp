@@ -1,5 +1,5 @@
 // Where the time went: parts of updates and of the run, operations, ranks.
-#include "cnntrain/base/format.h"
+#include "cnntrain/base/text.h"
 #include "report/draw/charts.h"
 #include "report/page/sections.h"
 

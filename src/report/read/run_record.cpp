@@ -10,7 +10,7 @@
 #include "cnntrain/base/hash.h"
 #include "cnntrain/base/json_check.h"
 #include "cnntrain/base/memory.h"
-#include "cnntrain/base/path.h"
+#include "cnntrain/base/text.h"
 #include "cnntrain/checkpoint/class_names.h"
 #include "cnntrain/checkpoint/file.h"
 #include "cnntrain/checkpoint/folder.h"

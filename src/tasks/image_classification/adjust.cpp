@@ -8,9 +8,8 @@
 #include <filesystem>
 
 #include "cnntrain/base/error.h"
-#include "cnntrain/base/format.h"
 #include "cnntrain/base/io.h"
-#include "cnntrain/base/listed.h"
+#include "cnntrain/base/text.h"
 #include "cnntrain/checkpoint/class_names.h"
 #include "cnntrain/checkpoint/folder.h"
 #include "cnntrain/checkpoint/foreign.h"

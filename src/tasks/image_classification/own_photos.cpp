@@ -12,9 +12,8 @@
 #include <vector>
 
 #include "cnntrain/base/error.h"
-#include "cnntrain/base/format.h"
 #include "cnntrain/base/io.h"
-#include "cnntrain/base/listed.h"
+#include "cnntrain/base/text.h"
 #include "cnntrain/checkpoint/class_names.h"
 #include "cnntrain/data/input.h"
 #include "cnntrain/data/resolve.h"

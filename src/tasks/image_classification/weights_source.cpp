@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "cnntrain/base/error.h"
-#include "cnntrain/base/listed.h"
+#include "cnntrain/base/text.h"
 #include "cnntrain/checkpoint/class_names.h"
 #include "cnntrain/checkpoint/folder.h"
 #include "cnntrain/checkpoint/run_options.h"

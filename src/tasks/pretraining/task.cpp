@@ -5,9 +5,8 @@
 #include <limits>
 #include <sstream>
 
-#include "cnntrain/base/clock_text.h"
 #include "cnntrain/base/error.h"
-#include "cnntrain/base/format.h"
+#include "cnntrain/base/text.h"
 #include "cnntrain/data/pretraining.h"
 #include "cnntrain/nn/model.h"
 #include "cnntrain/ops/op_table.h"

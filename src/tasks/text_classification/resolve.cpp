@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "cnntrain/base/listed.h"
+#include "cnntrain/base/text.h"
 #include "tasks/bert/resolve.h"
 #include "tasks/text_classification/recorded.h"
 

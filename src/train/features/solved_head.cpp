@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "cnntrain/base/error.h"
-#include "cnntrain/base/format.h"
 #include "cnntrain/base/log.h"
+#include "cnntrain/base/text.h"
 #include "cnntrain/train/backends.h"
 #include "cnntrain/train/texts.h"
 #include "train/features/linear_head.h"

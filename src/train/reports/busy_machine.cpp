@@ -5,7 +5,7 @@
 #include <cmath>
 #include <utility>
 
-#include "cnntrain/base/format.h"
+#include "cnntrain/base/text.h"
 
 namespace cnntrain::train {
 namespace {

@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "cnntrain/base/processor_time.h"
+#include "cnntrain/base/elapsed.h"
 #include "cnntrain/metrics/observer.h"
 
 namespace cnntrain::train {

@@ -7,10 +7,9 @@
 #include <sstream>
 #include <utility>
 
-#include "cnntrain/base/clock_text.h"
 #include "cnntrain/base/cores.h"
-#include "cnntrain/base/format.h"
 #include "cnntrain/base/processor.h"
+#include "cnntrain/base/text.h"
 #include "cnntrain/config/settings.h"
 #include "cnntrain/config/value.h"
 #include "cnntrain/nn/model.h"

@@ -10,12 +10,11 @@
 #include <vector>
 
 #include "cnntrain/base/cores.h"
+#include "cnntrain/base/elapsed.h"
 #include "cnntrain/base/error.h"
-#include "cnntrain/base/format.h"
 #include "cnntrain/base/io.h"
-#include "cnntrain/base/listed.h"
 #include "cnntrain/base/memory.h"
-#include "cnntrain/base/processor_time.h"
+#include "cnntrain/base/text.h"
 #include "cnntrain/checkpoint/folder.h"
 #include "cnntrain/schedule/pipeline.h"
 #include "cnntrain/schedule/run_plan.h"

@@ -7,11 +7,8 @@
 #include <nlohmann/json.hpp>
 #include <variant>
 
-#include "cnntrain/base/csv.h"
 #include "cnntrain/base/error.h"
-#include "cnntrain/base/format.h"
-#include "cnntrain/base/listed.h"
-#include "cnntrain/base/printable.h"
+#include "cnntrain/base/text.h"
 #include "cnntrain/config/option.h"
 #include "cnntrain/train/task.h"
 #include "train/runs/run_files.h"

@@ -2,10 +2,8 @@
 
 #include <algorithm>
 
-#include "cnntrain/base/format.h"
 #include "cnntrain/base/memory.h"
-#include "cnntrain/base/memory_levels.h"
-#include "cnntrain/base/size_text.h"
+#include "cnntrain/base/text.h"
 #include "cnntrain/train/backends.h"
 #include "cnntrain/train/compile_request.h"
 #include "cnntrain/train/loading.h"

@@ -14,10 +14,9 @@
 #include <utility>
 #include <vector>
 
-#include "cnntrain/base/clock_text.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/io.h"
-#include "cnntrain/base/listed.h"
+#include "cnntrain/base/text.h"
 #include "cnntrain/config/parse.h"
 #include "cnntrain/metrics/csv_files.h"
 #include "cnntrain/metrics/json_lines.h"

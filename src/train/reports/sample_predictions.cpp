@@ -8,9 +8,8 @@
 #include <utility>
 
 #include "cnntrain/backend/backend.h"
-#include "cnntrain/base/base64.h"
 #include "cnntrain/base/error.h"
-#include "cnntrain/base/printable.h"
+#include "cnntrain/base/text.h"
 #include "cnntrain/checkpoint/class_names.h"
 #include "cnntrain/data/image_fields.h"
 #include "cnntrain/data/thumbnail.h"

@@ -11,7 +11,7 @@
 #include "cnntrain/backend/ipu.h"
 #include "cnntrain/backend/ref.h"
 #include "cnntrain/base/error.h"
-#include "cnntrain/base/listed.h"
+#include "cnntrain/base/text.h"
 #include "cnntrain/config/names.h"
 #include "cnntrain/nn/model.h"
 #include "cnntrain/schedule/pipeline.h"

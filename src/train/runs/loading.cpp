@@ -5,8 +5,7 @@
 
 #include "cnntrain/base/checked.h"
 #include "cnntrain/base/error.h"
-#include "cnntrain/base/format.h"
-#include "cnntrain/base/listed.h"
+#include "cnntrain/base/text.h"
 #include "cnntrain/data/loader.h"
 #include "cnntrain/train/backends.h"
 #include "cnntrain/train/compile_request.h"

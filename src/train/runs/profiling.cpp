@@ -7,9 +7,9 @@
 
 #include "cnntrain/base/cores.h"
 #include "cnntrain/base/error.h"
-#include "cnntrain/base/listed.h"
 #include "cnntrain/base/outputs.h"
 #include "cnntrain/base/processor.h"
+#include "cnntrain/base/text.h"
 #include "cnntrain/comm/recorded.h"
 #include "cnntrain/optim/step_rate.h"
 #include "cnntrain/profile/session.h"

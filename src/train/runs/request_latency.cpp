@@ -22,7 +22,7 @@
 #include "cnntrain/base/hash.h"
 #include "cnntrain/base/log.h"
 #include "cnntrain/base/outputs.h"
-#include "cnntrain/base/path.h"
+#include "cnntrain/base/text.h"
 #include "cnntrain/checkpoint/folder.h"
 #include "cnntrain/metrics/observer.h"
 #include "cnntrain/train/backends.h"

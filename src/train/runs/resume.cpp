@@ -9,10 +9,10 @@
 
 #include "cnntrain/base/crc32c.h"
 #include "cnntrain/base/error.h"
-#include "cnntrain/base/folder_lock.h"
-#include "cnntrain/base/format.h"
 #include "cnntrain/base/hash.h"
+#include "cnntrain/base/io.h"
 #include "cnntrain/base/log.h"
+#include "cnntrain/base/text.h"
 #include "cnntrain/checkpoint/checkpoint.h"
 #include "cnntrain/checkpoint/class_names.h"
 #include "cnntrain/checkpoint/run_options.h"

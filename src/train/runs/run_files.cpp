@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "cnntrain/base/error.h"
-#include "cnntrain/base/folder_lock.h"
+#include "cnntrain/base/io.h"
 #include "cnntrain/base/log.h"
-#include "cnntrain/base/path.h"
+#include "cnntrain/base/text.h"
 #include "cnntrain/checkpoint/folder.h"
 #include "cnntrain/metrics/csv_files.h"
 #include "cnntrain/profile/session.h"

@@ -8,8 +8,7 @@
 #include <string_view>
 
 #include "cnntrain/base/error.h"
-#include "cnntrain/base/format.h"
-#include "cnntrain/base/size_text.h"
+#include "cnntrain/base/text.h"
 #include "cnntrain/config/parse.h"
 
 namespace cnntrain::train {

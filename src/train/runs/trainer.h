@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "cnntrain/backend/backend.h"
+#include "cnntrain/base/elapsed.h"
 #include "cnntrain/base/io.h"
-#include "cnntrain/base/processor_time.h"
 #include "cnntrain/checkpoint/checkpoint.h"
 #include "cnntrain/comm/communicator.h"
 #include "cnntrain/config/settings.h"

@@ -12,11 +12,10 @@
 
 #include "cnntrain/backend/backend.h"
 #include "cnntrain/base/error.h"
-#include "cnntrain/base/listed.h"
 #include "cnntrain/base/log.h"
 #include "cnntrain/base/memory.h"
 #include "cnntrain/base/patterns.h"
-#include "cnntrain/base/size_text.h"
+#include "cnntrain/base/text.h"
 #include "cnntrain/checkpoint/averaged_weights.h"
 #include "cnntrain/checkpoint/class_names.h"
 #include "cnntrain/config/settings.h"

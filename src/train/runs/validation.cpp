@@ -6,8 +6,8 @@
 
 #include "cnntrain/backend/backend.h"
 #include "cnntrain/base/error.h"
-#include "cnntrain/base/format.h"
 #include "cnntrain/base/log.h"
+#include "cnntrain/base/text.h"
 #include "cnntrain/checkpoint/folder.h"
 #include "cnntrain/train/backends.h"
 #include "cnntrain/train/loading.h"

@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "cnntrain/base/error.h"
-#include "cnntrain/base/listed.h"
 #include "cnntrain/base/log.h"
+#include "cnntrain/base/text.h"
 #include "cnntrain/checkpoint/averaged_weights.h"
 #include "cnntrain/checkpoint/bert_config.h"
 #include "cnntrain/checkpoint/class_names.h"

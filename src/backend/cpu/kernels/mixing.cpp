@@ -41,7 +41,7 @@ HWY_AFTER_NAMESPACE();
 #include <algorithm>
 
 #include "backend/cpu/kernels/parallel.h"
-#include "cnntrain/base/mixing_partner.h"
+#include "cnntrain/base/rng.h"
 
 namespace cnntrain::cpu {
 namespace {

@@ -95,7 +95,7 @@ HWY_AFTER_NAMESPACE();
 
 #include "backend/cpu/kernels/parallel.h"
 #include "cnntrain/base/error.h"
-#include "cnntrain/base/mixing_partner.h"
+#include "cnntrain/base/rng.h"
 #include "cnntrain/graph/op.h"
 
 namespace cnntrain::cpu {

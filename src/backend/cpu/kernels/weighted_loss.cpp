@@ -11,7 +11,7 @@
 #include "backend/cpu/kernels/kernels.h"
 #include "backend/cpu/kernels/parallel.h"
 #include "cnntrain/base/error.h"
-#include "cnntrain/base/mixing_partner.h"
+#include "cnntrain/base/rng.h"
 
 namespace cnntrain::cpu {
 namespace {

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "backend/cpu/lower/node_context.h"
-#include "cnntrain/base/normal.h"
+#include "cnntrain/base/rng.h"
 
 namespace cnntrain::cpu {
 

@@ -8,7 +8,7 @@
 #include "backend/cpu/program/program.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/memory.h"
-#include "cnntrain/base/size_text.h"
+#include "cnntrain/base/text.h"
 
 namespace cnntrain::cpu {
 namespace {

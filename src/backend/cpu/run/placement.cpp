@@ -6,7 +6,7 @@
 
 #include "cnntrain/base/cores.h"
 #include "cnntrain/base/error.h"
-#include "cnntrain/base/listed.h"
+#include "cnntrain/base/text.h"
 
 namespace cnntrain::cpu {
 

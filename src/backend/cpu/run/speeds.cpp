@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "backend/cpu/onednn.h"
-#include "cnntrain/base/least_seconds.h"
+#include "cnntrain/base/elapsed.h"
 #include "cnntrain/base/rng.h"
 
 namespace cnntrain::cpu {

@@ -8,7 +8,7 @@
 
 #include "backend/cpu/program/program.h"
 #include "cnntrain/backend/backend.h"
-#include "cnntrain/base/timeline.h"
+#include "cnntrain/base/elapsed.h"
 
 namespace cnntrain::cpu {
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "backend/cpu/run/placement.h"
-#include "cnntrain/base/caches.h"
+#include "cnntrain/base/cores.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/graph/samples.h"
 

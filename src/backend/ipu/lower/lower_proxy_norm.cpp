@@ -8,7 +8,7 @@
 #include "backend/ipu/lower/axes.h"
 #include "backend/ipu/lower/node_context.h"
 #include "backend/ipu/lower/numbers.h"
-#include "cnntrain/base/normal.h"
+#include "cnntrain/base/rng.h"
 
 namespace cnntrain::ipu {
 

@@ -1,8 +1,7 @@
-#include "cnntrain/base/processor_time.h"
+#include "cnntrain/base/elapsed.h"
 
 #include <sys/resource.h>
 #include <unistd.h>
-
 #include <algorithm>
 #include <chrono>
 #include <filesystem>

@@ -1,9 +1,7 @@
-#include "cnntrain/base/printable.h"
+#include "cnntrain/base/text.h"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
-
-#include "cnntrain/base/format.h"
 
 namespace cnntrain {
 

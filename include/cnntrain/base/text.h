@@ -1,0 +1,214 @@
+// Rows of text in columns, for people.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <ctime>
+#include <limits>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace cnntrain {
+
+using TextRows = std::vector<std::vector<std::string>>;
+
+inline constexpr std::size_t kAllColumns = std::numeric_limits<std::size_t>::max();
+
+/// Columns as wide as their widest cell, separated by two blanks; each row ends with a line end. The first `left`
+/// columns are left-aligned, the others right-aligned. No row has more cells than the first one.
+inline std::string in_columns(const TextRows& rows, std::size_t left = 0) {
+    std::vector<std::size_t> widths(rows.empty() ? 0 : rows.front().size());
+    for (const auto& row : rows) {
+        for (std::size_t i = 0; i < row.size(); ++i)
+            widths[i] = std::max(widths[i], row[i].size());
+    }
+    std::string text;
+    for (const auto& row : rows) {
+        std::string line;
+        for (std::size_t i = 0; i < row.size(); ++i) {
+            const std::string padding(widths[i] - row[i].size(), ' ');
+            line += (i == 0 ? "" : "  ") + (i < left ? row[i] + padding : padding + row[i]);
+        }
+        line.erase(line.find_last_not_of(' ') + 1);
+        text += line + "\n";
+    }
+    return text;
+}
+
+/// Every line of the text further to the right.
+inline std::string indented(const std::string& text, std::size_t blanks) {
+    std::string result;
+    for (std::size_t start = 0; start < text.size();) {
+        const std::size_t end = std::min(text.find('\n', start), text.size() - 1) + 1;
+        result += std::string(blanks, ' ') + text.substr(start, end - start);
+        start = end;
+    }
+    return result;
+}
+
+// Comma-separated values as RFC 4180 describes them.
+
+inline std::string csv_quoted(const std::string& text) {
+    std::string quoted = "\"";
+    for (const char c : text) {
+        if (c == '"') quoted += '"';
+        quoted += c;
+    }
+    return quoted + '"';
+}
+
+/// Quoted when it has a comma, a quote or a line end.
+inline std::string csv_field(const std::string& text) {
+    return text.find_first_of(",\"\r\n") == std::string::npos ? text : csv_quoted(text);
+}
+
+// Names from files and command lines, as a console can show them.
+
+bool is_utf8(std::string_view text);
+
+/// The text with its control characters, and with bytes that are no UTF-8, as \xNN.
+std::string printable(std::string_view text);
+/// The same, but line ends and tabs stay: for whole messages and tables.
+std::string printable_lines(std::string_view text);
+
+// Words in a sentence.
+
+/// "a", "a and b", "a, b and c"; `joint`: "and".
+inline std::string listed(const std::vector<std::string>& words, const std::string& joint = "and") {
+    std::string text;
+    for (std::size_t i = 0; i < words.size(); ++i)
+        text += (i == 0 ? "" : i + 1 == words.size() ? " " + joint + " " : ", ") + words[i];
+    return text;
+}
+
+/// "a, b, c": the text of each item of a range.
+template <typename Range, typename Text>
+std::string joined(const Range& items, std::string_view between, const Text& text_of) {
+    std::string text;
+    bool first = true;
+    for (const auto& item : items) {
+        if (!first) text += between;
+        text += text_of(item);
+        first = false;
+    }
+    return text;
+}
+
+/// "a, b, c"
+inline std::string joined(const std::vector<std::string>& words, std::string_view between = ", ") {
+    return joined(words, between, [](const std::string& word) { return std::string_view(word); });
+}
+
+/// "1 stage", "2 stages"; "2 batches" with the ending "es".
+inline std::string counted(std::int64_t count, const std::string& noun, const std::string& ending = "s") {
+    return std::to_string(count) + " " + noun + (count == 1 ? "" : ending);
+}
+
+// printf into a string.
+
+template <typename... Args> std::string formatted(const char* pattern, Args... args) {
+    const int length = std::snprintf(nullptr, 0, pattern, args...);
+    std::string text(static_cast<std::size_t>(length) + 1, '\0');
+    std::snprintf(text.data(), text.size(), pattern, args...);
+    text.pop_back();
+    return text;
+}
+
+// Numbers for people.
+
+/// "3.1"
+inline std::string decimal(double value, int digits = 1) {
+    std::array<char, 64> text{};
+    std::snprintf(text.data(), text.size(), "%.*f", digits, value);
+    return text.data();
+}
+
+/// "512 bytes", "26.3 MB": powers of 1000.
+inline std::string size_text(std::uint64_t bytes) {
+    if (bytes < 1000) return std::to_string(bytes) + " bytes";
+    constexpr std::array<const char*, 5> kUnits = {" kB", " MB", " GB", " TB", " PB"};
+    double value = static_cast<double>(bytes) / 1000;
+    std::size_t unit = 0;
+    for (; value >= 1000 && unit + 1 < kUnits.size(); ++unit)
+        value /= 1000;
+    return decimal(value) + kUnits[unit];
+}
+
+// A moment of the clock as text.
+
+using Moment = std::chrono::system_clock::time_point;
+enum class Zone { local, utc };
+
+/// The moment in the pattern of strftime().
+inline std::string clock_text(const char* pattern, std::time_t when = std::time(nullptr), Zone zone = Zone::local) {
+    std::tm fields{};
+    (zone == Zone::utc ? gmtime_r : localtime_r)(&when, &fields);
+    std::array<char, 64> text{};
+    std::strftime(text.data(), text.size(), pattern, &fields);
+    return text.data();
+}
+inline std::string clock_text(const char* pattern, Moment when) {
+    return clock_text(pattern, std::chrono::system_clock::to_time_t(when));
+}
+
+/// The part of the moment below a second, in this unit.
+template <typename Unit> long long below_second(Moment when) {
+    return std::chrono::duration_cast<Unit>(when.time_since_epoch()).count() % (std::chrono::seconds(1) / Unit(1));
+}
+
+// Text inside XML: JUnit reports, SVG pictures.
+
+/// As content of an element or of a quoted attribute; characters that XML cannot hold become '?'.
+inline std::string xml_text(std::string_view text) {
+    std::string result;
+    for (const char c : text) {
+        switch (c) {
+            case '&':
+                result += "&amp;";
+                break;
+            case '<':
+                result += "&lt;";
+                break;
+            case '>':
+                result += "&gt;";
+                break;
+            case '"':
+                result += "&quot;";
+                break;
+            default:
+                result += static_cast<unsigned char>(c) < ' ' && c != '\n' && c != '\t' ? '?' : c;
+        }
+    }
+    return result;
+}
+
+// Parts of paths, as text: no file is looked for.
+
+/// The part behind the last slash: "c" of "a/b/c", "" of "a/", all of a path without a slash. A view of `path`.
+inline std::string_view last_part(std::string_view path) {
+    return path.substr(path.find_last_of('/') + 1);  // npos + 1 is 0
+}
+
+// Bytes as text: base 64 (RFC 4648, section 4).
+
+inline std::string base64(std::string_view bytes) {
+    constexpr std::string_view kLetters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    std::string text;
+    text.reserve((bytes.size() + 2) / 3 * 4);
+    for (std::size_t i = 0; i < bytes.size(); i += 3) {
+        const std::size_t count = std::min<std::size_t>(3, bytes.size() - i);
+        std::uint32_t word = 0;
+        for (std::size_t k = 0; k < 3; ++k)
+            word = word << 8 | (k < count ? static_cast<unsigned char>(bytes[i + k]) : 0U);
+        for (std::size_t k = 0; k < 4; ++k)
+            text += k <= count ? kLetters[word >> (18 - 6 * k) & 63U] : '=';
+    }
+    return text;
+}
+
+}  // namespace cnntrain
