@@ -7,9 +7,9 @@
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/text.h"
 #include "cnntrain/checkpoint/checkpoint.h"
-#include "cnntrain/checkpoint/class_names.h"
 #include "cnntrain/checkpoint/file.h"
 #include "cnntrain/checkpoint/run_options.h"
+#include "cnntrain/checkpoint/weights_file.h"
 
 namespace cnntrain::checkpoint {
 namespace {
@@ -172,6 +172,41 @@ bool is_average_of(const FileSystem& files, const std::vector<std::string>& path
     } catch (const Error&) {
         return false;
     }
+}
+
+std::map<std::string, HostTensor> take_averages(Checkpoint& checkpoint) {
+    std::map<std::string, HostTensor> averages;
+    for (auto tensor = checkpoint.tensors.begin(); tensor != checkpoint.tensors.end();) {
+        const std::string& name = tensor->first;
+        const std::string variable =
+            name.ends_with(kAverageSuffix) ? name.substr(0, name.size() - kAverageSuffix.size()) : "";
+        if (!variable.empty() && checkpoint.tensors.contains(variable)) {
+            averages.emplace(variable, std::move(tensor->second));
+            tensor = checkpoint.tensors.erase(tensor);
+        } else {
+            ++tensor;
+        }
+    }
+    return averages;
+}
+
+void use_averages(Checkpoint& checkpoint, const std::string& path) {
+    std::map<std::string, HostTensor> averages = take_averages(checkpoint);
+    if (averages.empty()) {
+        throw Error(ErrorKind::usage, "--ema: " + path +
+                                          " has no moving averages of the weights, which a training with --ema-decay "
+                                          "keeps; leave --ema out");
+    }
+    checkpoint.tensors = std::move(averages);
+}
+
+std::string run_options(const std::map<std::string, std::string>& metadata) {
+    const auto found = metadata.find(kRunOptionsKey);
+    return found == metadata.end() ? "" : found->second;
+}
+
+std::string run_options_of(const FileSystem& files, const std::string& path) {
+    return run_options(CheckpointFile(files, path, Edited::ignored).metadata());
 }
 
 }  // namespace cnntrain::checkpoint

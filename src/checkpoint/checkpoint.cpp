@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "checkpoint/format.h"
-#include "checkpoint/wrapper.h"
 #include "cnntrain/base/crc32c.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/hash.h"

@@ -1,3 +1,5 @@
+#include "cnntrain/checkpoint/file.h"
+
 #include <algorithm>
 #include <charconv>
 #include <limits>
@@ -15,7 +17,6 @@
 #include "cnntrain/base/log.h"
 #include "cnntrain/base/memory.h"
 #include "cnntrain/base/text.h"
-#include "cnntrain/checkpoint/file.h"
 #include "cnntrain/checkpoint/foreign.h"
 
 namespace cnntrain::checkpoint {
@@ -280,6 +281,21 @@ void CheckpointFile::verify() const {
     for (const std::string& name : names_)
         crc = crc32c(read(name).bytes(), crc);
     check_crc(crc);
+}
+
+void too_large(const std::string& path, const std::string& what, std::uint64_t bytes) {
+    throw Error(ErrorKind::unsupported, "checkpoint '" + path + "': " + what + size_text(bytes) +
+                                            " of memory, more than this machine has; use a larger one, or another "
+                                            "checkpoint");
+}
+
+void require_room(const std::string& path, const std::string& what, std::uint64_t bytes) {
+    if (bytes > machine_memory_bytes()) too_large(path, what, bytes);
+    const MemoryLeft left = memory_left();
+    if (bytes <= left.bytes) return;
+    throw Error(ErrorKind::unsupported, "checkpoint '" + path + "': " + what + size_text(bytes) +
+                                            " of memory, and the process has " + size_text(left.bytes) + " more " +
+                                            left.limit + "; " + left.remedy);
 }
 
 }  // namespace cnntrain::checkpoint

@@ -1,8 +1,12 @@
 // Names of the safetensors format, shared by save and load.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <map>
+#include <string>
 #include <string_view>
+#include <utility>
 
 #include "cnntrain/base/tensor.h"
 
@@ -35,5 +39,26 @@ inline constexpr DTypeName kDTypeNames[] = {
 /// Types of the format that this program has not.
 inline constexpr std::string_view kOtherDTypes[] = {
     "I8", "I16", "U16", "U32", "U64", "C64", "C128", "F8_E5M2", "F8_E4M3", "F8_E8M0", "F6_E2M3", "F6_E3M2", "F4"};
+
+// Modules of PyTorch that wrap a network put their own name in front of the names of all its tensors.
+
+/// DataParallel and DistributedDataParallel, torch.compile(), Lightning
+inline constexpr std::string_view kWrappers[] = {"module.", "_orig_mod.", "model."};
+
+/// Removes the wrappers' names that all tensors have in common.
+template <typename T> void take_wrapper_away(std::map<std::string, T>& tensors) {
+    const auto wraps_all = [&](std::string_view wrapper) {
+        return std::ranges::all_of(tensors, [&](const auto& entry) { return entry.first.starts_with(wrapper); });
+    };
+    constexpr int kMostWrappers = 4;  // a hostile name may repeat one without end
+    for (int i = 0; i < kMostWrappers && !tensors.empty(); ++i) {
+        const auto* const wrapper = std::ranges::find_if(kWrappers, wraps_all);
+        if (wrapper == std::end(kWrappers)) return;
+        std::map<std::string, T> inner;
+        for (auto& [name, tensor] : tensors)
+            inner.emplace(name.substr(wrapper->size()), std::move(tensor));
+        tensors = std::move(inner);
+    }
+}
 
 }  // namespace cnntrain::checkpoint

@@ -1,8 +1,12 @@
 #include "cnntrain/checkpoint/weights_file.h"
 
-#include "checkpoint/wrapper.h"
-#include "cnntrain/checkpoint/class_names.h"
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "checkpoint/format.h"
+#include "cnntrain/base/error.h"
 #include "cnntrain/checkpoint/file.h"
+#include "cnntrain/checkpoint/folder.h"
 #include "cnntrain/checkpoint/foreign.h"
 #include "cnntrain/checkpoint/timm_config.h"
 
@@ -27,6 +31,38 @@ Checkpoint load_weights(const FileSystem& files, const std::string& path, Edited
     if (checkpoint.metadata.contains(kClassesKey)) return checkpoint;
     if (const auto config = timm_config_beside(files, path)) set_class_names(checkpoint.metadata, config->class_names);
     return checkpoint;
+}
+
+namespace {
+
+using nlohmann::json;
+
+}  // namespace
+
+void set_class_names(std::map<std::string, std::string>& metadata, const std::vector<std::string>& names) {
+    if (!names.empty()) metadata[kClassesKey] = json(names).dump();
+}
+
+std::vector<std::string> class_names(const std::map<std::string, std::string>& metadata) {
+    const auto found = metadata.find(kClassesKey);
+    if (found == metadata.end()) return {};
+    const json list = json::parse(found->second, nullptr, /*allow_exceptions=*/false);
+    const bool texts = list.is_array() && std::ranges::all_of(list, [](const json& name) { return name.is_string(); });
+    if (!texts) {
+        throw Error(ErrorKind::data, std::string("metadata '") + kClassesKey +
+                                         "': expected a JSON list of class names, got " + found->second.substr(0, 100));
+    }
+    return list.get<std::vector<std::string>>();
+}
+
+std::vector<std::string> class_names_of(const FileSystem& files, const std::string& restore_path) {
+    const std::string path = one_of(files, restore_path).path;
+    try {
+        if (foreign_format(files, path)) return {};
+        return class_names(CheckpointFile(files, path, Edited::ignored).metadata());
+    } catch (const Error& error) {
+        throw error.within(path);
+    }
 }
 
 }  // namespace cnntrain::checkpoint

@@ -14,10 +14,10 @@
 #include "cnntrain/base/outputs.h"
 #include "cnntrain/base/text.h"
 #include "cnntrain/checkpoint/bert_config.h"
-#include "cnntrain/checkpoint/class_names.h"
 #include "cnntrain/checkpoint/folder.h"
 #include "cnntrain/checkpoint/foreign.h"
 #include "cnntrain/checkpoint/hugging_face.h"
+#include "cnntrain/checkpoint/weights_file.h"
 #include "cnntrain/nn/bert_settings.h"
 #include "cnntrain/train/texts.h"
 

@@ -10,8 +10,7 @@
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/text.h"
 #include "cnntrain/checkpoint/checkpoint.h"
-#include "cnntrain/checkpoint/class_names.h"
-#include "cnntrain/checkpoint/edited.h"
+#include "cnntrain/checkpoint/weights_file.h"
 #include "cnntrain/exports/exports.h"
 #include "cnntrain/train/backends.h"
 

@@ -1,4 +1,4 @@
-#include "cnntrain/checkpoint/averaged_weights.h"
+#include "cnntrain/checkpoint/average.h"
 
 #include <gtest/gtest.h>
 

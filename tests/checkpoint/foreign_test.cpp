@@ -10,7 +10,6 @@
 #include "cnntrain/base/error.h"
 #include "cnntrain/checkpoint/analyse.h"
 #include "cnntrain/checkpoint/checkpoint.h"
-#include "cnntrain/checkpoint/class_names.h"
 #include "cnntrain/checkpoint/file.h"
 #include "cnntrain/checkpoint/folder.h"
 #include "cnntrain/checkpoint/weights_file.h"

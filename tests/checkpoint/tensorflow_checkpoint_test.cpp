@@ -1,5 +1,5 @@
 // Checkpoints that are written for TensorFlow. `tools/compare.py exports` loads some with TensorFlow.
-#include "cnntrain/checkpoint/tensorflow_checkpoint.h"
+#include "cnntrain/checkpoint/foreign.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -11,7 +11,6 @@
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/io.h"
-#include "cnntrain/checkpoint/foreign.h"
 #include "support/errors.h"
 
 namespace cnntrain::checkpoint {

@@ -12,7 +12,7 @@
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/io.h"
 #include "cnntrain/checkpoint/checkpoint.h"
-#include "cnntrain/checkpoint/class_names.h"
+#include "cnntrain/checkpoint/weights_file.h"
 #include "support/matchers.h"
 #include "support/suite_folder.h"
 

@@ -9,7 +9,7 @@
 #include "cnntrain/base/error.h"
 #include "cnntrain/checkpoint/average.h"
 #include "cnntrain/checkpoint/checkpoint.h"
-#include "cnntrain/checkpoint/class_names.h"
+#include "cnntrain/checkpoint/weights_file.h"
 #include "cnntrain/config/parse.h"
 #include "cnntrain/tasks/tasks.h"
 #include "cnntrain/train/loading.h"

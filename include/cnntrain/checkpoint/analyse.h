@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "cnntrain/base/io.h"
-#include "cnntrain/checkpoint/edited.h"
 #include "cnntrain/checkpoint/foreign.h"
+#include "cnntrain/checkpoint/weights_file.h"
 
 namespace cnntrain::checkpoint {
 

@@ -2,12 +2,15 @@
 // type or in float32.
 #pragma once
 
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "cnntrain/base/io.h"
-#include "cnntrain/checkpoint/edited.h"
+#include "cnntrain/base/tensor.h"
+#include "cnntrain/checkpoint/checkpoint.h"
+#include "cnntrain/checkpoint/weights_file.h"
 
 namespace cnntrain::checkpoint {
 
@@ -37,5 +40,17 @@ bool is_average(const FileSystem& files, const std::string& path);
 /// is not compared.
 bool is_average_of(const FileSystem& files, const std::vector<std::string>& paths, Averaging mode,
                    const std::string& target);
+
+// Moving averages of the weights in a training's checkpoints: a float32 tensor "<variable>/ema" beside each variable of
+// the model.
+
+inline constexpr std::string_view kAverageSuffix = "/ema";
+
+/// Moves the averages out of the checkpoint. The keys are the names of the variables; empty if it has none.
+std::map<std::string, HostTensor> take_averages(Checkpoint& checkpoint);
+
+/// Replaces the model's variables by their averages and removes everything else. Error(usage) about `path` if the
+/// checkpoint has no averages.
+void use_averages(Checkpoint& checkpoint, const std::string& path);
 
 }  // namespace cnntrain::checkpoint

@@ -10,7 +10,7 @@
 
 #include "cnntrain/base/io.h"
 #include "cnntrain/base/tensor.h"
-#include "cnntrain/checkpoint/edited.h"
+#include "cnntrain/checkpoint/weights_file.h"
 
 namespace cnntrain::checkpoint {
 

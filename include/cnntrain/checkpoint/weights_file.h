@@ -3,13 +3,30 @@
 
 #include <map>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "cnntrain/base/io.h"
 #include "cnntrain/base/tensor.h"
 #include "cnntrain/checkpoint/checkpoint.h"
-#include "cnntrain/checkpoint/edited.h"
 
 namespace cnntrain::checkpoint {
+
+// Checkpoints whose checksums are wrong.
+
+/// Checksums cannot tell damage from a deliberate edit by another tool: only the user knows.
+enum class Edited {
+    refused,  // Error(data)
+    trusted,  // a warning; everything else about the file is checked as always
+    ignored,  // nothing: the file is only looked at, and whoever reads its weights decides
+};
+
+/// The option by which the user trusts an edit; the error names it.
+inline constexpr std::string_view kTrustFlag = "--trust-edited-checkpoint";
+
+constexpr Edited edited_if(bool trusted) {
+    return trusted ? Edited::trusted : Edited::refused;
+}
 
 struct WeightsHeader {
     std::map<std::string, TensorDesc> tensors;
@@ -22,5 +39,18 @@ WeightsHeader weights_header(const FileSystem& files, const std::string& path);
 /// The tensors by the names that they have in the file. Names of classes in timm's config.json beside it become those
 /// of the checkpoint (class_names.h). Errors as load().
 Checkpoint load_weights(const FileSystem& files, const std::string& path, Edited edited = Edited::refused);
+
+// Names of the classes by number, as a checkpoint carries them: metadata "classes", a JSON list of texts.
+
+inline constexpr const char* kClassesKey = "classes";
+
+/// Writes nothing when there are no names.
+void set_class_names(std::map<std::string, std::string>& metadata, const std::vector<std::string>& names);
+/// None where the metadata has none. Error(data) when they are no list of texts.
+std::vector<std::string> class_names(const std::map<std::string, std::string>& metadata);
+
+/// Those of the checkpoint, or of the latest one in the folder, that a restore path names (find_checkpoints() of
+/// folder.h). Reads the header only.
+std::vector<std::string> class_names_of(const FileSystem& files, const std::string& restore_path);
 
 }  // namespace cnntrain::checkpoint

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -12,6 +13,7 @@
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/io.h"
 #include "cnntrain/base/tensor.h"
+#include "cnntrain/checkpoint/foreign.h"
 
 namespace cnntrain::checkpoint {
 
@@ -101,5 +103,30 @@ std::string shown_name(std::string_view name);
 
 /// Appends a length to a shape; false if the tensor's bytes could overflow 64 bits.
 bool add_length(Shape& shape, std::uint64_t length);
+
+// The readers of single formats, behind cnntrain/checkpoint/foreign.h.
+
+/// What a reader finds.
+struct ForeignContent {
+    ForeignFile file;
+    std::uint64_t stored_bytes = 0;  // of all files that it reads
+};
+
+/// torch.save() as a zip archive.
+ForeignContent open_torch_zip(std::shared_ptr<const InputFile> file, const std::string& part);
+/// torch.save() before version 1.6: pickles, one behind the other, and the storages.
+ForeignContent open_torch_legacy(const std::shared_ptr<const InputFile>& file, const std::string& part);
+/// Bytes with which such a file begins.
+inline constexpr std::string_view kTorchLegacy("\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19", 14);
+
+/// An HDF5 file.
+ForeignContent open_hdf5(std::shared_ptr<const InputFile> file);
+inline constexpr std::string_view kHdf5("\x89HDF\r\n\x1a\n", 8);
+/// .keras: a zip archive with an HDF5 file in it.
+ForeignContent open_keras_zip(std::shared_ptr<const InputFile> file);
+inline constexpr const char* kKerasWeights = "model.weights.h5";
+
+/// `index`: the path of PREFIX.index.
+ForeignContent open_tensorflow(const FileSystem& files, const std::string& index);
 
 }  // namespace cnntrain::checkpoint

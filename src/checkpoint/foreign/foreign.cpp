@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "checkpoint/foreign/readers.h"
+#include "checkpoint/foreign/bytes.h"
 #include "checkpoint/foreign/table.h"
 #include "checkpoint/foreign/zip.h"
 #include "checkpoint/format.h"

@@ -3,8 +3,8 @@
 #include <set>
 #include <utility>
 
+#include "checkpoint/foreign/bytes.h"
 #include "checkpoint/foreign/hdf5.h"
-#include "checkpoint/foreign/readers.h"
 #include "checkpoint/foreign/zip.h"
 
 namespace cnntrain::checkpoint {

@@ -3,12 +3,12 @@
 #include <map>
 #include <utility>
 
-#include "checkpoint/foreign/readers.h"
+#include "checkpoint/foreign/bytes.h"
 #include "checkpoint/foreign/table.h"
 #include "cnntrain/base/crc32c.h"
 #include "cnntrain/base/text.h"
 #include "cnntrain/base/wire.h"
-#include "cnntrain/checkpoint/tensorflow_checkpoint.h"
+#include "cnntrain/checkpoint/foreign.h"
 
 namespace cnntrain::checkpoint {
 namespace {

@@ -11,9 +11,9 @@
 #include "cnntrain/base/json_check.h"
 #include "cnntrain/base/memory.h"
 #include "cnntrain/base/text.h"
-#include "cnntrain/checkpoint/class_names.h"
 #include "cnntrain/checkpoint/file.h"
 #include "cnntrain/checkpoint/folder.h"
+#include "cnntrain/checkpoint/weights_file.h"
 #include "cnntrain/profile/output.h"
 #include "report/read/log_text.h"
 

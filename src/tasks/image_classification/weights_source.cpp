@@ -8,7 +8,6 @@
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/text.h"
-#include "cnntrain/checkpoint/class_names.h"
 #include "cnntrain/checkpoint/folder.h"
 #include "cnntrain/checkpoint/run_options.h"
 #include "cnntrain/checkpoint/timm_config.h"

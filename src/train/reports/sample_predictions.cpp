@@ -10,7 +10,7 @@
 #include "cnntrain/backend/backend.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/text.h"
-#include "cnntrain/checkpoint/class_names.h"
+#include "cnntrain/checkpoint/weights_file.h"
 #include "cnntrain/data/image_fields.h"
 #include "cnntrain/data/thumbnail.h"
 #include "cnntrain/nn/bert.h"

@@ -14,7 +14,7 @@
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/log.h"
 #include "cnntrain/base/patterns.h"
-#include "cnntrain/checkpoint/averaged_weights.h"
+#include "cnntrain/checkpoint/average.h"
 #include "cnntrain/metrics/csv_files.h"
 #include "cnntrain/metrics/rows.h"
 #include "cnntrain/schedule/run_plan.h"
