@@ -9,7 +9,6 @@
 
 #include "cnntrain/base/error.h"
 #include "comm/flat_reduction.h"
-#include "comm/node_reduction.h"
 #include "comm/transport.h"
 #include "comm/watch.h"
 

@@ -1,4 +1,4 @@
-#include "cnntrain/comm/recorded.h"
+#include "cnntrain/comm/communicator.h"
 
 #include <algorithm>
 #include <utility>

@@ -16,7 +16,7 @@
 #include "cnntrain/backend/cpu.h"
 #include "cnntrain/base/cores.h"
 #include "cnntrain/base/elapsed.h"
-#include "cnntrain/comm/recorded.h"
+#include "cnntrain/comm/communicator.h"
 #include "cnntrain/profile/session.h"
 #include "support/matchers.h"
 #include "support/toy_graph.h"

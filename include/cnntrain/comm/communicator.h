@@ -30,6 +30,7 @@
 #include <string_view>
 #include <vector>
 
+#include "cnntrain/base/elapsed.h"
 #include "cnntrain/comm/settings.h"
 
 namespace cnntrain::comm {
@@ -162,5 +163,11 @@ std::vector<std::unique_ptr<Communicator>> make_thread_communicators(int ranks, 
 /// The ranks that mpirun or srun started; one rank without a launcher. Initialises MPI with MPI_THREAD_SERIALIZED, once
 /// per process; its destructor finalises MPI if finish() was called. Error(unsupported) in a build without MPI.
 std::unique_ptr<Communicator> make_mpi_communicator(const Settings& settings);
+
+// A communicator that records when its operations wait.
+
+/// Forwards every operation to `inner`. While the timeline is on, it adds intervals to two tracks: "communication",
+/// the waits of the thread that communicates, and "buckets", the operations on buckets from start to end.
+std::shared_ptr<Communicator> make_recorded(std::shared_ptr<Communicator> inner, std::shared_ptr<Timeline> timeline);
 
 }  // namespace cnntrain::comm

@@ -10,7 +10,7 @@
 #include "cnntrain/base/outputs.h"
 #include "cnntrain/base/processor.h"
 #include "cnntrain/base/text.h"
-#include "cnntrain/comm/recorded.h"
+#include "cnntrain/comm/communicator.h"
 #include "cnntrain/optim/step_rate.h"
 #include "cnntrain/profile/session.h"
 #include "cnntrain/train/backends.h"
