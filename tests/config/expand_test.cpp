@@ -1,5 +1,5 @@
 // What a user may write, as the words that CLI11 reads, and what CLI11 makes of them.
-#include "config/read/expand.h"
+#include "config/read/command_line.h"
 
 #include "cnntrain/base/error.h"
 #include "support/errors.h"

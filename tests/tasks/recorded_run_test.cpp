@@ -6,7 +6,7 @@
 #include "cnntrain/checkpoint/checkpoint.h"
 #include "cnntrain/checkpoint/run_options.h"
 #include "config/parsing.h"
-#include "config/resolve/recorded.h"
+#include "config/read/json.h"
 #include "support/matchers.h"
 #include "support/temporary_folder.h"
 

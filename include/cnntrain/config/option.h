@@ -8,14 +8,186 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
+#include <utility>
+#include <variant>
 #include <vector>
 
 #include "cnntrain/backend/settings.h"
-#include "cnntrain/config/binding.h"
+#include "cnntrain/base/error.h"
 #include "cnntrain/config/commands.h"
-#include "cnntrain/config/value.h"
+#include "cnntrain/config/settings.h"
 
 namespace cnntrain::config {
+
+// Option values and their sources.
+
+/// The type of an option's value.
+enum class Type : std::uint8_t {
+    of_member,      // that of the member of Settings that holds the value
+    boolean,        // --x, --no-x
+    boolean_value,  // --x, --no-x, --x true, --x false
+    integer,
+    number,
+    text,
+    choice,    // one of `choices`, case-insensitive
+    integers,  // a list takes all words up to the next option
+    numbers,   // a list whose words may also be separated by commas
+    texts,
+    patterns,   // file names with wildcards: all words up to the next option, stored as one text separated by commas
+    structure,  // nested lists or an object, as JSON text
+};
+
+/// No value. It takes the place of std::monostate because of libstdc++ 12, which does not ask a variant of numbers,
+/// strings and vectors alone whether it holds something: where memory for a copy is missing, it would destroy the copy
+/// that was never made.
+struct Unset {
+    Unset() = default;
+    Unset(const Unset& /*other*/) noexcept {}
+    Unset& operator=(const Unset& /*other*/) noexcept { return *this; }
+    ~Unset() = default;
+    bool operator==(const Unset&) const = default;
+};
+
+/// The value of an option. Unset: not given, and no default.
+using Value = std::variant<Unset, bool, std::int64_t, double, std::string, std::vector<std::int64_t>,
+                           std::vector<double>, std::vector<std::string>>;
+
+/// The value as written on a command line: "0.1", "true", "a b"; "none" for Unset.
+std::string to_string(const Value& value);
+bool is_unset(const Value& value);
+
+/// The source of a value, in increasing precedence.
+enum class Source : std::uint8_t {
+    default_value,
+    model,
+    weights,  // a file of weights that the line names
+    environment,
+    config,
+    arguments,
+    command_line,
+    adjusted,
+};
+
+/// True if the user set the value.
+bool given(Source source);
+
+// Spellings of the enumerators that options take, in enumerator order.
+
+/// Specialised for every enumeration that is the type of an option.
+template <typename E> const std::vector<std::string_view>& names();
+template <> const std::vector<std::string_view>& names<backend::BackendKind>();
+template <> const std::vector<std::string_view>& names<comm::Wire>();
+template <> const std::vector<std::string_view>& names<comm::Route>();
+template <> const std::vector<std::string_view>& names<nn::Family>();
+template <> const std::vector<std::string_view>& names<nn::PaddingRule>();
+template <> const std::vector<std::string_view>& names<nn::BottleneckStride>();
+template <> const std::vector<std::string_view>& names<nn::NetworkForm>();
+template <> const std::vector<std::string_view>& names<data::DatasetId>();
+template <> const std::vector<std::string_view>& names<data::Interpolation>();
+template <> const std::vector<std::string_view>& names<data::ResizeMode>();
+template <> const std::vector<std::string_view>& names<graph::UpdateRule>();
+template <> const std::vector<std::string_view>& names<optim::LrSchedule>();
+template <> const std::vector<std::string_view>& names<optim::StepSchedule>();
+template <> const std::vector<std::string_view>& names<nn::Precision>();
+template <> const std::vector<std::string_view>& names<nn::ComputeType>();
+template <> const std::vector<std::string_view>& names<backend::StochasticRounding>();
+template <> const std::vector<std::string_view>& names<schedule::PipelineSchedule>();
+template <> const std::vector<std::string_view>& names<train::Metric>();
+
+/// The enumerator with exactly this spelling.
+template <typename E> std::optional<E> named(std::string_view spelling) {
+    const auto& all = names<E>();
+    for (std::size_t i = 0; i < all.size(); ++i) {
+        if (all[i] == spelling) return static_cast<E>(i);
+    }
+    return std::nullopt;
+}
+
+// Connects an option row to the member of Settings that holds the option's value.
+
+struct Binding {
+    void (*write)(Settings& settings, const Value& value) = nullptr;
+    Type type = Type::boolean;                                    // of the member
+    Value (*initial)() = nullptr;                                 // the member's value in new settings
+    const std::vector<std::string_view>& (*choices)() = nullptr;  // of a member that is an enumeration
+};
+
+/// An unset value leaves the member unchanged; it empties a std::optional member.
+template <typename T> void assign(T& member, const Value& value) {
+    if (std::holds_alternative<Unset>(value)) return;
+    if constexpr (std::is_enum_v<T>) {
+        member = *named<T>(std::get<std::string>(value));
+    } else if constexpr (std::is_same_v<T, double>) {
+        member = std::get<double>(value);
+    } else {
+        member = std::get<T>(value);
+    }
+}
+
+template <typename T> void assign(std::optional<T>& member, const Value& value) {
+    member.reset();
+    if (!std::holds_alternative<Unset>(value)) assign(member.emplace(), value);
+}
+
+template <typename T> Value value_of(const T& member) {
+    if constexpr (std::is_enum_v<T>) {
+        return std::string(names<T>().at(static_cast<std::size_t>(member)));
+    } else {
+        return member;
+    }
+}
+template <typename T> Value value_of(const std::optional<T>& member) {
+    return member ? value_of(*member) : Value();
+}
+
+template <typename T> struct WithoutOptional { using Type = T; };
+template <typename T> struct WithoutOptional<std::optional<T>> { using Type = T; };
+
+template <typename T> constexpr Type type_of() {
+    if constexpr (std::is_enum_v<T>) return Type::choice;
+    if constexpr (std::is_same_v<T, bool>) return Type::boolean;
+    if constexpr (std::is_same_v<T, std::int64_t>) return Type::integer;
+    if constexpr (std::is_same_v<T, double>) return Type::number;
+    if constexpr (std::is_same_v<T, std::string>) return Type::text;
+    if constexpr (std::is_same_v<T, std::vector<std::int64_t>>) return Type::integers;
+    if constexpr (std::is_same_v<T, std::vector<double>>) return Type::numbers;
+    return Type::texts;
+}
+
+template <typename T> struct ClassOfMember;
+template <typename Class, typename Member> struct ClassOfMember<Member Class::*> { using Type = Class; };
+
+/// The struct in which a member path starts: Settings itself, or the task's own settings.
+template <typename Root> Root& root_of(Settings& settings) {
+    if constexpr (std::is_same_v<Root, Settings>) {
+        return settings;
+    } else {
+        return settings.task.as<Root>();
+    }
+}
+
+/// to<&Settings::comm, &comm::CommSettings::wire>() writes settings.comm.wire. If the first member belongs to a task's
+/// settings struct, the binding writes into settings.task.
+template <auto kFirst, auto... kPath> constexpr Binding to() {
+    using Root = typename ClassOfMember<decltype(kFirst)>::Type;
+    using Member = std::remove_cvref_t<decltype(((std::declval<Root&>().*kFirst).*....*kPath))>;
+    using Content = typename WithoutOptional<Member>::Type;
+    Binding binding{
+        [](Settings& settings, const Value& value) { assign(((root_of<Root>(settings).*kFirst).*....*kPath), value); },
+        type_of<Content>(), [] { return value_of(((Root().*kFirst).*....*kPath)); }};
+    if constexpr (std::is_enum_v<Content>) binding.choices = names<Content>;
+    return binding;
+}
+
+/// Writes the negated value: for a flag whose member has the opposite meaning.
+template <auto kFirst, auto... kPath> constexpr Binding to_opposite() {
+    using Root = typename ClassOfMember<decltype(kFirst)>::Type;
+    return {[](Settings& settings, const Value& value) {
+                assign(((root_of<Root>(settings).*kFirst).*....*kPath), Value(!std::get<bool>(value)));
+            },
+            Type::boolean, [] { return Value(!((Root().*kFirst).*....*kPath)); }};
+}
 
 /// Bit masks represent sets of commands, of backends and of kinds of data.
 template <typename E> constexpr std::uint32_t bit(E value) {

@@ -8,7 +8,6 @@
 #include "cnntrain/base/text.h"
 #include "cnntrain/config/line.h"
 #include "config/read/command_line.h"
-#include "config/read/expand.h"
 #include "config/read/value.h"
 #include "config/table/habits.h"
 

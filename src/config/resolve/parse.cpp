@@ -1,7 +1,6 @@
 #include "cnntrain/config/parse.h"
 
 #include <unistd.h>
-
 #include <algorithm>
 #include <filesystem>
 
@@ -10,12 +9,11 @@
 #include "cnntrain/base/io.h"
 #include "cnntrain/base/text.h"
 #include "cnntrain/config/habits.h"
+#include "cnntrain/config/settings.h"
 #include "config/read/command_line.h"
 #include "config/read/config_file.h"
-#include "config/read/file_names.h"
 #include "config/read/json.h"
 #include "config/read/value.h"
-#include "config/resolve/recorded.h"
 #include "config/resolve/resolve.h"
 
 namespace cnntrain::config {
@@ -345,6 +343,22 @@ ParseResult resume_from_arguments_json(const TaskOptions& task, std::string_view
     result.wants_print_config = restore_line.wants_print_config;
     result.wants_dry_run = restore_line.wants_dry_run;
     return result;
+}
+
+bool trains(const Resolution& run) {
+    return run.task.trains != nullptr ? run.task.trains(run) : run.command == run.task.commands.front();
+}
+
+Settings to_settings(Resolution& run) {
+    Settings settings;
+    settings.task = run.task.settings();
+    for (const ResolvedOption& entry : run.values.all()) {
+        if (entry.option->bind.write != nullptr) entry.option->bind.write(settings, entry.value);
+    }
+    settings.training.processes = run.values.launch().processes;
+    settings.main.trains = trains(run);
+    if (run.task.complete != nullptr) run.task.complete(settings, run);
+    return settings;
 }
 
 }  // namespace cnntrain::config

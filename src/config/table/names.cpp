@@ -1,4 +1,4 @@
-#include "cnntrain/config/names.h"
+#include "cnntrain/config/option.h"
 
 #include "cnntrain/base/enumerators.h"
 #include "cnntrain/base/error.h"

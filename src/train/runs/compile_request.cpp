@@ -12,7 +12,7 @@
 #include "cnntrain/backend/ref.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/text.h"
-#include "cnntrain/config/names.h"
+#include "cnntrain/config/option.h"
 #include "cnntrain/nn/model.h"
 #include "cnntrain/schedule/pipeline.h"
 #include "cnntrain/train/backends.h"

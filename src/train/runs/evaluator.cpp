@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "cnntrain/base/error.h"
-#include "cnntrain/config/value.h"
+#include "cnntrain/config/option.h"
 #include "cnntrain/nn/initialise.h"
 #include "cnntrain/train/compile_request.h"
 #include "cnntrain/train/loading.h"

@@ -7,7 +7,7 @@
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/text.h"
 #include "cnntrain/checkpoint/folder.h"
-#include "cnntrain/config/names.h"
+#include "cnntrain/config/option.h"
 #include "train/runs/averaging.h"
 
 namespace cnntrain::train {

@@ -189,4 +189,193 @@ std::vector<Option> shared_ipu_options() {
     return all;
 }
 
+// Shared options: the Logging group.
+
+std::vector<Option> shared_logging_options() {
+    return {
+        {.flag = "--log-dir",
+         .fallback = "./logs/",
+         .help = "Folder in which run folders are created; evaluations have one if this or --logs-path is given.",
+         .bind = to<&Settings::logging, &train::LoggingSettings::log_dir>()},
+        {.flag = "--logs-path",
+         .help = "Path of the run folder.",
+         .main_in = kTVE,
+         .bind = to<&Settings::logging, &train::LoggingSettings::logs_path>()},
+        {.flag = "--overwrite",
+         .help = "Remove the run in --logs-path, except for files that a user has named, and start a new one there; "
+                 "inference: replace a file of predictions.",
+         .commands = kT | kE,
+         .action = true,
+         .bind = to<&Settings::logging, &train::LoggingSettings::overwrite>()},
+        {.flag = "--name-suffix",
+         .help = "Added to the run's name after an underscore.",
+         .bind = to<&Settings::logging, &train::LoggingSettings::name_suffix>()},
+        {.flag = "--logs-per-epoch",
+         .help = "Log lines per epoch, if the length is given in epochs.",
+         .range = between(1, kMostIterations),
+         .acts_in = kT,
+         .needs = {{"epochs"}},
+         .numerics = true,
+         .bind = to<&Settings::training, &train::TrainingSettings::logs_per_epoch>()},
+        {.flag = "--log-freq",
+         .help = "Iterations between log lines, if the length is given in iterations.",
+         .unit = "iterations",
+         .range = between(1, kMostIterations),
+         .acts_in = kT,
+         .needs = {{"iterations"}},
+         .numerics = true,
+         .bind = to<&Settings::training, &train::TrainingSettings::log_freq>()},
+        {.flag = "--no-logs",
+         .help = "Create no run folder; checkpoints are written under /tmp.",
+         .bind = to<&Settings::logging, &train::LoggingSettings::no_logs>()},
+        {.flag = "--log-all-instances",
+         .type = Type::boolean_value,
+         .left_open = true,
+         .help = "Every process writes logs, to its own run folder.",
+         .acts_in = kT,
+         .needs_processes = true,
+         .bind = to<&Settings::logging, &train::LoggingSettings::all_instances>()},
+        {.flag = "--mlperf-logging",
+         .help = "Write an MLPerf log, result_<seed>.txt, into the run folder.",
+         .acts_in = kT,
+         .bind = to<&Settings::logging, &train::LoggingSettings::mlperf>()},
+        {.flag = "--tensorboard",
+         .help = "Write no TensorBoard event files to the run folder.",
+         .off_switch = true,
+         .bind = to<&Settings::logging, &train::LoggingSettings::tensorboard>()},
+        {.flag = "--wandb",
+         .help = "Log to Weights & Biases through the installed wandb client (pip install wandb).",
+         .bind = to<&Settings::logging, &train::LoggingSettings::wandb>()},
+        {.flag = "--wandb-project",
+         .fallback = "tf-cnn",
+         .help = "Weights & Biases project.",
+         .needs = {{"wandb"}},
+         .bind = to<&Settings::logging, &train::LoggingSettings::wandb_project>()},
+        {.flag = "--profile",
+         .help = "Measure --profile-steps weight updates of the training and write where their time goes to the run "
+                 "folder. `cnntrain profile` measures any line without a run.",
+         .acts_in = kT,
+         .acts_on_backends = kCpu,
+         .bind = to<&Settings::logging, &train::LoggingSettings::profile>()},
+        {.flag = "--profile-compilation",
+         .help = "Profile the compilation.",
+         .acts_on_backends = kIpu,
+         .idle_on_ipu = "the emulator has no profile of a compilation"},
+        {.flag = "--gcl-method",
+         .type = Type::choice,
+         .help = "Algorithm of the all-reduce.",
+         .choices = {"auto", "broadcast", "clockwise_ring", "anticlockwise_ring", "bidirectional_ring_pair",
+                     "meet_in_middle_ring", "quad_directional_ring"},
+         .acts_on_backends = kIpu,
+         .idle_on_ipu = "GCL's functions take no such option"},
+        {.flag = "--gcl-max-broadcast-size",
+         .type = Type::integer,
+         .help = "Largest all-reduce done by broadcast.",
+         .unit = "bytes",
+         .range = between(0, kMostBytes),
+         .acts_on_backends = kIpu,
+         .idle_on_ipu = "GCL's functions take no such option"},
+        {.flag = "--executable-cache-path",
+         .type = Type::text,
+         .fallback = "",
+         .help = "Folder of compiled executables.",
+         .acts_on_backends = kIpu,
+         .idle_on_ipu = "programs are compiled in every run"},
+        {.flag = "--poplar-sync-configuration",
+         .type = Type::choice,
+         .fallback = "",
+         .help = "Which IPUs synchronise with the host.",
+         .choices = {"", "ipuAndInstanceAndIntraReplicaAndAll"},
+         .acts_on_backends = kIpu,
+         .idle_on_ipu = "devices take no such option"},
+    };
+}
+
+// Shared options for data sets.
+
+std::vector<Option> shared_data_options() {
+    return {
+        {.flag = "--data-dir",
+         .type = Type::text,
+         .left_open = true,
+         .help = "Where the data are.",
+         .commands = kTVE | kR,
+         .main_in = kTVE | kR,
+         .recorded = Recorded::taken,
+         .names_data = true,
+         .path = true},
+        {.flag = "--validation-fraction",
+         .type = Type::number,
+         .help = "Share of the samples of each class that is held out for validation.",
+         .range = between(0, 0.9),
+         .numerics = true},
+        {.flag = "--generated-data",
+         .help = "One random image from the host, repeated.",
+         .main_in = kTVE,
+         .numerics = true,
+         .recorded = Recorded::ignored},
+        {.flag = "--synthetic-data",
+         .help = "Random data made on the device; no input from the host.",
+         .numerics = true,
+         .recorded = Recorded::ignored},
+        {.flag = "--dataset-cache-gb",
+         .type = Type::number,
+         .fallback = 0.0,
+         .help =
+             "Memory for encoded ImageNet records, shared by the processes of a host; 0: leave caching to the system.",
+         .unit = "GB",
+         .range = between(0, 1e6)},
+    };
+}
+
+// Shared options: validation during training, and what follows from its results.
+
+std::vector<Option> shared_validation_options() {
+    return {
+        {.flag = "--validate-every",
+         .help = "Epochs between validations during training (0.5: twice an epoch), instead of a validation of all "
+                 "checkpoints after it. Their rows also have the loss, and of tasks with classes the balanced accuracy "
+                 "and, with more than five classes, the top-5 accuracy; validation_classes.csv has the counts of each "
+                 "class. The end of the training is always validated. 0: validation follows training.",
+         .unit = "epochs",
+         .range = between(0, kMostEpochs),
+         .commands = kT | kR,
+         .main_in = kT,
+         .bind = to<&Settings::validation, &train::ValidationSettings::epochs_per_validation>()},
+        {.flag = "--validate-every-updates",
+         .help = "Weight updates between validations during training, instead of --validate-every.",
+         .unit = "updates",
+         .range = between(0, kMostIterations),
+         .commands = kT | kR,
+         .bind = to<&Settings::validation, &train::ValidationSettings::updates_per_validation>()},
+        {.flag = "--keep-best",
+         .help = "Keep the best weights as RUN/ckpt-best.safetensors: by this result of validations during training. "
+                 "Without --validate-every, every epoch is validated.",
+         .commands = kT | kR,
+         .main_in = kT,
+         .bind = to<&Settings::validation, &train::ValidationSettings::keep_best>()},
+        {.flag = "--early-stop",
+         .help = "End the training after so many validations without a better result; that of --keep-best counts, "
+                 "or else the accuracy (without accuracies: the loss). 0: never. Without --validate-every, every epoch "
+                 "is validated.",
+         .unit = "validations",
+         .range = between(0, kMostIterations),
+         .commands = kT | kR,
+         .main_in = kT,
+         .bind = to<&Settings::validation, &train::ValidationSettings::early_stop>()},
+        {.flag = "--ema-decay",
+         .help = "Keep an exponential moving average of all weights in float32, average = D * average + (1 - D) * "
+                 "weights after each update, for example 0.999. Validations during training have a row of it, "
+                 "--keep-best and --early-stop go by it, checkpoints hold it (--ema reads it), and the end of the "
+                 "training writes it as ckpt/weight_avg_ema.safetensors. 0: none.",
+         .range = between(0, 0.9999999),
+         .commands = kT | kR,
+         .bind = to<&Settings::training, &train::TrainingSettings::ema_decay>()},
+        {.flag = "--ema",
+         .help = "Take the moving averages of --ema-decay from a checkpoint instead of its weights.",
+         .commands = kV | kE,
+         .bind = to<&Settings::main, &train::MainSettings::averaged_weights>()},
+    };
+}
+
 }  // namespace cnntrain::config
