@@ -5,7 +5,6 @@
 
 #include "cnntrain/base/io.h"
 #include "data/text/tokeniser.h"
-#include "data/text/vocabulary.h"
 #include "run_tool.h"
 
 namespace {

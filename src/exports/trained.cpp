@@ -11,7 +11,7 @@
 #include "cnntrain/base/log.h"
 #include "cnntrain/base/text.h"
 #include "cnntrain/config/commands.h"
-#include "cnntrain/data/image_fields.h"
+#include "cnntrain/data/batch.h"
 #include "cnntrain/data/photo_input.h"
 #include "cnntrain/nn/bert.h"
 #include "cnntrain/nn/bert_classification.h"

@@ -4,8 +4,8 @@
 
 #include <set>
 
-#include "cnntrain/data/image_fields.h"
-#include "cnntrain/data/mirroring.h"
+#include "cnntrain/data/batch.h"
+#include "cnntrain/data/mixing.h"
 #include "data/images/image_ops.h"
 #include "data/images/preprocess.h"
 #include "data/sets/cifar.h"

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "cnntrain/data/image_fields.h"
+#include "cnntrain/data/batch.h"
 #include "cnntrain/data/resolve.h"
 #include "data/format_fixtures.h"
 #include "data/sets/imagenet.h"

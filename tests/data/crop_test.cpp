@@ -1,4 +1,4 @@
-#include "data/images/crop.h"
+#include "data/images/augment.h"
 
 #include <cmath>
 

@@ -13,7 +13,6 @@
 
 #include "cnntrain/base/rng.h"
 #include "data/format_fixtures.h"
-#include "data/images/exif.h"
 #include "fixtures.h"
 #include "support/errors.h"
 #include "support/matchers.h"

@@ -1,11 +1,11 @@
 #include "data/sets/imagenet.h"
 
 #include "cnntrain/base/rng.h"
-#include "cnntrain/data/image_fields.h"
+#include "cnntrain/data/batch.h"
 #include "cnntrain/data/image_folder.h"
 #include "cnntrain/data/input.h"
 #include "cnntrain/data/resolve.h"
-#include "data/images/crop.h"
+#include "data/images/augment.h"
 #include "data/images/image_ops.h"
 #include "data/images/preprocess.h"
 #include "data/images/resize.h"

@@ -5,7 +5,7 @@
 #include <numeric>
 #include <set>
 
-#include "cnntrain/data/image_fields.h"
+#include "cnntrain/data/batch.h"
 #include "cnntrain/data/resolve.h"
 #include "fixtures.h"
 #include "support/errors.h"

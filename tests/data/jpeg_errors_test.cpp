@@ -6,7 +6,7 @@
 
 #include <new>
 
-#include "data/images/jpeg_check.h"
+#include "data/images/jpeg.h"
 #include "dataset_tools/writing/image_convert.h"
 #include "fixtures.h"
 #include "support/errors.h"

@@ -4,7 +4,7 @@
 #include <map>
 #include <numeric>
 
-#include "cnntrain/data/image_fields.h"
+#include "cnntrain/data/batch.h"
 #include "cnntrain/data/loader.h"
 #include "fixtures.h"
 #include "support/errors.h"

@@ -12,7 +12,7 @@
 #include <thread>
 
 #include "cnntrain/base/rng.h"
-#include "cnntrain/data/image_fields.h"
+#include "cnntrain/data/batch.h"
 #include "cnntrain/data/mixing.h"
 #include "fixtures.h"
 #include "support/errors.h"

@@ -7,7 +7,7 @@
 #include <map>
 #include <memory>
 
-#include "cnntrain/data/image_fields.h"
+#include "cnntrain/data/batch.h"
 #include "cnntrain/data/loader.h"
 #include "fixtures.h"
 #include "support/matchers.h"

@@ -1,4 +1,4 @@
-#include "cnntrain/data/origin.h"
+#include "cnntrain/data/dataset.h"
 
 #include <filesystem>
 

@@ -2,7 +2,7 @@
 
 #include <filesystem>
 
-#include "data/sets/image_sets.h"
+#include "data/sets/resolve.h"
 #include "fixtures.h"
 #include "support/errors.h"
 #include "support/matchers.h"

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "cnntrain/data/pretraining.h"
-#include "data/records/example_encoder.h"
-#include "data/records/pretraining_keys.h"
+#include "data/records/example.h"
+#include "data/records/pretraining_example.h"
 
 namespace cnntrain::data {
 

@@ -1,4 +1,4 @@
-#include "cnntrain/data/thumbnail.h"
+#include "cnntrain/data/photo_input.h"
 
 #include <gtest/gtest.h>
 

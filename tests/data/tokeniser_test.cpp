@@ -4,7 +4,6 @@
 
 #include "bert_golden.h"
 #include "data/text/code_points.h"
-#include "data/text/vocabulary.h"
 #include "dataset_tools/writing/python_random.h"
 #include "fixtures.h"
 #include "support/errors.h"

@@ -3,7 +3,7 @@
 #include <unistd.h>
 
 #include "data/fixtures.h"
-#include "data/sets/raw_files.h"
+#include "data/sets/file_patterns.h"
 #include "support/errors.h"
 #include "support/matchers.h"
 #include "support/temporary_folder.h"

@@ -7,7 +7,7 @@
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/rng.h"
-#include "data/images/crop.h"
+#include "data/images/augment.h"
 #include "data/images/jpeg.h"
 #include "data/images/resize.h"
 #include "fuzz/fuzz_target.h"

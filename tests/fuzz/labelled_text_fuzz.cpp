@@ -8,8 +8,8 @@
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/io.h"
-#include "cnntrain/data/image_fields.h"
-#include "data/sets/labelled_tokens.h"
+#include "cnntrain/data/batch.h"
+#include "data/sets/labelled_text.h"
 #include "fuzz/fuzz_target.h"
 
 namespace cnntrain::fuzz {

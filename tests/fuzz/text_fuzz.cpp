@@ -5,7 +5,6 @@
 
 #include "data/text/code_points.h"
 #include "data/text/tokeniser.h"
-#include "data/text/vocabulary.h"
 #include "fuzz/fuzz_target.h"
 
 namespace cnntrain::fuzz {

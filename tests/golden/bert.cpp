@@ -13,7 +13,7 @@
 #include "cnntrain/graph/rewrites.h"
 #include "cnntrain/nn/bert.h"
 #include "cnntrain/ops/op_table.h"
-#include "data/records/packed_row.h"
+#include "data/records/packing.h"
 #include "golden/formula.h"
 #include "support/tensor_source.h"
 

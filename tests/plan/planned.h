@@ -10,7 +10,7 @@
 #include <string>
 
 #include "cnntrain/base/error.h"
-#include "cnntrain/data/image_fields.h"
+#include "cnntrain/data/batch.h"
 #include "cnntrain/data/input.h"
 #include "cnntrain/plan/plan.h"
 #include "cnntrain/train/backends.h"

@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "cnntrain/data/image_fields.h"
+#include "cnntrain/data/batch.h"
 #include "cnntrain/data/input.h"
 #include "cnntrain/train/backends.h"
 #include "cnntrain/train/compile_request.h"

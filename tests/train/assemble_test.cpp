@@ -1,4 +1,4 @@
-#include "cnntrain/data/image_fields.h"
+#include "cnntrain/data/batch.h"
 #include "cnntrain/train/backends.h"
 #include "cnntrain/train/compile_request.h"
 #include "cnntrain/train/loading.h"

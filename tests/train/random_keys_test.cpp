@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "cnntrain/backend/cpu.h"
-#include "cnntrain/data/image_fields.h"
+#include "cnntrain/data/batch.h"
 #include "cnntrain/data/input.h"
 #include "cnntrain/graph/autodiff.h"
 #include "cnntrain/graph/rewrites.h"

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "cnntrain/backend/cpu.h"
-#include "cnntrain/data/image_fields.h"
+#include "cnntrain/data/batch.h"
 #include "cnntrain/data/loader.h"
 #include "train/fixtures.h"
 #include "train/staged.h"

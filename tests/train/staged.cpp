@@ -9,7 +9,7 @@
 #include <span>
 
 #include "cnntrain/base/rng.h"
-#include "cnntrain/data/image_fields.h"
+#include "cnntrain/data/batch.h"
 #include "cnntrain/data/input.h"
 #include "cnntrain/graph/autodiff.h"
 #include "cnntrain/graph/rewrites.h"

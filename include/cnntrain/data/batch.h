@@ -5,13 +5,36 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
+#include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
-#include "cnntrain/data/field.h"
+#include "cnntrain/base/tensor.h"
 
 namespace cnntrain::data {
+
+// Samples as named fields. Only data sets and networks interpret fields; all code in between knows them by number.
+
+/// One named tensor, of a sample ("images": f32[H,W,C], "labels": i32[]) or of a micro-batch ("images": f32[N,H,W,C]).
+struct Field {
+    std::string name;
+    TensorDesc desc;
+
+    bool operator==(const Field&) const = default;
+};
+
+/// Total size of all fields.
+std::size_t total_bytes(const std::vector<Field>& fields);
+
+/// Error(internal), with the existing names, if there is no field of this name.
+std::size_t field_number(const std::vector<Field>& fields, std::string_view name);
+const TensorDesc& field_desc(const std::vector<Field>& fields, std::string_view name);
+
+/// Where to write one sample: the bytes of each field, in the order of the data set's fields.
+using SampleView = std::span<const std::span<std::byte>>;
 
 /// Receives the memory of batches that are no longer used.
 class SlotOwner {
@@ -73,5 +96,41 @@ public:
     /// Blocks until the next micro-batch is ready. Throws Error(data) if input is damaged.
     virtual Batch next() = 0;
 };
+
+// Operations on a complete micro-batch, such as mixing its samples.
+
+struct MadeField {
+    Field field;                               // of a micro-batch
+    std::optional<std::size_t> replaces = {};  // the sample field that it replaces; empty: appended after all fields
+};
+
+class BatchTransform {
+public:
+    virtual ~BatchTransform() = default;
+    /// The fields made from a micro-batch with these fields. Fields that are not replaced are delivered unchanged.
+    virtual std::vector<MadeField> makes(const std::vector<Field>& batch) const = 0;
+    /// Writes the made fields. `number`: number of the micro-batch in the stream of all ranks. The result depends only
+    /// on the arguments. Thread-safe.
+    virtual void make(std::int64_t number, const std::vector<Field>& fields,
+                      std::span<const std::span<const std::byte>> batch,
+                      std::span<const std::span<std::byte>> made) const = 0;
+};
+
+// The fields of classified images. The names match the networks' inputs.
+
+inline constexpr std::string_view kImages = "images";  // [H,W,C]: f32, bf16 or u8
+inline constexpr std::string_view kLabels = "labels";  // i32[]: 0..classes-1, or one of the two values below
+
+/// Labels of images that do not count.
+inline constexpr std::int32_t kNoLabel = -1;  // padding, or an image without a label
+inline constexpr std::int32_t kLeftOut = -2;  // the image could not be decoded; its pixels are 0
+
+// Fields of a micro-batch with mixed images (mixing.h).
+inline constexpr std::string_view kMixup = "mixup";                 // f32[N]: share of each sample's own image
+inline constexpr std::string_view kCutmixBox = "cutmix_box";        // i32[4]: top, bottom, left, right; half-open
+inline constexpr std::string_view kTargetShares = "target_shares";  // f32[N,P]: weight of each partner's label
+
+/// Fields of one sample: kImages described by `image`, then kLabels.
+std::vector<Field> image_fields(const TensorDesc& image);
 
 }  // namespace cnntrain::data

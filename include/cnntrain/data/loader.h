@@ -15,7 +15,6 @@
 
 #include "cnntrain/base/elapsed.h"
 #include "cnntrain/data/batch.h"
-#include "cnntrain/data/batch_transform.h"
 #include "cnntrain/data/dataset.h"
 
 namespace cnntrain::data {

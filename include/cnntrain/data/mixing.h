@@ -16,7 +16,7 @@
 
 #include "cnntrain/base/rng.h"
 #include "cnntrain/base/tensor.h"
-#include "cnntrain/data/batch_transform.h"
+#include "cnntrain/data/batch.h"
 #include "cnntrain/data/image_settings.h"
 
 namespace cnntrain::data {
@@ -73,5 +73,11 @@ std::shared_ptr<const BatchTransform> mixing_transform(const MixingSettings& set
 /// Mixes f32 images [N,H,W,C] and stores them as f32, bf16 (nearest even) or u8 (truncated, clamped to 0..255).
 void mix_on_host(const MixingSettings& settings, const MixingCoefficients& coefficients, const Shape& shape,
                  std::span<const float> images, DType type, std::span<std::byte> mixed);
+
+// Mirror images for evaluation: a network's answer is its mean over an image and its mirror image.
+
+/// Replaces the images [N,H,W,C] of samples with image_fields() by [2N,H,W,C]: each image is followed by the same one
+/// mirrored left to right.
+std::shared_ptr<const BatchTransform> mirroring_transform();
 
 }  // namespace cnntrain::data

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 
 #include "cnntrain/base/tensor.h"
 #include "cnntrain/data/settings.h"
@@ -24,5 +25,12 @@ HostTensor decoded_photo(std::span<const std::byte> file);
 /// standardised one by one must have this size already.
 void prepare_photo(const HostTensor& pixels, const DataSettings& settings, const PixelFormat& format,
                    std::span<std::byte> image);
+
+// Small pictures of samples, for people.
+
+/// A JPEG of an image as a network reads it: `image` describes its pixels, [H,W,3] of any type. The least value becomes
+/// black and the greatest white, as pixels are standardised. The longer side is at most `most_side`: pixels are
+/// averaged, never made up.
+std::string thumbnail(const TensorDesc& image, std::span<const std::byte> pixels, std::int64_t most_side);
 
 }  // namespace cnntrain::data

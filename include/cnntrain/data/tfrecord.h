@@ -10,7 +10,7 @@
 
 #include "cnntrain/base/io.h"
 #include "cnntrain/base/outputs.h"
-#include "cnntrain/data/origin.h"
+#include "cnntrain/data/dataset.h"
 
 namespace cnntrain::data {
 

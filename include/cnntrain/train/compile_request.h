@@ -10,7 +10,7 @@
 #include "cnntrain/backend/backend.h"
 #include "cnntrain/comm/communicator.h"
 #include "cnntrain/config/settings.h"
-#include "cnntrain/data/field.h"
+#include "cnntrain/data/batch.h"
 #include "cnntrain/graph/graph.h"
 #include "cnntrain/optim/optimiser.h"
 #include "cnntrain/schedule/run_plan.h"

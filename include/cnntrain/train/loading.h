@@ -8,8 +8,8 @@
 
 #include "cnntrain/base/io.h"
 #include "cnntrain/config/settings.h"
+#include "cnntrain/data/batch.h"
 #include "cnntrain/data/dataset.h"
-#include "cnntrain/data/field.h"
 #include "cnntrain/data/loader.h"
 #include "cnntrain/data/settings.h"
 #include "cnntrain/schedule/update_plan.h"

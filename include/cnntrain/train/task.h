@@ -14,9 +14,9 @@
 
 #include "cnntrain/backend/backend.h"
 #include "cnntrain/config/parse.h"
-#include "cnntrain/data/field.h"
+#include "cnntrain/data/batch.h"
+#include "cnntrain/data/dataset.h"
 #include "cnntrain/data/loader.h"
-#include "cnntrain/data/origin.h"
 #include "cnntrain/data/settings.h"
 #include "cnntrain/graph/graph.h"
 #include "cnntrain/metrics/observer.h"

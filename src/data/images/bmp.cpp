@@ -4,7 +4,6 @@
 #include <string>
 
 #include "cnntrain/base/error.h"
-#include "data/images/byte_order.h"
 #include "data/images/decoders.h"
 #include "data/images/image_ops.h"
 #include "data/images/rgb_buffer.h"

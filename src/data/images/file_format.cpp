@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "cnntrain/base/error.h"
-#include "data/images/byte_order.h"
 #include "data/images/decoders.h"
 
 namespace cnntrain::data {

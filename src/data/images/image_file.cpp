@@ -1,8 +1,18 @@
 #include "data/images/image_file.h"
 
+#include <algorithm>
+#include <array>
+#include <condition_variable>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <utility>
+
 #include "cnntrain/base/error.h"
-#include "data/images/exif.h"
-#include "data/images/stage_clock.h"
+#include "cnntrain/base/memory.h"
+#include "cnntrain/base/text.h"
+#include "data/images/decoders.h"
+#include "data/images/rgb_buffer.h"
 
 namespace cnntrain::data {
 namespace {
@@ -46,6 +56,261 @@ PixelView ImageFile::decode(const Rectangle& part, const DecodeHow& how) const {
     if (is_turned()) view = turned_upright(view, orientation_, stored_size_, workspace_.turned);
     clock.add_to(workspace_.seconds.decode);
     return view;
+}
+
+namespace {
+
+/// Of all threads.
+struct Taken {
+    std::mutex mutex;
+    std::condition_variable given_back;
+    std::uint64_t bytes = 0;
+};
+
+Taken& taken() {
+    static Taken all;
+    return all;
+}
+
+}  // namespace
+
+LargeImage::LargeImage(ImageSize size, std::uint64_t bytes_per_pixel) {
+    constexpr std::uint64_t kShareOfMemory = 2;                  // the network and other threads need some, too
+    if (!size_problem(size.height, size.width).empty()) return;  // the decoder refuses it
+    const std::uint64_t bytes = static_cast<std::uint64_t>(size.height * size.width) * bytes_per_pixel;
+    if (bytes <= kMostPixelBytesKept) return;
+    Taken& all = taken();
+    std::unique_lock lock(all.mutex);
+    for (;;) {
+        const MemoryLeft left = memory_left();
+        if (all.bytes + bytes <= left.bytes / kShareOfMemory) break;
+        if (all.bytes == 0) {
+            throw Error(ErrorKind::data, "the image claims " + std::to_string(size.width) + " x " +
+                                             std::to_string(size.height) + " pixels, which take " + size_text(bytes) +
+                                             " to decode, more than half of " + size_text(left.bytes) +
+                                             " that the process has " + left.limit);
+        }
+        all.given_back.wait(lock);
+    }
+    all.bytes += bytes;
+    bytes_ = bytes;
+}
+
+LargeImage::~LargeImage() {
+    if (bytes_ == 0) return;
+    Taken& all = taken();
+    {
+        const std::lock_guard lock(all.mutex);
+        all.bytes -= bytes_;
+    }
+    all.given_back.notify_all();
+}
+
+namespace {
+
+using Bytes = std::span<const std::byte>;
+using namespace std::string_view_literals;
+
+constexpr std::uint16_t kOrientationTag = 0x0112;
+constexpr std::uint16_t kShort = 3;  // type of a value
+constexpr std::string_view kExifBegin = "Exif\0\0"sv;
+
+bool begins_with(Bytes bytes, std::string_view text) {
+    const auto wanted = std::as_bytes(std::span(text));
+    return bytes.size() >= wanted.size() && std::ranges::equal(bytes.first(wanted.size()), wanted);
+}
+
+/// How a TIFF structure lays out a directory: with 32-bit or with 64-bit offsets.
+struct Layout {
+    std::size_t directory_at;  // where the offset of the first directory is
+    std::size_t offset_bytes;
+    std::size_t count_bytes;
+    std::size_t entry_bytes;
+    std::size_t value_at;  // in an entry
+};
+constexpr Layout kClassic = {4, 4, 2, 12, 8};
+constexpr Layout kBig = {8, 8, 8, 20, 12};
+
+/// Exif data are a TIFF structure: its first directory has the orientation.
+Orientation in_tiff(Bytes bytes) {
+    const bool is_little = begins_with(bytes, "II");
+    if (!is_little && !begins_with(bytes, "MM")) return {};
+    const ByteOrder tiff(bytes, is_little ? std::endian::little : std::endian::big);
+    if (!tiff.holds(0, 16)) return {};
+    const std::uint16_t version = tiff.u16(2);
+    if (version != 42 && version != 43) return {};
+    const Layout& layout = version == 42 ? kClassic : kBig;
+    const auto word = [&](std::size_t at, std::size_t count) -> std::uint64_t {
+        return count == 2 ? tiff.u16(at) : count == 4 ? tiff.u32(at) : tiff.u64(at);
+    };
+    const std::uint64_t directory = word(layout.directory_at, layout.offset_bytes);
+    if (!tiff.holds(directory, layout.count_bytes)) return {};
+    const std::uint64_t count = word(directory, layout.count_bytes);
+    std::uint64_t at = directory + layout.count_bytes;
+    for (std::uint64_t i = 0; i < count && tiff.holds(at, layout.entry_bytes); ++i, at += layout.entry_bytes) {
+        if (tiff.u16(at) != kOrientationTag) continue;
+        return tiff.u16(at + 2) == kShort ? Orientation::from_exif(tiff.u16(at + layout.value_at)) : Orientation();
+    }
+    return {};
+}
+
+Orientation in_jpeg(Bytes file) {
+    const ByteOrder jpeg(file, std::endian::big);
+    for (std::size_t at = 2; jpeg.holds(at, 4) && jpeg.u8(at) == 0xff;) {
+        const unsigned marker = jpeg.u8(at + 1);
+        if (marker == 0xff) {
+            ++at;  // padding
+            continue;
+        }
+        constexpr unsigned kScan = 0xda, kEnd = 0xd9, kApp1 = 0xe1;
+        const std::size_t length = jpeg.u16(at + 2);
+        if (marker == kScan || marker == kEnd || length < 2 || !jpeg.holds(at + 2, length)) break;
+        const Bytes segment = file.subspan(at + 4, length - 2);
+        if (marker == kApp1 && begins_with(segment, kExifBegin)) return in_tiff(segment.subspan(kExifBegin.size()));
+        at += 2 + length;
+    }
+    return {};
+}
+
+Orientation in_png(Bytes file) {
+    constexpr std::size_t kSignature = 8, kHead = 8, kChecksum = 4;
+    const ByteOrder png(file, std::endian::big);
+    for (std::size_t at = kSignature; png.holds(at, kHead);) {
+        const std::size_t length = png.u32(at);
+        if (!png.holds(at + kHead, length)) break;
+        if (begins_with(file.subspan(at + 4), "eXIf")) return in_tiff(file.subspan(at + kHead, length));
+        at += kHead + length + kChecksum;
+    }
+    return {};
+}
+
+Orientation in_webp(Bytes file) {
+    constexpr std::size_t kFirstChunk = 12, kHead = 8;
+    const ByteOrder riff(file, std::endian::little);
+    for (std::size_t at = kFirstChunk; riff.holds(at, kHead);) {
+        const std::size_t length = riff.u32(at + 4);
+        if (!riff.holds(at + kHead, length)) break;
+        if (begins_with(file.subspan(at), "EXIF")) {
+            const Bytes exif = file.subspan(at + kHead, length);
+            return in_tiff(begins_with(exif, kExifBegin) ? exif.subspan(kExifBegin.size()) : exif);
+        }
+        at += kHead + length + length % 2;
+    }
+    return {};
+}
+
+}  // namespace
+
+Orientation stored_orientation(Bytes file, FileFormat format) {
+    switch (format) {
+        case FileFormat::jpeg:
+            return in_jpeg(file);
+        case FileFormat::png:
+            return in_png(file);
+        case FileFormat::webp:
+            return in_webp(file);
+        case FileFormat::tiff:
+            return in_tiff(file);
+        case FileFormat::bmp:
+        case FileFormat::gif:
+            break;
+    }
+    return {};
+}
+
+namespace {
+
+/// The range of a view in one dimension of the stored image.
+struct Extent {
+    std::int64_t first;  // of the view, in shrunken pixels
+    std::int64_t count;
+    std::int64_t part_first;  // in full pixels
+    std::int64_t part_count;
+};
+
+/// The same range counted from the other end of the shrunken image.
+Extent reversed(const Extent& extent, std::int64_t side, int shrink) {
+    const std::int64_t shrunken = (side + shrink - 1) / shrink;
+    return {shrunken - extent.first - extent.count, extent.count,
+            shrunken * shrink - extent.part_first - extent.part_count, extent.part_count};
+}
+
+void copy_pixel(const std::uint8_t* from, std::uint8_t* to) {
+    to[0] = from[0];
+    to[1] = from[1];
+    to[2] = from[2];
+}
+
+/// Copies in square blocks, so that both sides of a transposition stay in the cache. `first` is the source of the first
+/// pixel; the steps lead to the sources of the next row and column.
+void copy_turned(const std::uint8_t* first, std::int64_t row_step, std::int64_t column_step, ImageSize size,
+                 std::uint8_t* out) {
+    constexpr std::int64_t kBlock = 32;
+    for (std::int64_t top = 0; top < size.height; top += kBlock) {
+        const std::int64_t bottom = std::min(top + kBlock, size.height);
+        for (std::int64_t left = 0; left < size.width; left += kBlock) {
+            const std::int64_t right = std::min(left + kBlock, size.width);
+            for (std::int64_t y = top; y < bottom; ++y) {
+                for (std::int64_t x = left; x < right; ++x)
+                    copy_pixel(first + y * row_step + x * column_step, out + (y * size.width + x) * 3);
+            }
+        }
+    }
+}
+
+}  // namespace
+
+Orientation Orientation::from_exif(int value) {
+    constexpr std::array<Orientation, 8> kByValue = {{{false, false, false},
+                                                      {false, false, true},
+                                                      {false, true, true},
+                                                      {false, true, false},
+                                                      {true, false, false},
+                                                      {true, true, false},
+                                                      {true, true, true},
+                                                      {true, false, true}}};
+    return value >= 1 && value <= 8 ? kByValue[static_cast<std::size_t>(value - 1)] : Orientation();
+}
+
+Rectangle Orientation::stored(const Rectangle& part, ImageSize stored) const {
+    Rectangle result = part;
+    if (transposed) result = {part.left, part.top, part.width, part.height};
+    if (rows_reversed) result.top = stored.height - result.top - result.height;
+    if (columns_reversed) result.left = stored.width - result.left - result.width;
+    return result;
+}
+
+PixelView turned_upright(const PixelView& view, Orientation orientation, ImageSize stored,
+                         std::vector<std::uint8_t>& buffer) {
+    Extent rows{view.top, view.size.height, view.part.top, view.part.height};
+    Extent columns{view.left, view.size.width, view.part.left, view.part.width};
+    const std::uint8_t* first = view.pixels;
+    std::int64_t row_step = view.row_bytes;
+    std::int64_t column_step = 3;
+    if (orientation.rows_reversed) {
+        rows = reversed(rows, stored.height, view.shrink);
+        first += (view.size.height - 1) * view.row_bytes;
+        row_step = -row_step;
+    }
+    if (orientation.columns_reversed) {
+        columns = reversed(columns, stored.width, view.shrink);
+        first += (view.size.width - 1) * 3;
+        column_step = -column_step;
+    }
+    if (orientation.transposed) {
+        std::swap(rows, columns);
+        std::swap(row_step, column_step);
+    }
+    const ImageSize size{rows.count, columns.count};
+    std::uint8_t* const pixels = room_for(static_cast<std::size_t>(size.height * size.width) * 3, buffer);
+    copy_turned(first, row_step, column_step, size, pixels);
+    return {.pixels = pixels,
+            .row_bytes = size.width * 3,
+            .size = size,
+            .shrink = view.shrink,
+            .part = {rows.part_first, columns.part_first, rows.part_count, columns.part_count},
+            .top = rows.first,
+            .left = columns.first};
 }
 
 }  // namespace cnntrain::data

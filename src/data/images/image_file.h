@@ -1,16 +1,58 @@
 // The file of an image, in any format that this program decodes.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "cnntrain/data/dataset.h"
 #include "data/images/file_format.h"
-#include "data/images/large_image.h"
-#include "data/images/orientation.h"
+#include "data/images/jpeg.h"
 
 namespace cnntrain::data {
+
+// The memory that threads take at once to decode large images.
+
+/// A share of the memory that the process may still take, for one image as long as its pixels are needed. Where memory
+/// is short, large images are decoded one after the other.
+class LargeImage {
+public:
+    LargeImage() = default;
+    /// Waits until there is room. Error(data) if there is none even for this image alone.
+    LargeImage(ImageSize size, std::uint64_t bytes_per_pixel);
+    ~LargeImage();
+    LargeImage(const LargeImage&) = delete;
+    LargeImage& operator=(const LargeImage&) = delete;
+
+private:
+    std::uint64_t bytes_ = 0;
+};
+
+// Turns images that were stored turned or mirrored.
+
+/// How the rows and columns of a stored image become those of the upright one.
+struct Orientation {
+    bool transposed = false;        // upright rows are stored as columns
+    bool rows_reversed = false;     // the stored rows, from the last one
+    bool columns_reversed = false;  // the stored columns
+
+    bool operator==(const Orientation&) const = default;
+
+    /// Values 1 to 8 of Exif's tag 0x0112; others mean upright.
+    static Orientation from_exif(int value);
+
+    /// The size of the upright image.
+    ImageSize upright(ImageSize stored) const { return transposed ? ImageSize{stored.width, stored.height} : stored; }
+    /// The part of a stored image that shows `part` of the upright one.
+    Rectangle stored(const Rectangle& part, ImageSize stored) const;
+};
+
+/// Copies a view of a stored image into `buffer`, turned upright. A part of a shrunken view keeps its place to a
+/// fraction of a pixel: positions count from where the shrunken image begins, which may lie before the full one.
+PixelView turned_upright(const PixelView& view, Orientation orientation, ImageSize stored,
+                         std::vector<std::uint8_t>& buffer);
 
 /// Whether an image is turned as its Exif data say.
 enum class Exif : std::uint8_t { ignored, applied };
@@ -42,6 +84,27 @@ private:
     LargeImage room_;
     Orientation orientation_;
     ImageSize stored_size_;
+};
+
+// The orientation in which a camera stored an image.
+
+/// The orientation in the Exif data of a JPEG, PNG or WebP file, or in the first directory of a TIFF file. Upright if
+/// there is none, or if it is damaged: no image is refused for its Exif data.
+Orientation stored_orientation(std::span<const std::byte> file, FileFormat format);
+
+// Measures the time of each stage of making a sample.
+
+/// Adds the time since construction, or since the previous call, to a stage.
+class StageClock {
+public:
+    void add_to(double& seconds) {
+        const auto now = std::chrono::steady_clock::now();
+        seconds += std::chrono::duration<double>(now - last_).count();
+        last_ = now;
+    }
+
+private:
+    std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
 };
 
 }  // namespace cnntrain::data

@@ -1,7 +1,10 @@
 #include "data/images/jpeg.h"
 
 #include <algorithm>
+#include <array>
+#include <cstdlib>
 #include <string>
+#include <vector>
 
 #include "cnntrain/base/error.h"
 #include "data/images/image_ops.h"
@@ -117,6 +120,127 @@ PixelView JpegDecoder::decode(const Rectangle& part, const DecodeHow& how, std::
             .part = part,
             .top = rows.first,
             .left = columns.first};
+}
+
+namespace {
+
+constexpr JDIMENSION kRowsAtOnce = 16;
+
+// These functions return false after an error; errors.message then has its text.
+
+bool start(jpeg_decompress_struct& info, JpegErrors& errors) {
+    if (setjmp(errors.jump) != 0) return false;
+    jpeg_start_decompress(&info);
+    return true;
+}
+
+bool read_rows(jpeg_decompress_struct& info, JpegErrors& errors, JSAMPARRAY rows) {
+    if (setjmp(errors.jump) != 0) return false;
+    while (info.output_scanline < info.output_height)
+        jpeg_read_scanlines(&info, rows, kRowsAtOnce);
+    jpeg_finish_decompress(&info);
+    return true;
+}
+
+}  // namespace
+
+struct JpegChecker::State {
+    jpeg_decompress_struct info{};
+    JpegErrors errors{};
+    std::vector<JSAMPLE> pixels;
+};
+
+JpegChecker::JpegChecker() : state_(std::make_unique<State>()) {
+    CNNTRAIN_CHECK(create_decompressor(state_->info, state_->errors), state_->errors.message.data());
+}
+
+JpegChecker::~JpegChecker() {
+    jpeg_destroy_decompress(&state_->info);
+}
+
+std::optional<JpegHeader> JpegChecker::header(std::span<const std::byte> jpeg) {
+    jpeg_decompress_struct& info = state_->info;
+    if (!read_jpeg_header(info, state_->errors, jpeg)) return std::nullopt;
+    const bool inks = info.jpeg_color_space == JCS_CMYK || info.jpeg_color_space == JCS_YCCK;
+    const bool grey = info.jpeg_color_space == JCS_GRAYSCALE;
+    return JpegHeader{info.image_height, info.image_width,
+                      inks   ? JpegColours::inks
+                      : grey ? JpegColours::grey
+                             : JpegColours::colour,
+                      info.progressive_mode != FALSE};
+}
+
+std::string JpegChecker::problem(std::span<const std::byte> jpeg) {
+    auto& [info, errors, pixels] = *state_;
+    const std::optional<JpegHeader> size = header(jpeg);
+    throw_if_out_of_memory(errors);
+    if (!size) return errors.message.data();
+    const std::string too_large = size_problem(size->height, size->width);
+    if (!too_large.empty()) return "it " + too_large;
+    if (!start(info, errors)) {
+        throw_if_out_of_memory(errors);
+        return errors.message.data();
+    }
+    const std::size_t row_bytes =
+        static_cast<std::size_t>(info.output_width) * static_cast<std::size_t>(info.output_components);
+    pixels.resize(row_bytes * kRowsAtOnce);
+    std::array<JSAMPROW, kRowsAtOnce> rows{};
+    for (std::size_t row = 0; row < rows.size(); ++row)
+        rows[row] = pixels.data() + row * row_bytes;
+    if (!read_rows(info, errors, rows.data())) throw_if_out_of_memory(errors);
+    return errors.message.data();
+}
+
+namespace {
+
+struct Compression {
+    jpeg_compress_struct info{};
+    JpegErrors errors{};
+    unsigned char* bytes = nullptr;  // allocated by libjpeg with malloc
+    unsigned long size = 0;          // NOLINT(google-runtime-int): libjpeg's type
+
+    Compression() = default;
+    ~Compression() {
+        jpeg_destroy_compress(&info);
+        std::free(bytes);
+    }
+    Compression(const Compression&) = delete;
+    Compression& operator=(const Compression&) = delete;
+};
+
+/// Returns false after an error; errors.message then has its text.
+bool compress(Compression& to, const PixelView& rgb, int quality) {
+    to.info.err = error_manager(to.errors);
+    if (setjmp(to.errors.jump) != 0) return false;
+    jpeg_create_compress(&to.info);
+    jpeg_mem_dest(&to.info, &to.bytes, &to.size);
+    to.info.image_height = static_cast<JDIMENSION>(rgb.size.height);
+    to.info.image_width = static_cast<JDIMENSION>(rgb.size.width);
+    to.info.input_components = 3;
+    to.info.in_color_space = JCS_RGB;
+    jpeg_set_defaults(&to.info);
+    jpeg_set_quality(&to.info, quality, TRUE);
+    to.info.comp_info[0].h_samp_factor = 1;
+    to.info.comp_info[0].v_samp_factor = 1;
+    jpeg_start_compress(&to.info, TRUE);
+    while (to.info.next_scanline < to.info.image_height) {
+        // libjpeg does not write to the row.
+        auto* row = const_cast<JSAMPLE*>(rgb.pixels + rgb.row_bytes * to.info.next_scanline);
+        jpeg_write_scanlines(&to.info, &row, 1);
+    }
+    jpeg_finish_compress(&to.info);
+    return true;
+}
+
+}  // namespace
+
+std::string encode_jpeg(const PixelView& rgb, int quality) {
+    Compression to;
+    if (!compress(to, rgb, quality)) {
+        throw_if_out_of_memory(to.errors);
+        throw Error(ErrorKind::data, "the image cannot be stored as a JPEG: " + std::string(to.errors.message.data()));
+    }
+    return {reinterpret_cast<const char*>(to.bytes), to.size};
 }
 
 }  // namespace cnntrain::data

@@ -2,14 +2,17 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
+#include <vector>
 
+#include "cnntrain/base/error.h"
 #include "cnntrain/base/rng.h"
 #include "cnntrain/data/photo_input.h"
-#include "data/images/antialias.h"
-#include "data/images/crop.h"
+#include "data/images/augment.h"
+#include "data/images/image_file.h"
 #include "data/images/image_ops.h"
+#include "data/images/jpeg.h"
 #include "data/images/resize.h"
-#include "data/images/stage_clock.h"
 
 namespace cnntrain::data {
 
@@ -171,6 +174,97 @@ void preprocess_for_training(const ImageFile& file, std::span<const Box> boxes, 
         fill_rectangle(*erased, target.image_size, target.mean_pixel, target.format, image);
         clock.add_to(workspace.seconds.augment);
     }
+}
+
+HostTensor decoded_photo(std::span<const std::byte> file) {
+    Workspace workspace;
+    const ImageFile image(file, Exif::applied, workspace);
+    const ImageSize size = image.size();
+    const PixelView view = image.decode({0, 0, size.height, size.width}, {DctMethod::accurate});
+    HostTensor pixels({DType::u8, {size.height, size.width, 3}});
+    const std::int64_t row_bytes = size.width * 3;
+    for (std::int64_t y = 0; y < size.height; ++y)
+        std::copy_n(view.pixels + y * view.row_bytes, row_bytes, pixels.as<std::uint8_t>().data() + y * row_bytes);
+    return pixels;
+}
+
+void prepare_photo(const HostTensor& pixels, const DataSettings& settings, const PixelFormat& format,
+                   std::span<std::byte> image) {
+    const std::span<const std::uint8_t> levels = pixels.as<std::uint8_t>();
+    const ImageSize size{pixels.shape().at(0), pixels.shape().at(1)};
+    if (!dataset_info(settings.dataset).normalised_by_channel) {
+        CNNTRAIN_CHECK(size == (ImageSize{settings.image_size, settings.image_size}), "image of another size");
+        const std::array<float, 256> value = standardisation_table(levels);
+        std::vector<float> values(levels.size());
+        std::ranges::transform(levels, values.begin(), [&](std::uint8_t level) { return value[level]; });
+        store_pixels(values, format, image);
+        return;
+    }
+    Workspace workspace;
+    workspace.pixels.assign(levels.begin(), levels.end());
+    workspace.pixels.resize(levels.size() + kReadableBehindView);
+    const PhotoTarget target{settings.image_size, format, settings.preparation, mean_pixel(settings)};
+    resize_for_evaluation(whole_view(workspace.pixels.data(), size), target, image, workspace);
+}
+
+namespace {
+
+constexpr int kQuality = 85;
+constexpr std::int64_t kChannels = 3;
+
+/// The mean of the pixels that each smaller pixel covers; every pixel counts for one of them.
+std::vector<float> shrunk(std::span<const float> pixels, ImageSize from, ImageSize to) {
+    std::vector<float> sums(static_cast<std::size_t>(to.height * to.width * kChannels));
+    std::vector<float> counts(static_cast<std::size_t>(to.height * to.width));
+    for (std::int64_t y = 0; y < from.height; ++y) {
+        for (std::int64_t x = 0; x < from.width; ++x) {
+            const auto place =
+                static_cast<std::size_t>(y * to.height / from.height * to.width + x * to.width / from.width);
+            counts[place] += 1;
+            for (std::size_t c = 0; c < kChannels; ++c)
+                sums[kChannels * place + c] += pixels[static_cast<std::size_t>((y * from.width + x) * kChannels) + c];
+        }
+    }
+    for (std::size_t i = 0; i < sums.size(); ++i)
+        sums[i] /= counts[i / kChannels];
+    return sums;
+}
+
+std::vector<std::uint8_t> levels_of(std::span<const float> values) {
+    float least = INFINITY;
+    float most = -INFINITY;
+    for (const float value : values) {
+        if (!std::isfinite(value)) continue;
+        least = std::min(least, value);
+        most = std::max(most, value);
+    }
+    const float scale = most > least ? 255.0F / (most - least) : 0;
+    std::vector<std::uint8_t> levels;
+    levels.reserve(values.size());
+    for (const float value : values) {
+        const float level = std::isfinite(value) ? (value - least) * scale : 0;
+        levels.push_back(static_cast<std::uint8_t>(std::lround(std::clamp(level, 0.0F, 255.0F))));
+    }
+    return levels;
+}
+
+}  // namespace
+
+std::string thumbnail(const TensorDesc& image, std::span<const std::byte> pixels, std::int64_t most_side) {
+    const bool is_picture = image.shape.size() == 3 && image.shape[2] == kChannels && image.elements() > 0;
+    CNNTRAIN_CHECK(is_picture && pixels.size() == image.bytes(), "a thumbnail needs pixels [H,W,3]");
+    HostTensor stored(image);
+    std::memcpy(stored.bytes().data(), pixels.data(), pixels.size());
+    const HostTensor wide = stored.cast(DType::f32);
+    const ImageSize from{image.shape[0], image.shape[1]};
+    const double shrink =
+        std::max(1.0, static_cast<double>(std::max(from.height, from.width)) / static_cast<double>(most_side));
+    const auto side = [&](std::int64_t length) {
+        return std::max<std::int64_t>(1, std::llround(static_cast<double>(length) / shrink));
+    };
+    const ImageSize to{side(from.height), side(from.width)};
+    const std::vector<std::uint8_t> levels = levels_of(shrunk(wide.as<float>(), from, to));
+    return encode_jpeg(whole_view(levels.data(), to), kQuality);
 }
 
 }  // namespace cnntrain::data

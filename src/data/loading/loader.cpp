@@ -1,22 +1,153 @@
 #include "cnntrain/data/loader.h"
-#include "cnntrain/base/elapsed.h"
 
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
+#include <cstddef>
+#include <cstdint>
 #include <exception>
 #include <limits>
 #include <mutex>
+#include <span>
 #include <thread>
 #include <utility>
+#include <vector>
 
+#include "cnntrain/base/elapsed.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/memory.h"
-#include "data/loading/batch_planner.h"
-#include "data/loading/slot.h"
+#include "cnntrain/base/rng.h"
+#include "cnntrain/base/tensor.h"
+#include "cnntrain/data/dataset.h"
+#include "data/loading/stream_places.h"
 
 namespace cnntrain::data {
 namespace {
+
+// Maps the positions of a stream to samples of a data set.
+
+inline constexpr std::int64_t kPaddingRecord = -1;
+
+struct PlannedSample {
+    std::int64_t record = kPaddingRecord;
+    SamplePosition position;
+};
+
+/// Pure function of the data set's size, the settings and the batch number.
+class BatchPlanner {
+public:
+    BatchPlanner(std::int64_t samples, const LoaderSettings& settings)
+        : samples_(samples), seed_(settings.seed), feed_(settings.feed), places_(samples, settings) {}
+
+    const StreamPlaces& places() const { return places_; }
+
+    void plan(std::int64_t batch, std::vector<PlannedSample>& out) {
+        const std::int64_t first = places_.first_sample(batch);
+        const auto sweep = static_cast<std::uint32_t>(batch / places_.batches_per_sweep());
+        for (std::size_t i = 0; i < out.size(); ++i) {
+            const std::int64_t place = first + static_cast<std::int64_t>(i);
+            out[i] = feed_ == Feed::training ? training_sample(place) : sweep_sample(sweep, place);
+        }
+    }
+
+    std::uint64_t held_bytes() const { return order_.capacity() * sizeof(order_[0]); }
+
+private:
+    PlannedSample training_sample(std::int64_t position) {
+        const auto epoch = static_cast<std::uint32_t>(position / samples_);
+        const auto index = static_cast<std::uint64_t>(position % samples_);
+        if (order_.empty() || order_epoch_ != epoch) {
+            order_ = shuffled_order(seed_, epoch, static_cast<std::uint32_t>(samples_));
+            order_epoch_ = epoch;
+        }
+        return {order_[index], {epoch, index}};
+    }
+
+    PlannedSample sweep_sample(std::uint32_t sweep, std::int64_t index) const {
+        if (index >= samples_) return {};
+        return {index, {sweep, static_cast<std::uint64_t>(index)}};
+    }
+
+    std::int64_t samples_;
+    std::uint64_t seed_;
+    Feed feed_;
+    StreamPlaces places_;
+    std::vector<std::uint32_t> order_;
+    std::uint32_t order_epoch_ = 0;
+};
+
+// The memory of one micro-batch in a loader's ring.
+
+enum class SlotState { free, filling, ready, leased };
+
+struct Slot {
+    SlotState state = SlotState::free;
+    std::int64_t batch = -1;                         // number in the stream
+    std::vector<HostTensor> tensors;                 // the filled fields, then the transform's
+    std::vector<std::span<std::byte>> filled;        // written by the workers
+    std::vector<std::span<const std::byte>> source;  // the same memory as `filled`, read by the transform
+    std::vector<std::span<std::byte>> made;          // written by the transform
+    std::vector<std::span<const std::byte>> fields;  // as delivered
+    std::vector<PlannedSample> plan;
+    std::chrono::steady_clock::time_point created;  // time at which it became ready
+    std::int64_t claimed = 0;                       // samples claimed by workers
+    std::int64_t finished = 0;                      // samples finished
+    std::int64_t left_out = 0;                      // finished samples that were left out
+    std::exception_ptr error;                       // of the first bad sample in batch order, for any thread count
+    std::int64_t error_sample = 0;
+};
+
+/// Fields of a micro-batch as filled by the workers.
+std::vector<Field> filled_fields(std::vector<Field> sample, std::int64_t micro_batch) {
+    for (Field& field : sample)
+        field.desc.shape.insert(field.desc.shape.begin(), micro_batch);
+    return sample;
+}
+
+std::vector<MadeField> made_fields(const std::vector<Field>& filled, const LoaderSettings& settings) {
+    return settings.transform ? settings.transform->makes(filled) : std::vector<MadeField>{};
+}
+
+std::vector<Field> batch_fields(const std::vector<Field>& sample, const LoaderSettings& settings) {
+    std::vector<Field> fields = filled_fields(sample, settings.micro_batch);
+    for (MadeField& made : made_fields(fields, settings)) {
+        if (made.replaces) {
+            fields.at(*made.replaces) = std::move(made.field);
+        } else {
+            fields.push_back(std::move(made.field));
+        }
+    }
+    return fields;
+}
+
+RingSize ring_size(const std::vector<Field>& sample, const LoaderSettings& settings) {
+    const std::vector<Field> filled = filled_fields(sample, settings.micro_batch);
+    std::uint64_t batch_bytes = total_bytes(filled);
+    for (const MadeField& made : made_fields(filled, settings))
+        batch_bytes += made.field.desc.bytes();
+    RingSize ring;
+    const std::int64_t fitting = settings.ring_bytes / static_cast<std::int64_t>(batch_bytes) - ring.batches();
+    ring.ahead = std::clamp<std::int64_t>(fitting, 1, std::max<std::int64_t>(settings.batches_ahead, 1));
+    ring.bytes = static_cast<std::uint64_t>(ring.batches()) * batch_bytes;
+    return ring;
+}
+
+/// `sample`: the data set's fields.
+void allocate(Slot& slot, const std::vector<Field>& sample, const LoaderSettings& settings) {
+    slot.plan.resize(static_cast<std::size_t>(settings.micro_batch));
+    const std::vector<Field> filled = filled_fields(sample, settings.micro_batch);
+    for (const Field& field : filled) {
+        HostTensor& tensor = slot.tensors.emplace_back(field.desc);
+        slot.filled.push_back(tensor.bytes());
+        slot.source.emplace_back(tensor.bytes());
+    }
+    slot.fields = slot.source;
+    for (const MadeField& made : made_fields(filled, settings)) {
+        slot.made.push_back(slot.tensors.emplace_back(made.field.desc).bytes());
+        if (!made.replaces) slot.fields.emplace_back();
+        (made.replaces ? slot.fields[*made.replaces] : slot.fields.back()) = slot.made.back();
+    }
+}
 
 using Clock = std::chrono::steady_clock;
 

@@ -7,7 +7,6 @@
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/text.h"
 #include "data/records/example_walk.h"
-#include "data/records/pretraining_keys.h"
 
 namespace cnntrain::data {
 namespace {

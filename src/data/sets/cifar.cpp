@@ -9,9 +9,9 @@
 #include "cnntrain/base/io.h"
 #include "cnntrain/base/rng.h"
 #include "cnntrain/base/text.h"
-#include "cnntrain/data/image_fields.h"
+#include "cnntrain/data/batch.h"
 #include "data/images/image_ops.h"
-#include "data/sets/image_sample.h"
+#include "data/sets/encoded_images.h"
 
 namespace cnntrain::data {
 namespace {

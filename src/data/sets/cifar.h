@@ -12,7 +12,7 @@
 #include "cnntrain/data/settings.h"
 #include "data/images/augment.h"
 #include "data/records/cifar_layout.h"
-#include "data/sets/image_sets.h"
+#include "data/sets/resolve.h"
 
 namespace cnntrain::data {
 

@@ -1,15 +1,22 @@
 #include "data/sets/class_folders.h"
 
+#include <algorithm>
 #include <filesystem>
+#include <map>
 #include <span>
 #include <utility>
 
 #include "cnntrain/base/crc32c.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/log.h"
+#include "cnntrain/base/text.h"
+#include "cnntrain/data/batch.h"
+#include "cnntrain/data/image_folder.h"
 #include "cnntrain/data/resolve.h"
-#include "data/sets/photo_checks.h"
+#include "data/sets/encoded_images.h"
+#include "data/sets/file_patterns.h"
 #include "data/sets/photo_listing.h"
+#include "data/sets/photo_set.h"
 
 namespace cnntrain::data {
 namespace {
@@ -134,5 +141,185 @@ std::shared_ptr<const Dataset> open_folders(const InputSettings& settings, Split
 constinit const ImageSet kClassFoldersSet = {
     DatasetId::folder, "train/<class>/*.jpg or <class>/*.jpg", holds_folders, folder_files, count_folders, open_folders,
     folder_classes};
+
+/// The files by number.
+class ImageFolder::Images final : public EncodedImages {
+public:
+    Images(const std::string& folder, const std::vector<std::string>& names, std::vector<std::int32_t> labels,
+           const EncodedImageSettings& settings)
+        : EncodedImages(settings, {.left_out = "it is left out"}),
+          folder_(folder),
+          names_(names),
+          labels_(std::move(labels)) {}
+
+    std::int64_t size() const override { return static_cast<std::int64_t>(names_.size()); }
+
+private:
+    Image load(std::int64_t index, Workspace& workspace) const override {
+        return file_image(file_of(index), labels_[static_cast<std::size_t>(index)], workspace);
+    }
+    std::string describe(std::int64_t index) const override { return file_of(index); }
+    std::string file_of(std::int64_t index) const override {
+        return (std::filesystem::path(folder_) / names_[static_cast<std::size_t>(index)]).string();
+    }
+
+    std::string folder_;
+    const std::vector<std::string>& names_;
+    std::vector<std::int32_t> labels_;
+};
+
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Names relative to a folder, sorted.
+struct Found {
+    fs::path folder;
+    ListedFiles files;
+    std::map<std::string, std::string> classes = {};  // of a table, by file
+};
+
+Found find_matches(const std::string& pattern) {
+    Found found;
+    for (const fs::path& part : fs::path(pattern)) {
+        if (has_wildcard(part.string())) break;
+        found.folder /= part;
+    }
+    for (const std::string& path : files_matching(pattern)) {
+        if (is_image_file(path)) {
+            found.files.names.push_back(
+                found.folder.empty() ? path : fs::path(path).lexically_relative(found.folder).string());
+        } else {
+            ++found.files.left_out[lower_extension(path)];
+        }
+    }
+    std::ranges::sort(found.files.names);
+    return found;
+}
+
+/// Counts links to nothing among the files that are left out.
+void leave_out_missing(Found& found) {
+    std::erase_if(found.files.names, [&](const std::string& name) {
+        std::error_code failed;
+        if (fs::exists(found.folder / name, failed)) return false;
+        ++found.files.left_out[lower_extension(name)];
+        return true;
+    });
+}
+
+/// The photos of a table of files and classes.
+Found find_rows(const std::string& table) {
+    const PhotoListing listing = list_photo_table(table);
+    Found found{listing.top, {}};
+    for (const ListedPhoto& photo : listing.photos) {
+        found.files.names.push_back(photo.path);
+        found.classes.emplace(photo.path, listing.classes[photo.class_number]);
+    }
+    std::ranges::sort(found.files.names);
+    return found;
+}
+
+Found find_photos(const std::string& place) {
+    const fs::path path(place);
+    if (is_photo_table(place) && fs::is_regular_file(path)) return find_rows(place);
+    std::error_code failed;
+    if (fs::is_regular_file(path, failed)) return {path.parent_path(), {{path.filename().string()}, {}}};
+    if (!is_photo_pattern(place) && !fs::exists(path, failed)) {
+        throw Error(ErrorKind::data, "the photos '" + place +
+                                         "' do not exist; give --data-dir a folder of photos, a pattern or one photo");
+    }
+    Found found = is_photo_pattern(place) ? find_matches(place) : Found{path, list_images(place)};
+    leave_out_missing(found);
+    return found;
+}
+
+fs::path common_part(const fs::path& one, const fs::path& other) {
+    fs::path common;
+    for (auto a = one.begin(), b = other.begin(); a != one.end() && b != other.end() && *a == *b; ++a, ++b)
+        common /= *a;
+    return common;
+}
+
+/// The photos of several places, relative to the last folder that all of them are in.
+Found find_photos(const std::vector<std::string>& places) {
+    if (places.size() == 1) return find_photos(places.front());
+    Found all;
+    std::vector<fs::path> paths;
+    for (const std::string& place : places) {
+        const Found found = find_photos(place);
+        for (const std::string& name : found.files.names)
+            paths.push_back(fs::absolute(found.folder / name).lexically_normal());
+        for (const auto& [extension, count] : found.files.left_out)
+            all.files.left_out[extension] += count;
+    }
+    std::ranges::sort(paths);
+    paths.erase(std::unique(paths.begin(), paths.end()), paths.end());
+    if (!paths.empty()) all.folder = paths.front().parent_path();
+    for (const fs::path& path : paths)
+        all.folder = common_part(all.folder, path.parent_path());
+    for (const fs::path& path : paths)
+        all.files.names.push_back(path.lexically_relative(all.folder).string());
+    return all;
+}
+
+/// A photo's class: that of its row, or the innermost of its folders that is named as a class.
+std::int32_t label_of(const Found& found, const std::string& name, const std::vector<std::string>& classes) {
+    const auto number_of = [&](const std::string& wanted) {
+        const auto place = std::ranges::find(classes, wanted);
+        return place == classes.end() ? kNoLabel : static_cast<std::int32_t>(place - classes.begin());
+    };
+    if (const auto row = found.classes.find(name); row != found.classes.end()) return number_of(row->second);
+    std::int32_t label = kNoLabel;
+    for (const fs::path& folder : fs::path(name).parent_path()) {
+        if (const std::int32_t number = number_of(folder.string()); number != kNoLabel) label = number;
+    }
+    return label;
+}
+
+}  // namespace
+
+bool is_photo_pattern(const std::string& place) {
+    std::error_code failed;
+    return has_wildcard(place) && !fs::exists(place, failed);
+}
+
+ImageFolder::ImageFolder(const std::vector<std::string>& places, const DataSettings& settings,
+                         const PixelFormat& format) {
+    Found found = find_photos(places);
+    names_ = std::move(found.files.names);
+    left_out_ = left_out_text(found.files);
+    if (names_.empty()) {
+        throw Error(ErrorKind::data, "no image file in or below " + listed(places, "or") +
+                                         (left_out_.empty() ? "" : "; other files there: " + left_out_));
+    }
+    const EncodedImageSettings how{.image_size = settings.image_size,
+                                   .format = format,
+                                   .exif = Exif::applied,
+                                   .on_bad_image = settings.strict ? OnBadImage::stop : OnBadImage::leave_out,
+                                   .preparation = settings.preparation,
+                                   .mean_pixel = mean_pixel(settings)};
+    std::vector<std::int32_t> labels;
+    for (const std::string& name : names_)
+        labels.push_back(label_of(found, name, settings.known_classes));
+    images_ = std::make_unique<Images>(found.folder.string(), names_, std::move(labels), how);
+}
+
+ImageFolder::~ImageFolder() = default;
+
+std::int64_t ImageFolder::damaged() const {
+    return images_->damaged();
+}
+
+std::vector<Field> ImageFolder::fields() const {
+    return images_->fields();
+}
+
+void ImageFolder::pad(SampleView out) const {
+    images_->pad(out);
+}
+
+SampleState ImageFolder::read(std::int64_t index, SamplePosition position, SampleView out, Workspace& workspace) const {
+    return images_->read(index, position, out, workspace);
+}
 
 }  // namespace cnntrain::data

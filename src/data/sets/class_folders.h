@@ -6,8 +6,8 @@
 #include <string>
 
 #include "data/sets/encoded_images.h"
-#include "data/sets/image_sets.h"
 #include "data/sets/photo_set.h"
+#include "data/sets/resolve.h"
 
 namespace cnntrain::data {
 

@@ -2,9 +2,8 @@
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/io.h"
-#include "cnntrain/data/image_fields.h"
-#include "data/images/stage_clock.h"
-#include "data/sets/image_sample.h"
+#include "cnntrain/data/batch.h"
+#include "data/images/image_file.h"
 
 namespace cnntrain::data {
 namespace {

@@ -4,19 +4,52 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
+#include <mutex>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "cnntrain/base/log.h"
+#include "cnntrain/data/batch.h"
 #include "cnntrain/data/dataset.h"
 #include "cnntrain/data/settings.h"
 #include "data/images/image_file.h"
 #include "data/images/preprocess.h"
 #include "data/records/example.h"
-#include "data/sets/damage_log.h"
 
 namespace cnntrain::data {
+
+// Counts damaged images and reports them once per file.
+
+/// Thread-safe.
+class DamageLog {
+public:
+    /// `message` gives file, record and reason of a sample. The first message of each file is logged as a warning that
+    /// ends with `consequence`.
+    void add(std::int64_t sample, const std::string& file, std::string_view message, std::string_view consequence) {
+        {
+            const std::lock_guard lock(mutex_);
+            damaged_.insert(sample);
+            if (!told_.insert(file).second) return;
+        }
+        log::warning(std::string(message) + "; " + std::string(consequence) +
+                     " (told once for each file; --strict-data stops instead)");
+    }
+
+    /// Each sample counts once, in however many epochs it is met.
+    std::int64_t count() const {
+        const std::lock_guard lock(mutex_);
+        return std::ssize(damaged_);
+    }
+
+private:
+    mutable std::mutex mutex_;
+    std::set<std::int64_t> damaged_;
+    std::set<std::string> told_;  // files already reported
+};
 
 /// How to handle an image that cannot be decoded.
 enum class OnBadImage {
@@ -83,5 +116,14 @@ private:
     Words words_;
     mutable DamageLog damage_;
 };
+
+// A view of one sample with image_fields().
+
+inline std::span<std::byte> image_of(SampleView out) {
+    return out[0];
+}
+void store_label(std::int32_t label, SampleView out);
+/// Writes a zero image that does not count; the label gives the reason.
+void store_nothing(std::int32_t label, SampleView out);
 
 }  // namespace cnntrain::data

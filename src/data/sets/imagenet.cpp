@@ -13,9 +13,9 @@
 #include "cnntrain/base/log.h"
 #include "cnntrain/base/text.h"
 #include "cnntrain/data/resolve.h"
-#include "data/images/stage_clock.h"
+#include "data/images/image_file.h"
 #include "data/records/record_index.h"
-#include "data/records/shard_name.h"
+#include "data/sets/file_patterns.h"
 
 namespace cnntrain::data {
 

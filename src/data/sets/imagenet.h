@@ -7,7 +7,7 @@
 
 #include "cnntrain/data/tfrecord.h"
 #include "data/sets/encoded_images.h"
-#include "data/sets/image_sets.h"
+#include "data/sets/resolve.h"
 
 namespace cnntrain::data {
 

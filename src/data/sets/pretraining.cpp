@@ -1,18 +1,213 @@
-#include "data/sets/pretraining.h"
+#include "cnntrain/data/pretraining.h"
 
+#include <tbb/blocked_range.h>
+#include <tbb/info.h>
+#include <tbb/parallel_for.h>
+#include <tbb/task_arena.h>
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <chrono>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <memory>
+#include <numeric>
 #include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 #include "cnntrain/base/elapsed.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/log.h"
-#include "data/records/pretraining_keys.h"
+#include "cnntrain/base/rng.h"
+#include "cnntrain/base/text.h"
+#include "data/records/packing.h"
+#include "data/records/pretraining_example.h"
 #include "data/sets/file_patterns.h"
-#include "data/sets/packed_sequences.h"
+#include "data/sets/pretraining.h"
 
 namespace cnntrain::data {
 namespace {
+
+// Sequences of another data set, packed into rows.
+
+/// A sample is a row. Which sequences share one depends on the data alone.
+class PackedSequences final : public Dataset {
+public:
+    /// `settings`: of the rows. `sequences`: in the normal or static layout, of the same lengths. Reads all of them.
+    /// Throws Error(data) if padding lies between tokens or predictions.
+    PackedSequences(std::shared_ptr<const Dataset> sequences, const PretrainingSettings& settings, int threads);
+
+    std::int64_t size() const override { return packing_.rows(); }
+    std::vector<Field> fields() const override { return pretraining_fields(settings_); }
+    SampleState read(std::int64_t index, SamplePosition position, SampleView out, Workspace& workspace) const override;
+    void pad(SampleView out) const override;
+    Origin origin() const override;
+    std::string describe(std::int64_t index) const override;
+    void will_need(std::int64_t index) const noexcept override;
+    std::uint64_t memory_bytes() const override { return sequences_->memory_bytes() + packing_.memory_bytes(); }
+    std::uint64_t cache_bytes() const override { return sequences_->cache_bytes(); }
+
+    /// "1000 sequences in 480 rows of 512 tokens, of which 2.1 % are padding"
+    std::string summary() const;
+
+private:
+    static constexpr std::size_t kMostFields = 8;
+
+    /// In the workspace.
+    SequenceValues sequence(std::int64_t number, SamplePosition position, Workspace& workspace) const;
+    std::vector<RowShare> shares(int threads) const;
+
+    std::shared_ptr<const Dataset> sequences_;
+    PretrainingSettings settings_;
+    std::vector<std::size_t> bytes_;  // of the fields of a sequence
+    std::int64_t tokens_ = 0;         // of all sequences
+    Packing packing_;
+};
+
+// Fields in the order of pretraining_fields().
+namespace normal {
+enum Field : std::uint8_t { ids, segments, mask, masked_positions, masked_ids, weights, label, count };
+}
+namespace in_front {  // static
+enum Field : std::uint8_t { ids, segments, positions, masked_end, end, masked_ids, weights, label, count };
+}
+
+using Fields = std::span<const std::span<std::byte>>;
+
+template <typename T> std::span<T> values(Fields fields, std::size_t field) {
+    return {reinterpret_cast<T*>(fields[field].data()), fields[field].size() / sizeof(T)};
+}
+
+/// The values up to the last one that is not 0; empty if a 0 lies between others, too.
+template <typename T> std::span<const T> leading(std::span<const T> values) {
+    const auto end = std::ranges::find(values, T{0});
+    const bool only_zeros = std::all_of(end, values.end(), [](T value) { return value == T{0}; });
+    return values.first(only_zeros ? static_cast<std::size_t>(end - values.begin()) : 0);
+}
+
+SequenceValues normal_values(Fields fields) {
+    const std::size_t tokens = leading<std::int32_t>(values<std::int32_t>(fields, normal::mask)).size();
+    const auto weights = leading<float>(values<float>(fields, normal::weights));
+    return {.ids = values<std::int32_t>(fields, normal::ids).first(tokens),
+            .segments = values<std::int32_t>(fields, normal::segments).first(tokens),
+            .masked_places = values<std::int32_t>(fields, normal::masked_positions).first(weights.size()),
+            .masked_ids = values<std::int32_t>(fields, normal::masked_ids).first(weights.size()),
+            .weights = weights,
+            .next_sentence_label = values<std::int32_t>(fields, normal::label)[0]};
+}
+
+/// Moves the other tokens up to the masked ones in front. A prediction without a token is left out.
+SequenceValues static_values(Fields fields) {
+    const auto masked = static_cast<std::size_t>(values<std::int32_t>(fields, in_front::masked_end)[0]);
+    const auto end = static_cast<std::size_t>(values<std::int32_t>(fields, in_front::end)[0]);
+    const std::size_t predictions = values<std::int32_t>(fields, in_front::masked_ids).size();
+    const std::size_t others = end - std::min(end, predictions);
+    const auto tokens = [&](std::size_t field) -> std::span<const std::int32_t> {
+        const std::span<std::int32_t> all = values<std::int32_t>(fields, field);
+        std::ranges::copy(all.subspan(end - others, others), all.subspan(masked).begin());
+        return all.first(others == 0 ? 0 : masked + others);
+    };
+    const auto weights = leading<float>(values<float>(fields, in_front::weights));
+    const std::size_t predicted = std::min(weights.size(), masked);
+    return {.ids = tokens(in_front::ids),
+            .segments = tokens(in_front::segments),
+            .positions = tokens(in_front::positions),
+            .masked_places = {},
+            .masked_ids = values<std::int32_t>(fields, in_front::masked_ids).first(predicted),
+            .weights = weights.first(predicted),
+            .first_token = masked,
+            .next_sentence_label = values<std::int32_t>(fields, in_front::label)[0]};
+}
+
+PackedSequences::PackedSequences(std::shared_ptr<const Dataset> sequences, const PretrainingSettings& settings,
+                                 int threads)
+    : sequences_(std::move(sequences)), settings_(settings) {
+    if (sequences_->size() > std::numeric_limits<std::uint32_t>::max())
+        throw Error(ErrorKind::unsupported, "more than 4294967295 sequences cannot be packed into rows");
+    for (const Field& field : sequences_->fields())
+        bytes_.push_back(field.desc.bytes());
+    CNNTRAIN_CHECK(bytes_.size() == (settings.static_mask ? std::size_t{in_front::count} : std::size_t{normal::count}),
+                   "another layout");
+    static_assert(normal::count <= kMostFields && in_front::count <= kMostFields);
+    const std::vector<RowShare> all = shares(threads);
+    for (const RowShare& share : all)
+        tokens_ += share.tokens;
+    packing_ = pack(all, room_of_row(settings_));
+}
+
+SequenceValues PackedSequences::sequence(std::int64_t number, SamplePosition position, Workspace& workspace) const {
+    workspace.levels.resize(
+        std::max(workspace.levels.size(), std::accumulate(bytes_.begin(), bytes_.end(), std::size_t{0})));
+    std::array<std::span<std::byte>, kMostFields> room;
+    std::span<std::byte> left = std::as_writable_bytes(std::span(workspace.levels));
+    for (std::size_t i = 0; i < bytes_.size(); ++i) {
+        room[i] = left.first(bytes_[i]);
+        left = left.subspan(bytes_[i]);
+    }
+    const Fields fields = std::span(room).first(bytes_.size());
+    sequences_->read(number, position, fields, workspace);
+    return settings_.static_mask ? static_values(fields) : normal_values(fields);
+}
+
+std::vector<RowShare> PackedSequences::shares(int threads) const {
+    constexpr std::size_t kGrain = 256;
+    std::vector<RowShare> all(static_cast<std::size_t>(sequences_->size()));
+    const auto read_some = [&](const tbb::blocked_range<std::size_t>& range) {
+        Workspace workspace;
+        for (std::size_t i = range.begin(); i < range.end(); ++i) {
+            const auto number = static_cast<std::int64_t>(i);
+            const SequenceValues read = sequence(number, {}, workspace);
+            all[i] = {std::ssize(read.ids), std::ssize(read.masked_ids), 1};
+            if (!read.ids.empty()) continue;
+            throw Error(ErrorKind::data, sequences_->describe(number) +
+                                             ": the sequence cannot be packed: it has no tokens, or padding between "
+                                             "them; leave --packed out");
+        }
+    };
+    tbb::task_arena arena(std::clamp(threads, 1, tbb::info::default_concurrency()));
+    arena.execute([&] { tbb::parallel_for(tbb::blocked_range<std::size_t>(0, all.size(), kGrain), read_some); });
+    return all;
+}
+
+SampleState PackedSequences::read(std::int64_t index, SamplePosition position, SampleView out,
+                                  Workspace& workspace) const {
+    PackedRow row(out);
+    for (const std::uint32_t number : packing_.sequences(index))
+        row.append(sequence(number, position, workspace));
+    return SampleState::counted;
+}
+
+void PackedSequences::pad(SampleView out) const {
+    store_empty_sequence(settings_, out);
+}
+
+Origin PackedSequences::origin() const {
+    Origin origin = sequences_->origin();
+    origin.samples = size();
+    return origin;
+}
+
+std::string PackedSequences::describe(std::int64_t index) const {
+    const auto numbers = packing_.sequences(index);
+    const std::string others = numbers.size() > 1 ? " and " + std::to_string(numbers.size() - 1) + " more" : "";
+    return sequences_->describe(numbers.front()) + others;
+}
+
+void PackedSequences::will_need(std::int64_t index) const noexcept {
+    for (const std::uint32_t number : packing_.sequences(index))
+        sequences_->will_need(number);
+}
+
+std::string PackedSequences::summary() const {
+    const auto room = static_cast<double>(size() * settings_.sequence_length);
+    return std::to_string(sequences_->size()) + " sequences in " + std::to_string(size()) + " rows of " +
+           std::to_string(settings_.sequence_length) + " tokens, of which " +
+           decimal(100 - 100 * static_cast<double>(tokens_) / room) + " % are padding";
+}
 
 constexpr const char* kIndexName = "pretraining.cnntrain-index";
 
@@ -174,6 +369,107 @@ std::shared_ptr<const Dataset> open_pretraining(const PretrainingSettings& setti
     auto rows = std::make_shared<PackedSequences>(std::move(sequences), settings, threads);
     log::info(settings.files + ": " + rows->summary());
     return rows;
+}
+
+namespace {
+
+/// The random choices for one sequence.
+struct Drawn {
+    std::vector<std::int32_t> masked;  // positions of the tokens to predict, ascending; never 0, which is [CLS]
+    std::vector<std::int32_t> order;   // positions of the tokens in the order of the layout
+    std::int32_t second_part = 0;      // position at which the second part begins
+};
+
+Drawn draw(const PretrainingSettings& settings, Rng& rng) {
+    Drawn drawn;
+    std::vector<std::int32_t> others = {0};
+    // Algorithm S of Knuth, volume 2, section 3.4.2.
+    for (std::int64_t position = 1; position < settings.sequence_length; ++position) {
+        const std::int64_t wanted = settings.max_predictions - std::ssize(drawn.masked);
+        const bool chosen = rng.integer(0, settings.sequence_length - position) < wanted;
+        (chosen ? drawn.masked : others).push_back(static_cast<std::int32_t>(position));
+    }
+    drawn.order = drawn.masked;
+    drawn.order.insert(drawn.order.end(), others.begin(), others.end());
+    if (!settings.static_mask || settings.packed) std::ranges::sort(drawn.order);
+    drawn.second_part = static_cast<std::int32_t>(rng.integer(1, settings.sequence_length));
+    return drawn;
+}
+
+void append_field(const PretrainingKey& key, const PretrainingSettings& settings, const Drawn& drawn, Rng& rng,
+                  std::vector<std::int32_t>& values) {
+    const auto append = [&](std::int32_t value) {
+        values.insert(values.end(), static_cast<std::size_t>(key.length), value);
+    };
+    const auto append_for_parts = [&](const std::array<std::int32_t, 2>& of_parts) {
+        values.insert(values.end(), of_parts.begin(), of_parts.end());
+        values.insert(values.end(), static_cast<std::size_t>(key.length) - of_parts.size(), 0);
+    };
+    constexpr auto kOne = std::bit_cast<std::int32_t>(1.0F);
+    if (key.field == kMaskedLmWeights) return append(kOne);
+    if (key.field == kNextSentenceWeights) return append_for_parts({kOne, kOne});
+    if (key.field == kNextSentencePositions) return append_for_parts({0, drawn.second_part});
+    if (key.field == kInputMask) return append(1);
+    if (key.field == kMaskPaddingIndex) return append(static_cast<std::int32_t>(settings.max_predictions));
+    if (key.field == kSeqPaddingIndex) return append(static_cast<std::int32_t>(settings.sequence_length));
+    for (std::size_t i = 0; i < static_cast<std::size_t>(key.length); ++i) {
+        const bool in_second_part = drawn.order[i] >= drawn.second_part;
+        if (key.field == kInputPosition) {
+            values.push_back(drawn.order[i] - (settings.packed && in_second_part ? drawn.second_part : 0));
+        } else if (key.field == kSequenceNumbers) {
+            values.push_back(in_second_part ? 2 : 1);
+        } else if (key.field == kMaskedLmPositions) {
+            values.push_back(drawn.masked[i]);
+        } else if (key.field == kSegmentIds) {
+            values.push_back(in_second_part && settings.type_vocabulary > 1 ? 1 : 0);
+        } else {  // tokens and the next-sentence label
+            values.push_back(static_cast<std::int32_t>(rng.integer(0, key.most + 1)));
+        }
+    }
+}
+
+}  // namespace
+
+GeneratedSequences::GeneratedSequences(const PretrainingSettings& settings, std::uint64_t seed) : settings_(settings) {
+    const std::vector<PretrainingKey> keys = pretraining_keys(settings);
+    values_.resize(keys.size());
+    for (std::int64_t index = 0; index < kGeneratedSequences; ++index) {
+        Rng rng(seed, RngStream::generated_data, 0, static_cast<std::uint64_t>(index));
+        const Drawn drawn = draw(settings, rng);
+        for (std::size_t field = 0; field < keys.size(); ++field)
+            append_field(keys[field], settings, drawn, rng, values_[field]);
+    }
+}
+
+SampleState GeneratedSequences::read(std::int64_t index, SamplePosition, SampleView out, Workspace&) const {
+    for (std::size_t field = 0; field < out.size(); ++field) {
+        const auto values = std::as_bytes(std::span(values_[field]));
+        std::memcpy(out[field].data(), values.data() + static_cast<std::size_t>(index) * out[field].size(),
+                    out[field].size());
+    }
+    return SampleState::counted;
+}
+
+void GeneratedSequences::pad(SampleView out) const {
+    store_empty_sequence(settings_, out);
+}
+
+std::uint64_t GeneratedSequences::memory_bytes() const {
+    std::uint64_t total = 0;
+    for (const std::vector<std::int32_t>& values : values_)
+        total += values.capacity() * sizeof values[0];
+    return total;
+}
+
+void store_empty_sequence(const PretrainingSettings& settings, SampleView out) {
+    for (const std::span<std::byte> field : out)
+        std::memset(field.data(), 0, field.size());
+    if (settings.packed) return;
+    std::memcpy(out.back().data(), &kNoSentenceLabel, sizeof kNoSentenceLabel);
+    // Only the first token is valid, so that attention has at least one position.
+    const std::string_view field = settings.static_mask ? kSeqPaddingIndex : kInputMask;
+    const auto value = static_cast<std::int32_t>(settings.static_mask ? settings.max_predictions + 1 : 1);
+    std::memcpy(out[field_number(pretraining_fields(settings), field)].data(), &value, sizeof value);
 }
 
 }  // namespace cnntrain::data

@@ -1,17 +1,29 @@
 #include "cnntrain/data/resolve.h"
 
 #include <sys/stat.h>
-
 #include <algorithm>
+#include <array>
+#include <cstring>
 #include <deque>
 #include <filesystem>
 #include <iterator>
+#include <memory>
 #include <optional>
 #include <set>
 #include <utility>
 
+#include "cnntrain/base/checked.h"
+#include "cnntrain/base/crc32c.h"
 #include "cnntrain/base/error.h"
-#include "data/sets/image_sets.h"
+#include "cnntrain/base/text.h"
+#include "cnntrain/data/batch.h"
+#include "cnntrain/data/dataset.h"
+#include "cnntrain/data/settings.h"
+#include "data/sets/cifar.h"
+#include "data/sets/class_folders.h"
+#include "data/sets/encoded_images.h"
+#include "data/sets/imagenet.h"
+#include "data/sets/resolve.h"
 
 namespace cnntrain::data {
 namespace {
@@ -147,6 +159,129 @@ std::vector<std::string> class_names(const DataSettings& settings) {
         throw;
     }
     return names(input);
+}
+
+const ImageSet& image_set(DatasetId id) {
+    static const std::array<const ImageSet*, kDatasets.size()> table = {&kImagenetSet, &kCifar100Set, &kCifar10Set,
+                                                                        &kClassFoldersSet};
+    return **std::ranges::find(table, id, &ImageSet::id);
+}
+
+Normalisation normalisation(std::span<const double> mean, std::span<const double> deviation) {
+    CNNTRAIN_CHECK(mean.size() == 3 && deviation.size() == 3, "constants for three channels");
+    Normalisation result{};
+    for (std::size_t c = 0; c < 3; ++c) {
+        result.scale[c] = static_cast<float>(1.0 / (255.0 * deviation[c]));
+        result.shift[c] = static_cast<float>(-mean[c] / deviation[c]);
+    }
+    return result;
+}
+
+Normalisation imagenet_normalisation(bool normalise_input) {
+    if (!normalise_input) return {{1.0f, 1.0f, 1.0f}, {-123.68f, -116.78f, -103.94f}};
+    constexpr std::array<double, 3> kMean = {0.485, 0.456, 0.406};
+    constexpr std::array<double, 3> kDeviation = {0.229, 0.224, 0.225};
+    return normalisation(kMean, kDeviation);
+}
+
+Normalisation channel_normalisation(const DataSettings& settings) {
+    const PreparationSettings& preparation = settings.preparation;
+    if (preparation.normalise_mean.empty()) return imagenet_normalisation(settings.normalise_input);
+    return normalisation(preparation.normalise_mean, preparation.normalise_std);
+}
+
+std::array<float, 3> mean_pixel(const DataSettings& settings) {
+    const Normalisation how = channel_normalisation(settings);
+    std::array<float, 3> mean{};
+    for (std::size_t c = 0; c < mean.size(); ++c)
+        mean[c] = -how.shift[c] / how.scale[c];
+    return mean;
+}
+
+std::int64_t used_share(std::int64_t records, std::int64_t percent) {
+    constexpr std::int64_t kPercent = 100;
+    return checked_product(records, percent, "the number of records") / kPercent;
+}
+
+PixelFormat host_format(const InputSettings& settings) {
+    const bool by_channel = dataset_info(settings.dataset).normalised_by_channel;
+    if (settings.eight_bit_io && (by_channel || settings.kind != DataKind::real)) return {DType::u8, std::nullopt};
+    if (by_channel && settings.hostside_norm) return {settings.compute_dtype, channel_normalisation(settings)};
+    return {settings.compute_dtype, std::nullopt};
+}
+
+MixingSettings effective_mixing(const DataSettings& settings) {
+    return settings.kind == DataKind::real ? settings.mixing : MixingSettings{};
+}
+
+std::optional<Normalisation> device_normalisation(const DataSettings& settings) {
+    const bool on_host = settings.hostside_norm && !settings.eight_bit_io;
+    if (!dataset_info(settings.dataset).normalised_by_channel || on_host) return std::nullopt;
+    return channel_normalisation(settings);
+}
+
+std::vector<std::string> names_below_common_folder(const std::vector<std::string>& paths) {
+    namespace fs = std::filesystem;
+    std::vector<fs::path> whole;
+    for (const std::string& path : paths)
+        whole.push_back(fs::absolute(path).lexically_normal());
+    fs::path common = whole.empty() ? fs::path() : whole.front().parent_path();
+    for (const fs::path& path : whole) {
+        const fs::path folder = path.parent_path();
+        const auto [end, other] = std::mismatch(common.begin(), common.end(), folder.begin(), folder.end());
+        fs::path shared;
+        for (auto part = common.begin(); part != end; ++part)
+            shared /= *part;
+        common = shared;
+    }
+    std::vector<std::string> names;
+    for (const fs::path& path : whole)
+        names.push_back(path.lexically_relative(common).string());
+    return names;
+}
+
+OriginPart part_of_file(const FileSystem& files, const std::string& path, std::int64_t samples) {
+    const std::unique_ptr<InputFile> file = files.open(path);
+    std::vector<std::byte> bytes(file->size_bytes());
+    file->read_at(0, bytes);
+    return {std::string(last_part(path)), bytes.size(), samples, crc32c(bytes)};
+}
+
+std::size_t total_bytes(const std::vector<Field>& fields) {
+    std::size_t bytes = 0;
+    for (const Field& field : fields)
+        bytes += field.desc.bytes();
+    return bytes;
+}
+
+std::size_t field_number(const std::vector<Field>& fields, std::string_view name) {
+    std::string names;
+    for (std::size_t i = 0; i < fields.size(); ++i) {
+        if (fields[i].name == name) return i;
+        names += (names.empty() ? "" : ", ") + fields[i].name;
+    }
+    throw Error(ErrorKind::internal, "no field is called " + std::string(name) + "; there are: " + names);
+}
+
+const TensorDesc& field_desc(const std::vector<Field>& fields, std::string_view name) {
+    return fields[field_number(fields, name)].desc;
+}
+
+std::int32_t Dataset::label(std::int64_t /*index*/, Workspace& /*workspace*/) const {
+    return kNoLabel;
+}
+
+std::vector<Field> image_fields(const TensorDesc& image) {
+    return {{std::string(kImages), image}, {std::string(kLabels), {DType::i32, {}}}};
+}
+
+void store_label(std::int32_t label, SampleView out) {
+    std::memcpy(out[1].data(), &label, sizeof label);
+}
+
+void store_nothing(std::int32_t label, SampleView out) {
+    std::memset(image_of(out).data(), 0, image_of(out).size());
+    store_label(label, out);
 }
 
 }  // namespace cnntrain::data

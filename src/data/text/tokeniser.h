@@ -3,14 +3,92 @@
 // vocabulary pieces.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
+#include "cnntrain/base/io.h"
 #include "data/text/code_points.h"
-#include "data/text/vocabulary.h"
 
 namespace cnntrain::data {
+
+// The vocabulary of a WordPiece tokeniser: one piece per line; the line number is the piece's id. Pieces that do not
+// begin a word start with "##".
+//
+// A byte trie stores the pieces, so that one walk finds the longest piece at the front of a text. A walk never ends
+// inside a character, because pieces consist of whole characters.
+
+using TokenId = std::uint32_t;
+
+/// The special tokens that pretraining records need.
+struct SpecialTokens {
+    TokenId unknown = 0;    // [UNK]
+    TokenId beginning = 0;  // [CLS]
+    TokenId separator = 0;  // [SEP]
+    TokenId mask = 0;       // [MASK]
+};
+
+class Vocabulary {
+public:
+    /// `text`: contents of the file. White space around lines is stripped. If a piece occurs in several lines, the last
+    /// one is its id.
+    explicit Vocabulary(std::string_view text);
+    /// Error(data) names the file if it cannot be read or lacks a special token.
+    static Vocabulary read(const FileSystem& files, const std::string& path);
+
+    std::optional<TokenId> find(std::string_view piece) const;
+    /// Error(data) names the missing tokens.
+    SpecialTokens special_tokens() const;
+    /// Number of lines; every id is smaller.
+    TokenId size() const { return lines_; }
+    /// The ids of the distinct pieces, in order of first occurrence. Random replacements are drawn from these.
+    const std::vector<TokenId>& distinct() const { return distinct_; }
+
+    /// Appends the pieces of `word` (UTF-8), the longest first from the left. Returns false, and appends nothing, if no
+    /// pieces cover the word.
+    bool append_pieces(std::string_view word, std::vector<TokenId>& ids) const;
+
+private:
+    using Node = std::uint32_t;
+    static constexpr Node kNowhere = 0;  // has no children
+    static constexpr Node kRoot = 1;
+    static constexpr TokenId kNoPiece = ~TokenId{0};
+
+    struct Edge {
+        std::uint32_t from = 0;  // node << 8 | byte
+        Node to = kNowhere;      // kNowhere: the entry is free
+    };
+
+    struct Match {
+        TokenId id = kNoPiece;
+        std::size_t bytes = 0;  // 0: no piece
+    };
+
+    void insert(std::string_view piece, TokenId id);
+    Match longest_piece(Node start, std::string_view word) const;
+    Node child(Node node, unsigned char byte) const;
+    Node add_child(Node node, unsigned char byte);
+    std::size_t place(std::uint32_t from) const;
+    void grow();
+
+    TokenId lines_ = 0;
+    std::vector<TokenId> distinct_;
+    std::vector<TokenId> piece_at_ = {kNoPiece, kNoPiece};  // by node
+    std::vector<Edge> edges_;       // hash table, open addressing; size a power of two, half full
+    int shift_ = 0;                 // from hash to table position
+    Node continuation_ = kNowhere;  // the node after "##"
+};
+
+/// A special token that stands in a text: [PAD], [UNK], [CLS], [SEP] or [MASK].
+struct SpecialPiece {
+    std::size_t begin = 0, end = 0;  // in the text
+    TokenId id = 0;
+};
+/// The first one in a text that the vocabulary has.
+std::optional<SpecialPiece> special_piece(const Vocabulary& vocabulary, std::string_view text);
 
 /// Longer words become the unknown token.
 inline constexpr std::size_t kLongestWord = 200;  // characters

@@ -8,7 +8,7 @@
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/io.h"
 #include "data/records/cifar_layout.h"
-#include "data/records/shard_name.h"
+#include "data/sets/file_patterns.h"
 #include "dataset_tools/inspection/raw_records.h"
 
 namespace cnntrain::dataset_tools {

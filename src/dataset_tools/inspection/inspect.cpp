@@ -11,7 +11,7 @@
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/io.h"
-#include "data/images/jpeg_check.h"
+#include "data/images/jpeg.h"
 #include "dataset_tools/inspection/byte_progress.h"
 #include "dataset_tools/inspection/cifar_records.h"
 #include "dataset_tools/inspection/data_files.h"

@@ -9,7 +9,7 @@
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/io.h"
-#include "data/sets/raw_files.h"
+#include "data/sets/file_patterns.h"
 #include "dataset_tools/writing/annotations.h"
 
 namespace cnntrain::dataset_tools {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "cnntrain/base/io.h"
-#include "data/text/vocabulary.h"
+#include "data/text/tokeniser.h"
 
 namespace cnntrain::dataset_tools {
 

@@ -14,7 +14,7 @@
 #include "cnntrain/base/io.h"
 #include "cnntrain/base/rng.h"
 #include "cnntrain/dataset_tools/writers.h"
-#include "data/images/jpeg_encoder.h"
+#include "data/images/jpeg.h"
 #include "data/sets/file_patterns.h"
 
 namespace cnntrain::dataset_tools {

@@ -5,7 +5,7 @@
 
 #include "cnntrain/base/error.h"
 #include "data/images/image_file.h"
-#include "data/images/jpeg_encoder.h"
+#include "data/images/jpeg.h"
 #include "data/images/jpeg_errors.h"
 
 namespace cnntrain::dataset_tools {

@@ -13,7 +13,7 @@
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/text.h"
 #include "cnntrain/data/resolve.h"
-#include "data/sets/raw_files.h"
+#include "data/sets/file_patterns.h"
 #include "dataset_tools/writing/annotations.h"
 
 namespace cnntrain::dataset_tools {

@@ -4,8 +4,8 @@
 #include <span>
 
 #include "cnntrain/base/error.h"
-#include "data/records/packed_row.h"
-#include "data/records/pretraining_keys.h"
+#include "data/records/packing.h"
+#include "data/records/pretraining_example.h"
 
 namespace cnntrain::dataset_tools {
 namespace {

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "data/records/example_encoder.h"
+#include "data/records/example.h"
 #include "data/records/pretraining_example.h"
-#include "data/text/vocabulary.h"
+#include "data/text/tokeniser.h"
 #include "dataset_tools/writing/corpus.h"
 #include "dataset_tools/writing/pretraining_plan.h"
 

@@ -20,7 +20,7 @@
 #include "cnntrain/base/hash.h"
 #include "cnntrain/base/io.h"
 #include "cnntrain/base/outputs.h"
-#include "data/records/packed_row.h"
+#include "data/records/packing.h"
 #include "data/records/record_frame.h"
 #include "data/sets/file_patterns.h"
 #include "data/text/code_points.h"

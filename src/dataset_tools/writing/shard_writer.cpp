@@ -19,7 +19,7 @@
 #include "cnntrain/base/outputs.h"
 #include "cnntrain/base/text.h"
 #include "cnntrain/data/tfrecord.h"
-#include "data/records/shard_name.h"
+#include "data/sets/file_patterns.h"
 #include "dataset_tools/writing/shard_journal.h"
 
 namespace cnntrain::dataset_tools {

@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "cnntrain/data/pretraining_settings.h"
+#include "cnntrain/data/pretraining.h"
 #include "tasks/bert/settings.h"
 
 namespace cnntrain::tasks {

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "cnntrain/data/labelled_text_settings.h"
+#include "cnntrain/data/labelled_text.h"
 #include "tasks/bert/settings.h"
 
 namespace cnntrain::tasks {

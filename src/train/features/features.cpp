@@ -18,7 +18,7 @@
 #include "cnntrain/checkpoint/checkpoint.h"
 #include "cnntrain/checkpoint/file.h"
 #include "cnntrain/checkpoint/folder.h"
-#include "cnntrain/data/image_fields.h"
+#include "cnntrain/data/batch.h"
 #include "cnntrain/train/compile_request.h"
 #include "cnntrain/train/loading.h"
 #include "train/runs/evaluator.h"

@@ -12,7 +12,7 @@
 #include "cnntrain/base/log.h"
 #include "cnntrain/base/text.h"
 #include "cnntrain/checkpoint/folder.h"
-#include "cnntrain/data/image_fields.h"
+#include "cnntrain/data/batch.h"
 #include "cnntrain/data/loader.h"
 #include "cnntrain/metrics/observer.h"
 #include "cnntrain/train/backends.h"

@@ -13,8 +13,8 @@
 #include "cnntrain/base/error.h"
 #include "cnntrain/comm/communicator.h"
 #include "cnntrain/config/parse.h"
+#include "cnntrain/data/dataset.h"
 #include "cnntrain/data/loader.h"
-#include "cnntrain/data/origin.h"
 #include "cnntrain/train/runs.h"
 #include "train/runs/resume.h"
 

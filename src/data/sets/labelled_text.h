@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "cnntrain/base/io.h"
-#include "cnntrain/data/field.h"
-#include "cnntrain/data/labelled_text_settings.h"
-#include "cnntrain/data/origin.h"
+#include "cnntrain/data/batch.h"
+#include "cnntrain/data/dataset.h"
+#include "cnntrain/data/labelled_text.h"
 
 namespace cnntrain::data {
 
