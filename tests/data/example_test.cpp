@@ -1,6 +1,6 @@
 #include "data/records/example.h"
 
-#include "dataset_tools/inspection/features.h"
+#include "dataset_tools/inspection/inspect.h"
 #include "dataset_tools/writing/example_writer.h"
 #include "fixtures.h"
 #include "support/errors.h"

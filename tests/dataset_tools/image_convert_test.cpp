@@ -1,4 +1,4 @@
-#include "dataset_tools/writing/image_convert.h"
+#include "dataset_tools/writing/imagenet_writer.h"
 
 #include <png.h>
 

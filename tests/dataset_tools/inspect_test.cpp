@@ -5,7 +5,7 @@
 
 #include "data/fixtures.h"
 #include "data/wire_text.h"
-#include "dataset_tools/inspection/features.h"
+#include "dataset_tools/inspection/inspect.h"
 #include "dataset_tools/writing/example_writer.h"
 #include "support/errors.h"
 #include "support/matchers.h"

@@ -10,7 +10,6 @@
 
 #include "cnntrain/data/tfrecord.h"
 #include "data/fixtures.h"
-#include "dataset_tools/writing/shard_journal.h"
 #include "support/errors.h"
 #include "support/matchers.h"
 #include "support/temporary_folder.h"

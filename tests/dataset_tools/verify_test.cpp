@@ -6,8 +6,8 @@
 #include "data/fixtures.h"
 #include "data/sequences.h"
 #include "data/wire_text.h"
-#include "dataset_tools/inspection/raw_records.h"
-#include "dataset_tools/writing/shard_journal.h"
+#include "dataset_tools/inspection/data_files.h"
+#include "dataset_tools/writing/shard_writer.h"
 #include "support/matchers.h"
 #include "support/temporary_folder.h"
 

@@ -9,9 +9,13 @@
 #include <vector>
 
 #include "cnntrain/data/feature_type.h"
-#include "cnntrain/dataset_tools/read_progress.h"
 
 namespace cnntrain::dataset_tools {
+
+// Progress of a long read of data files.
+
+/// Called at intervals with the bytes done and the total bytes, from any thread but not concurrently. May be empty.
+using ReadProgress = std::function<void(std::uint64_t done_bytes, std::uint64_t total_bytes)>;
 
 /// One key of tf.Examples.
 struct FeatureReport {

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "cnntrain/dataset_tools/read_progress.h"
+#include "cnntrain/dataset_tools/inspect.h"
 
 namespace cnntrain::dataset_tools {
 

@@ -3,20 +3,20 @@
 #include <tbb/info.h>
 #include <tbb/parallel_for.h>
 #include <tbb/task_arena.h>
-
+#include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <mutex>
 #include <optional>
 #include <unordered_map>
+#include <vector>
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/io.h"
 #include "data/images/jpeg.h"
-#include "dataset_tools/inspection/byte_progress.h"
-#include "dataset_tools/inspection/cifar_records.h"
+#include "data/records/example_walk.h"
 #include "dataset_tools/inspection/data_files.h"
-#include "dataset_tools/inspection/features.h"
-#include "dataset_tools/inspection/raw_records.h"
+#include "dataset_tools/inspection/inspect.h"
 
 namespace cnntrain::dataset_tools {
 namespace {
@@ -274,6 +274,62 @@ std::vector<SetReport> inspect(const InspectSettings& settings) {
     }
     check_single_file(settings.path, reports);
     return reports;
+}
+
+namespace {
+
+using Bytes = std::span<const std::byte>;
+
+bool summarise(Bytes feature, FeatureSummary& summary) {
+    const std::optional<data::FeatureType> type = data::list_type(feature);
+    if (!type) return false;
+    summary.type = *type;
+    switch (*type) {
+        case data::FeatureType::none:
+            return true;
+        case data::FeatureType::bytes:
+            return data::for_each_bytes(feature, [&](Bytes value) {
+                if (summary.length++ == 0) summary.first_bytes = value;
+                summary.value_bytes.add(static_cast<std::int64_t>(value.size()));
+            });
+        case data::FeatureType::floats:
+            return data::for_each_float(feature, [&](float value) {
+                ++summary.length;
+                if (std::isfinite(value)) summary.floats.add(static_cast<double>(value));
+            });
+        case data::FeatureType::integers:
+            return data::for_each_integer(feature, [&](std::int64_t value) {
+                if (summary.length++ == 0) summary.first_integer = value;
+                summary.integers.add(value);
+            });
+    }
+    return true;
+}
+
+}  // namespace
+
+bool visit_features(Bytes record, const std::function<void(std::string_view, const FeatureSummary&)>& visit) {
+    return data::for_each_feature(record, [&](const data::FeatureEntry& entry) {
+        FeatureSummary summary;
+        if (!summarise(entry.feature, summary)) return false;
+        visit(entry.key, summary);
+        return true;
+    });
+}
+
+void for_each_cifar_record(const InputFile& file, const data::CifarLayout& layout, std::int64_t count,
+                           const std::function<void(std::int64_t, std::span<const std::byte>)>& visit) {
+    constexpr std::int64_t kRecordsAtOnce = 256;
+    std::vector<std::byte> buffer;
+    for (std::int64_t first = 0; first < count; first += kRecordsAtOnce) {
+        const std::int64_t here = std::min(kRecordsAtOnce, count - first);
+        buffer.resize(static_cast<std::size_t>(here) * layout.record_bytes);
+        file.read_at(static_cast<std::uint64_t>(first) * layout.record_bytes, buffer);
+        for (std::int64_t i = 0; i < here; ++i) {
+            visit(first + i,
+                  std::span(buffer).subspan(static_cast<std::size_t>(i) * layout.record_bytes, layout.record_bytes));
+        }
+    }
 }
 
 }  // namespace cnntrain::dataset_tools

@@ -17,12 +17,9 @@
 #include "data/images/jpeg.h"
 #include "data/records/example.h"
 #include "data/records/pretraining_example.h"
-#include "dataset_tools/inspection/byte_progress.h"
-#include "dataset_tools/inspection/cifar_records.h"
 #include "dataset_tools/inspection/data_files.h"
-#include "dataset_tools/inspection/features.h"
-#include "dataset_tools/inspection/raw_records.h"
-#include "dataset_tools/writing/shard_journal.h"
+#include "dataset_tools/inspection/inspect.h"
+#include "dataset_tools/writing/shard_writer.h"
 
 namespace cnntrain::dataset_tools {
 namespace {

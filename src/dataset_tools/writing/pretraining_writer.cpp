@@ -27,7 +27,7 @@
 #include "dataset_tools/writing/corpus.h"
 #include "dataset_tools/writing/pretraining_plan.h"
 #include "dataset_tools/writing/pretraining_records.h"
-#include "dataset_tools/writing/shard_journal.h"
+#include "dataset_tools/writing/shard_writer.h"
 
 namespace cnntrain::dataset_tools {
 namespace {

@@ -2,11 +2,14 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <span>
 #include <string_view>
 
+#include "cnntrain/base/io.h"
 #include "cnntrain/data/feature_type.h"
+#include "data/records/cifar_layout.h"
 
 namespace cnntrain::dataset_tools {
 
@@ -25,5 +28,11 @@ struct FeatureSummary {
 /// visited before the fault are meaningless.
 bool visit_features(std::span<const std::byte> record,
                     const std::function<void(std::string_view key, const FeatureSummary& feature)>& visit);
+
+// Reads the records of a CIFAR file in order.
+
+/// Visits the first `count` records; reads the file in large pieces.
+void for_each_cifar_record(const InputFile& file, const data::CifarLayout& layout, std::int64_t count,
+                           const std::function<void(std::int64_t number, std::span<const std::byte> record)>& visit);
 
 }  // namespace cnntrain::dataset_tools
