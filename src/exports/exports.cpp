@@ -1,21 +1,144 @@
 #include "cnntrain/exports/exports.h"
 
 #include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <span>
+#include <string>
 #include <utility>
+#include <vector>
 
+#include "cnntrain/base/axes.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/outputs.h"
 #include "cnntrain/base/text.h"
 #include "cnntrain/checkpoint/folder.h"
 #include "cnntrain/checkpoint/foreign.h"
 #include "cnntrain/checkpoint/weights_file.h"
+#include "cnntrain/data/photo_input.h"
+#include "cnntrain/nn/family_info.h"
 #include "cnntrain/nn/target_weights.h"
+#include "cnntrain/tasks/image_network.h"
 #include "cnntrain/train/backends.h"
-#include "exports/metadata.h"
 
 namespace cnntrain::exports {
-
 namespace {
+
+// What a file tells about its network besides the weights.
+
+using nlohmann::ordered_json;
+
+/// Names may hold any bytes.
+std::string text_of(const ordered_json& document, int indent = -1) {
+    return document.dump(indent, ' ', false, ordered_json::error_handler_t::replace);
+}
+
+/// Of the normalisation, for pixels in 0..1: (x - mean) / deviation. The settings are in single precision.
+struct Colours {
+    std::array<double, 3> mean{};
+    std::array<double, 3> deviation{};
+};
+
+double six_digits(double value) {
+    return std::stod(formatted("%.6g", value));
+}
+
+Colours colours_of(const data::DataSettings& images) {
+    constexpr double kLevels = 255;
+    const data::Normalisation how = data::channel_normalisation(images);
+    Colours colours;
+    for (std::size_t i = 0; i < colours.mean.size(); ++i) {
+        colours.deviation[i] = six_digits(1 / (kLevels * how.scale[i]));
+        colours.mean[i] = six_digits(-how.shift[i] / how.scale[i] / kLevels);
+    }
+    return colours;
+}
+
+template <typename Enum, std::size_t count>
+std::string spelled(const std::array<std::string_view, count>& names, Enum value) {
+    return std::string(names[static_cast<std::size_t>(value)]);
+}
+
+ordered_json preprocessing(const data::DataSettings& images, bool inside) {
+    const data::PreparationSettings& how = images.preparation;
+    ordered_json result = {{"image_size", images.image_size},
+                           {"colours", "RGB"},
+                           {"layout", inside ? "NHWC" : "NCHW"},
+                           {"inside_this_file", inside}};
+    if (!data::dataset_info(images.dataset).normalised_by_channel) {
+        result["normalisation"] = "each image: (x - mean) / max(deviation, 1 / sqrt(number of values))";
+        return result;
+    }
+    result["resize"] = spelled(data::kResizeModeNames, how.resize_mode);
+    if (how.resize_mode == data::ResizeMode::crop) {
+        result["crop_fraction"] = how.crop_fraction;
+        result["shorter_side"] = data::evaluation_shorter_side(images.image_size, how.crop_fraction);
+    }
+    if (how.resize_mode == data::ResizeMode::pad) {
+        result["pad_levels"] = ordered_json::array();
+        for (const float level : data::mean_pixel(images))
+            result["pad_levels"].push_back(std::lround(level));
+    }
+    result["interpolation"] = spelled(data::kInterpolationNames, how.interpolation);
+    const Colours colours = colours_of(images);
+    result["normalisation"] = "(x / 255 - mean) / std";
+    result["mean"] = colours.mean;
+    result["std"] = colours.deviation;
+    return result;
+}
+
+/// Metadata of an ONNX file: "preprocessing" and "classes" are JSON, "checkpoint" and "network" are texts.
+/// `prepares_photos`: the file does itself what "preprocessing" says.
+std::map<std::string, std::string> onnx_metadata(const std::optional<tasks::ImageNetwork>& network,
+                                                 const std::vector<std::string>& classes, bool prepares_photos) {
+    std::map<std::string, std::string> result;
+    if (network) {
+        result["network"] = nn::family_info(network->network.family).title(network->network);
+        result["preprocessing"] = text_of(preprocessing(network->images, prepares_photos));
+    }
+    if (!classes.empty()) result["classes"] = text_of(ordered_json(classes));
+    return result;
+}
+
+/// timm's config.json.
+std::string timm_config(const std::string& architecture, const tasks::ImageNetwork& network,
+                        const std::vector<std::string>& classes) {
+    const data::DataSettings& images = network.images;
+    const data::PreparationSettings& how = images.preparation;
+    const bool residual = network.network.family != nn::Family::efficientnet;
+    const Colours colours = colours_of(images);
+    constexpr std::int64_t kReduction = 32;
+    const std::int64_t pool = (images.image_size + kReduction - 1) / kReduction;
+    const bool cubic = how.interpolation == data::Interpolation::bicubic;
+    ordered_json config = {
+        {"architecture", architecture},
+        {"num_classes", network.network.classes},
+        {"pretrained_cfg",
+         {{"tag", "cnntrain"},
+          {"custom_load", false},
+          {"input_size", {3, images.image_size, images.image_size}},
+          {"fixed_input_size", false},
+          {"interpolation", cubic ? "bicubic" : "bilinear"},
+          {"crop_pct", how.resize_mode == data::ResizeMode::crop ? how.crop_fraction : 1.0},
+          {"crop_mode", how.resize_mode == data::ResizeMode::crop     ? "center"
+                        : how.resize_mode == data::ResizeMode::squash ? "squash"
+                                                                      : "border"},
+          {"mean", colours.mean},
+          {"std", colours.deviation},
+          {"num_classes", network.network.classes},
+          {"pool_size", {pool, pool}},
+          {"first_conv", residual ? "conv1" : "conv_stem"},
+          {"classifier", residual ? "fc" : "classifier"}}},
+    };
+    if (std::ssize(classes) == network.network.classes) config["label_names"] = classes;
+    return text_of(config, 2) + "\n";
+}
 
 constexpr const char* kWeightsFile = "model.safetensors";
 
@@ -178,6 +301,166 @@ ExportReport export_network(const ExportRequest& request, FileSystem& files) {
     report.checkpoint = network.checkpoint();
     report.samples = std::to_string(network.replay().samples) + " " + network.samples_text();
     return report;
+}
+
+// Compares files with the network, and writes them.
+
+namespace {
+
+constexpr std::size_t kImageAxes = 4;
+constexpr std::uint64_t kLargestFile = std::uint64_t{1} << 31;
+
+/// Samples `first` to `first` + `count` - 1, images [N,C,H,W].
+Array part_of(const HostTensor& all, std::int64_t first, std::int64_t count) {
+    Shape shape = all.shape();
+    shape.front() = count;
+    HostTensor part({all.dtype(), shape});
+    const std::size_t row = part.bytes().size() / static_cast<std::size_t>(count);
+    std::memcpy(part.bytes().data(), all.bytes().data() + static_cast<std::size_t>(first) * row, part.bytes().size());
+    return array_of(shape.size() == kImageAxes ? with_axes(part, {0, 3, 1, 2}) : part);
+}
+
+/// Photos differ in size and come one by one.
+std::map<std::string, Array> inputs_of(const Replay& replay, std::int64_t first, std::int64_t count) {
+    std::map<std::string, Array> inputs;
+    for (const auto& [name, tensor] : replay.inputs) {
+        if (replay.photos.empty() || tensor.shape().size() != kImageAxes) {
+            inputs.emplace(name, part_of(tensor, first, count));
+            continue;
+        }
+        Array photo = array_of(replay.photos.at(static_cast<std::size_t>(first)));
+        photo.shape.insert(photo.shape.begin(), 1);
+        inputs.emplace(name, std::move(photo));
+    }
+    return inputs;
+}
+
+void append_checked(HostTensor& all, const Array& part) {
+    Shape shape = part.shape;
+    const std::int64_t before = all.shape().empty() ? 0 : all.elements();
+    shape.front() += all.shape().empty() ? 0 : all.shape().front();
+    HostTensor longer({DType::f32, shape});
+    if (before > 0) std::ranges::copy(all.as<float>(), longer.as<float>().begin());
+    std::ranges::copy(part.reals, longer.as<float>().begin() + before);
+    all = std::move(longer);
+}
+
+}  // namespace
+
+double difference(const HostTensor& expected, const HostTensor& got) {
+    if (expected.shape() != got.shape()) return std::numeric_limits<double>::infinity();
+    double greatest = 0;
+    double apart = 0;
+    for (std::int64_t i = 0; i < expected.elements(); ++i) {
+        const double a = expected.at(i);
+        const double b = got.at(i);
+        if (!std::isfinite(a) || !std::isfinite(b)) return std::numeric_limits<double>::infinity();
+        greatest = std::max(greatest, std::abs(a));
+        apart = std::max(apart, std::abs(a - b));
+    }
+    return apart / std::max(1.0, greatest);
+}
+
+double tolerance(OnnxWeights weights, bool of_photos) {
+    if (weights == OnnxWeights::f32 && !of_photos) return 1e-4;
+    return weights != OnnxWeights::bf16 ? 1e-2 : 5e-2;  // bfloat16 has an eighth of float16's precision
+}
+
+Outputs answers_of_onnx(const FileSystem& files, const std::string& path, const Replay& replay, Products& products) {
+    const OnnxProgram program(decode(read_text(files, path, kLargestFile)), products);
+    Outputs outputs;
+    std::int64_t batch = 1;
+    for (std::int64_t first = 0; first < replay.samples;) {
+        const std::int64_t count = std::min(batch, replay.samples - first);
+        for (const auto& [name, array] : program.run(inputs_of(replay, first, count)))
+            append_checked(outputs[name], array);
+        first += count;
+        if (replay.photos.empty()) batch = first == 1 ? 7 : 8;
+    }
+    return outputs;
+}
+
+namespace {
+
+double greatest_difference(const Outputs& expected, const Outputs& got) {
+    double apart = 0;
+    for (const auto& [name, tensor] : expected) {
+        const auto found = got.find(name);
+        apart = std::max(
+            apart, found == got.end() ? std::numeric_limits<double>::infinity() : difference(tensor, found->second));
+    }
+    return apart;
+}
+
+/// Calls visit(bytes) for pieces of a file in memory, and where they begin.
+template <typename Visit> void for_each_piece(const InputFile& file, const Visit& visit) {
+    constexpr std::uint64_t kPiece = std::uint64_t{1} << 24;
+    std::vector<std::byte> bytes;
+    for (std::uint64_t at = 0; at < file.size_bytes(); at += kPiece) {
+        bytes.resize(std::min(kPiece, file.size_bytes() - at));
+        file.read_at(at, bytes);
+        visit(std::span<const std::byte>(bytes), at);
+    }
+}
+
+void check_written(const FileSystem& files, const std::string& path, const InputFile& content) {
+    const std::unique_ptr<InputFile> written = files.open(path);
+    bool same = written->size_bytes() == content.size_bytes();
+    std::vector<std::byte> bytes;
+    for_each_piece(content, [&](std::span<const std::byte> piece, std::uint64_t at) {
+        if (!same) return;
+        bytes.resize(piece.size());
+        written->read_at(at, bytes);
+        same = std::ranges::equal(bytes, piece);
+    });
+    if (!same)
+        throw Error(ErrorKind::storage,
+                    path +
+                        ": other bytes are there than were written: another process writes this file "
+                        "at the same time, or the disk is damaged; convert again");
+}
+
+/// All are written before the first gets its name.
+void publish(const FileSystem& memory, FileSystem& files, const std::vector<std::string>& paths) {
+    std::vector<std::unique_ptr<OutputFile>> outputs;
+    for (const std::string& path : paths) {
+        outputs.push_back(files.create(path));
+        for_each_piece(*memory.open(path),
+                       [&](std::span<const std::byte> piece, std::uint64_t) { outputs.back()->write(piece); });
+    }
+    for (const auto& output : outputs)
+        output->commit();
+    for (const std::string& path : paths)
+        check_written(files, path, *memory.open(path));
+}
+
+}  // namespace
+
+double write_if_same(FileSystem& files, const std::vector<std::string>& paths, double allowed, const Outputs& expected,
+                     const std::function<void(FileSystem& memory)>& write,
+                     const std::function<Outputs(const FileSystem& memory)>& answers) {
+    MemoryFiles memory;
+    double apart = 0;
+    try {
+        write(memory);
+        apart = greatest_difference(expected, answers(memory));
+        if (!(apart <= allowed)) {
+            throw Error(ErrorKind::data, "the file would answer otherwise than the network: a difference of " +
+                                             formatted("%.2g", apart) + " where " + formatted("%g", allowed) +
+                                             " is allowed; it was not written");
+        }
+    } catch (const Error& error) {
+        throw error.within(paths.front());
+    }
+    publish(memory, files, paths);
+    return apart;
+}
+
+double write_onnx(FileSystem& files, const std::string& path, const OnnxModel& model, const Replay& replay,
+                  double allowed, Products& products) {
+    return write_if_same(
+        files, {path}, allowed, replay.outputs, [&](FileSystem& memory) { write_text(memory, path, encode(model)); },
+        [&](const FileSystem& memory) { return answers_of_onnx(memory, path, replay, products); });
 }
 
 }  // namespace cnntrain::exports

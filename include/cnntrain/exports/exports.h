@@ -13,7 +13,7 @@
 
 #include "cnntrain/base/enumerators.h"
 #include "cnntrain/base/io.h"
-#include "cnntrain/exports/onnx_export.h"
+#include "cnntrain/exports/onnx_model.h"
 #include "cnntrain/exports/onnx_run.h"
 #include "cnntrain/exports/trained.h"
 

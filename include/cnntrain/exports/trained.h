@@ -12,7 +12,7 @@
 #include "cnntrain/base/io.h"
 #include "cnntrain/checkpoint/checkpoint.h"
 #include "cnntrain/config/parse.h"
-#include "cnntrain/exports/onnx_export.h"
+#include "cnntrain/exports/onnx_model.h"
 #include "cnntrain/tasks/image_network.h"
 #include "cnntrain/train/task.h"
 

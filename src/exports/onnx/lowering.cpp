@@ -6,6 +6,7 @@
 #include <numbers>
 #include <set>
 #include <utility>
+#include <vector>
 
 #include "cnntrain/base/axes.h"
 #include "cnntrain/base/error.h"
@@ -195,6 +196,137 @@ OnnxModel to_onnx(const NetworkPart& network, const OnnxSettings& settings) {
     model.metadata = settings.metadata;
     Lowering(network, settings, model).run();
     return model;
+}
+
+namespace {
+
+/// Error(unsupported) for finite numbers that float16 turns into infinity.
+void require_f16_range(const std::string& name, const HostTensor& tensor) {
+    constexpr double kMost = 65504;
+    for (std::int64_t i = 0; i < tensor.elements(); ++i) {
+        if (std::abs(tensor.at(i)) <= kMost) continue;
+        throw Error(ErrorKind::unsupported, name + " holds " + std::to_string(tensor.at(i)) +
+                                                ", and float16 ends at 65504; export in f32 or bf16");
+    }
+}
+
+}  // namespace
+
+std::string OnnxBuilder::free_name(const std::string& wanted) {
+    std::string name = wanted;
+    for (int i = 2; !names_.insert(name).second; ++i)
+        name = wanted + "_" + std::to_string(i);
+    return name;
+}
+
+std::string OnnxBuilder::add(std::string_view op, const std::string& name, std::vector<std::string> inputs,
+                             std::map<std::string, OnnxAttribute> attributes) {
+    std::string result = free_name(name);
+    model_.nodes.push_back({std::string(op), result, std::move(inputs), {result}, std::move(attributes)});
+    return result;
+}
+
+void OnnxBuilder::add_named(std::string_view op, const std::string& result, std::vector<std::string> inputs,
+                            std::map<std::string, OnnxAttribute> attributes) {
+    model_.nodes.push_back({std::string(op), result, std::move(inputs), {result}, std::move(attributes)});
+}
+
+std::string OnnxBuilder::stored(const std::string& name, const HostTensor& tensor) {
+    model_.tensors.push_back({free_name(name), tensor});
+    return model_.tensors.back().name;
+}
+
+std::string OnnxBuilder::weight(const std::string& name, const HostTensor& tensor) {
+    if (!is_float(tensor.dtype())) return stored(name, tensor);
+    constexpr std::size_t kMatrixRank = 2;
+    const bool in_bf16 = weights_ == OnnxWeights::bf16 && tensor.shape().size() >= kMatrixRank;
+    if (weights_ == OnnxWeights::f16) require_f16_range(name, tensor);
+    const DType type = in_bf16 ? DType::bf16 : compute_type();
+    const std::string result = stored(name, tensor.dtype() == type ? tensor : tensor.cast(type));
+    return in_bf16 ? add("Cast", name + "/f32", {result}, {{"to", kOnnxFloat}}) : result;
+}
+
+std::string OnnxBuilder::number(double value) {
+    const auto found = numbers_.find(value);
+    if (found != numbers_.end()) return found->second;
+    HostTensor scalar({DType::f32, {}});
+    scalar.set(0, value);
+    return numbers_.emplace(value, weight("number", scalar)).first->second;
+}
+
+std::string OnnxBuilder::integers(const std::string& name, const std::vector<std::int64_t>& values) {
+    HostTensor tensor({DType::i64, {std::ssize(values)}});
+    std::ranges::copy(values, tensor.as<std::int64_t>().begin());
+    return weight(name, tensor);
+}
+
+std::int64_t OnnxBuilder::compute_number() const {
+    return weights_ == OnnxWeights::f16 ? kOnnxFloat16 : kOnnxFloat;
+}
+
+using graph::RefTensor;
+using graph::Role;
+
+namespace {
+
+RefTensor reference(const HostTensor& tensor) {
+    RefTensor result{tensor.desc(), std::vector<double>(static_cast<std::size_t>(tensor.elements()))};
+    for (std::int64_t i = 0; i < tensor.elements(); ++i)
+        result.values[static_cast<std::size_t>(i)] = tensor.at(i);
+    return result;
+}
+
+}  // namespace
+
+bool Constants::has(ValueId value) {
+    const auto found = known_.find(value);
+    if (found != known_.end()) return found->second;
+    const graph::Graph& graph = network_.graph;
+    bool constant = graph.is_variable(value);
+    if (graph.value(value).role == Role::intermediate) {
+        const graph::Node& node = graph.node(graph.value(value).producer);
+        constant = graph.def(node).evaluate != nullptr &&
+                   std::ranges::all_of(node.inputs, [&](ValueId input) { return has(input); });
+    }
+    known_.emplace(value, constant);
+    return constant;
+}
+
+const HostTensor& Constants::at(ValueId value) {
+    const auto found = values_.find(value);
+    if (found != values_.end()) return found->second;
+    const graph::Value& wanted = network_.graph.value(value);
+    if (wanted.role == Role::intermediate) {
+        compute(wanted.producer);
+        return values_.at(value);
+    }
+    const auto variable = network_.variables.find(wanted.name);
+    CNNTRAIN_CHECK(variable != network_.variables.end(), "no values of " + wanted.name);
+    return values_.emplace(value, variable->second).first->second;
+}
+
+void Constants::compute(graph::NodeId id) {
+    const graph::Graph& graph = network_.graph;
+    const graph::Node& node = graph.node(id);
+    std::vector<RefTensor> inputs;
+    for (const ValueId input : node.inputs)
+        inputs.push_back(reference(at(input)));
+    std::vector<const RefTensor*> pointers;
+    for (const RefTensor& input : inputs)
+        pointers.push_back(&input);
+    std::vector<RefTensor> outputs;
+    for (const ValueId output : node.outputs) {
+        const TensorDesc& desc = graph.desc(output);
+        outputs.push_back({desc, std::vector<double>(static_cast<std::size_t>(desc.elements()))});
+    }
+    graph.def(node).evaluate(node.attrs, pointers, outputs);
+    for (std::size_t i = 0; i < outputs.size(); ++i) {
+        const bool is_integer = outputs[i].desc.dtype == DType::i32 || outputs[i].desc.dtype == DType::i64;
+        HostTensor tensor({is_integer ? outputs[i].desc.dtype : DType::f32, outputs[i].desc.shape});
+        for (std::int64_t k = 0; k < tensor.elements(); ++k)
+            tensor.set(k, outputs[i].values[static_cast<std::size_t>(k)]);
+        values_.emplace(node.outputs[i], std::move(tensor));
+    }
 }
 
 }  // namespace cnntrain::exports

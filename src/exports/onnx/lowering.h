@@ -3,14 +3,72 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
-#include "cnntrain/exports/onnx_export.h"
-#include "exports/onnx/builder.h"
-#include "exports/onnx/constants.h"
+#include "cnntrain/exports/onnx_model.h"
 
 namespace cnntrain::exports {
+
+// Appends nodes and constants to an ONNX model: names, element types, and constants that several nodes share.
+
+class OnnxBuilder {
+public:
+    OnnxBuilder(OnnxModel& model, OnnxWeights weights) : model_(model), weights_(weights) {}
+
+    /// Returns the name of the result.
+    std::string add(std::string_view op, const std::string& name, std::vector<std::string> inputs,
+                    std::map<std::string, OnnxAttribute> attributes = {});
+    /// The same with the result's name given, which must be free.
+    void add_named(std::string_view op, const std::string& result, std::vector<std::string> inputs,
+                   std::map<std::string, OnnxAttribute> attributes = {});
+    /// A constant in the types of these weights; f32 or an integer type.
+    std::string weight(const std::string& name, const HostTensor& tensor);
+    /// A constant as it is.
+    std::string stored(const std::string& name, const HostTensor& tensor);
+    /// A number in the type in which the model computes.
+    std::string number(double value);
+    std::string integers(const std::string& name, const std::vector<std::int64_t>& values);
+
+    DType compute_type() const { return weights_ == OnnxWeights::f16 ? DType::f16 : DType::f32; }
+    /// ONNX's number of compute_type(), for Cast.
+    std::int64_t compute_number() const;
+    bool computes_in_f32() const { return compute_type() == DType::f32; }
+    void reserve(const std::string& name) { names_.insert(name); }
+
+private:
+    std::string free_name(const std::string& wanted);
+
+    OnnxModel& model_;
+    OnnxWeights weights_;
+    std::set<std::string> names_;
+    std::map<double, std::string> numbers_;
+};
+
+inline constexpr const char* kOnnxBatch = "batch";  // name of the number of samples
+inline constexpr std::int64_t kOnnxFloat = 1;
+inline constexpr std::int64_t kOnnxInt64 = 7;
+inline constexpr std::int64_t kOnnxFloat16 = 10;
+
+// Values of a graph that depend on its variables alone.
+
+class Constants {
+public:
+    explicit Constants(const NetworkPart& network) : network_(network) {}
+
+    bool has(graph::ValueId value);
+    /// In f32, or the integer type that it has; has() must be true.
+    const HostTensor& at(graph::ValueId value);
+
+private:
+    void compute(graph::NodeId node);
+
+    const NetworkPart& network_;
+    std::map<graph::ValueId, bool> known_;
+    std::map<graph::ValueId, HostTensor> values_;
+};
 
 class Lowering {
 public:

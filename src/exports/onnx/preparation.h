@@ -4,7 +4,7 @@
 #include <string>
 
 #include "cnntrain/data/settings.h"
-#include "exports/onnx/builder.h"
+#include "exports/onnx/lowering.h"
 
 namespace cnntrain::exports {
 
