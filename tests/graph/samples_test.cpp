@@ -1,4 +1,4 @@
-#include "cnntrain/graph/samples.h"
+#include "cnntrain/graph/facts.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,7 @@
 // Facts derived from a whole graph, computed once.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <vector>
 
@@ -44,5 +45,15 @@ ValueId strip_casts(const Graph& graph, ValueId value);
 /// The value that an update op reads as gradient of this variable or of its 32-bit master; for a moving average, the
 /// statistic. Empty for variables that no update op overwrites by a gradient.
 std::optional<ValueId> update_gradient(const Graph& graph, ValueId variable);
+
+// The same computation for another number of samples.
+
+/// N, the leading axis of every input; empty without inputs, or if they differ.
+std::optional<std::int64_t> samples_of(const Graph& graph);
+
+/// The forward graph for `samples` samples, with the same ids. Applied to each part of a batch, its outputs f32[] add
+/// up to those of the batch, and all others are the batch's parts. Empty if some node does not compute each sample by
+/// itself.
+std::optional<Graph> with_samples(const Graph& graph, std::int64_t samples);
 
 }  // namespace cnntrain::graph

@@ -9,7 +9,7 @@
 #include "backend/cpu/run/placement.h"
 #include "cnntrain/base/cores.h"
 #include "cnntrain/base/error.h"
-#include "cnntrain/graph/samples.h"
+#include "cnntrain/graph/facts.h"
 
 namespace cnntrain::cpu {
 
