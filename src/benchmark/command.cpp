@@ -11,7 +11,7 @@
 #include "cnntrain/base/variables.h"
 #include "cnntrain/config/commands.h"
 #include "cnntrain/launch/poprun.h"
-#include "cnntrain/launch/scripts.h"
+#include "cnntrain/launch/process.h"
 #include "cnntrain/launch/words.h"
 #include "cnntrain/tasks/tasks.h"
 

@@ -1,14 +1,31 @@
 // Converts a poprun request to instances on hosts and to the mpirun command line that starts them.
+#include <arpa/inet.h>
+#include <ifaddrs.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
 #include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <set>
+#include <sstream>
+#include <string>
+#include <vector>
 
 #include "cnntrain/base/cores.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/text.h"
+#include "cnntrain/config/line.h"
+#include "cnntrain/launch/mpi.h"
 #include "cnntrain/launch/poprun.h"
 #include "cnntrain/launch/process.h"
-#include "cnntrain/launch/scripts.h"
 #include "launch/hosts.h"
-#include "launch/poprun_options.h"
+#include "launch/poprun_line.h"
 
 namespace cnntrain::launch {
 namespace {
@@ -277,6 +294,207 @@ std::vector<std::string> mpirun_words(const Plan& plan) {
     add({plan.starter, std::string(kInstanceWord)});
     add(plan.program);
     return words;
+}
+
+// Draws the box that shows which replicas belong to which host, ILD and instance.
+
+namespace {
+
+/// A cell of a row; its width is proportional to the number of its replicas.
+struct Cell {
+    std::string text;
+    int replicas = 1;
+};
+
+struct Row {
+    std::string title;
+    std::vector<Cell> cells;
+};
+
+std::vector<Row> rows_of(const Plan& plan) {
+    std::vector<Row> rows = {{"hosts", {}}, {"ILDs", {}}, {"instances", {}}, {"replicas", {}}};
+    const int per_instance = plan.replicas / static_cast<int>(plan.instances.size());
+    for (const PlannedHost& host : plan.hosts)
+        rows[0].cells.push_back({host.name, host.instances * per_instance});
+    for (int i = 0; i < plan.ilds; ++i)
+        rows[1].cells.push_back({std::to_string(i), plan.replicas / plan.ilds});
+    for (std::size_t i = 0; i < plan.instances.size(); ++i)
+        rows[2].cells.push_back({std::to_string(i), plan.instances[i].replicas});
+    for (int i = 0; i < plan.replicas; ++i)
+        rows[3].cells.push_back({std::to_string(i), 1});
+    return rows;
+}
+
+std::string centred(const std::string& text, std::size_t width) {
+    const std::size_t blanks = width - std::min(width, text.size());
+    return std::string(blanks / 2, ' ') + text + std::string(blanks - blanks / 2, ' ');
+}
+
+/// Width of one replica's cell without the bar after it; every text gets a blank on both sides.
+std::size_t replica_width(const std::vector<Row>& rows) {
+    std::size_t width = 0;
+    for (const Row& row : rows) {
+        for (const Cell& cell : row.cells) {
+            const auto replicas = static_cast<std::size_t>(cell.replicas);
+            const std::size_t needed = cell.text.size() + 2 - std::min(cell.text.size() + 2, replicas - 1);
+            width = std::max(width, (needed + replicas - 1) / replicas);
+        }
+    }
+    return width;
+}
+
+}  // namespace
+
+std::string topology_text(const Plan& plan) {
+    constexpr std::size_t kTitle = 11;
+    const std::vector<Row> rows = rows_of(plan);
+    const std::size_t width = replica_width(rows);
+    const std::size_t inner = static_cast<std::size_t>(plan.replicas) * (width + 1) - 1;
+    const std::string rule(kTitle + inner + 3, '=');
+    const std::string dashes = "|" + std::string(kTitle, '-') + "|" + std::string(inner, '-') + "|\n";
+    std::string text = rule + "\n" + centred("poprun topology", rule.size());
+    text.erase(text.find_last_not_of(' ') + 1);
+    text += "\n" + rule + "\n";
+    for (const Row& row : rows) {
+        if (&row != &rows.front()) text += dashes;
+        std::string title = " " + row.title;
+        title.resize(kTitle, ' ');
+        text += "|" + title + "|";
+        for (const Cell& cell : row.cells)
+            text += centred(cell.text, static_cast<std::size_t>(cell.replicas) * (width + 1) - 1) + "|";
+        text += "\n";
+    }
+    return text + rule + "\n";
+}
+
+// What a rank of mpirun does to become an instance: it sets the variables that follow from its rank, and becomes the
+// program. So one part of mpirun's line serves all ranks: Open MPI 5.0.7 crashes on lines of several parts.
+
+namespace {
+
+int number_in(const Environment& environment, const std::string& variable, int least) {
+    constexpr int kMost = 1'000'000;
+    const auto found = environment.find(variable);
+    if (found == environment.end()) {
+        refuse_line(std::string(kInstanceWord) + " belongs into lines of mpirun that poprun writes: " + variable +
+                    " is not set");
+    }
+    return static_cast<int>(config::whole_number(variable, found->second, least, kMost));
+}
+
+}  // namespace
+
+Assignments own_variables(const Instance& instance) {
+    return {{"POPDIST_REPLICA_INDEX_OFFSET", std::to_string(instance.first_replica)},
+            {"POPDIST_LOCAL_INSTANCE_INDEX", std::to_string(instance.local_index)}};
+}
+
+Instance instance_of_rank(const Environment& environment) {
+    Instance instance;
+    instance.replicas = number_in(environment, kLocalReplicas, 1);
+    instance.first_replica = number_in(environment, "OMPI_COMM_WORLD_RANK", 0) * instance.replicas;
+    instance.local_index = number_in(environment, "OMPI_COMM_WORLD_LOCAL_RANK", 0);
+    return instance;
+}
+
+int become_instance(std::vector<std::string> program, const Environment& environment) {
+    if (program.empty()) refuse_line(std::string(kInstanceWord) + " expects a program");
+    for (const auto& [name, value] : own_variables(instance_of_rank(environment)))
+        setenv(name.c_str(), value.c_str(), 1);
+    std::vector<char*> words;
+    for (std::string& word : program)
+        words.push_back(word.data());
+    words.push_back(nullptr);
+    execvp(words.front(), words.data());
+    return errno;
+}
+
+// Facts about this machine, from the system.
+
+namespace {
+
+/// "" for addresses other than IP addresses.
+std::string address_text(const sockaddr* address) {
+    std::array<char, INET6_ADDRSTRLEN> text{};
+    if (address == nullptr) return "";
+    const void* bytes = nullptr;
+    if (address->sa_family == AF_INET) bytes = &reinterpret_cast<const sockaddr_in*>(address)->sin_addr;
+    if (address->sa_family == AF_INET6) bytes = &reinterpret_cast<const sockaddr_in6*>(address)->sin6_addr;
+    if (bytes == nullptr || inet_ntop(address->sa_family, bytes, text.data(), text.size()) == nullptr) return "";
+    return text.data();
+}
+
+std::set<std::string> own_addresses() {
+    std::set<std::string> addresses;
+    ifaddrs* list = nullptr;
+    if (getifaddrs(&list) != 0) return addresses;
+    for (const ifaddrs* entry = list; entry != nullptr; entry = entry->ifa_next)
+        addresses.insert(address_text(entry->ifa_addr));
+    freeifaddrs(list);
+    return addresses;
+}
+
+std::string host_name() {
+    std::array<char, 256> name{};
+    if (gethostname(name.data(), name.size() - 1) != 0) return "localhost";
+    return name.data();
+}
+
+HostPlace look_up(const std::string& host, const std::string& own_name, const std::set<std::string>& own) {
+    if (host == "localhost" || host == own_name || host == own_name.substr(0, own_name.find('.')))
+        return HostPlace::here;
+    addrinfo* found = nullptr;
+    if (getaddrinfo(host.c_str(), nullptr, nullptr, &found) != 0) return HostPlace::unknown;
+    const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> owner(found, freeaddrinfo);
+    for (const addrinfo* entry = found; entry != nullptr; entry = entry->ai_next) {
+        const std::string address = address_text(entry->ai_addr);
+        if (address.starts_with("127.") || own.contains(address)) return HostPlace::here;
+    }
+    return HostPlace::elsewhere;
+}
+
+bool in_container(const Environment& environment) {
+    std::error_code ignored;
+    for (const char* file : {"/.dockerenv", "/run/.containerenv"}) {
+        if (std::filesystem::exists(file, ignored)) return true;
+    }
+    if (environment.contains("KUBERNETES_SERVICE_HOST") || environment.contains("container")) return true;
+    std::ostringstream groups;
+    groups << std::ifstream("/proc/1/cgroup").rdbuf();
+    for (const char* word : {"docker", "kubepods", "containerd", "libpod", "lxc"}) {
+        if (groups.str().find(word) != std::string::npos) return true;
+    }
+    return false;
+}
+
+std::optional<OpenMpi> installed_open_mpi(const Environment& environment) {
+    constexpr double kMostSeconds = 20;
+    ProcessRequest request;
+    request.words = {"mpirun", "--version"};
+    request.environment = environment;
+    request.folder = "/";
+    request.timeout_seconds = kMostSeconds;
+    if (find_program("mpirun", environment).empty()) return std::nullopt;
+    return open_mpi_version(run_process(request).out);
+}
+
+}  // namespace
+
+Machine this_machine(Environment environment, const std::string& program) {
+    Machine machine;
+    machine.program = program;
+    std::error_code ignored;
+    machine.folder = std::filesystem::current_path(ignored).string();
+    machine.name = host_name();
+    machine.cores = available_cores();
+    machine.is_root = geteuid() == 0;
+    machine.in_container = in_container(environment);
+    machine.open_mpi = installed_open_mpi(environment);
+    machine.look_up = [name = machine.name, own = own_addresses()](const std::string& host) {
+        return look_up(host, name, own);
+    };
+    machine.environment = std::move(environment);
+    return machine;
 }
 
 }  // namespace cnntrain::launch

@@ -4,22 +4,226 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/types.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <charconv>
+#include <chrono>
+#include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
 
 #include "cnntrain/base/error.h"
-#include "launch/guard.h"
+#include "cnntrain/base/text.h"
+#include "cnntrain/config/commands.h"
+#include "cnntrain/config/help_page.h"
 
 namespace cnntrain::launch {
 namespace {
 
+// The guard is a process between this program and one that it starts. It ensures that no process is left behind.
+
+/// A word written by the guard: first the guarded process's id, later its status from waitpid() or kStayedBehind.
+using GuardWord = int;
+constexpr GuardWord kStayedBehind = -1;
+
+struct GuardOrder {
+    pid_t leader = 0;     // the requested process, a child of the guard
+    int alive = -1;       // pipe that ends if this program wants a stop or has ended
+    int status_out = -1;  // pipe for GuardWords
+    std::chrono::milliseconds patience{0};
+    std::string asked_first;  // see ProcessRequest
+};
+
+/// Time for the leader to end after it was signalled because its children did not end, or after all of them have ended.
+constexpr std::chrono::seconds kLeaderTime{5};
+
+/// The guard's main function, in a process that is the reaper of its descendants (PR_SET_CHILD_SUBREAPER): every
+/// process that the leader starts stays below the guard, even if its parent ends or it changes session. Exits when no
+/// process is left.
+[[noreturn]] void guard(const GuardOrder& order);
+
 namespace fs = std::filesystem;
+using GuardClock = std::chrono::steady_clock;
+
+struct Relation {
+    pid_t process = 0;
+    pid_t parent = 0;
+};
+
+/// All running processes, from /proc.
+std::vector<Relation> running_processes() {
+    std::vector<Relation> found;
+    std::error_code ignored;
+    for (const auto& folder : fs::directory_iterator("/proc", ignored)) {
+        const std::string name = folder.path().filename();
+        Relation relation;
+        const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), relation.process);
+        if (error != std::errc{} || end != name.data() + name.size()) continue;
+        std::ifstream file(folder.path() / "stat");
+        std::string text;
+        std::getline(file, text);
+        const std::size_t close = text.rfind(')');  // of the program's name, which may contain any character
+        if (close == std::string::npos) continue;
+        char state = ' ';
+        if (std::sscanf(text.c_str() + close + 1, " %c %d", &state, &relation.parent) != 2) continue;
+        if (state != 'Z') found.push_back(relation);
+    }
+    return found;
+}
+
+std::vector<pid_t> descendants(pid_t ancestor) {
+    const std::vector<Relation> all = running_processes();
+    std::vector<pid_t> tree = {ancestor};
+    for (std::size_t i = 0; i < tree.size(); ++i) {
+        for (const Relation& relation : all)
+            if (relation.parent == tree[i]) tree.push_back(relation.process);
+    }
+    return {tree.begin() + 1, tree.end()};
+}
+
+void signal_all(const std::vector<pid_t>& processes, int number) {
+    for (const pid_t process : processes)
+        kill(process, number);
+}
+
+bool has_variable(pid_t process, const std::string& name) {
+    std::ifstream file("/proc/" + std::to_string(process) + "/environ");
+    for (std::string entry; std::getline(file, entry, '\0');) {
+        if (entry.size() > name.size() && entry.starts_with(name) && entry[name.size()] == '=') return true;
+    }
+    return false;
+}
+
+class Guard {
+public:
+    explicit Guard(const GuardOrder& order) : order_(order) {}
+
+    [[noreturn]] void run() {
+        report(order_.leader);
+        for (;;) {
+            reap();
+            if (GuardClock::now() > limit_) {
+                if (next_ == Next::ask_leader) {
+                    ask_leader();
+                } else {
+                    kill_all();
+                }
+            }
+            watch_leader();
+            wait_for_stop();
+        }
+    }
+
+private:
+    enum class Next { nothing, ask_leader, kill };
+
+    void report(GuardWord word) const {
+        const ssize_t ignored = write(order_.status_out, &word, sizeof word);
+        static_cast<void>(ignored);
+    }
+
+    void reap() {
+        int status = 0;
+        pid_t ended = 0;
+        while ((ended = waitpid(-1, &status, WNOHANG)) > 0) {
+            if (ended != order_.leader) continue;
+            report(stays_behind_ ? kStayedBehind : status);
+            leader_ended_ = true;
+            const bool others_may_finish = asked_ && order_.asked_first.empty();
+            if (!others_may_finish) limit_ = GuardClock::now() - std::chrono::seconds(1);
+            next_ = Next::kill;
+        }
+        if (ended < 0) _exit(0);  // no process is left
+    }
+
+    /// Ends the processes that the leader's children have left, and kills a leader that has started other processes and
+    /// stays long after they have ended.
+    void watch_leader() {
+        constexpr std::chrono::milliseconds kBetweenLooks{500};
+        const GuardClock::time_point now = GuardClock::now();
+        if (order_.asked_first.empty() || leader_ended_ || now < next_look_) return;
+        next_look_ = now + kBetweenLooks;
+        if (!descendants(order_.leader).empty() || end_orphans()) {
+            has_started_others_ = true;
+            last_seen_with_others_ = now;
+        } else if (has_started_others_ && now > last_seen_with_others_ + kLeaderTime) {
+            stays_behind_ = true;
+            kill(order_.leader, SIGKILL);
+        }
+    }
+
+    /// Background processes of processes that have ended: they keep the pipes open on which mpirun waits. The first
+    /// call that finds some leaves them a moment, the second one asks them to end, each later one kills them. False
+    /// when there are none.
+    bool end_orphans() {
+        std::vector<pid_t> orphans = descendants(getpid());
+        std::erase(orphans, order_.leader);
+        if (orphans.empty()) return false;
+        constexpr int kAsks = 1;
+        if (looks_at_orphans_ >= kAsks) signal_all(orphans, looks_at_orphans_ == kAsks ? SIGTERM : SIGKILL);
+        ++looks_at_orphans_;
+        return true;
+    }
+
+    void wait_for_stop() {
+        constexpr int kMilliseconds = 20;
+        pollfd lifeline{asked_ ? -1 : order_.alive, POLLIN, 0};
+        if (poll(&lifeline, 1, kMilliseconds) <= 0) return;
+        asked_ = true;
+        if (leader_ended_) return;
+        limit_ = GuardClock::now() + order_.patience;
+        next_ = Next::kill;
+        if (order_.asked_first.empty()) {
+            signal_all(descendants(getpid()), SIGTERM);
+        } else if (ask_marked()) {
+            next_ = Next::ask_leader;
+        } else {
+            ask_leader();
+        }
+    }
+
+    /// Returns false if there are none.
+    bool ask_marked() const {
+        bool any = false;
+        for (const pid_t process : descendants(order_.leader)) {
+            if (!has_variable(process, order_.asked_first)) continue;
+            any = true;
+            kill(process, SIGTERM);
+        }
+        return any;
+    }
+
+    void ask_leader() {
+        kill(order_.leader, SIGTERM);
+        limit_ = GuardClock::now() + kLeaderTime;
+        next_ = Next::kill;
+    }
+
+    static void kill_all() { signal_all(descendants(getpid()), SIGKILL); }
+
+    const GuardOrder& order_;
+    bool asked_ = false;
+    bool leader_ended_ = false;
+    bool has_started_others_ = false;
+    bool stays_behind_ = false;
+    int looks_at_orphans_ = 0;
+    GuardClock::time_point next_look_ = GuardClock::now();
+    GuardClock::time_point last_seen_with_others_;
+    Next next_ = Next::nothing;
+    GuardClock::time_point limit_ = GuardClock::time_point::max();
+};
+
+void guard(const GuardOrder& order) {
+    Guard(order).run();
+}
+
 using ProcessClock = std::chrono::steady_clock;
 
 /// Maximum time to wait for killed processes to end.
@@ -311,6 +515,42 @@ std::string find_program(const std::string& program, const std::map<std::string,
         begin = end + 1;
     }
     return "";
+}
+
+namespace {
+
+/// True for a script that this program stands for. Throws Error(unsupported) for one that it lacks.
+bool is_own_script(std::string_view word) {
+    if (!config::why_not_here(word).empty()) config::command_named(word);
+    return config::is_script(word);
+}
+
+}  // namespace
+
+bool is_interpreter(std::string_view word) {
+    const std::string_view file = last_part(word);
+    return file == "python3" || file == "python";
+}
+
+std::vector<std::string> with_own_commands(std::vector<std::string> words, const std::string& self) {
+    if (words.empty()) return words;
+    if (words.front() == "cnntrain") {
+        words.front() = self;
+        return words;
+    }
+    if (is_interpreter(words.front()) && words.size() > 1 && is_own_script(words[1])) {
+        words.front() = self;
+        return words;
+    }
+    if (is_own_script(words.front())) words.insert(words.begin(), self);
+    return words;
+}
+
+bool only_describes(const std::vector<std::string>& words, const std::string& self) {
+    const bool own = !words.empty() && (words.front() == self || last_part(words.front()) == "cnntrain");
+    return own && std::ranges::any_of(words, [](const std::string& word) {
+               return word == "--dry-run" || word == "--dry_run" || word == "--print-config" || config::asks_help(word);
+           });
 }
 
 }  // namespace cnntrain::launch
