@@ -2,13 +2,127 @@
 
 #include <algorithm>
 #include <chrono>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "cnntrain/base/text.h"
-#include "metrics/epoch_table.h"
+#include "cnntrain/metrics/progress.h"
+#include "cnntrain/metrics/rows.h"
 
 namespace cnntrain::metrics {
 namespace {
+
+// A training on a screen: a table with a row for each validation, or for each epoch without one.
+
+class EpochTable {
+public:
+    /// A log line of the training, which becomes part of the next row.
+    void add_training(const Record& row);
+    /// The results of a validation; of several before a row, the last ones are shown.
+    void add_validation(const Record& row);
+    /// True from the first log line an epoch behind the last row until the next row.
+    bool is_due() const { return is_due_; }
+    /// True if there are log lines behind the last row.
+    bool has_news() const { return epoch_ > shown_; }
+    /// The row, below the head where the columns changed since the row before. `progress` is the
+    /// training's; without an update yet, there is no rate.
+    std::string row(const Progress& progress, bool is_best);
+
+private:
+    struct Cell {
+        std::string head;
+        std::string text;
+    };
+
+    double epoch_ = 0;
+    double shown_ = 0;  // epoch of the last row
+    bool is_due_ = false;
+    std::string head_;  // of the last row
+    std::vector<Cell> training_;
+    std::vector<Cell> validation_;
+};
+
+constexpr std::size_t kCellWidth = 8;
+
+const Field& field(const Record& row, std::string_view name) {
+    return *std::ranges::find(row.fields, name, &Field::name);
+}
+
+double number(const Field& field) {
+    const double* const value = std::get_if<double>(&field.value);
+    return value != nullptr ? *value : 0;
+}
+
+std::string text_of(const Field& field) {
+    return formatted(field.percent ? "%.2f %%" : "%.4f", number(field));
+}
+
+/// At the right of its column.
+std::string cell(const std::string& head, const std::string& text) {
+    const std::size_t width = std::max(head.size(), kCellWidth);
+    return "  " + std::string(width - std::min(width, text.size()), ' ') + text;
+}
+
+void EpochTable::add_training(const Record& row) {
+    const double epoch = number(field(row, "epoch"));
+    is_due_ = epoch >= shown_ + 1;
+    epoch_ = epoch;
+    training_.clear();
+    const auto loss = std::ranges::find_if(row.fields, [](const Field& field) { return !field.label.empty(); });
+    if (loss != row.fields.end()) training_.push_back({"train " + loss->label, text_of(*loss)});
+}
+
+void EpochTable::add_validation(const Record& row) {
+    epoch_ = number(field(row, "epoch"));
+    is_due_ = true;
+    validation_.clear();
+    for (const Field& field : row.fields) {
+        if (field.label.empty()) continue;
+        const bool is_loss = field.label == "loss";
+        const auto place = is_loss ? validation_.begin() : validation_.end();
+        validation_.insert(place, {is_loss ? "val loss" : field.label, text_of(field)});
+    }
+}
+
+std::string EpochTable::row(const Progress& progress, bool is_best) {
+    constexpr std::string_view kEpoch = "   epoch";
+    is_due_ = false;
+    shown_ = epoch_;
+    std::string head(kEpoch);
+    std::string line = formatted("%8.2f", epoch_);
+    const double left = seconds_left(progress);
+    std::vector<Cell> cells = training_;
+    cells.insert(cells.end(), validation_.begin(), validation_.end());
+    if (progress.done > 0) {
+        cells.push_back({std::string(progress.rate_unit) + "/s", formatted("%.1f", progress.rate)});
+        cells.push_back({"left", left < 0 ? "" : duration_text(left)});
+    }
+    for (const auto& [name, text] : cells) {
+        head += cell(name, name);
+        line += cell(name, text);
+    }
+    if (is_best) line += "  best";
+    for (Cell& cell : validation_)
+        cell.text.clear();
+    return std::exchange(head_, head) == head ? line : head + "\n" + line;
+}
+
+/// A validation that is no part of a table: "ckpt-12 (epoch 3.00): loss 1.8021, accuracy 35.20 %, 812.0 img/s".
+std::string validation_text(const Record& row) {
+    std::string text = std::get<std::string>(field(row, "name").value);
+    text += formatted(" (epoch %.2f)", number(field(row, "epoch")));
+    char before = ':';
+    for (const Field& field : row.fields) {
+        if (field.label.empty()) continue;
+        text += before + (" " + field.label) + " " + text_of(field);
+        before = ',';
+    }
+    const auto rate =
+        std::ranges::find_if(row.fields, [](const Field& field) { return field.name.ends_with("_per_sec"); });
+    const std::string unit = rate->name.substr(0, rate->name.find('_'));
+    return text + before + formatted(" %.1f ", number(*rate)) + unit + "/s";
+}
 
 constexpr std::string_view kEmulated = " emulated";
 

@@ -8,7 +8,7 @@
 #include <variant>
 #include <vector>
 
-#include "cnntrain/metrics/columns.h"
+#include "cnntrain/metrics/meters.h"
 
 namespace cnntrain::metrics {
 

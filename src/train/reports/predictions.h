@@ -12,7 +12,7 @@
 #include "cnntrain/base/outputs.h"
 #include "cnntrain/base/tensor.h"
 #include "cnntrain/config/parse.h"
-#include "cnntrain/metrics/columns.h"
+#include "cnntrain/metrics/meters.h"
 #include "cnntrain/metrics/rows.h"
 
 namespace cnntrain::train {
