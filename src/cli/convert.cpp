@@ -18,7 +18,7 @@
 #include "cnntrain/checkpoint/foreign.h"
 #include "cnntrain/checkpoint/hugging_face.h"
 #include "cnntrain/checkpoint/weights_file.h"
-#include "cnntrain/nn/bert_settings.h"
+#include "cnntrain/nn/bert.h"
 #include "cnntrain/train/texts.h"
 
 namespace cnntrain::cli {

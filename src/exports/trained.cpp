@@ -18,7 +18,6 @@
 #include "cnntrain/data/photo_input.h"
 #include "cnntrain/data/resolve.h"
 #include "cnntrain/nn/bert.h"
-#include "cnntrain/nn/bert_classification.h"
 #include "cnntrain/tasks/tasks.h"
 #include "cnntrain/train/backends.h"
 #include "cnntrain/train/compile_request.h"

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "cnntrain/nn/family_info.h"
-#include "nn/network.h"
+#include "nn/layers.h"
 #include "nn/source_format.h"
 
 namespace cnntrain::nn {

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
+#include <vector>
 
 #include "cnntrain/base/patterns.h"
 #include "cnntrain/graph/graph.h"
@@ -96,5 +98,15 @@ private:
     Mode mode_;
     Patterns frozen_;
 };
+
+// A network as data: its functions in order. A pipeline stage may begin at any of them.
+
+struct Function {
+    std::string name;  // "stage1/unit1/relu"
+    /// Extends the graph by this function; `scope` is "all/" + name.
+    std::function<graph::ValueId(Layers&, graph::ValueId x, const std::string& scope)> build;
+};
+
+using Network = std::vector<Function>;
 
 }  // namespace cnntrain::nn

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "cnntrain/nn/family_info.h"
-#include "nn/network.h"
+#include "nn/layers.h"
 
 namespace cnntrain::nn {
 

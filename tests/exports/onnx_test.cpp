@@ -6,7 +6,6 @@
 #include "cnntrain/base/io.h"
 #include "cnntrain/graph/rewrites.h"
 #include "cnntrain/nn/bert.h"
-#include "cnntrain/nn/bert_classification.h"
 #include "exports/network.h"
 #include "support/errors.h"
 #include "support/matchers.h"

@@ -8,7 +8,7 @@
 
 #include "cnntrain/backend/backend.h"
 #include "cnntrain/comm/communicator.h"
-#include "cnntrain/nn/bert_settings.h"
+#include "cnntrain/nn/bert.h"
 #include "cnntrain/optim/optimiser.h"
 
 namespace cnntrain::golden {

@@ -9,7 +9,6 @@
 #include "cnntrain/checkpoint/hugging_face.h"
 #include "cnntrain/graph/rewrites.h"
 #include "cnntrain/nn/bert.h"
-#include "cnntrain/nn/bert_classification.h"
 #include "cnntrain/nn/model.h"
 #include "cnntrain/ops/op_table.h"
 #include "golden/formula.h"

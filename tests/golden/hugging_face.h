@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "cnntrain/nn/bert_settings.h"
+#include "cnntrain/nn/bert.h"
 
 namespace cnntrain::golden {
 

@@ -1,5 +1,5 @@
 // BERT that tells classes, as a graph: its variables, its stages, its gradients.
-#include "cnntrain/nn/bert_classification.h"
+#include "cnntrain/nn/bert.h"
 
 #include <algorithm>
 #include <cmath>
@@ -10,7 +10,6 @@
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/rng.h"
 #include "cnntrain/graph/autodiff.h"
-#include "cnntrain/nn/bert.h"
 #include "cnntrain/nn/model.h"
 #include "cnntrain/ops/op_table.h"
 #include "support/errors.h"

@@ -13,7 +13,7 @@
 #include "cnntrain/comm/settings.h"
 #include "cnntrain/data/settings.h"
 #include "cnntrain/graph/settings.h"
-#include "cnntrain/nn/bert_settings.h"
+#include "cnntrain/nn/bert.h"
 #include "cnntrain/nn/settings.h"
 #include "cnntrain/optim/settings.h"
 #include "cnntrain/train/settings.h"

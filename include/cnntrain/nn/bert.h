@@ -17,10 +17,50 @@
 
 #include "cnntrain/graph/activation.h"
 #include "cnntrain/graph/graph.h"
-#include "cnntrain/nn/bert_settings.h"
+#include "cnntrain/graph/settings.h"
 #include "cnntrain/nn/settings.h"
 
 namespace cnntrain::nn {
+
+// Settings of a BERT model (Devlin et al. 2019). Sequence length and number of masked tokens follow from the data.
+
+/// Width of an attention head, in every size of the model.
+inline constexpr std::int64_t kHeadSize = 64;
+
+/// V words, H wide; P positions, T segments.
+struct BertSettings {
+    std::int64_t vocabulary = 30400;   // V
+    std::int64_t hidden = 768;         // H = kHeadSize * heads
+    std::int64_t layers = 12;          // of the encoder
+    std::int64_t heads = 12;           // of its attention
+    std::int64_t intermediate = 3072;  // width of its feed-forward part
+    std::int64_t positions = 512;      // P
+    std::int64_t segment_types = 2;    // T
+    /// Activation of the dense layer between the encoder and the scores of masked words. The encoder's activation is
+    /// gelu if this one is gelu, otherwise gelu_tanh.
+    graph::Activation head_activation = graph::Activation::gelu_tanh;
+    double hidden_dropout = 0;        // dropout rate of activations, in [0, 1)
+    double attention_dropout = 0;     // dropout rate of attention probabilities
+    double norm_epsilon = 1e-3;       // added to the variances of all norms
+    double initializer_range = 0.02;  // deviation of initial weights: normal, truncated at two deviations
+    bool qkv_bias = false;            // biases of queries and values; a bias of keys changes nothing (bert.h)
+    bool qkv_split = false;           // queries, keys and values in three variables instead of one
+    bool projection_bias = true;
+    bool cls_layer = true;  // between the encoder and the scores of masked words
+    bool prediction_bias = true;
+    bool counts_correct = true;  // the graph counts correct predictions
+    /// The functions of each pipeline stage, as tokens of the list below in the order of the data flow; empty: a single
+    /// stage.
+    std::vector<std::vector<std::string>> stages = {};
+};
+
+// Tokens of BertSettings::stages.
+inline constexpr std::string_view kWordsToken = "emb";        // lookup of words; several: parts of the table
+inline constexpr std::string_view kPositionsToken = "pos";    // positions, segments, norm, mask
+inline constexpr std::string_view kLayerToken = "hid";        // the next encoder layer
+inline constexpr std::string_view kMaskedWordsToken = "mlm";  // scores of masked words, in as many parts as emb
+inline constexpr std::string_view kSentencesToken = "nsp";    // pooler, next-sentence scores, losses
+inline constexpr std::string_view kClassesToken = "glu";  // pooler, scores of classes (nn/bert_classification.h), loss
 
 // Inputs, as data/pretraining.h describes them; positions are an input of all layouts.
 inline constexpr std::string_view kInputIds = "input_ids";                       // i32[B,S]
@@ -99,5 +139,37 @@ std::optional<BertFacts> bert_facts(const graph::Graph& graph);
 /// Floating-point operations of the matrix products of one sequence's forward pass (a multiply-add counts 2):
 /// L (8 S H^2 + 4 S^2 H + 4 S H I) + 2 M H V (+ 2 M H^2 with cls_layer) + 2 H^2 + 4 H.
 double bert_forward_flops(const BertSettings& settings, std::int64_t length, std::int64_t predictions);
+
+// BERT for text classification (Devlin et al. 2019, section 4.1) as a graph: the encoder of nn/bert.h, its pooled
+// output, dropout and a dense layer.
+//
+// B: sequences of S tokens; C: classes; H: hidden size. The encoder and the pooler have the variables of the
+// pretraining network, so that they can start from a checkpoint of pretraining. Variables below kClassifierScope are
+// new: output_weights [C,H] and output_bias [C]. Inputs: kInputIds, kSegmentIds, kInputPosition and kInputMask of
+// nn/bert.h, and kLabels of nn/model.h, i32[B]. Outputs: kLoss and kCorrect of nn/model.h, sums over the samples whose
+// label is a class.
+
+inline constexpr std::string_view kLogits = "logits";  // output [B,C] in the compute type, if asked for
+inline constexpr std::string_view kClassifierScope = "cls/classifier";
+
+struct BertClassificationRequest {
+    BertSettings model;
+    NumericsSettings numerics;
+    std::int64_t batch = 1;                // B
+    std::int64_t length = 128;             // S
+    std::int64_t classes = 2;              // C
+    double head_dropout = 0;               // dropout rate of the pooled output, in [0, 1)
+    std::vector<std::string> splits = {};  // functions that begin pipeline stages 1, 2, ..., in the network's order
+    bool marks_logits = false;             // adds the output kLogits
+};
+
+/// The network's functions in order: "emb0", "pos0", "hid0", "hid1", ..., "glu0".
+std::vector<std::string> bert_classification_functions(const BertSettings& settings);
+
+/// Forward graph with the loss. Error(usage) for inconsistent sizes, fewer than two classes and splits that are not
+/// functions of the network; Error(unsupported) for settings that this version lacks.
+graph::Graph build_bert_classification_training(const BertClassificationRequest& request, const graph::OpTable& ops);
+/// The same without dropout.
+graph::Graph build_bert_classification_evaluation(const BertClassificationRequest& request, const graph::OpTable& ops);
 
 }  // namespace cnntrain::nn

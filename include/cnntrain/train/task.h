@@ -21,7 +21,7 @@
 #include "cnntrain/graph/graph.h"
 #include "cnntrain/metrics/observer.h"
 #include "cnntrain/metrics/rows.h"
-#include "cnntrain/nn/last_layer.h"
+#include "cnntrain/nn/initialise.h"
 #include "cnntrain/schedule/run_plan.h"
 #include "cnntrain/train/settings.h"
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "cnntrain/config/settings.h"
-#include "cnntrain/nn/bert_settings.h"
+#include "cnntrain/nn/bert.h"
 #include "cnntrain/optim/settings.h"
 
 namespace cnntrain::tasks {

@@ -12,7 +12,7 @@
 #include "cnntrain/backend/backend.h"
 #include "cnntrain/config/parse.h"
 #include "cnntrain/data/labelled_text.h"
-#include "cnntrain/nn/bert_classification.h"
+#include "cnntrain/nn/bert.h"
 #include "cnntrain/train/task.h"
 #include "tasks/text_classification/settings.h"
 

@@ -15,7 +15,7 @@
 #include "cnntrain/config/settings.h"
 #include "cnntrain/graph/graph.h"
 #include "cnntrain/metrics/observer.h"
-#include "cnntrain/nn/last_layer.h"
+#include "cnntrain/nn/initialise.h"
 #include "cnntrain/train/runs.h"
 #include "cnntrain/train/task.h"
 #include "train/features/linear_head.h"
