@@ -4,7 +4,7 @@
 #include <sstream>
 #include <utility>
 
-#include "cnntrain/optim/step_rate.h"
+#include "cnntrain/optim/learning_rate.h"
 #include "cnntrain/train/texts.h"
 
 namespace cnntrain::tasks {

@@ -10,7 +10,7 @@
 #include "cnntrain/data/pretraining.h"
 #include "cnntrain/nn/model.h"
 #include "cnntrain/ops/op_table.h"
-#include "cnntrain/optim/step_rate.h"
+#include "cnntrain/optim/learning_rate.h"
 #include "cnntrain/train/backends.h"
 #include "cnntrain/train/compile_request.h"
 #include "cnntrain/train/texts.h"

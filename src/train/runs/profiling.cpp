@@ -11,7 +11,7 @@
 #include "cnntrain/base/processor.h"
 #include "cnntrain/base/text.h"
 #include "cnntrain/comm/communicator.h"
-#include "cnntrain/optim/step_rate.h"
+#include "cnntrain/optim/learning_rate.h"
 #include "cnntrain/profile/session.h"
 #include "cnntrain/train/backends.h"
 #include "cnntrain/train/compile_request.h"

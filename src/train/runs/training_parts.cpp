@@ -23,7 +23,7 @@
 #include "cnntrain/graph/graph.h"
 #include "cnntrain/metrics/observer.h"
 #include "cnntrain/nn/model.h"
-#include "cnntrain/optim/step_rate.h"
+#include "cnntrain/optim/learning_rate.h"
 #include "cnntrain/train/backends.h"
 #include "cnntrain/train/compile_request.h"
 #include "cnntrain/train/loading.h"
