@@ -1,4 +1,4 @@
-#include "cnntrain/plan/balance.h"
+#include "cnntrain/plan/pipeline_time.h"
 
 #include <algorithm>
 #include <cmath>

@@ -9,7 +9,7 @@
 
 #include "cnntrain/backend/backend.h"
 #include "cnntrain/graph/graph.h"
-#include "cnntrain/plan/balance.h"
+#include "cnntrain/plan/pipeline_time.h"
 
 namespace cnntrain::plan {
 

@@ -1,7 +1,11 @@
 #include "plan/line.h"
 
+#include <algorithm>
 #include <numeric>
+#include <vector>
 
+#include "cnntrain/base/error.h"
+#include "cnntrain/train/backends.h"
 #include "cnntrain/train/compile_request.h"
 
 namespace cnntrain::plan {
@@ -51,6 +55,49 @@ PlannedLine line_of(const train::TaskRow& row, const config::ParseResult& argume
     };
     if (row.pipeline) line.unit_of_task = row.pipeline->micro_batch_unit;
     return line;
+}
+
+namespace {
+
+/// A pipeline whose only stage is the whole network: measurements depend neither on splits nor on what stages keep.
+config::ParseResult unsplit(config::ParseResult arguments) {
+    train::TrainingSettings& training = arguments.settings.training;
+    training.pipeline = true;
+    training.pipeline_splits.clear();
+    training.shards = 1;
+    training.recomputation = false;
+    return arguments;
+}
+
+}  // namespace
+
+NetworkOfLine network_of_line(const train::TaskRow& row, const config::ParseResult& arguments,
+                              const backend::Backend& backend) {
+    const config::Settings& settings = arguments.settings;
+    const std::unique_ptr<train::Task> task = row.make(unsplit(arguments), backend, 0);
+    const std::vector<data::Field> fields =
+        task->batch_fields(data::Split::train, train::placement(settings, backend).samples);
+    NetworkOfLine result{FunctionNames(row.functions(settings), row.scopes), task->training_graph(fields), {}, {}};
+    PlannedNetwork& network = result.network;
+    network.threads = train::compute_threads(settings.run);
+    network.lanes = settings.training.lanes;
+    if (settings.training.recomputation) network.kept = Kept::inputs;
+    network.facts = function_facts(result.graph, result.names);
+    network.results = pass_results(result.graph, result.names);
+    try {
+        constexpr std::int64_t kLeast = 2;    // so that gradients are summed
+        constexpr std::int64_t kMost = 1024;  // the backend lists them
+        backend::CompileRequest request = train::compile_request(result.graph, settings, fields, 0);
+        // Which copies pay depends on how many micro-batches read them.
+        const schedule::Placement update = schedule::in_one_lane(train::update_plan(settings));
+        request.plan.accumulation = std::clamp(update.micro_batches, kLeast, kMost);
+        const auto executable = backend.compile(request);
+        add_copies(result.graph, result.names, executable->report(), network.facts, network.results);
+    } catch (const Error& error) {
+        if (error.kind() != ErrorKind::unsupported) throw;
+        result.without_copies = error.what();
+    }
+    return result;
 }
 
 }  // namespace cnntrain::plan

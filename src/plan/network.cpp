@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "cnntrain/base/text.h"
-#include "plan/text.h"
+#include "plan/report.h"
 
 namespace cnntrain::plan {
 namespace {

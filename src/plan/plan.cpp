@@ -11,15 +11,12 @@
 #include "cnntrain/base/processor.h"
 #include "cnntrain/base/text.h"
 #include "cnntrain/plan/pipeline_chart.h"
-#include "cnntrain/plan/scaling_chart.h"
 #include "cnntrain/train/backends.h"
 #include "plan/drawing.h"
 #include "plan/line.h"
-#include "plan/line_network.h"
 #include "plan/prediction.h"
 #include "plan/processes.h"
 #include "plan/report.h"
-#include "plan/text.h"
 
 namespace cnntrain::plan {
 namespace {

@@ -5,7 +5,6 @@
 #include <span>
 #include <vector>
 
-#include "cnntrain/plan/balance.h"
 #include "cnntrain/plan/pipeline_time.h"
 #include "plan/functions.h"
 #include "plan/profile.h"

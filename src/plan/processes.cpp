@@ -8,7 +8,7 @@
 #include "cnntrain/comm/buckets.h"
 #include "cnntrain/plan/network.h"
 #include "cnntrain/plan/order_statistics.h"
-#include "plan/text.h"
+#include "plan/report.h"
 
 namespace cnntrain::plan {
 namespace {

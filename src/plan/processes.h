@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "cnntrain/plan/data_parallel_time.h"
+#include "cnntrain/plan/pipeline_chart.h"
 #include "cnntrain/plan/plan.h"
-#include "cnntrain/plan/scaling_chart.h"
 #include "plan/functions.h"
 #include "plan/line.h"
 #include "plan/profile.h"

@@ -5,7 +5,6 @@
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/text.h"
 #include "cnntrain/plan/pipeline_chart.h"
-#include "plan/text.h"
 
 namespace cnntrain::plan {
 
@@ -198,6 +197,16 @@ std::string PlanReport::arguments_for(const Prediction& plan) const {
     const std::int64_t accumulation = line_.legal_accumulation(plan.pipeline);
     if (accumulation != line_.accumulation) text += " --gradient-accumulation-count " + std::to_string(accumulation);
     return text;
+}
+
+std::string topic(const std::string& name, const std::string& text) {
+    constexpr std::size_t kColumn = 15;
+    const std::string shown = name.empty() ? "" : name + ":";
+    return shown + std::string(kColumn - std::min(kColumn, shown.size()), ' ') + text + "\n";
+}
+
+std::string percent(double share) {
+    return formatted("%.1f %%", 100 * share);
 }
 
 }  // namespace cnntrain::plan

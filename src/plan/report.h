@@ -50,4 +50,11 @@ private:
     std::string without_copies_;
 };
 
+// Parts of a plan's text.
+
+/// "Model:         resnet 50, ..." with a line end.
+std::string topic(const std::string& name, const std::string& text);
+/// For example "81.0 %".
+std::string percent(double share);
+
 }  // namespace cnntrain::plan

@@ -10,7 +10,6 @@
 #include "cnntrain/train/backends.h"
 #include "cnntrain/train/compile_request.h"
 #include "plan/line.h"
-#include "plan/line_network.h"
 
 namespace cnntrain::train::testing {
 

@@ -1,5 +1,5 @@
 // The chart of predictions over the number of processes.
-#include "cnntrain/plan/scaling_chart.h"
+#include "cnntrain/plan/pipeline_chart.h"
 
 #include <gtest/gtest.h>
 
