@@ -19,7 +19,6 @@
 #include "cnntrain/checkpoint/folder.h"
 #include "cnntrain/metrics/text_reports.h"
 #include "cnntrain/report/findings.h"
-#include "cnntrain/report/page.h"
 #include "cnntrain/report/run_record.h"
 #include "cnntrain/tasks/tasks.h"
 #include "cnntrain/train/backends.h"

@@ -4,7 +4,7 @@
 #include <pugixml.hpp>
 #include <random>
 
-#include "cnntrain/report/page.h"
+#include "cnntrain/report/findings.h"
 #include "report/made_up_run.h"
 #include "report/page/html.h"
 #include "support/errors.h"

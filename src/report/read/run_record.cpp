@@ -1,9 +1,13 @@
 #include "cnntrain/report/run_record.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <span>
+#include <string>
+#include <string_view>
+#include <utility>
 
 #include "cnntrain/base/crc32c.h"
 #include "cnntrain/base/error.h"
@@ -15,11 +19,127 @@
 #include "cnntrain/checkpoint/folder.h"
 #include "cnntrain/checkpoint/weights_file.h"
 #include "cnntrain/profile/output.h"
-#include "report/read/log_text.h"
 
 namespace cnntrain::report {
-
 namespace {
+
+// What a run's log.txt says.
+
+/// Without the date of lines such as "2022-10-03 11:38:35.000123: I step: ...".
+std::string_view undated(std::string_view line) {
+    constexpr std::string_view kForm = "dddd-dd-dd dd:dd:dd.dddddd: I ";
+    if (line.size() < kForm.size()) return line;
+    for (std::size_t i = 0; i < kForm.size(); ++i) {
+        const bool is_digit = line[i] >= '0' && line[i] <= '9';
+        if (kForm[i] == 'd' ? !is_digit : line[i] != kForm[i]) return line;
+    }
+    return line.substr(kForm.size());
+}
+
+/// The number that follows the last `word` of a line; kUnknown if there is none.
+double number_behind(std::string_view line, std::string_view word) {
+    const std::size_t at = line.rfind(word);
+    if (at == std::string_view::npos) return kUnknown;
+    const char* const begin = line.data() + at + word.size();
+    double value = 0;
+    return std::from_chars(begin, line.data() + line.size(), value).ec == std::errc() ? value : kUnknown;
+}
+
+/// The number before `word`; 0 if there is none.
+int count_before(const std::string& line, const std::string& word) {
+    const std::size_t end = line.find(word);
+    if (end == std::string::npos) return 0;
+    const std::size_t space = line.rfind(' ', end - std::min<std::size_t>(end, 1));
+    const std::size_t begin = space == std::string::npos ? 0 : space + 1;
+    int value = 0;
+    std::from_chars(line.data() + begin, line.data() + end, value);
+    return value;
+}
+
+/// "4 cores with 8 hyper-threads, a quota of 1.5 processors; threads: 2 compute, 4 prepare input".
+void read_cores(LogFacts& facts) {
+    facts.core_count = count_before(facts.cores, " core");
+    facts.processor_count = std::max(facts.core_count, count_before(facts.cores, " hyper-threads"));
+    facts.compute_threads = count_before(facts.cores, " compute");
+    const double quota = number_behind(facts.cores, "a quota of ");
+    if (!(quota > 0)) return;
+    const int granted = std::max(1, static_cast<int>(std::min(quota, 1e6)));
+    facts.core_count = std::min(facts.core_count, granted);
+    facts.processor_count = std::min(facts.processor_count, granted);
+}
+
+double known(double value) {
+    return value == value ? value : 0;
+}
+
+/// A process begins: what the one before said about its end counts no more.
+void begin_process(LogFacts& facts, std::string command_line) {
+    facts.command_line = std::move(command_line);
+    facts.was_stopped = facts.ended_early = facts.finished = false;
+    facts.error.clear();
+    facts.stages.clear();
+    facts.stage_count = 0;
+}
+
+/// Lines of the introduction that are kept as they are.
+struct Fact {
+    std::string_view begin;
+    std::string LogFacts::*text;
+};
+constexpr Fact kFacts[] = {{"Processor: ", &LogFacts::processor},
+                           {"Cores: ", &LogFacts::cores},
+                           {"Backend: ", &LogFacts::backend},
+                           {" Arithmetic: ", &LogFacts::arithmetic},
+                           {"error: ", &LogFacts::error}};
+
+/// Lines before the training. Returns false for others.
+bool read_introduction(LogFacts& facts, std::string_view line) {
+    constexpr std::string_view kCommand = "Command line: ";
+    if (line.starts_with(kCommand)) {
+        begin_process(facts, std::string(line.substr(kCommand.size())));
+        return true;
+    }
+    for (const Fact& fact : kFacts) {
+        if (!line.starts_with(fact.begin)) continue;
+        facts.*fact.text = line.substr(fact.begin.size());
+        if (fact.text == &LogFacts::cores) read_cores(facts);
+        return true;
+    }
+    if (!line.starts_with("  stage ") || line.find(": weights and states ") == std::string_view::npos) return false;
+    facts.stages += std::string(line.substr(2)) + "\n";
+    ++facts.stage_count;
+    return true;
+}
+
+void read_line(LogFacts& facts, std::string_view line) {
+    if (read_introduction(facts, line)) return;
+    if (line.starts_with("Compilation time: ")) {
+        facts.compile_seconds += known(number_behind(line, ": "));
+        ++facts.processes;
+    } else if (line.starts_with("Saved checkpoint to ")) {
+        facts.save_seconds += known(number_behind(line, " in "));
+        ++facts.saves;
+    } else if (line.starts_with("Training loop completed in ")) {
+        facts.loop_seconds = number_behind(line, " in ");
+        facts.finished = true;
+    } else if (line.starts_with("Training ends early")) {
+        facts.ended_early = true;
+    } else if (line.starts_with("Stopped by a signal") || line.starts_with("Validation stopped by a signal")) {
+        facts.was_stopped = true;
+    } else if (line.starts_with("Gradients of ")) {
+        facts.exchange = line;
+    }
+}
+
+LogFacts read_log(std::string_view text) {
+    LogFacts facts;
+    for (std::size_t begin = 0; begin < text.size();) {
+        const std::size_t end = std::min(text.find('\n', begin), text.size());
+        read_line(facts, undated(text.substr(begin, end - begin)));
+        begin = end + 1;
+    }
+    return facts;
+}
 
 using nlohmann::json;
 
@@ -211,6 +331,86 @@ RunRecord read_run(const FileSystem& files, const std::string& folder, bool is_g
     run.log.date = run.argument("datetime");
     run.end = end_of(run, is_going);
     return run;
+}
+
+namespace {
+
+constexpr std::size_t kMostColumns = 10'000;
+
+/// Reads one row of RFC 4180 from `text` at `at`: appends at most `most` cells to `cells` and their ends to `ends`.
+/// Returns the number of cells in the row; 0 if its line end is missing.
+std::size_t read_row(std::string_view text, std::size_t& at, std::size_t most, std::string& cells,
+                     std::vector<std::size_t>& ends) {
+    std::size_t count = 1;
+    bool quoted = false;
+    const auto add = [&](char c) {
+        if (count <= most) cells += c;
+    };
+    const auto end_cell = [&] {
+        if (count <= most) ends.push_back(cells.size());
+    };
+    for (; at < text.size(); ++at) {
+        const char c = text[at];
+        if (quoted) {
+            const bool doubled = c == '"' && at + 1 < text.size() && text[at + 1] == '"';
+            if (c == '"' && !doubled) {
+                quoted = false;
+            } else {
+                add(c);
+                if (doubled) ++at;
+            }
+        } else if (c == '"') {
+            quoted = true;
+        } else if (c == ',') {
+            end_cell();
+            ++count;
+        } else if (c == '\n') {
+            ++at;
+            end_cell();
+            return count;
+        } else if (c != '\r') {
+            add(c);
+        }
+    }
+    return 0;
+}
+
+}  // namespace
+
+Table::Table(std::string_view csv) {
+    std::size_t at = 0;
+    std::string head;
+    std::vector<std::size_t> head_ends;
+    const std::size_t columns = read_row(csv, at, kMostColumns, head, head_ends);
+    if (columns > kMostColumns) return;
+    for (std::size_t i = 0, begin = 0; i < columns; begin = head_ends[i++])
+        columns_.push_back(head.substr(begin, head_ends[i] - begin));
+    std::size_t complete = 0;
+    while (columns > 0 && read_row(csv, at, columns, cells_, ends_) > 0) {
+        complete += columns;
+        ends_.resize(complete, cells_.size());  // cells that the row lacks are empty
+    }
+    ends_.resize(complete);
+}
+
+std::ptrdiff_t Table::place(std::string_view column) const {
+    const auto found = std::ranges::find(columns_, column);
+    return found == columns_.end() ? -1 : found - columns_.begin();
+}
+
+std::string_view Table::text(std::size_t row, std::string_view column) const {
+    const std::ptrdiff_t found = place(column);
+    if (found < 0) return {};
+    const std::size_t cell = row * columns_.size() + static_cast<std::size_t>(found);
+    const std::size_t begin = cell == 0 ? 0 : ends_.at(cell - 1);
+    return std::string_view(cells_).substr(begin, ends_.at(cell) - begin);
+}
+
+double Table::number(std::size_t row, std::string_view column) const {
+    const std::string_view word = text(row, column);
+    double value = 0;
+    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
+    return error == std::errc() && end == word.data() + word.size() ? value : kUnknown;
 }
 
 }  // namespace cnntrain::report
