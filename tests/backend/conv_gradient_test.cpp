@@ -9,7 +9,7 @@
 
 #include "cnntrain/backend/cpu.h"
 #include "cnntrain/comm/communicator.h"
-#include "cnntrain/schedule/update_plan.h"
+#include "cnntrain/schedule/pipeline.h"
 #include "support/toy_graph.h"
 
 namespace cnntrain::test {

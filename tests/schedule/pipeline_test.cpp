@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "cnntrain/base/error.h"
-#include "cnntrain/schedule/update_plan.h"
 #include "support/errors.h"
 #include "support/matchers.h"
 

@@ -1,4 +1,4 @@
-#include "cnntrain/schedule/validation_times.h"
+#include "cnntrain/schedule/run_plan.h"
 
 #include <gtest/gtest.h>
 

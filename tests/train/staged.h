@@ -16,7 +16,7 @@
 #include "cnntrain/config/settings.h"
 #include "cnntrain/graph/graph.h"
 #include "cnntrain/ops/op_table.h"
-#include "cnntrain/schedule/update_plan.h"
+#include "cnntrain/schedule/pipeline.h"
 
 namespace cnntrain::train::testing {
 

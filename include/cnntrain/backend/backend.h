@@ -21,7 +21,7 @@
 #include "cnntrain/data/batch.h"
 #include "cnntrain/graph/graph.h"
 #include "cnntrain/graph/rewrites.h"
-#include "cnntrain/schedule/update_plan.h"
+#include "cnntrain/schedule/pipeline.h"
 
 namespace cnntrain::backend {
 

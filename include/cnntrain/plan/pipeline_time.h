@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "cnntrain/schedule/pipeline.h"
-#include "cnntrain/schedule/update_plan.h"
 
 namespace cnntrain::plan {
 

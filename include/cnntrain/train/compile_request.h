@@ -13,8 +13,8 @@
 #include "cnntrain/data/batch.h"
 #include "cnntrain/graph/graph.h"
 #include "cnntrain/optim/optimiser.h"
+#include "cnntrain/schedule/pipeline.h"
 #include "cnntrain/schedule/run_plan.h"
-#include "cnntrain/schedule/update_plan.h"
 #include "cnntrain/train/task.h"
 
 namespace cnntrain::train {

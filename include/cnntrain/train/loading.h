@@ -12,7 +12,7 @@
 #include "cnntrain/data/dataset.h"
 #include "cnntrain/data/loader.h"
 #include "cnntrain/data/settings.h"
-#include "cnntrain/schedule/update_plan.h"
+#include "cnntrain/schedule/pipeline.h"
 #include "cnntrain/train/task.h"
 
 namespace cnntrain::train {

@@ -15,7 +15,6 @@
 
 #include "backend/ipu/slots.h"
 #include "cnntrain/schedule/pipeline.h"
-#include "cnntrain/schedule/update_plan.h"
 
 namespace cnntrain::ipu {
 

@@ -21,7 +21,7 @@
 #include "backend/ipu/optimiser_state.h"
 #include "cnntrain/backend/backend.h"
 #include "cnntrain/graph/facts.h"
-#include "cnntrain/schedule/update_plan.h"
+#include "cnntrain/schedule/pipeline.h"
 
 namespace cnntrain::ipu {
 

@@ -18,7 +18,6 @@
 #include "cnntrain/checkpoint/folder.h"
 #include "cnntrain/schedule/pipeline.h"
 #include "cnntrain/schedule/run_plan.h"
-#include "cnntrain/schedule/validation_times.h"
 #include "cnntrain/train/backends.h"
 #include "cnntrain/train/compile_request.h"
 #include "cnntrain/train/texts.h"

@@ -11,7 +11,6 @@
 #include "cnntrain/checkpoint/checkpoint.h"
 #include "cnntrain/metrics/observer.h"
 #include "cnntrain/schedule/run_plan.h"
-#include "cnntrain/schedule/validation_times.h"
 #include "cnntrain/train/settings.h"
 #include "cnntrain/train/task.h"
 #include "train/runs/averaging.h"

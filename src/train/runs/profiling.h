@@ -10,7 +10,7 @@
 #include "cnntrain/config/parse.h"
 #include "cnntrain/graph/graph.h"
 #include "cnntrain/profile/session.h"
-#include "cnntrain/schedule/update_plan.h"
+#include "cnntrain/schedule/pipeline.h"
 #include "cnntrain/train/runs.h"
 #include "cnntrain/train/task.h"
 

@@ -14,7 +14,7 @@
 #include "cnntrain/checkpoint/folder.h"
 #include "cnntrain/config/parse.h"
 #include "cnntrain/graph/op.h"
-#include "cnntrain/schedule/validation_times.h"
+#include "cnntrain/schedule/run_plan.h"
 #include "train/runs/averaging.h"
 #include "train/runs/ranks.h"
 #include "train/runs/resume.h"

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "cnntrain/backend/backend.h"
-#include "cnntrain/schedule/update_plan.h"
+#include "cnntrain/schedule/pipeline.h"
 #include "train/runs/resume.h"
 #include "train/runs/trainer.h"
 #include "train/runs/training_run.h"

@@ -32,7 +32,7 @@
 
 #include "backend/cpu/onednn.h"
 #include "backend/cpu/program/memory_plan.h"
-#include "cnntrain/schedule/update_plan.h"
+#include "cnntrain/schedule/pipeline.h"
 
 namespace cnntrain::cpu {
 

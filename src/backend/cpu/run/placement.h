@@ -6,7 +6,7 @@
 
 #include "cnntrain/backend/backend.h"
 #include "cnntrain/graph/graph.h"
-#include "cnntrain/schedule/update_plan.h"
+#include "cnntrain/schedule/pipeline.h"
 
 namespace cnntrain::cpu {
 
