@@ -2,9 +2,9 @@
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/text.h"
-#include "tasks/image_classification/row.h"
-#include "tasks/pretraining/row.h"
-#include "tasks/text_classification/row.h"
+#include "tasks/image_classification/task.h"
+#include "tasks/pretraining/task.h"
+#include "tasks/text_classification/task.h"
 
 namespace cnntrain::tasks {
 

@@ -10,8 +10,8 @@
 #include "cnntrain/tasks/tasks.h"
 #include "support/errors.h"
 #include "support/words.h"
-#include "tasks/image_classification/settings.h"
-#include "tasks/pretraining/settings.h"
+#include "tasks/image_classification/options.h"
+#include "tasks/pretraining/options.h"
 #include "tasks/task_table.h"
 
 namespace cnntrain::config {

@@ -7,7 +7,7 @@
 #include "cnntrain/schedule/run_plan.h"
 #include "cnntrain/tasks/tasks.h"
 #include "support/words.h"
-#include "tasks/image_classification/settings.h"
+#include "tasks/image_classification/options.h"
 
 namespace cnntrain::schedule {
 namespace {

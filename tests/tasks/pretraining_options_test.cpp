@@ -6,8 +6,8 @@
 #include "support/errors.h"
 #include "support/matchers.h"
 #include "support/temporary_folder.h"
-#include "tasks/pretraining/config_file.h"
 #include "tasks/pretraining/options.h"
+#include "tasks/pretraining/resolve.h"
 
 namespace cnntrain::config::testing {
 namespace {

@@ -22,7 +22,7 @@
 #include "support/matchers.h"
 #include "support/temporary_folder.h"
 #include "support/words.h"
-#include "tasks/pretraining/settings.h"
+#include "tasks/pretraining/options.h"
 
 namespace cnntrain::train {
 namespace {

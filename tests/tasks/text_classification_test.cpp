@@ -18,7 +18,7 @@
 #include "support/matchers.h"
 #include "support/temporary_folder.h"
 #include "support/words.h"
-#include "tasks/text_classification/settings.h"
+#include "tasks/text_classification/options.h"
 
 namespace cnntrain::train {
 namespace {

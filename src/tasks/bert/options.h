@@ -3,10 +3,20 @@
 
 #include <vector>
 
+#include "cnntrain/config/settings.h"
 #include "cnntrain/config/shared_options.h"
-#include "tasks/bert/settings.h"
+#include "cnntrain/nn/bert.h"
+#include "cnntrain/optim/settings.h"
 
 namespace cnntrain::tasks {
+
+// Settings of tasks with a BERT model, in addition to those of every task.
+
+/// Base of a task's settings.
+struct BertTaskSettings : config::OwnSettings {
+    nn::BertSettings model;
+    optim::StepRateSettings learning_rate;
+};
 
 using namespace config;  // so that rows read as in config
 

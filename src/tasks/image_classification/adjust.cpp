@@ -17,7 +17,6 @@
 #include "cnntrain/nn/family_info.h"
 #include "cnntrain/nn/target_weights.h"
 #include "tasks/image_classification/class_weights.h"
-#include "tasks/image_classification/findings.h"
 #include "tasks/image_classification/options.h"
 #include "tasks/image_classification/own_photos.h"
 #include "tasks/image_classification/resolve.h"

@@ -8,7 +8,6 @@
 #include "cnntrain/data/resolve.h"
 #include "cnntrain/nn/family_info.h"
 #include "cnntrain/nn/model.h"
-#include "tasks/image_classification/findings.h"
 #include "tasks/image_classification/resolve.h"
 
 namespace cnntrain::tasks {

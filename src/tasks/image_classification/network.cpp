@@ -7,8 +7,10 @@
 #include "cnntrain/graph/rewrites.h"
 #include "cnntrain/nn/family_info.h"
 #include "cnntrain/ops/op_table.h"
+#include "cnntrain/tasks/image_network.h"
 #include "cnntrain/train/backends.h"
 #include "cnntrain/train/compile_request.h"
+#include "tasks/image_classification/options.h"
 
 namespace cnntrain::tasks {
 
@@ -126,6 +128,11 @@ std::vector<std::string> usual_image_splits(const config::Settings& settings) {
         if (all || name.ends_with("/relu")) result.push_back(name);
     }
     return result;
+}
+
+std::optional<ImageNetwork> image_network(const config::ParseResult& arguments) {
+    if (&arguments.task->options() != &image_options()) return std::nullopt;
+    return ImageNetwork{network_settings(arguments.settings), image_settings(arguments.settings).data};
 }
 
 }  // namespace cnntrain::tasks

@@ -10,7 +10,7 @@
 #include "cnntrain/graph/graph.h"
 #include "cnntrain/nn/model.h"
 #include "cnntrain/train/task.h"
-#include "tasks/image_classification/settings.h"
+#include "tasks/image_classification/options.h"
 
 namespace cnntrain::tasks {
 

@@ -148,4 +148,210 @@ std::vector<Option> photo_options() {
     };
 }
 
+// Options of preparing images, and of the losses and answers that need more than one look at the data.
+
+namespace {
+
+std::vector<Option> evaluation_rows() {
+    return {
+        {.flag = "--crop-fraction",
+         .help = "F of evaluation: the shorter side of a photo becomes floor(S / F), then the centre S x S is cut out.",
+         .aliases = {{"--crop-pct"}},
+         .range = between(0.01, 1),
+         .acts_on = kPhotoFiles,
+         .needs = {{"resize_mode", {data::kResizeModeNames[0]}}},
+         .numerics = true,
+         .bind =
+             to<&ImageSettings::data, &data::DataSettings::preparation, &data::PreparationSettings::crop_fraction>()},
+        {.flag = "--resize-mode",
+         .help = "Evaluation: crop the centre, squash the whole photo, or pad it with the mean pixel.",
+         .acts_on = kPhotoFiles,
+         .numerics = true,
+         .bind = to<&ImageSettings::data, &data::DataSettings::preparation, &data::PreparationSettings::resize_mode>()},
+        {.flag = "--interpolation",
+         .help = "How photos are resized: as TensorFlow 1 does, or with antialiasing as Pillow and torchvision do.",
+         .acts_on = kPhotoFiles,
+         .numerics = true,
+         .bind =
+             to<&ImageSettings::data, &data::DataSettings::preparation, &data::PreparationSettings::interpolation>()},
+        {.flag = "--normalise-mean",
+         .left_open = true,
+         .help = "Photos: means of R, G and B in 0..1, subtracted from x / 255; needs --normalise-std. Without them, "
+                 "ImageNet's, as --normalise-input says.",
+         .aliases = {{"--normalize-mean"}},
+         .range = between(0, 1),
+         .acts_on = kPhotos,
+         .numerics = true,
+         .bind =
+             to<&ImageSettings::data, &data::DataSettings::preparation, &data::PreparationSettings::normalise_mean>()},
+        {.flag = "--normalise-std",
+         .left_open = true,
+         .help = "Photos: deviations of R, G and B, by which the difference from the mean is divided.",
+         .aliases = {{"--normalize-std"}},
+         .range = between(1e-6, 1e6),
+         .acts_on = kPhotos,
+         .numerics = true,
+         .bind =
+             to<&ImageSettings::data, &data::DataSettings::preparation, &data::PreparationSettings::normalise_std>()},
+        {.flag = "--test-time-flip",
+         .help = "Validation and inference: use the mean logits of each image and its mirror image.",
+         .numerics = true,
+         .bind = to<&ImageSettings::data, &data::DataSettings::test_time_flip>()},
+    };
+}
+
+std::vector<Option> training_rows() {
+    return {
+        {.flag = "--crop-area",
+         .left_open = true,
+         .help = "MIN,MAX: share of a training photo's area that its random crop covers; without it, 0.05,1.",
+         .range = between(0, 1),
+         .acts_in = kT,
+         .acts_on = kPhotoFiles,
+         .numerics = true,
+         .bind = to<&ImageSettings::data, &data::DataSettings::augmentation, &data::AugmentationSettings::crop_area>()},
+        {.flag = "--rand-augment",
+         .left_open = true,
+         .help = "N,M: apply N random operations of RandAugment with magnitude M (0 to 30) to each training image.",
+         .range = between(0, 100),
+         .acts_in = kT,
+         .acts_on = kFiles,
+         .numerics = true,
+         .bind =
+             to<&ImageSettings::data, &data::DataSettings::augmentation, &data::AugmentationSettings::rand_augment>()},
+        {.flag = "--colour-jitter",
+         .left_open = true,
+         .help =
+             "B,C,S,H: change brightness, contrast, saturation (by factors from 1 - x to 1 + x) and hue (by -H to H "
+             "turns) of training images, in random order.",
+         .aliases = {{"--color-jitter"}},
+         .range = between(0, 100),
+         .acts_in = kT,
+         .acts_on = kFiles,
+         .numerics = true,
+         .bind =
+             to<&ImageSettings::data, &data::DataSettings::augmentation, &data::AugmentationSettings::colour_jitter>()},
+        {.flag = "--random-erasing",
+         .help = "Probability with which a rectangle of a training image is replaced by the mean pixel.",
+         .range = between(0, 1),
+         .acts_in = kT,
+         .acts_on = kFiles,
+         .numerics = true,
+         .bind = to<&ImageSettings::data, &data::DataSettings::augmentation,
+                    &data::AugmentationSettings::random_erasing>()},
+        {.flag = "--class-weights",
+         .help = "Weights of the classes in the training loss: balanced (by the number of training images), numbers "
+                 "w0,w1,..., or a file with a weight or CLASS,WEIGHT a line.",
+         .main_in = kT,
+         .acts_in = kT,
+         .acts_on = kFiles,
+         .numerics = true,
+         .bind = to<&ImageSettings::class_weights>()},
+    };
+}
+
+}  // namespace
+
+std::vector<Option> preparation_options() {
+    return concatenated({evaluation_rows(), training_rows()});
+}
+
+// Options of learning rate schedules; each exists only if its schedule is selected.
+
+namespace {
+
+const std::vector<Need> kStepped = {{"lr_schedule", {"stepped"}}};
+const std::vector<Need> kExponential = {{"lr_schedule", {"exponential"}}};
+const std::vector<Need> kPolynomial = {{"lr_schedule", {"polynomial_decay_lr"}}};
+const std::vector<Need> kGradual = {{"lr_schedule", {"gradual_warmup_then_dec"}}};
+const std::vector<Need> kWithEnd = {{"lr_schedule", {"polynomial_decay_lr", "gradual_warmup_then_dec"}}};
+const std::vector<Need> kByEpochs = {{"lr_schedule", {"stepped", "cosine", "exponential", "polynomial_decay_lr"}}};
+
+}  // namespace
+
+std::vector<Option> schedule_options() {
+    return {
+        {.flag = "--warmup-epochs",
+         .fallback = 5.0,
+         .help = "Length of the linear warm-up of the learning rate; 0: none.",
+         .unit = "epochs",
+         .range = between(0, kMostEpochs),
+         .commands = kT,
+         .exists_with = kByEpochs,
+         .numerics = true,
+         .bind = to<&ImageSettings::learning_rate, &optim::LearningRateSettings::warmup_epochs>()},
+        {.flag = "--learning-rate-decay",
+         .fallback = 0.1,
+         .help = "stepped: factor at each drop.",
+         .range = at_least(0),
+         .commands = kT,
+         .exists_with = kStepped,
+         .numerics = true,
+         .bind = to<&ImageSettings::learning_rate, &optim::LearningRateSettings::stepped_decay>()},
+        {.flag = "--learning-rate-schedule",
+         .left_open = true,
+         .help = "stepped: positions of the drops, as comma-separated fractions of the run; without it, the model's.",
+         .range = between(0, 1),
+         .commands = kT,
+         .exists_with = kStepped,
+         .numerics = true,
+         .bind = to<&ImageSettings::learning_rate, &optim::LearningRateSettings::stepped_fractions>()},
+        {.flag = "--lr-decay-rate",
+         .left_open = true,
+         .help = "exponential: factor at each drop.",
+         .range = at_least(0),
+         .commands = kT,
+         .exists_with = kExponential,
+         .numerics = true,
+         .bind = to<&ImageSettings::learning_rate, &optim::LearningRateSettings::exponential_decay_rate>()},
+        {.flag = "--lr-drops",
+         .left_open = true,
+         .help = "exponential: number of drops, spread evenly over the run.",
+         .range = between(0, kMostIterations),
+         .commands = kT,
+         .exists_with = kExponential,
+         .numerics = true,
+         .bind = to<&ImageSettings::learning_rate, &optim::LearningRateSettings::exponential_drops>()},
+        {.flag = "--poly-lr-decay-power",
+         .fallback = 2.0,
+         .help = "polynomial_decay_lr: exponent.",
+         .range = between(0, 1000),
+         .commands = kT,
+         .exists_with = kPolynomial,
+         .numerics = true,
+         .bind = to<&ImageSettings::learning_rate, &optim::LearningRateSettings::polynomial_power>()},
+        {.flag = "--poly-lr-end-ratio",
+         .fallback = 1e-5,
+         .help = "polynomial_decay_lr: final learning rate as a share of the base.",
+         .range = at_least(0),
+         .commands = kT,
+         .exists_with = kPolynomial,
+         .numerics = true,
+         .bind = to<&ImageSettings::learning_rate, &optim::LearningRateSettings::polynomial_end_ratio>()},
+        {.flag = "--abs-end-learning-rate",
+         .help = "polynomial_decay_lr: final learning rate; overrides the ratio. gradual_warmup_then_dec: learning "
+                 "rate at the end of the decay; without it, 0.",
+         .range = at_least(0),
+         .commands = kT,
+         .exists_with = kWithEnd,
+         .numerics = true,
+         .bind = to<&ImageSettings::learning_rate, &optim::LearningRateSettings::polynomial_end>()},
+        {.flag = "--warmup-iterations",
+         .help = "gradual_warmup_then_dec: length of the linear warm-up to the base learning rate; 0: none.",
+         .unit = "iterations",
+         .range = between(0, kMostIterations),
+         .commands = kT,
+         .exists_with = kGradual,
+         .numerics = true,
+         .bind = to<&ImageSettings::learning_rate, &optim::LearningRateSettings::warmup_iterations>()},
+        {.flag = "--warmup-start-learning-rate",
+         .help = "gradual_warmup_then_dec: learning rate of the first warm-up iteration.",
+         .range = at_least(0),
+         .commands = kT,
+         .exists_with = kGradual,
+         .numerics = true,
+         .bind = to<&ImageSettings::learning_rate, &optim::LearningRateSettings::warmup_start>()},
+    };
+}
+
 }  // namespace cnntrain::tasks

@@ -17,7 +17,7 @@
 #include "cnntrain/checkpoint/weights_file.h"
 #include "cnntrain/data/input.h"
 #include "cnntrain/data/resolve.h"
-#include "tasks/image_classification/findings.h"
+#include "tasks/image_classification/resolve.h"
 
 namespace cnntrain::tasks {
 

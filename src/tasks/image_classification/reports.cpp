@@ -11,7 +11,7 @@
 #include "cnntrain/train/compile_request.h"
 #include "cnntrain/train/runs.h"
 #include "cnntrain/train/texts.h"
-#include "tasks/image_classification/settings.h"
+#include "tasks/image_classification/options.h"
 
 namespace cnntrain::tasks {
 

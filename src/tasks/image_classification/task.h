@@ -15,7 +15,7 @@
 #include "cnntrain/data/image_folder.h"
 #include "cnntrain/data/settings.h"
 #include "cnntrain/train/task.h"
-#include "tasks/image_classification/settings.h"
+#include "tasks/image_classification/options.h"
 
 namespace cnntrain::tasks {
 
@@ -91,5 +91,9 @@ private:
     /// Set once asked for: the data may say how many classes there are.
     mutable std::optional<metrics::Columns> columns_;
 };
+
+// The row of image classification in the table of tasks.
+
+train::TaskRow image_classification_row();
 
 }  // namespace cnntrain::tasks

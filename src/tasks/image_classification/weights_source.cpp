@@ -14,7 +14,6 @@
 #include "cnntrain/checkpoint/weights_file.h"
 #include "cnntrain/config/parse.h"
 #include "cnntrain/nn/family_info.h"
-#include "tasks/image_classification/findings.h"
 #include "tasks/image_classification/options.h"
 #include "tasks/image_classification/resolve.h"
 #include "tasks/recorded.h"

@@ -45,4 +45,451 @@ const OptionSet& pretraining_options() {
     return options;
 }
 
+// Options of pretraining: encoder, heads, data.
+
+namespace {
+
+/// Options of the heads after the encoder.
+std::vector<Option> head_options() {
+    return {
+        {.flag = "--use-cls-layer",
+         .type = Type::boolean_value,
+         .help = "Dense layer, activation and norm between the encoder and the scores of masked words.",
+         .numerics = true,
+         .bind = to<&BertTaskSettings::model, &nn::BertSettings::cls_layer>()},
+        {.flag = "--use-prediction-bias",
+         .type = Type::boolean_value,
+         .help = "Bias of each word in the scores of masked words.",
+         .numerics = true,
+         .bind = to<&BertTaskSettings::model, &nn::BertSettings::prediction_bias>()},
+        {.flag = "--disable-acc",
+         .help = "Do not count correct predictions; accuracies are logged as nan.",
+         .bind = to_opposite<&BertTaskSettings::model, &nn::BertSettings::counts_correct>()},
+    };
+}
+
+/// GroupBERT's encoder. Its configurations are parsed and refused.
+std::vector<Option> groupbert_options() {
+    return {
+        {.flag = "--groupbert",
+         .help = "The encoder of GroupBERT.",
+         .missing = "the encoder of GroupBERT: its grouped layers; configurations without groupbert in their names "
+                    "are BERT's"},
+        {.flag = "--groupbert-ffn-output-groups",
+         .type = Type::integer,
+         .fallback = std::int64_t{4},
+         .help = "GroupBERT: groups of the feed-forward part's projection.",
+         .range = kBertWidth,
+         .idle = "only --groupbert reads it"},
+        {.flag = "--groupbert-conv-kernel-size",
+         .type = Type::integer,
+         .fallback = std::int64_t{7},
+         .help = "GroupBERT: width of the convolution.",
+         .range = kBertWidth,
+         .idle = "only --groupbert reads it"},
+        {.flag = "--groupbert-conv-group-size",
+         .type = Type::integer,
+         .fallback = std::int64_t{16},
+         .help = "GroupBERT: channels per group of the convolution.",
+         .range = kBertWidth,
+         .idle = "only --groupbert reads it"},
+    };
+}
+
+}  // namespace
+
+std::vector<Option> pretraining_model_options() {
+    return concatenated({bert_size_options(), bert_layer_options(), head_options(), groupbert_options()});
+}
+
+std::vector<Option> pretraining_data_options() {
+    return {
+        {.flag = "--train-file",
+         .type = Type::patterns,
+         .left_open = true,
+         .help =
+             "TFRecord files of training sequences: names or patterns (*, ?, [...]), separated by blanks or commas. "
+             "$NAME is replaced by the environment variable.",
+         .main_in = kAll,
+         .path = true,
+         .expands = true,
+         .bind = to<&PretrainingSettings::text, &data::PretrainingSettings::files>()},
+        {.flag = "--valid-file",
+         .type = Type::patterns,
+         .help = "TFRecord files of held-out sequences for --evaluate and --validate-every, in the same form.",
+         .main_in = kAll,
+         .needs = {{"evaluate"}, {"validate_every"}, {"validate_every_updates"}},
+         .path = true,
+         .expands = true,
+         .bind = to<&PretrainingSettings::held_out_files>()},
+        refine(bert_length_option(),
+               {.bind = to<&PretrainingSettings::text, &data::PretrainingSettings::sequence_length>()}),
+        {.flag = "--max-predictions-per-seq",
+         .type = Type::integer,
+         .fallback = std::int64_t{20},
+         .help = "Maximum number of masked tokens in a sequence, or in a row of --packed: --mask-tokens of the files.",
+         .unit = "tokens",
+         .range = between(1, 65536),
+         .numerics = true,
+         .bind = to<&PretrainingSettings::text, &data::PretrainingSettings::max_predictions>()},
+        {.flag = "--static-mask",
+         .help = "Sequences begin with their masked tokens (files made with --remask).",
+         .numerics = true,
+         .bind = to<&PretrainingSettings::text, &data::PretrainingSettings::static_mask>()},
+        {.flag = "--packed",
+         .fallback = false,
+         .help = "Several sequences in each row of --seq-length tokens instead of padding: those of files made with "
+                 "--packed, or those of ordinary files, which are read and packed at the start. Each sequence sees "
+                 "itself alone, so losses are those of the same sequences with padding. Batches, epochs and rates "
+                 "count rows.",
+         .main_in = kAll,
+         .numerics = true,
+         .bind = to<&PretrainingSettings::text, &data::PretrainingSettings::packed>()},
+        {.flag = "--duplicate-factor",
+         .help = "Times that each document stands in the files, with different masks; an epoch is 1/N of the records.",
+         .range = between(1e-6, 1e6),
+         .bind = to<&PretrainingSettings::duplicate_factor>()},
+        refine(shared("--generated-data"),
+               {.help = "Random sequences generated on the host.",
+                .bind = to<&PretrainingSettings::text, &data::PretrainingSettings::generated>()}),
+        refine(shared("--synthetic-data"), {.help = "The same; losses and accuracies are logged as 0.",
+                                            .bind = to<&PretrainingSettings::synthetic>()}),
+        refine(shared("--dataset-cache-gb"),
+               {.help = "Memory for records, shared by the processes of a host; 0: leave caching to the system.",
+                .bind = to<&PretrainingSettings::text, &data::PretrainingSettings::cache_gb>()}),
+        {.flag = "--parallel-io-threads",
+         .type = Type::integer,
+         .fallback = std::int64_t{4},
+         .help = "Number of files read in parallel.",
+         .range = between(1, kMostIterations),
+         .idle = "--input-threads sets the number of threads that prepare sequences"},
+        {.flag = "--sloppy-parallel-interleave",
+         .type = Type::boolean_value,
+         .fallback = true,
+         .help = "Interleave files in any order.",
+         .idle = "the order depends on the seed alone"},
+        {.flag = "--dataset-repeat",
+         .type = Type::integer,
+         .fallback = std::int64_t{1},
+         .help = "Times that the files are read.",
+         .range = between(0, kMostIterations),
+         .idle = "the files are repeated until --num-train-steps are done"},
+    };
+}
+
+// Options of pretraining: task, run folder, checkpoints, logs.
+
+namespace {
+
+std::vector<Option> run_folder_options() {
+    return {
+        {.flag = "--save-path",
+         .fallback = "checkpoints",
+         .help = "Folder in which run folders are created.",
+         .main_in = kAll,
+         .bind = to<&Settings::logging, &train::LoggingSettings::log_dir>()},
+        refine(shared("--init-path"),
+               {.flag = "--init-checkpoint",
+                .help = "Checkpoint to start from, with weights and optimiser state; steps count from 0.",
+                .expands = true}),
+        refine(shared("--restore-path"), {.flag = "--restore-dir",
+                                          .help = "Folder of the run to resume from its latest checkpoint; "
+                                                  "--init-checkpoint is then the checkpoint with which it began.",
+                                          .expands = true}),
+        {.flag = "--evaluate",
+         .help = "Evaluate one checkpoint (--init-checkpoint) or all checkpoints of a run (--restore-dir) on "
+                 "--valid-file. Options of the model and its sequences and --micro-batch-size come from the run's "
+                 "arguments.json unless they are given; options of training are not needed.",
+         .main_in = kAll,
+         .bind = to<&PretrainingSettings::evaluates>()},
+        {.flag = "--steps-per-ckpts",
+         .help = "Steps between checkpoints; 0: only the first and the last.",
+         .unit = "steps",
+         .range = between(0, kMostIterations),
+         .bind = to<&PretrainingSettings::steps_per_checkpoint>()},
+        refine(shared("--keep-ckpts"), {.flag = "--max-to-keep", .fallback = std::int64_t{5}}),
+        {.flag = "--save-optimiser-to-checkpoint",
+         .fallback = true,
+         .help = "Save the optimiser's state in checkpoints.",
+         .idle = "a run cannot be resumed without it; cnntrain convert leaves it out"},
+        {.flag = "--restore-optimiser-from-checkpoint",
+         .fallback = true,
+         .help = "Read the optimiser's state from checkpoints.",
+         .idle = "the original programs never read it"},
+    };
+}
+
+}  // namespace
+
+std::vector<Option> pretraining_main_options() {
+    std::vector<Option> all = {
+        refine(shared("--task"), {.fallback = "pretraining",
+                                  .help = "Task to run.",
+                                  .choices = std::vector<std::string_view>{"pretraining", "SQuAD", "GLUE"},
+                                  .numerics = true,
+                                  .missing_choices = std::vector<std::string_view>{"SQuAD", "GLUE"}}),
+    };
+    const std::vector<Option> folder = run_folder_options();
+    all.insert(all.end(), folder.begin(), folder.end());
+    return all;
+}
+
+std::vector<Option> pretraining_logging_options() {
+    return {
+        {.flag = "--steps-per-logs",
+         .help = "Steps between log lines; 0: only the first line.",
+         .unit = "steps",
+         .range = between(0, kMostIterations),
+         .bind = to<&PretrainingSettings::steps_per_log>()},
+        {.flag = "--steps-per-tensorboard",
+         .help = "Steps between histograms of all variables in the event file, with norms as L2/<name>. From the "
+                 "second on, a checkpoint is written, too. 0 or less: none.",
+         .unit = "steps",
+         .range = between(-1, kMostIterations),
+         .bind = to<&PretrainingSettings::steps_per_histogram>()},
+        {.flag = "--wandb-name",
+         .type = Type::text,
+         .help = "Name of the run at Weights & Biases.",
+         .needs = {{"wandb"}},
+         .idle = "the name is that of the run's folder"},
+        refine(shared("--wandb-project"), {.fallback = "tf-bert"}),
+        refine(shared("--log-all-instances"), {.flag = "--log-all-workers", .type = Type::boolean, .fallback = false}),
+        refine(
+            shared("--log-dir"),
+            {.help = "Folder of logs.", .idle = "logs are in the run's folder, below --save-path", .bind = Binding()}),
+        {.flag = "--name",
+         .type = Type::text,
+         .help = "Name of the run.",
+         .idle = "the run's folder is named by task, optimiser and time"},
+        refine(shared("--name-suffix"), {.help = "Suffix of the run's name.",
+                                         .idle = "the run's folder is named by task, optimiser and time",
+                                         .bind = Binding()}),
+    };
+}
+
+// Options of pretraining: batches, optimiser, learning rate, pipeline stages, IPUs.
+
+namespace {
+
+std::vector<Option> length_options() {
+    return {
+        refine(shared("--micro-batch-size"), {.help = "Sequences per forward and backward pass of a replica.",
+                                              .unit = "sequences",
+                                              .range = between(1, 1e6)}),
+        refine(
+            shared("--gradient-accumulation-count"),
+            {.fallback = Value(),
+             .help =
+                 "Micro-batches per weight update of a replica; a multiple of twice the number of --pipeline-stages.",
+             .aliases = std::vector<Alias>()}),
+        {.flag = "--global-batch-size",
+         .type = Type::integer,
+         .help = "Sequences per weight update, instead of --gradient-accumulation-count; rounded up to a multiple that "
+                 "--pipeline-stages allow.",
+         .unit = "sequences",
+         .range = between(1, kMostIterations),
+         .main_in = kAll},
+        refine(shared("--replicas"),
+               {.help = "Data-parallel replicas in this process, with one set of weights and one update. Results are "
+                        "those of --gradient-accumulation-count times the replicas."}),
+        refine(
+            shared("--iterations"),
+            {.flag = "--num-train-steps",
+             .help =
+                 "Length of the run in weight updates, rounded down to a multiple of --device-iterations. Not needed "
+                 "with --evaluate.",
+             .unit = "steps",
+             .aliases = std::vector<Alias>()}),
+        refine(shared("--device-iterations"), {.fallback = std::int64_t{1},
+                                               .help = "Weight updates per host step: they share a learning rate, and "
+                                                       "nothing is logged or saved between them.",
+                                               .unit = "steps"}),
+        refine(shared("--epochs"), {.help = "Length of fine-tuning in epochs.",
+                                    .unit = "",
+                                    .aliases = std::vector<Alias>(),
+                                    .idle = "--num-train-steps sets the length of pretraining",
+                                    .numerics = false,
+                                    .bind = Binding()}),
+        {.flag = "--reduction-type",
+         .type = Type::choice,
+         .fallback = "mean",
+         .help = "Average (mean) or add (sum) the gradients of micro-batches and replicas.",
+         .choices = {"mean", "sum"},
+         .numerics = true,
+         .bind = {[](Settings& settings, const Value& value) {
+             settings.optimiser.adds_micro_batches = value == Value(std::string("sum"));
+         }}},
+    };
+}
+
+std::vector<Option> optimiser_detail_options() {
+    return {
+        refine(shared("--loss-scaling"), {.fallback = 1.0,
+                                          .help = "Factor of the loss that keeps small gradients within the range of "
+                                                  "IEEE half. bf16 and f32 do not need "
+                                                  "it; a power of two changes no weight."}),
+        {.flag = "--loss-scaling-by-step",
+         .type = Type::structure,
+         .help = "First step and loss scaling of each part of the run, instead of --loss-scaling: {\"0\": 512, "
+                 "\"1000\": 1024}. Updates divide gradients by the factor.",
+         .numerics = true},
+        {.flag = "--increase-optimiser-precision",
+         .help = "lamb: compute the last product of the update in 32 bits.",
+         .idle = "updates are always computed in 32 bits"},
+        {.flag = "--use-lr-fp32",
+         .help = "lamb: keep the learning rate in 32 bits.",
+         .idle = "the learning rate always has 32 bits"},
+        {.flag = "--weight-norm-clip",
+         .type = Type::number,
+         .fallback = 0.0,
+         .help = "lamb: upper bound of a weight's norm.",
+         .range = at_least(0),
+         .idle = "the original programs never read it"},
+        refine(bert_classifier_dropout_option(),
+               {.range = between(0, 1), .idle = "pretraining has no such layer", .numerics = false}),
+    };
+}
+
+std::vector<Option> stage_options() {
+    return {
+        {.flag = "--pipeline-stages",
+         .type = Type::structure,
+         .help = "Functions of each pipeline stage: [[\"emb\", \"pos\"], [\"hid\", \"hid\"], [\"mlm\", \"nsp\"]] "
+                 "(default: one stage). All stages run in this process, in parallel with --lanes. Results are the "
+                 "same."},
+        {.flag = "--device-mapping",
+         .left_open = true,
+         .help = "Device of each stage. Stages that share the table of words have the same device.",
+         .range = between(0, kMostReplicas),
+         .needs = {{"pipeline_stages"}},
+         .bind = to<&Settings::training, &train::TrainingSettings::device_mapping>()},
+        refine(
+            shared("--pipeline-schedule"),
+            {.fallback = "Interleaved",
+             .help = "Order of forward and backward passes in the pipeline. Grouped: each stage does one of each at a "
+                     "time. Interleaved: each stage alternates between them, with less memory. Sequential: one "
+                     "micro-batch after the other. Results are the same.",
+             .needs = std::vector<Need>{{"pipeline_stages"}}}),
+        refine(
+            shared("--lanes"),
+            {.fallback = std::int64_t{1},
+             .help =
+                 "Groups of cores that work in parallel, each on its own stage or micro-batch, with an equal share of "
+                 "--threads; 0: one per stage of a pipeline that is not Sequential, at most one per thread. Stages of "
+                 "BERT take unequal times, so that 1, with all cores on one stage at a time, is faster. The last bits "
+                 "of results depend on the threads per lane, unless --thread-independent is given."}),
+        refine(shared("--enable-recomputation"),
+               {.help = "Keep the results of whole layers only and recompute all others in the backward pass: less "
+                        "memory for activations, about a third more time, the same results.",
+                .aliases = std::vector<Alias>{{"--enable_recomputation"}}}),
+        refine(shared("--rts"), {.flag = "--replicated-tensor-sharding"}),
+        refine(shared("--max-cross-replica-buffer-size"),
+               {.flag = "--max-cross-replica-sum-buffer-size",
+                .help = "Size of the gradients that the processes, or the replicas on IPUs, sum in one operation."}),
+    };
+}
+
+void set_partials(Settings& settings, const Value& value) {
+    settings.ipu.half_partials = std::get<std::string>(value) == "half";
+}
+
+std::vector<Option> memory_options() {
+    return {
+        {.flag = "--variable-offloading",
+         .type = Type::boolean_value,
+         .help = "Keep the optimiser's state off the chip.",
+         .acts_on_backends = kIpu,
+         .bind = to<&Settings::ipu, &backend::IpuSettings::offload_variables>()},
+        refine(shared("--available-memory-proportion"),
+               {.fallback = std::vector<double>{0.23},
+                .help = "Share of each tile's memory for temporary data of matrix products: one value, or one per "
+                        "device."}),
+        {.flag = "--partials-type",
+         .type = Type::choice,
+         .fallback = "half",
+         .help = "Type in which matrix products of halves are accumulated.",
+         .choices = {"half", "float"},
+         .acts_on_backends = kIpu,
+         .numerics = true,
+         .bind = Binding{set_partials}},
+        {.flag = "--max-reduce-scatter-buffer-size",
+         .type = Type::integer,
+         .fallback = std::int64_t{0},
+         .help = "Buffer that merges reduce-scatters.",
+         .unit = "bytes",
+         .range = between(0, kMostBytes),
+         .acts_on_backends = kIpu,
+         .idle_on_ipu = "the operations of the program are not merged"},
+        {.flag = "--scheduler",
+         .type = Type::choice,
+         .fallback = "CLUSTERING",
+         .help = "Order of operations in the compiled program.",
+         .choices = {"CHOOSE_BEST", "CLUSTERING", "POST_ORDER", "LOOK_AHEAD", "SHORTEST_PATH"},
+         .acts_on_backends = kIpu,
+         .idle_on_ipu = "operations run in the order in which the network computes them"},
+        {.flag = "--recomputation-mode",
+         .type = Type::choice,
+         .fallback = "RecomputeAndBackpropagateInterleaved",
+         .help = "Order of recomputation and backward pass.",
+         .choices = {"Auto", "RecomputeThenBackpropagate", "RecomputeAndBackpropagateInterleaved"},
+         .acts_on_backends = kIpu,
+         .idle_on_ipu = "each result is recomputed where the backward pass needs it"},
+    };
+}
+
+std::vector<Option> switch_options() {
+    return {
+        {.flag = "--no-outlining",
+         .type = Type::boolean_value,
+         .help = "Do not share code between equal parts of the program.",
+         .acts_on_backends = kIpu,
+         .idle_on_ipu = "the program shares code between micro-batches only"},
+        {.flag = "--ipu-replica-identical-seed",
+         .type = Type::boolean_value,
+         .help = "All replicas round stochastically with the same random numbers.",
+         .acts_on_backends = kIpu,
+         .replicas_suffice_on_ipu = true,
+         .numerics = true,
+         .bind = to<&Settings::ipu, &backend::IpuSettings::identical_replica_seeding>()},
+        {.flag = "--sync-replicas-independently",
+         .help = "Synchronise replicas as late as possible.",
+         .acts_on_backends = kIpu,
+         .replicas_suffice_on_ipu = true,
+         .bind = to<&Settings::ipu, &backend::IpuSettings::sync_replicas_independently>()},
+        refine(shared("--profile"),
+               {.flag = "--execution-profile",
+                .help = "Measure --profile-steps weight updates and write where their time goes to the run folder; "
+                        "without --train-file, on generated data.",
+                .aliases = std::vector<Alias>{{"--profile"}}}),
+        {.flag = "--memory-profile",
+         .help = "Write a profile of the memory.",
+         .acts_on_backends = kIpu,
+         .idle_on_ipu = "the emulator has no profile of memory"},
+        {.flag = "--profile-dir",
+         .type = Type::text,
+         .fallback = "./",
+         .help = "Folder of profiles.",
+         .acts_on_backends = kIpu,
+         .idle_on_ipu = "the emulator has no profile of memory"},
+        {.flag = "--progress-bar",
+         .type = Type::choice,
+         .fallback = "auto",
+         .help = "Progress of the compilation.",
+         .choices = {"auto", "true", "false"},
+         .acts_on_backends = kIpu,
+         .idle_on_ipu = "the emulator has no compiler that takes time"},
+    };
+}
+
+}  // namespace
+
+std::vector<Option> pretraining_training_options() {
+    return concatenated({length_options(), bert_rate_options(), bert_optimiser_options(), bert_optimiser_details(),
+                         optimiser_detail_options(), stage_options(), bert_numerics_options()});
+}
+
+std::vector<Option> pretraining_ipu_options() {
+    return concatenated({memory_options(), switch_options()});
+}
+
 }  // namespace cnntrain::tasks

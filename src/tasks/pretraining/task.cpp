@@ -2,23 +2,105 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdint>
+#include <filesystem>
 #include <limits>
+#include <memory>
+#include <optional>
 #include <sstream>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <vector>
 
+#include "cnntrain/backend/backend.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/text.h"
+#include "cnntrain/config/parse.h"
 #include "cnntrain/data/pretraining.h"
+#include "cnntrain/nn/bert.h"
 #include "cnntrain/nn/model.h"
 #include "cnntrain/ops/op_table.h"
 #include "cnntrain/optim/learning_rate.h"
 #include "cnntrain/train/backends.h"
 #include "cnntrain/train/compile_request.h"
+#include "cnntrain/train/task.h"
 #include "cnntrain/train/texts.h"
-#include "tasks/bert/reports.h"
+#include "tasks/bert/resolve.h"
 #include "tasks/bert/samples.h"
+#include "tasks/pretraining/options.h"
+#include "tasks/pretraining/resolve.h"
 
 namespace cnntrain::tasks {
 namespace {
+
+// BERT's pretraining: prediction of masked words and of the next sentence.
+
+using train::Samples;
+using train::TaskDescription;
+using train::Topic;
+
+class Pretraining final : public train::Task, public train::WordPredictor {
+public:
+    /// `backend`: executes the graphs and must outlive the task. `seed`: of the order of sequences and of generated
+    /// ones.
+    Pretraining(const config::ParseResult& arguments, const backend::Backend& backend, std::uint64_t seed);
+
+    const metrics::Columns& columns() const override { return columns_; }
+    /// The loss is the sum of both losses; the accuracy is that of masked words.
+    std::optional<double> metric(train::Metric metric, const metrics::ValidationRow& row) const override;
+    std::string loss() const override;
+    std::string printed(const metrics::TrainingRow& row) const override;
+    std::string printed(const metrics::ValidationRow& row) const override;
+    std::string printed(const metrics::InferenceRow& row) const override;
+
+    TaskDescription description() const override;
+    /// "pretraining_lamb_20221003_113835.123", with the local time; "pretraining_evaluation_20221003_113835.123" for an
+    /// evaluation.
+    std::string run_name(std::string_view tag) const override;
+
+    /// Split::validation reads --valid-file.
+    std::unique_ptr<Samples> open(data::Split split) const override;
+    bool has_real_data() const override;
+    std::int64_t published_samples(data::Split split) const override;
+    std::int64_t used_samples(data::Split split) const override;
+
+    /// An epoch is `samples` / --duplicate-factor.
+    schedule::RunPlan plan(std::int64_t samples) const override;
+    std::function<double(std::int64_t)> learning_rate(const schedule::RunPlan& plan) const override;
+    std::int64_t checkpoint_lag() const override;
+    bool takes_over_optimiser() const override { return true; }
+
+    graph::Graph training_graph(const std::vector<data::Field>& fields) const override;
+    graph::Graph evaluation_graph(const std::vector<data::Field>& fields) const override;
+
+    const train::WordPredictor* word_predictor() const override { return this; }
+    graph::Graph words_graph(const std::vector<data::Field>& fields) const override;
+    /// The training text where no other is given.
+    data::Split words_split() const override;
+
+    std::vector<Topic> dry_run_topics(config::Command command) const override;
+    std::vector<Topic> rate_topics(const schedule::RunPlan& plan) const override;
+    std::vector<data::Field> batch_fields(data::Split split, std::int64_t samples) const override;
+
+private:
+    const config::Settings& settings() const { return arguments_.settings; }
+    const PretrainingSettings& own() const { return pretraining_settings(settings()); }
+    /// For runs with a number of steps.
+    std::string training_summary() const;
+    metrics::Position position(const metrics::TrainingRow& row) const;
+    data::PretrainingSettings text(data::Split split) const;
+    nn::BertRequest request(const std::vector<data::Field>& fields) const;
+    /// The reason why files are missing; "" if they exist or are not needed.
+    std::string missing_files(data::Split split) const;
+    std::int64_t epoch_samples(std::int64_t samples) const;
+
+    config::ParseResult arguments_;
+    const backend::Backend& backend_;
+    std::uint64_t seed_;
+    metrics::Columns columns_;
+    mutable double steps_per_epoch_ = 0;  // of the last planned training; 0: none
+};
 
 /// Number of the first step of the host step that ends after `updates` updates.
 std::int64_t first_step(std::int64_t updates, std::int64_t device_iterations) {
@@ -79,8 +161,6 @@ std::string loss_scaling(const optim::OptimiserSettings& settings) {
     if (by_step.empty()) return "static, " + train::text(settings.loss_scaling);
     return "by step, from " + train::text(by_step.begin()->second) + " to " + train::text(by_step.rbegin()->second);
 }
-
-}  // namespace
 
 Pretraining::Pretraining(const config::ParseResult& arguments, const backend::Backend& backend, std::uint64_t seed)
     : arguments_(arguments),
@@ -333,6 +413,80 @@ std::vector<data::Field> Pretraining::batch_fields(data::Split split, std::int64
     data::PretrainingSettings generated = text(split);
     generated.generated = true;
     return bert_samples(data::open_pretraining(generated, seed_, 1), split, seed_)->fields(samples);
+}
+
+std::string_view pretraining_examples(Command /*command*/) {
+    return "  cnntrain pretrain --config configs/pretrain_base_128_phase1.json --train-file 'DIR/*.tfrecord'\n"
+           "  cnntrain pretrain --config pretrain_tiny_128_lamb --generated-data --num-train-steps 4\n"
+           "  cnntrain pretrain --config pretrain_base_384_phase2 --train-file FILE --init-checkpoint RUN/ckpt-7031\n"
+           "  cnntrain pretrain --config pretrain_base_128_phase1 --evaluate --restore-dir RUN --valid-file FILE\n";
+}
+
+std::unique_ptr<train::Task> make_pretraining(const config::ParseResult& arguments, const backend::Backend& backend,
+                                              std::uint64_t seed) {
+    return std::make_unique<Pretraining>(arguments, backend, seed);
+}
+
+std::vector<std::string> pretraining_functions(const config::Settings& settings) {
+    return nn::bert_functions(pretraining_settings(settings).model);
+}
+
+std::string evaluation_line(const std::string& checkpoint) {
+    std::error_code failed;
+    const bool is_run = std::filesystem::is_directory(checkpoint, failed);
+    return "cnntrain pretrain --evaluate " + std::string(is_run ? "--restore-dir " : "--init-checkpoint ") +
+           checkpoint + " --valid-file FILES";
+}
+
+/// The tokens of each stage, and devices if the line has some: stages that share the table of words have the same one.
+std::string written_stages(const config::Settings& settings, const std::vector<std::string>& splits) {
+    std::vector<std::string> stages(1);
+    std::vector<std::size_t> devices(1);
+    for (const std::string& function : pretraining_functions(settings)) {
+        if (stages.size() <= splits.size() && splits[stages.size() - 1] == function) {
+            devices.push_back(stages.size());
+            stages.emplace_back();
+        }
+        const std::string token = function.substr(0, nn::kWordsToken.size());
+        if (token == nn::kMaskedWordsToken) devices.back() = devices.front();
+        stages.back() += (stages.back().empty() ? "\"" : ",\"") + token + '"';
+    }
+    std::string text;
+    for (const std::string& stage : stages)
+        text += (text.empty() ? "[" : ",[") + stage + "]";
+    text = "--pipeline-stages '[" + text + "]'";
+    if (settings.training.device_mapping.empty()) return text;
+    text += " --device-mapping";
+    for (const std::size_t device : devices)
+        text += " " + std::to_string(device);
+    return text;
+}
+
+}  // namespace
+
+train::TaskRow pretraining_row(Command command) {
+    return {
+        .options = {.name = "pretraining",
+                    .commands = {command},
+                    .options = pretraining_options,
+                    .examples = pretraining_examples,
+                    .alternatives = {{"validate_every", "validate_every_updates"}},
+                    .read_config = read_pretraining_config,
+                    .empty_line_asks_help = true,
+                    .trains = pretraining_trains,
+                    .fill = fill_pretraining,
+                    .adjust = adjust_pretraining,
+                    .check = check_pretraining,
+                    .settings = [] { return TaskSettings(PretrainingSettings{}); },
+                    .complete = complete_pretraining,
+                    // The micro-batches are recorded, too, and say more: a batch's size is rounded up to whole ones.
+                    .not_resumed = {"global_batch_size"}},
+        .make = make_pretraining,
+        .functions = pretraining_functions,
+        .evaluation_line = evaluation_line,
+        .scopes = nn::bert_scopes,
+        .pipeline = train::PipelineOptions{.stages = written_stages, .micro_batch_unit = micro_batch_unit},
+    };
 }
 
 }  // namespace cnntrain::tasks

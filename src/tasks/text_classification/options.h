@@ -1,10 +1,25 @@
 // The option rows of text classification.
 #pragma once
 
+#include <string>
+
+#include "cnntrain/data/labelled_text.h"
 #include "tasks/bert/options.h"
-#include "tasks/text_classification/settings.h"
 
 namespace cnntrain::tasks {
+
+// Settings of text classification, in addition to those of every task.
+
+struct TextSettings : BertTaskSettings {
+    data::LabelledTextSettings text;   // the training file
+    std::string validation_file = {};  // empty: a share of the training file is held out
+    double validation_fraction = 0.1;  // that share
+    double head_dropout = 0.1;         // dropout rate of the pooled output
+};
+
+inline const TextSettings& text_settings(const config::Settings& settings) {
+    return settings.task.as<TextSettings>();
+}
 
 inline constexpr std::string_view kTextsGroup = "Texts";  // title of a group
 

@@ -1,13 +1,22 @@
 #include "tasks/text_classification/task.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
+#include "cnntrain/backend/backend.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/log.h"
 #include "cnntrain/base/text.h"
 #include "cnntrain/checkpoint/folder.h"
 #include "cnntrain/checkpoint/weights_file.h"
+#include "cnntrain/config/parse.h"
+#include "cnntrain/data/labelled_text.h"
 #include "cnntrain/graph/rewrites.h"
 #include "cnntrain/nn/bert.h"
 #include "cnntrain/nn/model.h"
@@ -16,11 +25,87 @@
 #include "cnntrain/train/compile_request.h"
 #include "cnntrain/train/loading.h"
 #include "cnntrain/train/runs.h"
-#include "tasks/bert/reports.h"
+#include "cnntrain/train/task.h"
+#include "tasks/bert/resolve.h"
 #include "tasks/bert/samples.h"
+#include "tasks/text_classification/options.h"
+#include "tasks/text_classification/resolve.h"
 
 namespace cnntrain::tasks {
 namespace {
+
+// Text classification: BERT with a dense layer on its pooled output assigns one of C classes to a text or pair of
+// texts.
+
+using train::Samples;
+using train::TaskDescription;
+using train::Topic;
+
+class TextClassification final : public train::Task, public train::Classifier {
+public:
+    /// `backend`: executes the graphs and must outlive the task. `seed`: of the order of texts.
+    TextClassification(const config::ParseResult& arguments, const backend::Backend& backend, std::uint64_t seed);
+
+    const metrics::Columns& columns() const override;
+    std::string loss() const override;
+    std::string printed(const metrics::TrainingRow& row) const override;
+    std::string printed(const metrics::ValidationRow& row) const override;
+    std::string printed(const metrics::InferenceRow& row) const override;
+
+    TaskDescription description() const override;
+    std::string run_name(std::string_view tag) const override;
+
+    /// Split::validation reads --validation-file; without it, --data-dir if the command line of an evaluation has it;
+    /// otherwise the held-out share of the training file.
+    std::unique_ptr<Samples> open(data::Split split) const override;
+    bool has_real_data() const override { return true; }
+    std::int64_t published_samples(data::Split split) const override;
+    std::int64_t used_samples(data::Split split) const override;
+
+    schedule::RunPlan plan(std::int64_t samples) const override;
+    std::function<double(std::int64_t)> learning_rate(const schedule::RunPlan& plan) const override;
+    /// The classifier may be missing or have other classes, and heads of pretraining are ignored.
+    train::FirstWeights first_weights() const override;
+    /// The classes of the checkpoint that the run reads; without one, those of the training file.
+    std::vector<std::string> class_names() const override;
+
+    graph::Graph training_graph(const std::vector<data::Field>& fields) const override;
+    graph::Graph evaluation_graph(const std::vector<data::Field>& fields) const override;
+    std::vector<Topic> dry_run_topics(config::Command command) const override;
+    std::vector<Topic> rate_topics(const schedule::RunPlan& plan) const override;
+    std::vector<data::Field> batch_fields(data::Split split, std::int64_t samples) const override;
+
+    const Classifier* classifier() const override { return this; }
+    /// The texts of --data-dir without labels if the command line has it; otherwise the validation split.
+    Subjects subjects(const std::function<bool()>& stop_requested) const override;
+    graph::Graph classifying_graph(const std::vector<data::Field>& fields) const override;
+    std::string_view label_field() const override;
+    Features features_graph(const std::vector<data::Field>& fields) const override;
+    std::unique_ptr<Samples> in_order(data::Split split, bool augmented) const override;
+
+private:
+    using Texts = std::shared_ptr<const data::LabelledText>;
+
+    const config::Settings& settings() const { return arguments_.settings; }
+    const TextSettings& own() const { return text_settings(settings()); }
+    bool is_on_line(std::string_view key) const;
+    void check_vocabulary() const;
+    bool holds_out() const;
+    Texts read(const std::string& file, bool labels, const std::vector<std::string>& classes) const;
+    const Texts& training_file() const;
+    Texts texts(data::Split split) const;
+    nn::BertClassificationRequest request(const std::vector<data::Field>& fields) const;
+    graph::Graph built_graph(const std::vector<data::Field>& fields, bool with_logits) const;
+    graph::Graph evaluating_graph(const std::vector<data::Field>& fields, bool with_logits) const;
+
+    config::ParseResult arguments_;
+    const backend::Backend& backend_;
+    std::uint64_t seed_;
+    metrics::Columns columns_;
+    std::vector<std::string> recorded_classes_;  // classes of the checkpoint that the run reads; empty: no checkpoint
+    mutable Texts training_file_;                // null until it is read
+    mutable Texts validation_file_;              // the same
+};
 
 /// The held-out texts are the same in every run, so that runs can be compared.
 constexpr std::uint64_t kSplitSeed = 1;
@@ -40,8 +125,6 @@ metrics::Columns make_columns(bool during_training) {
     if (during_training) columns.validation.push_back(train::balanced_accuracy_column());
     return columns;
 }
-
-}  // namespace
 
 TextClassification::TextClassification(const config::ParseResult& arguments, const backend::Backend& backend,
                                        std::uint64_t seed)
@@ -313,6 +396,54 @@ TextClassification::Subjects TextClassification::subjects(const std::function<bo
     }
     return {bert_samples(subjects, data::Split::validation, seed_)->stream(loader), std::move(names), other_file,
             std::move(rows)};
+}
+
+std::string_view text_examples(Command command) {
+    switch (command) {
+        case Command::train:
+            return "  cnntrain train --task text-classification --data-dir FILE.tsv --init-checkpoint RUN/ckpt-7031 "
+                   "--vocab-file vocab.txt\n"
+                   "  cnntrain train --task text-classification --data-dir FILE.tsv --init-checkpoint "
+                   "FOLDER/model.safetensors\n";
+        case Command::validation:
+            return "  cnntrain validation --restore-path RUN                    on the run's held-out texts\n"
+                   "  cnntrain validation --restore-path RUN --data-dir FILE.tsv\n";
+        case Command::inference:
+            return "  cnntrain inference --restore-path RUN/ckpt-500 --data-dir FILE.tsv   texts without labels\n";
+        default:
+            return "";
+    }
+}
+
+std::unique_ptr<train::Task> make_texts(const config::ParseResult& arguments, const backend::Backend& backend,
+                                        std::uint64_t seed) {
+    return std::make_unique<TextClassification>(arguments, backend, seed);
+}
+
+std::vector<std::string> text_functions(const config::Settings& settings) {
+    return nn::bert_classification_functions(text_settings(settings).model);
+}
+
+}  // namespace
+
+train::TaskRow text_classification_row() {
+    return {
+        .options = {.name = "text-classification",
+                    .commands = {Command::train, Command::validation, Command::inference, Command::restore},
+                    .options = text_options,
+                    .examples = text_examples,
+                    .alternatives = {{"epochs", "iterations"},
+                                     {"ckpts_per_epoch", "epochs_per_ckpt", true},
+                                     {"validate_every", "validate_every_updates"},
+                                     {"syncs_per_epoch", "epochs_per_sync", true}},
+                    .fill = fill_text_options,
+                    .check = check_text_options,
+                    .settings = [] { return TaskSettings(TextSettings{}); },
+                    .complete = complete_text_settings},
+        .make = make_texts,
+        .functions = text_functions,
+        .scopes = nn::bert_scopes,
+    };
 }
 
 }  // namespace cnntrain::tasks
