@@ -8,7 +8,7 @@
 #include <iostream>
 
 #include "cli/commands.h"
-#include "cli/own_program.h"
+#include "cli/poprun.h"
 #include "cli/screen.h"
 #include "cli/signals.h"
 #include "cnntrain/base/error.h"

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "cli/command_table.h"
+#include "cli/program.h"
 
 namespace cnntrain::cli {
 

@@ -3,8 +3,8 @@
 #include <iostream>
 
 #include "cli/commands.h"
+#include "cli/dataset_inspect.h"
 #include "cli/flags.h"
-#include "cli/progress.h"
 #include "cli/signals.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/text.h"

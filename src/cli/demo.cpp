@@ -5,9 +5,9 @@
 #include <string_view>
 #include <vector>
 
-#include "cli/command_table.h"
 #include "cli/commands.h"
 #include "cli/flags.h"
+#include "cli/program.h"
 #include "cli/screen.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/io.h"

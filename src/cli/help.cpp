@@ -4,7 +4,7 @@
 #include <cctype>
 #include <iterator>
 
-#include "cli/command_table.h"
+#include "cli/program.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/text.h"
 #include "cnntrain/config/commands.h"

@@ -1,16 +1,153 @@
+#include <algorithm>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "cli/help.h"
 #include "cli/help_data_topics.h"
-#include "cli/help_ipu_topic.h"
-#include "cli/help_profile_topic.h"
-#include "cli/help_screen_topic.h"
 #include "cnntrain/base/error.h"
+#include "cnntrain/metrics/json_lines.h"
 
 namespace cnntrain::cli {
 namespace {
+
+// The topic of IPUs, as text for help_topics.cpp.
+
+inline constexpr std::string_view kIpuTopic = R"(
+--backend ipu turns a network into programs of Poplar's API. An emulator on the host executes them,
+unless the program was built against a Poplar SDK. No IPU has run them yet: the backend is for
+checking programs, and its times say nothing about an IPU.
+
+  cnntrain train --backend ipu --dataset cifar-10 --generated-data --model-size 8 --iterations 2
+  cnntrain train --help ipu        options that only steer IPUs
+  cnntrain --version --verbose     says what executes the programs
+
+Without --backend ipu
+  A documented line runs on the CPU. Options that only steer IPUs are accepted, recorded in
+  arguments.json and named in one notice. They are listed by --help ipu and --help-all only.
+
+With --backend ipu
+  Numbers       16 in --precision is IEEE half, not bfloat16; --loss-scaling keeps small gradients.
+                --enable-half-partials sums products in half, --stochastic-rounding rounds updates.
+  Stages        Each stage of --pipeline has an IPU of its own; --pipeline-schedule orders passes.
+  Replicas      --replicas N needs N times the IPUs of one replica, in one process.
+  Host steps    --device-iterations N: updates between two visits of the host, for logs and stops.
+  Not there     several processes, --latency, times of single operations, profiles of compilations,
+                and options named in a notice with the reason
+
+poprun
+  `cnntrain poprun` starts processes on CPUs, as `cnntrain help launching` says. Options of the
+  V-IPU server have no effect and are named in one notice.
+
+The build
+  cmake -DCNNTRAIN_IPU=OFF leaves backend and emulator out; -DCNNTRAIN_POPLAR_SDK=DIR takes an SDK
+  in place of the emulator. src/README.md lists in what the emulator differs from an IPU.
+)";
+
+// The text of `cnntrain help profile`.
+
+inline constexpr std::string_view kProfile = R"(
+`cnntrain profile` in front of a line of train, restore, pretrain, validation or inference runs some
+steps of it and says where their time goes, what limits them, and what to try. It makes no run
+folder; weights are random, and no checkpoint is read. A step is a weight update, or a micro-batch
+of an evaluation. It works on CPUs (not with --backend ipu or ref).
+
+  cnntrain profile train --data-dir PHOTOS --model-size 50 --batch-norm
+  cnntrain profile pretrain --config pretrain_base_128_phase1 --generated-data --profile-steps 3
+  mpirun -np 2 --bind-to none cnntrain profile train --data-dir PHOTOS --profile-dir DIR
+
+--profile on a training line measures --profile-steps updates (10) of that run, after the first
+ones. The table goes to the log, the files to the run's folder. Measuring takes less than 1 % of a
+step.
+
+Table
+  runs      of a step; an operation runs once in each micro-batch
+  ms        of a step, on the wall's clock. Operations, waits and "other" (work of the host between
+            operations: reports, binding of batches) add up to the step.
+  roofline  the least time that the machine would need for the row's arithmetic or its memory
+            traffic, whichever is longer, as a share of the row's time, and which of both it is:
+            arithmetic, or the level that holds the operands (L2, L3, memory). As much of them as a
+            level holds is taken to come from it. The peaks (matrix products, and the better one of
+            reading and copying in each level) are measured at the end of the same process.
+  waiting   for input (the next micro-batch), for other lanes, and for ranks (communication that
+            computing does not hide). A rank's own time is its step without waiting for ranks.
+  Input     work of the loader's threads, which runs beside the step
+  Memory    by owner; "program, libraries and others" is what the process holds beyond them
+
+The last line names the first of these that holds: other programs take the processors; memory pages
+are read from disk; all ranks wait for one; the step waits for input (slow disk, large images, few
+threads, or simply much work); cores that do not compute; communication; lanes that wait; a small
+batch; work between the steps; memory bandwidth; arithmetic. With several ranks on a host, other
+programs are not looked for.
+cnntrain report judges a run by the same rules, from time_split.csv, ranks.csv and profile.json.
+
+Files (--profile-dir DIR, or the run's folder)
+  profile.json         one object: run, step_seconds, samples_per_second, waits, peaks, operations
+                       (name, op, phase, implementation, runs, seconds, gflop, megabytes, roofline,
+                       bound), input, memory, ranks, limit (one word), advice. Seconds are of one
+                       step.
+                       profile.rank1.json, ...: the other ranks
+  profile.trace.json   a trace for ui.perfetto.dev or chrome://tracing: a process for each rank, a
+                       thread for each lane, loader thread and for communication. It shows the first
+                       131072 operations of a lane and 65536 intervals of other threads.
+  profile.folded       stacks in microseconds of a step, for flamegraph.pl or speedscope.app
+)";
+
+// The help topic on what a run prints.
+
+/// Ends with a table of the events of --log-format json.
+std::string screen_topic();
+
+constexpr std::string_view kScreen =
+    R"(On a terminal, a run begins with its network, data, length, learning rate, precision and folder in a
+few lines. All settings, log lines and the list of variables are in log.txt; --verbose prints them,
+too. A training of two epochs or more is a table with a row for each validation, or for each epoch
+without one; the best is marked. One line below the others shows how far the work is, loss and
+accuracy (means of the last updates, the newest with the largest weight), the rate and the time
+left. It follows the width of the terminal, is not shown in the background, and is removed at the
+end and by signals.
+
+In a pipe or file, and in processes of mpirun or poprun, the standard output has every line of
+log.txt, in the format that programs parse, and no progress line. Lines about IPUs (half partials,
+infeeds, IO) are left out unless the line names a script of the originals or --backend ipu. Work
+that prints nothing for a minute has a line a minute.
+
+  --quiet            results only: validations, predictions, measurements, the reason of an early
+                     stop. log.txt is complete. Notices are left out; warnings and errors are not.
+  --log-format json  an object a line on the standard output for each event. Notices, warnings and
+                     errors are such objects on the standard error; errors in the command line
+                     itself are text. log.txt stays text.
+
+Colours are used on terminals only, and not with NO_COLOR, CLICOLOR=0 or TERM=dumb. TERM=dumb has
+no progress line either.
+
+Events of --log-format json. Each object has "event", the name here, and "time", in seconds since
+1970. Numbers that are not finite are null.
+)";
+
+constexpr std::size_t kColumn = 23;
+
+std::string topic_row(std::string head, std::string_view what) {
+    head.resize(std::max(head.size() + 1, kColumn), ' ');
+    return head + std::string(what) + "\n";
+}
+
+std::string event_rows(const metrics::JsonEvent& event) {
+    std::string text = "\n" + topic_row("  " + std::string(event.name), event.when);
+    for (const metrics::JsonField& field : event.fields) {
+        const std::string meaning = field.meaning.empty() ? "" : ": " + std::string(field.meaning);
+        text += topic_row("    " + std::string(field.name), std::string(name(field.type)) + meaning);
+    }
+    if (!event.more.empty()) text += topic_row("    ...", event.more);
+    return text;
+}
+
+std::string screen_topic() {
+    std::string text(kScreen);
+    for (const metrics::JsonEvent& event : metrics::json_events())
+        text += event_rows(event);
+    return text;
+}
 
 constexpr std::string_view kRunFolders = R"(
 A run writes into one folder: logs/<name>_<3 letters> (pretrain:

@@ -1,19 +1,21 @@
 // `cnntrain poprun`: starts a program in several processes through mpirun.
-#include "cnntrain/launch/poprun.h"
+#include "cli/poprun.h"
 
 #include <algorithm>
 #include <cctype>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <iostream>
+#include <system_error>
 
 #include "cli/commands.h"
-#include "cli/own_program.h"
 #include "cli/screen.h"
 #include "cli/signals.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/log.h"
 #include "cnntrain/comm/launcher.h"
+#include "cnntrain/launch/poprun.h"
 #include "cnntrain/launch/words.h"
 #include "cnntrain/train/backends.h"
 
@@ -111,6 +113,13 @@ int poprun_instance(const std::vector<std::string>& program) {
     const int number = launch::become_instance(program, comm::process_environment());
     std::cerr << "error: poprun: " + program.front() + " cannot be started here: " + std::strerror(number) + '\n';
     return number == ENOENT ? kNotFound : kNotStarted;
+}
+
+std::string own_program() {
+    std::error_code failed;
+    const auto self = std::filesystem::read_symlink("/proc/self/exe", failed);
+    if (failed) throw Error(ErrorKind::unsupported, "/proc is needed to find this program");
+    return self;
 }
 
 }  // namespace cnntrain::cli

@@ -4,8 +4,8 @@
 #include <filesystem>
 #include <sstream>
 
+#include "cli/dataset_inspect.h"
 #include "cli/flags.h"
-#include "cli/progress.h"
 #include "cli/shell.h"
 #include "cnntrain/base/error.h"
 #include "data/fixtures.h"

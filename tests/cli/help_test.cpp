@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include "cli/command_table.h"
 #include "cli/help.h"
+#include "cli/program.h"
 #include "cli/shell.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/config/commands.h"
