@@ -1,4 +1,4 @@
-#include "backend/cpu/run/gradient_exchange.h"
+#include "backend/cpu/run/exchange.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "backend/cpu/program/memory_plan.h"
+#include "backend/cpu/program/program_memory.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "backend/cpu/run/sub_batches.h"
+#include "backend/cpu/run/placement.h"
 
 #include <gtest/gtest.h>
 

@@ -4,7 +4,6 @@
 #include <new>
 
 #include "backend/cpu/isa.h"
-#include "backend/cpu/library.h"
 #include "backend/cpu/lower/lowering.h"
 #include "backend/cpu/run/executable.h"
 #include "backend/cpu/run/placement.h"

@@ -1,6 +1,8 @@
 // The processor's instruction sets, as far as oneDNN may use them.
 #pragma once
 
+#include <string>
+
 #include "cnntrain/backend/backend.h"
 
 namespace cnntrain::cpu {
@@ -23,5 +25,10 @@ backend::Arithmetic fastest_arithmetic(const Isa& isa);
 
 /// Applies the limit of oneDNN's instructions to own kernels, too.
 void limit_kernels(const Isa& isa);
+
+// Name of the oneDNN library for users.
+
+/// "oneDNN 2.6.3 with AVX512_CORE_AMX", with the source of the limit if the environment sets one.
+std::string library_text();
 
 }  // namespace cnntrain::cpu

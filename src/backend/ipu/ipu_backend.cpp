@@ -11,7 +11,7 @@
 
 #include "backend/ipu/device.h"
 #include "backend/ipu/executable.h"
-#include "backend/ipu/lower/types.h"
+#include "backend/ipu/lower/support.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/schedule/pipeline.h"
 

@@ -10,7 +10,7 @@
 #include <poputil/TileMapping.hpp>
 
 #include "backend/ipu/handles.h"
-#include "backend/ipu/lower/types.h"
+#include "backend/ipu/lower/support.h"
 #include "cnntrain/base/error.h"
 
 namespace cnntrain::ipu {

@@ -6,7 +6,6 @@
 
 #include "backend/cpu/kernels/tokens.h"
 #include "backend/cpu/lower/attention_heads.h"
-#include "backend/cpu/lower/attention_products.h"
 #include "backend/cpu/lower/node_context.h"
 #include "cnntrain/base/error.h"
 

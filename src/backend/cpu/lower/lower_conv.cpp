@@ -8,7 +8,6 @@
 #include "backend/cpu/lower/division.h"
 #include "backend/cpu/lower/node_context.h"
 #include "backend/cpu/lower/own_conv.h"
-#include "backend/cpu/lower/winograd.h"
 #include "cnntrain/base/error.h"
 
 namespace cnntrain::cpu {

@@ -1,8 +1,8 @@
 // The fully connected layer and its gradients: matrix products by own kernels if the processor has instructions for
 // them, else by oneDNN.
 #include <omp.h>
-
 #include <functional>
+#include <numeric>
 #include <optional>
 
 #include "backend/cpu/isa.h"
@@ -349,6 +349,60 @@ std::span<const LoweringEntry> dense_lowerings() {
         {graph::OpKind::dense_input_grad, lower_dense_input_grad},
         {graph::OpKind::dense_weight_grad, lower_dense_weight_grad},
         {graph::OpKind::bias_grad, lower_bias_grad},
+    };
+    return kLowerings;
+}
+
+// Batched matrix products: operands are transposed, and read where views have left them, through their strides.
+
+using graph::MatmulAttrs;
+
+namespace {
+
+/// The same memory with the last two axes exchanged.
+Placed transposed(Placed tensor, bool wanted) {
+    if (!wanted) return tensor;
+    const auto rank = static_cast<int>(strides_of(tensor.desc).size());
+    std::vector<int> place(static_cast<std::size_t>(rank - 2));
+    std::iota(place.begin(), place.end(), 0);
+    place.insert(place.end(), {rank - 1, rank - 2});
+    tensor.desc = tensor.desc.permute_axes(place);
+    return tensor;
+}
+
+void lower_batched_matmul(const NodeContext& lower) {
+    const auto& attrs = lower.node.as<MatmulAttrs>();
+    const auto& inputs = lower.node.inputs;
+    const ValueId y = lower.node.outputs[0];
+    const Desc result_desc = row_major(lower.graph.desc(y));
+    Placed a = transposed(lower.values.strided(inputs[0]), attrs.transpose_a);
+    Placed b = transposed(lower.values.strided(inputs[1]), attrs.transpose_b);
+    const bool is_single = lower.graph.desc(y).shape.size() == 2;  // its rows are divided, which share all of b
+    const Division division(lower, lower.graph.desc(y).shape[0]);
+    const auto plan = [&] {
+        return division.plan([&] {
+            return lower.onednn.matmul(division.part_of(a.desc), is_single ? b.desc : division.part_of(b.desc),
+                                       division.part_of(result_desc), false);
+        });
+    };
+    Primitive product = plan();
+    if (product.is_naive()) {  // for these strides
+        a = transposed(lower.values.in_order(inputs[0]), attrs.transpose_a);
+        b = transposed(lower.values.in_order(inputs[1]), attrs.transpose_b);
+        product = plan();
+    }
+    const Placed result = lower.values.define(y, result_desc);
+    std::vector<DividedArgument> divided = {{DNNL_ARG_SRC, product.src}, {DNNL_ARG_DST, product.dst}};
+    if (!is_single) divided.push_back({DNNL_ARG_WEIGHTS, product.weights});
+    division.add(lower, product, {{DNNL_ARG_SRC, a}, {DNNL_ARG_WEIGHTS, b}, {DNNL_ARG_DST, result}}, divided,
+                 {DNNL_ARG_DST});
+}
+
+}  // namespace
+
+std::span<const LoweringEntry> matmul_lowerings() {
+    static constexpr LoweringEntry kLowerings[] = {
+        {graph::OpKind::batched_matmul, lower_batched_matmul},
     };
     return kLowerings;
 }

@@ -1,7 +1,7 @@
 // Activation functions without a norm before them, channel gates and random scales: own kernels.
 #include "backend/cpu/lower/node_context.h"
-#include "backend/cpu/lower/norm_incoming.h"
 #include "backend/cpu/lower/own_conv.h"
+#include "backend/cpu/lower/sums.h"
 #include "cnntrain/base/error.h"
 
 namespace cnntrain::cpu {

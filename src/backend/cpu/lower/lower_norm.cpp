@@ -5,8 +5,8 @@
 #include <span>
 
 #include "backend/cpu/lower/node_context.h"
-#include "backend/cpu/lower/norm_incoming.h"
-#include "backend/cpu/run/norm_exchange.h"
+#include "backend/cpu/lower/sums.h"
+#include "backend/cpu/run/exchange.h"
 #include "cnntrain/base/error.h"
 
 namespace cnntrain::cpu {

@@ -1,7 +1,7 @@
 // Elementwise ops, image normalisation, global pooling and the parameter-free shortcut: own kernels.
 #include "backend/cpu/kernels/forward_conv.h"
 #include "backend/cpu/lower/node_context.h"
-#include "backend/cpu/lower/norm_incoming.h"
+#include "backend/cpu/lower/sums.h"
 #include "cnntrain/base/error.h"
 
 namespace cnntrain::cpu {

@@ -4,7 +4,7 @@
 #include <span>
 
 #include "backend/cpu/kernels/kernels.h"
-#include "backend/cpu/lower/float_types.h"
+#include "backend/cpu/lower/step_builder.h"
 #include "backend/cpu/lower/sums.h"
 #include "cnntrain/backend/backend.h"
 

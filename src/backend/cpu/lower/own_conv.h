@@ -17,4 +17,11 @@ bool lower_own_weight_grad(const NodeContext& lower);
 /// Is the current node, a scale_channels, computed by the convolution that alone reads its result?
 bool is_left_to_conv(const NodeContext& lower);
 
+// Convolutions by Winograd's filtering, where it is faster than a direct convolution.
+
+// Each adds the node's steps and returns true if Winograd's filtering is the faster implementation.
+bool lower_winograd_conv(const NodeContext& lower);
+bool lower_winograd_input_grad(const NodeContext& lower);
+bool lower_winograd_weight_grad(const NodeContext& lower);
+
 }  // namespace cnntrain::cpu

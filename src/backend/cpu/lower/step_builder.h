@@ -3,15 +3,62 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <span>
 #include <string>
 #include <vector>
 
-#include "backend/cpu/lower/node_walk.h"
+#include "backend/cpu/kernels/kernels.h"
 #include "backend/cpu/onednn.h"
 #include "backend/cpu/program/program.h"
+#include "cnntrain/base/error.h"
+#include "cnntrain/base/tensor.h"
+#include "cnntrain/graph/facts.h"
+#include "cnntrain/graph/graph.h"
 
 namespace cnntrain::cpu {
+
+// The order in which the nodes of a graph are lowered, and the node that is being lowered.
+
+class NodeWalk {
+public:
+    NodeWalk(const graph::Graph& graph, const Program& program);
+
+    const graph::Graph& graph() const { return graph_; }
+    const graph::Facts& facts() const { return facts_; }
+    /// All nodes in the order in which their sections run, so that memory is reused only after its last reader.
+    std::span<const graph::NodeId> order() const { return order_; }
+
+    /// From now on the sections of forward and backward nodes are those of this pipeline.
+    void begin_pipeline(std::int32_t pipeline) { pipeline_ = pipeline; }
+    std::int32_t pipeline() const { return pipeline_; }
+    /// Makes this node the current one. Error(internal) if it reads what a later section writes.
+    void go_to(graph::NodeId id);
+
+    graph::NodeId id() const { return current_; }
+    const graph::Node& node() const { return graph_.node(current_); }
+    /// The section of the current node; prepare before the first node.
+    Section section() const { return current_.valid() ? section_of(current_) : Section::prepare(); }
+    Section section_of(graph::NodeId id) const;
+    /// Does the node run after the current one?
+    bool is_later(graph::NodeId id) const { return position_of(id) > position_of(current_); }
+
+private:
+    std::int32_t position_of(graph::NodeId id) const { return position_[static_cast<std::size_t>(id.index)]; }
+    void check_order() const;
+
+    const graph::Graph& graph_;
+    graph::Facts facts_;
+    std::vector<graph::NodeId> order_;
+    std::vector<std::int32_t> position_;  // in order_, by node
+    graph::NodeId current_;
+    std::int32_t pipeline_ = 0;
+};
+
+/// Is the value an output of the graph?
+bool is_output(const graph::Graph& graph, graph::ValueId value);
+/// A result that is neither read nor an output needs no memory.
+bool is_read(const graph::Graph& graph, graph::ValueId result);
 
 class StepBuilder {
 public:
@@ -50,5 +97,51 @@ private:
     Program& program_;
     std::vector<Step> late_steps_;  // of the update
 };
+
+// Layouts that follow from the graph alone, before any primitive has chosen one.
+
+class GraphLayouts {
+public:
+    GraphLayouts(const graph::Graph& graph, const graph::Facts& facts);
+
+    graph::Layout layout(graph::ValueId value) const { return facts_.layout(value); }
+    /// The row-major descriptor in which users see the value: images NHWC, kernels HWIO with their groups.
+    Desc row_major_desc(graph::ValueId value) const;
+    /// Groups of a kernel that convolutions read.
+    std::int64_t groups_of(graph::ValueId kernel) const { return kernel_groups_.at(kernel); }
+    /// True if some channel count is no multiple of the block size of blocked layouts. All activations are then
+    /// channels-last, so that neighbours agree.
+    bool channels_last() const { return channels_last_; }
+    /// [n][blocks][pixels][lanes] of an operand of any class whose last axis is its channels.
+    Blocks channel_blocks(graph::ValueId value, const Placed& tensor) const;
+
+private:
+    void find_kernel_groups();
+    void find_slots_of_kernels();
+    void find_channels();
+
+    const graph::Graph& graph_;
+    const graph::Facts& facts_;
+    /// By value that convolutions read as weights; 0: a [1,1,I,O] that dense layers read as a matrix.
+    std::map<graph::ValueId, std::int64_t> kernel_groups_;
+    bool channels_last_ = false;
+};
+
+/// [n][blocks][pixels][lanes] of an image [N,C,H,W] or of [N,C]; Error(internal) for a layout without channel lanes.
+Blocks blocks_of(const Placed& tensor);
+/// The layout of `like` for other dims (same rank and channel order).
+Desc like_activation(const Desc& like, const TensorDesc& tensor);
+
+// Calls templates with the type of a tensor's elements.
+
+/// Calls f.template operator()<float>() or <BFloat16>.
+template <typename F> void with_float_type(DType type, F&& f) {
+    if (type == DType::f32) {
+        f.template operator()<float>();
+    } else {
+        CNNTRAIN_CHECK(type == DType::bf16, "the cpu backend computes in f32 and bf16");
+        f.template operator()<BFloat16>();
+    }
+}
 
 }  // namespace cnntrain::cpu

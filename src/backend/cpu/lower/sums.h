@@ -12,8 +12,9 @@
 #include <string>
 #include <vector>
 
+#include "backend/cpu/lower/node_context.h"
 #include "backend/cpu/lower/values.h"
-#include "backend/cpu/run/gradient_exchange.h"
+#include "backend/cpu/run/exchange.h"
 
 namespace cnntrain::cpu {
 
@@ -107,5 +108,10 @@ private:
     std::map<graph::ValueId, const Buffer*> added_;  // accumulator by result, of nodes that add to it themselves
     std::map<graph::ValueId, Placed> squares_;       // of parts of gradients
 };
+
+// Gradients that a norm's gradient makes of smaller tensors as it reads them.
+
+/// Is this result of the current node read by a norm's gradient alone, as dy or as one of its two summands?
+bool is_left_to_norm(const NodeContext& lower, graph::ValueId result);
 
 }  // namespace cnntrain::cpu

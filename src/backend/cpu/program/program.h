@@ -31,7 +31,7 @@
 #include <vector>
 
 #include "backend/cpu/onednn.h"
-#include "backend/cpu/program/memory_plan.h"
+#include "backend/cpu/program/program_memory.h"
 #include "cnntrain/schedule/pipeline.h"
 
 namespace cnntrain::cpu {

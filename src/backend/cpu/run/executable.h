@@ -10,11 +10,10 @@
 
 #include "backend/cpu/onednn.h"
 #include "backend/cpu/program/program.h"
-#include "backend/cpu/run/gradient_exchange.h"
+#include "backend/cpu/run/exchange.h"
 #include "backend/cpu/run/lanes.h"
-#include "backend/cpu/run/norm_exchange.h"
+#include "backend/cpu/run/placement.h"
 #include "backend/cpu/run/step_recorder.h"
-#include "backend/cpu/run/sub_batches.h"
 #include "cnntrain/backend/backend.h"
 #include "cnntrain/graph/graph.h"
 

@@ -3,10 +3,13 @@
 #include <algorithm>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "cnntrain/base/cores.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/text.h"
+#include "cnntrain/graph/facts.h"
 
 namespace cnntrain::cpu {
 
@@ -88,6 +91,91 @@ std::vector<std::int32_t> lanes_of_sites(const graph::Graph& graph, const Placem
             of_sites.push_back(pipeline * lanes + lane);
     }
     return of_sites;
+}
+
+using graph::NodeId;
+using graph::ValueId;
+
+namespace {
+
+/// 16 MB where the system does not tell.
+std::size_t last_cache_bytes() {
+    const std::vector<CacheLevel> caches = data_caches();
+    return caches.empty() ? std::size_t{16} << 20 : caches.back().bytes;
+}
+
+bool has_16_bit_activations(const graph::Graph& graph) {
+    for (std::int32_t i = 0; i < graph.node_count(); ++i) {
+        for (const ValueId result : graph.node(NodeId{i}).outputs) {
+            const DType type = graph.desc(result).dtype;
+            if (!graph.is_variable(result) && (type == DType::bf16 || type == DType::f16)) return true;
+        }
+    }
+    return false;
+}
+
+/// Are the activations of `samples` larger than twice the weights, which each part reads again? Zen 4, f32, batches of
+/// 16: parts of EfficientNet-B0 took 0.82 of the time of the whole, those of ResNet-50 1.03 to 1.07.
+bool has_small_weights(const graph::Graph& graph, std::int64_t samples, std::int64_t part) {
+    std::size_t weights = 0;
+    for (const ValueId variable : graph.variables())
+        weights += graph.desc(variable).bytes();
+    std::size_t activations = 0;
+    for (std::int32_t i = 0; i < graph.node_count(); ++i) {
+        for (const ValueId result : graph.node(NodeId{i}).outputs)
+            activations += graph.desc(result).bytes();
+    }
+    return activations / static_cast<std::size_t>(samples) * static_cast<std::size_t>(part) > 2 * weights;
+}
+
+std::int64_t chosen_samples(const backend::CompileRequest& request, std::int64_t samples) {
+    const std::int64_t asked = request.cpu.sub_batch;
+    CNNTRAIN_CHECK(asked == 0 || samples % asked == 0,
+                   "a sub-batch of " + std::to_string(asked) + " samples does not divide " + std::to_string(samples));
+    if (asked > 0) return asked;
+    if (request.cpu.thread_independent) return samples;
+    const std::int64_t part = sub_batch_of(samples, bytes_of_sample(*request.graph, samples), last_cache_bytes(),
+                                           compute_threads(request.cpu));
+    const bool pays = has_16_bit_activations(*request.graph) || has_small_weights(*request.graph, samples, part);
+    return pays ? part : samples;
+}
+
+}  // namespace
+
+std::size_t bytes_of_sample(const graph::Graph& graph, std::int64_t samples) {
+    std::size_t largest = 0;
+    for (std::int32_t i = 0; i < graph.node_count(); ++i) {
+        const graph::Node& node = graph.node(NodeId{i});
+        std::size_t bytes = 0;
+        for (const ValueId result : node.outputs)
+            bytes += graph.desc(result).bytes();
+        if (!node.inputs.empty() && !graph.is_variable(node.inputs.front()))
+            bytes += graph.desc(node.inputs.front()).bytes();
+        largest = std::max(largest, bytes);
+    }
+    return largest / static_cast<std::size_t>(samples);
+}
+
+std::int64_t sub_batch_of(std::int64_t samples, std::size_t bytes_of_sample, std::size_t cache_bytes, int threads) {
+    const std::int64_t least = std::max(1, threads / 2);
+    std::int64_t chosen = samples;
+    for (std::int64_t part = samples - 1; part >= least; --part) {
+        const bool fits = static_cast<std::size_t>(chosen) * bytes_of_sample <= cache_bytes / 2;
+        if (!fits && samples % part == 0) chosen = part;
+    }
+    return chosen;
+}
+
+SubBatches sub_batches_of(const backend::CompileRequest& request) {
+    const graph::Graph& whole = *request.graph;
+    const std::optional<std::int64_t> samples = graph::samples_of(whole);
+    if (!samples) return {whole};
+    const std::int64_t part = chosen_samples(request, *samples);
+    if (part < *samples) {
+        if (std::optional<graph::Graph> resized = graph::with_samples(whole, part))
+            return {std::move(*resized), *samples / part};
+    }
+    return {whole};
 }
 
 }  // namespace cnntrain::cpu

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <string>
 
-#include "backend/cpu/run/gradient_exchange.h"
+#include "backend/cpu/run/exchange.h"
 
 namespace cnntrain::cpu {
 

@@ -9,7 +9,7 @@
 #include <popops/Reduce.hpp>
 #include <poputil/TileMapping.hpp>
 
-#include "backend/ipu/lower/numbers.h"
+#include "backend/ipu/lower/support.h"
 
 namespace cnntrain::ipu {
 

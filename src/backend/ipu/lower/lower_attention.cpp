@@ -3,10 +3,8 @@
 #include <popops/ElementWise.hpp>
 #include <popops/Reduce.hpp>
 
-#include "backend/ipu/lower/exponentials.h"
 #include "backend/ipu/lower/node_context.h"
-#include "backend/ipu/lower/numbers.h"
-#include "backend/ipu/lower/random_words.h"
+#include "backend/ipu/lower/support.h"
 
 namespace cnntrain::ipu {
 

@@ -5,10 +5,8 @@
 #include <poplin/Convolution.hpp>
 #include <popops/ElementWise.hpp>
 
-#include "backend/ipu/lower/activation.h"
-#include "backend/ipu/lower/axes.h"
 #include "backend/ipu/lower/node_context.h"
-#include "backend/ipu/lower/types.h"
+#include "backend/ipu/lower/support.h"
 
 namespace cnntrain::ipu {
 

@@ -8,9 +8,8 @@
 #include <popops/ElementWise.hpp>
 #include <popops/Reduce.hpp>
 
-#include "backend/ipu/lower/axes.h"
 #include "backend/ipu/lower/node_context.h"
-#include "backend/ipu/lower/types.h"
+#include "backend/ipu/lower/support.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/graph/facts.h"
 

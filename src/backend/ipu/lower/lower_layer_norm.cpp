@@ -1,11 +1,9 @@
 // Layer norm behind the residual addition and dropout of its sublayer, and its gradient.
 #include <popops/ElementWise.hpp>
 
-#include "backend/ipu/lower/axes.h"
 #include "backend/ipu/lower/node_context.h"
 #include "backend/ipu/lower/norm.h"
-#include "backend/ipu/lower/random_words.h"
-#include "backend/ipu/lower/types.h"
+#include "backend/ipu/lower/support.h"
 
 namespace cnntrain::ipu {
 

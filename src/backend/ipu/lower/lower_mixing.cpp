@@ -3,7 +3,7 @@
 
 #include "backend/ipu/lower/class_losses.h"
 #include "backend/ipu/lower/node_context.h"
-#include "backend/ipu/lower/numbers.h"
+#include "backend/ipu/lower/support.h"
 
 namespace cnntrain::ipu {
 

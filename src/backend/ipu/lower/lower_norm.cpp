@@ -1,8 +1,7 @@
 // Batch norm and group norm, with fused residual addition and activation, and their gradients.
-#include "backend/ipu/lower/activation.h"
 #include "backend/ipu/lower/node_context.h"
 #include "backend/ipu/lower/norm.h"
-#include "backend/ipu/lower/types.h"
+#include "backend/ipu/lower/support.h"
 
 namespace cnntrain::ipu {
 

@@ -3,9 +3,8 @@
 
 #include <popops/ElementWise.hpp>
 
-#include "backend/ipu/lower/activation.h"
 #include "backend/ipu/lower/node_context.h"
-#include "backend/ipu/lower/types.h"
+#include "backend/ipu/lower/support.h"
 
 namespace cnntrain::ipu {
 namespace {

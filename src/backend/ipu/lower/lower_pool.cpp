@@ -7,9 +7,8 @@
 #include <popops/Zero.hpp>
 #include <poputil/TileMapping.hpp>
 
-#include "backend/ipu/lower/axes.h"
 #include "backend/ipu/lower/node_context.h"
-#include "backend/ipu/lower/types.h"
+#include "backend/ipu/lower/support.h"
 
 namespace cnntrain::ipu {
 namespace {

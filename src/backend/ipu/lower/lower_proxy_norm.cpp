@@ -4,10 +4,8 @@
 #include <popops/ElementWise.hpp>
 #include <popops/Reduce.hpp>
 
-#include "backend/ipu/lower/activation.h"
-#include "backend/ipu/lower/axes.h"
 #include "backend/ipu/lower/node_context.h"
-#include "backend/ipu/lower/numbers.h"
+#include "backend/ipu/lower/support.h"
 #include "cnntrain/base/rng.h"
 
 namespace cnntrain::ipu {

@@ -1,6 +1,6 @@
 // Dropout and drop-connect.
 #include "backend/ipu/lower/node_context.h"
-#include "backend/ipu/lower/random_words.h"
+#include "backend/ipu/lower/support.h"
 
 namespace cnntrain::ipu {
 namespace {

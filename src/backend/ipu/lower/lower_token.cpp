@@ -6,10 +6,8 @@
 #include <popops/Zero.hpp>
 
 #include "backend/ipu/lower/class_losses.h"
-#include "backend/ipu/lower/exponentials.h"
 #include "backend/ipu/lower/node_context.h"
-#include "backend/ipu/lower/numbers.h"
-#include "backend/ipu/lower/types.h"
+#include "backend/ipu/lower/support.h"
 
 namespace cnntrain::ipu {
 

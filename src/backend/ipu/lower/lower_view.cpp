@@ -5,7 +5,7 @@
 #include <poputil/TileMapping.hpp>
 
 #include "backend/ipu/lower/node_context.h"
-#include "backend/ipu/lower/types.h"
+#include "backend/ipu/lower/support.h"
 
 namespace cnntrain::ipu {
 

@@ -2,7 +2,7 @@
 
 #include <popops/Cast.hpp>
 
-#include "backend/ipu/lower/types.h"
+#include "backend/ipu/lower/support.h"
 #include "cnntrain/base/error.h"
 
 namespace cnntrain::ipu {

@@ -10,8 +10,7 @@
 #include <popops/ElementWise.hpp>
 #include <popops/Reduce.hpp>
 
-#include "backend/ipu/lower/axes.h"
-#include "backend/ipu/lower/numbers.h"
+#include "backend/ipu/lower/support.h"
 
 namespace cnntrain::ipu {
 

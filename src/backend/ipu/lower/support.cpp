@@ -1,0 +1,177 @@
+#include "backend/ipu/lower/support.h"
+
+#include <numeric>
+#include <popnn/NonLinearity.hpp>
+#include <popops/ElementWise.hpp>
+#include <popops/Encoding.hpp>
+#include <popops/Reduce.hpp>
+#include <poputil/TileMapping.hpp>
+#include <string>
+#include <vector>
+
+#include "cnntrain/base/error.h"
+#include "cnntrain/base/rng.h"
+
+namespace cnntrain::ipu {
+
+namespace pe = popops::expr;
+
+poplar::Tensor numbers_up_to(const NodeContext& node, std::size_t count) {
+    std::vector<int> numbers(count);
+    std::iota(numbers.begin(), numbers.end(), 0);
+    const int* values = numbers.data();
+    poplar::Tensor constant = node.device.addConstant(poplar::INT, {1, count}, values, node.debug());
+    poputil::mapTensorLinearly(node.device, constant);
+    return constant;
+}
+
+pe::Any in_range(const pe::Expr& number, std::size_t count) {
+    return (number >= pe::Const(0)) && (number < pe::Const(static_cast<int>(count)));
+}
+
+bool has_device_type(DType type) {
+    return type == DType::f32 || type == DType::f16 || type == DType::u8 || type == DType::i32;
+}
+
+poplar::Type device_type(DType type) {
+    switch (type) {
+        case DType::f32:
+            return poplar::FLOAT;
+        case DType::f16:
+            return poplar::HALF;
+        case DType::u8:
+            return poplar::UNSIGNED_CHAR;
+        case DType::i32:
+            return poplar::INT;
+        case DType::f64:
+        case DType::bf16:
+        case DType::i64:
+            break;
+    }
+    throw Error(ErrorKind::internal, "an IPU does not compute in " + std::string(name(type)));
+}
+
+std::vector<std::size_t> extents(const Shape& shape) {
+    return {shape.begin(), shape.end()};
+}
+
+Exponentials exponentials(const NodeContext& node, const poplar::Tensor& x) {
+    const std::size_t last = x.rank() - 1;
+    const poplar::Tensor largest =
+        popops::reduce(node.device, x, {last}, popops::Operation::MAX, node.program, node.debug());
+    Exponentials result;
+    result.values = popops::map(node.device, pe::Exp(pe::Cast(pe::_1, poplar::FLOAT) - pe::Cast(pe::_2, poplar::FLOAT)),
+                                {x, largest.expand({last})}, node.program, node.debug());
+    result.sums =
+        popops::reduce(node.device, result.values, {last}, popops::Operation::ADD, node.program, node.debug());
+    result.log_sums = popops::map(node.device, pe::Cast(pe::_1, poplar::FLOAT) + pe::Log(pe::_2),
+                                  {largest, result.sums}, node.program, node.debug());
+    return result;
+}
+
+using graph::Activation;
+using popnn::NonLinearityType;
+
+namespace {
+
+NonLinearityType non_linearity(Activation activation) {
+    switch (activation) {
+        case Activation::none:
+            break;
+        case Activation::relu:
+            return NonLinearityType::RELU;
+        case Activation::swish:
+            return NonLinearityType::SWISH;
+        case Activation::sigmoid:
+            return NonLinearityType::SIGMOID;
+        case Activation::gelu:
+            return NonLinearityType::GELU_ERF;
+        case Activation::gelu_tanh:
+            return NonLinearityType::GELU;
+        case Activation::tanh:
+            return NonLinearityType::TANH;
+    }
+    throw Error(ErrorKind::internal, "no non-linearity");
+}
+
+}  // namespace
+
+poplar::Tensor activated(const NodeContext& node, Activation activation, const poplar::Tensor& x) {
+    if (activation == Activation::none) return x;
+    return popnn::nonLinearity(node.device, non_linearity(activation), x, node.program, node.debug());
+}
+
+poplar::Tensor times_slope(const NodeContext& node, Activation activation, const poplar::Tensor& at,
+                           const poplar::Tensor& dy) {
+    if (activation == Activation::none) return dy;
+    return popnn::nonLinearityInputGradient(node.device, non_linearity(activation), at, dy, node.program, node.debug());
+}
+
+namespace {
+
+/// cnntrain::random_word() of the key (_2, _3) and the index _4.
+pe::Any random_word_formula() {
+    const pe::Any start = pe::_4 ^ pe::_2;
+    const pe::Any middle = (start ^ (start >> 16U)) * 0x7feb352dU + pe::_3;
+    const pe::Any end = (middle ^ (middle >> 15U)) * 0x846ca68bU;
+    return end ^ (end >> 16U);
+}
+
+pe::Any kept_formula(double keep) {
+    return random_word_formula() <= last_word_within(keep);
+}
+
+/// _1 / keep where the element is kept, else 0; in float.
+pe::Any scaled_formula(double keep, const pe::Expr& kept) {
+    const pe::Any x = pe::Cast(pe::_1, poplar::FLOAT) / static_cast<float>(keep);
+    return pe::Select(x, pe::Const(0.0F), kept);
+}
+
+/// The arguments _1 to _4 of scaled_formula().
+std::vector<poplar::Tensor> arguments(const NodeContext& node, std::uint64_t site, const poplar::Tensor& x, Draw draw) {
+    const poplar::Tensor keys = node.keys.at(site);
+    CNNTRAIN_CHECK(keys.dim(0) == x.dim(0), "keys of another number of samples than " + x.shapeToString());
+    std::vector<std::size_t> of_samples(x.rank(), 1);
+    of_samples[0] = x.dim(0);
+    std::vector<std::size_t> of_sample(x.rank(), 1);
+    if (draw == Draw::per_element) {
+        of_sample = x.shape();
+        of_sample[0] = 1;
+    }
+    const poplar::Tensor index = node.device.addVariable(poplar::UNSIGNED_INT, of_sample, node.debug());
+    poputil::mapTensorLinearly(node.device, index);
+    popops::iota(node.device, index.flatten(), 0U, node.program, node.debug());
+    return {x, keys.slice(0, 1, 1).reshape(of_samples), keys.slice(1, 2, 1).reshape(of_samples), index};
+}
+
+}  // namespace
+
+poplar::Tensor randomly_scaled(const NodeContext& node, std::uint64_t site, double keep, const poplar::Tensor& x,
+                               Draw draw) {
+    return popops::map(node.device, pe::Cast(scaled_formula(keep, kept_formula(keep)), x.elementType()),
+                       arguments(node, site, x, draw), node.program, node.debug());
+}
+
+poplar::Tensor randomly_kept(const NodeContext& node, std::uint64_t site, double keep, const poplar::Tensor& x) {
+    poplar::Tensor kept = node.device.clone(poplar::BOOL, x, node.debug());
+    popops::mapWithOutput(node.device, kept_formula(keep), arguments(node, site, x, Draw::per_element), kept,
+                          node.program, node.debug());
+    return kept;
+}
+
+poplar::Tensor scaled_where_kept(const NodeContext& node, const poplar::Tensor& kept, double keep,
+                                 const poplar::Tensor& x) {
+    return popops::map(node.device, pe::Cast(scaled_formula(keep, pe::_2), x.elementType()), {x, kept}, node.program,
+                       node.debug());
+}
+
+poplar::Tensor randomly_scaled_sum(const NodeContext& node, std::uint64_t site, double keep, const poplar::Tensor& x,
+                                   const poplar::Tensor& addend) {
+    std::vector<poplar::Tensor> operands = arguments(node, site, x, Draw::per_element);
+    operands.push_back(addend);
+    const pe::Any scaled = scaled_formula(keep, kept_formula(keep));
+    return popops::map(node.device, pe::Cast(scaled + pe::Cast(pe::_5, poplar::FLOAT), x.elementType()), operands,
+                       node.program, node.debug());
+}
+
+}  // namespace cnntrain::ipu
