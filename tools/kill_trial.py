@@ -4,7 +4,7 @@
 usage: kill_trial.py CNNTRAIN [--kills 300] [--seed 0] [--only KIND] [-- OPTIONS OF TRAIN ...]
 
 Kinds: train, pipelined (stages, replicas and lanes), stopped (SIGTERM inside a long weight update), restore, average,
-dataset (photos), text (BERT's), reshard. With options of a training of your own, on whose data it runs, train is the
+dataset (photos), text (BERT's). With options of a training of your own, on whose data it runs, train is the
 only kind:
   kill_trial.py build/cnntrain --kills 3 -- --data-dir build/demo/cifar-10 --model-size 8 --epochs 3 --seed 5
 In half of the trials two processes are started at once on the same folder: one may do its work, the other must be
@@ -148,10 +148,7 @@ class Bench:
             Command(self, "text", lambda folder: [
                 "dataset", "bert", "--input-file", TEXT / "corpus.txt", "--vocab-file", TEXT / "vocab.txt",
                 "--output-file", ",".join(f"{folder}/{i}.tfrecord" for i in range(12)), "--duplication-factor", 5000,
-                "--remask"], ["*.tfrecord"]),
-            Command(self, "reshard", lambda folder: [
-                "dataset", "reshard", "--input-dir", work / "whole_dataset", "--output-dir", folder, "--shards", 40,
-                "--validation-shards", 9], ["*-of-?????"])]
+                "--remask"], ["*.tfrecord"])]
 
     def start(self, line):
         return subprocess.Popen([str(word) for word in (self.program, *line)], stdin=subprocess.DEVNULL,

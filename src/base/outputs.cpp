@@ -85,10 +85,6 @@ bool holds(const FileSystem& files, const std::string& path, const FileContent& 
     return found == content;
 }
 
-bool same_place(const std::string& a, const std::string& b) {
-    return identity(a) == identity(b);
-}
-
 void check_outputs(const FileSystem& files, const std::vector<Output>& outputs, const std::vector<NamedPath>& inputs) {
     std::map<std::string, std::string> taken;  // identity -> what it is
     for (const NamedPath& input : inputs)

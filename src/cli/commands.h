@@ -48,7 +48,6 @@ int dataset_bert(const std::string& called, const std::vector<std::string>& argu
 int dataset_imagenet(const std::string& called, const std::vector<std::string>& arguments);
 int dataset_inspect(const std::string& called, const std::vector<std::string>& arguments);
 int dataset_verify(const std::string& called, const std::vector<std::string>& arguments);
-int dataset_reshard(const std::string& called, const std::vector<std::string>& arguments);
 int dataset_suspects(const std::string& called, const std::vector<std::string>& arguments);
 
 // What these commands take.
@@ -64,7 +63,6 @@ const CommandFlags& resnet_eval_flags();
 const CommandFlags& dataset_bert_flags();
 const CommandFlags& dataset_imagenet_flags();
 const CommandFlags& dataset_inspect_flags();
-const CommandFlags& dataset_reshard_flags();
 const CommandFlags& dataset_suspects_flags();
 const CommandFlags& dataset_verify_flags();
 config::HelpPage benchmark_page(const std::string& called);

@@ -86,8 +86,6 @@ constexpr DatasetKind kKinds[] = {
      dataset_inspect},
     {"verify", "", "check that a data set is complete and undamaged: checksums, missing files, images",
      dataset_verify_flags, dataset_verify},
-    {"reshard", "", "write the same records to another number of TFRecord files, shuffled", dataset_reshard_flags,
-     dataset_reshard},
     {"suspects", "", "list samples of a run's data that look wrongly labelled, and near-duplicates across splits",
      dataset_suspects_flags, dataset_suspects},
 };

@@ -167,8 +167,7 @@ dataset photos --output-dir DIR` one of photos in class folders.
 
 The first run on TFRecords stores the positions of records, in train.cnntrain-index beside the
 files or in ~/.cache/cnntrain. Each epoch has a new shuffle over all files. Checksums are always
-verified. --dataset-cache-gb 20 keeps encoded records in memory shared by all processes of a host.
-An image that cannot be decoded is counted, reported once and replaced by the next record;
+verified. An image that cannot be decoded is counted, reported once and replaced by the next record;
 validation and classification leave it out. --strict-data stops at the first one.
 --dataset-benchmark measures the input pipeline alone.
 )";

@@ -558,7 +558,6 @@ Restrictions
                 single process.
   Memory        The limit of a container (control groups of version 1 and 2) counts as the
                 machine's memory. A run that needs more ends with exit code 4 before it starts.
-                --dataset-cache-gb counts against the limit as it fills.
   Busy machine  Compute threads wait for the slowest of them. A warning names --threads when other
                 programs take the processors.
   Conversion    A conversion records when its source files were changed. If sources are copied or

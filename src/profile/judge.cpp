@@ -95,8 +95,7 @@ Finding input(const Profile& profile) {
     if (share(work.stages.read) > kMostOfInput) {
         return Verdict{Limit::disk, "Limited by the disk: " + input_words(profile) + ", and reading is " +
                                         percent(share(work.stages.read)) +
-                                        " of the input's work: use a local disk, larger files (TFRecords), or memory "
-                                        "(--dataset-cache-gb)"};
+                                        " of the input's work: use a local disk, or larger files (TFRecords)"};
     }
     const bool large =
         work.megapixels > kLargeMegapixels && work.megapixels > kLargerThanNeeded * profile.image_megapixels;

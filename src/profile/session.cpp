@@ -132,7 +132,6 @@ std::vector<Owner> Session::memory_owners(const data::StreamStats& stats) const 
         {"batches ahead", stats.ring_bytes},
         {"loader threads", stats.worker_bytes},
         {"data set", stats.dataset_bytes},
-        {"cached records (shared)", stats.cache_bytes},
     };
     std::uint64_t sum = 0;
     for (const Owner& owner : owners)

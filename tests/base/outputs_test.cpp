@@ -92,14 +92,5 @@ TEST(Outputs, AreDifferentAlsoBeforeTheyExist) {
     EXPECT_EQ(refusal({{{"first", folder / "d/x"}}, {{"second", folder / "d/y"}}}), "");
 }
 
-TEST(Outputs, SamePlaceFollowsLinks) {
-    const TemporaryFolder folder;
-    std::filesystem::create_directory(folder / "d");
-    std::filesystem::create_directory_symlink("d", folder / "e");
-    EXPECT_TRUE(same_place(folder / "d", folder / "e/"));
-    EXPECT_TRUE(same_place(folder / "none", folder / "d/../none"));
-    EXPECT_FALSE(same_place(folder / "d", folder / "none"));
-}
-
 }  // namespace
 }  // namespace cnntrain

@@ -214,8 +214,6 @@ std::vector<Words> other_lines() {
     add("analyse --restore-path /no/such/run --find-nans", "--first-fail-index", whole_numbers(whole));
     for (const char* flag : {"--threads", "--records"})
         add("dataset inspect /no/such/folder", flag, whole_numbers(whole));
-    for (const char* flag : {"--shards", "--validation-shards", "--seed", "--threads"})
-        add("dataset reshard --input-dir /no/such/folder --output-dir y", flag, whole_numbers(whole));
     return lines;
 }
 

@@ -1,4 +1,4 @@
-// `cnntrain dataset inspect`, `verify` and `reshard`, end to end on small files.
+// `cnntrain dataset inspect` and `verify`, end to end on small files.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -59,11 +59,9 @@ protected:
 };
 
 TEST_F(DatasetCommands, HelpNamesTheFlags) {
-    EXPECT_THAT(dataset("--help").text,
-                AllOf(HasSubstr("\n  inspect "), HasSubstr("\n  verify "), HasSubstr("\n  reshard ")));
+    EXPECT_THAT(dataset("--help").text, AllOf(HasSubstr("\n  inspect "), HasSubstr("\n  verify ")));
     EXPECT_THAT(dataset("inspect --help").text, AllOf(HasSubstr("PATH"), HasSubstr("--records")));
     EXPECT_THAT(dataset("verify --help").text, HasSubstr("--decode"));
-    EXPECT_THAT(dataset("reshard --help").text, HasSubstr("--validation-shards"));
 }
 
 TEST_F(DatasetCommands, InspectPrintsEachSplit) {
@@ -121,41 +119,13 @@ TEST_F(DatasetCommands, VerifyListsEverythingThatIsWrong) {
                       HasSubstr("00003"), HasSubstr("00004.partial"), HasSubstr("NOT SOUND"), HasSubstr("5 findings")));
 }
 
-TEST_F(DatasetCommands, ReshardKeepsEveryRecord) {
-    const std::string output = folder_ / "new";
-    const std::string line = "reshard --input-dir " + set() + " --output-dir " + output;
-    const Outcome outcome = dataset(line + " --shards 5 --validation-shards 2 --seed 3");
-    EXPECT_EQ(outcome.exit_code, 0) << outcome.text;
-    EXPECT_THAT(outcome.text, HasSubstr("2 validation"));
-    EXPECT_THAT(dataset("verify " + output).text, ContainsRegex("records +14\n"));
-    const auto sets = [](const std::string& folder) {
-        nlohmann::json document = nlohmann::json::parse(dataset("inspect --json " + folder, "2>/dev/null").text);
-        for (auto& split : document)
-            split.erase("files");
-        return document;
-    };
-    EXPECT_EQ(sets(set()), sets(output));
-    EXPECT_THAT(dataset(line + " --shards 5 --validation-shards 2 --seed 3").text, HasSubstr("7 shards"));
-    expect_refused(line + " --split train --shards 4", ErrorKind::usage, "--overwrite");
-}
-
 TEST_F(DatasetCommands, WrongLinesAreRefused) {
-    const std::string output = " --output-dir " + (folder_ / "new");
     expect_refused("inspect", ErrorKind::usage, "PATH");
     expect_refused("inspect " + set() + " " + set(), ErrorKind::usage, "PATH");
     expect_refused("inspect " + set() + " --lables", ErrorKind::usage, "'--labels'");
     expect_refused("inspect " + set() + " --json=yes", ErrorKind::usage, "takes");
     expect_refused("verify " + (folder_ / "nowhere"), ErrorKind::data, "folder");
     expect_refused("verfy " + set(), ErrorKind::usage, "'verify'");
-    expect_refused("reshard --input-dir " + set() + " --output-dir " + set() + " --shards 2", ErrorKind::usage,
-                   "folder");
-    expect_refused("reshard --input-dir " + set() + output, ErrorKind::usage, "--shards");
-    expect_refused("reshard --input-dir " + set() + output + " --shards 100000", ErrorKind::usage, "1..99999");
-    expect_refused("reshard --input-dir " + set() + output + " --shards 2 --split trian", ErrorKind::usage, "'train'");
-    expect_refused("reshard --input-dir " + set() + output + " --shards 2 --split train --validation-shards 1",
-                   ErrorKind::usage, "--split all");
-    fs::remove(train(1));
-    expect_refused("reshard --input-dir " + set() + output + " --shards 2", ErrorKind::data, "00001");
 }
 
 }  // namespace

@@ -54,7 +54,7 @@ constexpr Acts kActs[] = {
     {"--dataset", "", "TVE"}, {"--data-dir", "x", "TVE", "IC"}, {"--pipeline-num-parallel", "3", kNever},
     {"--num-classes", "7", "TVE"}, {"--validation-fraction", "0.5", "TVE", ""}, {"--split-seed", "3", "TVE", ""},
     {"--generated-data", "", "TVE", "ic"}, {"--synthetic-data", "", "TVE", ""}, {"--no-dataset-cache", "", kNever},
-    {"--dataset-cache-gb", "1", "TVE", "I"}, {"--strict-data", "", "TVE", "I"}, {"--normalise-input", "", "TVE", "Ii"},
+    {"--dataset-cache-gb", "1", kNever}, {"--strict-data", "", "TVE", "I"}, {"--normalise-input", "", "TVE", "Ii"},
     {"--image-size", "64", "TVE", "Ii"}, {"--train-with-valid-preprocessing", "", "T", "IC"},
     {"--hostside-norm", "", "TVE", "Ii"},
     {"--standard-imagenet", "", kNever}, {"--mixup-alpha", "0.2", "T", "IC"}, {"--cutmix-lambda", "0.5", "T", "IC"},

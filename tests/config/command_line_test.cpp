@@ -58,8 +58,6 @@ TEST(CommandLine, ExactNameBeatsLongerOnes) {
 TEST(CommandLine, BooleansHaveNoForms) {
     EXPECT_FALSE(image(parse(kImageNet + "--eight-bit-io --no-eight-bit-io")).data.eight_bit_io);
     EXPECT_TRUE(parse(kCifar + "--no-validation --validation").settings.validation.enabled);
-    EXPECT_EQ(image(parse(kCifar + "--dataset-cache-gb 1.5")).data.cache_gb, 1.5);
-    EXPECT_EQ(image(parse(kCifar + "--no-dataset-cache --dataset-cache --dataset-cache-gb 2")).data.cache_gb, 2);
     EXPECT_FALSE(parse(kCifar + "--no-stop-on-nan").settings.run.stop_on_nan);
     EXPECT_TRUE(parse(kCifar).settings.run.stop_on_nan);
 }

@@ -1597,7 +1597,7 @@ S1-28.
 S1-29.
 
   $ cnntrain inference_embedded.py --model efficientnet --model-size B0 --dataset imagenet --micro-batch-size 1 --iterations 1000 --device-iterations 100 --eight-bit-io --no-dataset-cache --generated-data --dry-run
-  [info] --no-dataset-cache changes nothing: only --dataset-cache-gb keeps it there
+  [info] --no-dataset-cache changes nothing: the system keeps files that were read in free memory
   [info] --device-iterations changes nothing: it is for training
   Dry run:          inference; no sample is computed, nothing is written
   Model:            efficientnet B0, group norm of 4, 5288548 parameters, 0.82402 GFLOP forward per image

@@ -111,12 +111,11 @@ Lines that cannot be obeyed: what is wrong, and what would be right.
     bert      write TFRecord files for BERT pretraining from text (also create_pretraining_data.py)
     inspect   show the contents of TFRecord or CIFAR files: records, keys, sizes, labels
     verify    check that a data set is complete and undamaged: checksums, missing files, images
-    reshard   write the same records to another number of TFRecord files, shuffled
     suspects  list samples of a run's data that look wrongly labelled, and near-duplicates across splits
   
   cnntrain dataset <kind> --help lists the options.
   $ cnntrain dataset write
-  error: cnntrain dataset: 'write' is none of its kinds, which are cifar, photos, imagenet, bert, inspect, verify, reshard, suspects
+  error: cnntrain dataset: 'write' is none of its kinds, which are cifar, photos, imagenet, bert, inspect, verify, suspects
   [2]
   $ cnntrain benchmark --spec nothing.yml
   error: nothing.yml: no such file; give a benchmarks.yml with --spec

@@ -10,7 +10,6 @@ The help of the commands that write and inspect data sets.
     bert      write TFRecord files for BERT pretraining from text (also create_pretraining_data.py)
     inspect   show the contents of TFRecord or CIFAR files: records, keys, sizes, labels
     verify    check that a data set is complete and undamaged: checksums, missing files, images
-    reshard   write the same records to another number of TFRecord files, shuffled
     suspects  list samples of a run's data that look wrongly labelled, and near-duplicates across splits
   
   cnntrain dataset <kind> --help lists the options.
@@ -23,7 +22,6 @@ The help of the commands that write and inspect data sets.
     bert      write TFRecord files for BERT pretraining from text (also create_pretraining_data.py)
     inspect   show the contents of TFRecord or CIFAR files: records, keys, sizes, labels
     verify    check that a data set is complete and undamaged: checksums, missing files, images
-    reshard   write the same records to another number of TFRecord files, shuffled
     suspects  list samples of a run's data that look wrongly labelled, and near-duplicates across splits
   
   cnntrain dataset <kind> --help lists the options.
@@ -96,18 +94,6 @@ The help of the commands that write and inspect data sets.
     --max-samples N               no effect, as in the script (default -1)
     --threads N                   0: one per core (default 0)
     --overwrite                   replace output files of another conversion, and changed ones
-  $ cnntrain dataset reshard --help
-  usage: cnntrain dataset reshard [options]
-  
-    --input-dir VALUE             folder with the shards to read
-    --output-dir VALUE            folder for the new shards; must differ from --input-dir
-    --split VALUE                 train, validation or all (default all)
-    --shards VALUE                files to write; of the training split if --split is all
-    --validation-shards VALUE     files of the validation split if --split is all (default 128)
-    --seed N                      seed of the new order of the records (default 0)
-    --no-shuffle                  keep the order of the records
-    --overwrite                   remove other shards in the output folder, and replace changed files
-    --threads N                   files written in parallel; 0: one per core (default 0)
   $ cnntrain dataset inspect --help
   usage: cnntrain dataset inspect PATH [options]
   

@@ -103,8 +103,7 @@ Each topic of help, and what is not one.
   
   The first run on TFRecords stores the positions of records, in train.cnntrain-index beside the
   files or in ~/.cache/cnntrain. Each epoch has a new shuffle over all files. Checksums are always
-  verified. --dataset-cache-gb 20 keeps encoded records in memory shared by all processes of a host.
-  An image that cannot be decoded is counted, reported once and replaced by the next record;
+  verified. An image that cannot be decoded is counted, reported once and replaced by the next record;
   validation and classification leave it out. --strict-data stops at the first one.
   --dataset-benchmark measures the input pipeline alone.
   $ cnntrain help preparation
@@ -871,7 +870,6 @@ Each topic of help, and what is not one.
                   single process.
     Memory        The limit of a container (control groups of version 1 and 2) counts as the
                   machine's memory. A run that needs more ends with exit code 4 before it starts.
-                  --dataset-cache-gb counts against the limit as it fills.
     Busy machine  Compute threads wait for the slowest of them. A warning names --threads when other
                   programs take the processors.
     Conversion    A conversion records when its source files were changed. If sources are copied or

@@ -46,7 +46,4 @@ FileContent content_of(std::string_view text);
 /// True if `path` is a file with this content, byte for byte.
 bool holds(const FileSystem& files, const std::string& path, const FileContent& content);
 
-/// True if both paths lead to one file or folder, through links, "." and ".."; it need not exist.
-bool same_place(const std::string& a, const std::string& b);
-
 }  // namespace cnntrain

@@ -129,8 +129,6 @@ public:
     virtual void will_need(std::int64_t /*index*/) const noexcept {}
     /// Memory shared by all readers.
     virtual std::uint64_t memory_bytes() const { return 0; }
-    /// Memory shared with other processes.
-    virtual std::uint64_t cache_bytes() const { return 0; }
     /// Number of damaged samples met so far, whether replaced or left out.
     virtual std::int64_t damaged() const { return 0; }
 };

@@ -33,7 +33,6 @@ struct StreamStats {
     std::uint64_t ring_bytes = 0;
     std::uint64_t worker_bytes = 0;   // the workers' buffers
     std::uint64_t dataset_bytes = 0;  // index and order of the data set
-    std::uint64_t cache_bytes = 0;    // encoded records, shared with other processes
 };
 
 /// A BatchSource with a known length and position.

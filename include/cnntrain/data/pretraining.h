@@ -48,7 +48,6 @@ struct PretrainingSettings {
     std::int64_t vocabulary_size = 30522;
     std::int64_t max_positions = 512;  // rows of the position embedding
     std::int64_t type_vocabulary = 2;  // rows of the segment embedding
-    double cache_gb = 0;               // memory for records in 1e9 bytes, shared by all processes of the host
 };
 
 /// The next-sentence label of padding samples; their masked_lm_weights are 0.

@@ -181,7 +181,6 @@ struct DataSettings {
     std::vector<std::string> photos = {};     // files, folders and patterns to classify, instead of those in data_dir
     std::int64_t image_size = 224;            // S: height and width in pixels
     std::int64_t pipeline_num_parallel = 48;  // printed in the summary only; --input-threads decides
-    double cache_gb = 0;           // memory for encoded records in 1e9 bytes, shared by all processes of the host
     bool strict = false;           // throw an error if an image cannot be decoded
     bool eight_bit_io = false;     // send images to the device as uint8
     bool hostside_norm = false;    // normalise on the host

@@ -14,22 +14,9 @@
 
 namespace cnntrain::data {
 
-class RecordCache;
-
 struct RecordOptions {
-    int threads = 1;               // for indexing the files
-    std::string index_name = {};   // name of the index stored beside the files or in the user's cache; "": not stored
-    std::int64_t cache_bytes = 0;  // memory for records, shared by all processes of this user and host; 0: none
-    std::string cache_folder = "/dev/shm";  // on an in-memory file system
-};
-
-/// Contents of the shared cache; zeros without a cache.
-struct RecordCacheStats {
-    std::uint64_t records = 0;
-    std::uint64_t bytes = 0;           // total size of these records
-    std::uint64_t reserved_bytes = 0;  // memory reserved so far, including tables
-    std::uint64_t budget_bytes = 0;
-    std::uint64_t hits = 0;  // reads through this object that the cache served
+    int threads = 1;              // for indexing the files
+    std::string index_name = {};  // name of the index stored beside the files or in the user's cache; "": not stored
 };
 
 /// The records of several files, numbered consecutively in file order. Both checksums are verified: that of the length
@@ -41,7 +28,6 @@ public:
     /// Error(data) for an empty file, unless no file has more than one record.
     explicit RecordFiles(std::vector<std::string> paths, const RecordOptions& options = {},
                          FileSystem& files = posix_files());
-    ~RecordFiles();
     RecordFiles(const RecordFiles&) = delete;
     RecordFiles& operator=(const RecordFiles&) = delete;
 
@@ -49,19 +35,18 @@ public:
     const std::vector<std::string>& paths() const { return paths_; }
     /// The number of a file's first record. For `file` equal to the number of files: size().
     std::int64_t first_record(std::size_t file) const { return starts_[file]; }
-    /// The payload, as a view into the shared cache (valid as long as this object), or into `buffer` (valid until it
-    /// changes). `buffer` only grows, so that a reader that reuses it stops allocating; its size has no meaning.
+    /// The payload, as a view into `buffer`, which only grows, so that a reader that reuses it stops allocating; its
+    /// size has no meaning.
     [[nodiscard]] std::span<const std::byte> read(std::int64_t index, std::vector<std::byte>& buffer) const;
-    /// Asks the system to read the record ahead, unless it is cached.
+    /// Asks the system to read the record ahead.
     void will_need(std::int64_t index) const noexcept;
 
     const std::string& path_of(std::int64_t index) const { return paths_[place(index).file]; }
     std::uint64_t payload_bytes(std::int64_t index) const { return place(index).length; }
     /// The files, with a checksum of their records' lengths.
     std::vector<OriginPart> parts() const;
-    /// Memory of this process for the index; cache() reports the shared cache.
+    /// Memory of the index.
     std::uint64_t memory_bytes() const;
-    RecordCacheStats cache() const;
     /// "<path>, record <n> (at byte <offset>)", for messages; n counts from 0.
     std::string describe(std::int64_t index) const;
 
@@ -81,7 +66,6 @@ private:
     std::vector<std::unique_ptr<InputFile>> open_;  // the first files; others are opened for each read
     std::vector<std::uint64_t> offsets_;            // of the records' headers; for each file, also its size
     std::vector<std::int64_t> starts_;              // number of each file's first record, then the total
-    std::unique_ptr<RecordCache> cache_;            // null: no cache
 };
 
 /// Appends records to one file, which becomes visible at commit().

@@ -344,7 +344,6 @@ constexpr CommandHabit kCommandHabits[] = {
     {"diff", "", kPage},
     {"inspect", "", kKindOfDataset},
     {"verify", "", kKindOfDataset},
-    {"reshard", "", kKindOfDataset},
     {"suspects", "", kKindOfDataset},
     {"completion", "", kCompletion},
     {"completions", "", kCompletion},

@@ -321,10 +321,10 @@ std::vector<Option> shared_data_options() {
         {.flag = "--dataset-cache-gb",
          .type = Type::number,
          .fallback = 0.0,
-         .help =
-             "Memory for encoded ImageNet records, shared by the processes of a host; 0: leave caching to the system.",
+         .help = "Memory for records.",
          .unit = "GB",
-         .range = between(0, 1e6)},
+         .range = between(0, 1e6),
+         .idle = "the system keeps files that were read in free memory"},
     };
 }
 

@@ -466,7 +466,6 @@ StreamStats Loader::Ring::stats() const {
     StreamStats stats = stats_;
     stats.damaged = dataset_->damaged();
     stats.dataset_bytes = dataset_->memory_bytes() + planner_.held_bytes();
-    stats.cache_bytes = dataset_->cache_bytes();
     return stats;
 }
 

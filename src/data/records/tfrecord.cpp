@@ -2,30 +2,14 @@
 
 #include <algorithm>
 #include <array>
-#include <filesystem>
 
 #include "cnntrain/base/crc32c.h"
 #include "cnntrain/base/error.h"
-#include "cnntrain/base/hash.h"
-#include "data/records/record_cache.h"
 #include "data/records/record_frame.h"
 #include "data/records/record_index.h"
 
 namespace cnntrain::data {
 namespace {
-
-/// Equal for all processes that see the same files, by whatever paths.
-std::uint64_t identity_of(const std::vector<std::string>& paths, const std::vector<IndexedFile>& indexed) {
-    std::uint64_t hash = hash_text("");
-    for (std::size_t i = 0; i < paths.size(); ++i) {
-        std::error_code error;
-        const std::filesystem::path whole = std::filesystem::weakly_canonical(paths[i], error);
-        hash = hash_text(error ? paths[i] : whole.string(), hash);
-        hash = hash_text(
-            " " + std::to_string(indexed[i].size_bytes) + " " + std::to_string(indexed[i].modified_ns) + "\n", hash);
-    }
-    return hash;
-}
 
 /// Refuses empty files: TFRecord files have no end mark, so an incomplete copy looks like a file without records.
 void refuse_lost_files(const std::vector<std::string>& paths, const std::vector<IndexedFile>& indexed) {
@@ -37,19 +21,6 @@ void refuse_lost_files(const std::vector<std::string>& paths, const std::vector<
         throw Error(ErrorKind::data, paths[i] + " is empty, while other files of its set have up to " +
                                          std::to_string(most) + " records; copy or make the file again");
     }
-}
-
-std::unique_ptr<RecordCache> open_cache(const std::vector<std::string>& paths, const std::vector<IndexedFile>& indexed,
-                                        const RecordOptions& options) {
-    RecordCacheSettings settings;
-    settings.folder = options.cache_folder;
-    settings.identity = identity_of(paths, indexed);
-    settings.budget_bytes = static_cast<std::uint64_t>(options.cache_bytes);
-    for (const IndexedFile& file : indexed) {
-        settings.records += static_cast<std::int64_t>(file.lengths.size());
-        settings.data_bytes += file.size_bytes;
-    }
-    return RecordCache::open(settings);
 }
 
 }  // namespace
@@ -68,10 +39,7 @@ RecordFiles::RecordFiles(std::vector<std::string> paths, const RecordOptions& op
         for (const std::uint64_t length : file.lengths)
             offsets_.push_back(offsets_.back() + kRecordFrameBytes + length);
     }
-    if (options.cache_bytes > 0 && size() > 0) cache_ = open_cache(paths_, indexed, options);
 }
-
-RecordFiles::~RecordFiles() = default;
 
 RecordFiles::Place RecordFiles::place(std::int64_t index) const {
     CNNTRAIN_CHECK(index >= 0 && index < size(), "record number out of range");
@@ -84,14 +52,6 @@ RecordFiles::Place RecordFiles::place(std::int64_t index) const {
 std::span<const std::byte> RecordFiles::read(std::int64_t index, std::vector<std::byte>& buffer) const {
     const Place at = place(index);
     const std::uint64_t needed = at.length + kRecordFooterBytes;
-    if (cache_) {
-        if (const auto frame = cache_->find(index, needed)) return frame->first(at.length);
-        if (const auto room = cache_->claim(index, needed)) {
-            const std::span<const std::byte> payload = read_checked(at, *room);
-            cache_->publish(index, *room);
-            return payload;
-        }
-    }
     if (buffer.size() < needed) {
         const std::size_t grown = std::max<std::size_t>(needed, buffer.size() + buffer.size() / 2);
         buffer.clear();  // avoids copying the old contents
@@ -115,7 +75,7 @@ std::span<const std::byte> RecordFiles::read_checked(const Place& at, std::span<
 }
 
 void RecordFiles::will_need(std::int64_t index) const noexcept {
-    if (index < 0 || index >= size() || (cache_ && cache_->contains(index))) return;
+    if (index < 0 || index >= size()) return;
     const Place at = place(index);
     if (at.file < open_.size()) open_[at.file]->will_need(at.offset, kRecordFrameBytes + at.length);
 }
@@ -138,10 +98,6 @@ std::uint64_t RecordFiles::memory_bytes() const {
     for (const std::string& path : paths_)
         total += path.capacity();
     return total;
-}
-
-RecordCacheStats RecordFiles::cache() const {
-    return cache_ ? cache_->stats() : RecordCacheStats{};
 }
 
 std::string RecordFiles::describe(std::int64_t index) const {

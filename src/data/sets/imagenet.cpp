@@ -169,7 +169,6 @@ std::shared_ptr<const Dataset> open_imagenet(const InputSettings& settings, Spli
     how.classes = class_count(settings);
     how.records.threads = settings.threads;
     how.records.index_name = index_name(split);
-    how.records.cache_bytes = static_cast<std::int64_t>(settings.cache_gb * 1e9);
     auto dataset = std::make_shared<Imagenet>(imagenet_files(settings, split), how);
     if (how.percentage_to_use < 100)
         log::debug("using the first " + std::to_string(dataset->size()) + " training images of " + settings.folder);

@@ -27,7 +27,6 @@ public:
     void will_need(std::int64_t index) const noexcept override { records_.will_need(index); }
     Origin origin() const override { return {.samples = size_, .parts = records_.parts()}; }
     std::uint64_t memory_bytes() const override { return records_.memory_bytes(); }
-    std::uint64_t cache_bytes() const override { return records_.cache().reserved_bytes; }
 
 private:
     Image load(std::int64_t index, Workspace& workspace) const override;

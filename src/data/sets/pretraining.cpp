@@ -49,7 +49,6 @@ public:
     std::string describe(std::int64_t index) const override;
     void will_need(std::int64_t index) const noexcept override;
     std::uint64_t memory_bytes() const override { return sequences_->memory_bytes() + packing_.memory_bytes(); }
-    std::uint64_t cache_bytes() const override { return sequences_->cache_bytes(); }
 
     /// "1000 sequences in 480 rows of 512 tokens, of which 2.1 % are padding"
     std::string summary() const;
@@ -360,7 +359,6 @@ std::shared_ptr<const Dataset> open_pretraining(const PretrainingSettings& setti
     RecordOptions options;
     options.threads = threads;
     options.index_name = kIndexName;
-    options.cache_bytes = static_cast<std::int64_t>(settings.cache_gb * 1e9);
     const std::vector<std::string> paths = matching_files(settings.files);
     if (!settings.packed || holds_rows(paths)) return std::make_shared<PretrainingFiles>(paths, settings, options);
     PretrainingSettings of_sequences = settings;

@@ -24,7 +24,6 @@ public:
     std::string describe(std::int64_t index) const override { return records_.describe(index); }
     void will_need(std::int64_t index) const noexcept override { records_.will_need(index); }
     std::uint64_t memory_bytes() const override { return records_.memory_bytes(); }
-    std::uint64_t cache_bytes() const override { return records_.cache().reserved_bytes; }
 
 private:
     [[noreturn]] void fail(std::int64_t index, std::span<const std::byte> record, const PretrainingFault& fault) const;

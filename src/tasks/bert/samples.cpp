@@ -43,7 +43,6 @@ public:
     }
     void will_need(std::int64_t index) const noexcept override { dataset_->will_need(index); }
     std::uint64_t memory_bytes() const override { return dataset_->memory_bytes(); }
-    std::uint64_t cache_bytes() const override { return dataset_->cache_bytes(); }
     std::int64_t damaged() const override { return dataset_->damaged(); }
 
 private:

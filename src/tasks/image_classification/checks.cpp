@@ -18,11 +18,6 @@ Violation one_norm(const OptionValues& values) {
     return "--batch-norm and --group-norm are both given; choose one";
 }
 
-Violation cache_or_not(const OptionValues& values) {
-    if (!values.flag("no_dataset_cache") || values.number("dataset_cache_gb") == 0.0) return {};
-    return "--no-dataset-cache and --dataset-cache-gb are both given; choose one";
-}
-
 std::string nearest_norm_spans(std::int64_t wanted, std::int64_t replicas, std::int64_t processes) {
     const auto fits = [&](std::int64_t span) { return schedule::norm_span_fits(span, replicas, processes); };
     const std::int64_t most = replicas * processes;
@@ -200,7 +195,6 @@ Violation augmentation_of_evaluation(const OptionValues& values) {
 
 const std::vector<Rule> kImageRules = {
     {kTVE, one_norm},
-    {kTVE, cache_or_not},
     {kT, span_fits_replicas},
     {kTVE, fixed_image_size},
     {kTVE, made_images_need_a_published_set},

@@ -36,9 +36,8 @@ std::vector<Option> dataset_options() {
         shared("--synthetic-data"),
         {.flag = "--no-dataset-cache",
          .help = "Do not keep the data set in memory.",
-         .idle = "only --dataset-cache-gb keeps it there"},
-        refine(shared("--dataset-cache-gb"),
-               {.acts_on = kImagenetFiles, .bind = to<&ImageSettings::data, &data::DataSettings::cache_gb>()}),
+         .idle = "the system keeps files that were read in free memory"},
+        shared("--dataset-cache-gb"),
         {.flag = "--strict-data",
          .fallback = false,
          .help = "Stop at the first image that cannot be decoded, instead of using the next one (or, in validation, "

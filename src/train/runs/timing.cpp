@@ -91,7 +91,7 @@ int measure_input_speed(data::Stream& stream, std::int64_t batches, const metric
         if (stage.seconds > 0) observers.line(stage_line(stage.name, stage.seconds, stats.filled, unit));
     }
     observers.line("memory: ring " + size_text(stats.ring_bytes) + ", workers " + size_text(stats.worker_bytes) +
-                   ", data set " + size_text(stats.dataset_bytes) + ", shared cache " + size_text(stats.cache_bytes));
+                   ", data set " + size_text(stats.dataset_bytes));
     if (stats.damaged > 0) observers.line(std::to_string(stats.damaged) + " " + unit.many + " could not be decoded");
     return 0;
 }
