@@ -13,7 +13,6 @@
 #include "cnntrain/base/io.h"
 #include "cnntrain/base/log.h"
 #include "cnntrain/base/text.h"
-#include "cnntrain/checkpoint/folder.h"
 #include "cnntrain/comm/communicator.h"
 #include "cnntrain/comm/launcher.h"
 #include "cnntrain/comm/network.h"
@@ -129,10 +128,9 @@ const std::vector<Flag>& own_flags() {
     static const std::vector<Flag> flags = {
         {"--stages", "", "stages of the proposed splits (default: those of the command line, or 2)"},
         {"--memory-limit", "", "GB: memory limit of each stage of the proposed splits"},
-        {"--profile", "", "file with the functions' measured times; written if it does not exist"},
+        {"--profile", "", "profile.json of this line, from cnntrain profile: measured times of its operations"},
         {"--steps", "", "number of weight updates to measure (default: 3, or 10 with --processes)"},
-        {"--no-measure", "", "estimate times from FLOPs unless the profile has them", {}, true},
-        {"--svg", "", "file for the chart"},
+        {"--no-measure", "", "estimate times from FLOPs that the profile does not have", {}, true},
         {"--processes", "",
          "1,2,4...1024: predict samples/s with these numbers of processes, instead of stages ('...' doubles)"},
         {"--network", "", "between nodes: bandwidth and latency, such as 100Gbps,1.5us; 'measure' under mpirun"},
@@ -186,9 +184,6 @@ plan::PlanSettings plan_settings(const Flags& flags) {
     };
     plan::PlanSettings settings;
     settings.profile = text("--profile");
-    settings.svg = text("--svg");
-    if (settings.profile) checkpoint::refuse_run_checkpoint(posix_files(), "--profile", *settings.profile);
-    if (settings.svg) checkpoint::refuse_run_checkpoint(posix_files(), "--svg", *settings.svg);
     settings.steps = flags.given("--processes") ? 10 : 3;
     if (flags.given("--steps")) settings.steps = flags.integer("--steps", 1, kMostSteps);
     settings.measure = !flags.given("--no-measure");
@@ -215,11 +210,10 @@ constexpr const char* kPlanExplanation =
     "the time of a weight update, and the best splits:\n"
     "  cnntrain plan train.py --model resnet --model-size 50 --dataset imagenet --generated-data --batch-norm "
     "--pipeline \\\n"
-    "      --pipeline-splits stage3/unit1 --gradient-accumulation-count 8 --profile resnet50.json --svg chart.svg\n"
+    "      --pipeline-splits stage3/unit1 --gradient-accumulation-count 8\n"
     "Without --pipeline, proposes splits. With --processes, predicts the speed of several processes:\n"
     "  cnntrain plan train.py --model resnet --model-size 50 --dataset imagenet --generated-data --batch-norm \\\n"
-    "      --micro-batch-size 32 --processes 1,2,4...1024 --ranks-per-node 2 --network 100Gbps,1.5us --svg "
-    "scaling.svg\n"
+    "      --micro-batch-size 32 --processes 1,2,4...1024 --ranks-per-node 2 --network 100Gbps,1.5us\n"
     "  mpirun -np 4 cnntrain plan train.py ... --processes 1...64 --network measure\n"
     "BERT is planned alike:\n"
     "  cnntrain plan pretrain --config pretrain_base_128_phase1 --generated-data --stages 2\n"

@@ -49,7 +49,7 @@ PlannedLine line_of(const train::TaskRow& row, const config::ParseResult& argume
 struct NetworkOfLine {
     FunctionNames names;
     graph::Graph graph;          // of the whole weight update, in one stage, without --enable-recomputation
-    PlannedNetwork network;      // without a profile
+    PlannedNetwork network;      // without times
     std::string without_copies;  // why copies of variables in the backend are unknown; empty: they are known
 };
 

@@ -13,13 +13,13 @@ LaneShare share_of(const schedule::Pipeline& pipeline, int threads, std::int64_t
 }
 
 NetworkCost PlannedNetwork::costs(int threads_of_lane) const {
-    const FunctionTimes& times = profile.times.at(threads_of_lane);
+    const FunctionTimes& measured = times.at(threads_of_lane);
     NetworkCost network{{}, results, kept};
     network.functions.reserve(facts.size());
     for (std::size_t i = 0; i < facts.size(); ++i) {
         const FunctionFacts& function = facts[i];
         network.functions.push_back(
-            {times.functions[i], function.variable_bytes + function.gradient_bytes + function.copy_bytes});
+            {measured.functions[i], function.variable_bytes + function.gradient_bytes + function.copy_bytes});
     }
     return network;
 }
@@ -53,7 +53,7 @@ Prediction predict(const PlannedNetwork& network, const schedule::Pipeline& pipe
     };
     result.stages = stages_with(result.share.threads);
     // All lanes share the work done once per weight update.
-    const double once_ms = network.profile.times.at(network.threads).update_ms;
+    const double once_ms = network.times.at(network.threads).update_ms;
     result.one_lane_ms = once_ms;
     for (const StageCost& stage : stages_with(network.threads))
         result.one_lane_ms += static_cast<double>(micro_batches) * stage.times.total();

@@ -2,12 +2,13 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <span>
 #include <vector>
 
 #include "cnntrain/plan/pipeline_time.h"
 #include "plan/functions.h"
-#include "plan/profile.h"
+#include "plan/times.h"
 
 namespace cnntrain::plan {
 
@@ -23,9 +24,9 @@ LaneShare share_of(const schedule::Pipeline& pipeline, int threads, std::int64_t
 struct PlannedNetwork {
     std::vector<FunctionFacts> facts;
     std::vector<PassResult> results;
-    Profile profile;         // has times for every requested number of threads
-    int threads = 1;         // of all lanes together
-    std::int64_t lanes = 0;  // maximum; 0: no limit
+    std::map<int, FunctionTimes> times;  // by the threads of a lane; all that are asked for
+    int threads = 1;                     // of all lanes together
+    std::int64_t lanes = 0;              // maximum; 0: no limit
     Kept kept = Kept::results;
 
     LaneShare share(const schedule::Pipeline& pipeline) const { return share_of(pipeline, threads, lanes); }

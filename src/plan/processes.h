@@ -6,13 +6,26 @@
 #include <vector>
 
 #include "cnntrain/plan/data_parallel_time.h"
-#include "cnntrain/plan/pipeline_chart.h"
 #include "cnntrain/plan/plan.h"
 #include "plan/functions.h"
 #include "plan/line.h"
-#include "plan/profile.h"
+#include "plan/times.h"
 
 namespace cnntrain::plan {
+
+/// "flat, 32 bits, overlapped"
+std::string name(const ReduceMethod& method);
+
+struct ScalingPoint {
+    std::int64_t processes = 1;
+    DataParallelTime time;          // of equally fast processes whose input is there
+    DataParallelTime with_waits{};  // the same with Waits
+};
+
+struct ScalingCurve {
+    ReduceMethod method;
+    std::vector<ScalingPoint> points;  // ascending by number of processes
+};
 
 /// The step of one process, and the values that it sums with the others.
 struct PlannedProcess {

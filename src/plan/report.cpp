@@ -1,14 +1,92 @@
 #include "plan/report.h"
 
 #include <algorithm>
+#include <deque>
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/text.h"
-#include "cnntrain/plan/pipeline_chart.h"
 
 namespace cnntrain::plan {
 
 using schedule::PipelineSchedule;
+
+namespace {
+
+std::string label(const schedule::StageWork& work) {
+    return (work.backward ? "B" : "F") + std::to_string(work.micro_batch);
+}
+
+/// One column of the table; all cells have the same width.
+struct Column {
+    std::vector<std::string> cells;  // heading, then one cell per stage; "" is idle
+    std::size_t width = 0;
+};
+
+Column column_of(const schedule::Pipeline& pipeline, std::int64_t micro_batches, std::int64_t tick) {
+    Column column;
+    column.cells.resize(static_cast<std::size_t>(pipeline.stages) + 1);
+    column.cells[0] = std::to_string(tick);
+    for (const schedule::StageWork& work : work_at(pipeline, micro_batches, tick))
+        column.cells[static_cast<std::size_t>(work.stage) + 1] += label(work);
+    for (const std::string& cell : column.cells)
+        column.width = std::max(column.width, cell.size());
+    return column;
+}
+
+constexpr std::string_view kCut = "...";
+
+/// The columns that fit: from the start, and from the end.
+struct Columns {
+    std::deque<Column> first;
+    std::deque<Column> last;
+    bool all = false;
+};
+
+Columns columns_within(const schedule::Pipeline& pipeline, std::int64_t micro_batches, std::size_t room) {
+    const std::int64_t ticks = schedule::tick_count(pipeline, micro_batches);
+    Columns columns;
+    std::size_t taken = 0;
+    for (std::int64_t i = 0; i < ticks; ++i) {
+        const bool from_begin = i % 2 == 0;
+        Column next = column_of(pipeline, micro_batches, from_begin ? i / 2 : ticks - 1 - i / 2);
+        taken += 1 + next.width;
+        const std::size_t cut = i + 1 < ticks ? 1 + kCut.size() : 0;  // room for the mark of omitted ticks
+        if (taken + cut > room && i >= 2) return columns;
+        from_begin ? columns.first.push_back(std::move(next)) : columns.last.push_front(std::move(next));
+    }
+    columns.all = true;
+    return columns;
+}
+
+/// Pads to `width` columns; an idle stage gets a dot in the middle.
+std::string padded(const std::string& cell, std::size_t width) {
+    const std::size_t length = cell.empty() ? 1 : cell.size();
+    return (cell.empty() ? "·" : cell) + std::string(width - length, ' ');
+}
+
+std::string row_name(std::size_t row) {
+    return row == 0 ? "tick" : "stage " + std::to_string(row - 1);
+}
+
+}  // namespace
+
+std::string chart_text(const schedule::Pipeline& pipeline, std::int64_t micro_batches, std::size_t width) {
+    const auto rows = static_cast<std::size_t>(pipeline.stages) + 1;
+    const std::size_t name_width = row_name(rows - 1).size() + 1;
+    const Columns columns = columns_within(pipeline, micro_batches, width > name_width ? width - name_width : 0);
+    std::string text;
+    for (std::size_t row = 0; row < rows; ++row) {
+        std::string line = padded(row_name(row), name_width);
+        for (const Column& column : columns.first)
+            line += " " + padded(column.cells[row], column.width);
+        if (!columns.all) line += " " + std::string(kCut);
+        for (const Column& column : columns.last)
+            line += " " + padded(column.cells[row], column.width);
+        line.erase(line.find_last_not_of(' ') + 1);
+        text += line + "\n";
+    }
+    return text;
+}
 
 namespace {
 

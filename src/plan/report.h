@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "cnntrain/schedule/pipeline.h"
 #include "cnntrain/train/task.h"
 #include "plan/line.h"
 #include "plan/prediction.h"
@@ -51,6 +52,11 @@ private:
 };
 
 // Parts of a plan's text.
+
+/// The schedule, with a row per stage and a column per tick: "B0F3" means the backward pass of micro-batch 0, then the
+/// forward pass of micro-batch 3. Lines are at most `width` columns long, if the first and the last tick fit; middle
+/// ticks that do not fit are replaced by "...".
+std::string chart_text(const schedule::Pipeline& pipeline, std::int64_t micro_batches, std::size_t width);
 
 /// "Model:         resnet 50, ..." with a line end.
 std::string topic(const std::string& name, const std::string& text);

@@ -212,8 +212,6 @@ TEST_F(OwnPhotos, OutputsTakeNoCheckpointsName) {
          {"report " + run + " --no-predictions --output " + taken, "dataset suspects " + run + " --csv " + taken,
           "train --data-dir " + (folder_ / "photos") + kModel + " --init-path " + run +
               "/ckpt-2 --head-only --no-logs " + "--feature-cache " + taken,
-          "plan train.py --dataset cifar-10 --generated-data --model-size 8 --no-measure --stages 2 --svg " + taken,
-          "plan train.py --dataset cifar-10 --generated-data --model-size 8 --stages 2 --profile " + taken,
           "dataset bert --input-file " + (folder_ / "a.jpg") + " --vocab-file " + (folder_ / "a.jpg") +
               " --output-file " + taken}) {
         const Outcome outcome = cli::run(line);

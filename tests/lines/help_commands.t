@@ -453,12 +453,11 @@ What each command's short help prints.
     --stages VALUE                stages of the proposed splits (default: those of the command line,
                                   or 2)
     --memory-limit VALUE          GB: memory limit of each stage of the proposed splits
-    --profile VALUE               file with the functions' measured times; written if it does not
-                                  exist
+    --profile VALUE               profile.json of this line, from cnntrain profile: measured times of
+                                  its operations
     --steps VALUE                 number of weight updates to measure (default: 3, or 10 with
                                   --processes)
-    --no-measure                  estimate times from FLOPs unless the profile has them
-    --svg VALUE                   file for the chart
+    --no-measure                  estimate times from FLOPs that the profile does not have
     --processes VALUE             1,2,4...1024: predict samples/s with these numbers of processes,
                                   instead of stages ('...' doubles)
     --network VALUE               between nodes: bandwidth and latency, such as 100Gbps,1.5us;
@@ -477,10 +476,10 @@ What each command's short help prints.
   Shows the stages of a training command line, the time and memory of each, the chart of the schedule,
   the time of a weight update, and the best splits:
     cnntrain plan train.py --model resnet --model-size 50 --dataset imagenet --generated-data --batch-norm --pipeline \
-        --pipeline-splits stage3/unit1 --gradient-accumulation-count 8 --profile resnet50.json --svg chart.svg
+        --pipeline-splits stage3/unit1 --gradient-accumulation-count 8
   Without --pipeline, proposes splits. With --processes, predicts the speed of several processes:
     cnntrain plan train.py --model resnet --model-size 50 --dataset imagenet --generated-data --batch-norm \
-        --micro-batch-size 32 --processes 1,2,4...1024 --ranks-per-node 2 --network 100Gbps,1.5us --svg scaling.svg
+        --micro-batch-size 32 --processes 1,2,4...1024 --ranks-per-node 2 --network 100Gbps,1.5us
     mpirun -np 4 cnntrain plan train.py ... --processes 1...64 --network measure
   BERT is planned alike:
     cnntrain plan pretrain --config pretrain_base_128_phase1 --generated-data --stages 2

@@ -4,9 +4,10 @@
 #include <regex>
 
 #include "cnntrain/graph/facts.h"
+#include "plan/line.h"
 #include "plan/planned.h"
 #include "plan/planned_memory.h"
-#include "plan/profile.h"
+#include "plan/times.h"
 #include "support/errors.h"
 #include "support/matchers.h"
 #include "support/temporary_folder.h"
@@ -136,30 +137,17 @@ TEST(BertPlan, TextClassificationHasOne) {
 }
 
 TEST(BertPlan, TimesAreMeasuredForEveryFunctionThatComputes) {
-    MemoryFiles files;
-    planned(kTiny + kThreeStages + "--lanes 0", {.profile = "p.json", .steps = 1}, files);
-    const plan::Profile profile = plan::read_profile(files, "p.json");
-    EXPECT_EQ(profile.times.size(), 2U);
-    for (const auto& [threads, times] : profile.times) {
-        ASSERT_EQ(times.functions.size(), 6U);
-        for (const schedule::StageTimes& function : times.functions) {
-            EXPECT_GT(function.forward_ms, 0);
-            EXPECT_GT(function.backward_ms, 0);
-        }
-        EXPECT_GT(times.update_ms, 0);
+    const config::ParseResult line = parsed(kTiny + kThreeStages);
+    const auto backend = make_backend(line.settings.run.backend);
+    const plan::NetworkOfLine net = plan::network_of_line(tasks::row_of(line), line, *backend);
+    const plan::FunctionTimes times =
+        plan::measure(net.graph, net.names, *backend, {.threads = 1, .lanes = 2, .steps = 1});
+    ASSERT_EQ(times.functions.size(), 6U);
+    for (const schedule::StageTimes& function : times.functions) {
+        EXPECT_GT(function.forward_ms, 0);
+        EXPECT_GT(function.backward_ms, 0);
     }
-}
-
-/// The profile must not serve a line whose functions do other work.
-TEST(BertPlan, AProfileIsOfOneLength) {
-    MemoryFiles files;
-    const plan::PlanSettings settings{.profile = "p.json", .steps = 1};
-    planned(kTiny + kThreeStages, settings, files);
-    for (const std::string other : {"--seq-length 8", "--max-predictions-per-seq 2", "--hidden-dropout-prob 0.5"}) {
-        EXPECT_THAT(test::message_of(ErrorKind::usage, [&] { planned(kTiny + kThreeStages + other, settings, files); }),
-                    HasSubstr("p.json"))
-            << other;
-    }
+    EXPECT_GT(times.update_ms, 0);
 }
 
 void expect_predicted(const std::string& line) {

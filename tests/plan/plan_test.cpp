@@ -8,6 +8,7 @@
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/graph/facts.h"
+#include "cnntrain/profile/output.h"
 #include "cnntrain/train/compile_request.h"
 #include "plan/planned.h"
 #include "plan/prediction.h"
@@ -126,79 +127,88 @@ TEST(PlanTimes, AStopEndsTheMeasurement) {
                  Interrupted);
 }
 
-plan::Profile small_profile() {
-    plan::Profile profile;
-    profile.made_for = {{"model", "resnet-8"}, {"micro-batch", "4"}};
-    profile.functions = {"a", "b"};
-    profile.forward_gflop = {1.5, 0};
+/// A profile of two updates of two micro-batches with two lanes of one thread, as `cnntrain profile` writes it.
+profile::Profile small_profile() {
+    profile::Profile profile;
+    profile.title = "training, net";
     profile.machine = "a machine";
-    profile.times[1] = {{{1, 2}, {3, 4}}, 5};
-    profile.times[2] = {{{0.1, 0.2}, {0.3, 1.0 / 3}}, 0};
+    profile.type = "f32";
+    profile.micro_batch = 4;
+    profile.steps = 2;
+    profile.samples = 16;
+    profile.threads = profile.lanes = 2;
+    profile.step_seconds = 1;
+    for (int lane = 0; lane < 2; ++lane) {
+        profile.rows.push_back(
+            {.name = "all/a/conv", .op = "conv2d", .phase = "forward", .runs = 2, .run_seconds = 0.001});
+        profile.rows.push_back(
+            {.name = "all/b/conv", .op = "conv2d", .phase = "forward", .runs = 2, .run_seconds = 0.003});
+        profile.rows.push_back(
+            {.name = "all/b/conv", .op = "conv2d", .phase = "backward", .runs = 2, .run_seconds = 0.004});
+        profile.rows.push_back(
+            {.name = "all/a/conv", .op = "conv2d", .phase = "backward", .runs = 2, .run_seconds = 0.002});
+    }
+    profile.rows.push_back(
+        {.name = "all/a/weight", .op = "update", .phase = "update", .runs = 1, .run_seconds = 0.005});
     return profile;
 }
 
-TEST(PlanProfile, IsReadAsItWasWritten) {
+const plan::ProfiledLine kProfiledLine{"training, net", 4, "f32"};
+const plan::FunctionNames kTwoFunctions({"a", "b"});
+
+plan::ProfiledTimes read_back(const profile::Profile& written, const plan::ProfiledLine& line = kProfiledLine) {
     MemoryFiles files;
-    const plan::Profile written = small_profile();
-    plan::write_profile(files, "p.json", written);
-    const plan::Profile read = plan::read_profile(files, "p.json");
-    EXPECT_EQ(read.made_for, written.made_for);
-    EXPECT_EQ(read.functions, written.functions);
-    EXPECT_EQ(read.forward_gflop, written.forward_gflop);
-    EXPECT_EQ(read.machine, written.machine);
-    ASSERT_THAT(read.times, SizeIs(2));
-    EXPECT_EQ(read.times.at(1).update_ms, 5);
-    EXPECT_EQ(read.times.at(1).functions[1].backward_ms, 4);
-    EXPECT_EQ(read.times.at(2).functions[1].backward_ms, 1.0 / 3);
-    EXPECT_NO_THROW(plan::check_profile(read, written, "p.json"));
+    write_text(files, "p.json", profile::to_json(written, {}));
+    std::vector<plan::FunctionFacts> facts(2);
+    facts[0].forward_gflop = facts[1].forward_gflop = 1;
+    return plan::read_times(files, "p.json", line, kTwoFunctions, facts);
 }
 
-TEST(PlanProfile, DamagedOnesAreRefused) {
-    MemoryFiles files;
-    plan::write_profile(files, "good.json", small_profile());
-    const std::string good = read_text(files, "good.json");
-    const std::pair<std::string, std::string> changes[] = {
-        {"{", ""},           {"\"cnntrain_plan_profile\": 1", "\"cnntrain_plan_profile\": 2"},
-        {"1.5", "\"fast\""}, {"1.5", "-1.5"},
-        {"1.5", "1e308"},    {"\"update_ms\": 5", "\"update_ms\": 1e300"},
-        {"1.5,", ""},        {"\"update_ms\"", "\"updated\""},
-        {"\"a\"", "7"},      {"\"times\": [", "\"times\": [7, "},
-    };
-    for (const auto& [from, to] : changes) {
-        std::string text = good;
-        ASSERT_NE(text.find(from), std::string::npos) << from;
-        text.replace(text.find(from), from.size(), to);
-        write_text(files, "bad.json", text);
-        EXPECT_THAT(message_of(ErrorKind::data, [&] { plan::read_profile(files, "bad.json"); }), HasSubstr("bad.json"));
-    }
-    for (const std::string text : {"", "[]", "7", "{\"cnntrain_plan_profile\": \"1\"}"}) {
-        write_text(files, "bad.json", text);
-        EXPECT_THAT(message_of(ErrorKind::data, [&] { plan::read_profile(files, "bad.json"); }), HasSubstr("bad.json"));
-    }
-}
-
-TEST(PlanProfile, NeedsFunctionsThatTakeTime) {
-    plan::Profile profile = small_profile();
-    profile.times[1] = {{{0, 0}, {0, 1e-300}}, 0};
-    MemoryFiles files;
-    plan::write_profile(files, "p.json", profile);
-    EXPECT_THAT(message_of(ErrorKind::data, [&] { plan::read_profile(files, "p.json"); }), HasSubstr("p.json"));
+TEST(PlanProfile, GivesTheTimesOfFunctions) {
+    const plan::ProfiledTimes read = read_back(small_profile());
+    EXPECT_EQ(read.threads, 1);
+    EXPECT_EQ(read.machine, "a machine");
+    EXPECT_NEAR(read.times.functions[0].forward_ms, 1, 1e-9);
+    EXPECT_NEAR(read.times.functions[0].backward_ms, 2, 1e-9);
+    EXPECT_NEAR(read.times.functions[1].forward_ms, 3, 1e-9);
+    EXPECT_NEAR(read.times.functions[1].backward_ms, 4, 1e-9);
+    EXPECT_NEAR(read.times.update_ms, 5, 1e-9);
 }
 
 TEST(PlanProfile, OfSomethingElseIsRefused) {
-    const plan::Profile profile = small_profile();
-    plan::Profile wanted = profile;
-    wanted.made_for["micro-batch"] = "8";
-    EXPECT_THAT(message_of(ErrorKind::usage, [&] { plan::check_profile(profile, wanted, "p.json"); }),
-                HasSubstr("p.json"));
-    wanted = profile;
-    wanted.forward_gflop[0] = 1.6;
-    EXPECT_THAT(message_of(ErrorKind::usage, [&] { plan::check_profile(profile, wanted, "p.json"); }),
-                HasSubstr("functions"));
-    wanted = profile;
-    wanted.functions[1] = "c";
-    EXPECT_THAT(message_of(ErrorKind::usage, [&] { plan::check_profile(profile, wanted, "p.json"); }),
-                HasSubstr("functions"));
+    const auto refused = [](const plan::ProfiledLine& line, const std::string& part) {
+        EXPECT_THAT(message_of(ErrorKind::usage, [&] { read_back(small_profile(), line); }),
+                    AllOf(HasSubstr("p.json"), HasSubstr(part)));
+    };
+    refused({"training, other", 4, "f32"}, "other");
+    refused({"training, net", 8, "f32"}, "8");
+    refused({"training, net", 4, "bf16"}, "bf16");
+    profile::Profile staged = small_profile();
+    staged.rows[1].stage = 1;
+    EXPECT_THAT(message_of(ErrorKind::usage, [&] { read_back(staged); }), HasSubstr("--pipeline"));
+}
+
+TEST(PlanProfile, WithoutTheTimesOfAllFunctionsIsRefused) {
+    profile::Profile profile = small_profile();
+    for (profile::Row& row : profile.rows)
+        if (row.name == "all/b/conv") row.run_seconds = 0;
+    EXPECT_THAT(message_of(ErrorKind::data, [&] { read_back(profile); }), HasSubstr("p.json"));
+    profile = small_profile();
+    profile.rows[0].run_seconds = 1e300;
+    EXPECT_THAT(message_of(ErrorKind::data, [&] { read_back(profile); }), HasSubstr("p.json"));
+    profile = small_profile();
+    profile.rows.erase(profile.rows.begin());
+    EXPECT_THAT(message_of(ErrorKind::data, [&] { read_back(profile); }), HasSubstr("p.json"));
+    profile = small_profile();
+    profile.trains = false;
+    EXPECT_THAT(message_of(ErrorKind::data, [&] { read_back(profile); }), HasSubstr("p.json"));
+    MemoryFiles files;
+    for (const std::string text : {"", "[]", "7", "{", "{\"cnntrain_profile\": 1}"}) {
+        write_text(files, "bad.json", text);
+        EXPECT_THAT(
+            message_of(ErrorKind::data, [&] { plan::read_times(files, "bad.json", kProfiledLine, kTwoFunctions, {}); }),
+            HasSubstr("bad.json"));
+    }
 }
 
 TEST(PlanPrediction, LanesShareTheThreads) {
@@ -228,8 +238,8 @@ TEST(PlanPrediction, CountsAllWorkAndTheUpdateOnce) {
     network.facts[1].variable_bytes = 100;
     network.facts[1].gradient_bytes = 10;
     network.threads = 2;
-    network.profile.times[2] = {{{1, 1}, {1, 1}, {1, 1}}, 5};
-    network.profile.times[1] = {{{2, 2}, {2, 2}, {1, 3}}, 9};
+    network.times[2] = {{{1, 1}, {1, 1}, {1, 1}}, 5};
+    network.times[1] = {{{2, 2}, {2, 2}, {1, 3}}, 9};
     const plan::Prediction plan = predict(network, {2, schedule::PipelineSchedule::grouped}, 4, {1});
     EXPECT_DOUBLE_EQ(plan.one_lane_ms, 4 * 6 + 5);
     EXPECT_THAT(plan.lane_of, ElementsAre(1, 0));  // the stage with more to compute has the first choice
@@ -363,30 +373,9 @@ TEST(PlanTimes, OfPipelinesAreTheMeanOfAMicroBatchWithoutWaits) {
     EXPECT_EQ(times.functions[1].backward_ms, 21 + 3);
 }
 
-TEST(Plan, MeasuresOnceAndKeepsWhatItMeasured) {
-    MemoryFiles files;
-    const plan::PlanSettings settings{.profile = "p.json", .svg = "c.svg", .steps = 1};
-    const std::string first = planned(kThreeStages, settings, files);
-    EXPECT_THAT(first, HasSubstr("p.json"));
-    const std::string second = planned(kThreeStages, settings, files);
-    EXPECT_THAT(second, HasSubstr("p.json"));
-    EXPECT_EQ(first.substr(first.find("Stages:")), second.substr(second.find("Stages:")));
-    EXPECT_THAT(read_text(files, "c.svg"), AllOf(HasSubstr("<svg "), HasSubstr(">stage 2</text>")));
-    EXPECT_THAT(plan::read_profile(files, "p.json").times, SizeIs(2));
-    EXPECT_THAT(message_of(ErrorKind::usage, [&] { planned(kThreeStages + "--threads 3", settings, files); }),
-                HasSubstr("p.json"));
-    EXPECT_THAT(message_of(ErrorKind::usage, [&] { planned(kThreeStages + "--micro-batch-size 8", settings, files); }),
-                HasSubstr("p.json"));
-    EXPECT_THAT(message_of(ErrorKind::usage, [&] { planned(kThreeStages + "--group-norm", settings, files); }),
-                HasSubstr("p.json"));
-}
-
 TEST(Plan, OfManyMicroBatchesIsMadeAtOnce) {
-    MemoryFiles files;
-    const std::string text =
-        planned(kThreeStages + "--gradient-accumulation-count 999999996", {.svg = "c.svg", .measure = false}, files);
+    const std::string text = planned(kThreeStages + "--gradient-accumulation-count 999999996");
     EXPECT_THAT(text, AllOf(HasSubstr("999999996 micro-batches"), HasSubstr(" ... ")));
-    EXPECT_THAT(read_text(files, "c.svg"), HasSubstr("999999996 micro"));
 }
 
 TEST(Plan, ThereAreNoMoreStagesThanFunctions) {

@@ -20,7 +20,7 @@ inline std::vector<double> predicted_bytes(const config::ParseResult& line) {
     EXPECT_EQ(of_line.without_copies, "");
     plan::PlannedNetwork& network = of_line.network;
     for (const int threads : {1, 2})
-        network.profile.times[threads] = plan::times_of_flops(network.facts, threads);
+        network.times[threads] = plan::times_of_flops(network.facts, threads);
     const plan::PlannedLine planned = plan::line_of(row, line);
     const plan::Prediction plan = predict(network, {planned.stages(), planned.schedule}, planned.micro_batches(),
                                           of_line.names.indices(planned.splits));

@@ -24,21 +24,19 @@ struct ProcessPlan {
 };
 
 struct PlanSettings {
-    /// File with the measured times of the network's functions: read if it exists, otherwise written after measuring.
-    /// Times for a number of threads that is missing in the file are measured and added.
+    /// A profile.json that `cnntrain profile` has written for this line without its pipeline: times of the network's
+    /// functions, for as many threads as its lanes had. Times for other numbers of threads are measured.
     std::optional<std::string> profile{};
     std::optional<std::uint64_t> memory_limit_bytes{};  // per stage, for the proposed splits
-    std::optional<std::string> svg{};                   // file for the chart
     std::optional<std::int32_t> stages{};               // number to propose; empty: that of the command line, or two
     std::int64_t steps = 3;                             // number of measured weight updates, after one for warm-up
-    bool measure = true;                                // false: estimate times missing in the profile from FLOPs
+    bool measure = true;                                // false: estimate times that no profile has from FLOPs
     std::optional<ProcessPlan> processes{};             // if set, predicts several processes instead of stages
 };
 
 /// Prints the plan of a `train` command line: its stages, or the prediction for several processes. Needs neither its
 /// data nor its checkpoints. Throws Error(usage) for splits or a number of stages that the network does not have, for a
-/// profile made for something else, for a memory limit that no splits satisfy, and as check_outputs(); Error(data) for
-/// a damaged profile; Error(storage) for a file that cannot be written.
+/// profile of something else, and for a memory limit that no splits satisfy; Error(data) for a damaged profile.
 void plan_training(const train::TaskRow& row, const config::ParseResult& line, const PlanSettings& settings,
                    const train::Host& host);
 

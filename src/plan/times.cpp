@@ -1,22 +1,22 @@
-#include "plan/profile.h"
+#include "plan/times.h"
 
 #include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <nlohmann/json.hpp>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
 
 #include "cnntrain/base/elapsed.h"
 #include "cnntrain/base/error.h"
-#include "cnntrain/base/json_check.h"
 #include "cnntrain/base/rng.h"
 #include "cnntrain/data/loader.h"
 #include "cnntrain/graph/graph.h"
 #include "cnntrain/plan/order_statistics.h"
+#include "cnntrain/profile/output.h"
 #include "train/runs/weights.h"
 
 namespace cnntrain::plan {
@@ -98,108 +98,72 @@ data::Batch MadeUpBatches::next() {
 
 }  // namespace
 
-using Json = nlohmann::ordered_json;
-
 namespace {
 
-constexpr const char* kFormat = "cnntrain_plan_profile";
-constexpr int kVersion = 1;
+/// A row as the backend measured it.
+backend::ProfileRow measured_row(const profile::Row& row, std::int64_t steps) {
+    backend::ProfileRow result;
+    result.name = row.name;
+    result.op = row.op;
+    result.phase = row.phase == "forward"    ? graph::Phase::forward
+                   : row.phase == "backward" ? graph::Phase::backward
+                                             : graph::Phase::update;
+    result.milliseconds = 1e3 * row.run_seconds;
+    result.runs = std::llround(row.runs * static_cast<double>(steps));
+    return result;
+}
 
-std::vector<double> numbers(const Json& list, std::size_t count) {
-    auto values = list.get<std::vector<double>>();
-    constexpr double kMost = 1e12;  // more than a function takes in 30 years; sums and products of them stay finite
-    const bool sound = values.size() == count &&
-                       std::ranges::all_of(values, [](double value) { return value >= 0 && value <= kMost; });
-    if (!sound) {
-        throw Error(ErrorKind::data,
-                    "expected " + std::to_string(count) + " numbers from 0 to 1e12 for the times of the functions");
+/// Why the profile is not one of this line's functions; "" if it is.
+std::string mismatch(const profile::Profile& profile, const ProfiledLine& line) {
+    const bool stages = std::ranges::any_of(profile.rows, [](const profile::Row& row) { return row.stage > 0; });
+    if (profile.title != line.title) return "it is of " + profile.title + ", not of " + line.title;
+    if (profile.micro_batch != line.micro_batch) {
+        return "its micro-batches have " + std::to_string(profile.micro_batch) + " samples, not " +
+               std::to_string(line.micro_batch);
     }
-    return values;
+    if (profile.type != line.type) return "it computes in " + profile.type + ", not in " + line.type;
+    if (stages) return "it is of a pipeline, in which lanes wait for each other; profile the line without --pipeline";
+    return "";
 }
 
-FunctionTimes times_from(const Json& entry, std::size_t functions) {
-    const std::vector<double> forward = numbers(entry.at("forward_ms"), functions);
-    const std::vector<double> backward = numbers(entry.at("backward_ms"), functions);
-    FunctionTimes times;
-    times.update_ms = numbers(Json::array({entry.at("update_ms")}), 1).front();
-    for (std::size_t i = 0; i < functions; ++i)
-        times.functions.push_back({forward[i], backward[i]});
-    double whole_ms = times.update_ms;
-    for (const schedule::StageTimes& function : times.functions)
-        whole_ms += function.total();
-    constexpr double kLeastMs = 1e-6;
-    if (whole_ms < kLeastMs) throw Error(ErrorKind::data, "expected functions that take time");
-    if (entry.contains("spread")) times.spread = numbers(Json::array({entry.at("spread")}), 1).front();
-    return times;
-}
-
-Profile profile_from(const Json& document) {
-    if (!document.is_object() || document.value(kFormat, 0) != kVersion)
-        throw Error(ErrorKind::data, "expected a profile that cnntrain plan has written");
-    Profile profile;
-    document.at("made_for").get_to(profile.made_for);
-    document.at("machine").get_to(profile.machine);
-    document.at("functions").get_to(profile.functions);
-    profile.forward_gflop = numbers(document.at("forward_gflop"), profile.functions.size());
-    for (const Json& entry : document.at("times"))
-        profile.times[entry.at("threads").get<int>()] = times_from(entry, profile.functions.size());
-    return profile;
-}
-
-Json times_json(int threads, const FunctionTimes& times) {
-    Json forward = Json::array();
-    Json backward = Json::array();
-    for (const schedule::StageTimes& function : times.functions) {
-        forward.push_back(function.forward_ms);
-        backward.push_back(function.backward_ms);
+/// Error(data) unless the times are numbers, and all functions with work take some.
+void check_times(const FunctionTimes& times, const std::vector<FunctionFacts>& facts) {
+    constexpr double kMostMs = 1e12;  // more than a function takes in 30 years; sums and products of them stay finite
+    constexpr double kLeastGflop = 1e-4;
+    const auto is_time = [](double ms) { return ms >= 0 && ms <= kMostMs; };
+    bool sound = is_time(times.update_ms);
+    for (std::size_t i = 0; i < facts.size(); ++i) {
+        const schedule::StageTimes& function = times.functions[i];
+        sound = sound && is_time(function.forward_ms) && is_time(function.backward_ms) &&
+                (function.total() > 0 || facts[i].forward_gflop < kLeastGflop);
     }
-    Json json = {
-        {"threads", threads}, {"update_ms", times.update_ms}, {"forward_ms", forward}, {"backward_ms", backward}};
-    if (times.spread) json["spread"] = *times.spread;
-    return json;
+    if (!sound) throw Error(ErrorKind::data, "expected the times of all operations of the line's network");
 }
 
 }  // namespace
 
-Profile read_profile(const FileSystem& files, const std::string& path) {
-    const std::string text = read_text(files, path);
+ProfiledTimes read_times(const FileSystem& files, const std::string& path, const ProfiledLine& line,
+                         const FunctionNames& names, const std::vector<FunctionFacts>& facts) {
+    const std::optional<profile::Profile> profile = profile::from_json(read_text(files, path));
+    if (!profile || !profile->trains || profile->steps < 1 || profile->lanes < 1 || profile->rows.empty()) {
+        throw Error(ErrorKind::data, path +
+                                         ": expected the profile.json of a training; cnntrain profile writes it, for "
+                                         "the same training line");
+    }
+    if (const std::string why = mismatch(*profile, line); !why.empty())
+        throw Error(ErrorKind::usage, path + ": " + why);
+    std::vector<backend::ProfileRow> rows;
+    for (const profile::Row& row : profile->rows)
+        rows.push_back(measured_row(row, profile->steps));
     try {
-        check_json(text);
-        return profile_from(Json::parse(text));
-    } catch (const nlohmann::json::exception&) {
-        throw Error(ErrorKind::data, path + ": parts of the profile are missing or of another kind; remove the file");
+        ProfiledTimes result{.times = times_by_function(rows, names, profile->steps, profile->lanes),
+                             .threads = std::max(1, profile->threads / profile->lanes),
+                             .machine = profile->machine};
+        check_times(result.times, facts);
+        return result;
     } catch (const Error& error) {
-        throw error.within(path);
+        throw Error(ErrorKind::data, path + ": " + error.what());
     }
-}
-
-void write_profile(FileSystem& files, const std::string& path, const Profile& profile) {
-    Json document = {{kFormat, kVersion},
-                     {"made_for", profile.made_for},
-                     {"machine", profile.machine},
-                     {"functions", profile.functions},
-                     {"forward_gflop", profile.forward_gflop},
-                     {"times", Json::array()}};
-    for (const auto& [threads, times] : profile.times)
-        document["times"].push_back(times_json(threads, times));
-    write_text(files, path, document.dump(1) + "\n");
-}
-
-void check_profile(const Profile& profile, const Profile& wanted, const std::string& path) {
-    const auto refuse = [&](const std::string& why) {
-        throw Error(ErrorKind::usage, path + ": " + why + "; name another file, or remove this one");
-    };
-    for (const auto& [what, value] : wanted.made_for) {
-        const auto found = profile.made_for.find(what);
-        const std::string had = found == profile.made_for.end() ? "nothing" : found->second;
-        if (had != value) refuse("the profile was made for " + what + " " + had + ", not " + value);
-    }
-    bool same_work = profile.functions == wanted.functions;
-    for (std::size_t i = 0; same_work && i < wanted.functions.size(); ++i) {
-        const double gflop = wanted.forward_gflop[i];
-        same_work = std::fabs(profile.forward_gflop[i] - gflop) <= 1e-6 * gflop;
-    }
-    if (!same_work) refuse("the profile was made for a network with other functions");
 }
 
 namespace {
@@ -257,7 +221,8 @@ FunctionTimes times_by_function(const std::vector<backend::ProfileRow>& rows, co
         }
     }
     const std::size_t steps = of_batches.size() / static_cast<std::size_t>(pipelines);
-    CNNTRAIN_CHECK(steps * static_cast<std::size_t>(pipelines) == of_batches.size(), "pipelines ran different steps");
+    if (steps * static_cast<std::size_t>(pipelines) != of_batches.size())
+        throw Error(ErrorKind::data, "its lanes ran different operations");
     FunctionWalk walk(names);
     for (std::size_t i = 0; i < steps; ++i) {
         std::vector<const backend::ProfileRow*> step;

@@ -1,9 +1,8 @@
-// Times of a network's functions on this machine: measured, read from a file, or estimated from FLOPs.
+// Times of a network's functions: measured, read from a profile, or estimated from FLOPs.
 #pragma once
 
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -25,21 +24,24 @@ struct FunctionTimes {
 };
 inline constexpr std::int64_t kLeastForSpread = 8;
 
-struct Profile {
-    std::map<std::string, std::string> made_for;  // "micro-batch" -> "4": everything that affects the work
-    std::vector<std::string> functions;
-    std::vector<double> forward_gflop;   // per function
-    std::string machine;                 // description of the machine on which it was measured
-    std::map<int, FunctionTimes> times;  // by number of threads
+/// Times that `cnntrain profile` has measured.
+struct ProfiledTimes {
+    FunctionTimes times;
+    int threads = 1;  // of each lane
+    std::string machine;
 };
 
-/// Throws Error(data) for a file that is damaged or not a profile.
-Profile read_profile(const FileSystem& files, const std::string& path);
-void write_profile(FileSystem& files, const std::string& path, const Profile& profile);
+/// Facts of a training line that its profile has, too.
+struct ProfiledLine {
+    std::string title;  // "training, resnet 50"
+    std::int64_t micro_batch = 0;
+    std::string type;  // arithmetic: "bf16"
+};
 
-/// Throws Error(usage) if the profile in `path` was made for other settings than `wanted`; ignores the times in
-/// `wanted`.
-void check_profile(const Profile& profile, const Profile& wanted, const std::string& path);
+/// Reads profile.json of a training without stages. Throws Error(data) for a file that is no profile of `cnntrain
+/// profile`, and Error(usage) for one of another network, micro-batch or arithmetic. `facts`: of the functions.
+ProfiledTimes read_times(const FileSystem& files, const std::string& path, const ProfiledLine& line,
+                         const FunctionNames& names, const std::vector<FunctionFacts>& facts);
 
 struct Measurement {
     int threads = 1;  // per lane
