@@ -163,9 +163,10 @@ std::string target_of(const ExportRequest& request, const std::string& checkpoin
 
 std::vector<std::string> classes_of(const ExportRequest& request, const TrainedNetwork& network) {
     std::vector<std::string> names = request.class_names.empty() ? network.class_names() : request.class_names;
-    const auto logits = network.replay().outputs.find(train::kLogits);
-    if (logits == network.replay().outputs.end()) return {};
-    const std::int64_t classes = logits->second.shape().back();
+    const NetworkPart part = network.part();
+    const auto logits = std::ranges::find(part.outputs, std::string(train::kLogits), &Port::name);
+    if (logits == part.outputs.end()) return {};
+    const std::int64_t classes = part.graph.desc(logits->value).shape.back();
     if (!names.empty() && std::ssize(names) != classes) {
         throw Error(ErrorKind::usage, "--class-names: " + std::to_string(names.size()) + " names for the " +
                                           std::to_string(classes) + " classes of the network");
@@ -185,211 +186,6 @@ void check_target(const ExportRequest& request, FileSystem& files, const std::st
     if (!folder.empty()) files.make_directories(folder);
     for (const std::string& path : paths)
         files.create(path);  // a folder that cannot be written is an error now, not after the comparison
-}
-
-ExportReport export_onnx(const ExportRequest& request, FileSystem& files, const TrainedNetwork& network) {
-    const std::string path = target_of(request, network.checkpoint());
-    OnnxSettings settings{.weights = request.weights,
-                          .probabilities = request.probabilities ? "probabilities" : "",
-                          .version = request.version};
-    const std::optional<tasks::ImageNetwork> image = network.image_network();
-    if (request.preparation && image) settings.preparation = image->images;
-    settings.metadata = onnx_metadata(image, classes_of(request, network), request.preparation);
-    settings.metadata["checkpoint"] = std::string(last_part(network.checkpoint()));
-    const OnnxModel model = to_onnx(network.part(), settings);
-    check_target(request, files, network.checkpoint(), {path});
-    const auto products = backend_products(network.backend(), train::compute_threads(network.arguments().settings.run));
-    ExportReport report{.paths = {path}, .what = "ONNX, operator set " + std::to_string(model.opset)};
-    report.difference =
-        write_onnx(files, path, model, network.replay(), tolerance(request.weights, request.preparation), *products);
-    return report;
-}
-
-ExportReport export_weights(const ExportRequest& request, FileSystem& files, TrainedNetwork& network,
-                            nn::TargetProgram program) {
-    const std::optional<tasks::ImageNetwork> image = network.image_network();
-    const std::string name(nn::name(program));
-    if (!image)
-        throw Error(ErrorKind::unsupported, "--to " + name + " is for image networks; --to onnx holds any network");
-    nn::TargetWeights weights = nn::in_target_layout(program, image->network, network.variables());
-    const std::string folder = target_of(request, network.checkpoint());
-    std::vector<std::string> paths = {folder + kWeightsFile};
-    if (program == nn::TargetProgram::timm) paths.push_back(folder + "config.json");
-    check_target(request, files, network.checkpoint(), paths);
-    const std::vector<std::string> classes = classes_of(request, network);
-    checkpoint::Checkpoint file;
-    file.metadata["format"] = "pt";
-    file.metadata["architecture"] = weights.architecture;
-    checkpoint::set_class_names(file.metadata, classes);
-    file.tensors = std::move(weights.tensors);
-    ExportReport report{.paths = paths, .what = name + "'s " + weights.architecture};
-    report.difference = write_if_same(
-        files, paths, tolerance(OnnxWeights::f32), network.replay().outputs,
-        [&](FileSystem& memory) {
-            checkpoint::save(memory, paths.front(), file);
-            if (paths.size() > 1) write_text(memory, paths[1], timm_config(weights.architecture, *image, classes));
-        },
-        [&](const FileSystem& memory) {
-            return network.answers(checkpoint::load_weights(memory, paths.front()), paths.front());
-        });
-    return report;
-}
-
-bool same_tensors(const checkpoint::TensorSource& expected, const std::map<std::string, HostTensor>& got) {
-    return std::ranges::equal(expected.descs, got, [&](const auto& wanted, const auto& read) {
-        return wanted.first == read.first && wanted.second == read.second.desc() &&
-               std::ranges::equal(expected.tensor(wanted.first).bytes(), read.second.bytes());
-    });
-}
-
-std::string name_without_suffix(const std::string& path) {
-    std::string_view name = last_part(path);
-    for (const std::string_view suffix : {checkpoint::kCheckpointSuffix, checkpoint::kTensorFlowIndex})
-        if (name.ends_with(suffix)) name.remove_suffix(suffix.size());
-    return std::string(name);
-}
-
-/// All tensors of the checkpoint, with the names that they have here, which are those of the original programs.
-ExportReport export_tensorflow(const ExportRequest& request, FileSystem& files, TrainedNetwork& network) {
-    const std::string prefix = target_of(request, network.checkpoint()) + name_without_suffix(network.checkpoint());
-    const std::vector<std::string> paths = checkpoint::tensorflow_paths(prefix);
-    check_target(request, files, network.checkpoint(), paths);
-    const checkpoint::Checkpoint stored = network.stored(files);
-    checkpoint::TensorSource tensors = checkpoint::source_of(stored.tensors);
-    if (request.in_f32) tensors = checkpoint::in_f32(std::move(tensors));
-    ExportReport report{.paths = paths, .what = "TensorFlow, " + std::to_string(stored.tensors.size()) + " tensors"};
-    report.difference = write_if_same(
-        files, paths, tolerance(OnnxWeights::f32), network.replay().outputs,
-        [&](FileSystem& memory) { checkpoint::save_tensorflow(memory, prefix, tensors); },
-        [&](const FileSystem& memory) {
-            checkpoint::Checkpoint read = checkpoint::load_weights(memory, paths.back());
-            if (!same_tensors(tensors, read.tensors)) {
-                throw Error(ErrorKind::data,
-                            "the file would have other tensors than the checkpoint; it was not written");
-            }
-            return network.answers(std::move(read), paths.back());
-        });
-    return report;
-}
-
-}  // namespace
-
-std::optional<Format> format_named(std::string_view name) {
-    const auto* found = std::ranges::find(kFormatNames, name);
-    if (found == kFormatNames.end()) return std::nullopt;
-    return static_cast<Format>(found - kFormatNames.begin());
-}
-
-ExportReport export_network(const ExportRequest& request, FileSystem& files) {
-    OpenRequest source = request.source;
-    source.photos = request.preparation;
-    TrainedNetwork network(files, source);
-    const auto run = [&] {
-        switch (request.format) {
-            case Format::onnx:
-                return export_onnx(request, files, network);
-            case Format::torchvision:
-                return export_weights(request, files, network, nn::TargetProgram::torchvision);
-            case Format::timm:
-                return export_weights(request, files, network, nn::TargetProgram::timm);
-            case Format::tf:
-                return export_tensorflow(request, files, network);
-        }
-        throw Error(ErrorKind::internal, "a format that is not written");
-    };
-    ExportReport report = run();
-    report.checkpoint = network.checkpoint();
-    report.samples = std::to_string(network.replay().samples) + " " + network.samples_text();
-    return report;
-}
-
-// Compares files with the network, and writes them.
-
-namespace {
-
-constexpr std::size_t kImageAxes = 4;
-constexpr std::uint64_t kLargestFile = std::uint64_t{1} << 31;
-
-/// Samples `first` to `first` + `count` - 1, images [N,C,H,W].
-Array part_of(const HostTensor& all, std::int64_t first, std::int64_t count) {
-    Shape shape = all.shape();
-    shape.front() = count;
-    HostTensor part({all.dtype(), shape});
-    const std::size_t row = part.bytes().size() / static_cast<std::size_t>(count);
-    std::memcpy(part.bytes().data(), all.bytes().data() + static_cast<std::size_t>(first) * row, part.bytes().size());
-    return array_of(shape.size() == kImageAxes ? with_axes(part, {0, 3, 1, 2}) : part);
-}
-
-/// Photos differ in size and come one by one.
-std::map<std::string, Array> inputs_of(const Replay& replay, std::int64_t first, std::int64_t count) {
-    std::map<std::string, Array> inputs;
-    for (const auto& [name, tensor] : replay.inputs) {
-        if (replay.photos.empty() || tensor.shape().size() != kImageAxes) {
-            inputs.emplace(name, part_of(tensor, first, count));
-            continue;
-        }
-        Array photo = array_of(replay.photos.at(static_cast<std::size_t>(first)));
-        photo.shape.insert(photo.shape.begin(), 1);
-        inputs.emplace(name, std::move(photo));
-    }
-    return inputs;
-}
-
-void append_checked(HostTensor& all, const Array& part) {
-    Shape shape = part.shape;
-    const std::int64_t before = all.shape().empty() ? 0 : all.elements();
-    shape.front() += all.shape().empty() ? 0 : all.shape().front();
-    HostTensor longer({DType::f32, shape});
-    if (before > 0) std::ranges::copy(all.as<float>(), longer.as<float>().begin());
-    std::ranges::copy(part.reals, longer.as<float>().begin() + before);
-    all = std::move(longer);
-}
-
-}  // namespace
-
-double difference(const HostTensor& expected, const HostTensor& got) {
-    if (expected.shape() != got.shape()) return std::numeric_limits<double>::infinity();
-    double greatest = 0;
-    double apart = 0;
-    for (std::int64_t i = 0; i < expected.elements(); ++i) {
-        const double a = expected.at(i);
-        const double b = got.at(i);
-        if (!std::isfinite(a) || !std::isfinite(b)) return std::numeric_limits<double>::infinity();
-        greatest = std::max(greatest, std::abs(a));
-        apart = std::max(apart, std::abs(a - b));
-    }
-    return apart / std::max(1.0, greatest);
-}
-
-double tolerance(OnnxWeights weights, bool of_photos) {
-    if (weights == OnnxWeights::f32 && !of_photos) return 1e-4;
-    return weights != OnnxWeights::bf16 ? 1e-2 : 5e-2;  // bfloat16 has an eighth of float16's precision
-}
-
-Outputs answers_of_onnx(const FileSystem& files, const std::string& path, const Replay& replay, Products& products) {
-    const OnnxProgram program(decode(read_text(files, path, kLargestFile)), products);
-    Outputs outputs;
-    std::int64_t batch = 1;
-    for (std::int64_t first = 0; first < replay.samples;) {
-        const std::int64_t count = std::min(batch, replay.samples - first);
-        for (const auto& [name, array] : program.run(inputs_of(replay, first, count)))
-            append_checked(outputs[name], array);
-        first += count;
-        if (replay.photos.empty()) batch = first == 1 ? 7 : 8;
-    }
-    return outputs;
-}
-
-namespace {
-
-double greatest_difference(const Outputs& expected, const Outputs& got) {
-    double apart = 0;
-    for (const auto& [name, tensor] : expected) {
-        const auto found = got.find(name);
-        apart = std::max(
-            apart, found == got.end() ? std::numeric_limits<double>::infinity() : difference(tensor, found->second));
-    }
-    return apart;
 }
 
 /// Calls visit(bytes) for pieces of a file in memory, and where they begin.
@@ -434,9 +230,152 @@ void publish(const FileSystem& memory, FileSystem& files, const std::vector<std:
         check_written(files, path, *memory.open(path));
 }
 
+ExportReport export_onnx(const ExportRequest& request, FileSystem& files, const TrainedNetwork& network) {
+    const std::string path = target_of(request, network.checkpoint());
+    OnnxSettings settings{.weights = request.weights,
+                          .probabilities = request.probabilities ? "probabilities" : "",
+                          .version = request.version};
+    const std::optional<tasks::ImageNetwork> image = network.image_network();
+    if (request.preparation && !image)
+        throw Error(ErrorKind::usage, "--with-preprocessing is for image networks; texts come as tokens");
+    if (request.preparation) settings.preparation = image->images;
+    settings.metadata = onnx_metadata(image, classes_of(request, network), request.preparation);
+    settings.metadata["checkpoint"] = std::string(last_part(network.checkpoint()));
+    const OnnxModel model = to_onnx(network.part(), settings);
+    check_target(request, files, network.checkpoint(), {path});
+    MemoryFiles memory;
+    write_text(memory, path, encode(model));
+    publish(memory, files, {path});
+    return {.paths = {path}, .what = "ONNX, operator set " + std::to_string(model.opset)};
+}
+
+ExportReport export_weights(const ExportRequest& request, FileSystem& files, TrainedNetwork& network,
+                            nn::TargetProgram program) {
+    const std::optional<tasks::ImageNetwork> image = network.image_network();
+    const std::string name(nn::name(program));
+    if (!image)
+        throw Error(ErrorKind::unsupported, "--to " + name + " is for image networks; --to onnx holds any network");
+    nn::TargetWeights weights = nn::in_target_layout(program, image->network, network.variables());
+    const std::string folder = target_of(request, network.checkpoint());
+    std::vector<std::string> paths = {folder + kWeightsFile};
+    if (program == nn::TargetProgram::timm) paths.push_back(folder + "config.json");
+    check_target(request, files, network.checkpoint(), paths);
+    const std::vector<std::string> classes = classes_of(request, network);
+    checkpoint::Checkpoint file;
+    file.metadata["format"] = "pt";
+    file.metadata["architecture"] = weights.architecture;
+    checkpoint::set_class_names(file.metadata, classes);
+    file.tensors = std::move(weights.tensors);
+    ExportReport report{.paths = paths, .what = name + "'s " + weights.architecture};
+    report.difference = write_if_same(
+        files, paths, network.replay().outputs,
+        [&](FileSystem& memory) {
+            checkpoint::save(memory, paths.front(), file);
+            if (paths.size() > 1) write_text(memory, paths[1], timm_config(weights.architecture, *image, classes));
+        },
+        [&](const FileSystem& memory) {
+            return network.answers(checkpoint::load_weights(memory, paths.front()), paths.front());
+        });
+    return report;
+}
+
+bool same_tensors(const checkpoint::TensorSource& expected, const std::map<std::string, HostTensor>& got) {
+    return std::ranges::equal(expected.descs, got, [&](const auto& wanted, const auto& read) {
+        return wanted.first == read.first && wanted.second == read.second.desc() &&
+               std::ranges::equal(expected.tensor(wanted.first).bytes(), read.second.bytes());
+    });
+}
+
+std::string name_without_suffix(const std::string& path) {
+    std::string_view name = last_part(path);
+    for (const std::string_view suffix : {checkpoint::kCheckpointSuffix, checkpoint::kTensorFlowIndex})
+        if (name.ends_with(suffix)) name.remove_suffix(suffix.size());
+    return std::string(name);
+}
+
+/// All tensors of the checkpoint, with the names that they have here, which are those of the original programs.
+ExportReport export_tensorflow(const ExportRequest& request, FileSystem& files, TrainedNetwork& network) {
+    const std::string prefix = target_of(request, network.checkpoint()) + name_without_suffix(network.checkpoint());
+    const std::vector<std::string> paths = checkpoint::tensorflow_paths(prefix);
+    check_target(request, files, network.checkpoint(), paths);
+    const checkpoint::Checkpoint stored = network.stored(files);
+    checkpoint::TensorSource tensors = checkpoint::source_of(stored.tensors);
+    if (request.in_f32) tensors = checkpoint::in_f32(std::move(tensors));
+    ExportReport report{.paths = paths, .what = "TensorFlow, " + std::to_string(stored.tensors.size()) + " tensors"};
+    report.difference = write_if_same(
+        files, paths, network.replay().outputs,
+        [&](FileSystem& memory) { checkpoint::save_tensorflow(memory, prefix, tensors); },
+        [&](const FileSystem& memory) {
+            checkpoint::Checkpoint read = checkpoint::load_weights(memory, paths.back());
+            if (!same_tensors(tensors, read.tensors)) {
+                throw Error(ErrorKind::data,
+                            "the file would have other tensors than the checkpoint; it was not written");
+            }
+            return network.answers(std::move(read), paths.back());
+        });
+    return report;
+}
+
 }  // namespace
 
-double write_if_same(FileSystem& files, const std::vector<std::string>& paths, double allowed, const Outputs& expected,
+std::optional<Format> format_named(std::string_view name) {
+    const auto* found = std::ranges::find(kFormatNames, name);
+    if (found == kFormatNames.end()) return std::nullopt;
+    return static_cast<Format>(found - kFormatNames.begin());
+}
+
+ExportReport export_network(const ExportRequest& request, FileSystem& files) {
+    OpenRequest source = request.source;
+    source.compares = request.format != Format::onnx;
+    TrainedNetwork network(files, source);
+    const auto run = [&] {
+        switch (request.format) {
+            case Format::onnx:
+                return export_onnx(request, files, network);
+            case Format::torchvision:
+                return export_weights(request, files, network, nn::TargetProgram::torchvision);
+            case Format::timm:
+                return export_weights(request, files, network, nn::TargetProgram::timm);
+            case Format::tf:
+                return export_tensorflow(request, files, network);
+        }
+        throw Error(ErrorKind::internal, "a format that is not written");
+    };
+    ExportReport report = run();
+    report.checkpoint = network.checkpoint();
+    if (source.compares) report.samples = std::to_string(network.replay().samples) + " " + network.samples_text();
+    return report;
+}
+
+double difference(const HostTensor& expected, const HostTensor& got) {
+    if (expected.shape() != got.shape()) return std::numeric_limits<double>::infinity();
+    double greatest = 0;
+    double apart = 0;
+    for (std::int64_t i = 0; i < expected.elements(); ++i) {
+        const double a = expected.at(i);
+        const double b = got.at(i);
+        if (!std::isfinite(a) || !std::isfinite(b)) return std::numeric_limits<double>::infinity();
+        greatest = std::max(greatest, std::abs(a));
+        apart = std::max(apart, std::abs(a - b));
+    }
+    return apart / std::max(1.0, greatest);
+}
+
+namespace {
+
+double greatest_difference(const Outputs& expected, const Outputs& got) {
+    double apart = 0;
+    for (const auto& [name, tensor] : expected) {
+        const auto found = got.find(name);
+        apart = std::max(
+            apart, found == got.end() ? std::numeric_limits<double>::infinity() : difference(tensor, found->second));
+    }
+    return apart;
+}
+
+}  // namespace
+
+double write_if_same(FileSystem& files, const std::vector<std::string>& paths, const Outputs& expected,
                      const std::function<void(FileSystem& memory)>& write,
                      const std::function<Outputs(const FileSystem& memory)>& answers) {
     MemoryFiles memory;
@@ -444,9 +383,9 @@ double write_if_same(FileSystem& files, const std::vector<std::string>& paths, d
     try {
         write(memory);
         apart = greatest_difference(expected, answers(memory));
-        if (!(apart <= allowed)) {
+        if (!(apart <= kTolerance)) {
             throw Error(ErrorKind::data, "the file would answer otherwise than the network: a difference of " +
-                                             formatted("%.2g", apart) + " where " + formatted("%g", allowed) +
+                                             formatted("%.2g", apart) + " where " + formatted("%g", kTolerance) +
                                              " is allowed; it was not written");
         }
     } catch (const Error& error) {
@@ -454,13 +393,6 @@ double write_if_same(FileSystem& files, const std::vector<std::string>& paths, d
     }
     publish(memory, files, paths);
     return apart;
-}
-
-double write_onnx(FileSystem& files, const std::string& path, const OnnxModel& model, const Replay& replay,
-                  double allowed, Products& products) {
-    return write_if_same(
-        files, {path}, allowed, replay.outputs, [&](FileSystem& memory) { write_text(memory, path, encode(model)); },
-        [&](const FileSystem& memory) { return answers_of_onnx(memory, path, replay, products); });
 }
 
 }  // namespace cnntrain::exports

@@ -4,8 +4,6 @@
 #include <array>
 #include <cmath>
 #include <cstring>
-#include <filesystem>
-#include <numbers>
 #include <random>
 #include <span>
 #include <string_view>
@@ -15,13 +13,10 @@
 #include "cnntrain/base/text.h"
 #include "cnntrain/config/commands.h"
 #include "cnntrain/data/batch.h"
-#include "cnntrain/data/photo_input.h"
-#include "cnntrain/data/resolve.h"
 #include "cnntrain/nn/bert.h"
 #include "cnntrain/tasks/tasks.h"
 #include "cnntrain/train/backends.h"
 #include "cnntrain/train/compile_request.h"
-#include "exports/photos.h"
 #include "train/runs/run_files.h"
 #include "train/runs/weights.h"
 
@@ -34,7 +29,6 @@ namespace {
 
 constexpr const char* kMicroBatch = "16";
 constexpr std::int64_t kSamplesAtOnce = 16;
-constexpr const char* kPrepared = "exported input";  // output of the graph: images as the network reads them
 
 /// Names of BERT's inputs in other programs.
 struct InputName {
@@ -190,10 +184,13 @@ TrainedNetwork::TrainedNetwork(const FileSystem& files, const OpenRequest& reque
     graph_ = std::make_unique<graph::Graph>(classifier != nullptr ? classifier->classifying_graph(fields_)
                                                                   : task_->evaluation_graph(fields_));
     find_ports();
+    const config::Settings& settings = arguments_->settings;
+    checkpoint_ = train::checkpoint_to_evaluate(files, *settings.main.restore_path).path;
+    variables_ = train::model_variables(*graph_, stored(files), checkpoint_);
+    if (!request.compares) return;
     if (made_up) make_up_samples();
-    if (request.photos) open_photos(files);
-    executable_ = backend_->compile(train::compile_request(*graph_, arguments_->settings, fields_, 0));
-    load(files);
+    executable_ = backend_->compile(train::compile_request(*graph_, settings, fields_, 0));
+    executable_->load(backend::NamedTensors(variables_.begin(), variables_.end()));
     replay_.outputs = answers();
 }
 
@@ -201,7 +198,7 @@ TrainedNetwork::TrainedNetwork(const FileSystem& files, const OpenRequest& reque
 void TrainedNetwork::open_classifier(const OpenRequest& request) {
     try {
         parse(request, /*made_up=*/false);
-        open_samples();
+        if (request.compares) open_samples();
     } catch (const Error& error) {
         const bool without_data = error.kind() == ErrorKind::data || error.kind() == ErrorKind::usage;
         if (!without_data) throw;
@@ -214,6 +211,7 @@ void TrainedNetwork::open_classifier(const OpenRequest& request) {
         } catch (const Error&) {
             throw error;
         }
+        if (!request.compares) return;
         log::info("the data of the run cannot be read (" + std::string(error.what()) +
                   "): the file is compared on generated samples");
     }
@@ -243,8 +241,6 @@ void TrainedNetwork::open_samples() {
     data::Stream& stream = *subjects.stream;
     fields_ = stream.fields();
     replay_.samples = std::min(kReplayedSamples, stream.samples());
-    if (!subjects.names.empty())
-        sample_files_ = {subjects.names.begin(), subjects.names.begin() + static_cast<std::ptrdiff_t>(replay_.samples)};
     for (std::int64_t first = 0; first < replay_.samples; first += stream.micro_batch()) {
         const data::Batch batch = stream.next();
         std::vector<HostTensor>& tensors = batches_.emplace_back();
@@ -252,36 +248,6 @@ void TrainedNetwork::open_samples() {
             tensors.emplace_back(fields_[i].desc);
             std::ranges::copy(batch.fields[i], tensors.back().bytes().begin());
         }
-    }
-}
-
-void TrainedNetwork::open_photos(const FileSystem& files) {
-    const std::optional<tasks::ImageNetwork> network = image_network();
-    if (!network) throw Error(ErrorKind::usage, "--with-preprocessing is for image networks; texts come as tokens");
-    const data::DataSettings& images = network->images;
-    samples_text_ = "photos of the validation set";
-    replay_.photos = read_photos(files, images, sample_files_);
-    if (replay_.photos.empty()) {
-        samples_text_ = "generated photos";
-        replay_.photos = drawn_photos(images, kReplayedSamples);
-    }
-    replay_.samples = std::ssize(replay_.photos);
-    const data::Field& field = fields_[data::field_number(fields_, data::kImages)];
-    data::PixelFormat format{field.desc.dtype, {}};
-    const bool by_channel = data::dataset_info(images.dataset).normalised_by_channel;
-    if (by_channel && !data::device_normalisation(images)) format.normalise = data::channel_normalisation(images);
-    const std::int64_t batch = field.desc.shape.front();
-    const std::size_t bytes = field.desc.bytes() / static_cast<std::size_t>(batch);
-    batches_.clear();
-    for (std::int64_t i = 0; i < replay_.samples; ++i) {
-        if (i % batch == 0) {
-            batches_.emplace_back();
-            for (const data::Field& of : fields_)
-                batches_.back().emplace_back(of.desc);
-        }
-        const std::span<std::byte> all = batches_.back()[data::field_number(fields_, data::kImages)].bytes();
-        data::prepare_photo(replay_.photos[static_cast<std::size_t>(i)], images, format,
-                            all.subspan(static_cast<std::size_t>(i % batch) * bytes, bytes));
     }
 }
 
@@ -304,7 +270,6 @@ void TrainedNetwork::find_ports() {
             const graph::Node& first = graph_->node(value.users.front());
             if (first.kind == OpKind::normalise_image || first.kind == OpKind::cast) port.value = first.outputs[0];
         }
-        if (port.value != input) graph_->mark_output(kPrepared, port.value);
         inputs_.push_back(std::move(port));
     }
     const auto logits = std::ranges::find(graph_->outputs(), std::string(train::kLogits), &graph::Output::name);
@@ -335,20 +300,11 @@ void TrainedNetwork::find_scores() {
     add_scores(nn::kSentenceLoss, "seq_relationship_logits", graph_->find(nn::kSequenceNumbers).has_value());
 }
 
-void TrainedNetwork::load(const FileSystem& files) {
-    const config::Settings& settings = arguments_->settings;
-    const checkpoint::Found found = train::checkpoint_to_evaluate(files, *settings.main.restore_path);
-    checkpoint_ = found.path;
-    variables_ = train::model_variables(*graph_, stored(files), found.path);
-    executable_->load(backend::NamedTensors(variables_.begin(), variables_.end()));
-}
-
 checkpoint::Checkpoint TrainedNetwork::stored(const FileSystem& files) const {
     return train::checkpoint_weights(files, checkpoint_, arguments_->settings);
 }
 
 std::map<std::string, HostTensor> TrainedNetwork::answers() {
-    const bool first = replay_.inputs.empty();
     std::map<std::string, HostTensor> outputs;
     std::int64_t left = replay_.samples;
     for (const std::vector<HostTensor>& batch : batches_) {
@@ -358,14 +314,6 @@ std::map<std::string, HostTensor> TrainedNetwork::answers() {
         left -= count;
         for (const Port& port : outputs_)
             append_trained(outputs[port.name], executable_->output(port.name), count);
-        if (!first) continue;
-        for (const Port& port : inputs_) {
-            const graph::Value& value = graph_->value(port.value);
-            const bool of_data = value.role == graph::Role::input;
-            append_trained(replay_.inputs[port.name],
-                           of_data ? batch.at(data::field_number(fields_, value.name)) : executable_->output(kPrepared),
-                           count);
-        }
     }
     return outputs;
 }
@@ -378,67 +326,6 @@ std::map<std::string, HostTensor> TrainedNetwork::answers(checkpoint::Checkpoint
 
 std::vector<std::string> TrainedNetwork::class_names() const {
     return task_->class_names();
-}
-
-namespace {
-
-/// Waves with noise, so that neighbouring pixels resemble each other as in photos.
-HostTensor drawn(std::int64_t height, std::int64_t width, std::mt19937_64& random) {
-    constexpr double kMiddle = 128;
-    constexpr double kWave = 80;
-    constexpr double kNoise = 15;
-    HostTensor pixels({DType::u8, {height, width, 3}});
-    std::uniform_real_distribution<double> turns(0, 2 * std::numbers::pi);
-    std::uniform_real_distribution<double> waves(1, 12);
-    std::normal_distribution<double> noise(0, kNoise);
-    for (std::int64_t colour = 0; colour < 3; ++colour) {
-        const double phase = turns(random);
-        const double down = waves(random) / static_cast<double>(height);
-        const double across = waves(random) / static_cast<double>(width);
-        for (std::int64_t i = 0; i < height * width; ++i) {
-            const double wave = std::sin(phase + down * static_cast<double>(i / width)) *
-                                std::cos(phase + across * static_cast<double>(i % width));
-            pixels.set(i * 3 + colour, std::clamp(std::round(kMiddle + kWave * wave + noise(random)), 0.0, 255.0));
-        }
-    }
-    return pixels;
-}
-
-}  // namespace
-
-std::vector<HostTensor> read_photos(const FileSystem& files, const data::DataSettings& images,
-                                    const std::vector<std::string>& names) {
-    std::vector<HostTensor> photos;
-    const std::filesystem::path folder = names.empty() ? "" : data::find_data_folder(images.dataset, images.data_dir);
-    for (const std::string& name : names) {
-        try {
-            const std::string content = read_text(files, (folder / name).string());
-            photos.push_back(data::decoded_photo(std::as_bytes(std::span(content))));
-        } catch (const Error& error) {
-            if (error.kind() != ErrorKind::data) throw;
-        }
-    }
-    return photos;
-}
-
-std::vector<HostTensor> drawn_photos(const data::DataSettings& images, std::int64_t count) {
-    /// Sides as multiples of the network's.
-    struct Sides {
-        double height;
-        double width;
-    };
-    constexpr auto kSides = std::to_array<Sides>({{1.7, 2.23}, {2.23, 1.7}, {1, 1}, {0.6, 0.8}, {1.15, 4.1}, {3, 1.2}});
-    const bool any_size = data::dataset_info(images.dataset).any_image_size;
-    const auto scaled = [&](double share) {
-        return any_size ? static_cast<std::int64_t>(share * static_cast<double>(images.image_size)) : images.image_size;
-    };
-    std::mt19937_64 random(1);
-    std::vector<HostTensor> photos;
-    for (std::int64_t i = 0; i < count; ++i) {
-        const Sides& sides = kSides[static_cast<std::size_t>(i) % kSides.size()];
-        photos.push_back(drawn(scaled(sides.height), scaled(sides.width), random));
-    }
-    return photos;
 }
 
 }  // namespace cnntrain::exports

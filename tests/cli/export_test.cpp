@@ -35,11 +35,11 @@ protected:
     static Outcome convert(const std::string& words) { return cli::run("convert " + (shared() / "run") + " " + words); }
 };
 
-TEST_F(Export, AnOnnxFileIsComparedOnSixtyFourSamples) {
+TEST_F(Export, AnOnnxFileIsWritten) {
     const std::string path = shared() / "a.onnx";
     const Outcome outcome = convert(path + " --to onnx");
     ASSERT_EQ(outcome.exit_code, 0) << outcome.text;
-    EXPECT_THAT(outcome.text, AllOf(HasSubstr("-> " + path), HasSubstr("64 generated")));
+    EXPECT_THAT(outcome.text, HasSubstr("-> " + path));
     EXPECT_TRUE(std::filesystem::exists(path));
 }
 
@@ -124,11 +124,10 @@ TEST_F(Export, ClassNamesMayHoldAnything) {
         ErrorKind::usage, {"10 classes"});
 }
 
-TEST_F(Export, AFileThatPreparesItsImagesIsComparedFromTheirPixels) {
+TEST_F(Export, AFileMayPrepareItsImages) {
     const std::string path = shared() / "prepares.onnx";
     const Outcome outcome = convert(path + " --to onnx --with-preprocessing");
     ASSERT_EQ(outcome.exit_code, 0) << outcome.text;
-    EXPECT_THAT(outcome.text, HasSubstr("64 generated"));
     EXPECT_THAT(shared().read("prepares.onnx"), HasSubstr("\"inside_this_file\":true"));
 }
 
@@ -147,11 +146,11 @@ TEST_F(Export, PhotosOfTheValidationSetAreRead) {
                                      "--no-validation --abs-learning-rate 0.01");
     ASSERT_EQ(trained.exit_code, 0) << trained.text;
     folder.write("photos/val/bee/2.jpg", "no photo any more");
-    const Outcome outcome = cli::run("convert " + (folder / "run") + " --to onnx --with-preprocessing");
+    const std::string line = "convert " + (folder / "run") + " --to torchvision --overwrite";
+    const Outcome outcome = cli::run(line);
     ASSERT_EQ(outcome.exit_code, 0) << outcome.text;
-    EXPECT_THAT(outcome.text, HasSubstr("5 photos"));
+    EXPECT_THAT(outcome.text, HasSubstr("5 samples"));
     std::filesystem::rename(folder / "photos", folder / "moved");
-    const std::string line = "convert " + (folder / "run") + " --to onnx --overwrite";
     expect_error(line, ErrorKind::data, {folder / "photos", "exist", "--data-dir"});
     EXPECT_EQ(cli::run(line + " --data-dir " + (folder / "moved")).exit_code, 0);
 }

@@ -1,17 +1,22 @@
 // Networks with drawn weights and their answers, for tests of exports.
 #pragma once
 
+#include <algorithm>
+#include <cstring>
+#include <limits>
 #include <map>
 #include <string>
 #include <vector>
 
 #include "cnntrain/backend/backend.h"
 #include "cnntrain/backend/cpu.h"
+#include "cnntrain/base/axes.h"
 #include "cnntrain/base/rng.h"
 #include "cnntrain/exports/exports.h"
 #include "cnntrain/nn/initialise.h"
 #include "cnntrain/nn/model.h"
 #include "cnntrain/ops/op_table.h"
+#include "support/onnx/run.h"
 
 namespace cnntrain::exports {
 
@@ -46,6 +51,14 @@ private:
     std::vector<std::span<const std::byte>> bytes_;
 };
 
+/// Inputs and outputs of a network by name, N samples each. Images are [N,H,W,C].
+struct Samples {
+    std::int64_t count = 0;
+    std::map<std::string, HostTensor> inputs;
+    std::map<std::string, HostTensor> outputs;
+    std::vector<HostTensor> photos = {};  // u8 [H,W,3], from which the images were made; empty: the file reads images
+};
+
 /// A network whose norms have statistics that are not 0 and 1.
 struct TestNetwork {
     graph::Graph graph{ops::op_table()};
@@ -53,7 +66,7 @@ struct TestNetwork {
     std::vector<Port> inputs;
     std::vector<FixedInput> fixed;
     std::vector<Port> outputs;
-    Replay replay;
+    Samples samples;
 
     NetworkPart part() const { return {graph, inputs, fixed, outputs, variables}; }
 
@@ -74,19 +87,83 @@ struct TestNetwork {
         const auto backend = backend::make_cpu_backend();
         OneBatch source(batch);
         backend::CompileRequest request{&graph, source.fields()};
-        replay.samples = batch.begin()->second.shape().front();
-        request.plan.micro_batch = replay.samples;
+        samples.count = batch.begin()->second.shape().front();
+        request.plan.micro_batch = samples.count;
         request.cpu.threads = 1;
         request.cpu.lanes = 1;
         const auto executable = backend->compile(request);
         executable->load(backend::NamedTensors(variables.begin(), variables.end()));
         executable->evaluate(source, 1);
         for (const Port& port : outputs)
-            replay.outputs.emplace(port.name, executable->output(port.name));
+            samples.outputs.emplace(port.name, executable->output(port.name));
         for (const Port& port : inputs)
-            replay.inputs.emplace(port.name, batch.at(graph.value(port.value).name));
+            samples.inputs.emplace(port.name, batch.at(graph.value(port.value).name));
     }
 };
+
+constexpr std::size_t kImageAxes = 4;
+
+/// Samples `first` to `first` + `count` - 1, images [N,C,H,W].
+inline Array part_of(const HostTensor& all, std::int64_t first, std::int64_t count) {
+    Shape shape = all.shape();
+    shape.front() = count;
+    HostTensor part({all.dtype(), shape});
+    const std::size_t row = part.bytes().size() / static_cast<std::size_t>(count);
+    std::memcpy(part.bytes().data(), all.bytes().data() + static_cast<std::size_t>(first) * row, part.bytes().size());
+    return array_of(shape.size() == kImageAxes ? with_axes(part, {0, 3, 1, 2}) : part);
+}
+
+/// Photos differ in size and come one by one.
+inline std::map<std::string, Array> inputs_of(const Samples& samples, std::int64_t first, std::int64_t count) {
+    std::map<std::string, Array> inputs;
+    for (const auto& [name, tensor] : samples.inputs) {
+        if (samples.photos.empty() || tensor.shape().size() != kImageAxes) {
+            inputs.emplace(name, part_of(tensor, first, count));
+            continue;
+        }
+        Array photo = array_of(samples.photos.at(static_cast<std::size_t>(first)));
+        photo.shape.insert(photo.shape.begin(), 1);
+        inputs.emplace(name, std::move(photo));
+    }
+    return inputs;
+}
+
+/// The outputs of a model, written and read, in batches of 1, 7 and 8.
+inline std::map<std::string, HostTensor> answers_of(const OnnxModel& model, const Samples& samples) {
+    Products products;
+    const OnnxProgram program(decode(encode(model)), products);
+    std::map<std::string, Array> all;
+    std::int64_t batch = 1;
+    for (std::int64_t first = 0; first < samples.count;) {
+        const std::int64_t count = std::min(batch, samples.count - first);
+        for (const auto& [name, part] : program.run(inputs_of(samples, first, count))) {
+            Array& whole = all.try_emplace(name, Array{.shape = part.shape}).first->second;
+            whole.shape.front() = first + count;
+            whole.reals.insert(whole.reals.end(), part.reals.begin(), part.reals.end());
+        }
+        first += count;
+        if (samples.photos.empty()) batch = first == 1 ? 7 : 8;
+    }
+    std::map<std::string, HostTensor> outputs;
+    for (const auto& [name, array] : all) {
+        HostTensor tensor({DType::f32, array.shape});
+        std::ranges::copy(array.reals, tensor.as<float>().begin());
+        outputs.emplace(name, std::move(tensor));
+    }
+    return outputs;
+}
+
+/// The greatest difference of a model from the network; infinite if an output is missing.
+inline double apart(const OnnxModel& model, const Samples& samples) {
+    const std::map<std::string, HostTensor> answers = answers_of(model, samples);
+    double greatest = 0;
+    for (const auto& [name, expected] : samples.outputs) {
+        const auto found = answers.find(name);
+        if (found == answers.end()) return std::numeric_limits<double>::infinity();
+        greatest = std::max(greatest, difference(expected, found->second));
+    }
+    return greatest;
+}
 
 inline TestNetwork image_network(const nn::NetworkSettings& model, std::int64_t samples) {
     TestNetwork network;

@@ -334,9 +334,9 @@ Each topic of help, and what is not one.
     cnntrain convert RUN DIR/ --to hf                         BERT, for transformers
   
   RUN is a run's folder (its best or newest checkpoint is taken), one of its checkpoints, or a file of
-  weights that inference reads. Every file is made in memory, read from there and computes 64 samples
-  of the run's validation set (generated ones if the data are gone). It is written only if no output
-  differs by more than 1e-4 of the greatest one (f16 and photos: 1e-2, bf16: 5e-2); otherwise what was
+  weights that inference reads. Weights for timm, torchvision, tf and hf are made in memory, read from
+  there and compute 64 samples of the run's validation set (generated ones if the data are gone). They
+  are written only if no output differs by more than 1e-4 of the greatest one; otherwise what was
   there stays.
   
   ONNX holds every network. One file of operator set 18 with norms folded into convolutions. Images

@@ -334,7 +334,6 @@ Own photos, from their folder to a model for other programs.
   $ cnntrain convert run --to onnx | brief
   [info] --restore-path run: the newest checkpoint is taken, run/ckpt-9.safetensors
   run/ckpt-9.safetensors -> run/model.onnx (ONNX, operator set 18)
-  Compared on 12 samples of the validation set: the greatest difference is N of the greatest output
   $ cnntrain convert run --to timm | brief
   [info] --restore-path run: the newest checkpoint is taken, run/ckpt-9.safetensors
   run/ckpt-9.safetensors -> run/timm/model.safetensors, run/timm/config.json (timm's resnet18)

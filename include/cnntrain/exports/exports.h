@@ -1,5 +1,5 @@
-// Files of a trained network for other programs. No file comes to the disk that does not answer as the network does:
-// its bytes are made in memory, read from there, and compute the replayed samples. What is on the disk is read again.
+// Files of a trained network for other programs. Weights come to the disk only if they answer as the network does: the
+// file is made in memory, read from there, and computes the replayed samples. What is on the disk is read again.
 #pragma once
 
 #include <array>
@@ -14,7 +14,6 @@
 #include "cnntrain/base/enumerators.h"
 #include "cnntrain/base/io.h"
 #include "cnntrain/exports/onnx_model.h"
-#include "cnntrain/exports/onnx_run.h"
 #include "cnntrain/exports/trained.h"
 
 namespace cnntrain::exports {
@@ -43,7 +42,7 @@ struct ExportReport {
     std::string checkpoint = {};          // path of the file that was read
     std::vector<std::string> paths = {};  // that were written
     std::string what = {};                // "timm's resnet50"
-    std::string samples = {};             // "64 samples of the validation set"
+    std::string samples = {};             // that were compared: "64 samples of the validation set"; "": none
     double difference = 0;
 };
 
@@ -57,24 +56,16 @@ ExportReport export_network(const ExportRequest& request, FileSystem& files);
 /// smaller. NaN is infinitely different.
 double difference(const HostTensor& expected, const HostTensor& got);
 
-/// The difference that is allowed. `of_photos`: the file prepares photos, whose levels may differ by one where a sum
-/// lies between two levels.
-double tolerance(OnnxWeights weights, bool of_photos = false);
+/// The difference that is allowed.
+inline constexpr double kTolerance = 1e-4;
 
 using Outputs = std::map<std::string, HostTensor>;
 
 /// Writes the files `paths` if they answer as expected. `write` makes them in memory, from where `answers` reads them;
 /// then they are written to `files`, all or none. Returns the difference of the outputs. Error(data) if it is above
-/// `allowed`, or what `answers` throws: nothing is written, and what was there stays.
-double write_if_same(FileSystem& files, const std::vector<std::string>& paths, double allowed, const Outputs& expected,
+/// kTolerance, or what `answers` throws: nothing is written, and what was there stays.
+double write_if_same(FileSystem& files, const std::vector<std::string>& paths, const Outputs& expected,
                      const std::function<void(FileSystem& memory)>& write,
                      const std::function<Outputs(const FileSystem& memory)>& answers);
-
-/// The outputs of a file on the replayed samples, computed in batches of 1, 7 and 8.
-Outputs answers_of_onnx(const FileSystem& files, const std::string& path, const Replay& replay, Products& products);
-
-/// write_if_same() of a model.
-double write_onnx(FileSystem& files, const std::string& path, const OnnxModel& model, const Replay& replay,
-                  double allowed, Products& products);
 
 }  // namespace cnntrain::exports

@@ -1,4 +1,4 @@
-// A model in the ONNX format, as far as this program writes and reads it: one graph of nodes of the default operator
+// A model in the ONNX format, as far as this program writes it: one graph of nodes of the default operator
 // set, no control flow, tensors inside the file. Format: https://onnx.ai/onnx/repo-docs/IR.html
 #pragma once
 
@@ -60,10 +60,6 @@ struct OnnxModel {
 
 /// The bytes of the file. Error(unsupported) for 2 GiB and more, which the format cannot hold in one file.
 std::string encode(const OnnxModel& model);
-
-/// Error(data) names what is wrong with the file; Error(unsupported) what this program does not read: other domains and
-/// element types, tensors outside the file. Nodes are not checked for what they compute.
-OnnxModel decode(std::string_view bytes);
 
 // Turns a network's evaluation graph and its weights into an ONNX model.
 //

@@ -18,13 +18,10 @@
 
 namespace cnntrain::exports {
 
-/// Samples with which a written file is compared: the network's inputs and outputs by name, N samples each. Images are
-/// [N,H,W,C].
+/// The network's outputs by name for N samples, with which a written file is compared.
 struct Replay {
     std::int64_t samples = 0;
-    std::map<std::string, HostTensor> inputs;
     std::map<std::string, HostTensor> outputs;
-    std::vector<HostTensor> photos = {};  // u8 [H,W,3]: of these the inputs were made; empty: they are samples
 };
 
 /// Number of samples of a replay, if there are as many.
@@ -33,7 +30,7 @@ inline constexpr std::int64_t kReplayedSamples = 64;
 struct OpenRequest {
     std::string run;                        // a run's folder, one of its checkpoints, or a file of weights
     std::vector<std::string> options = {};  // of `inference`, that win over the run's
-    bool photos = false;                    // the replay has photos, for a file that prepares them itself
+    bool compares = true;                   // false: replay() stays empty, and no sample is read
 };
 
 class TrainedNetwork {
@@ -48,12 +45,10 @@ public:
     NetworkPart part() const { return {*graph_, inputs_, fixed_, outputs_, variables_}; }
     const std::map<std::string, HostTensor>& variables() const { return variables_; }
     const Replay& replay() const { return replay_; }
-    /// "samples of the validation set", "generated photos"
+    /// "samples of the validation set", "generated samples"
     const std::string& samples_text() const { return samples_text_; }
     std::optional<tasks::ImageNetwork> image_network() const { return tasks::image_network(*arguments_); }
     std::vector<std::string> class_names() const;
-    const backend::Backend& backend() const { return *backend_; }
-    const config::ParseResult& arguments() const { return *arguments_; }
 
     /// The tensors of the checkpoint as they are stored, with the optimiser's; with --ema the moving averages.
     checkpoint::Checkpoint stored(const FileSystem& files) const;
@@ -70,12 +65,9 @@ private:
     /// Error(data) if the samples cannot be read.
     void open_samples();
     void make_up_samples();
-    /// Replaces the samples by photos of them, or by made-up photos.
-    void open_photos(const FileSystem& files);
     bool image_network_or_none() const;
     void find_ports();
     void find_scores();
-    void load(const FileSystem& files);
     std::map<std::string, HostTensor> answers();
 
     std::unique_ptr<config::ParseResult> arguments_;
@@ -85,7 +77,6 @@ private:
     std::string samples_text_;
     std::vector<data::Field> fields_;
     std::vector<std::vector<HostTensor>> batches_;  // of the stream, by field
-    std::vector<std::string> sample_files_;         // of the replayed samples, if they have files of their own
     std::unique_ptr<graph::Graph> graph_;
     std::unique_ptr<backend::Executable> executable_;
     std::map<std::string, HostTensor> variables_;

@@ -5,16 +5,12 @@
 
 #include <cstdint>
 #include <map>
-#include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cnntrain/base/tensor.h"
 #include "cnntrain/exports/onnx_model.h"
-
-namespace cnntrain::backend {
-class Backend;
-}
 
 namespace cnntrain::exports {
 
@@ -51,8 +47,9 @@ public:
     virtual void matrices(const std::string& node, const Array& a, const Array& b, Array& result);
 };
 
-/// Products on a backend. It must outlive the result. `threads`: of compute; 0: one per available core.
-std::unique_ptr<Products> backend_products(const backend::Backend& backend, int threads);
+/// Error(data) names the fault of the file; Error(unsupported) what is not read: other domains and element types, tensors
+/// outside the file. Nodes are not checked for what they compute.
+OnnxModel decode(std::string_view bytes);
 
 class OnnxProgram {
 public:

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "cnntrain/base/error.h"
-#include "exports/onnx/operators.h"
+#include "support/onnx/operators.h"
 
 namespace cnntrain::exports {
 namespace {

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "cnntrain/exports/onnx_run.h"
+#include "support/onnx/run.h"
 
 namespace cnntrain::exports {
 

@@ -7,7 +7,7 @@
 #include <set>
 
 #include "cnntrain/base/error.h"
-#include "exports/onnx/operators.h"
+#include "support/onnx/operators.h"
 
 namespace cnntrain::exports {
 namespace {
