@@ -16,16 +16,14 @@ struct OwnWords {
 };
 
 /// Replaces the options and values of other programs that have one exact meaning here. What works as typed stays as it
-/// is. Throws Error(usage) for words without an exact meaning, with advice, and for lines that give one value twice;
-/// `lenient`: leaves both as they are.
+/// is. Throws Error(usage) for lines that give one value twice; `lenient`: leaves them as they are.
 OwnWords in_own_words(const TaskOptions& task, Command command, const std::vector<std::string>& words,
                       bool lenient = false);
 
-/// For a flag of other programs, without hyphens: how it is read here, or the advice ("--image-size"). Each text once.
+/// For a flag of other programs, without hyphens: the options as which it is read here ("--image-size").
 std::vector<std::string> meanings_of_habit(std::string_view name);
 
-/// The command that another program's word stands for; "" for any other word. Throws Error(usage), with advice, for a
-/// word without an exact meaning.
+/// The command that another program's word stands for; "" for any other word.
 std::string_view command_of_habit(std::string_view word);
 
 }  // namespace cnntrain::config

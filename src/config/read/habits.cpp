@@ -113,8 +113,6 @@ public:
         : command_(command), lenient_(lenient), known_(spellings_of(task.options(), command)) {
         for (const Option& option : task.options().rows()) {
             if ((option.commands & bit(command)) != 0) options_.push_back(&option);
-            for (Spelling& spelling : spellings_of(option))
-                everywhere_.push_back(std::move(spelling.flag));
         }
     }
 
@@ -125,7 +123,7 @@ public:
             std::vector<Item> read = {item};
             constexpr int kMostSteps = 4;  // --arch resnet50 becomes --model resnet50, which becomes two options
             for (int step = 0; step < kMostSteps; ++step) {
-                std::optional<std::vector<Item>> next = read_once(read.front(), item.text());
+                std::optional<std::vector<Item>> next = read_once(read.front());
                 if (!next) break;
                 std::ranges::move(read.begin() + 1, read.end(), std::back_inserter(*next));
                 read = std::move(*next);
@@ -178,9 +176,6 @@ private:
         }
     }
 
-    /// True if the flag is one of this program, in this command or another one.
-    bool is_own(const std::string& flag) const { return std::ranges::find(everywhere_, flag) != everywhere_.end(); }
-
     bool all_exist(const std::vector<Item>& items) const {
         return std::ranges::all_of(items, [&](const Item& item) {
             return std::ranges::any_of(known_, [&](const Spelling& one) { return one.flag == item.flag; });
@@ -205,7 +200,6 @@ private:
     }
 
     Match habit_of(const Item& item) const {
-        bool is_given = false;  // what the words without a flag would say first
         for (const Habit& habit : habits()) {
             if (habit.flag != item.flag || (habit.commands & bit(command_)) == 0) continue;
             Match match{&habit};
@@ -217,23 +211,18 @@ private:
                 if (!item.values.empty() && !fits(habit.value, item.values.front(), &capture)) continue;
                 if (capture) match.capture = *capture;
             }
-            if (habit.reads.empty()) return is_given ? Match{} : match;
             const std::vector<Item> read = reading(match, item);
             if (!all_exist(read)) continue;
             if (!item.flag.empty() || !is_on_line(read)) return match;
-            is_given = true;
         }
         return {};
     }
 
-    /// The item in other words; nothing if it stays. `typed`: as on the line, for the error.
-    std::optional<std::vector<Item>> read_once(const Item& item, const std::string& typed) const {
+    /// The item in other words; nothing if it stays.
+    std::optional<std::vector<Item>> read_once(const Item& item) const {
         if (!item.flag.empty() && works(item)) return std::nullopt;
         const Match match = habit_of(item);
-        if (match.habit == nullptr) return with_hyphens(item);
-        if (!match.habit->reads.empty()) return reading(match, item);
-        if (lenient_ || (is_own(item.flag) && !is_here(item.flag))) return std::nullopt;
-        throw Error(ErrorKind::usage, typed + ": " + std::string(match.habit->advice));
+        return match.habit == nullptr ? with_hyphens(item) : reading(match, item);
     }
 
     /// True if the line has the option of these words already.
@@ -283,10 +272,9 @@ private:
 
     Command command_;
     bool lenient_;
-    std::vector<Item> line_;               // as typed
-    std::vector<const Option*> options_;   // of this command
-    std::vector<Spelling> known_;          // of these
-    std::vector<std::string> everywhere_;  // flags of all commands
+    std::vector<Item> line_;              // as typed
+    std::vector<const Option*> options_;  // of this command
+    std::vector<Spelling> known_;         // of these
     std::vector<Read> read_;
     std::string notice_;
 };
@@ -301,7 +289,7 @@ std::vector<std::string> meanings_of_habit(std::string_view name) {
     std::vector<std::string> meanings;
     for (const Habit& habit : habits()) {
         if (habit.flag.substr(std::min(habit.flag.find_first_not_of('-'), habit.flag.size())) != name) continue;
-        const std::string meaning(habit.reads.empty() ? habit.advice : habit.reads.substr(0, habit.reads.find(' ')));
+        const std::string meaning(habit.reads.substr(0, habit.reads.find(' ')));
         if (std::ranges::find(meanings, meaning) == meanings.end()) meanings.push_back(meaning);
     }
     return meanings;
@@ -309,10 +297,7 @@ std::vector<std::string> meanings_of_habit(std::string_view name) {
 
 std::string_view command_of_habit(std::string_view word) {
     const auto habit = std::ranges::find(command_habits(), word, &CommandHabit::word);
-    if (habit == command_habits().end()) return {};
-    if (habit->reads.empty())
-        throw Error(ErrorKind::usage, "no command '" + std::string(word) + "': " + std::string(habit->advice));
-    return habit->reads;
+    return habit == command_habits().end() ? std::string_view() : habit->reads;
 }
 
 }  // namespace cnntrain::config

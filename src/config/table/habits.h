@@ -17,10 +17,8 @@ struct Habit {
     /// kNone: the flag has no value. kAny: anything or nothing. kSeveral: more than one word.
     std::string_view value;
     /// The words that it is read as if all their flags exist here, where {} is the text of the first wildcard, {value}
-    /// the first value, {others} are those behind it and {values} all. "": there is no exact meaning.
+    /// the first value, {others} are those behind it and {values} all.
     std::string_view reads;
-    /// The error if there is no exact meaning: what to do instead, with a line that works.
-    std::string_view advice = {};
     std::uint32_t commands = kAll;
 };
 inline constexpr std::string_view kNoFlag;  // words that belong to no flag; a row whose option is given does not count
@@ -34,8 +32,7 @@ std::span<const Habit> habits();
 /// A command of other programs.
 struct CommandHabit {
     std::string_view word;
-    std::string_view reads;  // a command of this program, or --version; "": there is no exact one
-    std::string_view advice = {};
+    std::string_view reads;  // a command of this program, or --version
 };
 std::span<const CommandHabit> command_habits();
 
