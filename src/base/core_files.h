@@ -23,8 +23,8 @@ std::vector<int> processors_in(const std::string& list);
 /// The inverse; `numbers` are in order.
 std::string processor_list(const std::vector<int>& numbers);
 
-/// All processors that processes of this machine, or of this container, may have: those of the control group, else
-/// those that are there.
+/// All processors that processes of this machine, or of this container, may have: the control group's, or else all that
+/// there are.
 std::vector<int> machine_processors(const ReadText& read);
 
 /// A processor as the system counts them, which is a hyper-thread of a core of a NUMA node.
@@ -33,7 +33,7 @@ struct ProcessorPlace {
     int core = 0;  // the smallest number of the processors of this core
     int node = 0;
 };
-/// In the order of nodes, cores and numbers.
+/// The places of these processors, ordered by node, core and number.
 std::vector<ProcessorPlace> places_of(const std::vector<int>& processors, const ReadText& read);
 
 /// The processors of share `index` of `count`: whole cores, equally many for each, from as few nodes as possible. With
@@ -54,7 +54,7 @@ std::vector<int> allowed_processors();
 /// The data caches of these processors, nearest first.
 std::vector<CacheLevel> caches_of(const std::vector<int>& processors, const ReadText& read);
 
-/// At least 1.
+/// Limits the count to the quota, rounded down, but not below 1.
 int within_quota(int count, const std::optional<double>& quota);
 
 }  // namespace cnntrain

@@ -1,4 +1,4 @@
-// A processor's description from what the instructions CPUID and XGETBV answer.
+// A processor's description from the answers of the instructions CPUID and XGETBV.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ struct CpuidAnswer {
 /// Zeros for a leaf that the processor does not have.
 using ReadCpuid = std::function<CpuidAnswer(std::uint32_t leaf, std::uint32_t subleaf)>;
 
-/// `saved`: answers the set of registers that the system keeps (XCR0); asked only where the processor can tell.
+/// `saved` returns the set of registers that the system keeps (XCR0); called only where the processor can report it.
 Processor describe_processor(const ReadCpuid& cpuid, const std::function<std::uint64_t()>& saved);
 
 }  // namespace cnntrain

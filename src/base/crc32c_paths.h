@@ -9,7 +9,7 @@ namespace cnntrain {
 
 std::uint32_t crc32c_by_table(std::span<const std::byte> data, std::uint32_t crc);
 
-/// Only where crc32c_instruction_available().
+/// Call it only where crc32c_instruction_available().
 std::uint32_t crc32c_by_instruction(std::span<const std::byte> data, std::uint32_t crc);
 bool crc32c_instruction_available();
 

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::size_t kTagDigits = 12;
 
-/// Nothing when the system does not say.
+/// The kind of a file; nothing when the system does not report it.
 std::optional<FileKind> known_kind(const FileSystem& files, const std::string& path) {
     try {
         return files.kind(path);

@@ -10,7 +10,7 @@ namespace cnntrain {
 std::string cannot_write(const std::string& path, int error);
 std::string ends_early(const std::string& path, std::uint64_t size_bytes, std::uint64_t offset, std::uint64_t count);
 
-/// Another one at every call.
+/// A new name at every call.
 std::string partial_name(const std::string& path);
 
 }  // namespace cnntrain

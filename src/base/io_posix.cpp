@@ -41,7 +41,7 @@ public:
         ::close(descriptor_);
     }
 
-    /// Only a help for others, so that a full disk is no reason to stop.
+    /// The text is only a help for others, so that a full disk is no reason to stop.
     void write(std::string_view holder) const {
         if (::ftruncate(descriptor_, 0) != 0) return;
         if (::pwrite(descriptor_, holder.data(), holder.size(), 0) < 0) return;
@@ -77,7 +77,7 @@ bool has_no_locks(int error) {
     return error == ENOLCK || error == ENOSYS || error == EOPNOTSUPP || error == EINVAL;
 }
 
-/// FileSystem::try_lock(). The lock is on a byte far behind the text: on some network file systems nobody can read
+/// FileSystem::try_lock(). The lock is on a byte far beyond the text: on some network file systems nobody can read
 /// bytes that another has locked. NFS (from version 4, and 3 with its lock service), SMB, CephFS and GPFS keep such
 /// locks between hosts; Lustre with its mount option `flock`. A mount with `nolock` or `localflock` keeps them within
 /// one host.
@@ -164,7 +164,7 @@ nlink_t names_of(const Descriptor& file) {
     return ::fstat(file.get(), &status) == 0 ? status.st_nlink : 0;
 }
 
-/// Temporary files of the same target that killed processes left behind; a living writer holds a lock on its own.
+/// Removes temporary files of the same target that killed processes left; a living writer holds a lock on its own.
 void remove_left_overs(const std::string& path) {
     namespace fs = std::filesystem;
     const fs::path target = path;
@@ -178,14 +178,14 @@ void remove_left_overs(const std::string& path) {
     }
 }
 
-/// In a folder that others may write to, too, a file or link of theirs is never opened. Not valid, with errno, when the
-/// folder cannot be written.
+/// Creates and locks a temporary file. In a folder that others may write to, too, a file or link of theirs is never
+/// opened. Not valid, with errno, when the folder cannot be written.
 Descriptor create_temporary(const std::string& path) {
     for (;;) {
         Descriptor file = open_descriptor(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW);
         if (!file.valid()) return file;
-        // Not waited for: who holds the lock has taken the file for a left-over in the moment before this line, and
-        // removes it. Where files cannot be locked, nobody removes it.
+        // The lock is not waited for: who holds it has taken the file for a left-over in the moment before this line,
+        // and removes it. Where files cannot be locked, nobody removes it.
         const bool locked = ::flock(file.get(), LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK;
         if (locked && names_of(file) > 0) return file;
         ::unlink(path.c_str());
@@ -266,14 +266,14 @@ public:
 
     void commit() override {
         if (::fsync(file_.get()) != 0) fail_writing(path_, errno);
-        // Still open: with the lock that closing gives up, the file would be a left-over until it has its name.
+        // The file is still open: with the lock that closing gives up, it would be a left-over until it has its name.
         if (::rename(partial_.c_str(), path_.c_str()) != 0) fail_writing(path_, errno);
         committed_ = true;
         sync_folder();
     }
 
 private:
-    /// Without this a power cut may forget the rename.
+    /// Syncs the folder: a power cut may otherwise undo the rename.
     void sync_folder() const {
         const std::string parent = std::filesystem::path(path_).parent_path().string();
         const Descriptor folder = open_descriptor(parent.empty() ? "." : parent, O_RDONLY | O_DIRECTORY);
@@ -342,7 +342,7 @@ public:
     }
 };
 
-/// For everything else that a process opens meanwhile: logs, checkpoints, sockets, devices.
+/// Descriptors kept for everything else that a process opens meanwhile: logs, checkpoints, sockets, devices.
 constexpr std::size_t kSpareDescriptors = 128;
 
 std::size_t open_descriptors() {

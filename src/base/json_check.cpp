@@ -28,7 +28,7 @@ std::string place(std::string_view text, std::size_t at) {
            std::to_string(before.size() - line_begin + 1);
 }
 
-/// Before the text is parsed: the parser's own memory grows with the depth.
+/// Limits the depth before the text is parsed, because the parser's own memory grows with the depth.
 void check_depth(std::string_view text) {
     std::size_t depth = 0;
     bool quoted = false;

@@ -12,7 +12,7 @@
 namespace cnntrain::log {
 namespace {
 
-/// In the order of Level.
+/// spdlog's levels, indexed by Level.
 constexpr spdlog::level::level_enum kLevels[] = {spdlog::level::debug, spdlog::level::info, spdlog::level::warn,
                                                  spdlog::level::err};
 constexpr const char* kYellow = "\033[33m";

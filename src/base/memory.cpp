@@ -82,7 +82,7 @@ std::uint64_t physical_bytes() {
     return static_cast<std::uint64_t>(sysconf(_SC_PHYS_PAGES)) * page_bytes();
 }
 
-/// What the kernel can give without killing a process; swap included.
+/// The memory that the kernel can give without killing a process; swap included.
 std::optional<std::uint64_t> available_bytes(const ReadText& read) {
     constexpr std::uint64_t kKilo = 1024;
     const std::string text = read("/proc/meminfo");
@@ -313,7 +313,8 @@ std::vector<MemoryLevel> measured_memory_levels(int threads) {
         before = bytes;
     }
     levels.push_back({"memory", std::numeric_limits<double>::infinity(), rates_of_memory(team, before)});
-    // A level is at least as fast as those behind it; other programs may have disturbed its measurement all the time.
+    // A level is at least as fast as the levels after it; other programs may have disturbed its measurement all the
+    // time.
     for (std::size_t i = levels.size() - 1; i-- > 0;) {
         MemoryRates& rates = levels[i].rates;
         rates.reading = std::max(rates.reading, levels[i + 1].rates.reading);

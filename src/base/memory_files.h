@@ -19,7 +19,7 @@ struct GroupMemory {
 /// Own group first. Versions 2 (memory.max) and 1 (memory.limit_in_bytes).
 std::vector<GroupMemory> limited_groups(const ReadText& read);
 
-// As in cnntrain/base/memory.h, by these files.
+// The functions of cnntrain/base/memory.h, computed from these files.
 std::uint64_t machine_memory_bytes(const ReadText& read);
 MemoryLeft memory_left(const ReadText& read);
 

@@ -38,7 +38,7 @@ std::string vendor_of(const ReadCpuid& cpuid) {
     return text_of({identity.ebx, identity.edx, identity.ecx, 0});
 }
 
-/// Without the blanks that fill it up.
+/// Returns the processor's name without the blanks that fill it up.
 std::string name_of(const ReadCpuid& cpuid) {
     std::string name;
     for (std::uint32_t leaf = kFirstName; leaf <= kLastName; ++leaf)

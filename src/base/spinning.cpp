@@ -21,8 +21,8 @@ constexpr const char* kSpinCount = "GOMP_SPINCOUNT";
 /// Holds the number of the process that has started itself once more: its children do not take it for theirs.
 constexpr const char* kStartedAgain = "CNNTRAIN_STARTED_AGAIN";
 
-/// Longer than the gaps between the parallel parts of a step and than waking a thread takes; short beside the time
-/// slices that the system gives to processes.
+/// Longer than the gaps between the parallel parts of a step and than waking a thread takes; short compared with the
+/// time slices that the system gives to processes.
 constexpr std::chrono::microseconds kSpinTime{200};
 
 /// libgomp counts pauses, which take from 10 to 140 cycles, depending on the processor.

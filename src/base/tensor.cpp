@@ -34,7 +34,7 @@ std::uint16_t encode(double value, SmallFloat format) {
     const int bias = (1 << (format.exponent_bits - 1)) - 1;
     if (std::isinf(value) || std::ilogb(magnitude) > bias) return static_cast<std::uint16_t>(sign | infinity);
     const int exponent = std::max(std::ilogb(magnitude), 1 - bias);
-    // In units of the last place; nearbyint rounds ties to even.
+    // The magnitude in units of the last place; nearbyint rounds ties to even.
     const auto units = static_cast<unsigned>(std::nearbyint(std::ldexp(magnitude, format.mantissa_bits - exponent)));
     // Adding (instead of or-ing) lets a carry out of the mantissa raise the exponent, up to infinity; a subnormal
     // has exponent field 0 and no hidden bit.
@@ -162,7 +162,7 @@ Half to_half(float value) {
     if (magnitude > kInfinity) return {static_cast<std::uint16_t>(sign | 0x7e00u)};
     if (magnitude >= kTooLarge) return {static_cast<std::uint16_t>(sign | 0x7c00u)};
     if (magnitude < kSmallestNormal) {
-        // The last place of floats near 1/2 is that of subnormal halves: this addition rounds.
+        // Floats near 1/2 and subnormal halves have the same last place: this addition rounds.
         constexpr float kHalf = 0.5F;
         const float shifted = std::bit_cast<float>(magnitude) + kHalf;
         return {static_cast<std::uint16_t>(

@@ -132,8 +132,8 @@ std::unique_ptr<Communicator> make_alone() {
     return std::make_unique<Alone>();
 }
 
-// Whether all ranks have the same settings, and which differ. A rank with other settings may take part in nothing else,
-// so a comparison needs to know no more than the number of ranks.
+// Checks that all ranks have the same settings, and names those that differ. A rank with other settings may take part
+// in nothing else, so a comparison needs to know no more than the number of ranks.
 
 namespace {
 

@@ -20,7 +20,7 @@ constexpr std::size_t kBroadcastPiece = 16u << 20u;  // bytes: a rank forwards o
 constexpr int kTurnsPerCheck = 16;                   // polling for notices costs as much as polling for messages
 constexpr int kTagsPerOperation = 2;
 // Tags go up to 32767, the minimum that MPI guarantees. One half is used for operations of all ranks, the other for
-// those of groups, since groups may have done different numbers of operations.
+// operations of groups, since groups may have done different numbers of operations.
 constexpr std::uint64_t kTagOperations = 1u << 13u;
 constexpr int kFirstGroupTag = static_cast<int>(kTagOperations) * kTagsPerOperation;
 
@@ -169,9 +169,9 @@ std::vector<std::uint64_t> MessageCommunicator::all_gather(std::span<const std::
     return guarded([&] { return gather_words({.name = "all-gather", .what = what}, words); });
 }
 
-/// In round k, every rank has the words of 2^k ranks, starting with its own, and sends them to the rank 2^k before it;
-/// this takes log2(size) messages (Bruck et al. 1997, "Efficient algorithms for all-to-all communications in multiport
-/// message-passing systems").
+/// Gathers in rounds: in round k, every rank has the words of 2^k ranks, starting with its own, and sends them to the
+/// rank 2^k before it. This takes log2(size) messages (Bruck et al. 1997, "Efficient algorithms for all-to-all
+/// communications in multiport message-passing systems").
 std::vector<std::uint64_t> MessageCommunicator::gather_words(Operation operation, std::span<const std::uint64_t> own) {
     operation.number = operations_;
     const int tag = next_tag();

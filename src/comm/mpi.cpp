@@ -2,8 +2,8 @@
 //
 // Messages use MPI_Isend and MPI_Irecv, like libnbc, which implements Open MPI's own non-blocking collectives. Notices
 // have a separate communicator. Memory shared by a node is an MPI window. Accesses to it are ordered by atomic counters
-// in it (MPI 4.0, section 12.4: in the unified model, loads and stores to such memory are those of the machine), so a
-// window needs only one epoch, which stays open.
+// in it (MPI 4.0, section 12.4: in the unified model, loads and stores to such memory are the machine's), so a window
+// needs only one epoch, which stays open.
 #include <mpi.h>
 #include <sched.h>
 
@@ -255,8 +255,8 @@ void end_mpi(Started world, std::vector<MPI_Win> windows) {
     MPI_Finalize();
 }
 
-/// After an error, no MPI function is called: finalising waits for all ranks, but the process must end. If another rank
-/// stalls while MPI ends, this process ends without it, because the run's work is done.
+/// Ends MPI. No MPI function is called after an error: finalising waits for all ranks, but the process must end. If
+/// another rank stalls while MPI ends, this process ends without it, because the run's work is done.
 void MpiTransport::close(bool orderly) {
     if (!orderly) return;
     MPI_Cancel(&incoming_request_);

@@ -13,7 +13,7 @@
 
 namespace cnntrain::comm {
 
-/// Which ranks share a node. Nodes are numbered by their lowest ranks.
+/// The ranks that share each node. Nodes are numbered by their lowest ranks.
 struct Nodes {
     std::vector<std::vector<int>> members;  // ascending ranks of each node
     std::vector<int> node_of;               // by rank

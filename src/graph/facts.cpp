@@ -47,7 +47,7 @@ void Facts::find_layouts(const Graph& graph) {
             if (wanted != Layout::plain) layouts_[index(node.inputs[k])] = wanted;
         }
     }
-    // From the producers on.
+    // Forwards: from the producers to their results.
     for (std::int32_t i = 0; i < graph.node_count(); ++i) {
         const Node& node = graph.node(NodeId{i});
         for (std::size_t k = 0; k < node.outputs.size(); ++k) {

@@ -48,7 +48,7 @@ private:
     Facts facts_;
 };
 
-/// A value that alone is needed of everything before it.
+/// A value that is all that later nodes need of everything before it.
 struct Cut {
     ValueId value;
     std::int32_t node = 0;  // after which it is the only one
@@ -134,7 +134,7 @@ public:
         return chosen;
     }
 
-    /// With the least limit, by bisection.
+    /// Finds the choice with the least limit, by bisection.
     std::vector<std::size_t> best() const {
         double low = 0;
         double high = costs_.of(-1, last_node_);
@@ -157,7 +157,7 @@ private:
     std::int32_t last_node_;
 };
 
-/// Inputs and forward values, where nothing is recomputed.
+/// Inputs and forward values that backward reads where nothing is recomputed.
 std::set<ValueId> read_by_backward(const Graph& graph, const Objective& objective) {
     CNNTRAIN_CHECK(objective.recompute_points.empty(), "recompute points have been chosen already");
     Graph plan = graph;
@@ -214,9 +214,9 @@ std::vector<ValueId> all_but_cheap_values(const Graph& graph, const Objective& o
 
 // Results of norms that backward computes again instead of reading what forward has computed.
 //
-// Backward reads the input x of every norm, and many results y, too, for the weight gradients of the convolutions
-// behind them. y follows from x, the statistics, which are small, and the residual, in one sweep over memory and with
-// the same numbers. Only norms whose activation takes next to no time are computed again.
+// Backward reads the input x of every norm, and many results y, too, for the weight gradients of the convolutions after
+// them. y follows from x, the statistics, which are small, and the residual, in one sweep over memory and with the same
+// numbers. Only norms whose activation takes next to no time are computed again.
 //
 // Memory peaks where backward begins: all kept values are alive. It begins with the last layers, so results of the last
 // norms are kept: they are read before memory has become free. Of residual networks, backward computes several results
@@ -286,7 +286,8 @@ private:
         norms_.push_back(norm);
     }
 
-    /// For each of the first norms, the node of backward before which its result is computed again, or kNever.
+    /// Returns the backward node before which the result of each of the first `count` norms is computed again, or
+    /// kNever.
     std::vector<std::int32_t> times(std::size_t count) const {
         std::vector<std::int32_t> times;
         for (std::size_t i = 0; i < count; ++i)

@@ -125,7 +125,7 @@ struct NormChain {
 };
 
 /// The norm that makes `value` for `reader` alone, still without residual and activation, whose statistics nobody reads
-/// before `end`, where the fused node will stand. (Update nodes do not count: they are moved behind all others.)
+/// before `end`, where the fused node will stand. (Update nodes do not count: they are moved after all others.)
 NodeId plain_norm(const Graph& graph, ValueId value, const Node& reader, NodeId end) {
     const NodeId id = sole_producer(graph, value, reader);
     if (!id.valid() || !graph.def(graph.node(id)).absorbs_activation || graph.value(value).producer_output != 0)
@@ -151,8 +151,8 @@ NormChain find_sum(const Graph& graph, NodeId add_id, NodeId activation, NodeId 
     for (std::size_t side = 0; side < 2; ++side) {
         const NodeId norm = plain_norm(graph, add.inputs[side], add, end);
         if (!norm.valid()) continue;
-        // In training a sum alone costs the fused gradient a sweep of its own, and behind a sum the slope must follow
-        // from y.
+        // A sum alone would cost the fused gradient a sweep of its own in training, and the slope of an activation
+        // after a sum must follow from y.
         const bool fits_training =
             activation.valid() && slope_follows_from_result(activation_of(graph.node(activation)));
         if (!fits_training && graph.node(norm).kind != OpKind::batch_norm_inference) continue;
@@ -234,7 +234,7 @@ void add_folded_conv(Rewriter& rewriter, const Graph& graph, const Node& conv, c
 
 // ---- fuse_gradient_sums ----
 
-/// Whether a gradient that can take its dy as two summands does.
+/// True if a gradient that can take its dy as two summands does so.
 bool has_summed_gradient(const Attrs& attrs) {
     const auto* layer_norm = std::get_if<LayerNormAttrs>(&attrs);
     return layer_norm != nullptr ? layer_norm->summed_gradient : std::get<NormAttrs>(attrs).summed_gradient;

@@ -25,7 +25,7 @@ public:
     /// Adds a node in the phase and stage of `like`; `inputs` are values of the result.
     std::vector<ValueId> add(const Node& like, OpKind kind, Attrs attrs, std::vector<ValueId> inputs, std::string name);
 
-    /// From here on `result_value` stands for `source_value`.
+    /// Lets `result_value` stand for `source_value` from here on.
     void replace(ValueId source_value, ValueId result_value);
 
     /// Carries the marked outputs over and hands out the result.

@@ -406,7 +406,7 @@ private:
     void sentences() {
         const std::string scope(kSentencesScope);
         if (input_.sequences > 0) return sentences_of_rows(scope);
-        // In the static layout, the first token of a sequence follows the masked tokens.
+        // The first token of a sequence follows the masked tokens in the static layout.
         const ValueId logits = sentence_scores(encoder_.pooled(input_.static_mask ? input_.predictions : 0), scope);
         const ValueId labels = encoder_.flat(encoder_.input(kNextSentenceLabels, {input_.batch, 1}), scope + "/labels");
         const std::vector<ValueId> loss = encoder_.graph().add(OpKind::softmax_cross_entropy, graph::SoftmaxAttrs{},
@@ -414,7 +414,7 @@ private:
         mark_sentences(loss);
     }
 
-    /// Of the packed layout: a mean over the weighted sequences.
+    /// Adds the loss of the packed layout: a mean over the weighted sequences.
     void sentences_of_rows(const std::string& scope) {
         const Shape slots = {input_.batch, input_.sequences};
         const std::int64_t count = element_count(slots);

@@ -140,8 +140,9 @@ ValueId part_a(Layers& layers, ValueId x, const std::string& scope, const MbConv
     return conv_norm_activation(layers, x, scope, shape, block.activation, ProxyScale::at_once).value;
 }
 
-/// With a proxy norm, the gate contains the scale, and squeeze-excite averages unscaled values. Without squeeze-excite
-/// the scale is dropped, as in the original program; the next norm compensates for it.
+/// Adds the middle part of a block. If it has a proxy norm, the gate contains the scale, and squeeze-excite averages
+/// unscaled values. Without squeeze-excite the scale is dropped, as in the original program; the next norm compensates
+/// for it.
 ValueId part_b(Layers& layers, ValueId x, const std::string& scope, const MbConv& block) {
     const ConvShape shape{.filters = block.middle,
                           .kernel = block.kernel,
@@ -266,7 +267,7 @@ Plan make_plan(const ModelSettings& model, const EfficientNetSize& size) {
     return plan;
 }
 
-/// A block as tensors tell it.
+/// A block as its tensors describe it.
 struct ToldBlock {
     std::int64_t inputs, middle, outputs, kernel;
     bool operator==(const ToldBlock&) const = default;
@@ -346,7 +347,7 @@ Network efficientnet(const NetworkSettings& settings) {
     const graph::RandomScaleAttrs dropout{.keep = 1 - plan.dropout};
     network.push_back(
         {"Top", [head, dropout, act, classes = settings.classes](Layers& layers, ValueId x, const std::string& scope) {
-             // The scale of a proxy norm is dropped: the dense layer behind the mean has its own.
+             // The scale of a proxy norm is dropped: the dense layer after the mean has its own.
              x = conv_norm_activation(layers, x, scope, head, act, ProxyScale::later).value;
              x = layers.global_average_pool(x, scope + "/mean");
              x = layers.drop(x, scope + "/dropout", dropout);
@@ -448,7 +449,7 @@ void doubt_without_squeeze_excite(SourceNetwork& network) {
         "other widths of B1 to B4, other means of images), and this program does not have it";
 }
 
-/// torchvision's first weights; those of B5 to B7 were converted from TensorFlow.
+/// torchvision's first weights; the weights of B5 to B7 were converted from TensorFlow.
 void complete_torchvision(SourceNetwork& network, const std::string& /*architecture*/) {
     doubt_without_squeeze_excite(network);
     constexpr std::array<int, 8> kResized = {256, 256, 288, 320, 384, 456, 528, 600};

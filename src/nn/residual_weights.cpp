@@ -105,8 +105,8 @@ SourceFormat pytorch_format() {
     };
 }
 
-/// Keras applications: the stride is on the first convolution, and convolutions have biases, which the norms behind
-/// them make superfluous. Images are B, G, R in 0..255, with the means subtracted.
+/// Keras applications: the stride is on the first convolution, and convolutions have biases, which the norms after them
+/// make superfluous. Images are B, G, R in 0..255, with the means subtracted.
 void complete_keras_resnet(SourceNetwork& network, const std::string& /*architecture*/) {
     network.settings.padding = PaddingRule::symmetric;
     network.settings.epsilon = 1.001e-5;

@@ -53,12 +53,13 @@ struct SourceFormat {
     std::vector<NameRule> names = {};               // the first that fits decides
     std::vector<ForeignPart> foreign_parts = {};
     std::vector<std::string_view> ignored = {};  // ends of names of tensors without effect
-    bool convolutions_have_biases = false;       // they are subtracted from the moving means behind them
+    bool convolutions_have_biases = false;       // they are subtracted from the moving means after them
     std::string_view blue_first = {};            // the kernel of the first convolution, if it reads images as B, G, R
     /// The conventions of the source; `network.settings` has family, size and classes. Error(unsupported) for an
     /// architecture that computes otherwise.
     void (*complete)(SourceNetwork& network, const std::string& architecture) = nullptr;
-    /// By TargetProgram: of the programs for which weights are written in this format; null: none.
+    /// Names of architectures, indexed by TargetProgram, for the programs whose weights are written in this format;
+    /// null: none.
     std::array<Architectures, enumerator_count<TargetProgram>()> architectures = {};
 };
 
@@ -67,7 +68,7 @@ class SourceShapes {
 public:
     SourceShapes(const SourceFormat& format, const TensorDescs& tensors) : format_(format), tensors_(tensors) {}
 
-    /// In the order of axes of this program; empty if there is no such tensor.
+    /// The shape of a variable's tensor, in the order of axes of this program; empty if there is no such tensor.
     std::optional<Shape> operator()(const std::string& own) const;
     bool has(const std::string& own) const { return (*this)(own).has_value(); }
     /// The same; Error(unsupported) unless the tensor is there with the rank.
@@ -90,7 +91,7 @@ void refuse_other_networks(const TensorDescs& tensors, bool has_format);
 /// "resnet50" of "resnet50.a1_in1k".
 std::string_view base_architecture(std::string_view architecture);
 
-/// What the tensors of a ResNet or ResNeXt tell.
+/// Facts that follow from the tensors of a ResNet or ResNeXt.
 struct ResidualFacts {
     NetworkForm form = NetworkForm::large_images;
     bool bottleneck = false;

@@ -22,7 +22,7 @@ bool is_letter(char c) {
     return std::islower(static_cast<unsigned char>(c)) != 0;
 }
 
-/// What stands at the places of a rule.
+/// The texts at the places of a rule.
 struct Places {
     std::vector<std::string> texts;
     std::size_t leaf = kNormLeaves.size();  // of a batch norm; no leaf

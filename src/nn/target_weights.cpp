@@ -18,7 +18,7 @@ constexpr std::string_view kMovingMeanLeaf = "running_mean";
 
 const SourceFormat& format_for(TargetProgram program, Family family) {
     const auto formats = row_of(family).formats;
-    // Families without formats of their own share those of the residual networks.
+    // Families without formats of their own share the formats of the residual networks.
     const std::vector<SourceFormat>& all = formats != nullptr ? formats() : residual_formats();
     const auto found =
         std::ranges::find_if(all, [&](const SourceFormat& format) { return format.architectures[index_of(program)]; });
@@ -26,7 +26,7 @@ const SourceFormat& format_for(TargetProgram program, Family family) {
     return *found;
 }
 
-/// The options that tell a network from the program's of that architecture.
+/// The options in which a network differs from the program's network of that architecture.
 struct Differences {
     std::vector<std::string> own;     // "--padding same"
     std::vector<std::string> theirs;  // "--padding symmetric"
@@ -50,7 +50,7 @@ Differences differences(const NetworkSettings& own, const NetworkSettings& their
     return found;
 }
 
-/// What no architecture of these programs has.
+/// Refuses forms of networks that no architecture of these programs has.
 void refuse_own_forms(TargetProgram program, const NetworkSettings& network) {
     const std::string other = std::string(name(program)) + " has no such network: ";
     const EfficientnetSettings& efficientnet = network.efficientnet;

@@ -56,7 +56,7 @@ void describe_mask(const Attrs& attrs, AttrText& text) {
 
 // ---- shapes ----
 
-/// Whether q, k and v come as one tensor, of an op that reads `others` tensors besides them.
+/// True if q, k and v come as one tensor, of an op that reads `others` tensors besides them.
 bool is_packed(std::size_t inputs, std::size_t others) {
     return inputs == others + 1;
 }
@@ -75,7 +75,7 @@ struct Sizes {
     std::int64_t stride;  // from token to token, in elements
 };
 
-/// Checks q, k, v (or qkv) and the mask behind them.
+/// Checks q, k, v (or qkv) and the mask after them.
 Sizes expect_attention(const AttentionAttrs& a, Descs inputs, bool packed) {
     expect_probability(a.keep, "keep");
     const TensorDesc& first = inputs[0];
@@ -206,7 +206,7 @@ struct Head {
         const Place place = place_of(sizes, packed, index, sample, head);
         return head_matrix(inputs[place.tensor]->values, place, sizes);
     }
-    /// With the mask, or with that of the tokens' numbers.
+    /// The head's scores with the mask, or with the mask that follows from the tokens' numbers.
     HeadMatrix scores(double scale, const graph::RefTensor& mask) const {
         const auto tokens = static_cast<std::size_t>(sizes.tokens);
         HeadMatrix s = product(q, false, k, true, tokens, static_cast<std::size_t>(sizes.per_head), scale);
@@ -270,8 +270,8 @@ void evaluate_attention(const Attrs& attrs, const RandomKey& random, RefInputs i
     });
 }
 
-/// With p = softmax(s), r = random_scale(p) and dp = random_scale(dy * v^T): ds = p * (dp - sum over the keys of p *
-/// dp), which is the sum of dy * y.
+/// Computes ds = p * (dp - sum over the keys of p * dp), where p = softmax(s) and dp = random_scale(dy * v^T); the sum
+/// over the keys is the sum of dy * y. dv = r^T * dy with r = random_scale(p).
 void evaluate_attention_grad(const Attrs& attrs, const RandomKey& random, RefInputs inputs, RefOutputs outputs) {
     const auto& a = std::get<AttentionAttrs>(attrs);
     const bool packed = is_packed(inputs.size(), 4);

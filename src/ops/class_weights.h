@@ -10,7 +10,7 @@
 
 namespace cnntrain::ops {
 
-/// None, or one for each class, finite and not negative.
+/// Checks that there are no weights, or one for each class, finite and not negative.
 void expect_class_weights(const std::vector<double>& weights, std::int64_t classes);
 void describe_class_weights(const std::vector<double>& weights, graph::AttrText& text);
 

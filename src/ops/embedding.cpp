@@ -107,7 +107,7 @@ std::vector<TensorDesc> infer_gather_rows_grad(const Attrs& attrs, Descs inputs)
     return {{inputs[1].dtype, {inputs[1].shape[0], rows, inputs[1].shape[2]}}};
 }
 
-/// As for_each_row, of all samples.
+/// Does for_each_row for the rows of all samples.
 template <typename Use> void for_each_gathered(const graph::RefTensor& positions, const Shape& from, Use use) {
     const auto per_sample = static_cast<std::size_t>(positions.desc.shape[1]);
     const auto rows = static_cast<std::size_t>(from[1]);

@@ -1,4 +1,4 @@
-// Layer norm (Ba et al. 2016) behind the residual addition of its sublayer, and its gradient.
+// Layer norm (Ba et al. 2016) after the residual addition of its sublayer, and its gradient.
 #include <cmath>
 
 #include "ops/families.h"
@@ -115,7 +115,8 @@ void evaluate_layer_norm(const Attrs& attrs, const graph::RandomKey& random, Ref
     }
 }
 
-/// With n the normalised z and g = gamma * dy: dz = (g - mean(g) - n * mean(g * n)) / sqrt(variance + epsilon).
+/// Computes dz = (g - mean(g) - n * mean(g * n)) / sqrt(variance + epsilon), where n is the normalised z and g = gamma
+/// * dy.
 void evaluate_layer_norm_grad(const Attrs& attrs, const graph::RandomKey& random, RefInputs inputs,
                               RefOutputs outputs) {
     const auto& a = std::get<LayerNormAttrs>(attrs);

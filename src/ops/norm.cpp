@@ -17,7 +17,7 @@ constexpr std::size_t kNormGradient = 5;  // dy, among the inputs of a norm's gr
 
 enum class Family { batch, group };
 
-/// Which statistic an element belongs to.
+/// The statistic to which each element belongs.
 struct Statistics {
     Statistics(Family family, const NormAttrs& a, const Shape& x)
         : channels(x.at(3)),
@@ -115,7 +115,7 @@ template <OpKind kGradKind> void norm_gradient(GradContext& context) {
     }
 }
 
-/// With the moving averages, which do not depend on x and get no gradients.
+/// Gradient of a norm by the moving averages, which do not depend on x and get no gradients.
 void inference_gradient(GradContext& context) {
     if (!only_first_output_has_gradient(context, 1)) return;
     auto a = context.attrs_as<NormAttrs>();

@@ -42,7 +42,7 @@ void limit_kernels(const Isa& isa) {
 
 namespace {
 
-/// As ONEDNN_MAX_CPU_ISA spells it.
+/// Returns oneDNN's instruction set as ONEDNN_MAX_CPU_ISA spells it.
 std::string instruction_set() {
     switch (dnnl::get_effective_cpu_isa()) {
         case dnnl::cpu_isa::sse41:

@@ -93,7 +93,7 @@ template <typename Tags> const typename Tags::value_type* find_tag(const Desc& d
     return nullptr;
 }
 
-/// For rank 4, the first match among the names of activations and kernels.
+/// Returns the name of a layout, or null. For rank 4: the first match among the names of activations and kernels.
 const NamedTag* tag_of(const Desc& desc) {
     switch (dims_of(desc).size()) {
         case 4:

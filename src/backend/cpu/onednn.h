@@ -24,7 +24,7 @@ Dims dims_of(const Desc& desc);
 Desc row_major(const TensorDesc& desc);
 /// An image [N,H,W,C]: row-major, with the axes N,C,H,W. For another rank, such as rows [N,C], the same as row_major().
 Desc image_desc(const TensorDesc& desc);
-/// Strides of a layout without blocks; of another one, those from block to block.
+/// Strides of a layout; if it has blocks, the strides from block to block.
 Dims strides_of(const Desc& desc);
 /// Row-major HWIO kernel with `groups`; oneDNN dims [O,I,H,W], or [G,O/G,I,H,W] when groups > 1.
 Desc plain_kernel_desc(const TensorDesc& desc, std::int64_t groups);
@@ -105,7 +105,7 @@ public:
     /// c += a * b.
     Primitive accumulating_matmul(const Desc& a, const Desc& b, const Desc& c) const;
     Primitive reorder(const Desc& from, const Desc& to) const;
-    /// For a copy outside a program, with its own scratch memory.
+    /// Describes a copy outside a program, with its own scratch memory.
     dnnl::reorder::primitive_desc reorder_desc(const Desc& from, const Desc& to,
                                                const dnnl::primitive_attr& = {}) const;
 

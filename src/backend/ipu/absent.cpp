@@ -1,4 +1,4 @@
-// In the place of the IPU backend in builds with -DCNNTRAIN_IPU=OFF.
+// Replaces the IPU backend in builds with -DCNNTRAIN_IPU=OFF.
 #include "cnntrain/backend/ipu.h"
 
 namespace cnntrain::backend {

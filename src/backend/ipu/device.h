@@ -9,13 +9,13 @@
 
 namespace cnntrain::ipu {
 
-/// For logs: "an emulator of IPUs", "Poplar SDK 3.2.0".
+/// Names the library that executes programs, for logs: "an emulator of IPUs", "Poplar SDK 3.2.0".
 std::string executed_by();
 
 bool is_emulated();
 
-/// A device with `ipus` IPUs that nobody else uses. `tiles_per_ipu` is the size of emulated IPUs, empty: that of real
-/// ones, which have their own. Error(unsupported) if there is no such device, or all are in use.
+/// Attaches a device with `ipus` IPUs that nobody else uses. `tiles_per_ipu`: the size of emulated IPUs; empty: the
+/// size of real ones. Real devices ignore it. Error(unsupported) if there is no such device, or all are in use.
 poplar::Device attach_device(unsigned ipus, std::optional<unsigned> tiles_per_ipu);
 
 }  // namespace cnntrain::ipu

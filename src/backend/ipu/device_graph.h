@@ -21,7 +21,7 @@ namespace cnntrain::ipu {
 /// Indices of the engine's programs.
 enum class Programs : unsigned { train, evaluate };
 
-/// What the device reads before the micro-batches of an update.
+/// Data that the device reads before the micro-batches of an update.
 struct Command {
     std::uint32_t micro_batches = 0;  // of each replica; 0: nothing is computed
     std::uint32_t begins_update = 0;  // 1: the sums that the update reads start at 0
@@ -31,14 +31,14 @@ struct Command {
 
 class DeviceGraph {
 public:
-    /// `graph`: that of the request, or a copy; it lives as long as this. The target has the IPUs of all replicas.
+    /// `graph`: the request's graph, or a copy; it lives as long as this. The target has the IPUs of all replicas.
     DeviceGraph(const graph::Graph& graph, const poplar::Target& target, const backend::CompileRequest& request);
 
     const poplar::Graph& device() const { return device_; }
-    /// By Programs.
+    /// The programs, indexed by Programs.
     std::vector<poplar::program::Program> programs() const { return {train_, evaluate_}; }
     const Slots& slots() const { return slots_; }
-    /// Whether the host can end an update before any micro-batch. Else the pipeline computes all of them.
+    /// True if the host can end an update before any micro-batch. Otherwise the pipeline computes all of them.
     bool stops_within_updates() const { return pipeline_.schedule == schedule::PipelineSchedule::sequential; }
 
 private:
@@ -57,7 +57,7 @@ private:
     Sequence one_by_one(std::size_t slots);
     Sequence tick(std::int64_t number);
     Sequence pipelined();
-    /// With the sums of scalar outputs, which go to the host.
+    /// Computes micro-batches and sends the sums of their scalar outputs to the host.
     Sequence with_sums(const Sequence& micro_batches);
     void make_training();
     void make_evaluation();

@@ -133,7 +133,7 @@ void IpuExecutable::connect() {
     });
 }
 
-/// Before the first program of this executable.
+/// Writes inputs that stay on the device, once, before the first program of this executable runs.
 void IpuExecutable::write_staying() {
     if (std::exchange(has_staying_, true)) return;
     const std::vector<HostStream>& streams = device_graph_.slots().streams();
@@ -193,14 +193,14 @@ void IpuExecutable::train(data::BatchSource& source, std::span<const backend::St
     }
 }
 
-/// As many as fit into a second, so that their results are known in time.
+/// Returns the number of updates that fit into a second, so that their results are known in time.
 std::uint32_t IpuExecutable::updates_of_run(std::size_t left) const {
     if (seconds_of_update_ <= 0) return 1;
     const double fit = std::clamp(1 / seconds_of_update_, 1.0, static_cast<double>(left));
     return static_cast<std::uint32_t>(fit);
 }
 
-/// A stop while the source waited is no failure.
+/// Throws the source's failure again. A stop while the source waited is no failure.
 void IpuExecutable::rethrow_failure() const {
     if (!infeed_.failure()) return;
     try {

@@ -38,9 +38,9 @@ public:
 
     Command next_command();
     const backend::StepScalars& scalars() const { return updates_[update_]; }
-    /// Of one replica.
+    /// Adds the sums of one replica.
     void take_sums(std::span<const float> sums);
-    /// Whether the update changes the variables.
+    /// Ends the update. True if the update changes the variables.
     bool verdict();
 
     std::size_t updates_left() const { return ended_ ? 0 : updates_.size() - update_; }
@@ -60,7 +60,7 @@ private:
     std::size_t update_ = 0;
     bool ended_ = false;      // no further update begins
     std::int64_t first_ = 0;  // micro-batches of the update that were complete before this run
-    std::int64_t taken_ = 0;  // what the infeed had counted when the update began
+    std::int64_t taken_ = 0;  // the infeed's count when the update began
     std::int64_t samples_ = 0;
     double wait_seconds_ = 0;
     backend::StepResult result_;  // of the update
@@ -97,18 +97,18 @@ private:
     void rethrow_failure() const;
     std::uint32_t updates_of_run(std::size_t left) const;
     Infeed::Settings infeed_settings(const backend::CompileRequest& request) const;
-    /// One tensor for each replica, in a first axis.
+    /// Reads one tensor for each replica, in a first axis.
     HostTensor read_all(const std::string& handle, const TensorDesc& desc) const;
-    /// Of the first replica.
+    /// Reads the tensor of the first replica.
     HostTensor read(const std::string& handle, const TensorDesc& desc) const;
-    /// One tensor for all replicas, or one for each.
+    /// Writes one tensor for all replicas, or one for each.
     void write(const std::string& handle, const HostTensor& tensor);
     HostTensor read_variable(graph::ValueId variable) const;
     void write_variable(graph::ValueId variable, const HostTensor& tensor);
     /// The shard of a variable as each replica keeps it.
     TensorDesc shard_desc(graph::ValueId variable) const;
     TensorDesc accumulator_desc(std::size_t k) const;
-    /// Over all replicas.
+    /// Returns the sum of accumulator k over all replicas.
     HostTensor accumulator(std::size_t k) const;
     void load_accumulators(const backend::PartialUpdate& partial);
     backend::NamedTensors accumulators() const;

@@ -33,8 +33,8 @@ public:
     };
     explicit Infeed(Settings settings);
 
-    /// Starts a run of a program. `goes_on` is asked before batches are taken; `first_batch` numbers those of a graph
-    /// without inputs, whose source is never read.
+    /// Starts a run of a program. `goes_on` is asked before batches are taken; `first_batch` numbers the batches of a
+    /// graph without inputs, whose source is never read.
     void begin(data::BatchSource& source, std::int64_t first_batch, std::function<bool()> goes_on);
     void expect(std::int64_t micro_batches) { expected_ += micro_batches; }
     /// The data of an input that stays (HostStream::stays), of the first micro-batch of each replica in turn.
@@ -46,11 +46,11 @@ public:
     std::unique_ptr<poplar::StreamCallback> go();
     std::unique_ptr<poplar::StreamCallback> stream(std::size_t stream, std::int64_t replica);
 
-    // Since begin()
+    // Counts since begin():
     std::int64_t taken() const { return taken_; }  // micro-batches of each replica
     std::int64_t samples() const { return samples_; }
     double wait_seconds() const { return wait_seconds_; }
-    /// What the source threw. There are no further batches then.
+    /// The exception that the source threw. There are no further batches then.
     const std::exception_ptr& failure() const { return failure_; }
 
 private:
@@ -66,7 +66,7 @@ private:
         std::int64_t samples = 0;
     };
 
-    /// Of positions_[k].
+    /// Index of the stream to which positions_[k] belongs.
     std::size_t stream_of(std::size_t k) const { return (k - 1) / static_cast<std::size_t>(settings_.replicas); }
     bool may_fill_ahead(std::size_t k) const;
     bool take();

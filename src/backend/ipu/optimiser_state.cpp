@@ -19,7 +19,7 @@ bool is_update(const Node& node) {
     return node.kind == OpKind::update || node.kind == OpKind::scaled_update;
 }
 
-/// Whether all nodes of the update that read a value are of these kinds.
+/// True if all nodes of the update that read the value are of these kinds.
 bool update_reads_by(const Graph& graph, ValueId value, std::initializer_list<OpKind> kinds) {
     return std::ranges::all_of(graph.value(value).users, [&](NodeId user) {
         const Node& node = graph.node(user);
@@ -42,9 +42,9 @@ OptimiserState::OptimiserState(const Graph& graph, const graph::Facts& facts, un
         shard(NodeId{i});
 }
 
-/// Shards the node if it has a state and all its tensors can be divided anywhere. Trust ratios of column blocks are
-/// those of whole rows, and the gradient of a proxy is computed from the whole sum. The zeros behind the last shard are
-/// 0 / 0 in the quotients of AdamW and LAMB without an epsilon.
+/// Shards the node if it has a state and all its tensors can be divided anywhere. The trust ratios of column blocks
+/// need whole rows, and the gradient of a proxy the whole sum. The zeros at the end of the last shard would be 0 / 0 in
+/// the quotients of AdamW and LAMB without an epsilon.
 void OptimiserState::shard(NodeId id) {
     const Node& node = graph_.node(id);
     if (!is_update(node)) return;

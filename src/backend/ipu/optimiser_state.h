@@ -1,4 +1,4 @@
-// Where the states of optimisers lie: whole on each replica or in shards, on the tiles or in remote buffers.
+// Places of optimiser states: whole on each replica or in shards, on the tiles or in remote buffers.
 //
 // The shard of replica r of R is elements r * ceil(n / R) and on of the flat tensor, ceil(n / R) of them, with zeros
 // beyond the end. A node with sharded states changes the replica's shard of its parameter; all shards are then
@@ -26,11 +26,11 @@ struct StateSettings {
     std::int64_t least_remote_bytes = 0;  // smaller tensors stay on the tiles
 };
 
-/// How the host reads and writes a variable.
+/// The host's access to a variable.
 struct Storage {
     std::string handle;
     bool sharded = false;
-    bool remote = false;  // the handle is that of a remote buffer, else of host reads and writes
+    bool remote = false;  // the handle names a remote buffer, else host reads and writes
 };
 
 class OptimiserState {
@@ -38,7 +38,7 @@ public:
     OptimiserState(const graph::Graph& graph, const graph::Facts& facts, unsigned replicas,
                    const StateSettings& settings);
 
-    /// Of nodes, and of slots, masters and gradients of the update.
+    /// True for nodes of the update that work on shards, and for sharded slots, masters and gradients.
     bool sharded(graph::NodeId node) const { return sharded_nodes_.contains(node.index); }
     bool sharded(graph::ValueId value) const { return sharded_values_.contains(value.index); }
     const std::set<std::int32_t>& sharded_values() const { return sharded_values_; }

@@ -170,7 +170,7 @@ poplar::program::Sequence Slots::distribute_scalars() const {
     return program;
 }
 
-/// Where its first reader is. An optimiser's state is with its parameter.
+/// Returns the IPU of the variable's first reader. An optimiser's state is with its parameter.
 unsigned Slots::ipu_of_variable(ValueId variable) const {
     const graph::Value& value = graph_.value(variable);
     if (value.role == Role::slot) return ipu_of_variable(value.owner);
@@ -355,7 +355,7 @@ bool Slots::find_summands(ValueId value, std::vector<ValueId>& summands, std::ve
     });
 }
 
-/// Of the stages of one IPU.
+/// Finds sums over several stages of one IPU.
 void Slots::find_sums_over_stages() {
     for (std::int32_t i = 0; i < graph_.value_count(); ++i) {
         const ValueId value{i};

@@ -1,4 +1,4 @@
-// From graph nodes to programs by slot: the forward or backward phase of a pipeline stage, or its update.
+// Lowers graph nodes to programs by slot: the forward or backward phase of a pipeline stage, or its update.
 //
 // A slot sees its own tensor of each value. A value that another slot has made is carried to it: by the same tensor if
 // nothing overwrites that before it is read, else by a copy on the reader's IPU, or by a ring of copies if the pipeline
@@ -53,7 +53,7 @@ struct Accumulator {
     poplar::Tensor sum;  // over the micro-batches of one replica
 };
 
-/// Of streams that bring data of micro-batches.
+/// Options of the streams that bring data of micro-batches.
 poplar::OptionFlags stream_options(const backend::IpuSettings& settings);
 
 struct Slot {
@@ -84,13 +84,13 @@ public:
     const poplar::program::Sequence& prepare() const { return prepare_; }
     /// Sums accumulators over the replicas and changes the variables.
     const poplar::program::Sequence& update() const { return update_; }
-    /// Before the first micro-batch of an update or an evaluation.
+    /// Resets the counts of micro-batches, before the first micro-batch of an update or an evaluation.
     poplar::program::Sequence start_counting();
 
     const std::vector<HostStream>& streams() const { return streams_; }
     /// FLOAT: the graph's scalars in order of creation, on the first IPU; invalid if there are none.
     const poplar::Tensor& scalars() const { return scalars_.front(); }
-    /// Brings them to the other IPUs.
+    /// Copies the scalars to the other IPUs.
     poplar::program::Sequence distribute_scalars() const;
     const std::vector<SumOutput>& sums() const { return sums_; }
     const std::vector<Accumulator>& accumulators() const { return accumulators_; }
@@ -150,8 +150,8 @@ private:
     std::deque<Slot> slots_;    // addresses stay
     std::deque<Slot> updates_;  // by stage; programs are in update_
     DeviceValues shards_;       // of the last node on shards, in the update
-    /// By value that the update reads: its summands, which the slots that make them add to its accumulator. That is
-    /// less to carry than the gradient of a variable of several stages.
+    /// Summands of each value that the update reads. The slots that make them add them to the value's accumulator. That
+    /// is less to carry than the gradient of a variable of several stages.
     std::map<std::int32_t, std::vector<graph::ValueId>> summands_;
     std::set<std::int32_t> left_to_accumulators_;  // nodes of such sums
     Sequence prepare_, update_;

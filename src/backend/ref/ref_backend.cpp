@@ -197,7 +197,7 @@ void RefExecutable::find_crossing() {
     }
 }
 
-/// By stage, the inputs and forward values that its backward nodes read.
+/// Finds the inputs and forward values that the backward nodes of each stage read.
 void RefExecutable::find_stash(std::int32_t stages) {
     std::set<std::pair<std::int32_t, ValueId>> stashed;
     for (std::int32_t i = 0; i < graph_.node_count(); ++i) {
@@ -257,7 +257,7 @@ void RefExecutable::run_phase(Phase phase) {
     }
 }
 
-/// The results of the node.
+/// Rounds the results of the node to their types.
 void RefExecutable::round(NodeId id) {
     const Node& node = graph_.node(id);
     const auto round_value = [&](ValueId value) {

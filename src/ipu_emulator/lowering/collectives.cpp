@@ -36,7 +36,7 @@ Groups groups_of(const poplar::Graph& graph, const CommGroup& group, const std::
     return {size, group.type == CommGroupType::CONSECUTIVE ? 1 : replicas / size};
 }
 
-/// How two replicas' elements are combined, by the collective's operator.
+/// The operation that combines the elements of two replicas, indexed by the collective's operator.
 constexpr popops::Operation kOperations[] = {
     popops::Operation::ADD,
     popops::Operation::ADD,  // MEAN: divided afterwards

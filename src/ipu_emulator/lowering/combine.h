@@ -1,4 +1,4 @@
-// How reductions and collectives combine elements. Integers wrap around.
+// Combination of elements in reductions and collectives. Integers wrap around.
 #pragma once
 
 #include <cmath>

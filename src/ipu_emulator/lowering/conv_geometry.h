@@ -1,4 +1,4 @@
-// Which input each output of a convolution reads.
+// The input that each output of a convolution reads.
 #pragma once
 
 #include <cstddef>

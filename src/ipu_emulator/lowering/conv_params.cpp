@@ -64,7 +64,7 @@ ConvParams getGradientParams(const ConvParams& params) {
         ipu_emulator::require(!in.flip[dim], "poplin::getGradientParams", "the input is flipped");
         const auto kernel = static_cast<unsigned>(transformed(params.kernelShape[dim], params.kernelTransform, dim));
         const std::size_t kept = valid_positions(params, dim) - out.truncationLower[dim] - out.truncationUpper[dim];
-        // Positions behind the last one that the stride reaches.
+        // Positions after the last one that the stride reaches.
         const auto unreached = static_cast<unsigned>((kept - 1) % out.stride[dim]);
         result.inputTransform.paddingLower[dim] = kernel - 1 + out.truncationLower[dim];
         result.inputTransform.paddingUpper[dim] = kernel - 1 + out.truncationUpper[dim] + unreached;

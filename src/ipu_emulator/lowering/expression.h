@@ -43,7 +43,7 @@ public:
 
     poplar::Type type() const { return nodes_.back().type; }
     std::size_t registers() const { return nodes_.size(); }
-    /// Whether register i is an argument, which the caller fills in before run(), and which one.
+    /// True if register i is an argument, which the caller fills in before run(). argument(i) is its index.
     bool is_argument(std::size_t i) const { return nodes_[i].loop == nullptr && !nodes_[i].constant; }
     unsigned argument(std::size_t i) const { return nodes_[i].index; }
     bool is_float(std::size_t i) const { return nodes_[i].type.isFloatingPoint(); }
@@ -60,7 +60,7 @@ public:
             if (node.rounds && i + 1 != nodes_.size()) round(&to->number, count, i);
         }
     }
-    /// Whether values other than the result are rounded.
+    /// True if values other than the result are rounded.
     bool rounds_inside() const;
 
 private:

@@ -96,7 +96,7 @@ void add_map(poplar::Graph& graph, const Formula& formula, const std::vector<pop
     add_op(prog, std::move(op));
 }
 
-/// Elements of the operand as those of the result, by way of Value, which holds the values of both.
+/// Converts elements of the operand to elements of the result, by way of Value, which holds the values of both.
 template <class Value> void convert(OpRun& run, std::size_t begin, std::size_t count) {
     LocalScratch local;
     Value* values = local.take<Value>(kChunk);

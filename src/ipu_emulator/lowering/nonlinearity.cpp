@@ -28,7 +28,7 @@ bool is_softmax(NonLinearityType type) {
            type == NonLinearityType::SOFTMAX_SCALED;
 }
 
-/// By what SOFTMAX_SCALED multiplies, so that small probabilities are no subnormal halves. Not verified on an IPU.
+/// The factor of SOFTMAX_SCALED, which keeps small probabilities from being subnormal halves. Not verified on an IPU.
 constexpr float kSoftmaxScaling = 16376.0f;
 
 float scaling_of(NonLinearityType type) {
@@ -57,7 +57,7 @@ Any formula(NonLinearityType type) {
     return _1;
 }
 
-/// _1: what went in (GELU, GELU_ERF, SWISH) or came out (others), _2: the gradient of the result.
+/// _1: the input (GELU, GELU_ERF, SWISH) or the output (others), _2: the gradient of the output.
 Any gradient_formula(NonLinearityType type) {
     const Any tanh = Tanh((_1 + _1 * _1 * _1 * kGeluCube) * kGeluScale);
     const Any sigmoid = Sigmoid(_1);

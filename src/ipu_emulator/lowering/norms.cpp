@@ -15,7 +15,8 @@ using poplar::Tensor;
 using poplar::program::Sequence;
 using Pair = std::pair<Tensor, Tensor>;
 
-/// Over what a norm's statistics run, as views of [batch][field...][channels], channels divided into two dimensions.
+/// Views of the activations over which a norm's statistics run: [batch][field...][channels], the channels divided into
+/// two dimensions.
 class NormView {
 public:
     /// groups 0: batch norm.
@@ -45,7 +46,7 @@ public:
         return strided_ ? last.reshapePartial(dim, dim + 1, {members, groups_})
                         : last.reshapePartial(dim, dim + 1, {groups_, members});
     }
-    /// Statistics [statistics()] beside of().
+    /// Statistics [statistics()] in a shape that broadcasts to of().
     Tensor statistic(const Tensor& t) const {
         std::vector<std::size_t> shape(rank_ + 1, 1);
         if (groups_ == 0) {
@@ -56,7 +57,7 @@ public:
         }
         return t.reshape(shape);
     }
-    /// Dimensions of of() over which statistics run, in the order of statistics for what remains.
+    /// Dimensions of of() over which statistics run; the remaining ones are in the order of statistics.
     std::vector<std::size_t> reduced() const {
         std::vector<std::size_t> dims;
         for (std::size_t dim = 0; dim <= rank_; ++dim) {
@@ -65,7 +66,7 @@ public:
         }
         return dims;
     }
-    /// An element for each channel, beside of().
+    /// An element for each channel, in a shape that broadcasts to of().
     Tensor parameter(const Tensor& t) const {
         if (groups_ == 0) return t;
         const std::size_t members = channels_ / groups_;
@@ -83,7 +84,7 @@ private:
     unsigned rank_ = 2;
 };
 
-/// Where a norm is added, and how its sums are combined with those of other replicas.
+/// The place at which a norm is added, and the combination of its sums with the sums of other replicas.
 struct Place {
     poplar::Graph& graph;
     Sequence& prog;
@@ -91,7 +92,7 @@ struct Place {
     poplin::DistributedNormReduceCallback reduce = {};
     unsigned replicas = 1;
 
-    /// Means over all elements of statistics, of sums of this replica.
+    /// Means over all elements of each statistic, from this replica's sums over `elements` elements.
     std::vector<Tensor> means(const std::vector<Tensor>& sums, std::size_t elements) const {
         std::vector<Tensor> result = sums;
         if (reduce && replicas > 1) result = reduce(graph, sums, prog, replicas, debug, {});

@@ -104,7 +104,7 @@ void run_pool(OpRun& run, const PoolShape& s) {
     });
 }
 
-/// What a window's gradient adds to its inputs: for maxima, to those that equal the result.
+/// Operands of a pooling gradient. For maxima, a window adds its gradient to the inputs that equal its result.
 struct PoolGradient {
     const float* in = nullptr;
     const float* pooled = nullptr;

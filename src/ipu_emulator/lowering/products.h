@@ -1,4 +1,4 @@
-// What convolutions and matrix products share: options, packed right operands, blocks of sums.
+// Code that convolutions and matrix products share: options, packed right operands, blocks of sums.
 #pragma once
 
 #include <algorithm>
@@ -13,12 +13,12 @@
 
 namespace ipu_emulator {
 
-/// What a plan depends on, as text.
+/// Texts that identify the plans of a cache.
 struct PlanKeys {
     std::set<std::string> keys;
 };
 
-/// How a product rounds its partials.
+/// Rounding of a product's partials.
 struct PartialPolicy {
     bool half = false;       // else float
     bool stochastic = true;  // if the tile rounds stochastically
@@ -29,7 +29,7 @@ inline Draws draws_of(const PartialPolicy& policy) {
     return policy.half && policy.stochastic ? Draws::inside : Draws::results;
 }
 
-/// Checks the options of a convolution and says how it rounds.
+/// Checks the options of a convolution and returns how it rounds.
 PartialPolicy conv_policy(const poplar::OptionFlags& options, poplar::Type input);
 /// The same of a matrix product.
 PartialPolicy matmul_policy(const poplar::OptionFlags& options, poplar::Type input);
@@ -91,17 +91,18 @@ struct Columns {
     std::size_t row_stride;
 };
 
-/// As panels [groups][panels][depth][kPanel], filled up with zeros.
+/// Packs the columns as panels [groups][panels][depth][kPanel], filled up with zeros.
 const float* pack_columns(OpRun& run, const Columns& columns);
 
-/// How a product gets into the result: result = product, or result += number * tensor * product.
+/// Use of a product: result = product, or result += number * tensor * product.
 struct ProductResult {
     bool update = false;
     float number = 1;
     bool scaled = false;  // by read(3)
 };
 
-/// Makes an operation of two operands an update of `result`, which it reads, as it does the scale, at most one tensor.
+/// Makes an operation of two operands an update of `result`. The operation then reads `result` and `scale`, which has
+/// at most one tensor.
 ProductResult make_update(HostOp& op, const poplar::Tensor& result, const std::vector<poplar::Tensor>& scale,
                           float number);
 /// Elements [first, first + count) of the product.

@@ -31,7 +31,7 @@ std::uint64_t mapping_key(const Regions& regions) {
     return key;
 }
 
-/// In (0, 1).
+/// Returns the number in (0, 1) that follows from random bits.
 double unit(std::uint64_t bits) {
     return (static_cast<double>(bits >> 11) + 0.5) * 0x1p-53;
 }

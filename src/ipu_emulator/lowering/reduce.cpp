@@ -22,7 +22,7 @@ std::size_t row_block(std::size_t rows, std::size_t columns) {
     return by_count > by_size ? by_count : by_size;
 }
 
-/// How totals of two blocks are combined: squares only once.
+/// The operation that combines the totals of two blocks. Squares are taken only once.
 Operation between_blocks(Operation op) {
     return op == Operation::SQUARE_ADD ? Operation::ADD : op;
 }

@@ -25,7 +25,7 @@ poplar::Tensor sliced_first(const poplar::Tensor& t, const std::vector<std::size
     return t.dimShuffle(order);
 }
 
-/// Where the rows of a slice lie in a tensor whose sliced dimensions come first.
+/// Places of a slice's rows in a tensor whose sliced dimensions come first.
 struct SliceRows {
     std::vector<std::size_t> extents;  // of the tensor
     std::vector<std::size_t> sizes;    // of the slice

@@ -1,4 +1,4 @@
-// What library functions have in common.
+// Helpers that library functions share.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// From objects of the public headers to what the emulator keeps of them. Programs cannot name these members.
+// Access to the emulator's data in objects of the public headers. Programs cannot name these members.
 #pragma once
 
 #include <cstddef>
@@ -21,12 +21,12 @@ struct Access {
     static poplar::Tensor tensor(std::shared_ptr<const TensorData> data) { return poplar::Tensor(std::move(data)); }
     static TypeId id(poplar::Type type) { return type.id_; }
 
-    /// Of a Program or a formula.
+    /// The node of a Program or a formula.
     template <class Object> static const auto& node(const Object& object) { return object.node_; }
-    /// Of a Function, DataStream or RemoteBuffer: its number in its graph, and the graph.
+    /// The number of a Function, DataStream or RemoteBuffer in its graph, and the graph.
     template <class Object> static std::size_t index(const Object& object) { return object.index_; }
     template <class Object> static const GraphData* graph(const Object& object) { return object.graph_; }
-    /// Of a PlanningCache.
+    /// The keys of a PlanningCache.
     template <class Cache> static auto& keys(Cache& cache) { return *cache.keys_; }
 };
 

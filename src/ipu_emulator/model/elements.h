@@ -15,7 +15,7 @@
 
 namespace ipu_emulator {
 
-// Kinds of floats, told by their bits: comparisons of NaN would be invalid operations.
+// Kinds of floats, distinguished by their bits: comparisons of NaN would be invalid operations.
 constexpr std::uint32_t kInfinityBits = 0x7f800000;
 inline std::uint32_t magnitude_bits(float x) {
     return std::bit_cast<std::uint32_t>(x) & 0x7fffffff;
@@ -60,7 +60,7 @@ template <class F> auto with_element(TypeId id, F f) {
     return f(std::int8_t{});
 }
 
-/// Towards zero; at the ends of the range beyond it; NaN gives 0.
+/// Rounds towards zero. Beyond the range it gives the ends of the range; NaN gives 0.
 template <class T> T to_integer(float x) {
     constexpr float kEnd = static_cast<float>(std::numeric_limits<T>::max() / 2 + 1) * 2;
     if (std::isnan(x)) return 0;

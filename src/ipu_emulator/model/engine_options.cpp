@@ -91,7 +91,7 @@ constexpr const char* kSwitches[] = {"autoReport.all",
                                      "opt.enableMultiAccessCopies",
                                      "opt.useAutoloader"};
 constexpr const char* kCounts[] = {"autoReport.executionProfileProgramRunCount", "prng.seed"};
-/// Their values are not checked: paths, and words that no source lists completely.
+/// Options whose values are not checked: paths, and words that no source lists completely.
 constexpr const char* kTexts[] = {"autoReport.directory",
                                   "debug.computeInstrumentationLevel",
                                   "target.deterministicWorkers",

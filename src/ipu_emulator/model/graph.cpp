@@ -96,7 +96,7 @@ std::vector<Piece> variable_pieces(const View& view, const std::vector<TileSpan>
     return pieces;
 }
 
-/// Appends a span that begins behind the others. Throws invalid_tile_mapping if it overlaps the last one elsewhere.
+/// Appends a span that begins after the others. Throws invalid_tile_mapping if it overlaps the last one elsewhere.
 void append_span(std::vector<TileSpan>& spans, const TileSpan& next, const std::string& name) {
     if (spans.empty() || next.begin > spans.back().end ||
         (next.begin == spans.back().end && next.tile != spans.back().tile)) {
@@ -110,7 +110,7 @@ void append_span(std::vector<TileSpan>& spans, const TileSpan& next, const std::
     spans.back().end = std::max(spans.back().end, next.end);
 }
 
-/// `fresh`, and of `old` what lies outside of it.
+/// `fresh`, and the parts of `old` that lie outside of it.
 std::vector<TileSpan> replaced(const std::vector<TileSpan>& old, const std::vector<TileSpan>& fresh) {
     std::vector<TileSpan> all = fresh;
     auto cover = fresh.begin();

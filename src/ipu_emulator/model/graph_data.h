@@ -1,4 +1,4 @@
-// What graphs, tensors and programs refer to.
+// Data that graphs, tensors and programs refer to.
 #pragma once
 
 #include <cstddef>
@@ -68,7 +68,7 @@ struct GraphData {
     explicit GraphData(poplar::Target t) : target(t) {}
 
     std::uint32_t add(Variable variable);
-    /// Where the elements of a tensor lie, in order. Elements on no tile are left out.
+    /// The tiles of a tensor's elements, in the order of the elements. Elements on no tile are left out.
     std::vector<TileSpan> spans(const View& view) const;
     void map(const View& view, const std::vector<TileSpan>& spans);
 };

@@ -13,7 +13,7 @@ namespace ipu_emulator {
 
 class OpRun;
 
-/// When the random state of the tiles that hold results advances.
+/// The occasions on which the random state of the tiles that hold results advances.
 enum class Draws {
     results,  // if results are half and the tile rounds stochastically
     inside,   // if the tile rounds stochastically, whatever the results: partials or intermediate values are half
@@ -32,7 +32,7 @@ struct HostOp {
     bool marks_writes = false;
     /// Computes one replica. Called from several threads for different replicas.
     std::function<void(OpRun&)> run = {};
-    /// In its place, for operations between replicas: computes all replicas.
+    /// Computes all replicas, in the place of run(), for operations between replicas.
     std::function<void(std::span<OpRun>)> run_together = {};
 };
 

@@ -21,7 +21,7 @@ namespace ipu_emulator {
 
 struct ProgramNode;
 
-/// Whether engines find reads of elements that nothing has written. On in debug builds; tests switch it on.
+/// True if engines find reads of elements that nothing has written. On in debug builds; tests switch it on.
 bool checks_reads();
 void check_reads(bool check);
 
@@ -41,15 +41,15 @@ public:
     void connect(std::byte* begin, std::byte* end);
     /// Memory for one transfer, used again each time.
     void connect(std::byte* begin) { connect(begin, begin + bytes_); }
-    // What is connected last counts.
-    /// For all replicas, in turn; replaces callbacks of single replicas.
+    // The last connection counts.
+    /// Connects a callback that serves all replicas in turn; replaces callbacks of single replicas.
     void connect(std::unique_ptr<poplar::StreamCallback> callback) { connect_queue(replicas_, std::move(callback)); }
     void connect(unsigned replica, std::unique_ptr<poplar::StreamCallback> callback);
     /// One transfer of `replica`. To the device: returns where the data lies until finish().
     const std::byte* fetch(unsigned replica);
     void finish(unsigned replica);
     void deliver(unsigned replica, const std::byte* data);
-    /// At the end of a run.
+    /// Drops prefetched data at the end of a run.
     void drop_prefetched();
     std::byte* buffer() { return buffer_.get(); }
 
@@ -107,7 +107,7 @@ public:
     /// Throws application_runtime_error for operations that all replicas do together.
     void need_all(std::span<const unsigned> active, const std::string& what) const;
 
-    // While programs are compiled.
+    // Functions for the compilation of programs.
     Step& compile(const poplar::Program& program);
     Regions regions(const poplar::Tensor& t);
 

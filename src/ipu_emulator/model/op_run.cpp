@@ -30,7 +30,7 @@ template <class Body> void in_pieces(std::size_t begin, std::size_t count, Body 
         body(begin + offset, std::min(kStackElements, count - offset), offset);
 }
 
-/// Whether elements of T are loaded and stored as values of the type Value with their bits.
+/// True if elements of T are loaded and stored as values of the type Value without changing their bits.
 template <class T, class Value> constexpr bool same_bits() {
     return std::is_same_v<T, Value> ||
            (std::is_integral_v<T> && std::is_integral_v<Value> && sizeof(T) == sizeof(Value));

@@ -1,4 +1,4 @@
-// What an operation sees when it runs: operands, rounding, scratch memory, threads.
+// The context of a running operation: operands, rounding, scratch memory, threads.
 #pragma once
 
 #include <atomic>
@@ -16,10 +16,10 @@ namespace ipu_emulator {
 /// Elements that loops convert at once: they stay in the first cache.
 constexpr std::size_t kChunk = 1024;
 
-/// What went wrong in an operation, whether or not it traps.
+/// Arithmetic errors of an operation, whether or not they trap.
 enum Mishap : unsigned { kInvalid = 1, kDivision = 2, kOverflowed = 4 };
 
-/// How a tile computes. Programs see it as a word of bits.
+/// Arithmetic settings of a tile. Programs see them as a word of bits.
 struct Control {
     unsigned traps = 0;  // mishaps that stop the program
     bool stochastic = false;
@@ -90,11 +90,11 @@ public:
     // Elements [begin, begin + count), converted as a cast does. As 32 bits, integers are loaded with their bits.
     void load(std::size_t begin, std::size_t count, float* to) const;
     void load(std::size_t begin, std::size_t count, std::int32_t* to) const;
-    /// Of UNSIGNED_INT.
+    /// Loads UNSIGNED_INT.
     void load(std::size_t begin, std::size_t count, std::uint32_t* to) const { load_bytes(begin, count, to); }
-    /// Of integers and BOOL.
+    /// Loads integers and BOOL.
     void load(std::size_t begin, std::size_t count, std::int64_t* to) const;
-    /// To half by the tile's rounding.
+    /// Stores floats; the tile's rounding converts them to half.
     void store(std::size_t begin, std::size_t count, const float* from) const;
     void store(std::size_t begin, std::size_t count, const std::int32_t* from) const;
     void store(std::size_t begin, std::size_t count, const std::uint32_t* from) const {
@@ -108,10 +108,11 @@ public:
     /// The tensor's memory if its elements follow each other, else null.
     std::byte* contiguous() const;
 
-    // If reads are checked. For operations whose HostOp has partial_reads or marks_writes.
+    // Throws application_runtime_error if reads are checked and an element was never written. For operations whose
+    // HostOp has partial_reads or marks_writes.
     /// Throws application_runtime_error if an element was never written.
     void need_written(std::size_t begin, std::size_t count, const std::string& reader) const;
-    /// Elements [begin, begin + count) are as written as those of `from`.
+    /// Marks elements [begin, begin + count) as written where the elements of `from` are.
     void copy_marks(std::size_t begin, std::size_t count, const Operand& from, std::size_t source) const;
 
 private:
@@ -152,9 +153,9 @@ public:
     Replica& state() { return *replica_; }
     Bases bases() const { return replica_->bases.data(); }
 
-    /// Of the tile of the first result: one for the whole operation.
+    /// The settings of the first result's tile, which the whole operation uses.
     const Control& control() const { return control_; }
-    /// What results on `tile` draw their random bits under.
+    /// The key under which results on `tile` draw their random bits.
     std::uint64_t key(unsigned tile) const;
     /// Rounds values of elements [begin, begin + count) of `regions` to half as their tiles do. `salt`: distinguishes
     /// several roundings of an element.
@@ -180,10 +181,10 @@ public:
     }
 
     void report(unsigned mishaps) { mishaps_.fetch_or(mishaps, std::memory_order_relaxed); }
-    /// What happened and traps.
+    /// The mishaps that happened and that trap.
     unsigned trapped() const;
 
-    // The processor's exception flags of the calling thread, if anything traps.
+    // Clear and read the processor's exception flags of the calling thread, if anything traps.
     void watch() const;
     void note();
 

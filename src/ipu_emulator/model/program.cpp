@@ -114,7 +114,7 @@ void check_graph(const std::string& what, const Tensor& t, const GraphData* grap
     throw control_program_error(what + ": it belongs to another graph than the tensor " + t.shapeToString());
 }
 
-/// Whether the program runs `node`, or calls a function that does.
+/// True if the program runs `node`, or calls a function that does.
 bool reaches(const Program& program, const ProgramNode* node) {
     const ProgramNode* here = Access::node(program).get();
     if (here == nullptr || here == node) return here != nullptr;

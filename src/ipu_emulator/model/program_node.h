@@ -42,7 +42,7 @@ struct ProgramNode {
     bool part_of_other = false;
 };
 
-/// The program as a part of another one, from then on complete.
+/// Marks the program as a part of another one: it is complete from then on.
 poplar::Program used(const poplar::Program& program);
 
 }  // namespace ipu_emulator

@@ -24,7 +24,7 @@ public:
     std::size_t element_size() const { return size_; }
     /// The tensor's memory if its elements follow each other, else null.
     std::byte* contiguous(Bases bases) const { return contiguous_ ? bases[variable_] + offset_ * size_ : nullptr; }
-    /// Which tiles its elements lie on, in order.
+    /// The tiles of its elements, in order.
     const std::vector<TileSpan>& spans() const { return spans_; }
     /// The span of an element.
     const TileSpan& span_of(std::size_t element) const;

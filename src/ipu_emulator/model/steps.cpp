@@ -1,4 +1,4 @@
-// What each kind of program does when it runs.
+// The steps that each kind of program takes when it runs.
 #include <algorithm>
 #include <cstring>
 

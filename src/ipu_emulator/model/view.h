@@ -54,17 +54,17 @@ public:
     View subsample(std::size_t step, std::size_t dim) const;
     static View concat(std::span<const View> views, std::size_t dim);
 
-    /// In the order of the elements, as few as possible.
+    /// The runs in the order of the elements, as few as possible.
     std::vector<Run> runs() const;
-    /// Of a strided view: all loops, outermost first, as few as possible.
+    /// All loops of a strided view, outermost first, as few as possible.
     std::vector<Loop> loops() const;
     std::uint32_t variable() const { return variable_; }
     std::size_t offset() const { return offset_; }
-    /// Of a strided view: the stride of each dimension; empty if a dimension has none.
+    /// The stride of each dimension of a strided view; empty if a dimension has none.
     std::vector<std::ptrdiff_t> strides() const;
 
-    /// The same shape in a new variable without gaps, its dimensions in the order of this view's memory. Of runs and
-    /// broadcasts: in the order of the elements.
+    /// The same shape in a new variable without gaps. The dimensions of a strided view keep the order of its memory;
+    /// runs and broadcasts get the order of the elements.
     View dense(std::uint32_t variable) const;
 
     bool contiguous() const;
@@ -76,7 +76,7 @@ public:
 private:
     /// The places of elements in row-major order, as a strided view of the same shape.
     View places() const { return View(0, shape_); }
-    /// Of runs: the elements at these places.
+    /// The elements of a view of runs at these places.
     View taken(const View& places) const;
     View as_runs() const;
 

@@ -6,7 +6,7 @@
 
 namespace ipu_emulator {
 
-/// What a result beyond 65504 becomes.
+/// The result of a rounding beyond 65504: 65504 or NaN.
 enum class Overflow : bool { saturate, nan };
 
 /// `value` of the binary16 `bits`; exact.
@@ -42,7 +42,7 @@ bool to_stochastic_halves(const float* floats, std::uint16_t* halves, std::size_
 
 /// True where AVX2, FMA and F16C exist and nobody has asked for the plain code.
 bool has_vectors();
-/// For tests: compares the plain code with the vectorised one.
+/// Selects the plain code instead of the vectorised one, so that tests can compare them.
 void use_plain_code(bool plain);
 
 }  // namespace ipu_emulator

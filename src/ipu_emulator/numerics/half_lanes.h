@@ -37,14 +37,14 @@ IPU_EMULATOR_AVX2 inline __m256 nearest_any(__m256 value, Overflow overflow) {
     return replace_overflow(value, rounded, magnitude, kFirstNearestOverflow, overflow);
 }
 
-/// For lanes whose results are 0 or normal and do not overflow: 13 random bits, then truncation.
+/// Rounds lanes whose results are 0 or normal and do not overflow: adds 13 random bits, then truncates.
 IPU_EMULATOR_AVX2 inline __m256 stochastic_normal(__m256 value, __m256i random13) {
     const __m256i sum = _mm256_add_epi32(_mm256_castps_si256(value), random13);
     return _mm256_castsi256_ps(_mm256_and_si256(sum, _mm256_set1_epi32(~0x1fff)));
 }
 
-/// For the lanes of `below`, which are below 2^-14: an integer of units of 2^-45, of which 21 bits are cut off. The
-/// other lanes are 0 here, lest their conversion be an invalid operation.
+/// Rounds the lanes of the mask `below`, which are below 2^-14: takes an integer of units of 2^-45 and cuts off 21
+/// bits. The other lanes are 0 here, lest their conversion be an invalid operation.
 IPU_EMULATOR_AVX2 inline __m256 stochastic_subnormal(__m256 value, __m256 below, __m256i random) {
     const __m256 sign = _mm256_and_ps(value, _mm256_set1_ps(-0.0f));
     const __m256 magnitude = _mm256_and_ps(below, _mm256_andnot_ps(_mm256_set1_ps(-0.0f), value));

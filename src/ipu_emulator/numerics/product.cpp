@@ -57,7 +57,7 @@ std::uint32_t next_bits(std::uint32_t& word) {
     return word;
 }
 
-/// What the second of two sums draws from the bits of the first: other bits in the lowest places.
+/// The random bits of the second of two sums: the bits of the first with other bits in the lowest places.
 std::uint32_t swapped(std::uint32_t bits) {
     return (bits >> 16) | (bits << 16);
 }
@@ -137,7 +137,7 @@ IPU_EMULATOR_AVX2 inline __m256i magnitude_of(__m256 value) {
     return _mm256_and_si256(_mm256_castps_si256(value), _mm256_set1_epi32(lanes::kAbsolute));
 }
 
-/// Whether a sum overflows when rounded, or is NaN.
+/// True if a sum is NaN, or overflows when rounded.
 template <std::size_t Rows> IPU_EMULATOR_AVX2 inline bool beyond(const Block& block, int first) {
     __m256i largest = _mm256_setzero_si256();
     for (std::size_t r = 0; r < Rows; ++r)
@@ -171,7 +171,7 @@ IPU_EMULATOR_AVX2 inline __m256i swapped_lanes(__m256i bits) {
     return _mm256_or_si256(_mm256_srli_epi32(bits, 16), _mm256_slli_epi32(bits, 16));
 }
 
-/// Whether a sum other than 0 is below 2^-14, or one is close to overflow: both need the long way.
+/// True if a sum other than 0 is below 2^-14, or a sum is close to overflow: both need the long way.
 template <std::size_t Rows> IPU_EMULATOR_AVX2 inline bool needs_care(const Block& block) {
     const __m256i one = _mm256_set1_epi32(1);
     __m256i largest = _mm256_setzero_si256();

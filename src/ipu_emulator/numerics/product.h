@@ -8,7 +8,7 @@
 
 namespace ipu_emulator {
 
-/// Where the running sums are rounded: nowhere (partials are float), or to half after each group of products.
+/// Rounding of the running sums: none (partials are float), or to half after each group of products.
 enum class PartialRounding { none, nearest, stochastic };
 
 /// Columns of the right operand that lie together: b is [columns / kPanel][depth][kPanel], filled up with zeros.
@@ -38,7 +38,7 @@ struct SumBlock {
     std::size_t rows;
 };
 
-/// Left operands by rows: those of row r and group g are the `length` floats at a[r a_stride + g].
+/// Left operands by rows: the operands of row r and group g are the `length` floats at a[r a_stride + g].
 bool add_products_by_row(const float* const* a, std::size_t a_stride, const float* zeros, const float* b, Depth depth,
                          SumBlock block, const ProductRounding& rounding);
 

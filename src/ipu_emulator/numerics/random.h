@@ -39,7 +39,7 @@ inline void advance_tile(std::uint32_t* words) {
         advance_worker(words + std::size_t{4} * worker);
 }
 
-/// What the elements of a tile draw under until its state advances.
+/// The key under which the elements of a tile draw until its state advances.
 inline std::uint64_t tile_key(const std::uint32_t* words) {
     std::uint64_t key = 0;
     for (unsigned i = 0; i < kWordsPerTile; i += 2)

@@ -41,9 +41,10 @@ private:
 
 /// The pool of all engines. Never destroyed before the program ends.
 ThreadPool& host_threads();
-/// For tests and programs with a core budget; 0: one thread per core. No engine may be running.
+/// Sets the size of the pool, for tests and programs with a core budget; 0: one thread per core. No engine may be
+/// running.
 void set_host_threads(unsigned threads);
-/// How often the pool was replaced: its threads are then new ones.
+/// Number of times the pool was replaced: its threads are then new ones.
 unsigned long host_pool_changes();
 
 }  // namespace ipu_emulator

@@ -105,7 +105,7 @@ HWY_INLINE void add_tap_rows(const Extent& extent, const DepthwiseRows<T>& args,
 
 template <std::int64_t kKernel, typename T>
 HWY_INLINE void add_tile(const DepthwiseRows<T>& args, const PixelTile& tile) {
-    // 25 sums and two operands fit in the registers of AVX-512, 9 in those of others.
+    // 25 sums and two operands fit in the registers of AVX-512, 9 sums in the registers of other instruction sets.
     constexpr std::int64_t kTapRows = kWidth == 16 || kKernel == 3 ? kKernel : 1;
     const std::int64_t pixels = (tile.last_row - tile.first_row) * (tile.last - tile.first);
     const T* dy_ahead = args.dy + (tile.last_row * args.y_width + tile.first) * args.lanes;
@@ -134,7 +134,7 @@ template <std::int64_t kKernel, typename T> void rows_of_kernel(const DepthwiseR
     }
 }
 
-/// For other kernel sizes; processes one row and one tap at a time.
+/// Adds rows for kernel sizes without a function of their own, one row and one tap at a time.
 template <typename T> void rows_of_any_kernel(const DepthwiseRows<T>& args) {
     for (std::int64_t row = args.first; row < args.last; ++row) {
         const T* const dy = args.dy + row * args.y_width * args.lanes;

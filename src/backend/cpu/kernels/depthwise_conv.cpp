@@ -77,13 +77,13 @@ struct DepthwiseTile {
     std::int64_t x_step = 0, x_row_step = 0;  // elements from one pixel and row to the next
     std::int64_t y_step = 0;
     std::int64_t weight_step = 0, weight_row_step = 0;
-    std::int64_t first_column = 0, last_column = 0;  // those of x that exist, counted from the first one under a tap
+    std::int64_t first_column = 0, last_column = 0;  // columns of x that exist, from the first one under a tap
     const float* x = nullptr;                        // the first column of the first row
     const float* weights = nullptr;                  // of the first tap
     const float* bias = nullptr;                     // null: 0
     float* y = nullptr;
     const float* x_ahead = nullptr;  // read soon
-    std::int64_t fetched = 0;        // vectors of them to fetch beside each vector of channels
+    std::int64_t fetched = 0;        // vectors at x_ahead to fetch with each vector of channels
     float* statistics = nullptr;     // of the band, for add_statistics(); null: not wanted
     std::int64_t statistics_apart = 0;
     bool begins_band = false;
@@ -273,8 +273,8 @@ DepthwiseAxes forward_axes(std::int64_t kernel, std::int64_t stride, std::int64_
     return axes;
 }
 
-/// dx = convolution of dy: pixel i gets dy[(i + before - tap) / stride] * weight[tap] of those taps for which this is
-/// whole.
+/// dx = convolution of dy: pixel i gets dy[(i + before - tap) / stride] * weight[tap] of the taps for which the
+/// quotient is an integer.
 DepthwiseAxes gradient_axes(std::int64_t kernel, std::int64_t stride, std::int64_t before) {
     DepthwiseAxes axes{.count = stride, .axes = {}};
     for (std::int64_t first = 0; first < stride; ++first) {
@@ -296,7 +296,7 @@ std::int64_t groups_of_channels(const Blocks& x, std::int64_t tasks) {
     return std::clamp<std::int64_t>(ceil_div(wanted, tasks), 1, ceil_div(x.lanes, kMostLanes));
 }
 
-/// `band`: what all tasks share, with pointers to the first element.
+/// `shared`: the arguments that all tasks share, with pointers to the first element.
 void for_bands(const Blocks& x, const Picture& y_picture, const DepthwiseBand& shared) {
     const Blocks& y = y_picture.shape;
     const std::int64_t bands = ceil_div(y_picture.height, kTaskRows);

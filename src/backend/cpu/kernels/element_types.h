@@ -3,7 +3,7 @@
 // Highway exports functions by name and not templates, so each instantiation has a function of its own.
 #pragma once
 
-/// Within the instruction set's namespace: `kernel`_f32 and `kernel`_bf16, of the template `kernel`.
+/// Defines `kernel`_f32 and `kernel`_bf16 from the template `kernel`. Use it within the instruction set's namespace.
 #define CNNTRAIN_KERNELS_OF_TYPES(kernel, Arguments)           \
     auto kernel##_f32(const Arguments<float>& arguments) {     \
         return kernel(arguments);                              \
@@ -12,7 +12,8 @@
         return kernel(arguments);                              \
     }
 
-/// Under HWY_ONCE: `call`, overloaded for both, runs those of the best instruction set that the processor has.
+/// Defines `call` for both element types; it runs the kernels of the best instruction set that the processor has. Use
+/// it under HWY_ONCE.
 #define CNNTRAIN_CALL_OF_TYPES(call, kernel, Arguments)        \
     HWY_EXPORT(kernel##_f32);                                  \
     HWY_EXPORT(kernel##_bf16);                                 \

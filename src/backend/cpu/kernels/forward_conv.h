@@ -1,4 +1,4 @@
-// Convolutions in f32: 1x1 ones, as products in registers, and depthwise ones, with what surrounds them.
+// Convolutions in f32: 1x1 ones, as products in registers, and depthwise ones, with the operations around them.
 #pragma once
 
 #include <cstdint>
@@ -39,16 +39,16 @@ struct PointwiseTensors {
     float* statistics = nullptr;  // receives PartStatistics of y, of pointwise_part_pixels(); null: not wanted
 };
 
-/// So many weights stay in the first cache beside the rows of a tile. With them, pointwise_conv() took 0.5 to 0.9 of
-/// oneDNN's time for 50k to 200k rows, for a convolution or its input gradient, and otherwise 0.9 to 1.4 of it (Zen 4,
-/// AVX-512).
+/// The most weights that stay in the first cache together with the rows of a tile. With no more, pointwise_conv() took
+/// 0.5 to 0.9 of oneDNN's time for 50k to 200k rows, for a convolution or its input gradient, and otherwise 0.9 to 1.4
+/// of it (Zen 4, AVX-512).
 inline constexpr std::int64_t kMostCachedPointwiseWeights = 5 << 10;
 
 /// The weights in panels, from [outputs][inputs], as an input gradient reads them: its inputs are gradients of outputs.
 void turn_pointwise_weights(const PointwiseShape& shape, const float* from, float* to);
 std::int64_t pointwise_weight_floats(const PointwiseShape& shape);
 
-/// `threads`: the most that will run pointwise_conv().
+/// Scratch of pointwise_conv() if at most `threads` threads run it.
 std::int64_t pointwise_scratch_floats(const PointwiseShape& shape, int threads);
 /// The pixels of the parts of which pointwise_conv() makes statistics, by the shape alone. It makes none with gates, a
 /// residual or an activation.
@@ -57,8 +57,8 @@ std::vector<std::int64_t> pointwise_part_pixels(const PointwiseShape& shape);
 void pointwise_conv(const PointwiseShape& shape, const PointwiseTensors& tensors, Activation activation,
                     std::span<float> scratch);
 
-/// With no more weights, pointwise_weight_grad() took 0.5 to 0.95 of oneDNN's time for 12k to 200k rows, with 19k
-/// weights 1.1 of it (Zen 4, AVX-512).
+/// The most weights for which pointwise_weight_grad() is used. With no more, it took 0.5 to 0.95 of oneDNN's time for
+/// 12k to 200k rows; with 19k weights, 1.1 of it (Zen 4, AVX-512).
 inline constexpr std::int64_t kMostPointwiseGradients = 10 << 10;
 /// True if pointwise_weight_grad() computes this shape.
 bool has_pointwise_weight_grad(const PointwiseShape& shape);

@@ -1,4 +1,4 @@
-// Per-channel gates and random scales: multiplication of activations by smaller tensors.
+// Gates per channel and random scales: multiplication of activations by smaller tensors.
 #include <cstdint>
 
 #include "backend/cpu/kernels/element_types.h"

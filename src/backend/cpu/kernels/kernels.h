@@ -6,8 +6,8 @@
 //
 // Every kernel uses the caller's OpenMP threads. Work is divided by shape alone and partial sums are added in a fixed
 // order, so that results do not depend on the number of threads. Kernels do not allocate memory: those that need some
-// take `scratch`, and a function beside them gives its size in floats. An output may be the same array as an input only
-// where the comment says so; partial overlap is never allowed. C: channels, N: samples, G: groups.
+// take `scratch`, and a function next to them gives its size in floats. An output may be the same array as an input
+// only where the comment says so; partial overlap is never allowed. C: channels, N: samples, G: groups.
 #pragma once
 
 #include <algorithm>
@@ -32,11 +32,11 @@ struct Blocks {
     std::int64_t apart = 0;  // blocks from one sample to the next, if these are some of the channels; 0: all channels
 
     std::int64_t channels() const { return blocks * lanes; }
-    /// Those of the whole tensor.
+    /// The channels of the whole tensor.
     std::int64_t all_channels() const { return std::max(apart, blocks) * lanes; }
     std::int64_t rows() const { return n * blocks * pixels; }  // rows of `lanes` contiguous elements
     std::int64_t elements() const { return rows() * lanes; }
-    /// Elements of memory from the first one of a sample to that of the next.
+    /// Elements of memory from the start of a sample to the start of the next.
     std::int64_t sample_elements() const { return std::max(apart, blocks) * pixels * lanes; }
     /// Are all rows adjacent, with the same channels?
     bool is_one_slab() const { return std::max(apart, blocks) == 1; }
@@ -83,7 +83,7 @@ template <typename T> struct NormForward {
 /// Computes the statistics of x into mean and variance, then y.
 template <typename T>
 void batch_norm_forward(const Blocks& shape, const NormForward<T>& args, std::span<float> scratch);
-/// Reads mean and variance. groups = 0: those of batch norm.
+/// Reads mean and variance; groups = 0: the mean and variance of batch norm.
 template <typename T>
 void norm_inference(const Blocks& shape, std::int64_t groups, const NormForward<T>& args, std::span<float> scratch);
 template <typename T>
@@ -133,7 +133,7 @@ template <typename T> void group_statistics(const Blocks& shape, std::int64_t gr
                                             const PartStatistics& parts, float* mean, float* variance,
                                             std::span<float> scratch);
 
-/// Per-channel coefficients are [C], or [N,C] if `per_sample`.
+/// Arguments of norm_apply(). Coefficients are per channel: [C], or [N,C] if `per_sample`.
 template <typename T> struct NormApply {
     const T* x = nullptr;
     const T* residual = nullptr;  // optional
@@ -144,7 +144,7 @@ template <typename T> struct NormApply {
     bool per_sample = false;
     Activation activation = Activation::none;
 };
-/// Into how many parts the pixels of each sample are divided; depends on the shape alone.
+/// Number of parts into which the pixels of each sample are divided; depends on the shape alone.
 std::int64_t norm_sum_parts(const Blocks& shape);
 /// y = activation(x * scale + shift + residual).
 template <typename T> void norm_apply(const Blocks& shape, const NormApply<T>& args);
@@ -247,7 +247,7 @@ struct Panels {
         return std::min(panel_columns, columns - panel * panel_columns);
     }
 };
-/// From a row-major matrix; float to float or BFloat16, or BFloat16 to BFloat16.
+/// Copies a row-major matrix to panels: float to float or BFloat16, or BFloat16 to BFloat16.
 template <typename From, typename To> void copy_to_panels(const Panels& shape, const From* from, To* to);
 /// The same, and the sums of the columns, which do not depend on the number of threads.
 void copy_to_panels_and_sum(const Panels& shape, const BFloat16* from, BFloat16* to, float* sums,
@@ -418,7 +418,7 @@ template <typename T> struct UpdateTensors {
     const float* gradient = nullptr;
     std::array<T*, graph::kMostUpdateSlots> slots = {};
 };
-/// In one sweep over memory.
+/// Applies an update rule in one sweep over memory.
 template <typename T> void update(UpdateRule rule, std::int64_t count, const UpdateTensors<T>& tensors,
                                   const UpdateFactors& factors, const UpdateRounding& rounding);
 

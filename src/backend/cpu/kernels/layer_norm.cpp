@@ -123,7 +123,7 @@ HWY_INLINE Floats incoming(const GradientRow<T>& row, const Extent& extent, std:
     return row.dy2 == nullptr ? dy : hn::Add(dy, load_ahead(extent, row.dy2 + i));
 }
 
-/// With n the normalised z and g = gamma * dy: dz = scale * (g - mean(g) - n * mean(g * n)).
+/// Computes dz = scale * (g - mean(g) - n * mean(g * n)), where n is the normalised z and g = gamma * dy.
 template <typename T> void gradient_row(const GradientRow<T>& row) {
     const FloatTag d;
     const Floats mean = hn::Set(d, row.mean);

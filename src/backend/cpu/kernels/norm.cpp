@@ -154,8 +154,8 @@ template <typename T> NormGradient<T> from_block(const Blocks& shape, NormGradie
     return args;
 }
 
-/// Where the first sweep leaves dy' for the second one; null: each sweep computes it. That is better where the
-/// slope costs little, and in bfloat16, which would round dy'.
+/// The memory in which the first sweep leaves dy' for the second one; null: each sweep computes dy'. That is better
+/// where the slope costs little, and in bfloat16, which would round dy'.
 template <typename T> T* kept_gradient(const NormGradient<T>& args) {
     if (args.dresidual != nullptr) return args.dresidual;
     const bool is_costly = graph::flops(args.activation).gradient > graph::flops(Activation::relu).gradient;

@@ -90,7 +90,7 @@ void parallel_rows(const Blocks& shape, bool per_sample, const Body& body, Order
         order);
 }
 
-/// How a sum over the rows of each channel is divided; depends on the shape only.
+/// Division of a sum over the rows of each channel; depends on the shape only.
 struct ReductionPlan {
     std::int64_t results = 0;  // 1, or n if every sample has its own sums
     std::int64_t rows = 0;     // per channel and result
@@ -102,12 +102,12 @@ struct ReductionPlan {
     std::int64_t tasks() const { return results * chunks * groups; }
 };
 ReductionPlan plan_reduction(const Blocks& shape, bool per_sample);
-/// Scratch for the statistics and gradient sums, without that of complete norm operations.
+/// Scratch for the statistics and gradient sums, without the scratch of complete norm operations.
 std::int64_t reduction_scratch_floats(const Blocks& shape, bool per_sample);
 
 /// Calls begin(part, first_channel, channels) for each part, then body(part, RowRange) for its rows. `part` numbers
 /// results and parts together: 0 .. results * parts - 1. No two tasks have the same channels of the same part.
-/// `by_sample`: the rows of a call are those of one sample.
+/// `by_sample`: all rows of a call belong to one sample.
 template <typename Begin, typename Body> void parallel_reduction(const Blocks& shape, const ReductionPlan& plan,
                                                                  const Begin& begin, const Body& body,
                                                                  bool by_sample = false) {

@@ -32,7 +32,7 @@ struct PointwiseBlock {
     std::int64_t rows = 0, inputs = 0;
     std::int64_t first = 0, last = 0;  // columns: [first, last); first begins a panel
     std::int64_t outputs = 0;          // columns of y and of the residual
-    const float* x = nullptr;          // the first row, as the next four
+    const float* x = nullptr;          // the first row; residual and y, too
     const float* weights = nullptr;    // of all columns
     const float* bias = nullptr;       // of all columns; null: 0
     const float* residual = nullptr;   // null: none
@@ -63,7 +63,7 @@ template <typename Body> HWY_INLINE auto with_columns(std::int64_t count, const 
     return count >= kWidth ? body(Whole{}) : body(Part{count});
 }
 
-/// The first `count` elements, zeros behind them.
+/// The first `count` elements, then zeros.
 HWY_INLINE Floats load_columns(const float* from, std::int64_t count) {
     return with_columns(count, [&](auto extent) HWY_ATTR { return extent.load_from(from); });
 }
@@ -72,7 +72,7 @@ HWY_INLINE void store_columns(Floats value, std::int64_t count, float* to) {
     with_columns(count, [&](auto extent) HWY_ATTR { extent.store_to(value, to); });
 }
 
-/// Where the sums of a tile go: rows `apart` floats apart.
+/// Destination of a tile's sums: rows `apart` floats apart.
 struct TileSums {
     float* to = nullptr;
     std::int64_t apart = 0;
@@ -114,7 +114,7 @@ void tile(const PointwiseBlock& block, std::int64_t row, std::int64_t column, co
 
 using Tile = void (*)(const PointwiseBlock&, std::int64_t, std::int64_t, const TileSums&);
 
-/// By the number of rows, less one.
+/// The functions tile(), indexed by their number of rows less one.
 template <std::int64_t kVectors, std::size_t... kRows>
 constexpr std::array<Tile, sizeof...(kRows)> tiles(std::index_sequence<kRows...> /*rows*/) {
     return {tile<static_cast<std::int64_t>(kRows) + 1, kVectors>...};
@@ -217,14 +217,15 @@ std::int64_t rows_of_task(const PointwiseShape& shape) {
     return std::max(kFewestTaskRows, kMostBytes / ((shape.inputs + shape.outputs) * kFloatBytes));
 }
 
-/// With statistics, a task has a part of the pixels of a sample. There are enough tasks for many threads.
+/// Returns the number of parts of each sample's pixels for products with statistics. Each part is a task; there are
+/// enough tasks for many threads.
 std::int64_t statistic_parts(const PointwiseShape& shape) {
     constexpr std::int64_t kWantedTasks = 64;
     const std::int64_t wanted = std::min(ceil_div(kWantedTasks, shape.samples), shape.pixels / kFewestTaskRows);
     return std::max({std::int64_t{1}, ceil_div(shape.pixels, rows_of_task(shape)), wanted});
 }
 
-/// How a product is divided into tasks: the larger operand is read once.
+/// Division of a product into tasks: by rows, and also by columns if there are more outputs than rows.
 struct PointwiseParts {
     PointwiseParts(const PointwiseShape& shape, std::int64_t threads, bool with_statistics = false) {
         if (with_statistics) {

@@ -56,7 +56,7 @@ private:
     std::int64_t share_;  // lines
 };
 
-/// Of the chunk after this one.
+/// Prefetches of the next chunk's rows.
 struct FetchRows {
     Fetch numbers, vectors;
 };
@@ -64,7 +64,7 @@ struct FetchRows {
 /// A tile calls Fetch once for so many rows.
 constexpr std::int64_t kStepRows = 8;
 
-/// A tile of the sums, of all rows of a chunk. `adds`: to those of the chunks before.
+/// Computes a tile of the sums over all rows of a chunk. `adds`: to the sums of the chunks before.
 template <std::int64_t kNumbers, std::int64_t kVectors>
 void sum_tile(const RowProducts& chunk, std::int64_t number, std::int64_t column, bool adds, FetchRows& fetch) {
     RightColumns<kVectors> vectors{.next = chunk.vector_lanes};
@@ -87,7 +87,7 @@ void sum_tile(const RowProducts& chunk, std::int64_t number, std::int64_t column
 
 using SumTile = void (*)(const RowProducts&, std::int64_t, std::int64_t, bool, FetchRows&);
 
-/// By the count of numbers, less one.
+/// The functions sum_tile(), indexed by their count of numbers less one.
 template <std::int64_t kVectors, std::size_t... kNumbers>
 constexpr std::array<SumTile, sizeof...(kNumbers)> sum_tiles(std::index_sequence<kNumbers...> /*numbers*/) {
     return {sum_tile<static_cast<std::int64_t>(kNumbers) + 1, kVectors>...};

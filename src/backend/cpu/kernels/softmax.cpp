@@ -22,7 +22,8 @@
 namespace cnntrain::cpu {
 namespace {
 
-/// For one row: the largest logit, and sums over z' = z - largest. A non-finite logit makes `sum` non-finite.
+/// The largest logit of a row, and the sums of z' = z - largest and of exp(z'). A non-finite logit makes `sum`
+/// non-finite.
 struct RowSums {
     float largest = 0;
     float sum = 0;

@@ -78,14 +78,14 @@ HWY_INLINE Floats load_in_strip(const Extent& extent, const T* from, const Place
     return extent.load_from(from + place.at);
 }
 
-/// Prefetches, too, because the hardware starts late on lines that are only written.
+/// Stores, and prefetches, too, because the hardware starts late on lines that are only written.
 template <typename Extent, typename T>
 HWY_INLINE void store_in_strip(const Extent& extent, Floats value, T* to, const Place& place) {
     hwy::Prefetch(to + place.ahead);
     extent.store_to(value, to + place.at);
 }
 
-/// Of a norm's gradient: x, two summands of dy, and y or dx.
+/// Number of arrays in a sweep of a norm's gradient: x, two summands of dy, and y or dx.
 inline constexpr std::int64_t kGradientArrays = 4;
 
 }  // namespace cnntrain::cpu::HWY_NAMESPACE

@@ -114,12 +114,12 @@ struct AmxUnit {
     static constexpr std::int64_t kSlice = 16;
     // Maximum number of steps of an inner dimension that is not divided into slices.
     static constexpr std::int64_t kWhole = 32;
-    // Whether left rows used for all columns are first copied into consecutive tiles.
+    // True if left rows used for all columns are first copied into consecutive tiles.
     static constexpr bool kCopiesLeft = true;
-    // Whether the next operands are copied while tiles are multiplied.
+    // True if the next operands are copied while tiles are multiplied.
     static constexpr bool kCopiesAside = false;
-    // Sizes in the second-level cache: left tiles of a whole inner dimension; or left tiles of a slice, while those of
-    // the next slice are loaded; and sums.
+    // Sizes in the second-level cache: left tiles of a whole inner dimension; or left tiles of a slice, while the left
+    // tiles of the next slice are loaded; and sums.
     static constexpr std::int64_t kWholeLeftBytes = std::int64_t{768} << 10;
     static constexpr std::int64_t kLeftBytes = std::int64_t{384} << 10;
     static constexpr std::int64_t kSumBytes = std::int64_t{384} << 10;

@@ -74,7 +74,7 @@ struct Turn {
     Window left() const { return {rows.begin, slice.begin, rows.size(), slice.size()}; }
 };
 
-/// What all parts of one product have in common.
+/// Operands, sizes and result that all parts of one product share.
 template <typename To> struct Plan {
     Operand left, right;
     std::int64_t steps = 0;        // of the inner dimension
@@ -154,7 +154,7 @@ private:
     Range rows_from(std::int64_t row) const { return rows_.piece(row, plan_.left_blocks); }
     Range slice_from(std::int64_t step) const { return plan_.all_steps().piece(step, plan_.slice); }
 
-    /// Preparation of later work: lines to prefetch (those of the left operand in parts, one part with each of the last
+    /// Preparation of later work: lines to prefetch (lines of the left operand in parts, one part with each of the last
     /// columns), and copies to continue.
     struct Ahead {
         Tiles right, left;
@@ -211,7 +211,8 @@ private:
         }
     }
 
-    /// With a single slice, rows are read in memory order, which the processor prefetches itself.
+    /// Prepares the left operand of the next turn: starts copies, or finds tiles to prefetch. The rows of a single
+    /// slice are read in memory order, which the processor prefetches itself.
     void look_ahead_left(const Turn& next, Ahead& ahead) {
         if (Unit::kCopiesAside && copies_left()) {
             ahead.left_copy = left_copies_.begin(plan_.left, next.left());
@@ -275,7 +276,7 @@ private:
     float* complete_;  // one block, which stays in the first-level cache until it is written to the result
     float* lanes_;     // partial sums of its squares
     float* sums_;
-    std::byte* left_;  // buffers for copies of the left operand, followed by those of the right operand
+    std::byte* left_;  // buffers for copies of the left operand, followed by the buffers of the right operand
     Copies left_copies_, right_copies_;
     Finished<To> finished_;
 };
@@ -345,7 +346,7 @@ template <typename Unit, typename T, typename To> void multiply_by(const TilePro
     });
 }
 
-/// For bfloat16.
+/// Multiplies bfloat16 operands.
 template <typename To> void multiply(TileUnit unit, const TileProduct& product, const LeftOperand& x, const BFloat16* w,
                                      const Finished<To>& result, std::span<float> scratch) {
     const Operand left = left_operand(product, x);

@@ -76,7 +76,7 @@ struct FloatLeftOperand {
 void tile_product(const TileProduct& product, const FloatLeftOperand& x, const float* w, const float* bias,
                   const TileResult& y, std::span<float> scratch);
 
-/// The right panels of m^T, and optionally those of m, for a row-major m [rows,columns]. m is read once.
+/// The right panels of m^T, and optionally of m, for a row-major m [rows,columns]. m is read once.
 template <typename From> struct RightPanels {
     std::int64_t rows = 0, columns = 0;
     const From* m = nullptr;

@@ -128,8 +128,8 @@ struct AttentionTile {
 /// exponentials. Overwrites the scores; p may be the scores. Runs on the calling thread only, as do the following
 /// functions.
 template <typename T> void attention_probabilities(const AttentionTile& tile, float* scores, T* p, float* log_sums);
-/// With q = exp(scale * scores + mask - log_sums): p = dropout(q), ds = scale * q * (dropout(dp) - dots). p may be the
-/// scores, ds may be dp.
+/// Arguments of attention_score_gradients(): p = dropout(q) and ds = scale * q * (dropout(dp) - dots), where q =
+/// exp(scale * scores + mask - log_sums). p may be the scores, ds may be dp.
 template <typename T> struct ScoreGradients {
     const float* scores = nullptr;
     const float* dp = nullptr;
@@ -159,7 +159,7 @@ void copy_rows(std::int64_t rows, std::int64_t features, const StridedRows<T>& f
     copy_rows(ByteRows{rows, features * kBytes, from.stride * kBytes, to_stride * kBytes},
               reinterpret_cast<const std::byte*>(from.first), reinterpret_cast<std::byte*>(to));
 }
-/// The rows of x are contiguous; those of y are `stride` elements apart.
+/// The rows of x are contiguous; the rows of y are `stride` elements apart.
 template <typename T>
 void store_rows(std::int64_t rows, std::int64_t features, const float* x, std::int64_t stride, T* y);
 

@@ -74,7 +74,7 @@ template <> struct RuleOf<UpdateRule::lars> {
         : rate(hn::Set(FloatTag(), f.rate)),
           momentum(hn::Set(FloatTag(), f.momentum)),
           weight_decay(hn::Set(FloatTag(), f.rule_weight_decay)) {}
-    /// The second norm is that of g.
+    /// The second norm is the norm of g.
     HWY_INLINE Floats first_sweep(Floats g, Floats /*target*/, Floats* /*slots*/) const { return g; }
     HWY_INLINE void change(Floats g, Floats& target, Floats* slots) const {
         slots[0] = hn::MulAdd(momentum, slots[0], hn::Mul(rate, hn::MulAdd(target, weight_decay, g)));
@@ -119,7 +119,7 @@ template <> struct RuleOf<UpdateRule::adamw> {
 
 template <> struct RuleOf<UpdateRule::lamb> {
     explicit HWY_INLINE RuleOf(const UpdateFactors& f) : moments(f), rate(hn::Set(FloatTag(), f.rate)) {}
-    /// The second norm is that of the direction. With 16-bit slots, it is computed before the means are rounded.
+    /// The second norm is the norm of the direction. With 16-bit slots, it is computed before the means are rounded.
     HWY_INLINE Floats first_sweep(Floats g, Floats target, Floats* slots) const {
         moments.set(g, slots);
         return moments.direction(target, slots);

@@ -52,7 +52,7 @@ HWY_INLINE hn::Vec<HalfTag> upper_halves(Bits bits) {
     return hn::Vec<HalfTag>{_mm512_castsi512_si256(_mm512_permutexvar_epi16(_mm512_load_si512(kFrom), bits.raw))};
 }
 
-/// Where the value is NaN, returns that NaN made quiet.
+/// Returns `rounded`, except where the value is NaN: there, that NaN made quiet.
 HWY_INLINE Bits quiet_nan_or(Floats value, Bits rounded) {
     // Four bits per class of numbers: both kinds of NaN become quiet (2), all other values keep `rounded` (0).
     const __m512i responses = _mm512_set1_epi32(0x22);

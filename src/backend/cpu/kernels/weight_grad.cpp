@@ -242,7 +242,7 @@ template <typename T> void sum_tiles(const TiledRows& rows) {
     }
 }
 
-/// How the work is divided; follows from the shape alone.
+/// Division of the work; follows from the shape alone.
 struct Plan {
     std::int64_t inputs = 0, outputs = 0;             // blocks of 16 channels in a group
     std::int64_t parts = 0;                           // of the samples

@@ -24,7 +24,7 @@ inline constexpr std::int64_t kWeightGradColumns = 3;
 /// True if conv_weight_grad() computes this shape on this processor; bfloat16 needs AVX512-BF16.
 template <typename T> bool has_weight_grad(const WeightGradShape& shape);
 
-/// With less scratch, conv_weight_grad() fails; `threads`: the most that will run it.
+/// The floats of scratch that conv_weight_grad() needs if at most `threads` threads run it; it fails with less.
 template <typename T> std::int64_t weight_grad_scratch_floats(const WeightGradShape& shape, int threads);
 
 /// dw = sum of x * dy, in f32: [groups][O/16][I/16][kernel_height][3][16 o][16 i], oneDNN's OIhw16o16i.

@@ -196,7 +196,7 @@ HWY_EXPORT(vector_width);
 
 CNNTRAIN_CALL_OF_TYPES(run, run_task, ConvTask)
 
-/// How a convolution is divided among threads.
+/// Division of a convolution among threads.
 struct Plan {
     std::int64_t tiles = 0;        // of a task; the last one may have fewer
     std::int64_t chunks = 0;       // of tiles
@@ -206,7 +206,7 @@ struct Plan {
     std::int64_t tasks() const { return chunks * panel_parts; }
 };
 
-/// Of a task: as many as a second-level cache holds transformed.
+/// The most tiles of a task, chosen so that the transformed tiles fit in a second-level cache.
 std::int64_t most_tiles(const WinogradShape& shape) {
     constexpr std::int64_t kTransformedFloats = std::int64_t{160} << 10;
     const std::int64_t rows = HWY_DYNAMIC_DISPATCH(rows_at_a_time)();
@@ -220,7 +220,7 @@ Plan plan_of(const WinogradShape& shape, std::int64_t threads) {
     const std::int64_t all = shape.tiles();
     Plan plan;
     plan.chunks = ceil_div(all, most_tiles(shape));
-    // As many chunks for one thread as for another, as long as none has fewer tiles than are multiplied at a time.
+    // Every thread gets equally many chunks, unless a chunk then has fewer tiles than are multiplied at a time.
     const std::int64_t even = ceil_div(plan.chunks, threads) * threads;
     if (ceil_div(all, even) >= rows) plan.chunks = even;
     plan.tiles = ceil_div(all, plan.chunks);

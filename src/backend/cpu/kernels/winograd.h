@@ -20,7 +20,7 @@ struct WinogradShape {
     WinogradShape input_grad() const { return {y, x, 2 - top, 2 - left}; }
     /// Tiles of 4 x 4 pixels that cover y.
     std::int64_t tiles() const { return y.shape.n * ((y.height + 3) / 4) * ((y.width + 3) / 4); }
-    /// Of the products; a direct convolution has 18 per pixel and pair of channels.
+    /// Floating-point operations of the products; a direct convolution has 18 per pixel and pair of channels.
     double flops() const {
         return 72.0 * static_cast<double>(tiles()) * static_cast<double>(inputs()) * static_cast<double>(outputs());
     }
@@ -45,9 +45,9 @@ template <typename T> struct WinogradEpilogue {
     Activation activation = Activation::none;
 };
 
-/// With less scratch, winograd_conv() fails; `threads`: the most that will run it.
+/// The floats of scratch that winograd_conv() needs if at most `threads` threads run it; it fails with less.
 std::int64_t winograd_scratch_floats(const WinogradShape& shape, int threads);
-/// The result does not depend on the number of threads, nor that of a sample on the other samples.
+/// The result does not depend on the number of threads, and a sample's result does not depend on other samples.
 template <typename T> void winograd_conv(const WinogradShape& shape, const T* x, const float* filter,
                                          const WinogradEpilogue<T>& epilogue, T* y, std::span<float> scratch);
 

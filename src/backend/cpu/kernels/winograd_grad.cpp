@@ -135,7 +135,7 @@ HWY_EXPORT(finish_gradient);
 
 CNNTRAIN_CALL_OF_TYPES(transform, transform_gradient_tiles, GradientTiles)
 
-/// How a weight gradient is divided: chunks of tiles, one after the other.
+/// Division of a weight gradient: chunks of tiles, one after the other.
 struct GradientPlan {
     std::int64_t tiles = 0;  // of a chunk
     Transformed v, z;        // of a chunk

@@ -52,8 +52,8 @@ struct Inside {
 /// Adjacent tiles of a row that are transformed together; their pixels stay in a first-level cache.
 inline constexpr std::int64_t kMostTilesInRun = 8;
 
-/// Where sixteen channels of a tile lie: its pixel (row, column) at offset + row * row_apart + column * column_apart,
-/// the second eight channels half_apart further on.
+/// Position of sixteen channels of a tile: its pixel (row, column) is at offset + row * row_apart + column *
+/// column_apart, the second eight channels half_apart further on.
 struct TilePosition {
     std::int64_t offset = 0, row_apart = 0, column_apart = 0, half_apart = 0;
     Inside inside;
@@ -64,7 +64,7 @@ struct TilePosition {
     }
 };
 
-/// The position of rows x columns pixels that begin with those of a tile.
+/// The position of rows x columns pixels that begin with the pixels of a tile.
 template <typename T> TilePosition position_of(const TiledPicture<T>& tiled, std::int64_t tile, std::int64_t block,
                                                std::int64_t rows, std::int64_t columns) {
     const Picture& picture = *tiled.picture;
@@ -89,7 +89,7 @@ inline std::int64_t blocks_of(std::int64_t channels) {
     return channels / kBlock;
 }
 
-/// A picture of this convolution; tiles of y begin at pixel (0, 0), those of x at (-shape.top, -shape.left).
+/// A picture of this convolution; tiles of y begin at pixel (0, 0), tiles of x at (-shape.top, -shape.left).
 template <typename T> TiledPicture<T> tiled(const WinogradShape& shape, const Picture& picture, T* data,
                                             std::int64_t top = 0, std::int64_t left = 0) {
     return {&picture, ceil_div(shape.y.height, kOut), ceil_div(shape.y.width, kOut), top, left, data};

@@ -136,8 +136,8 @@ Tokens tokens_of(const Placed& tensor, std::int64_t first = 0);
 /// A value whose features lie next to each other.
 Placed token_rows(const NodeContext& lower, graph::ValueId value);
 
-/// The lengths at which sequences are computed: the multiples of a unit, and that of a row. A sequence has the next
-/// longer one, with tokens of zeros that no query sees.
+/// The lengths at which sequences are computed: the multiples of a unit, and the length of a row. A sequence is
+/// computed at the next longer one, with tokens of zeros that no query sees.
 class Lengths {
 public:
     /// A row that is one sequence has its own length only.
@@ -169,7 +169,7 @@ struct Parts {
 Parts parts_of(const std::vector<Placed>& tensors, std::int64_t features);
 std::vector<Placed> read_parts(const NodeContext& lower, bool packed);
 
-/// What forward and backward have in common.
+/// Values that the forward and backward steps of attention share.
 struct AttentionStep {
     AttentionShape shape;  // of whole rows
     Lengths lengths{1, false};
@@ -178,7 +178,7 @@ struct AttentionStep {
     Parts parts;
     bool has_numbers = false;
     Placed mask, statistics;        // the mask of the keys, or the numbers of the tokens
-    std::vector<float> end_of_row;  // with numbers: the mask of a row's keys, and of a unit of keys behind them
+    std::vector<float> end_of_row;  // with numbers: the mask of a row's keys, and of a unit of keys after them
     Tokens y;
 
     /// Statistics of the head's queries.
@@ -187,7 +187,7 @@ struct AttentionStep {
     }
     /// The number of tokens from the head's first one on that see each other.
     std::int64_t tokens_of(const Head& head) const;
-    /// Of a length, without its queries.
+    /// Returns the tile of a head with `length` keys, without its queries.
     AttentionTile tile(const StepContext& context, const Head& head, std::int64_t length) const;
 };
 
@@ -237,16 +237,17 @@ private:
     std::size_t count_ = 0;
 };
 
-/// As many queries as keep the scores of a tile, and in backward their gradients, in the second-level cache.
+/// Returns the queries per tile, chosen so that the scores of a tile, and in backward their gradients, fit in the
+/// second-level cache.
 std::int64_t queries_of_tile(std::int64_t tokens);
 
-/// A length and what computes it.
+/// A length and the products that compute it.
 template <typename Products> struct OfLength {
     AttentionShape shape;
     Products products;
 };
 
-/// What make(AttentionShape) makes for each length.
+/// Returns make(AttentionShape) for each length.
 template <typename Products, typename Make>
 std::vector<OfLength<Products>> of_lengths(const AttentionStep& step, const Make& make) {
     std::vector<OfLength<Products>> all;
@@ -259,7 +260,7 @@ std::vector<OfLength<Products>> of_lengths(const AttentionStep& step, const Make
     return all;
 }
 
-/// The largest tile of all lengths, which is not always that of the longest one.
+/// The scores of the largest tile of all lengths, which is not always a tile of the longest one.
 template <typename Products> std::int64_t most_scores(const std::vector<OfLength<Products>>& lengths) {
     std::int64_t most = 0;
     for (const OfLength<Products>& length : lengths)
@@ -273,7 +274,7 @@ template <typename T> void gather_head(const AttentionShape& shape, const Tokens
     std::fill(to + head.tokens * shape.features, to + shape.tokens * shape.features, T{});
 }
 
-/// Copies the head's results, from its token `query` on, out among those of other heads.
+/// Copies the head's results, from its token `query` on, to their places among the results of other heads.
 template <typename T> void scatter_head(const AttentionShape& shape, const T* from, const Tokens& tokens,
                                         const Head& head, std::int64_t query, std::int64_t rows) {
     copy_rows(rows, shape.features, {from, shape.features}, tokens.at<T>(head) + query * tokens.token, tokens.token);

@@ -34,14 +34,15 @@ Run turned_left_copy(const Placed& from, const Placed& to) {
     };
 }
 
-/// A row-major matrix whose rows and columns are multiples of kTileBlock, on a processor that can copy it to tiles.
+/// True for a row-major matrix whose rows and columns are multiples of kTileBlock, on a processor that can copy it to
+/// tiles.
 bool is_whole_for_tiles(const Placed& from) {
     if (!has(TileUnit::dot_products) || !is_row_major_matrix(from.desc)) return false;
     const Dims dims = dims_of(from.desc);
     return dims[0] % kTileBlock == 0 && dims[1] % kTileBlock == 0;
 }
 
-/// Empty for other layouts than those of tile products.
+/// The copy into a layout of tile products; empty for other layouts.
 Run tile_copy(const Placed& from, const Placed& to) {
     if (to.dtype != DType::bf16 || !is_whole_for_tiles(from)) return {};
     const bool is_bf16 = from.dtype == DType::bf16;
@@ -50,7 +51,7 @@ Run tile_copy(const Placed& from, const Placed& to) {
     return is_bf16 ? turned_right_copy<BFloat16>(from, to) : turned_right_copy<float>(from, to);
 }
 
-/// Empty where no own kernel applies.
+/// The copy by an own kernel; empty if none applies.
 Run own_copy(const Placed& from, const Placed& to) {
     const bool narrows = from.dtype == DType::f32 && to.dtype == DType::bf16;
     if (narrows && is_row_major_matrix(from.desc) && is_row_major_matrix(to.desc)) return cast_copy(from, to);

@@ -144,8 +144,8 @@ bool is_strided_projection(const ConvAttrs& attrs, const Shape& kernel) {
     return attrs.stride > 1 && kernel[0] == 1 && kernel[1] == 1 && attrs.padding == graph::Padding{};
 }
 
-/// The input gradient of a strided projection: that of the unstrided convolution, spread over the pixels that were
-/// read.
+/// The input gradient of a strided projection: the gradient of the unstrided convolution, spread over the pixels that
+/// were read.
 void lower_projection_input_grad(const NodeContext& lower) {
     const auto& attrs = lower.node.as<ConvAttrs>();
     const auto& inputs = lower.node.inputs;
@@ -307,10 +307,10 @@ bool is_matrix_product(const NodeContext& lower, const ConvAttrs& attrs, const S
            is_channels_last(dy);
 }
 
-/// Why conv_weight_grad() is faster than oneDNN for this shape; empty if it is not. Measured on Zen 4 with 32 samples
-/// and 16 to 512 channels, oneDNN's time as a multiple of the kernel's: in bfloat16 1.1 to 2.3 with a stride and 1.0 to
-/// 2.2 without one, within the limits below, and 0.75 to 1.0 beyond them; held to AVX2 0.94 to 1.4 without a stride. In
-/// f32 with AVX-512 it was 0.8 to 1.2. With AMX nothing was measured.
+/// The reason why conv_weight_grad() is faster than oneDNN for this shape; empty if it is not. Measured on Zen 4 with
+/// 32 samples and 16 to 512 channels, oneDNN's time as a multiple of the kernel's: in bfloat16 1.1 to 2.3 with a stride
+/// and 1.0 to 2.2 without one, within the limits below, and 0.75 to 1.0 beyond them; held to AVX2 0.94 to 1.4 without a
+/// stride. In f32 with AVX-512 it was 0.8 to 1.2. With AMX nothing was measured.
 std::string reason_for_tiles(const WeightGradShape& shape, DType type) {
     constexpr std::int64_t kLeastRow = 128;  // elements: smaller ones do not make up for the partial sums
     const Isa isa = effective_isa();

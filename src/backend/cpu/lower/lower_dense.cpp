@@ -257,7 +257,7 @@ void lower_weight_grad_by_tiles(const NodeContext& lower, const WeightGrad& grad
     lower.steps.add("tiles", operands, {result}, [=](const StepContext&) { run(result, false, squares); });
 }
 
-/// With several micro-batches, the product adds to their sum.
+/// Adds the steps of a weight gradient; with several micro-batches, the product adds to their sum.
 void lower_dense_weight_grad(const NodeContext& lower) {
     const WeightGrad grad(lower.graph, lower.node);
     if (grad.uses_tiles()) return lower_weight_grad_by_tiles(lower, grad);

@@ -83,7 +83,7 @@ constexpr std::size_t kTarget = 0;
 constexpr std::size_t kLearningRate = 2;
 constexpr std::size_t kStep = 3;
 constexpr std::size_t kLossScaling = 4;
-constexpr std::size_t kGradientFactor = 5;  // of a scaled update; the slots are behind it, or stand here
+constexpr std::size_t kGradientFactor = 5;  // of a scaled update; the slots follow it, or begin here
 
 template <typename From, typename To> void convert(std::int64_t count, const From* from, To* to) {
     if constexpr (std::is_same_v<From, To>) {
@@ -118,7 +118,7 @@ template <typename T> struct ParameterUpdate {
     UpdateTensors<T> tensors(std::int64_t begin) const {
         UpdateTensors<T> result{.target = at.parameter.as<T>() + begin, .gradient = at.gradient.as<float>() + begin};
         for (std::size_t i = 0; i < slots.size(); ++i)
-            result.slots[i] = slots[i].template as<T>();  // which have the piece alone
+            result.slots[i] = slots[i].template as<T>();  // slots have the piece alone
         return result;
     }
     UpdateRounding rounding_at(const StepContext& context, std::int64_t begin) const {
@@ -162,7 +162,8 @@ template <typename T> struct ParameterUpdate {
         return trust_ratio(attrs, std::sqrt(target_squares), std::sqrt(other_squares));
     }
 
-    /// Between the parameter and the memory in which the ranks share it.
+    /// publish() copies this rank's piece of the parameter to the memory that the ranks share, collect() copies all
+    /// pieces from there.
     void publish() const {
         const auto [begin, count] = range();
         convert(count, at.parameter.as<T>() + begin, at.gradient.as<float>() + begin);

@@ -26,7 +26,7 @@ void lower_reshape(const NodeContext& lower) {
 
 void lower_transpose(const NodeContext& lower) {
     const std::vector<std::int64_t>& axes = lower.node.as<TransposeAttrs>().axes;
-    std::vector<int> place(axes.size());  // where each axis goes
+    std::vector<int> place(axes.size());  // the place of each axis in the result
     for (std::size_t i = 0; i < axes.size(); ++i)
         place[static_cast<std::size_t>(axes[i])] = static_cast<int>(i);
     Placed view = lower.values.strided(lower.node.inputs[0]);

@@ -1,4 +1,4 @@
-// From graph nodes to program steps: walks the nodes in the order in which their sections run and hands each to the
+// Lowers graph nodes to program steps: walks the nodes in the order in which their sections run and hands each to the
 // lowering of its kind (lower_*.cpp).
 //
 //   NodeWalk      order of the nodes, the current node and its section
@@ -33,7 +33,7 @@ public:
     /// program can be finished.
     void lower_update();
 
-    // What the executable needs ---------------------------------------------------------------------------------------
+    // Queries of the executable ---------------------------------------------------------------------------------------
     /// The memory of a variable.
     Placed master(graph::ValueId variable) { return weights_.master(variable); }
     /// A value as the update reads it.

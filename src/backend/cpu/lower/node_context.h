@@ -1,4 +1,4 @@
-// What the lowering of a node works with, and the tables of lowerings by kind of node.
+// The context in which a node is lowered, and the tables of lowerings by kind of node.
 #pragma once
 
 #include <span>

@@ -24,12 +24,13 @@ namespace {
 
 const char* const kChannelsLastReason = "own 1x1 convolutions are channels-last";
 
-/// A convolution of inference in f32: one with a bias. It may have gates, a residual and an activation.
+/// True for a convolution of inference in f32, which is one with a bias. It may have gates, a residual and an
+/// activation.
 bool is_for_own_kernels(const NodeContext& lower, const Node& conv) {
     return conv.as<ConvAttrs>().bias && lower.graph.desc(conv.outputs[0]).dtype == DType::f32;
 }
 
-/// A 1x1 convolution on channels-last activations.
+/// True for a 1x1 convolution on channels-last activations.
 bool is_pointwise(const NodeContext& lower, const ConvAttrs& attrs, const Shape& kernel) {
     return attrs.stride == 1 && attrs.groups == 1 && attrs.padding == graph::Padding{} && kernel[0] == 1 &&
            kernel[1] == 1 && lower.layouts.channels_last();
@@ -44,7 +45,7 @@ bool is_slow_in_onednn(Activation activation) {
     return activation != Activation::none && activation != Activation::relu;
 }
 
-/// A 1x1 convolution, or an input gradient of one, of so few channels that own kernels are faster.
+/// True for a 1x1 convolution, or an input gradient of one, of so few channels that own kernels are faster.
 bool has_few_channels(const NodeContext& lower) {
     const Shape& kernel = lower.graph.desc(lower.node.inputs[1]).shape;
     return lower.graph.desc(lower.node.outputs[0]).dtype == DType::f32 && is_pointwise(lower, lower.node) &&
@@ -269,7 +270,8 @@ using graph::Activation;
 
 namespace {
 
-/// The node's own step. Its work is what is computed, so that rates beside the processor's are real ones.
+/// The node's own step. Its work counts the operations that are computed, so that its rate can be compared with the
+/// processor's.
 Step winograd_step(const NodeContext& lower, const WinogradShape& shape, std::vector<Placed> reads) {
     Step step = lower.steps.node_step();
     step.implementation = "winograd 4x4";
@@ -293,10 +295,10 @@ bool may_be_winograd(const ConvAttrs& attrs, const Shape& kernel, DType type) {
     return has_arithmetic && kernel[0] == 3 && kernel[1] == 3 && attrs.stride == 1 && attrs.groups == 1;
 }
 
-/// Is the filtering faster than a direct convolution? Both are estimated in multiplications of f32 per pair of an
-/// input and an output channel. `efficiency`: of the products of transformed tiles, beside a direct convolution.
-/// `per_kernel`: for what is done once, whatever the number of tiles, as to transform the kernel. The numbers were
-/// fitted to times on Zen 4: 7 x 7 to 56 x 56 pixels, 16 to 512 channels, batches of 1 and 32.
+/// Is the filtering faster than a direct convolution? Both are estimated in multiplications of f32 per pair of an input
+/// and an output channel. `efficiency`: of the products of transformed tiles, compared with a direct convolution.
+/// `per_kernel`: the cost of work that is done once, whatever the number of tiles, such as the transform of the kernel.
+/// The numbers were fitted to times on Zen 4: 7 x 7 to 56 x 56 pixels, 16 to 512 channels, batches of 1 and 32.
 bool is_faster(const WinogradShape& shape, DType type, double efficiency, double per_kernel) {
     constexpr double kTransform = 9;  // of a tile, in multiplications of each of its places
     const auto inputs = static_cast<double>(shape.inputs());
@@ -323,8 +325,8 @@ bool is_faster_conv(const NodeContext& lower, ValueId kernel, DType type, const 
     return is_faster(sample, type, kEfficiency, 250);
 }
 
-/// The transformed kernel. It is four times as large as the kernel. That of a trained kernel, which changes with every
-/// update, is therefore made wherever it is read: one piece of memory serves all convolutions.
+/// The transformed kernel. It is four times as large as the kernel. A trained kernel changes with every update, so its
+/// transform is made wherever it is read: one piece of memory serves all convolutions.
 Placed filter_of(const NodeContext& lower, ValueId kernel, DType type, const WinogradShape& shape, bool turned) {
     const TensorDesc plain{type, lower.graph.desc(kernel).shape};
     const std::int64_t count = winograd_filter_floats(shape);

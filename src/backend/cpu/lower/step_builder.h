@@ -29,7 +29,7 @@ public:
     /// All nodes in the order in which their sections run, so that memory is reused only after its last reader.
     std::span<const graph::NodeId> order() const { return order_; }
 
-    /// From now on the sections of forward and backward nodes are those of this pipeline.
+    /// Makes this pipeline the current one: forward and backward nodes then belong to its sections.
     void begin_pipeline(std::int32_t pipeline) { pipeline_ = pipeline; }
     std::int32_t pipeline() const { return pipeline_; }
     /// Makes this node the current one. Error(internal) if it reads what a later section writes.
@@ -57,7 +57,7 @@ private:
 
 /// Is the value an output of the graph?
 bool is_output(const graph::Graph& graph, graph::ValueId value);
-/// A result that is neither read nor an output needs no memory.
+/// False for a result that is neither read nor an output: it needs no memory.
 bool is_read(const graph::Graph& graph, graph::ValueId result);
 
 class StepBuilder {
@@ -122,7 +122,8 @@ private:
 
     const graph::Graph& graph_;
     const graph::Facts& facts_;
-    /// By value that convolutions read as weights; 0: a [1,1,I,O] that dense layers read as a matrix.
+    /// Groups of each kernel, of its gradient and of its slots; 0: a kernel [1,1,I,O] that dense layers read as a
+    /// matrix.
     std::map<graph::ValueId, std::int64_t> kernel_groups_;
     bool channels_last_ = false;
 };

@@ -29,7 +29,7 @@ public:
         return micro_batches > 1 || exchange != nullptr;
     }
 
-    // What a node adds to itself --------------------------------------------------------------------------------------
+    // Accumulators that a node adds to itself -------------------------------------------------------------------------
     struct Accumulator {
         Placed placed;
         bool begins = true;  // the current node is the first one that adds to it
@@ -72,7 +72,7 @@ public:
     /// The memory from place_squares(), or empty.
     Placed squares_of(graph::ValueId gradient) const;
 
-    // Around the nodes ------------------------------------------------------------------------------------------------
+    // Calls after each node and after all nodes -----------------------------------------------------------------------
     /// Adds the current node's results to accumulators, except those that the node adds itself.
     void accumulate_results();
     /// Makes the accumulators the values that nodes of the update read. Until then backward reads its own

@@ -1,7 +1,6 @@
-// Where the values between nodes are kept and in which layout: the operands and results of the node that is being
-// lowered.
+// Memory and layouts of the values between nodes: the operands and results of the node that is being lowered.
 //
-// Layouts propagate. A convolution reads its input in the layout in which it was written and chooses that of its
+// Layouts propagate. A convolution reads its input in the layout in which it was written and chooses the layout of its
 // output; other nodes work on any layout that keeps some channels together.
 #pragma once
 
@@ -18,7 +17,7 @@
 
 namespace cnntrain::cpu {
 
-// Where parameters, their slots and states are kept, and the copies of weights that other steps read.
+// Memory of parameters, their slots and states, and of the copies of weights that other steps read.
 //
 // The prepare section makes the copies after a load and after an update. A copy is wanted while nodes are lowered;
 // emit_copies() adds the steps when all readers are known.
@@ -40,8 +39,8 @@ public:
     /// A copy of a parameter, its cast, or a folded weight, in this layout and type.
     /// With `merged` > 1, groups of the kernel are merged by so many (block-diagonal, zeros between).
     Placed prepared(graph::ValueId value, const Desc& wanted, std::int64_t merged = 1);
-    /// `count` floats that make(from, to) computes from the copy in layout `from` whenever it changes; `name` tells
-    /// those of one weight apart.
+    /// `count` floats that make(from, to) computes from the copy in layout `from` whenever it changes; `name`
+    /// distinguishes several of them of one weight.
     using Make = std::function<void(const Placed& from, const Placed& to)>;
     Placed computed(graph::ValueId value, const Desc& from, const std::string& name, std::int64_t count, Make make);
     /// A vector as floats: a parameter or state of rank 1, or a cast of one.
@@ -180,7 +179,7 @@ public:
     Desc preferred_activation(const TensorDesc& tensor) const;
     void prefer_activation(const Desc& desc) { preferred_ = desc; }
 
-    // After lowering --------------------------------------------------------------------------------------------------
+    // Queries after lowering ------------------------------------------------------------------------------------------
     /// A value of the pipeline lowered last, as a section sees it.
     Placed seen_from(Section section, graph::ValueId value) const;
     /// Layout changes of pipeline 0, for inspection.
@@ -205,7 +204,7 @@ private:
     StepBuilder& steps_;
     Weights& weights_;
     bool are_summed_;
-    std::vector<Placed> placed_;  // by value; intermediates are those of the current pipeline
+    std::vector<Placed> placed_;                               // by value; intermediates belong to the current pipeline
     std::map<graph::ValueId, std::vector<Placed>> reordered_;  // copies in other layouts
     std::map<graph::ValueId, Placed> workspaces_;
     std::map<graph::ValueId, GatedValue> gated_;

@@ -81,11 +81,11 @@ struct Placed {
 
     explicit operator bool() const { return buffer != nullptr; }
     template <typename T> T* as() const { return reinterpret_cast<T*>(buffer->data + offset); }
-    /// Elements in memory, those of padded blocks included.
+    /// Elements in memory, including the padding of blocks.
     std::int64_t stored_elements() const { return static_cast<std::int64_t>(desc.get_size() / size_bytes(dtype)); }
 };
 
-/// Those that have a buffer.
+/// The tensors that have a buffer.
 std::vector<Placed> present(std::initializer_list<Placed> tensors);
 
 /// Values that change from one execution to the next.
@@ -186,7 +186,7 @@ public:
     Program(const OneDnn& onednn, const schedule::Placement& plan, std::vector<std::int32_t> lane_of);
 
     const schedule::Placement& plan() const { return plan_; }
-    /// In the execution order of one micro-batch, from prepare to update.
+    /// All sections in the execution order of one micro-batch, from prepare to update.
     std::span<const Section> sections() const { return order_; }
     std::span<const Section> forward_sections(std::int32_t pipeline) const;
     std::span<const Section> backward_sections(std::int32_t pipeline) const;
@@ -247,7 +247,7 @@ public:
 
     const std::vector<Step>& steps(Section section) const { return steps_[position(section)]; }
     // Sizes, valid after finish() or count_memory()
-    /// By stage.
+    /// The bytes of every stage.
     std::vector<StageBytes> stage_bytes() const;
     /// Names and bytes. A name begins with the name of the variable, or of the gradient that the tensor accumulates.
     std::vector<std::pair<std::string, std::size_t>> persistent_tensors() const;
@@ -256,7 +256,7 @@ public:
     /// Bytes of activations and gradients.
     std::size_t arena_bytes() const { return arena_bytes_; }
     std::size_t persistent_bytes() const { return persistent_bytes_; }
-    /// Bytes of a persistent buffer, including the gap behind it.
+    /// Bytes of a persistent buffer, including the gap after it.
     static std::size_t persistent_room(const Buffer& buffer);
     /// The memory of all buffers that are summed over ranks, in the order of add_buffer(). Valid after finish().
     std::span<float> exchanged() const;
@@ -316,7 +316,7 @@ private:
     std::deque<std::pair<std::string, float>> scalars_;        // name and value
     std::map<std::pair<const Buffer*, Site>, Buffer*> views_;  // aliases for other sites
     std::deque<Binding> bindings_;
-    /// By site: buffers whose address changes with the micro-batch, and their oneDNN memory objects.
+    /// The buffers of each site whose address changes with the micro-batch, and their oneDNN memory objects.
     std::vector<std::vector<std::pair<Buffer*, std::vector<Binding*>>>> moving_;
     std::size_t turns_ = 0;
     std::vector<std::pair<Buffer*, std::string>> accumulators_;

@@ -30,7 +30,7 @@ PageMemory::PageMemory(std::size_t bytes) : bytes_(bytes) {
                     "cpu backend: this run needs " + size_text(bytes) +
                         " more memory than the machine gives; use a smaller --micro-batch-size");
     }
-    // Huge pages lie at their multiples only. What is before the first and behind the last one goes back.
+    // Huge pages lie at their multiples only. Memory before the first and after the last one goes back.
     const std::size_t before =
         round_up(reinterpret_cast<std::uintptr_t>(begin), kHugePageBytes) - reinterpret_cast<std::uintptr_t>(begin);
     std::byte* const memory = static_cast<std::byte*>(begin) + before;
@@ -126,8 +126,8 @@ std::int64_t Program::places_of(const Buffer& buffer) const {
     return schedule::ring_places(plan_.pipeline(), slot(first), slot(last), workers_of(first, last));
 }
 
-/// A section begins a micro-batch after the previous section has finished it. Its results in a ring overwrite those of
-/// an earlier micro-batch, whose last reader must have finished.
+/// A section begins a micro-batch after the previous section has finished it. Its results in a ring overwrite the
+/// results of an earlier micro-batch, whose last reader must have finished.
 void Program::set_waits() {
     for (std::size_t i = 1; i + 1 < order_.size(); ++i) {
         const bool follows = slot(order_[i]) > 0 && lane(order_[i]) != lane(order_[i - 1]);
@@ -229,7 +229,7 @@ void Program::place_persistent() {
     }
 }
 
-/// Returns the end of the last one.
+/// Returns the end of the last buffer.
 std::size_t Program::place_persistent(bool exchanged, std::size_t offset) {
     for (Buffer& buffer : buffers_) {
         if (buffer.storage != Storage::persistent || buffer.same_as != nullptr || buffer.exchanged != exchanged)

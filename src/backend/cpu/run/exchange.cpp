@@ -122,7 +122,8 @@ void GradientExchange::last_micro_batch_begins() {
     tell(false);
 }
 
-/// Once in an update; a bucket of its own carries it, while the passes go on.
+/// Sends to all ranks, once in an update, whether this one gives up. The message has a bucket of its own and travels
+/// while the passes go on.
 void GradientExchange::tell(bool gives_up) {
     if (may_travel_ || told_ || giving_up_ > 0) return;
     giving_up_ = gives_up ? 1 : 0;
@@ -131,7 +132,7 @@ void GradientExchange::tell(bool gives_up) {
     under_way_ = true;
 }
 
-/// When nothing is under way.
+/// Receives what all ranks have sent by tell(). Called when nothing is under way.
 void GradientExchange::hear() {
     if (!told_) return;
     peers_.communicator->wait(*told_);

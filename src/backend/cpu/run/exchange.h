@@ -36,7 +36,7 @@ public:
     explicit GradientExchange(const backend::Peers& peers, const backend::CpuSettings& cpu = {})
         : peers_(peers), bucket_bytes_(cpu.bucket_bytes), overlap_(cpu.overlap_exchange) {}
 
-    // While the graph is compiled -------------------------------------------------------------------------------------
+    // Calls while the graph is compiled -------------------------------------------------------------------------------
     /// Call in the order in which the last micro-batch finishes the sums. `layout`: memory layout of the elements.
     std::size_t add(std::string name, std::int64_t elements, const std::string& layout);
     /// Sharded optimiser: each rank updates a piece of the parameter whose gradient is `sum`. `type`: the parameter's
@@ -58,7 +58,7 @@ public:
     Piece piece(std::size_t sum, int rank) const;
     Piece own_piece(std::size_t sum) const { return piece(sum, peers_.communicator->rank()); }
 
-    // In an update ----------------------------------------------------------------------------------------------------
+    // Calls during an update ------------------------------------------------------------------------------------------
     /// `waits_for_last`: no bucket is sent before all ranks have called last_micro_batch_begins().
     void begin(bool waits_for_last = false);
     /// Thread-safe.
@@ -97,7 +97,7 @@ private:
 
     std::span<float> values_of(const comm::Bucket& bucket);
     void start_next();
-    /// Those whose sums are all there, if the passes hide them.
+    /// Starts the buckets whose sums are complete, if the passes hide them.
     void start_ready();
 
     backend::Peers peers_;
@@ -135,8 +135,8 @@ public:
     void reserve(std::int64_t channels);
 
     std::int64_t ranks() const override { return group_.count; }
-    /// The mean and biased variance of each channel over this rank's micro-batch are replaced by those of the group's
-    /// micro-batches, all of equal size.
+    /// Replaces the mean and biased variance of each channel over this rank's micro-batch by the mean and variance over
+    /// the group's micro-batches, all of equal size.
     void merge_moments(std::span<float> mean, std::span<float> variance);
     void add_up(std::span<float> first, std::span<float> second) override;
     /// True if every rank of the group can continue. Collective.

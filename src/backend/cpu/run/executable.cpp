@@ -219,7 +219,7 @@ struct CpuExecutable::Update {
     data::BatchSource& source;
     StepContext base;        // common to all micro-batches
     std::int64_t first = 0;  // micro-batch; the sums already contain those before it
-    /// The micro-batch before which the update was stopped. Those before it are completed, on all lanes.
+    /// The micro-batch before which the update was stopped. Earlier ones are completed, on all lanes.
     std::atomic<std::int64_t> end;
     backend::StepResult result{};  // the lane that takes a batch writes samples and waiting
     std::mutex mutex{};
@@ -417,14 +417,14 @@ void CpuExecutable::set_scalars(const backend::StepScalars& scalars) {
     program_.set_scalar("loss_scaling", static_cast<float>(scalars.loss_scaling));
 }
 
-/// With several ranks, a stop takes effect through an update's result.
+/// Performs updates one by one. With several ranks, a stop takes effect through an update's result.
 void CpuExecutable::train(data::BatchSource& source, std::span<const backend::StepScalars> updates,
                           const backend::UpdateDone& done, backend::PartialUpdate* partial) {
     CNNTRAIN_CHECK(std::ssize(updates) <= updates_per_call_, "more updates at once than the plan says");
     static const std::function<bool()> never;
     use_threads();
     const auto one = [&](const backend::StepScalars& scalars) { return update(source, scalars, partial); };
-    // By reference: a std::function with a copy of it would need memory in every call.
+    // std::ref, because a std::function with a copy of `one` would need memory in every call.
     backend::train_one_by_one(updates, std::ref(one), exchange_ ? never : stop_requested_, done);
 }
 
@@ -445,7 +445,7 @@ void CpuExecutable::begin_update(Update& update, const backend::PartialUpdate* p
 
 backend::PartialUpdate CpuExecutable::complete_part(const Update& update, std::int64_t samples) const {
     if (!update.result.stopped || update.failure || update.not_finite) return {};
-    backend::StepResult own;  // that of `update` is of all ranks
+    backend::StepResult own;  // update.result is of all ranks
     add_sums(own);
     backend::PartialUpdate partial{update.base.iteration, update.end, samples, std::move(own.sums), {}};
     if (!partial.empty()) store_accumulators(partial);

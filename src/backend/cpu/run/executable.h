@@ -70,7 +70,7 @@ private:
     std::span<std::byte> piece_of(const Tensor& tensor, int rank, std::span<std::byte> whole) const;
     std::vector<std::byte> gathered(const Tensor& tensor) const;
     HostTensor read(const Tensor& tensor) const;
-    /// Copies the outputs of a sub-batch to those of the batch, if there are several.
+    /// Copies the outputs of a sub-batch into the outputs of the batch, if there are several sub-batches.
     void keep_outputs(std::int64_t part);
     void load_one(const std::string& name, const HostTensor& tensor);
     void copy(const Desc& from_desc, const void* from, const Desc& to_desc, void* to) const;
@@ -91,9 +91,10 @@ private:
                                backend::PartialUpdate* partial);
     struct Update;
     void begin_update(Update& update, const backend::PartialUpdate* partial);
-    /// The accumulators and the sums of the outputs.
+    /// Loads the accumulators and the sums of the outputs.
     void load_sums(const backend::PartialUpdate& partial);
-    /// What was complete when the update was stopped; empty if it was not, or went wrong. `samples`: of this rank.
+    /// Returns the part of an update that was complete when it was stopped; empty if it was not stopped, or failed.
+    /// `samples`: of this rank.
     backend::PartialUpdate complete_part(const Update& update, std::int64_t samples) const;
     void store_accumulators(backend::PartialUpdate& partial) const;
     void settle_update(Update& update);
@@ -114,11 +115,11 @@ private:
     data::Batch& held_batch(std::int32_t pipeline, std::int64_t number);
     void add_sums(backend::StepResult& result) const;
     void evaluate_batch(data::BatchSource& source, std::int64_t number, backend::StepResult& result);
-    /// Lets the inputs of micro-batch `number` be those of a sub-batch of the held batch.
+    /// Points the inputs of micro-batch `number` at a sub-batch of the held batch.
     void bind_part(std::int32_t pipeline, std::int64_t number, std::int64_t part);
     /// False if a sum is not finite.
     bool evaluate_part(std::int64_t part, const StepContext& context, backend::StepResult& result);
-    /// Rows of one sub-batch as those of all of them.
+    /// Scales the rows of one sub-batch to the whole batch.
     std::vector<backend::ProfileRow> of_whole_batch(std::vector<backend::ProfileRow> rows) const;
 
     bool is_finite(Section section) const;
@@ -130,9 +131,9 @@ private:
     /// The first non-finite value that a step has written.
     static std::optional<std::string> bad_result(const Step& step);
     std::optional<std::string> bad_variable() const;
-    /// Variables and the copies that are made of them.
+    /// Looks at the variables and at the copies that are made of them.
     void look_at_weights();
-    /// Looks at the results of each step. A maximum of 0 and NaN is 0 on processors, so behind a ReLU a network that
+    /// Looks at the results of each step. A maximum of 0 and NaN is 0 on processors, so after a ReLU a network that
     /// computes NaN has finite outputs.
     void run_watched(Section section, const StepContext& context);
 

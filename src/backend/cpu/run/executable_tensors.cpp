@@ -81,7 +81,7 @@ std::span<std::byte> CpuExecutable::piece_of(const Tensor& tensor, int rank, std
     return whole.subspan(offset, std::min(static_cast<std::size_t>(count) * element, whole.size() - offset));
 }
 
-/// The pieces of all ranks. Collective.
+/// Gathers the pieces of all ranks. Collective.
 std::vector<std::byte> CpuExecutable::gathered(const Tensor& tensor) const {
     comm::Communicator& all = exchange_->communicator();
     std::vector<std::byte> whole(tensor.placed.desc.get_size());

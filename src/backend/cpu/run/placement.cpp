@@ -98,7 +98,7 @@ using graph::ValueId;
 
 namespace {
 
-/// 16 MB where the system does not tell.
+/// Bytes of the last cache; 16 MB if the system does not report any.
 std::size_t last_cache_bytes() {
     const std::vector<CacheLevel> caches = data_caches();
     return caches.empty() ? std::size_t{16} << 20 : caches.back().bytes;
@@ -115,7 +115,7 @@ bool has_16_bit_activations(const graph::Graph& graph) {
 }
 
 /// Are the activations of `samples` larger than twice the weights, which each part reads again? Zen 4, f32, batches of
-/// 16: parts of EfficientNet-B0 took 0.82 of the time of the whole, those of ResNet-50 1.03 to 1.07.
+/// 16: parts of EfficientNet-B0 took 0.82 of the time of the whole, parts of ResNet-50 1.03 to 1.07.
 bool has_small_weights(const graph::Graph& graph, std::int64_t samples, std::int64_t part) {
     std::size_t weights = 0;
     for (const ValueId variable : graph.variables())

@@ -56,7 +56,7 @@ public:
     backend::WaitSeconds waits() const;
 
 private:
-    /// What a lane has done, or all of them together.
+    /// Times of a lane, or of all lanes together.
     struct Lane {
         Timeline::Track* track = nullptr;
         double steps = 0, input = 0, ranks = 0;  // seconds

@@ -169,7 +169,7 @@ poplar::Tensor own_logits(const NodeContext& node, const poplar::Tensor& logits,
 
 poplar::Tensor ranks_of_labels(const NodeContext& node, const poplar::Tensor& logits, const poplar::Tensor& labels,
                                const poplar::Tensor& own) {
-    // The label itself is behind, unless its logit is NaN.
+    // True for classes that rank after the label, and for the label itself unless its logit is NaN.
     const auto behind = (pe::_1 < pe::_2) || ((pe::_1 == pe::_2) && (pe::_3 >= pe::_4));
     const poplar::Tensor before = popops::map(node.device, pe::Select(pe::Const(0), pe::Const(1), behind),
                                               {logits, column(own), numbers_up_to(node, logits.dim(1)), column(labels)},

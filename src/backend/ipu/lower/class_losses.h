@@ -30,7 +30,7 @@ struct Partner {
     poplar::Tensor shares = {};  // FLOAT [N]; invalid: 1
 };
 
-/// How targets follow from labels (SoftmaxAttrs in cnntrain/graph/op.h).
+/// The rule by which targets follow from labels (SoftmaxAttrs in cnntrain/graph/op.h).
 struct TargetRule {
     double smoothing = 0;
     std::vector<double> class_weights = {};  // empty: all 1

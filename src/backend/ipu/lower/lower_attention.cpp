@@ -47,7 +47,7 @@ public:
         const std::size_t features = node_.input(0).dim(2) / 3;
         return split(node_.input(0).slice(i * features, (i + 1) * features, 2));
     }
-    /// The i-th tensor behind the mask.
+    /// The i-th tensor after the mask.
     const poplar::Tensor& behind_mask(std::size_t i) const { return node_.input((packed_ ? 2 : 4) + i); }
 
     /// [B,S,H] as [B,h,S,d].
@@ -87,7 +87,7 @@ public:
     poplar::Tensor dropped_out(const poplar::Tensor& x) const {
         return attrs_.keep < 1 ? randomly_scaled(node_, attrs_.site, attrs_.keep, x) : x;
     }
-    /// Which scores dropout keeps; invalid without dropout.
+    /// The scores that dropout keeps; invalid without dropout.
     poplar::Tensor kept(const poplar::Tensor& scores) const {
         return attrs_.keep < 1 ? randomly_kept(node_, attrs_.site, attrs_.keep, scores) : poplar::Tensor();
     }
@@ -114,7 +114,7 @@ void lower_attention(const NodeContext& node) {
     node.set_output(1, exponential.log_sums);
 }
 
-/// With p = softmax(s) and dp = random_scale(dy * v^T): ds = p * (dp - sum over the features of dy * y).
+/// Computes ds = p * (dp - sum over the features of dy * y), where p = softmax(s) and dp = random_scale(dy * v^T).
 void lower_attention_grad(const NodeContext& node) {
     const Heads heads(node, 3);
     const poplar::Type type = node.output_type();

@@ -34,7 +34,7 @@ std::vector<poplar::Interval> slices_of_outputs(std::size_t slices, std::size_t 
     return all;
 }
 
-/// Of a product with the weight that is the node's input 1: several if it is the table of words.
+/// Slices of a product with the weight that is the node's input 1: several if the weight is the table of words.
 std::vector<poplar::Interval> slices_of_weight(const NodeContext& node, std::size_t outputs) {
     const graph::Value& weight = node.graph.value(graph::strip_casts(node.graph, node.node.inputs.at(1)));
     const bool is_table = std::ranges::any_of(weight.users, [&](graph::NodeId user) {

@@ -9,7 +9,7 @@ namespace {
 
 namespace pe = popops::expr;
 
-/// gate[N,C] beside x[N,H,W,C].
+/// gate[N,C] in a shape that broadcasts to x[N,H,W,C].
 poplar::Tensor beside_image(const poplar::Tensor& gate) {
     return gate.expand({1, 1});
 }

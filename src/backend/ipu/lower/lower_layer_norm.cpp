@@ -1,4 +1,4 @@
-// Layer norm behind the residual addition and dropout of its sublayer, and its gradient.
+// Layer norm after the residual addition and dropout of its sublayer, and its gradient.
 #include <popops/ElementWise.hpp>
 
 #include "backend/ipu/lower/node_context.h"

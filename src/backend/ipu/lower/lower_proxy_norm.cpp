@@ -20,7 +20,7 @@ namespace {
 
 namespace pe = popops::expr;
 
-/// Over all axes but the last, in float.
+/// Sums x over all axes but the last, in float.
 poplar::Tensor channel_sums(const NodeContext& node, const poplar::Tensor& x) {
     return popops::reduce(node.device, rows(x), poplar::FLOAT, {0}, popops::Operation::ADD, node.program, node.debug());
 }
@@ -108,7 +108,7 @@ public:
                        row(proxy_row::proxy_beta), quantiles_});
         after_ = activated(node, attrs_.activation, before_);
         mean_ = map(pe::_1 * kShare, {sum(after_)});
-        // Twice: gradients multiply the rounding error of the mean by up to epsilon^-1.5.
+        // Centred twice: gradients multiply the rounding error of the mean by up to epsilon^-1.5.
         deviation_ = centred(centred(after_));
         const poplar::Tensor squares = sum(map(pe::Square(pe::_1), {deviation_}));
         inverse_deviation_ = map(pe::Rsqrt(pe::_1 * kShare + static_cast<float>(attrs_.epsilon)), {squares});
@@ -123,7 +123,7 @@ public:
         poplar::Tensor sum, projection;
     };
     Gradient gradient(const poplar::Tensor& dmean, const poplar::Tensor& dinverse_deviation) const {
-        // The variance's gradient is -dinverse / 2 * inverse^3, and that of an activation 2 * deviation times it.
+        // The variance's gradient is -dinverse / 2 * inverse^3; an activation's gradient is 2 * deviation times it.
         const poplar::Tensor dp = map((pe::_1 - pe::_2 * pe::_3 * pe::_3 * pe::_3 * pe::_4) * kShare,
                                       {dmean, dinverse_deviation, inverse_deviation_, deviation_});
         const bool from_result = graph::slope_follows_from_result(attrs_.activation);

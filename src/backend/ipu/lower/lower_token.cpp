@@ -96,7 +96,7 @@ poplar::Tensor allocate_embedding(const AllocationContext& context, std::size_t 
 
 // ---- gather_rows ----
 
-/// Numbers of the rows of all samples, INT like positions [B,M]: the row behind all of them where there is no row.
+/// Numbers of the rows of all samples, INT like positions [B,M]: the row after all of them where there is no row.
 poplar::Tensor numbers_in_batch(const NodeContext& node, const poplar::Tensor& positions, std::size_t rows) {
     const auto samples = static_cast<int>(positions.dim(0));
     const auto per_sample = static_cast<int>(rows);

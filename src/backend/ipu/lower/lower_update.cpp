@@ -51,7 +51,7 @@ poplar::Tensor squares(const NodeContext& node, const poplar::Tensor& x, const s
                           node.debug());
 }
 
-/// The sum over all replicas of what each has of its shards.
+/// Sums over all replicas what each has computed from its shards.
 poplar::Tensor over_replicas(const NodeContext& node, const poplar::Tensor& sum) {
     return gcl::allReduceCrossReplica(node.device, sum, gcl::CollectiveOperator::ADD, node.program, node.debug());
 }
@@ -137,7 +137,7 @@ private:
         change_target(wide(pe::_1) - pe::_2 * pe::_3 * pe::_4, {rate_, trust(direction), direction});
     }
 
-    /// From the moments, which it renews.
+    /// Renews the moments and returns the direction that follows from them.
     poplar::Tensor adam_direction() {
         change_slot(0, mean(attrs_.momentum, g(pe::_2, pe::_3, pe::_4)));
         change_slot(1, mean(attrs_.decay, pe::Square(g(pe::_2, pe::_3, pe::_4))));
@@ -282,7 +282,7 @@ void lower_moving_average_update(const NodeContext& node) {
            {node.input(1)});
 }
 
-/// To nearest, also where results are rounded stochastically.
+/// Rounds to nearest, also where results are rounded stochastically.
 void lower_round_copy(const NodeContext& node) {
     const poplar::FloatingPointBehaviour none(false, false, false, false, false);
     const poplar::FloatingPointBehaviour stochastic(false, false, false, true, false);

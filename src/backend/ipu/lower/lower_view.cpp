@@ -31,7 +31,7 @@ void lower_slice(const NodeContext& node) {
     node.set_output(0, part(node.attrs<SliceAttrs>(), node.input(0)));
 }
 
-/// Writes each element once: zeros before and behind the part, dy into it.
+/// Writes each element once: zeros before and after the part, dy into it.
 void lower_slice_grad(const NodeContext& node) {
     const auto& slice = node.attrs<SliceAttrs>();
     const poplar::Tensor dx =

@@ -1,4 +1,4 @@
-// What the lowering of a node works with, and the tables of lowerings by kind of node.
+// The context in which a node is lowered, and the tables of lowerings by kind of node.
 //
 // The tensor of a value has the shape of the value's descriptor. Where PopLibs wants another order of axes, a lowering
 // takes views (dimShuffle), which cost nothing; the order in memory follows from the function that made the tensor.
@@ -70,7 +70,7 @@ private:
 /// Key words of the samples of a micro-batch, by site of dropout or drop-connect: the host streams them in.
 using SiteKeys = std::map<std::uint64_t, poplar::Tensor>;  // UNSIGNED_INT [N][2]
 
-/// How the replicas of the device work together.
+/// The replicas of the device, and the values that they divide among them.
 struct Replicas {
     unsigned count = 1;
     unsigned norm_span = 1;  // consecutive replicas that share batch-norm statistics; divides the count
@@ -97,7 +97,7 @@ struct UpdateScalar {
     std::vector<ValueId> inputs;
     auto operator<=>(const UpdateScalar&) const = default;  // NOLINT(modernize-use-nullptr)
 };
-/// Those of one IPU: the first node that needs one computes it, later ones read it.
+/// The scalars of one IPU: the first node that needs one computes it, later ones read it.
 using UpdateScalars = std::map<UpdateScalar, poplar::Tensor>;
 
 /// A lowering reads the node's operands, sets its results and adds to the program.
@@ -117,7 +117,7 @@ public:
     template <typename A> const A& attrs() const { return node.as<A>(); }
     std::size_t inputs() const { return node.inputs.size(); }
     const poplar::Tensor& input(std::size_t i) const { return values.of(node.inputs.at(i)); }
-    /// Of a node of the update: whether the input is this replica's shard.
+    /// True if the input of an update node is this replica's shard.
     bool is_sharded(std::size_t i) const { return replicas.sharded.contains(node.inputs.at(i).index); }
     const TensorDesc& input_desc(std::size_t i) const { return graph.desc(node.inputs.at(i)); }
     const TensorDesc& output_desc(std::size_t i = 0) const { return graph.desc(node.outputs.at(i)); }
@@ -131,7 +131,7 @@ public:
 
 using LowerFunction = void (*)(const NodeContext&);
 
-/// What a lowering needs to make an operand in the layout that PopLibs plans for it.
+/// Everything that a lowering needs to make an operand in the layout that PopLibs plans for it.
 struct AllocationContext {
     const Graph& graph;
     const Node& node;

@@ -1,7 +1,8 @@
 // Batch, group and layer norm by popnn, with statistics in float.
 //
-// popnn's statistics, and its gradients of gamma and beta, have the type of the activations. Those of the graph are
-// f32, so popnn takes them of activations in float, and the gradients of gamma and beta are sums in float.
+// popnn's statistics, and its gradients of gamma and beta, have the type of the activations. The graph's statistics and
+// gradients are f32, so popnn computes statistics from activations in float, and the gradients of gamma and beta are
+// sums in float.
 #pragma once
 
 #include <cstddef>
@@ -28,7 +29,7 @@ public:
         poplar::Tensor inverse_deviation;  // FLOAT, 1 / sqrt(variance + epsilon)
     };
     Moments moments(const poplar::Tensor& x) const;
-    /// Of given statistics in any floating type.
+    /// Moments from given statistics in any floating type.
     Moments moments(const poplar::Tensor& mean, const poplar::Tensor& variance) const;
 
     /// gamma * (x - mean) * inverse deviation + beta + addend, rounded once. The addend may be invalid: none.
@@ -51,7 +52,7 @@ public:
     ParameterGradients parameter_gradients(const poplar::Tensor& whitened, const poplar::Tensor& dy) const;
 
 private:
-    // Views beside each other, for broadcasting: elements, statistics and parameters.
+    // Views that broadcast to each other: elements, statistics and parameters.
     poplar::Tensor elements(const poplar::Tensor& x) const;
     poplar::Tensor statistic(const poplar::Tensor& t) const;
     poplar::Tensor parameter(const poplar::Tensor& t) const;

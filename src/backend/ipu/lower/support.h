@@ -41,7 +41,7 @@ struct Exponentials {
     poplar::Tensor log_sums;  // FLOAT [...]: log(sum of exp(x))
 };
 
-/// Of x [...,C], HALF or FLOAT.
+/// Computes the exponentials of x [...,C], HALF or FLOAT.
 Exponentials exponentials(const NodeContext& node, const poplar::Tensor& x);
 
 // Views in the orders of axes that PopLibs wants.

@@ -19,10 +19,10 @@ public:
     bool nanoo;
 };
 
-/// On all tiles of the graph.
+/// Sets the behaviour of all tiles of the graph.
 void setFloatingPointBehaviour(Graph& graph, program::Sequence& prog, const FloatingPointBehaviour& behaviour,
                                const DebugContext& debugContext = {});
-/// Takes the bits of `clear` away and adds those of `set` on all tiles of the graph. Returns what was before, to be
+/// Clears the bits of `clear` and sets the bits of `set` on all tiles of the graph. Returns the behaviour before, to be
 /// restored by setFloatingPointBehaviour(): UNSIGNED_INT [tiles].
 Tensor getAndModifyFloatingPointBehaviour(Graph& graph, program::Sequence& prog, const FloatingPointBehaviour& clear,
                                           const FloatingPointBehaviour& set, const DebugContext& debugContext = {});

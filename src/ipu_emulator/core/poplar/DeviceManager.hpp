@@ -13,7 +13,7 @@ public:
     static DeviceManager createDeviceManager() { return {}; }
 
     std::vector<Device> getDevices() const;
-    /// Those of `type` with `requiredNumIPUs` IPUs; none if there is no such device.
+    /// The devices of `type` with `requiredNumIPUs` IPUs; none if there is no such device.
     std::vector<Device> getDevices(TargetType type, unsigned requiredNumIPUs, const OptionFlags& options = {}) const;
     Device getDevice(unsigned deviceManagerId, const OptionFlags& options = {}) const;
 };

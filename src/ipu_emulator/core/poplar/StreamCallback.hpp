@@ -24,7 +24,7 @@ public:
     virtual void invalidatePrefetched() {}
 };
 
-/// What connectStreamToCallback() takes: a StreamCallback, or a function that fills in or consumes the buffer.
+/// The argument of connectStreamToCallback(): a StreamCallback, or a function that fills in or consumes the buffer.
 class StreamCallbackHandle {
 public:
     StreamCallbackHandle(std::unique_ptr<StreamCallback> callback) : callback_(std::move(callback)) {}

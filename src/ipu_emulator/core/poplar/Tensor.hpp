@@ -31,12 +31,12 @@ public:
     std::size_t numElements() const;
     std::string shapeToString() const;
     bool valid() const { return data_ != nullptr; }
-    /// Elements follow each other in one variable.
+    /// True if the elements follow each other in one variable.
     bool isContiguous() const;
-    /// An element occurs twice.
+    /// True if an element occurs twice.
     bool containsAliases() const;
     bool containsConstant() const;
-    /// Neither aliases nor constants: what may be written to.
+    /// True if the tensor may be written to: it has neither aliases nor constants.
     bool isParallelWriteable() const;
     /// Intervals of the flattened tensor whose elements follow each other in one variable.
     std::vector<Interval> getContiguousRegions() const;
@@ -81,7 +81,7 @@ private:
 
 Tensor concat(ArrayRef<Tensor> tensors, unsigned dimension = 0);
 Tensor concat(const Tensor& first, const Tensor& second, unsigned dimension = 0);
-/// With a new first dimension: adds second as a further element of first.
+/// Adds `second`, with a new first dimension, as a further element of `first`.
 Tensor append(const Tensor& first, const Tensor& second, unsigned dimension = 0);
 
 }  // namespace poplar

@@ -2,8 +2,8 @@
 
 namespace poplar {
 
-/// How the elements of a clone are ordered in memory. The emulator keeps the order of views over one variable and
-/// orders all others like their elements.
+/// Order of a clone's elements in memory. The emulator keeps the order of views over one variable and orders all others
+/// like their elements.
 enum class TensorCloneMethod {
     PRESERVE_ORDER_AND_ALIASES,
     PRESERVE_ORDER_UNLESS_ALIASES,

@@ -46,7 +46,7 @@ private:
 
 namespace ipu_emulator {
 
-/// For the constants below.
+/// Makes the constants below.
 struct TypeMaker {
     static constexpr poplar::Type make(TypeId id) { return poplar::Type(id); }
 };

@@ -23,7 +23,7 @@ struct ConvParams {
         std::vector<bool> flip;
 
         InputTransform() = default;
-        /// None.
+        /// No transform.
         explicit InputTransform(std::size_t size)
             : truncationLower(size),
               truncationUpper(size),
@@ -51,7 +51,7 @@ struct ConvParams {
         std::vector<unsigned> paddingUpper;
 
         OutputTransform() = default;
-        /// None.
+        /// No transform.
         explicit OutputTransform(std::size_t size)
             : truncationLower(size), truncationUpper(size), stride(size, 1), paddingLower(size), paddingUpper(size) {}
         OutputTransform(std::vector<unsigned> truncationLower_, std::vector<unsigned> truncationUpper_,
@@ -72,7 +72,7 @@ struct ConvParams {
         : ConvParams(dataType, dataType, batchSize_, std::move(inputFieldShape_), std::move(kernelShape_),
                      inputChannelsPerGroup_, outputChannelsPerGroup_, numConvGroups_) {}
     ConvParams(poplar::Type inputType_, poplar::Type outputType_, std::size_t batchSize_,
-               // NOLINTNEXTLINE(performance-unnecessary-value-param): as in Poplar; its size is read beside it
+               // NOLINTNEXTLINE(performance-unnecessary-value-param): as in Poplar; its size is read, too
                std::vector<std::size_t> inputFieldShape_, std::vector<std::size_t> kernelShape_,
                std::size_t inputChannelsPerGroup_, std::size_t outputChannelsPerGroup_, std::size_t numConvGroups_)
         : ConvParams(inputType_, outputType_, batchSize_, inputFieldShape_, std::move(kernelShape_),

@@ -4,7 +4,7 @@
 
 namespace poplin {
 
-/// Of the convolution that computes the gradient of a convolution's input from that of its output.
+/// Parameters of the convolution that computes the gradient of a convolution's input from the gradient of its output.
 ConvParams getGradientParams(const ConvParams& params);
 
 }  // namespace poplin

@@ -51,7 +51,7 @@ poplar::Tensor createConvOutput(poplar::Graph& graph, const ConvParams& params,
 poplar::Tensor createBiases(poplar::Graph& graph, const poplar::Tensor& activations,
                             const poplar::DebugContext& debugContext = {});
 
-/// transposeAndFlipWeights: weights are those of the forward pass, whose input gradient this convolution is.
+/// transposeAndFlipWeights: `weights` are the weights of the forward pass, whose input gradient this convolution is.
 poplar::Tensor convolution(poplar::Graph& graph, const poplar::Tensor& in, const poplar::Tensor& weights,
                            const ConvParams& params, bool transposeAndFlipWeights, poplar::program::Sequence& prog,
                            const poplar::DebugContext& debugContext = {}, const poplar::OptionFlags& options = {},

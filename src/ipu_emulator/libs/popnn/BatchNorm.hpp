@@ -17,7 +17,7 @@ std::pair<poplar::Tensor, poplar::Tensor> batchNormStatistics(poplar::Graph& gra
                                                               const poplar::Type& partialsType = poplar::FLOAT,
                                                               const poplar::DebugContext& debugContext = {},
                                                               const poplar::OptionFlags& options = {});
-/// Over the replicas of groups of normBatchSize / batch, by the callback.
+/// Statistics over the replicas of groups of normBatchSize / batch, by the callback.
 std::pair<poplar::Tensor, poplar::Tensor> distributedBatchNormStatistics(
     poplar::Graph& graph, const poplar::Tensor acts, float eps, poplar::program::Sequence& prog,
     bool unbiasedVarEstimate, poplin::DistributedNormReduceCallback reduceCallback, unsigned normBatchSize,

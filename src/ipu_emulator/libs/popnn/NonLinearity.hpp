@@ -10,14 +10,14 @@ void nonLinearityInPlace(poplar::Graph& graph, NonLinearityType nonLinearityType
                          poplar::program::Sequence& prog, const poplar::DebugContext& debugContext = {});
 poplar::Tensor nonLinearity(poplar::Graph& graph, NonLinearityType nonLinearityType, const poplar::Tensor& t,
                             poplar::program::Sequence& prog, const poplar::DebugContext& debugContext = {});
-/// nonLinearityScaling: by what the result is multiplied, 1 unless the type is SOFTMAX_SCALED.
+/// nonLinearityScaling: the factor of the result, 1 unless the type is SOFTMAX_SCALED.
 void nonLinearityInPlace(poplar::Graph& graph, NonLinearityType nonLinearityType, const poplar::Tensor& t,
                          float& nonLinearityScaling, poplar::program::Sequence& prog,
                          const poplar::DebugContext& debugContext = {});
 poplar::Tensor nonLinearity(poplar::Graph& graph, NonLinearityType nonLinearityType, const poplar::Tensor& t,
                             float& nonLinearityScaling, poplar::program::Sequence& prog,
                             const poplar::DebugContext& debugContext = {});
-/// act: what went in for GELU, GELU_ERF and SWISH, what came out for the others.
+/// act: the input of GELU, GELU_ERF and SWISH, the output of the others.
 poplar::Tensor nonLinearityInputGradient(poplar::Graph& graph, NonLinearityType nonLinearityType,
                                          const poplar::Tensor& act, const poplar::Tensor& outGradient,
                                          poplar::program::Sequence& prog,

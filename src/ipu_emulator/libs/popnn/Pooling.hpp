@@ -42,14 +42,14 @@ struct PoolParams {
 poplar::Tensor pool(poplar::Graph& graph, const PoolParams& params, const poplar::Tensor& in,
                     poplar::program::Sequence& prog, const poplar::DebugContext& debugContext = {},
                     const poplar::OptionFlags& options = {});
-/// For MAX: a window's gradient goes to every element that equals the maximum. useScaledGradient: divided by how many
-/// elements of the window that are.
+/// The gradient of MAX: a window's gradient goes to every element that equals the maximum. useScaledGradient: divided
+/// by the number of such elements in the window.
 poplar::Tensor poolInputGradient(poplar::Graph& graph, const PoolParams& params, const poplar::Tensor& in,
                                  const poplar::Tensor& pooled, const poplar::Tensor& pooledGradient,
                                  bool useScaledGradient, poplar::program::Sequence& prog,
                                  const poplar::DebugContext& debugContext = {},
                                  const poplar::OptionFlags& options = {});
-/// For SUM and AVG.
+/// The gradient of SUM and AVG.
 poplar::Tensor poolInputGradient(poplar::Graph& graph, const PoolParams& params, unsigned fwdChansPerGroup,
                                  const poplar::Tensor& pooledGradient, poplar::program::Sequence& prog,
                                  const poplar::DebugContext& debugContext = {},

@@ -8,7 +8,7 @@
 
 namespace popops {
 
-/// How slices of a tensor are laid out on tiles. Without influence on results.
+/// Layout of a tensor's slices on tiles. Has no influence on results.
 class SlicePlan {
 public:
     SlicePlan() = default;

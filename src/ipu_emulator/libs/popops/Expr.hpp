@@ -38,7 +38,7 @@ public:
     explicit PlaceHolder(unsigned index);
 };
 
-/// A value of the type that belongs to T. A float beside halves computes as a half: formulas compute in the types of
+/// A value of the type that belongs to T. A float among halves computes as a half: formulas compute in the types of
 /// their tensors.
 class Const : public Expr {
 public:

@@ -9,7 +9,7 @@
 
 namespace popops {
 
-/// With `update` the result is added to what the output holds; with `scale`, a scalar FLOAT, it is multiplied before.
+/// `update` adds the result to what the output holds; `scale`, a scalar FLOAT, multiplies the result before.
 struct ReduceParams {
     ReduceParams() = default;
     ReduceParams(Operation op_, bool update_ = false) : op(op_), update(update_) {}

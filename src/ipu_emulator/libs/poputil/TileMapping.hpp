@@ -28,7 +28,7 @@ poplar::Tensor cloneToIpu(poplar::Graph& graph, const poplar::Tensor& t, unsigne
 poplar::Tensor copyToIpu(poplar::Graph& graph, const poplar::Tensor& t, poplar::program::Sequence& prog,
                          unsigned dstIPU, const poplar::DebugContext& debugContext = {},
                          poplar::TensorCloneMethod method = poplar::TensorCloneMethod::PRESERVE_ORDER_UNLESS_ALIASES);
-/// The clone; copySrc and copyDst are what a Copy would take.
+/// Returns the clone; copySrc and copyDst are the operands of a Copy.
 poplar::Tensor createIpuCopy(poplar::Graph& graph, const poplar::Tensor& t, unsigned dstIpu, poplar::Tensor& copySrc,
                              poplar::Tensor& copyDst, const poplar::DebugContext& debugContext = {},
                              poplar::TensorCloneMethod method = poplar::TensorCloneMethod::PRESERVE_ORDER_AND_ALIASES);
