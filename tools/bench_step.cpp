@@ -44,7 +44,7 @@ double seconds_now() {
     return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-/// What is timed.
+/// The steps that are timed, and their line.
 struct Bench {
     Bench(const Options& options, const std::vector<std::string>& arguments)
         : parsed(parse(arguments)), steps(tasks::row_of(parsed), parsed, host, options.evaluate) {}
@@ -92,7 +92,7 @@ std::vector<double> time_steps(Bench& bench, const Options& options) {
     return seconds;
 }
 
-/// The products' times are the least of several, each by itself: beside busy processes the fastest step is what
+/// The products' times are the least of several, each by itself: next to busy processes the fastest step is what
 /// compares with them.
 void compare_with_products(Bench& bench, const std::vector<double>& seconds) {
     double alone = 0;

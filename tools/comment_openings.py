@@ -11,8 +11,8 @@ import subprocess
 import sys
 
 LIMIT = 0.02
-LABELS = set("""Of What Whether How Behind With Without Within From To In On At By For As Until Between Under Among Over Per
-    Before After Beside Against Where""".split())
+LABELS = set("""Of What Whether How Behind With Without Within From To In On At By For As Until Between Under Among Over
+    Per Before After Beside Against Where""".split())
 
 parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
 parser.add_argument("-v", action="store_true", help="list the comments")
@@ -35,5 +35,6 @@ for name in names.stdout.splitlines():
                 if arguments.v:
                     print(f"{name}:{number}: {line.strip()}")
         within = bool(comment)
-print(f"{labels} of {openings} comments open with a label, {100 * labels / max(openings, 1):.1f} %; limit {100 * LIMIT:.0f} %")
+share = 100 * labels / max(openings, 1)
+print(f"{labels} of {openings} comments open with a label, {share:.1f} %; limit {100 * LIMIT:.0f} %")
 sys.exit(labels > LIMIT * openings)

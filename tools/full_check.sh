@@ -6,7 +6,7 @@
 #   tidy      clang-tidy over everything that the build compiles
 #   debian13  README.md's two commands in a fresh Debian 13 (root)
 # A unit is a test program, a fuzz target, a batch of sources. Those that passed are kept in build-check/ by the content
-# of all that they read, so a stage that was cut goes on. A row tells of each stage. Exits with 1 if anything failed.
+# of all that they read, so a stage that was cut goes on. Each stage prints a row. Exits with 1 if anything failed.
 root=$(cd "$(dirname "$0")/.." && pwd)
 checks=$root/build-check
 jobs=$(nproc)

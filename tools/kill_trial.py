@@ -45,7 +45,7 @@ def expect_same_files(folder, reference, pattern, all_of_them):
 
 
 def last_tensors(folder):
-    """The bytes of the last checkpoint behind its header, which tells times."""
+    """The bytes of the last checkpoint after its header, which contains times."""
     data = max(folder.glob("ckpt-[0-9]*.safetensors"), key=lambda path: int(path.stem[5:])).read_bytes()
     return data[8 + int.from_bytes(data[:8], "little"):]
 

@@ -42,7 +42,7 @@ CODES = {"kill": (137,), "stop": (7,), "term": (143,), "term-all": (1, 143), "cu
 
 
 def difference_of_losses(folder, reference):
-    """The largest relative one. Rows must be of the same updates."""
+    """The largest relative difference. Rows must be of the same updates."""
     found, wanted = (table_of(place / "training.csv")[1:] for place in (folder, reference))
     expect_equal([row[1:4] for row in found], [row[1:4] for row in wanted], f"updates, epochs and rates in {folder}")
     return max(abs(float(a) - float(b)) / abs(float(b)) for mine, theirs in zip(found, wanted)

@@ -28,7 +28,7 @@ class Fault(Exception):
 
 
 def wait_until(condition, seconds):
-    """Seconds until it holds; None when these are not enough."""
+    """Seconds until the condition holds; None if `seconds` are not enough."""
     begin = time.monotonic()
     while not condition():
         time.sleep(0.02)
@@ -61,7 +61,7 @@ class Start:
                                             stdin=subprocess.DEVNULL, stderr=subprocess.STDOUT)
 
     def environments(self):
-        """By process: its environment when it was started. Zombies do not count."""
+        """The environment of each process when it was started, by its number. Zombies do not count."""
         found = {}
         for pid in filter(str.isdigit, os.listdir("/proc")):
             words, state = read(f"/proc/{pid}/environ").split(b"\0"), read(f"/proc/{pid}/stat").rsplit(b")", 1)[-1]
@@ -70,7 +70,7 @@ class Start:
         return found
 
     def ranks(self, program):
-        """By rank: the process of this name. Wrappers around it do not count."""
+        """The number of the process of this name, by rank. Wrappers around it do not count."""
         longest = 15  # of what the kernel keeps of a name
         return {int(found["OMPI_COMM_WORLD_RANK"]): pid for pid, found in self.environments().items()
                 if "OMPI_COMM_WORLD_RANK" in found and name_of(pid) == program[:longest]}
@@ -131,7 +131,7 @@ def command(*words):
 
 
 def enter_user_namespace():
-    """Who is not root begins again as root of namespaces of its own, where the kernel allows that."""
+    """Starts again as root of namespaces of its own if the user is not root and the kernel allows that."""
     if os.geteuid() == 0:
         return
     unshare = ["unshare", "--user", "--map-root-user", "--net", "--mount"]
@@ -176,7 +176,7 @@ class TwoHosts:
                 "--mca", "orte_tmpdir_base", self.work]
 
     def link(self, state):
-        """Up or down."""
+        """Sets the link up or down."""
         command("ip", "-n", self.namespaces[0], "link", "set", "link0", state)
 
     def close(self):

@@ -1,5 +1,5 @@
 #!/bin/sh
-# How many tests the last run of ctest skipped, by reason: tools/skipped_tests.sh BUILD_DIR
+# Number of tests that the last run of ctest skipped, by reason: tools/skipped_tests.sh BUILD_DIR
 awk '/: Skipped$/ { getline reason; count[reason]++; total++ }
      END {
          for (reason in count) printf "skipped: %d (%s)\n", count[reason], reason

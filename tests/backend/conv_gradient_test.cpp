@@ -37,7 +37,7 @@ struct ConvNet : ToyGraph {
     }
 };
 
-/// Another batch each time, which stays as it is: pipelines read theirs at the same time.
+/// A source of different batches. Each stays as it is, because pipelines read theirs at the same time.
 class Batches final : public data::BatchSource {
 public:
     explicit Batches(std::int64_t first) : first_(first) {}
@@ -94,7 +94,7 @@ std::unique_ptr<Executable> compile(const Graph& graph, const Update& update, bo
 
 using Gradients = std::map<std::string, HostTensor>;
 
-/// After an update with the batches from number `first` on.
+/// Returns the gradient of each variable after an update with the batches from number `first` on.
 Gradients gradients_of(Executable& executable, std::int64_t first) {
     Batches batches(first);
     executable.train_step(batches, {.learning_rate = 0, .iteration = 0});

@@ -13,7 +13,7 @@ namespace {
 
 using backend::Executable;
 
-// All three products of each layer are as large as those by tiles are, and of different numbers of blocks. With so
+// All three products of each layer are as large as products by tiles, and have different numbers of blocks. With so
 // many rows, oneDNN would read a copy of the first weight.
 constexpr std::int64_t kRows = 512;
 constexpr std::int64_t kInputs = 160;
@@ -25,7 +25,7 @@ constexpr graph::UpdateAttrs kUpdate{
 
 /// Two dense layers, the second with a transposed weight and no bias; momentum, with a limit for the gradients' norm.
 struct DenseNet : ToyGraph {
-    /// Layers of f32, or of what the processor is fastest with.
+    /// Layers of f32, or of the type with which the processor is fastest.
     explicit DenseNet(bool is_fastest)
         : type(is_fastest ? backend::make_cpu_backend()->fastest_arithmetic().type : DType::f32) {
         const ValueId x = input("x", {kRows, kInputs});
@@ -66,7 +66,7 @@ TensorSource batches() {
                          {"labels", random_tensor({DType::i32, {kRows}}, 101, 0, kClasses - 1)}});
 }
 
-/// How often the graph is executed in an update, and how many lanes do it: each by a pipeline of its own.
+/// Micro-batches of an update, and the lanes that execute them, each by a pipeline of its own.
 struct Division {
     std::int64_t micro_batches = 1;
     int lanes = 1;
@@ -145,7 +145,7 @@ TEST_P(DenseUpdate, IsScaledByTheNormOfAllGradients) {
     }
 }
 
-/// What an update leaves behind for the next step is what loading the same variables makes.
+/// An update leaves the same state for the next step as loading the same variables does.
 TEST_P(DenseUpdate, GoesOnAsFromItsLoadedVariables) {
     const auto going_on = compile(net.graph, plan());
     const auto loaded = compile(net.graph, plan());

@@ -1,4 +1,4 @@
-// Convolutions by Winograd's filtering on the CPU backend: which ones, and their numbers beside the reference.
+// Convolutions by Winograd's filtering on the CPU backend: which ones, and their numbers against the reference.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

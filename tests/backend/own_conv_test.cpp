@@ -124,7 +124,7 @@ TEST(OwnConvolutions, SumTheMeanAndMultiplyByGates) {
 /// depthwise convolution has several bands of rows.
 struct TrainedBlock {
     static constexpr std::int64_t kChannels = 24, kWide = 32, kClasses = 5, kSide = 16;
-    /// `reads_norm_again`: is the gradient of the norm's result a sum of three?
+    /// `reads_norm_again`: the gradient of the norm's result is a sum of three.
     TrainedBlock(graph::OpKind kind, bool reads_norm_again, DType type = DType::f32) : net(type) {
         const ValueId images = net.input("images", {3, kSide, kSide, kChannels}, type);
         const ValueId spatial = net.conv(images, kChannels, "spatial", {.width = 5, .groups = kChannels});
@@ -191,7 +191,7 @@ TEST(TrainedBlocks, HaveTheGradientsOfRef) {
     }
 }
 
-/// By step of an update on two threads.
+/// Returns the implementation of each step of an update on two threads, by the step's name.
 std::map<std::string, std::string> implementations_of(const TrainedBlock& block) {
     std::map<std::string, std::string> implementations;
     const auto executable = block.trained(*backend::make_cpu_backend(), 2);

@@ -84,7 +84,7 @@ TEST(RandomScale, MasksDependOnSeedIterationMicroBatchAndSite) {
     }
 }
 
-/// Ones through dropout, fed in micro-batches of so many samples; the first eight samples' results.
+/// Returns the first eight samples' results of ones through dropout, fed in micro-batches of `micro_batch` samples.
 std::vector<double> first_eight(const backend::Backend& backend, std::int64_t micro_batch, bool per_sample) {
     const TensorDesc desc{DType::f32, {micro_batch, 3, 2, 16}};
     ToyGraph toy;
@@ -155,7 +155,7 @@ std::map<std::string, std::vector<double>> values_of(const std::map<std::string,
     return result;
 }
 
-/// In f32 the kernels of this backend give the very same numbers whatever the thread count.
+/// The CPU backend's own kernels give the very same f32 numbers for every thread count.
 TEST(Threads, DoNotChangeResults) {
     const auto cpu = backend::make_cpu_backend();
     int compared = 0;

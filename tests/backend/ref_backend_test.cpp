@@ -1,4 +1,4 @@
-// What an executable promises, on graphs small enough to do by hand.
+// The contract of an executable, on graphs small enough to do by hand.
 #include <gtest/gtest.h>
 
 #include <cmath>

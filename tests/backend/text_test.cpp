@@ -101,7 +101,7 @@ private:
     std::int64_t batch_;
 };
 
-/// What one update makes of all parameters, the loss, and the gradient of the table.
+/// Returns all parameters after one update, the loss, and the gradient of the table.
 std::map<std::string, HostTensor> updated(const backend::Backend& backend, const NetOptions& options,
                                           bool with_rewrites = true) {
     Graph graph = TextNet(options).graph;
@@ -171,7 +171,8 @@ TEST(TextNetwork, ASharedTableHasOneGradientOfBothItsReaders) {
     EXPECT_TRUE(fused.find("table").has_value());
 }
 
-/// Of one micro-batch it lies where the head's part of it was made; of several it is their sum.
+/// The table's gradient lies where the head's part of it was made if there is one micro-batch, and in a sum if there
+/// are several.
 TEST(TextNetwork, TheGradientOfASharedTableCanBeReadAfterTheUpdate) {
     const auto ref = backend::make_ref_backend();
     const auto cpu = backend::make_cpu_backend();
@@ -188,7 +189,7 @@ TEST(TextNetwork, TheGradientOfASharedTableCanBeReadAfterTheUpdate) {
     }
 }
 
-/// Bit for bit, of every case of text.
+/// Results of every case of text are the same bit for bit.
 TEST(TextNetwork, ResultsDoNotDependOnTheNumberOfThreads) {
     const auto cpu = backend::make_cpu_backend();
     int compared = 0;

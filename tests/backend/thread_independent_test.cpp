@@ -1,6 +1,6 @@
 // CpuOptions::thread_independent: the same bits with any number of threads, for products of all kinds. Their shapes are
 // such that oneDNN blocks or divides them by the number of threads: strided convolutions of few images, and matrices
-// larger than its blocks that are no multiples of those of own kernels.
+// that are larger than oneDNN's blocks and no multiples of the own kernels' blocks.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -40,7 +40,7 @@ struct Net : ToyGraph {
     }
 };
 
-/// By Winograd's filtering, strided, in merged groups, projections; 1, 2, 3, ... images.
+/// Convolutions of all kinds: by Winograd's filtering, strided, in merged groups, projections.
 Net convolutions(DType type, std::int64_t images) {
     Net net;
     net.type = type;

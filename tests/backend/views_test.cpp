@@ -144,7 +144,7 @@ TEST_P(Views, CostNoStepWhereStridesCanTell) {
     std::map<std::string, int> steps;
     for (const backend::ProfileRow& row : executable->inspection().profile())
         ++steps[row.op];
-    // No strides tell of heads that are joined, or of single tokens as rows: these two reshapes copy.
+    // No strides describe joined heads, or single tokens as rows: these two reshapes copy.
     const std::map<std::string, int> expected = {
         {"add", 1}, {"batched_matmul", 2}, {"dense", 4}, {"reorder", 2}, {"softmax_cross_entropy", 1}};
     EXPECT_EQ(steps, expected);

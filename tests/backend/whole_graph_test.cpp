@@ -284,7 +284,7 @@ TEST(WholeGraphUpdate, MomentumAndMovingAveragesFollowTheirFormulas) {
         EXPECT_NEAR(executable->store("fc/weight/velocity").at(i), velocity, 1e-6);
         EXPECT_NEAR(after.at(i), before.at(i) - 0.1 * velocity, 1e-6);
     }
-    // With the learning rate at 0 the weights stay, the moving averages do not.
+    // The weights stay with the learning rate 0; the moving averages do not.
     const double moving = executable->store("norm1/moving_mean").at(0);
     executable->train_step(source, {.learning_rate = 0, .iteration = 1});
     EXPECT_EQ(executable->store("fc/weight").at(0), after.at(0));
@@ -400,7 +400,8 @@ TEST(WholeGraphStop, AnEvaluationStopsBetweenMicroBatches) {
     }
 }
 
-/// The primitive adds to what is in its output, so a residual that dies lends its memory: not so when that is read too.
+/// The primitive adds to what is in its output, so a residual that dies lends its memory, unless the convolution reads
+/// that memory, too.
 TEST(WholeGraphEvaluation, AConvolutionMayAddItsOwnInput) {
     constexpr std::int64_t kWide = 16;  // channels of a layout that a primitive adds to in place
     const TensorDesc images{DType::f32, {2, kSize, kSize, kWide}};

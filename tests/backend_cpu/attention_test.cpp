@@ -1,5 +1,5 @@
-// What attention does between its products against float64, on every instruction set; whole attention for any number
-// of threads.
+// Steps of attention between its products against float64, on every instruction set; whole attention for any number of
+// threads.
 #include <cmath>
 #include <cstring>
 
@@ -162,7 +162,7 @@ TYPED_TEST(Attention, GradientsOfAQueryWithoutProbabilitiesAreNan) {
     });
 }
 
-/// A gradient that is none reaches only the keys that it is of.
+/// A NaN in the incoming gradient reaches only its own key.
 TYPED_TEST(Attention, NanOfAnIncomingGradientStays) {
     for_each_target([] {
         const std::int64_t keys = 40;

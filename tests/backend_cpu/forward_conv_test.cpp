@@ -119,7 +119,7 @@ std::vector<double> expected_moments(const Blocks& shape, std::int64_t groups, c
     return moments;
 }
 
-/// From the parts alone: x is null.
+/// Returns the moments merged from the parts alone: x is null.
 std::vector<float> merged_moments(const Blocks& shape, std::int64_t groups, const Measured& measured) {
     const PartStatistics parts{measured.statistics.data(), measured.pixels};
     const std::int64_t count = groups == 0 ? shape.channels() : shape.n * groups;
@@ -402,7 +402,7 @@ std::vector<double> expected_depthwise(const DepthwiseShape& shape, const Depthw
     return y;
 }
 
-/// Over the pixels of each sample and channel.
+/// Returns the means over the pixels of each sample and channel.
 std::vector<double> means_of(const Blocks& blocks, const std::vector<double>& y) {
     std::vector<double> means(at(blocks.n * blocks.channels()));
     for (std::int64_t i = 0; i < blocks.elements(); ++i) {

@@ -172,7 +172,7 @@ template <typename T> struct Case {
             result[i % result.size()] += sums[i];
         return result;
     }
-    /// As incoming dy: dy * gate + spread / pixels.
+    /// The incoming gradient with gates: dy * gate + spread / pixels.
     std::vector<double> gated() const {
         std::vector<double> result = wide(dy);
         for (const Element& e : reference.elements) {
@@ -259,7 +259,7 @@ template <typename T> void check_backward(Case<T>& norm) {
     norm.reference.backward(masked);
     norm.expect_gradients(dy, what + " recomputed, summed, in place");
 
-    // With gates and a spread vector, one after the other.
+    // The same with dy multiplied by gates, and a spread vector added.
     args.gate = norm.gate.data();
     args.spread = norm.spread.data();
     args.dy = norm.dy.data();

@@ -83,7 +83,7 @@ TEST(Panels, ComeWithTheSumsOfTheirColumns) {
     }
 }
 
-/// Past the caches, where the result is aligned.
+/// Large aligned panels are stored past the caches.
 TEST(Panels, LargeOnesAreTheSame) {
     const Panels shape{1500, 1000, 1504, 64};
     const std::vector<float> from = random_values<float>(shape.rows * shape.columns, 2);

@@ -150,7 +150,7 @@ TEST_P(Tiles, ProductsDoNotDependOnThreads) {
     }
 }
 
-/// Past the caches, where the result is aligned, the same elements are stored otherwise.
+/// Large aligned results are stored past the caches: the elements are the same.
 TEST_P(Tiles, LargeAlignedResultsAreTheSame) {
     const TileProduct product{32 * 11, 64, 4096};
     const Operands operands(GetParam(), product);
@@ -172,7 +172,7 @@ TEST_P(Tiles, LargeAlignedResultsAreTheSame) {
                 "bfloat16");
 }
 
-/// With room for one thread only, one thread does it all.
+/// One thread computes everything if the scratch memory has room for one thread only.
 TEST_P(Tiles, LessScratchMeansFewerThreads) {
     const Operands operands(GetParam(), {64, 96, 160});
     std::vector<BFloat16> y(at(64 * 160));
@@ -316,7 +316,7 @@ TEST_F(FloatTiles, SquaresAreThoseOfTheStoredResult) {
     }
 }
 
-/// Nothing behind the end of an operand is read, although copies run ahead. Rows of 1024 floats are copied, too.
+/// Nothing past the end of an operand is read, although copies run ahead. Rows of 1024 floats are copied, too.
 TEST_F(FloatTiles, OperandsAreReadToTheirEnds) {
     for (const TileProduct& product : {TileProduct{288, 544, 96}, {288, 1024, 96}}) {
         SCOPED_TRACE(text(product));

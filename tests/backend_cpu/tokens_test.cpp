@@ -44,7 +44,7 @@ TYPED_TEST(Tokens, EmbeddingCopiesRowsAndLeavesZeros) {
     });
 }
 
-/// What is in the table stays; rows that nothing names are not touched.
+/// Gradients are added to the values in the table; rows that no id names stay as they are.
 TYPED_TEST(Tokens, EmbeddingGradientAddsInOrder) {
     for_each_target([] {
         for (const std::int64_t rows : {1, 3, 50, 1000}) {
@@ -145,7 +145,7 @@ LayerNormWant layer_norm_of(const std::vector<double>& z, const std::vector<floa
     return want;
 }
 
-/// With dropout and residual, and z in the place of x; without them, in place.
+/// The norm of a sum with dropout and residual, with z in the place of x; then the norm of x alone, in place.
 TYPED_TEST(Tokens, LayerNormMatchesFloat64) {
     for_each_target([] {
         for (const std::int64_t features : {1, 3, 16, 37, 100}) {

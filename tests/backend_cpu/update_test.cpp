@@ -12,7 +12,7 @@ template <typename T> void update_by_gradient(std::int64_t count, T* p, const fl
     update<T>(UpdateRule::sgd, count, {.target = p, .gradient = g}, factors, rounding);
 }
 
-/// Of the rules with a velocity.
+/// Updates by a rule with a velocity.
 template <typename T> void update_with_velocity(UpdateRule rule, std::int64_t count, T* p, const float* g, T* v,
                                                 const UpdateFactors& factors, const UpdateRounding& rounding) {
     update<T>(rule, count, {.target = p, .gradient = g, .slots = {v}}, factors, rounding);
@@ -130,7 +130,7 @@ TYPED_TEST(Update, LarsMatchesFloat64) {
             std::vector<float> scratch(at(update_scratch_floats(UpdateRule::lars, count)),
                                        std::numeric_limits<float>::quiet_NaN());
             const SquareSums sums = lars_norms(count, p, g, scratch);
-            // With one lane about a thousand squares are added in fp32.
+            // Vectors of one lane add about a thousand squares in fp32.
             EXPECT_NEAR(sums.target, parameter_squares, 1e-5 * parameter_squares);
             EXPECT_NEAR(sums.other, gradient_squares, 1e-5 * gradient_squares);
             auto got = p;
@@ -155,7 +155,8 @@ TYPED_TEST(Update, MovingAverage) {
     });
 }
 
-/// As update() does it; every element belongs to one block, which has its new values when it is handed on.
+/// Blocks get the same values as by update(); every element belongs to one block, which has its new values when it is
+/// handed on.
 TEST(UpdateBlocks, AreThoseOfTheWholeMatrix) {
     constexpr std::int64_t kSide = 32;
     for (const auto& [rows, columns] :
@@ -219,7 +220,8 @@ TEST(StochasticRounding, IsUnbiased) {
     });
 }
 
-/// What a tensor that should be +-(1 + fraction / 128) everywhere has become: the share that was rounded away from 0.
+/// Returns the share of elements that were rounded away from 0, for a tensor that should be +-(1 + fraction / 128)
+/// everywhere.
 double share_rounded_up(const std::vector<BFloat16>& values) {
     double ups = 0;
     for (const BFloat16 value : values) {

@@ -13,7 +13,7 @@ struct Case {
 };
 
 WeightGradShape shape_of(const Case& c) {
-    // As many rows and columns as begin within the image.
+    // The output has one row or column for each stride that begins within the image.
     const std::int64_t rows = (c.height + c.stride - 1) / c.stride;
     const std::int64_t columns = (c.width + c.stride - 1) / c.stride;
     return {{{c.n, c.inputs / c.x_lanes, c.height * c.width, c.x_lanes}, c.height, c.width},

@@ -43,8 +43,8 @@ TEST(IpuAgreesWithRef, OnResNet8) {
     expect_agreement_of("--dataset cifar-10 --model-size 8 --micro-batch-size 2 --gradient-accumulation-count 2");
 }
 
-/// With other micro-batches, or one-pass variances, sums rounded to float flip a ReLU that sums in double do not, on
-/// CPUs, too.
+/// Sums rounded to float flip a ReLU that sums in double do not, on CPUs, too, if micro-batches have another size or
+/// variances take one pass.
 TEST(IpuAgreesWithRef, OnResNeXt11) {
     expect_agreement_of(
         "--dataset cifar-10 --model resnext --model-size 11 --convolution-groups 8 --batch-norm --micro-batch-size 4 "

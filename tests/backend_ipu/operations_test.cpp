@@ -25,7 +25,7 @@ std::size_t operations(const poplar::Program& program) {
     return count;
 }
 
-/// Of an update without the moving averages, which have one each.
+/// Returns the number of operations of an update, without the moving averages, which have one each.
 std::size_t operations_of_update(const ReplicaNet& net) {
     const ReplicaGraph toy(net, net.micro_batch);
     poplar::Graph device(poplar::Target::createIPUTarget(1, kTiles, "ipu2"), poplar::replication_factor(1));

@@ -11,7 +11,7 @@ namespace {
 
 using graph::UpdateRule;
 
-/// With weight decay and values of every attribute that a rule reads.
+/// Attributes of an update with weight decay and a value for everything that a rule reads.
 graph::UpdateAttrs attrs_of(UpdateRule rule) {
     return {.rule = rule,
             .weight_decay = rule == UpdateRule::adamw || rule == UpdateRule::lamb ? 0 : 0.01,

@@ -1,4 +1,4 @@
-// What the IPU backend refuses: each message says what to change.
+// Refusals of the IPU backend: each message says what to change.
 #include <gtest/gtest.h>
 
 #include <string>

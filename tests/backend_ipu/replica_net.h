@@ -140,7 +140,7 @@ private:
     std::map<std::string, ValueId> statistics_;
 };
 
-/// Without graph and fields.
+/// A compile request for the net, without graph and fields.
 inline backend::CompileRequest request_of(const ReplicaNet& net) {
     backend::CompileRequest request;
     request.plan = {.micro_batch = net.micro_batch,

@@ -1,4 +1,4 @@
-// How processes on one machine divide its cores.
+// Division of a machine's cores among the processes on it.
 #include <sched.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -118,7 +118,7 @@ TEST(Share, OfAQuotaIsEqual) {
     EXPECT_EQ(count_of({0}, 2, reader({})).quota, std::nullopt);
 }
 
-/// What `action` returns in a process of its own, whose affinity and share nobody else has.
+/// Returns the result of `action` in a process of its own, whose affinity and share nobody else has.
 std::string in_child(const std::function<std::string()>& action) {
     int ends[2];
     if (pipe(ends) != 0) return "no pipe";

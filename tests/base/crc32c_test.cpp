@@ -19,7 +19,7 @@ std::vector<std::byte> bytes(std::size_t count, int first, int step) {
     return result;
 }
 
-/// Without a pattern that would hide blocks in the wrong place.
+/// Random bytes: a pattern would hide blocks in the wrong place.
 std::vector<std::byte> noise(std::size_t count) {
     std::vector<std::byte> result(count);
     std::minstd_rand random(5);

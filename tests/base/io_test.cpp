@@ -204,7 +204,7 @@ TEST_F(PosixFolder, WhatKilledWritersLeftGoesWithTheNextWrite) {
     EXPECT_THAT(posix_files().list(folder_.path()), ElementsAre("a", "b.0123456789ab.partial"));
 }
 
-/// In a folder that others may write to, too, somebody may have put links where a temporary file is expected.
+/// Somebody else who may write to the folder may have put links where a temporary file is expected.
 TEST_F(PosixFolder, LinksInThePlaceOfTemporaryFilesAreNotFollowed) {
     write_text(posix_files(), path("precious"), "precious");
     ASSERT_EQ(::symlink("precious", path("a.partial").c_str()), 0);

@@ -16,7 +16,7 @@
 namespace cnntrain {
 namespace {
 
-/// Until it goes out of scope.
+/// Limits the process's memory until it goes out of scope.
 class DataLimit {
 public:
     explicit DataLimit(rlim_t bytes) {

@@ -126,7 +126,7 @@ TEST(Half, EveryValueComesBack) {
     }
 }
 
-/// Halfway between neighbours goes to the even one; the floats beside it go to the nearer one.
+/// A float halfway between neighbours goes to the even one; the floats next to it go to the nearer one.
 TEST(Half, RoundsToNearestEven) {
     for (std::uint32_t bits = 0; bits < 0x7c00; ++bits) {
         const float low = to_float(Half{static_cast<std::uint16_t>(bits)});

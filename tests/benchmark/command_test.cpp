@@ -1,4 +1,4 @@
-// From a command in a spec to the words of a process.
+// Commands of a spec as the words of a process.
 #include "benchmark/command.h"
 
 #include "cnntrain/launch/words.h"

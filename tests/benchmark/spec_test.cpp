@@ -261,8 +261,8 @@ TEST(ShippedSpec, HoldsThePublishedBenchmarks) {
         EXPECT_FALSE(entry.columns.empty()) << entry.name;
         if (entry.name == "tf1_resnet50_infer_synth_1ipu") inference = &entry;
     }
-    // Of CNNs 37 names and 148 variants were published; one of two entries with the same name has got its own here. Of
-    // BERT's pretraining there are 4 names and 6 variants.
+    // The published entries for CNNs have 37 names and 148 variants; one of two entries with the same name has a name
+    // of its own here. The entries for BERT's pretraining have 4 names and 6 variants.
     EXPECT_EQ(entries, 42U);
     EXPECT_EQ(variants, 159U);
     ASSERT_NE(inference, nullptr);
@@ -270,7 +270,7 @@ TEST(ShippedSpec, HoldsThePublishedBenchmarks) {
     EXPECT_THAT(inference->variants.back(), ElementsAre(Pair("batchsize", "90")));
 }
 
-/// Configurations are there; what is printed every step is measured.
+/// The configurations exist; throughput is a mean without the first three values, the other metrics are last values.
 TEST(ShippedSpec, HoldsThoseOfPretraining) {
     const Spec spec = read_spec({CNNTRAIN_SOURCE_DIR "/configs/benchmarks.yml"});
     constexpr std::string_view kConfig = "configs/";

@@ -48,7 +48,7 @@ std::string early_file() {
                      data);
 }
 
-/// With the second text in the place of the first.
+/// Returns the text with `to` in the place of the first `from`.
 std::string edited(std::string text, const std::string& from, const std::string& to) {
     return text.replace(text.find(from), from.size(), to);
 }
@@ -89,7 +89,7 @@ TEST(Checkpoint, WhatIsSavedIsLoaded) {
     }
 }
 
-/// As other programs write half precision: 1, -2, the largest number and the smallest one.
+/// Half precision as other programs write it: 1, -2, the largest number and the smallest one.
 TEST(Checkpoint, HalfPrecisionIsRead) {
     MemoryFiles files;
     write_text(files, kPath,
@@ -187,7 +187,7 @@ TEST(Checkpoint, AnEditedOneIsUsedOnRequestOnly) {
     EXPECT_THAT(data_error(tensor_edited), HasSubstr("--trust-edited-checkpoint"));
     EXPECT_EQ(load_trusting(tensor_edited).tensors.at("odd").at(4), 9);
 
-    // As another library stores it: the same keys in another order.
+    // The same header as another library may write it, with one more blank.
     const std::string moved =
         edited(text, R"("__metadata__":{"header_crc32c":)", R"("__metadata__":{ "header_crc32c":)");
     std::uint64_t length = 0;
@@ -240,7 +240,7 @@ TEST(Checkpoint, WithoutIterationItSaysNone) {
     EXPECT_THAT(saved_text(checkpoint), Not(HasSubstr("iteration")));
 }
 
-/// One that claims more memory than any machine has.
+/// A file that claims more memory than any machine has.
 class EndlessFile : public InputFile {
 public:
     explicit EndlessFile(const std::string& header) : header_(file_with(header)) {}

@@ -260,7 +260,7 @@ std::string torch_file(const std::string& pickle, const std::string& byte_order 
                   fields);
 }
 
-/// With the second text in the place of the first.
+/// Returns the text with `to` in the place of the first `from`.
 std::string edited(std::string text, const std::string& from, const std::string& to) {
     return text.replace(text.find(from), from.size(), to);
 }

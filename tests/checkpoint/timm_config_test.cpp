@@ -7,7 +7,7 @@
 namespace cnntrain::checkpoint {
 namespace {
 
-/// As timm writes it, with values for some keys.
+/// A configuration as timm writes it; `more` and `pretrained` are further keys.
 std::string config(const std::string& more = "", const std::string& pretrained = "") {
     return R"({"architecture": "tf_efficientnet_b0", "num_classes": 2, "num_features": 1280, "global_pool": "avg")" +
            more + R"(, "pretrained_cfg": {"tag": "in1k", "input_size": [3, 224, 224], "crop_pct": 0.875,

@@ -87,7 +87,7 @@ TEST_F(Benchmark, AStopEndsTheProgramAndKeepsWhatIsDone) {
 }
 
 /// Starts a benchmark whose program has started two others, one in a session of its own, sends the runner that signal,
-/// and tells what remains.
+/// and returns what remains.
 std::string after_signal(const TemporaryFolder& folder, const std::string& signal) {
     data::write_file(
         folder / "tree.yml",

@@ -95,7 +95,7 @@ TEST_F(Checkpoints, AnAverageIsValidatedAndTrainedFromLikeAnyOther) {
     const Outcome trained = run("train --no-logs --no-validation --ckpts-per-epoch 0 --iterations 1" + line +
                                 "--init-path " + *folder_ / "average");
     EXPECT_EQ(trained.exit_code, 0) << trained.text;
-    // A run that averages itself finds its average beside its checkpoints.
+    // A run that averages itself finds its average next to its checkpoints.
     ASSERT_EQ(run("average --mode mean --restore-path " + run_folder() + " --filename " + run_folder() +
                   "/ckpt/weight_avg_mine")
                   .exit_code,

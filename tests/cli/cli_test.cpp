@@ -177,7 +177,7 @@ TEST_F(Program, ARunOnTheEmulatorSaysSoFirstAndInItsRates) {
     const Outcome outcome = run(train_line("emulated") + options);
     if (outcome.text.find("was built without --backend ipu") != std::string::npos) GTEST_SKIP();
     EXPECT_EQ(outcome.exit_code, 0) << outcome.text;
-    EXPECT_THAT(outcome.text, HasSubstr("IPU"));  // behind the notice on --threads
+    EXPECT_THAT(outcome.text, HasSubstr("IPU"));  // after the notice on --threads
     EXPECT_LT(outcome.text.find("An emulator runs"), outcome.text.find("Command line: "));
     EXPECT_THAT(outcome.text, ContainsRegex("throughput: +[0-9.]+ emulated samples/sec"));
     EXPECT_THAT(outcome.text, Not(ContainsRegex("[0-9] samples/sec")));

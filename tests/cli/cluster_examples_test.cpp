@@ -19,7 +19,7 @@ std::string tool(const std::string& name) {
     return read_text(posix_files(), std::string(CNNTRAIN_SOURCE_DIR) + "/tools/" + name);
 }
 
-/// What the program would do with the options behind "cnntrain ".
+/// Dry run of the program with the options after "cnntrain ".
 Outcome dry_run(const std::string& line) {
     const std::size_t program = line.find("cnntrain ");
     return run(line.substr(program + 9) + " --dry-run");

@@ -45,7 +45,7 @@ constexpr bool kMeasures = false;  // these take their own time and memory
 constexpr bool kMeasures = true;
 #endif
 
-/// A line that is sound without what is added to it.
+/// A sound line, to which options are added.
 struct Context {
     cnntrain::config::Command command;
     std::string line;
@@ -116,7 +116,7 @@ Words texts() {
     // clang-format on
 }
 
-/// The values with which an option is tried, each as the words behind its flag.
+/// The values with which an option is tried, each as the words after its flag.
 std::vector<Words> values_of(const Option& option) {
     Words single;
     switch (option.type) {
@@ -245,7 +245,7 @@ Words random_line(Rng& rng) {
     const std::int64_t count = rng.integer(2, 7);
     for (std::int64_t i = 0; i < count; ++i) {
         const Option& option = *one_of(options, rng);
-        // Of numbers mostly those in range, whose products are what is left to go wrong.
+        // Numbers are mostly in range: only their products can still go wrong.
         const bool bounded = std::abs(option.range.low) < 1e300 && std::abs(option.range.high) < 1e300;
         if (bounded && rng.uniform() < 0.7) {
             const bool whole = option.type == Type::integer || option.type == Type::integers;
@@ -287,7 +287,7 @@ std::string contents(std::FILE* file) {
     return text;
 }
 
-/// The program in a process of its own, which shares what is loaded with this one.
+/// Runs the program in a forked process, which shares what is loaded with this one. Returns the fault; "" for none.
 std::string run(const Words& line) {
     std::FILE* output = std::tmpfile();
     if (output == nullptr) return "no temporary file";

@@ -35,7 +35,7 @@ bool is_there(const std::string& program) {
     return shell("command -v " + program).exit_code == 0;
 }
 
-/// How a shell completes a line.
+/// A shell, and a script with which it completes a line.
 struct Completion {
     const char* name;
     const char* script;  // run by the shell: $1 is the completion, $2 the line
@@ -56,7 +56,7 @@ source $argv[1]
 complete -C "$argv[2]" | string replace -r '\t.*' ''
 )sh";
 
-// An interactive zsh behind a pseudo-terminal completes the line; compadd tells what it is given.
+// An interactive zsh on a pseudo-terminal completes the line; compadd prints the words that match.
 constexpr const char* kZsh = R"sh(
 zmodload zsh/zpty
 zpty inner zsh -f -i

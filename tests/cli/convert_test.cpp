@@ -46,7 +46,7 @@ void run_well(const std::string& line) {
     ASSERT_EQ(outcome.exit_code, 0) << line << "\n" << outcome.text;
 }
 
-/// By name, of the line that --evaluate prints.
+/// Returns the result `name` of the line that --evaluate prints.
 double result_in(const std::string& text, const std::string& name) {
     std::smatch found;
     EXPECT_TRUE(std::regex_search(text, found, std::regex("Validation .*" + name + ": +([0-9.]+)"))) << text;
@@ -175,7 +175,7 @@ TEST_F(Convert, WithoutItsRunTheActivationMustBeGiven) {
     run_well(line + " --hidden-act gelu_erf --layer-norm-epsilon 1e-5");
     EXPECT_EQ(read_json(in("alone_hf/config.json")).at("hidden_act"), "gelu");
     EXPECT_EQ(read_json(in("alone_hf/config.json")).at("layer_norm_eps"), 1e-5);
-    // What was imported once knows both.
+    // An imported checkpoint has both: its export needs no options.
     run_well("convert --from " + in("alone_hf") + " --to " + in("again.safetensors"));
     run_well("convert --from " + in("again") + " --to " + in("again_hf/"));
     EXPECT_EQ(read_json(in("alone_hf/config.json")), read_json(in("again_hf/config.json")));

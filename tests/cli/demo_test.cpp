@@ -83,7 +83,7 @@ TEST_F(DemoTest, OneFolderHoldsEverythingAndTheRecommendedLinesWork) {
     EXPECT_EQ(trained.exit_code, 0) << trained.text;
 }
 
-/// Killed while it trains, it ends as one that nobody disturbed.
+/// A demo that is killed while it trains, and started again, ends as one that nobody disturbed.
 TEST_F(DemoTest, AfterAKillTheSameLineGoesOn) {
     const Outcome undisturbed = run(demo("--epochs 8", "other"));
     ASSERT_EQ(undisturbed.exit_code, 0) << undisturbed.text;

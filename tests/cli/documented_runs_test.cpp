@@ -135,7 +135,7 @@ TEST_P(DocumentedRuns, Work) {
     EXPECT_THAT(outcome.text, ContainsRegex(std::string(row.prints)));
 }
 
-/// In 16 bits as documented, which is half on IPUs.
+/// The documented lines on IPUs, where 16 bits are half precision.
 TEST_P(DocumentedRuns, WorkOnIpus) {
     const DocumentedRun& row = GetParam();
     const Outcome outcome =

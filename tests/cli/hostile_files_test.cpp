@@ -21,7 +21,7 @@ using test::TemporaryFolder;
 class HostileFiles : public ::testing::Test {
 protected:
     std::string in(const std::string& name) const { return folder_ / name; }
-    /// What would wait for ever is ended after ten seconds, with exit code 124.
+    /// Runs the program for ten seconds at most; one that would wait for ever ends with exit code 124.
     static Outcome run_briefly(const std::string& arguments) {
         return shell("timeout 10 " + std::string(CNNTRAIN_PROGRAM) + " " + arguments);
     }

@@ -1,4 +1,4 @@
-// What the program says about the machine, and how its waiting threads behave.
+// Messages of the program about the machine, and the behaviour of its waiting threads.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 namespace cnntrain::cli {
 namespace {
 
-/// What libgomp says about itself each time that it is loaded.
+/// Returns the spin counts that libgomp prints, one for each time that it is loaded.
 std::vector<std::int64_t> spin_counts(const std::string& environment) {
     const std::string line = "env -u GOMP_SPINCOUNT -u OMP_WAIT_POLICY " + environment +
                              " OMP_DISPLAY_ENV=verbose " CNNTRAIN_PROGRAM " --version";

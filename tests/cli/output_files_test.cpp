@@ -92,7 +92,7 @@ protected:
     Outcome run(const std::string& output, const std::string& options = "") const {
         const std::string line = replaced(replaced(GetParam().line, "IN", in_.path()), "OUT", output);
         const std::string command = line.substr(0, line.find(' '));
-        // Before the program of poprun, whose words follow its name.
+        // Options of poprun come before its program, whose own words follow.
         const std::string before = command == "poprun" ? command + " " + options : command;
         const std::string after = command == "poprun" ? "" : " " + options;
         return shell("timeout 60 " + std::string(CNNTRAIN_PROGRAM) + " " + before + line.substr(command.size()) +

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Makes the Debian package of BUILD and looks at it: package_test.sh CPACK BUILD SOURCE [fresh]
-# With "fresh", it is installed, used and removed in a fresh system of the suite that this one is of.
+# The package is also installed, used and removed in a fresh system of this one's suite if "fresh" is given.
 set -e
 skip() { echo "skipped: $1" && exit 77; }
 command -v dpkg-shlibdeps > /dev/null || skip "needs dpkg-shlibdeps (dpkg-dev)"

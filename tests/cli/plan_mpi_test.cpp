@@ -56,7 +56,7 @@ struct Buckets {
     int count = 0;
 };
 
-/// From "Gradients: 303.1 kB in 6 buckets".
+/// Reads a line like "Gradients: 303.1 kB in 6 buckets".
 Buckets buckets_in(const std::string& text) {
     std::smatch found;
     if (!std::regex_search(text, found, std::regex("Gradients: +([0-9.]+) kB in ([0-9]+) buckets"))) {

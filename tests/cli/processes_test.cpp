@@ -28,7 +28,7 @@ protected:
                      " --oversubscribe --bind-to none -np " +
                      std::to_string(count) + " " + under + CNNTRAIN_PROGRAM " " + arguments);
     }
-    /// For together(): rank 1 runs another line of shell.
+    /// Returns an `under` for together() with which rank 1 runs another line of shell.
     static std::string of_rank_one(const std::string& line) {
         return "sh -c 'if [ $OMPI_COMM_WORLD_RANK = 1 ]; then " + line + "; else exec \"$@\"; fi' sh ";
     }

@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 
 constexpr const char* kSpace = "\u00a0";  // between words, in documents
 
-/// With the folders that every line needs, " <option> <value> ..." of our own command.
+/// Returns " <option> <value> ..." of our own command for `line` and the folders that every line needs.
 std::string main_options(const std::string& line, RecipeHost host = {}, const MemoryFiles& files = MemoryFiles()) {
     std::string text;
     for (const std::string& option :

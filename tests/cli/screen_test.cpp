@@ -1,4 +1,4 @@
-// What a person sees of a run on a terminal, and what programs read from a pipe.
+// Output of a run as a person sees it on a terminal, and as programs read it from a pipe.
 #include <gtest/gtest.h>
 
 #include <algorithm>

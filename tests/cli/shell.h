@@ -16,13 +16,13 @@ struct Outcome {
 
 Outcome shell(const std::string& line);
 
-/// The built program with these arguments.
+/// Runs the built program with these arguments.
 Outcome run(const std::string& arguments);
 
-/// How often the part stands in the text.
+/// Returns the number of times the part occurs in the text.
 std::size_t count_of(const std::string& part, const std::string& text);
 
-/// The program ends with the exit code of this kind, and its error has these parts.
+/// Expects that the program ends with the exit code of this kind, and that its error has these parts.
 void expect_error(const std::string& arguments, ErrorKind kind, const std::vector<std::string>& parts);
 
 }  // namespace cnntrain::cli

@@ -1,4 +1,4 @@
-// What every member of the Communicator must do, checked from within each rank.
+// Checks of every member of the Communicator, run within each rank.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,7 @@ void check_buckets_under_way(Communicator& communicator, int ranks_per_node);
 void check_words(Communicator& communicator);
 void check_settings(Communicator& communicator);
 void check_exchanges(Communicator& communicator);
-/// In groups of two ranks (the last one may be alone), beside a bucket that is under way.
+/// Checks exchanges within groups of two ranks (the last one may be alone) while a bucket is under way.
 void check_groups(Communicator& communicator, int ranks_per_node);
 /// `ranks_per_node` as above.
 void check_network_times(Communicator& communicator, int ranks_per_node);

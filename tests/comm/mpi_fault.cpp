@@ -2,7 +2,7 @@
 // and over; after some sums the given rank is killed, stops, ends, or throws; or it stops before MPI starts, or once
 // all have met at the end; or it comes late to the last sum, so that all ranks can be stopped while they wait. The
 // others print their error and end with its exit code.
-// The marker only tells these processes from others.
+// The marker only distinguishes these processes from others.
 #include <chrono>
 #include <csignal>
 #include <cstdio>

@@ -1,4 +1,4 @@
-// What a rank that waits makes of its own stops.
+// Timeouts of a waiting rank that is itself stopped meanwhile.
 #include "comm/watch.h"
 
 #include <gtest/gtest.h>

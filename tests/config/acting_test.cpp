@@ -1,4 +1,4 @@
-// Where each option changes something: what the contract says, option by option, against what its user is told.
+// Places where each option changes something: the contract, option by option, against the notices to the user.
 #include <set>
 
 #include "config/parsing.h"

@@ -1,4 +1,4 @@
-// What a user may write, as the words that CLI11 reads, and what CLI11 makes of them.
+// Words that a user may write, the words that CLI11 reads for them, and the values that it finds.
 #include "config/read/command_line.h"
 
 #include "cnntrain/base/error.h"

@@ -1,4 +1,4 @@
-// What a run folder holds of its options: arguments.json, fingerprint, name.
+// Options in a run folder: arguments.json, fingerprint, name.
 #include <nlohmann/json.hpp>
 
 #include "config/parsing.h"
@@ -115,7 +115,7 @@ TEST(ArgumentsJson, DepthAndKeysAreChecked) {
     }
 }
 
-/// It is said for one call, about one file.
+/// The option is given for one call and one file.
 TEST(ArgumentsJson, TrustInAnEditedCheckpointIsNotKept) {
     const auto line = parse(kCifar + "--trust-edited-checkpoint");
     EXPECT_TRUE(line.settings.checkpoint.trust_edited);
@@ -124,7 +124,7 @@ TEST(ArgumentsJson, TrustInAnEditedCheckpointIsNotKept) {
     EXPECT_TRUE(restore(text, "--restore-path x --trust-edited-checkpoint").settings.checkpoint.trust_edited);
 }
 
-/// What the message about a missing process advises.
+/// The message about a missing process advises to allow more time.
 TEST(ArgumentsJson, ARestoredRunMayWaitLonger) {
     const std::string text = arguments_json(parse(kCifar + "--comm-timeout 5"), {});
     EXPECT_EQ(restore(text, "--restore-path x").settings.comm.timeout_seconds, 5);

@@ -1,4 +1,4 @@
-// What people type out of habit with other programs.
+// Options that people type out of habit with other programs.
 #include "cnntrain/config/habits.h"
 
 #include <set>
@@ -129,7 +129,7 @@ TEST(Habits, ThatSayTwoThingsAreRefused) {
     EXPECT_EQ(read("--model resnet50 --model-size 50"), "--model resnet --model-size 50 --model-size 50");
 }
 
-/// What this program's own lines mean never depends on the table.
+/// Lines in this program's own words never depend on the table.
 TEST(Habits, NeverTouchWhatWorks) {
     for (const std::string line : {"--lr cosine", "--device 4", "--data-dir x", "--opt LARS", "--model resnext",
                                    "--precision 16.16", "--dataset cifar-10", "--batch-size 8", "--weight-d 0.1"}) {

@@ -1,4 +1,4 @@
-// What numbers options take, and what becomes of those that nobody can want.
+// Ranges of options with numbers, and the errors for numbers that nobody can want.
 #include <cmath>
 
 #include "cnntrain/base/cores.h"

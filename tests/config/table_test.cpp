@@ -54,7 +54,7 @@ TEST(Table, HasEveryDocumentedFlag) {
     EXPECT_NE(find("--wandb-id"), nullptr);
 }
 
-/// Without line breaks and repeated blanks.
+/// Returns the text without line breaks and repeated blanks.
 std::string unwrapped(const std::string& text) {
     return std::regex_replace(text, std::regex("[ \n]+"), " ");
 }

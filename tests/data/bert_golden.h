@@ -1,4 +1,4 @@
-// What the reference program has made of tests/data/bert/{corpus,vocab}.txt.
+// Results of the reference program for tests/data/bert/{corpus,vocab}.txt.
 #pragma once
 
 #include <nlohmann/json.hpp>

@@ -25,7 +25,7 @@ TEST(CropSampler, StaysInsideAndWithinItsRanges) {
             ASSERT_LE(crop.top + crop.height, image.height);
             ASSERT_LE(crop.left + crop.width, image.width);
             if (crop == Rectangle{0, 0, image.height, image.width}) continue;
-            // Without boxes the image is the object, a tenth of which must be covered.
+            // The whole image is the object if there are no boxes; a crop must cover a tenth of it.
             ASSERT_GE(area_share(crop, image), 0.1);
             const double half_pixel = 0.5 / static_cast<double>(crop.height);
             const double aspect = static_cast<double>(crop.width) / static_cast<double>(crop.height);

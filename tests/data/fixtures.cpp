@@ -3,7 +3,7 @@
 #include <array>
 #include <cmath>
 #include <cstring>
-// After <cstdio>: libjpeg's header uses FILE and size_t without including them.
+// libjpeg's header uses FILE and size_t without including their headers, so it follows the standard ones.
 #include <jpeglib.h>
 #include <png.h>
 

@@ -44,7 +44,7 @@ struct JpegOptions {
 };
 
 std::string encode_jpeg(const TestImage& image, const JpegOptions& options = {});
-/// Of an RGB image.
+/// Encodes an RGB image.
 std::string encode_png(const TestImage& image);
 /// The whole image, straight from libjpeg.
 TestImage decode_whole(const std::string& jpeg, const DecodeHow& how);
@@ -64,7 +64,7 @@ void write_file(const std::string& path, const std::string& bytes);
 /// `count` records of a CIFAR-10 file: label i % 10, pixels from a simple formula of i.
 std::string cifar10_records(int first, int count);
 
-/// Of a batch or of sample fields that begin with images and labels.
+/// Images and labels of a batch: they are its first two fields.
 inline std::span<const std::byte> images_in(const Batch& batch) {
     return batch.fields[0];
 }
@@ -77,9 +77,9 @@ struct ReadSample {
     std::int32_t label = 0;
     SampleState state = SampleState::counted;
 };
-/// Of a data set with image_fields().
+/// Reads a sample of a data set with image_fields().
 ReadSample read_sample(const Dataset& data, std::int64_t index, SamplePosition position = {});
-/// Of f32.
+/// Returns the f32 values in the bytes.
 std::vector<float> floats_of(std::span<const std::byte> bytes);
 
 }  // namespace cnntrain::data

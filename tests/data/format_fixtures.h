@@ -29,7 +29,7 @@ std::string encode_webp(const RawImage& image);
 /// Compressed with LZW, with Exif's orientation.
 std::string encode_tiff(const RawImage& image, int orientation = 1);
 
-/// A JPEG with an Exif segment of the orientation behind its first marker.
+/// A JPEG with an Exif segment of the orientation after its first marker.
 std::string with_orientation(const std::string& jpeg, int orientation);
 
 }  // namespace cnntrain::data

@@ -267,7 +267,7 @@ TEST(LargeImage, MustFitIntoHalfOfTheMemoryThatIsLeft) {
     const LargeImage fits({4000, 4000}, 8);
 }
 
-/// Two of them do not fit at once.
+/// Two large images do not fit at once.
 TEST(LargeImage, WaitsForAnotherOne) {
     constexpr rlim_t kMega = rlim_t{1} << 20;
     const DataLimit limit(400 * kMega);

@@ -153,7 +153,7 @@ ShrunkenView shrink_part(const TestImage& image, int shrink, const Rectangle& pa
 }
 
 TEST(Resize, ShrunkenViewsShowTheSamePlaceOfThePhotograph) {
-    // On a slope the average of a block is the value at its centre, so that shrinking first must change nothing.
+    // The average of a block of a slope is the value at its centre, so that shrinking first must change nothing.
     TestImage slope{128, 192, 3, {}};
     for (std::int64_t y = 0; y < slope.height; ++y) {
         for (std::int64_t x = 0; x < slope.width; ++x)

@@ -1,7 +1,7 @@
 // Decoder, converter and checker call the same files damaged.
 #include "data/images/jpeg_errors.h"
 
-// After jpeglib.h: the macros use its names.
+// The macros of jerror.h use names of jpeglib.h, which the header above includes.
 #include <jerror.h>
 
 #include <new>
@@ -15,7 +15,7 @@
 namespace cnntrain::data {
 namespace {
 
-/// What a reader has to say; "" for nothing.
+/// The error of a reader; "" if there is none.
 std::string by_decoder(const std::string& jpeg) {
     return refusal_of(ErrorKind::data, [&] {
         JpegDecoder decoder;

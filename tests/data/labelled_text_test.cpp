@@ -24,7 +24,7 @@ struct Sample {
     std::vector<std::int32_t> ids, segments, mask;
     std::int32_t label = 0;
 
-    /// The tokens in front of the padding; all behind them is zero.
+    /// The tokens before the padding; all after them is zero.
     std::vector<std::int32_t> tokens() const {
         const auto used = static_cast<std::size_t>(std::accumulate(mask.begin(), mask.end(), 0));
         for (std::size_t i = 0; i < ids.size(); ++i) {

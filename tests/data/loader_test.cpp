@@ -103,7 +103,7 @@ TEST(Loader, AFailureOfTheTransformIsThrownByNextAndNotInTheWorker) {
     }
 }
 
-/// Waits in read() until it is told to go on.
+/// Waits in read() until it may go on.
 class BlockedDataset final : public Dataset {
 public:
     std::int64_t size() const override { return 4; }

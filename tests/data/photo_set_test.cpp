@@ -1,4 +1,4 @@
-// Which photos are used, for which split, under which label, and what is said of the others.
+// Photos that are used, their splits and labels, and the messages about the others.
 #include "data/sets/photo_set.h"
 
 #include <filesystem>

@@ -99,7 +99,7 @@ TEST_F(Pretraining, OtherKeysAndUnpackedListsAreReadToo) {
     record.integers["extra"] = {1, 2, 3};
     record.integers.erase("input_ids");
     record.weights.clear();
-    // Two messages behind each other are one with the entries of both.
+    // Two messages one after the other are one with the entries of both.
     const std::string rest = wire::example({{"input_ids", wire::unpacked_integers({7, 8, 9, 10})},
                                             {"masked_lm_weights", wire::unpacked_floats({1, 0.5F})}});
     write_records(folder_ / "a.tfrecord", {record.bytes() + rest});
@@ -345,7 +345,7 @@ TEST_F(Pretraining, PaddingCountsForNothing) {
     }
 }
 
-/// Writes what was read as a record again: the parser accepts no value out of its range.
+/// Writes a sample as a record again: the parser accepts no value out of its range.
 std::string record_of(const Sample& sample, const PretrainingSettings& settings) {
     ExampleEncoder encoder;
     for (const PretrainingKey& key : pretraining_keys(settings)) {
@@ -383,7 +383,7 @@ TEST_F(Pretraining, GeneratedSequencesAreSoundAndOfTheirSeed) {
             ASSERT_EQ(record, record_of(sample_of(*same, i), settings));
             ASSERT_NE(record, record_of(sample_of(*other, i), settings));
             std::vector<std::int32_t> places = sample.of(static_mask ? "input_position" : "masked_lm_positions");
-            // [CLS] stands behind the masked tokens, and is none of them.
+            // [CLS] stands after the masked tokens, and is none of them.
             EXPECT_EQ(places[static_mask ? 20 : 0] == 0, static_mask);
             std::ranges::sort(places);
             EXPECT_EQ(std::ranges::adjacent_find(places), places.end()) << "no position twice";

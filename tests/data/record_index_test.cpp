@@ -79,7 +79,7 @@ public:
         if (path.starts_with(read_only_folder)) throw Error(ErrorKind::storage, "cannot write '" + path + "'");
         return MemoryFiles::create(path);
     }
-    /// Since the last call.
+    /// Returns the shards that were read since the last call.
     std::vector<std::string> scanned() {
         std::ranges::sort(scanned_);
         scanned_.erase(std::unique(scanned_.begin(), scanned_.end()), scanned_.end());

@@ -62,7 +62,7 @@ inline Sample sample_of(const Dataset& data, std::int64_t index) {
     return sample;
 }
 
-/// Of four tokens and two predictions; sound, and different for each number below 100.
+/// Settings and records of four tokens and two predictions; records are sound, and different for each number below 100.
 inline PretrainingSettings four_tokens(bool static_mask) {
     PretrainingSettings settings;
     settings.static_mask = static_mask;

@@ -154,7 +154,7 @@ TEST(TfRecord, ManyMoreFilesThanMayBeOpen) {
         std::cerr << text(records, 0) << " and " << text(records, 1999) << " with " << files.most_open() << " open";
         ::_exit(0);
     };
-    // In a process of its own, which cannot raise the limit again.
+    // The read has a process of its own, because the limit cannot be raised again.
     EXPECT_EXIT(read_with_few_open(), testing::ExitedWithCode(0), "^0 and 1999 with [45][0-9][0-9] open$");
 }
 

@@ -12,7 +12,7 @@
 namespace cnntrain::data {
 namespace {
 
-/// Of small vocabularies: the pieces that a text is cut into.
+/// The pieces that a text is cut into by a small vocabulary.
 class Pieces {
 public:
     explicit Pieces(const std::string& text) : vocabulary_(text) {

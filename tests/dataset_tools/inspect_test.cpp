@@ -166,7 +166,7 @@ TEST(Inspect, MedianAndLimitOfRecords) {
     EXPECT_EQ(first.record_bytes.max, static_cast<std::int64_t>(payloads[0].size()));
 }
 
-/// Two splits of three shards, beside files that are no data.
+/// Writes two splits of three shards next to files that are no data.
 void write_folder(const test::TemporaryFolder& folder) {
     for (int shard = 0; shard < 3; ++shard) {
         const std::string end = "-0000" + std::to_string(shard) + "-of-00003";

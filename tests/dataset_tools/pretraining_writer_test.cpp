@@ -222,7 +222,7 @@ TEST_F(PretrainingWriter, OtherConversionsAreRefused) {
     EXPECT_THAT(message_of(ErrorKind::usage, [&] { write_pretraining_records(how); }), HasSubstr(out("foreign")));
 }
 
-/// Killed after a file came to its place: the journal lists the files before it, or none.
+/// The writer is killed after a file came to its place: the journal lists the files before it, or none.
 TEST_F(PretrainingWriter, FilesThatTheJournalDoesNotListYetAreMadeAnew) {
     PretrainingWriterSettings how = settings();
     how.output_files = out("a") + "," + out("b");

@@ -62,7 +62,7 @@ std::vector<std::string> records_of(const std::string& path) {
     return texts;
 }
 
-/// In memory, where there is such a folder: tests that write hundreds of files need not wait for a disk.
+/// A folder in memory, where there is one: tests that write hundreds of files need not wait for a disk.
 std::filesystem::path quick_folder() {
     return ::access("/dev/shm", W_OK) == 0 ? "/dev/shm" : std::filesystem::temp_directory_path();
 }

@@ -128,7 +128,7 @@ TEST(Verify, DamagedLengthEndsTheFileAndSaysWhatIsUnchecked) {
     EXPECT_EQ(result.unchecked_bytes, 2 * frame);
 }
 
-/// Without the sync to the disk of write_file(): hundreds of files are written.
+/// Writes a file without write_file()'s sync to the disk, because hundreds are written.
 void write_quickly(const std::string& path, const std::string& bytes) {
     std::ofstream(path, std::ios::binary) << bytes;
 }

@@ -52,7 +52,8 @@ protected:
         all[7].efficientnet.proxy_norm = true;
         return all.at(static_cast<std::size_t>(GetParam()));
     }
-    /// Without norms over the images, as with proxies, differences of rounding grow from layer to layer.
+    /// Tolerance of the answers: differences of rounding grow from layer to layer where no norms are taken over the
+    /// images, as with proxies.
     static double rounding() { return settings().efficientnet.proxy_norm ? 1e-3 : 1e-5; }
 };
 

@@ -1,4 +1,4 @@
-// Photos that an ONNX file prepares itself, beside those that evaluation prepares.
+// Photos that an ONNX file prepares itself, compared with photos that evaluation prepares.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -95,7 +95,7 @@ Array run_preparation(const data::DataSettings& images, const HostTensor& photo)
     return program.run({{"images", input}}).at(result);
 }
 
-/// How many numbers differ by more than rounding, and the greatest difference, of levels.
+/// Count of the numbers that differ by more than rounding, and the greatest difference, in levels.
 struct Differences {
     std::int64_t count = 0;
     double greatest = 0;

@@ -1,6 +1,6 @@
 // Checkpoints, and the compiled models of inference, which are files of the same format. The first byte says what the
 // rest is: 'c' a file, 'h' and 'x' a header, a zero byte and the tensors, of which a checkpoint and a compiled model
-// are made with the right length and checksums in front, so that what lies behind them is reached.
+// are made with the right length and checksums in front, so that what follows these is reached.
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/log.h"

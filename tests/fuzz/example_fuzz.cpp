@@ -19,7 +19,7 @@ bool equal(float a, float b) {
     return a == b || (std::isnan(a) && std::isnan(b));
 }
 
-/// What parse_image_example() accepted, against the message class.
+/// Compares an example that parse_image_example() accepted with the message class.
 void compare(const data::ImageExample& example, const data::proto::Example& message) {
     const auto& features = message.features().feature();
     const auto label = features.find("image/class/label");

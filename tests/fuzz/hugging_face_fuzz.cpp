@@ -159,7 +159,7 @@ Case changed_case(std::string_view text) {
 void check_export(const Case& what, const Checkpoint& ours) {
     Converted theirs;
     if (!accepted([&] { theirs = checkpoint::to_hugging_face(ours, what.written, "ours"); }, kRefused)) return;
-    // Without left out weights, the way back gives the same bits.
+    // The way back gives the same bits, but for the weights that were left out.
     Converted back = checkpoint::from_hugging_face(theirs.checkpoint, {.variables = theirs.variables}, "theirs");
     Checkpoint kept = ours;
     for (const auto& names : {theirs.left_out, theirs.slots}) {
@@ -167,7 +167,8 @@ void check_export(const Case& what, const Checkpoint& ours) {
             require(kept.tensors.erase(name) == 1);
     }
     require(same(kept, back.checkpoint) && back.left_out.empty());
-    // And a second way out gives the first one's. Without the layer that was left out, the network is another one.
+    // A second way out gives the same bits as the first one. Without the layer that was left out, the network is
+    // another one.
     if (!what.written.transform) return;
     require(same(theirs.checkpoint,
                  checkpoint::to_hugging_face(std::move(back.checkpoint), what.written, "back").checkpoint));
@@ -190,7 +191,7 @@ void check_case(const Case& what) {
     }
 }
 
-/// Header and tensors, read as a file with a config.json beside it.
+/// Header and tensors, read as a file with a config.json next to it.
 void check_file(std::string_view parts) {
     MemoryFiles files;
     write_text(files, kPath, sound_file(parts));

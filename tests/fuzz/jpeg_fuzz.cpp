@@ -2,7 +2,7 @@
 #include <cstdlib>
 #include <memory>
 #include <span>
-// After <cstdio>: libjpeg's header uses FILE and size_t without including them.
+// libjpeg's header uses FILE and size_t without including their headers, so it follows the standard ones.
 #include <jpeglib.h>
 
 #include "cnntrain/base/error.h"

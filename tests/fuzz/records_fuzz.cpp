@@ -1,6 +1,6 @@
-// TFRecord files, and the index that is kept beside them. The first byte says what the rest is: 'r' a file, 'c' a file
-// whose checksums are put right first, so that what lies behind them is reached, 'i' an index, 'k' one whose checksum
-// is.
+// TFRecord files, and the index that is kept next to them. The first byte says what the rest is: 'r' a file, 'c' a file
+// whose checksums are put right first, so that what follows them is reached, 'i' an index, 'k' an index whose checksum
+// is put right.
 #include <cstdlib>
 #include <cstring>
 #include <span>
@@ -45,7 +45,7 @@ void put_checksums_right(std::string& shard) {
     }
 }
 
-/// Of an index: over all that is before its last four bytes.
+/// Sets the checksum of an index, which is over all that is before its last four bytes.
 void put_checksum_right(std::string& index) {
     if (index.size() < 4) return;
     const std::uint32_t crc = crc32c(std::as_bytes(std::span(index)).first(index.size() - 4));

@@ -21,7 +21,7 @@ inline std::string parts_of(const std::string& file) {
     return file.substr(checkpoint::kLengthBytes, length) + '\0' + file.substr(checkpoint::kLengthBytes + length);
 }
 
-/// The file of them, with the right length and checksums, so that what lies behind these is reached.
+/// The file of these parts, with the right length and checksums, so that what follows the checksums is reached.
 inline std::string sound_file(std::string_view parts) {
     const auto put_digits = [](std::string& header, std::string_view before, const std::string& digits) {
         const std::size_t at = header.find(before);

@@ -22,7 +22,7 @@ void check_text(std::string_view text, bool lower_case) {
     for (const data::TokenId id : ids)
         require(id < vocabulary.size() && id != 0);
     if (data::is_blank(text)) require(ids.empty() && data::stripped(text).empty());
-    // What is stripped is sound: all of its bytes belong to characters, and stripping it again changes nothing.
+    // A stripped text is sound: all of its bytes belong to characters, and stripping it again changes nothing.
     const std::string stripped = data::stripped(text);
     data::CodePoint value = 0;
     for (std::string_view rest = stripped; !rest.empty();)

@@ -16,7 +16,7 @@
 
 namespace cnntrain::fuzz {
 
-/// Of tests/golden/foreign.
+/// Reads a file of tests/golden/foreign.
 inline std::string golden_weights(const std::string& name) {
     std::ifstream file(CNNTRAIN_SOURCE_DIR "/tests/golden/foreign/" + name, std::ios::binary);
     std::string text{std::istreambuf_iterator<char>(file), {}};

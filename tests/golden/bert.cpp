@@ -233,8 +233,8 @@ std::unique_ptr<data::BatchSource> micro_batches(bool static_mask, bool packed) 
     return std::make_unique<Sequences>(static_mask);
 }
 
-/// Of the same micro-batches those of one rank, in turn; each in memory of its own: in a pipeline, several are on their
-/// way.
+/// A rank's micro-batches of a source: ranks take them in turn. Each has memory of its own, because several are on
+/// their way in a pipeline.
 class KeptSequences final : public data::BatchSource {
 public:
     KeptSequences(std::unique_ptr<data::BatchSource> source, std::int64_t rank, std::int64_t ranks)

@@ -25,12 +25,12 @@ struct Case {
 
 std::vector<Case> bert_cases();
 
-/// Its update takes the norm of all gradients, so no rank can do with a part of them.
+/// True if the update takes the norm of all gradients, so that no rank can do with a part of them.
 inline bool needs_whole_gradients(const Case& c) {
     return c.update.gradient_norm != optim::GradientNorm::ignored;
 }
 
-/// How the case is executed; the numbers are the same.
+/// The way in which a case is executed. It does not change the numbers.
 struct How {
     bool recomputes = false;
     std::vector<std::string> splits = {};
@@ -45,12 +45,12 @@ struct BertTolerances {
     double variable = 0;
 };
 
-// Gradients and variables are told in single precision.
+// Gradients and variables are handed out in single precision.
 constexpr BertTolerances kExact{1e-9, 1e-6, 1e-6};
 constexpr BertTolerances kFloat{1e-5, 1e-4, 1e-4};
 
 void compare(const backend::Backend& backend, const Case& c, const How& how, const BertTolerances& tolerances);
-/// One rank's part: every one of them has equally many of the micro-batches, and knows the numbers of all.
+/// One rank's part of a comparison: all ranks have equally many micro-batches, and each knows the numbers of all.
 void compare(const backend::Backend& backend, const Case& c, const How& how, const BertTolerances& tolerances,
              comm::Communicator& all);
 

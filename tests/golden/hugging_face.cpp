@@ -26,7 +26,7 @@ json read_golden(const std::string& name) {
     return json::parse(file);
 }
 
-/// As value() of the generator.
+/// Returns the values of value() in the generator.
 HostTensor their_value(const std::string& name, const TensorDesc& desc) {
     HostTensor tensor(desc);
     const Stream stream(name);
@@ -80,7 +80,7 @@ test::TensorSource batch_of(const json& golden) {
                                {name(nn::kNextSentenceLabels), HostTensor({DType::i32, {ids.shape()[0], 1}})}});
 }
 
-/// As batch_of(), for a network that tells classes.
+/// A batch like batch_of()'s, for a network that classifies texts.
 test::TensorSource labelled_batch_of(const json& golden) {
     const HostTensor ids = rows(golden.at("input_ids"));
     HostTensor labels({DType::i32, {ids.shape()[0]}});
@@ -94,7 +94,7 @@ test::TensorSource labelled_batch_of(const json& golden) {
                                {name(nn::kLabels), labels}});
 }
 
-/// With the logits as outputs.
+/// The evaluation graph with the logits as outputs.
 graph::Graph network(const nn::BertSettings& model, const json& golden, const backend::Backend& backend) {
     const json& ids = golden.at("input_ids");
     const auto predictions = static_cast<std::int64_t>(golden.at("masked_lm_ids").at(0).size());

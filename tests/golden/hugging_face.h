@@ -12,7 +12,7 @@ namespace cnntrain::golden {
 /// within 1e-4.
 void compare_with_transformers(const std::string& name, nn::BertSettings model);
 
-/// The same of a network that tells classes, with hugging_face_classes.json.
+/// The same for a network that classifies texts, with hugging_face_classes.json.
 void compare_classes_with_transformers(nn::BertSettings model);
 
 }  // namespace cnntrain::golden

@@ -1,4 +1,4 @@
-// Augmentation, antialiased resizes, evaluation crops and class weights beside torchvision, Pillow and PyTorch; the
+// Augmentation, antialiased resizes, evaluation crops and class weights against torchvision, Pillow and PyTorch; the
 // generator is tools/golden/make_preparation_golden.py.
 #include <gtest/gtest.h>
 

@@ -16,7 +16,7 @@ RunSettings exact() {
     return settings;
 }
 
-/// In float32. The moving means behind the parts c, whose norms have no shift, are zero but for rounding.
+/// Settings for float32. The moving means after the parts c, whose norms have no shift, are zero but for rounding.
 RunSettings rounded() {
     RunSettings settings;
     settings.tolerances.variable = 2e-4;
@@ -39,7 +39,7 @@ TEST(GoldenProxyNorm, SwishGroupNormAndRmsProp) {
     compare_with_golden("proxy_norm_swish_gn", *backend::make_cpu_backend(), scaled(rounded()));
 }
 
-// In float32 some ReLU would decide differently, so these run on ref alone.
+// Some ReLU would decide differently in float32, so these run on ref alone.
 TEST(GoldenProxyNorm, ReluBatchNormWithoutSqueezeExcite) {
     compare_with_golden("proxy_norm_relu_bn", *backend::make_ref_backend(), exact());
 }

@@ -21,7 +21,7 @@ using nlohmann::json;
 constexpr double kTolerance = 1e-4;
 constexpr std::int64_t kSide = 64;
 
-/// As value() of the generator.
+/// Returns the values of value() in the generator.
 HostTensor their_value(const std::string& name, const Shape& shape) {
     HostTensor tensor({DType::f32, shape});
     const Stream stream(name);

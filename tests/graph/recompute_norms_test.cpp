@@ -1,4 +1,4 @@
-// Which results of norms backward computes again: recompute_norms on chains and blocks of real operations.
+// Results of norms that backward computes again: recompute_norms on chains and blocks of real operations.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -22,7 +22,7 @@ using graph::ValueId;
 constexpr std::int64_t kLarge = 64;  // channels
 constexpr std::int64_t kSmall = 8;
 
-/// Convolutions with norms behind them, on images as large as the input's.
+/// Convolutions followed by norms, on images as large as the input's.
 struct ConvNet : ToyGraph {
     OpKind kind = OpKind::batch_norm;
     Activation activation = Activation::relu;
@@ -40,13 +40,13 @@ struct ConvNet : ToyGraph {
         for (const std::string& name : names)
             at = norm(conv(at, channels, "conv" + name, {.width = 1}), "norm" + name, activation);
     }
-    /// Without `shortcut`, the residual is the block's input itself.
+    /// Adds a block, whose residual is its input itself unless it has a `shortcut`.
     void add_block(const std::string& name, bool shortcut = false) {
         const ValueId residual =
             shortcut ? norm(conv(at, kLarge, "conv_sc" + name, {.width = 1}), "norm_sc" + name, Activation::none) : at;
         at = norm(conv(at, kLarge, "conv" + name, {.width = 1}), "norm" + name, Activation::relu, residual);
     }
-    /// With backward and update.
+    /// The graph with backward and update.
     Graph trained(const std::vector<ValueId>& recompute_points = {}) {
         const ValueId loss = cross_entropy(dense(average_pool(at), 3, "fc"));
         update_all(differentiate(loss, recompute_points), {});

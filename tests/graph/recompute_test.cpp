@@ -1,4 +1,4 @@
-// Which forward values recomputation keeps: choose_recompute_points on chains and blocks of toy ops.
+// Forward values that recomputation keeps: choose_recompute_points on chains and blocks of toy ops.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -20,7 +20,7 @@ using graph::Objective;
 struct Chain {
     Graph graph;
     std::vector<ValueId> weights;
-    std::vector<ValueId> values;  // behind the input
+    std::vector<ValueId> values;  // after the input
     ValueId loss;
 
     explicit Chain(int length, const graph::OpTable& ops = toy_ops()) : graph(ops) {
@@ -67,7 +67,7 @@ int most_alive_with(Chain chain, const std::vector<ValueId>& points) {
     return most_alive(chain.graph, gradients);
 }
 
-/// How many forward values backward computes again.
+/// Returns the number of forward values that backward computes again.
 int recomputed(const Graph& graph) {
     int count = 0;
     for (std::int32_t i = 0; i < graph.node_count(); ++i)

@@ -1,4 +1,4 @@
-// What each rewrite changes and, as important, what it leaves alone.
+// Changes by each rewrite and, as important, what it leaves alone.
 #include "cnntrain/graph/rewrites.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Reads of what nothing has written, element by element.
+// Reads of elements that nothing has written.
 #include <gtest/gtest.h>
 
 #include <poplar/exceptions.hpp>
@@ -12,7 +12,7 @@ namespace {
 using namespace ipu_emulator::test;
 using namespace popops::expr;
 
-/// Whether a run finds that a program reads what nothing has written. `add` adds to the program.
+/// True if a run finds that a program reads elements that nothing has written. `add` adds to the program.
 bool finds(const std::function<void(Bench&)>& add) {
     const CheckedReads checked;
     Bench bench;

@@ -78,7 +78,7 @@ struct Norm {
         if (groups == 1) return popnn::ln::layerNormParamGradients(b.graph, whitened, grads, b.prog);
         return popnn::gn::groupNormParamGradients(b.graph, whitened, grads, b.prog, FLOAT, {}, options());
     }
-    /// Which statistic an element of [batch][channels][...] belongs to.
+    /// Index of the statistic that an element of [batch][channels][...] belongs to.
     std::size_t statistic(std::size_t n, std::size_t c, std::size_t channels) const {
         if (groups == 0) return c;
         return n * groups + (strided ? c % groups : c / (channels / groups));

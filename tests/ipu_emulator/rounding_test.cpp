@@ -1,4 +1,4 @@
-// What draws random bits, from which state, and whose state advances; what traps.
+// Operations that draw random bits, the state that they draw from and advance, and operations that trap.
 #include <gtest/gtest.h>
 
 #include <poplar/CSRFunctions.hpp>
@@ -32,7 +32,7 @@ namespace {
 using namespace ipu_emulator::test;
 using namespace popops::expr;
 
-/// Whether the state of the hardware's generators is the same after `work`, under stochastic rounding.
+/// True if the state of the hardware's generators is the same after `work`, under stochastic rounding.
 bool leaves_the_state(Bench& bench, const std::function<void()>& work) {
     poplar::setStochasticRounding(bench.graph, bench.prog, true);
     const Tensor before = poplar::getHwSeeds(bench.graph, bench.prog);
@@ -310,7 +310,7 @@ TEST(FloatingPoint, TrapsAndOverflow) {
     EXPECT_EQ(saturating.result(popops::cast(saturating.graph, big, HALF, saturating.prog)), Values{-65504});
 }
 
-/// Whether a formula of `value` traps.
+/// True if a formula of `value` traps.
 bool traps(const popops::expr::Expr& formula, float value) {
     Bench bench;
     poplar::setFloatingPointBehaviour(bench.graph, bench.prog, {true, true, true, false, true});

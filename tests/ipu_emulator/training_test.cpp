@@ -52,7 +52,7 @@ struct Weight {
     Tensor gradient;
 };
 
-/// What a convolution with norm and ReLU keeps for its gradients.
+/// Tensors that a convolution with norm and ReLU keeps for its gradients.
 struct Layer {
     Tensor in, whitened, inverse, out;
 };

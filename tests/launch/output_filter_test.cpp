@@ -1,4 +1,4 @@
-// What is shown of the output of several instances.
+// The part of the output of several instances that is shown.
 #include "launch/output_filter.h"
 #include "support/matchers.h"
 

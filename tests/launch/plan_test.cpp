@@ -1,4 +1,4 @@
-// From a request to instances and to an mpirun line, on machines that exist in these tests only.
+// Instances and mpirun lines of requests, on machines that exist in these tests only.
 
 #include "cnntrain/launch/poprun.h"
 #include "cnntrain/launch/words.h"
@@ -202,7 +202,7 @@ TEST(Programs, ThatAreNotThereAreAnObstacle) {
 TEST(InstanceOfARank, HasItsShareOfTheReplicas) {
     Environment environment = {
         {"POPDIST_NUM_LOCAL_REPLICAS", "2"}, {"OMPI_COMM_WORLD_RANK", "3"}, {"OMPI_COMM_WORLD_LOCAL_RANK", "1"}};
-    // Of four instances on two hosts, which the plan describes in the same way.
+    // The plan gives the last of four instances on two hosts the variables that follow from its environment.
     const Instance planned = plan("--host a,b --num-instances 4 --num-replicas 8 sh").instances[3];
     EXPECT_EQ(own_variables(instance_of_rank(environment)), own_variables(planned));
     EXPECT_THAT(own_variables(planned),

@@ -1,4 +1,4 @@
-// Who may include whom.
+// Rules of the layers: which module may include which.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace cnntrain::layers {
 
-/// What is wrong with one file, one text per finding ("<path>:<line>: ..."). `path` is relative to the repository:
+/// Returns the faults of one file, one text per finding ("<path>:<line>: ..."). `path` is relative to the repository:
 /// "src/data/loading/loader.cpp", "include/cnntrain/data/loader.h".
 std::vector<std::string> findings(const std::string& path, std::string_view text);
 

@@ -45,7 +45,7 @@ TEST(ProgressText, NothingToDoIsDone) {
     EXPECT_EQ(progress_text({.unit = "records", .rate_unit = "records"}), "[100.0%] 0/0 records, 0.0 records/s");
 }
 
-/// At these numbers of seconds, each with one more done.
+/// Returns the times, of `seconds`, at which a line is due; one more is done at each of them.
 std::vector<double> due_at(MinuteLines& lines, std::initializer_list<double> seconds, bool is_silent = true) {
     std::vector<double> due;
     std::int64_t done = 0;

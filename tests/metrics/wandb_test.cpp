@@ -1,4 +1,4 @@
-// Against a fake client, tests/metrics/fake_wandb.
+// Reports to Weights & Biases against a fake client, tests/metrics/fake_wandb.
 #include "cnntrain/metrics/wandb.h"
 
 #include <gtest/gtest.h>

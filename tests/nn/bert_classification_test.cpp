@@ -1,4 +1,4 @@
-// BERT that tells classes, as a graph: its variables, its stages, its gradients.
+// BERT that classifies texts, as a graph: its variables, its stages, its gradients.
 #include "cnntrain/nn/bert.h"
 
 #include <algorithm>

@@ -223,7 +223,7 @@ TEST(Bert, DropoutIsForTrainingOnly) {
     };
     BertSettings settings = tiny();
     settings.attention_dropout = 0.25;
-    // Of each layer one attention and two norms; in front of them a norm that drops nothing and the dropout behind it.
+    // Each layer has one attention and two norms; the embeddings have a norm that drops nothing, then a dropout.
     EXPECT_EQ(kept(training(request(settings))), (std::multiset<double>{0.75, 0.75, 0.9, 0.9, 0.9, 0.9, 0.9, 1}));
     EXPECT_EQ(kept(build_bert_evaluation(request(settings), ops::op_table())),
               (std::multiset<double>{1, 1, 1, 1, 1, 1, 1}));

@@ -312,7 +312,7 @@ TEST(EfficientnetInitialisers, FollowTheKindOfVariable) {
     EXPECT_EQ(initialiser("block2b/c/batch_norm/gamma"), (Initialiser{Kind::constant, 1}));
 }
 
-// What weight decay and LARS leave out by parts of names.
+// Parts of names by which weight decay and LARS leave variables out.
 TEST(EfficientnetNames, PartsMeanNormsAndBiases) {
     const Model model = build_training(efficientnet_request("B0"), ops::op_table());
     std::int64_t norms = 0;

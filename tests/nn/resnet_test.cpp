@@ -24,7 +24,7 @@ struct SizeCase {
 constexpr NetworkForm kLarge = NetworkForm::large_images;
 constexpr NetworkForm kSmall = NetworkForm::small_images;
 
-// From the published description: the two-conv nets for ImageNet keep the identity in their first unit.
+// Parameter counts of the published description: the two-conv nets for ImageNet keep the identity in their first unit.
 const SizeCase kSizes[] = {
     {kLarge, "10", 1000, 5418792},   {kLarge, "14", 1000, 10064936},  {kLarge, "18", 1000, 11689512},
     {kLarge, "26", 1000, 15995176},  {kLarge, "34", 1000, 21797672},  {kLarge, "50", 1000, 25557032},

@@ -1,4 +1,4 @@
-// Which network weights are of, and what is refused. tests/golden compares answers.
+// Networks that are recognised by their weights, and what is refused. tests/golden compares answers.
 #include "cnntrain/nn/source_weights.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// The naive evaluators against numbers worked out by hand: what they judge, nothing else judges them.
+// The naive evaluators against numbers worked out by hand: they judge all other kernels, and nothing else judges them.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -229,7 +229,7 @@ TEST(Forward, BatchNormGradient) {
     expect_values(results[1], {1}, {7});
     expect_values(results[2], {1}, {7});
 
-    // With a residual y decides, and the masked sum is the residual's gradient.
+    // The output y decides on the mask if there is a residual, and the masked sum is the residual's gradient.
     attrs.residual = true;
     inputs.push_back(tensor({2, 1, 1, 1}, {0.1, 0}));
     results = run(OpKind::batch_norm_grad, attrs, inputs);
@@ -263,8 +263,8 @@ TEST(Forward, ProxyNorm) {
                       {tensor({2}, {1, 2}), tensor({2}, {3, 4})})[0],
                   {6, 1, 1, 2}, {0, 0, 1, 2, 0, 0, 3, 4, 0, 0, 0, 0});
 
-    // Without an activation the sample is normal itself: u = 2 * ((1 + 1) * z + 0.25) + 0.5 = 4 * z + 1; and a gamma of
-    // 0 leaves the second channel no spread.
+    // A sample without an activation is normal itself: u = 2 * ((1 + 1) * z + 0.25) + 0.5 = 4 * z + 1; and a gamma of 0
+    // leaves the second channel no spread.
     const graph::ProxyNormAttrs linear{.activation = Activation::none, .epsilon = 0.04, .weight_decay = 5, .rows = {}};
     const std::vector<double> z = normal_quantiles(graph::kProxySamples);
     const double square = std::inner_product(z.begin(), z.end(), z.begin(), 0.0) / graph::kProxySamples;
@@ -326,7 +326,7 @@ TEST(Forward, TopKCorrect) {
                                                 4,   3, 2, 1,    // label 2: third
                                                 1,   2, 2, 0,    // label 2: a tie for the first place, won by class 1
                                                 2,   2, 2, 0,    // label 2: the third of three that are equal
-                                                nan, 3, 2, 1,    // label 1: behind what is not a number
+                                                nan, 3, 2, 1,    // label 1: after what is not a number
                                                 0,   1, 2, nan,  // label 3: its own is not a number
                                                 9,   0, 0, 0,    // padding
                                                 9,   0, 0, 0,    // a label that is no class
@@ -452,7 +452,7 @@ TEST(Forward, ScaledUpdateMultipliesTheGradientButNotItsDecay) {
     expect_values(result[0], {1}, {1 - 0.2 * (0.5 / 8 * 0.25 * 4 + 0.1)});
 }
 
-/// Of gradients with the norm 0.5 * 10.
+/// The gradients have the norm 0.5 * 10.
 TEST(Forward, GradientFactor) {
     const auto factor = [](double limit, bool divides, double scale = 1) {
         const graph::GradientFactorAttrs attrs{0.5, limit, divides};

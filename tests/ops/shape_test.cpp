@@ -1,4 +1,4 @@
-// What the shape rules refuse, and that their messages name node, op, shapes and reason.
+// Refusals of the shape rules: their messages name node, op, shapes and reason.
 #include <gtest/gtest.h>
 
 #include "cnntrain/base/error.h"

@@ -114,7 +114,7 @@ TEST(TextForward, Attention) {
     expect_values(masked[0], {1, 2, 1}, {16, 16});
 }
 
-/// Features of heads lie one behind the other; the words of dropout are those of [h,S,S].
+/// Features of heads lie one after the other; the words of dropout are those of [h,S,S].
 TEST(TextForward, AttentionIsProductsAndRandomScaleOfItsHeads) {
     const RefTensor qkv = varied({2, 3, 24}, 1);
     const RefTensor mask = varied({2, 3}, 2);

@@ -95,7 +95,7 @@ TEST(StepRate, WarmupIsANumberOrAShare) {
     EXPECT_EQ(StepRate(settings(StepSchedule::polynomial, 1, 277), 4).warmup_updates(), 277);
     EXPECT_THROW(StepRate(settings(StepSchedule::polynomial, 1, 1.5), 4), Error);
     EXPECT_THROW(StepRate(settings(StepSchedule::polynomial, 1, -1), 4), Error);
-    // Without a warm-up the first update has the full rate.
+    // The first update has the full rate if there is no warm-up.
     expect_rate(StepRate(settings(StepSchedule::cosine, 0.01, 0), 100), 0, 0.01);
 }
 

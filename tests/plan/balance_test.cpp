@@ -74,7 +74,8 @@ Judged judge(const Case& made, const Splits& splits) {
     return judged;
 }
 
-/// Results of a function for its own passes and those of the next one: what other stages read, the next stage reads.
+/// Adds results of a function for its own passes and the passes of the next one: what other stages read, the next stage
+/// reads.
 template <typename From> void add_results(NetworkCost& network, std::size_t function, bool has_next, From from) {
     for (int count = from(0, 2); count > 0; --count) {
         PassResult result{static_cast<std::uint64_t>(from(0, 9)), function};

@@ -46,7 +46,7 @@ std::string planned(const std::string& line, const plan::PlanSettings& settings 
     return planned(line, settings, files);
 }
 
-/// What is proposed, without the quotes that a shell takes away.
+/// The proposed splits, without the quotes that a shell takes away.
 std::string typed(const std::string& text) {
     return std::regex_replace(proposal(text), std::regex("'"), "");
 }
@@ -71,7 +71,7 @@ private:
     test::TemporaryFolder folder_;
 };
 
-/// Of a line whose stages begin at each of its functions.
+/// Expects that every node's function is its stage, for a line whose stages begin at each of its functions.
 void expect_functions_are_the_stages(const std::string& line) {
     const config::ParseResult arguments = parsed(line);
     const TaskRow& row = tasks::row_of(arguments);

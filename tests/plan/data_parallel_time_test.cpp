@@ -25,7 +25,7 @@ ReduceMethod after_backward(ReduceMethod method) {
     return method;
 }
 
-/// Latencies, bandwidths and adding that can be told apart in a sum.
+/// Latencies, bandwidths and adding that can be distinguished in a sum.
 const Network kNetwork{.between_nodes = {.latency_ms = 1, .bytes_per_ms = 10},
                        .inside_node = {.latency_ms = 0.1, .bytes_per_ms = 100},
                        .adding_ms_per_byte = 0.001};
@@ -51,8 +51,8 @@ TEST(AllReduceTime, OfOneNodeKnowsNoOtherNode) {
 }
 
 TEST(AllReduceTime, OfNodesOfSeveralRanks) {
-    // Three nodes of two ranks. Flat: each rank exchanges 200 bytes with 4 ranks through a link of two, and with one
-    // beside it.
+    // Three nodes of two ranks. Flat: each rank exchanges 200 bytes with 4 ranks through a link of two, and with one on
+    // its own node.
     EXPECT_DOUBLE_EQ(all_reduce_ms(kNetwork, {6, 2}, kFlat, 1200),
                      2 * (4 * 1 + 0.1) + 2 * 200 * (2 * 4 / 10.0 + 1 / 100.0) + 1);
     // Hierarchical: both copy twice and add a half each; the first ranks of three nodes sum 1200 bytes.
@@ -201,7 +201,7 @@ TEST(DataParallelTime, RisesWithTheNumberOfNodes) {
         made.grid.ranks_per_node = std::min(made.grid.ranks_per_node, made.grid.processes);
         const std::int64_t nodes = (made.grid.processes + made.grid.ranks_per_node - 1) / made.grid.ranks_per_node;
         if (nodes == 1) return;
-        // Of full nodes, so that the same number of ranks share each link.
+        // All nodes are full, so that the same number of ranks share each link.
         made.grid.processes = (nodes - 1) * made.grid.ranks_per_node;
     });
 }

@@ -52,7 +52,8 @@ Steps run(comm::Communicator& all, double deviation_ms) {
     return {mean_ms, std::sqrt(squares / count - mean_ms * mean_ms), begin / kSteps};
 }
 
-/// Whether the prediction from the spread of the ranks' steps is right, and the one without it is not.
+/// True if the prediction from the spread of the ranks' steps is right, and the prediction without it is too short
+/// where a deviation was injected.
 bool check(comm::Communicator& all, double deviation_ms) {
     constexpr double kTolerance = 0.05;
     const Steps steps = run(all, deviation_ms);

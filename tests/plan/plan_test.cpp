@@ -280,7 +280,7 @@ TEST(Plan, WhatItProposesCanBeTypedAndIsBetter) {
     EXPECT_NO_THROW(check_stages(tasks::row_of(improved), improved.settings));
 }
 
-/// Of the lanes that a run has: the last of the figures.
+/// Returns the time with the lanes that a run has: the last of the figures.
 double ms_in(const std::string& text) {
     std::smatch found;
     double ms = -1;
@@ -329,9 +329,8 @@ TEST(Plan, AnotherNumberOfStagesComesWithItsShards) {
 
 TEST(Plan, StagesThatRecomputeKeepTheirInputsAndTakeLonger) {
     const std::string text = planned(kThreeStages + "--precision 32.32 --enable-recomputation");
-    // Of stage 0, images in the layout that its convolutions read (with oneDNN 3.7 that is the one in which they
-    // arrive, and nothing is kept), and what stage 1 computes from: f32[4, 32, 32, 16] in five places.
-    // Stage 2 keeps what it makes.
+    // Stage 0 keeps images in the layout that its convolutions read (with oneDNN 3.7 images arrive in it, and nothing
+    // is kept), and the input of stage 1, f32[4, 32, 32, 16], in five places. Stage 2 keeps its own results.
     EXPECT_THAT(text, AllOf(ContainsRegex("\n0 +stage0 .* (49.2 kB|0 bytes) x 5 +1.3 MB "),
                             ContainsRegex("\n2 +stage3/unit1 .* [1-9][0-9.]+ kB x 1 ")));
     const auto one_lane_ms = [](const std::string& plan) {

@@ -21,7 +21,7 @@ namespace cnntrain::train::testing {
 
 inline const std::string kSmall = "--dataset cifar-10 --generated-data --model-size 8 --micro-batch-size 4 ";
 
-/// Its graph with the whole weight update.
+/// The network's graph with the whole weight update.
 struct Net {
     explicit Net(const std::string& options)
         : settings(parse(kSmall + options).settings),
@@ -58,7 +58,7 @@ inline std::string planned(const std::string& options, const plan::PlanSettings&
     return planned(options, settings, files);
 }
 
-/// What stands behind "Best splits:".
+/// Returns the splits that follow "Best splits:".
 inline std::string proposal(const std::string& text) {
     std::smatch found;
     const bool is_there = std::regex_search(text, found, std::regex("Best splits: +(.*)\n"));

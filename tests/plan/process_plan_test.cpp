@@ -209,7 +209,7 @@ TEST(MeasuredNetwork, IsTheLineThroughItsMessages) {
 TEST(MeasuredNetwork, SumsStandBesideTheModel) {
     const std::string text = plan::sums_text(small_times(), {2, 1});
     EXPECT_THAT(text, HasSubstr("32 us"));
-    // 2 * 2 us + n / 1 GB/s + n / 2 * 0.2 ns, beside 4 us + n / 1 GB/s
+    // 2 * 2 us + n / 1 GB/s + n / 2 * 0.2 ns, next to 4 us + n / 1 GB/s
     EXPECT_THAT(text, ContainsRegex("\n +1048576 +1052.6 +1157.4 +1.10 "));
     EXPECT_THAT(text, ContainsRegex("\n +64 +4.1 +4.1 +1.00 "));
     EXPECT_EQ(std::ranges::count(text, '\n'), 3);

@@ -1,4 +1,4 @@
-// What limits made-up steps.
+// Verdicts on what limits made-up steps.
 #include <gtest/gtest.h>
 
 #include "profile/made_up.h"
@@ -7,7 +7,7 @@
 namespace cnntrain::profile::testing {
 namespace {
 
-/// The limit and the sentence.
+/// Checks the limit, and that the sentence has these words.
 ::testing::AssertionResult is(const Profile& profile, Limit limit, const std::vector<std::string>& words) {
     const Verdict verdict = judge(profile);
     if (verdict.limit != limit) return ::testing::AssertionFailure() << name(verdict.limit) << ": " << verdict.sentence;
@@ -144,7 +144,7 @@ TEST(Judge, PagesFromDisk) {
     EXPECT_TRUE(is(profile, Limit::compute, {}));
 }
 
-// The tables of a run tell waits, but no operations.
+// The tables of a run have waits, but no operations.
 TEST(Judge, WithoutOperationsItSaysNoMoreThanItKnows) {
     Profile profile = made_up();
     profile.rows.clear();

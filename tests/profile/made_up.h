@@ -22,7 +22,7 @@ inline Row made_up_row(const std::string& op, const std::string& phase, double s
 
 inline constexpr double kUnlimited = std::numeric_limits<double>::infinity();
 
-/// Of a machine without caches.
+/// Peaks of a machine without caches.
 inline Peaks made_up_peaks(double flops_per_second, double bytes_per_second) {
     return {flops_per_second, {{"memory", kUnlimited, {bytes_per_second, 0}}}};
 }

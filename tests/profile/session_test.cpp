@@ -1,4 +1,4 @@
-// Measurements of small steps on the CPU: what is planted is found.
+// Measurements of small steps on the CPU: planted bottlenecks are found.
 #include <gtest/gtest.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -31,14 +31,14 @@ constexpr std::int64_t kBatch = 8;
 constexpr std::int64_t kFeatures = 256;
 constexpr std::int64_t kClasses = 10;
 
-/// Where the time of a sample goes, in its slow part.
+/// Slow parts of a sample: pauses for reading and decoding, and its pixels.
 struct Slowness {
     milliseconds read{};
     milliseconds decode{};
     std::int64_t pixels = 0;
 };
 
-/// Made-up rows; reading or decoding one takes as long as it is told.
+/// Made-up rows; reading or decoding one takes as long as `slowness` says.
 class SlowDataset final : public data::Dataset {
 public:
     explicit SlowDataset(const Slowness& slowness) : slowness_(slowness) {}
@@ -110,7 +110,7 @@ public:
             executable_->load(net_.graph.value(id).name, HostTensor(net_.graph.desc(id)));
     }
 
-    /// Of `steps` updates, after some that are not measured.
+    /// Measures `steps` updates, after some that are not measured.
     Report measure(std::int64_t steps) {
         Profile facts;
         facts.title = "toy";

@@ -1,4 +1,4 @@
-// What limited the speed, what is confused, what differs; how runs ended.
+// Findings on runs: what limited their speed, what is confused, what differs; and how they ended.
 #include <gtest/gtest.h>
 
 #include <cmath>

@@ -1,4 +1,4 @@
-// Did it learn? Judgements on made-up curves.
+// Judgements on made-up curves: did the network learn?
 #include <gtest/gtest.h>
 
 #include <algorithm>

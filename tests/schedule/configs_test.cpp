@@ -1,4 +1,5 @@
-// What the named configurations come to: batch, iterations, optimiser, schedule, learning rate of one process.
+// Values that follow from the named configurations: batch, iterations, optimiser, schedule, learning rate of one
+// process.
 #include <gmock/gmock.h>
 
 #include <set>

@@ -7,11 +7,11 @@
 
 namespace cnntrain::test {
 
-/// Counted so far.
+/// Number of allocations counted so far.
 std::int64_t allocations();
 
-/// From now on, only those for which `counts` is true, called within the allocation; its own are never counted. Null:
-/// all, as at the beginning.
+/// Counts only allocations for which `counts` is true from now on. `counts` is called within the allocation; its own
+/// allocations are never counted. Null: all are counted, as at the beginning.
 void count_allocations_if(bool (*counts)());
 
 /// True within an allocation that a library makes whose file name contains this. Its first call allocates.

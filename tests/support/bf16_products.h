@@ -1,4 +1,4 @@
-// Whether the CPU backend has convolutions and matrix products in bfloat16 here: not below AVX-512.
+// Support for bfloat16 here: the CPU backend has convolutions and matrix products in bfloat16 from AVX-512 on.
 #pragma once
 
 #include "backend/cpu/isa.h"

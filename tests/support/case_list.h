@@ -1,4 +1,4 @@
-// How the case list is put together; only for the files of this folder.
+// Parts of the case list; only for the files of this folder.
 #pragma once
 
 #include "support/op_cases.h"

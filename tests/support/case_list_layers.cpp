@@ -161,7 +161,7 @@ NormAttrs norm_attrs(const NormRow& row) {
     return {.epsilon = 1e-3, .groups = row.groups, .activation = row.activation, .residual = row.residual};
 }
 
-/// Of the 3 samples of each case.
+/// Descriptor of a statistic over the 3 samples of each case.
 TensorDesc statistic_of(const NormRow& row) {
     return {DType::f32, row.groups == 0 ? Shape{row.channels} : Shape{3, row.groups}};
 }
@@ -222,8 +222,8 @@ void add_norm_cases(std::vector<OpCase>& cases, DType type) {
     }
     for (const Activation activation : graph::kActivations) {
         for (const std::int64_t groups : {0, 4}) {
-            // With a residual there is a gradient only where the slope follows from the result; those of the sigmoid
-            // and of tanh have too few digits in 16 bits where the result is near 1.
+            // A norm with a residual has a gradient only where the slope follows from the result; the slopes of the
+            // sigmoid and of tanh have too few digits in 16 bits where the result is near 1.
             const bool levels_off = activation == Activation::sigmoid || activation == Activation::tanh;
             const bool exact = type == DType::f32 || !levels_off;
             const bool residual = slope_follows_from_result(activation) && exact;
@@ -289,7 +289,7 @@ void add_group_inference_cases(std::vector<OpCase>& cases, DType type) {
 
 namespace {
 
-/// By the rule of PyTorch.
+/// Convolutions that are padded by the rule of PyTorch.
 constexpr ConvRow kSymmetricRows[] = {
     {"3x3_stride2_symmetric_even", 8, 16, 16, 3, 2, 1},       {"3x3_stride2_symmetric_odd", 7, 10, 16, 3, 2, 1},
     {"7x7_stride2_symmetric_image", 14, 3, 10, 7, 2, 1},      {"groups_of_4_stride2_symmetric", 6, 16, 16, 3, 2, 4},

@@ -204,7 +204,7 @@ void add_update_cases(std::vector<OpCase>& cases, DType type) {
          .tolerance = tolerance});
 }
 
-/// What BERT's optimisers ask of updates besides.
+/// Adds cases of updates that only BERT's optimisers need.
 void add_bert_update_cases(std::vector<OpCase>& cases, DType type) {
     const double tolerance = tolerance_of(type);
     const auto add = [&](const std::string& name, OpKind kind, const graph::UpdateAttrs& attrs, const TensorDesc& of) {

@@ -176,7 +176,7 @@ void add_token_loss_cases(std::vector<OpCase>& cases, DType type) {
 
 }  // namespace
 
-/// As large as products by tiles are.
+/// Adds dense layers as large as products by tiles.
 void add_tile_cases(std::vector<OpCase>& cases, DType type) {
     add_dense_case(cases, type, "whole_tiles", {2, 64, 160}, 96, {});
     add_dense_case(cases, type, "whole_tiles_transposed", {2, 64, 96}, 160, {.transposed = true});

@@ -1,4 +1,4 @@
-// How a call ends: what tests ask of errors.
+// The errors that calls end with: kinds and messages.
 #pragma once
 
 #include <gtest/gtest.h>

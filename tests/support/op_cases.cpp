@@ -37,7 +37,7 @@ std::vector<OpCase> make_cases() {
         add_plain_cases(typed, type);
         add_typed(std::move(typed), type);
     }
-    // Behind all others, whose seeds stay.
+    // These cases come last, so that the seeds of all others stay.
     for (const DType type : {DType::f32, DType::bf16}) {
         std::vector<OpCase> typed;
         add_top_k_cases(typed, type);

@@ -63,7 +63,7 @@ CaseGraph build_case(const OpCase& op_case, bool with_gradient, const graph::OpT
 /// Values for everything that the case's graph reads, parameters included; a function of the case's seed alone.
 std::map<std::string, HostTensor> random_inputs(const OpCase& op_case, const CaseGraph& case_graph);
 
-/// Feeds those of the tensors that the graph has as inputs.
+/// Feeds the tensors that the graph has as inputs.
 TensorSource case_source(const graph::Graph& graph, const std::map<std::string, HostTensor>& tensors);
 
 /// Loads the random inputs, runs the case's graph once and returns its outputs, and the new values of what it mutates,

@@ -10,7 +10,7 @@
 
 namespace cnntrain {
 
-/// The first 32 bits behind the point of a root of the n-th prime: the standard's constants.
+/// The first 32 bits after the point of a root of the n-th prime: the standard's constants.
 inline std::uint32_t root_bits(int n, long double (*root)(long double)) {
     int prime = 1;
     for (int count = 0; count <= n;) {

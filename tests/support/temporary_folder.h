@@ -6,7 +6,7 @@
 
 namespace cnntrain::test {
 
-/// Goes with the object, and what is in it.
+/// A folder that exists as long as the object, and is then removed with its contents.
 class TemporaryFolder {
 public:
     explicit TemporaryFolder(const std::filesystem::path& parent = std::filesystem::temp_directory_path());

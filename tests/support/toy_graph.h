@@ -59,7 +59,7 @@ public:
         std::int64_t stride = 1;
         std::int64_t groups = 1;
     };
-    /// Of square images, padded to their size, with "<name>/weight".
+    /// Convolution with a square window and SAME padding; its weight is "<name>/weight".
     ValueId conv(ValueId x, std::int64_t channels, const std::string& name, const Window& window) {
         const Shape& images = graph.desc(x).shape;
         graph::ConvAttrs attrs;
@@ -95,7 +95,7 @@ public:
         const ValueId step = graph.add_scalar("step");
         return {rate, step, graph.add_scalar("loss_scaling")};
     }
-    /// Of every parameter, "<parameter>/update"; with momentum it has the slot "<parameter>/velocity".
+    /// Adds "<parameter>/update" for every parameter; with momentum it has the slot "<parameter>/velocity".
     void update_all(const graph::Gradients& gradients, const graph::UpdateAttrs& attrs) {
         const auto [rate, step, scaling] = begin_update();
         for (const ValueId parameter : parameters()) {

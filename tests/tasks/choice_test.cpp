@@ -1,4 +1,4 @@
-// Which task a line is for.
+// The task that a line is for.
 #include <gtest/gtest.h>
 
 #include "cnntrain/base/io.h"

@@ -24,10 +24,10 @@ using ::testing::internal::CaptureStderr;
 using ::testing::internal::GetCapturedStderr;
 
 constexpr std::uint64_t kCifarRecord = 3073;
-/// Two processes can go on with them, too.
+/// Batches with which two processes can go on, too.
 const std::string kBatches = " --micro-batch-size 4 --gradient-accumulation-count 2 --no-validation ";
 
-/// What a run that goes on says against its data; "" when it takes them.
+/// The error of a run that goes on, about its data; "" when it takes them.
 std::string refusal(const std::function<void()>& goes_on) {
     return test::refusal_of(ErrorKind::data, goes_on);
 }

@@ -1,5 +1,4 @@
-// What can be done with the folder of a pretraining run: evaluated, made longer; and what its user is told who asks for
-// it with the commands of other tasks.
+// Uses of a pretraining run's folder: evaluation, a longer run; and the errors of other tasks' commands.
 #include <gtest/gtest.h>
 
 #include <sstream>

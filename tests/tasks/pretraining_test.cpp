@@ -74,7 +74,7 @@ checkpoint::Checkpoint loaded(const FileSystem& files, const std::string& path) 
     return checkpoint::load(files, path + ".safetensors");
 }
 
-/// The losses that training.csv tells, one text per row.
+/// The losses in training.csv, one text per row.
 std::vector<std::string> losses(const FileSystem& files) {
     std::istringstream table(read_text(files, "run/training.csv"));
     std::vector<std::string> rows;
@@ -109,7 +109,7 @@ TEST(Pretrain, WritesTheDocumentedLinesAndFiles) {
     EXPECT_THAT(arguments, HasSubstr("\"compute_acc\": true"));
 }
 
-/// The log and the tables count steps from 0, and so do curves (of which rows_test and tensorboard_test tell).
+/// The log and the tables count steps from 0, and so do curves (see rows_test and tensorboard_test).
 TEST(Pretrain, StepsAndEpochsAreTheSameInLogAndTable) {
     MemoryFiles files;
     const Outcome outcome = pretrain(files, "--device-iterations 2");
@@ -185,7 +185,7 @@ void expect_same_bits(const std::map<std::string, HostTensor>& tensors, const st
         EXPECT_TRUE(std::ranges::equal(tensor.bytes(), others.at(name).bytes())) << name << " with " << what;
 }
 
-/// What --loss-scaling-by-step is left out for: a power of two, multiplied in and divided out again, leaves every bit.
+/// A loss scaling that is a power of two, multiplied in and divided out again, leaves every bit.
 TEST(Pretrain, LossScalingsChangeNoBit) {
     for (const char* options :
          {"--precision 32 --optimizer lamb --use-mpclip ", "--precision 16 --compute-type bf16 --optimizer sgd ",
@@ -196,7 +196,7 @@ TEST(Pretrain, LossScalingsChangeNoBit) {
     }
 }
 
-/// The number with a tag in an event file: a summary's value is {1: tag, 2: float}.
+/// The numbers with a tag in event files: a summary's value is {1: tag, 2: float}.
 std::vector<float> curve(const FileSystem& files, const std::string& tag) {
     std::vector<float> values;
     for (const std::string& name : files.list("run/event")) {
@@ -265,7 +265,7 @@ TEST(Pretrain, CurvesHaveEveryStepHoweverFewAreLogged) {
     EXPECT_TRUE(curve(compiled, "loss/MLM").empty());
 }
 
-/// Of steps 0 and 2; the checkpoint of step 2 is there because of them.
+/// Expects histograms of steps 0 and 2; the checkpoint of step 2 is there because of them.
 void expect_histograms(const FileSystem& files) {
     const auto saved = loaded(files, "run/ckpt-2").tensors;
     EXPECT_GT(saved.size(), 100U);
@@ -384,7 +384,7 @@ TEST(Pretrain, ARecordWithoutItsBatchIsDamaged) {
     }
 }
 
-/// What a stopped run says about continuing it.
+/// Returns the advice of a stopped run on how to continue it.
 std::string hint_of(const Outcome& stopped) {
     const std::string before = "; continue with ";
     const std::size_t at = stopped.console.find(before) + before.size();
@@ -477,7 +477,7 @@ TEST(Pretrain, EvaluatesCheckpointsOnHeldOutSequences) {
     EXPECT_EQ(read_text(files, "run/training.csv"), before);
 }
 
-/// Of options that say how long and how a training goes, it reads none.
+/// Evaluation reads no option that says how long or how a training goes.
 TEST(Pretrain, EvaluationDoesNotDependOnOptionsOfTraining) {
     MemoryFiles files;
     pretrain(files, "--num-train-steps 1");
@@ -612,7 +612,7 @@ TEST(Pretrain, ADryRunOfAnEvaluationSaysWhatIsEvaluated) {
     EXPECT_THAT(tasks::dry_run_text(parse(kEvaluation + "--restore-dir nowhere")), HasSubstr("no checkpoint yet"));
 }
 
-/// Each of them has half of the optimiser's state.
+/// Each process has half of the optimiser's state.
 TEST(Pretrain, HistogramsOfTwoProcessesAreOfTheirWholeState) {
     const std::array<MemoryFiles, 2> files =
         pretrain_by_two("--steps-per-tensorboard 2 --steps-per-ckpts 0 --replicated-tensor-sharding");

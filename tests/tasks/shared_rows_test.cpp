@@ -1,4 +1,4 @@
-// What tasks say differently about rows that they share.
+// Differences between tasks in rows that they share.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -56,7 +56,7 @@ struct Ending {
     bool of_all = false;
 };
 
-/// How a run ends of two ranks of which the second one has other arguments. Rank 0 writes into `files`.
+/// Returns how the two ranks of a run end if the second one has other arguments. Rank 0 writes into `files`.
 std::vector<Ending> endings_of(MemoryFiles& files, const config::ParseResult& first,
                                const config::ParseResult& second) {
     auto communicators = comm::make_thread_communicators(2, {.timeout_seconds = 60});

@@ -22,7 +22,7 @@ bool by_ourselves() {
     return !test::called_from("libdnnl");
 }
 
-/// Of all of them, after some that may make more.
+/// Returns the number of our own allocations in `steps` steps, after some steps that may make more.
 std::int64_t allocations_in_steps(const std::string& options, int steps) {
     const config::Settings settings =
         parse("--dataset cifar-10 --model-size 8 --micro-batch-size 4 --threads 1 --input-threads 1 --data-dir " +

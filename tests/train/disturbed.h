@@ -40,7 +40,7 @@ void try_message_faults(const Subject& subject);
 /// The line of one process.
 std::string line_alone(const Subject& subject, const std::string& folder);
 
-/// What the end of a run is compared with.
+/// The end of a run for comparison: the last checkpoint's tensors and the table's rows.
 struct Result {
     std::string weights, rows;
     bool operator==(const Result&) const = default;

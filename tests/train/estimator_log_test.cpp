@@ -23,7 +23,7 @@ std::map<std::string, HostTensor> weights() {
             {"all/bn/batch_norm/moving_variance", HostTensor::of<float>({1}, {7})}};
 }
 
-/// What a log with a weight decay of 0.08 says of a row's results in percent and its loss.
+/// Text of a log with a weight decay of 0.08, for the progress and for a row with results in percent and a loss.
 struct Said {
     std::string of_progress;
     std::string of_row;

@@ -76,7 +76,7 @@ int run_parsed(const config::ParseResult& arguments, const Host& host) {
     return restores ? tasks::run_restored(arguments, host) : tasks::run(arguments, host);
 }
 
-/// As the command does it: a process that fails tells the others.
+/// Runs a process as the command does: one that fails notifies the others.
 void run_process(Process& process, config::Command command, const std::string& line,
                  std::shared_ptr<comm::Communicator> communicator) {
     if (process.connect) communicator = process.connect(std::move(communicator));

@@ -27,7 +27,7 @@ const json& golden_fits() {
     return document;
 }
 
-/// As features() of the generator.
+/// Returns the rows of features() in the generator.
 FeatureRows golden_rows() {
     constexpr std::int64_t kHidden = 8;
     const std::int64_t count = golden_fits().at("rows");

@@ -18,7 +18,7 @@
 namespace cnntrain::train::testing {
 namespace {
 
-/// Without validations, which memory_faults_slow_test.cpp has.
+/// A training without validations, which memory_faults_slow_test.cpp has.
 Subject short_training() {
     Subject subject = image_network();
     subject.alone = " --iterations 2 --ckpts-per-epoch 80 --no-validation";

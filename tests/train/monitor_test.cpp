@@ -242,7 +242,7 @@ TEST(KilledRun, AfterAValidationRepeatsItsRow) {
     train(files, kOften + "--keep-best accuracy", stop_after(70));
     MemoryFiles whole;
     train(whole, kOften + "--keep-best accuracy");
-    // As a kill leaves it: rows and the best weights of updates whose checkpoint was not written.
+    // The folder as a kill leaves it: rows and the best weights of updates whose checkpoint was not written.
     for (const checkpoint::Found& found : checkpoint::numbered_checkpoints(files, "run")) {
         if (found.iteration > 20) files.remove(found.path);
     }
@@ -333,7 +333,7 @@ void expect_near(const HostTensor& tensor, const std::vector<double>& expected) 
     EXPECT_LT(most, 1e-5);
 }
 
-/// Precisions, and what the most precise weights are called.
+/// Precisions, and the suffix of the most precise weights' names.
 struct Stored {
     std::string options;
     std::string suffix;

@@ -43,7 +43,7 @@ void skip(data::BatchSource& source, std::int64_t batches) {
         source.next();
 }
 
-/// What an update gives, in which the second of two updates was stopped before some micro-batches, one after another.
+/// Results of a weight update.
 struct Outcome {
     backend::StepResult result;
     std::map<std::string, HostTensor> variables;
@@ -59,9 +59,9 @@ Outcome outcome_of(CompiledNet& net, const backend::StepResult& result) {
     return outcome;
 }
 
-/// `offset`: batches that this rank leaves out, so that ranks have different ones. `stops`: in ascending order; a
-/// partial update then has as many micro-batches as `complete` says, which is the same number unless other ranks stop
-/// this one.
+/// Returns the second of two updates, which is stopped before the micro-batches `stops`, one after another in ascending
+/// order. A partial update then has as many micro-batches as `complete` says, which is the same number unless other
+/// ranks stop this one. `offset`: batches that this rank leaves out, so that ranks have different ones.
 Outcome second_update(const Line& line, std::int64_t offset, const std::vector<std::int64_t>& stops,
                       const std::vector<std::int64_t>& complete) {
     auto net = std::make_unique<CompiledNet>(line);

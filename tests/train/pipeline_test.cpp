@@ -69,7 +69,8 @@ Trained without_variances(Trained trained) {
     return trained;
 }
 
-/// What an update adds to the moving variances is in the ratio of Bessel's corrections for `one` and `other` images.
+/// Expects that the parts that updates add to the moving variances are in the ratio of Bessel's corrections for `one`
+/// and `other` images.
 void expect_corrections(const Trained& trained, std::int64_t one, const Trained& in_one, std::int64_t other) {
     const auto correction = [](std::int64_t images, std::int64_t pixels) {
         const auto count = static_cast<double>(images * pixels);
@@ -99,7 +100,7 @@ TEST(Replicas, ThatShareStatisticsAreOneLargerMicroBatch) {
     EXPECT_GT(distance(shared.variables, own.variables), 1e-4);
 }
 
-/// From the iteration on: replicas count their steps otherwise than accumulation does.
+/// Rows of losses from the iteration on: replicas count their steps otherwise than accumulation does.
 std::vector<std::string> rows_behind_step(const FileSystem& files) {
     std::vector<std::string> rows = loss_rows(files);
     for (std::string& row : rows)
@@ -220,7 +221,7 @@ TEST(PipelineRun, DivergesAsAPlainOneDoes) {
 
 // ---- 32-bit copies ----
 
-/// How far two tensors are apart, as a share of what training has changed in the first.
+/// Distance of two tensors, as a share of the change of the first one by training.
 double difference(const HostTensor& start, const HostTensor& one, const HostTensor& other) {
     double changed = 0;
     double apart = 0;

@@ -95,7 +95,7 @@ graph::Graph forward(const std::vector<data::Field>& fields) {
     return graph;
 }
 
-/// Endless for training; sweeps, the last batch padded, for validation.
+/// A stream of points: endless for training; for validation, sweeps with the last batch padded.
 class PointStream final : public data::Stream {
 public:
     PointStream(std::int64_t count, bool sweeps, const data::LoaderSettings& settings)

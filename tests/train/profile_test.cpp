@@ -149,7 +149,7 @@ TEST(ProfiledLine, IsForTheCpuOnly) {
     EXPECT_THAT(outcome.console, Not(HasSubstr("Profile of")));
 }
 
-// Real bottlenecks, as far as a machine with other work on it lets them be told.
+// Real bottlenecks, as far as they can be distinguished on a machine with other work on it.
 TEST(ProfiledLine, ATinyBatchIsNamed) {
     MemoryFiles files;
     profile_line(files, "--micro-batch-size 1", {.steps = 5, .folder = "p"});

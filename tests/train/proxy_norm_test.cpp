@@ -66,7 +66,7 @@ INSTANTIATE_TEST_SUITE_P(All, ProxyNormRun,
                                            Stored{"--precision 16.16 --force-weight-to-fp32 proxy", kProxy, 1e-5},
                                            Stored{"--precision 16.16 --offload-fp32-weight-copy", kMaster, 1e-5}));
 
-// On the cpu backend the norms have moved into the convolutions, on ref too, but there in float64.
+// The norms have moved into the convolutions on both backends; ref computes in float64.
 TEST(ProxyNormCheckpoint, IsValidatedAsTheRunDid) {
     const std::string precision = " --batch-norm --precision 32.32";
     MemoryFiles files;

@@ -1,4 +1,4 @@
-// What random numbers depend on: names and sample numbers, never on how a graph is cut, rewritten or fed.
+// Random numbers depend on names and sample numbers, never on how a graph is cut, rewritten or fed.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -25,7 +25,7 @@ namespace {
 
 constexpr std::int64_t kSteps = 3;
 
-/// How a run differs from another that must give the same numbers.
+/// Difference of a run from another that must give the same numbers.
 struct Variant {
     std::vector<std::string> splits = {};
     bool further_rewrite = false;
@@ -44,7 +44,7 @@ graph::Graph renumbered(const graph::Graph& source) {
     return rewriter.finish();
 }
 
-/// Unfused, because fusions do not cross stages.
+/// The training graph without fusions, which do not cross stages.
 graph::Graph training_graph_of(const config::Settings& settings, const backend::Backend& backend,
                                const TensorDesc& images, const Variant& variant) {
     nn::BuildRequest request = build_request(settings, backend, images);

@@ -22,7 +22,7 @@ namespace {
 
 const std::string kF32 = "--precision 32.32 --no-validation --epochs 1 --logs-per-epoch 40 ";
 
-/// Without the number of passes, which differ between accumulation and processes.
+/// Rows of losses without the number of passes, which differs between accumulation and processes.
 std::vector<std::string> losses(const FileSystem& files) {
     std::vector<std::string> rows = loss_rows(files);
     for (std::string& row : rows)
@@ -32,7 +32,7 @@ std::vector<std::string> losses(const FileSystem& files) {
 
 /// The column loss_batch.
 std::vector<double> loss_values(const FileSystem& files) {
-    constexpr int kColumn = 3;  // behind the number of passes
+    constexpr int kColumn = 3;  // after the number of passes
     std::vector<double> values;
     for (const std::string& row : losses(files)) {
         std::istringstream text(row);
@@ -153,7 +153,7 @@ TEST(TogetherWith, A16BitWireTheLossesStayClose) {
 
 const std::string kNorms = kF32 + "--batch-norm --abs-learning-rate 0.001 ";
 
-/// Of the variables whose names end so, relative to the largest element of each.
+/// Largest difference of the variables whose names end with `ending`, relative to the largest element of each.
 double largest_difference_of(const std::string& ending, const FileSystem& one, const FileSystem& other,
                              std::int64_t iteration) {
     const auto a = checkpoint::load(one, checkpoint::checkpoint_path("run", iteration)).tensors;
@@ -281,7 +281,7 @@ TEST(Ranks, AllWriteWhereThatIsAskedFor) {
 
 // ---- How they end ----
 
-/// On top of the options of a run; with the second, none of three processes can go on alone.
+/// The parameter: options on top of a run's own; with the second one, none of three processes can go on alone.
 class RanksEnd : public ::testing::TestWithParam<std::string> {};
 
 INSTANTIATE_TEST_SUITE_P(All, RanksEnd,
@@ -415,7 +415,7 @@ TEST(Ranks, KnowOfAnErrorThatAllOfThemMeet) {
     }
 }
 
-/// What each of three ranks throws that compare these errors and then leave; "" stands for none.
+/// Returns what each of three ranks throws when they compare these errors and then leave; "" stands for none.
 std::vector<std::string> messages_of(const std::vector<std::string>& errors) {
     auto communicators = comm::make_thread_communicators(3, {.timeout_seconds = 60});
     std::vector<std::string> messages(3);

@@ -166,7 +166,7 @@ TEST(KeptUpdate, OfAnotherRunIsNotUsed) {
 
 TEST(KeptUpdate, OfAnotherUpdateIsNotUsed) {
     MemoryFiles files = stopped_run();
-    // Of the first update, with the name of the second.
+    // The kept part of the first update, with the name of the second.
     MemoryFiles first;
     train(first, kLongUpdates, stop_after(20));
     ASSERT_TRUE(exists(first, "run/update-0.sums"));
@@ -208,7 +208,7 @@ TEST(KeptUpdate, ThatCannotBeWrittenIsRepeated) {
 TEST(Restore, AfterAKillTheRowsBeyondTheCheckpointAreWrittenOnce) {
     MemoryFiles whole;
     train(whole);
-    // What kill -9 leaves: rows up to the end, and only an earlier checkpoint.
+    // The folder after kill -9: rows up to the end, and only an earlier checkpoint.
     MemoryFiles killed;
     train(killed, "--no-validation");
     killed.remove("run/ckpt-40.safetensors");

@@ -10,7 +10,7 @@ namespace {
 
 constexpr const char* kArguments = R"({"checkpoint_path": "run/ckpt", "epochs": 2.0, "seed_specified": true})";
 
-/// What runs write, and what a user has put beside it.
+/// A folder with files that runs write, and files that a user has put next to them.
 MemoryFiles run_with_guests() {
     MemoryFiles files;
     for (const char* name :

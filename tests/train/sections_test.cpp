@@ -1,5 +1,4 @@
-// Which steps of a compiled graph run when: forward and backward sections per stage, on training graphs of whole
-// networks.
+// Sections of a compiled graph: forward and backward steps per stage, on training graphs of whole networks.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -117,7 +116,7 @@ TEST(Stash, IsToldByStage) {
         const std::vector<std::uint64_t> by_stage = bytes_of(kThreeStages, false);
         ASSERT_EQ(by_stage.size(), 3U);
         EXPECT_THAT(by_stage, Each(Gt(0U)));
-        // What two stages read, each of them keeps.
+        // Each of two stages keeps what both of them read.
         EXPECT_GE(std::accumulate(by_stage.begin(), by_stage.end(), std::uint64_t{0}), bytes_of({}, false).front());
         EXPECT_LT(by_stage.back(), by_stage.front());
         EXPECT_LT(bytes_of(kThreeStages, true).front(), by_stage.front());

@@ -28,7 +28,7 @@ constexpr std::array kLanes{1, 2};
 
 constexpr int kAccumulation = 8;
 
-/// So many batches, each with memory of its own, again and again. A sample has the same pixels and label in batches of
+/// The same batches again and again, each with memory of its own. A sample has the same pixels and label in batches of
 /// any size.
 class DifferentSamples : public data::BatchSource {
 public:

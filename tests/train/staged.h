@@ -29,20 +29,20 @@ struct Line {
     std::function<void(backend::CompileRequest&)> change = {};
 };
 
-/// How a weight update is divided.
+/// Division of a weight update.
 struct Division {
     std::int64_t micro_batches = 1;
     schedule::PipelineSchedule schedule = schedule::PipelineSchedule::sequential;
     std::int32_t lanes = 1;  // of one thread each
 };
 
-/// What a net is made of that no train line asks for.
+/// A net that no train line asks for.
 struct Shape {
     std::string options;                   // of ResNet-8 in f32 on CIFAR's images, micro-batches of 4
     std::vector<std::string> splits = {};  // where the pipeline's stages begin
     bool recompute = false;                // everything but the logits
     Division division = {};
-    bool rewrites = false;  // those of the backend, which fuse nodes within stages
+    bool rewrites = false;  // by the backend, which fuse nodes within stages
 };
 
 /// A compiled training graph with its first weights.
@@ -55,7 +55,7 @@ public:
     const schedule::Placement& placement() const { return placement_; }
     backend::Executable& executable() { return *executable_; }
     data::BatchSource& source() { return *source_; }
-    /// Of the values that differentiation says backward reads; of a Shape.
+    /// Number of elements of the values that backward reads, as differentiation says; only of a Shape.
     std::uint64_t stashed_elements() const;
 
     backend::StepResult step() { return executable_->train_step(*source_, {0.01, steps_++}); }
@@ -114,7 +114,7 @@ inline const StagedNet kEfficientNet{
 inline const StagedNet kResnet50{"--dataset imagenet --image-size 32 --model-size 50 --micro-batch-size 2 ",
                                  "stage3/unit1/relu", "stage1/unit3/relu stage2/unit4/relu stage3/unit4/relu"};
 
-/// What runs in stages differ in. None of it may change a number.
+/// Properties in which runs in stages differ. None of them may change a number.
 struct Staging {
     int stages = 2;
     std::string schedule;

@@ -1,4 +1,4 @@
-// What a run writes, and how it ends when something goes wrong.
+// Files of a run, and its end when something goes wrong.
 #include <gtest/gtest.h>
 
 #include <algorithm>

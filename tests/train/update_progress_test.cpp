@@ -1,4 +1,4 @@
-// When a weight update says how far it is.
+// Progress that a weight update reports.
 #include "train/runs/trainer.h"
 
 #include <gmock/gmock.h>

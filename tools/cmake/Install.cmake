@@ -1,5 +1,5 @@
 # Rules for `cmake --install`, and for the Debian package that `cpack` makes. The program finds its configurations
-# in share/cnntrain beside the folder that it is in, wherever that is moved.
+# in share/cnntrain next to the folder that it is in, wherever that is moved.
 include(GNUInstallDirs)
 install(TARGETS cnntrain RUNTIME)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/configs DESTINATION ${CMAKE_INSTALL_DATADIR}/cnntrain)

@@ -25,7 +25,7 @@ foreach(header poplar/Engine.hpp poplin/Convolution.hpp popnn/Loss.hpp popops/El
       "missing. Searched: ${searched}")
   endif()
   target_include_directories(cnntrain_poplar SYSTEM INTERFACE ${poplar_include_${library}})
-  list(PREPEND poplar_libraries ${poplar_library_${library}})  # each needs only those that stand behind it
+  list(PREPEND poplar_libraries ${poplar_library_${library}})  # each needs only those that stand after it
 endforeach()
 find_package(Threads REQUIRED)
 target_link_libraries(cnntrain_poplar INTERFACE ${poplar_libraries} Threads::Threads)

@@ -86,7 +86,7 @@ def result():
 
 
 def difference(expected, found):
-    """The greatest one, as a share of the greatest expected value."""
+    """The greatest difference, as a share of the greatest expected value."""
     return float(abs(expected - found).max() / max(1, abs(expected).max()))
 
 
@@ -113,7 +113,7 @@ def prepared(path, how):
 
 
 def answers(args, weights, photos, options=()):
-    """By photo: the row of --predictions."""
+    """The row of --predictions of each photo, by the photo's name."""
     path = args.work / "predictions.jsonl"
     path.unlink(missing_ok=True)
     run([args.cnntrain, "inference", "--restore-path", weights, "--data-dir", photos, "--predictions", path,
@@ -122,7 +122,7 @@ def answers(args, weights, photos, options=()):
 
 
 def own_logits(args, weights, photos, classes, options=("--precision", "32.32")):
-    """By photo: logits less their mean, which are the logarithms of the printed probabilities less theirs."""
+    """Logits less their mean, by photo: they are the logarithms of the printed probabilities less their mean."""
     import numpy as np
     logits = {}
     for name, found in answers(args, weights, photos, ["--top-classes", len(classes), *options]).items():

@@ -56,7 +56,7 @@ class Case:
         return onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
 
     def compare_batches(self, weights, runtime, outputs, inputs, wanted):
-        """The outputs of 32 samples beside smaller batches and wanted values."""
+        """Compares the outputs of 32 samples with those of smaller batches and with wanted values."""
         whole = runtime.run(outputs, inputs)
         apart = max(difference(values[:n], part) for n in (1, 7) for values, part in
                     zip(whole, runtime.run(outputs, {key: value[:n] for key, value in inputs.items()})))

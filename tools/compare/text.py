@@ -68,7 +68,7 @@ class Tokens:
         self.labels = torch.tensor([int(label == "before") for _, label in pairs])
 
     def batch(self, rows):
-        """Without the columns that are padding in all rows, which change nothing."""
+        """Rows without the columns that are padding in all of them, which change nothing."""
         longest = int(self.inputs["attention_mask"][rows].sum(1).max())
         return {key: value[rows, :longest] for key, value in self.inputs.items()}, self.labels[rows]
 

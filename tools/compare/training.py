@@ -84,7 +84,7 @@ def run(args):
 
 
 def resnet20():
-    """For CIFAR-10; its shortcuts drop pixels and add channels of zeros."""
+    """The network for CIFAR-10; its shortcuts drop pixels and add channels of zeros."""
     class Shortcut(torch.nn.Module):
         def forward(self, x):
             return torch.nn.functional.pad(x[:, :, ::2, ::2], (0, 0, 0, 0, 0, x.shape[1]))

@@ -1,4 +1,4 @@
-"""How the files of tests/golden are written. No tool by itself."""
+"""Writes the files of tests/golden. No tool by itself."""
 import json
 import pathlib
 

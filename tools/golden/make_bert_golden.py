@@ -204,7 +204,7 @@ class Optimiser:
 
 
 def facts(name, tensor):
-    """Its norm, and what patterns of signs make of it."""
+    """The norm of a tensor, and its products with patterns of signs."""
     flat = tensor.detach().numpy().ravel()
     signs = lambda k: np.where(mix(f"{name}/sign{k}", flat.size) & np.uint32(1), -1.0, 1.0)
     projections = [float(flat @ signs(k)) for k in range(SIGNS)]

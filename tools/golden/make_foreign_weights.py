@@ -69,7 +69,7 @@ def make_torch():
     save("views.pt", {**views, **unread}, views)
     save("views_legacy.pt", {**views, **unread}, views, _use_new_zipfile_serialization=False)
 
-    # As torchvision's references and timm save a training: the weights among other values.
+    # A training as torchvision's references and timm save it: the weights among other values.
     optimiser = torch.optim.SGD(net.parameters(), lr=0.1, momentum=0.9)
     for parameter in net.parameters():
         parameter.grad = torch.ones_like(parameter)
@@ -117,7 +117,7 @@ def make_keras():
     half.save_weights(FOLDER / "bfloat16.weights.h5")
     files["bfloat16.weights.h5"] = rows(half, ["head/kernel", "head/bias"])
 
-    # As Keras 2 names weights; other types; what is not read.
+    # Names of weights as in Keras 2; other types; what is not read.
     with h5py.File(FOLDER / "keras2.h5", "w") as file:
         contents = {"conv1/conv1/kernel:0": np.arange(6, dtype=np.float32).reshape(1, 2, 3),
                     "conv1/conv1/bias:0": np.array([1, 2, 3], np.float16), "count/count:0": np.int64(1 << 40),
@@ -158,7 +158,7 @@ def make_tensorflow():
     def rows(tensors):
         return {name: row(t.dtype.name, t.numpy().astype(np.float64)) for name, t in tensors.items()}
 
-    # As tf.train.Saver of version 1 writes them.
+    # Variables as tf.train.Saver of version 1 writes them.
     tf.raw_ops.SaveV2(prefix=str(FOLDER / "v1.ckpt-7"), tensor_names=list(everything),
                       shape_and_slices=[""] * len(everything), tensors=list(everything.values()))
     files["v1.ckpt-7.index"] = rows(values)

@@ -121,7 +121,7 @@ class Network:
     kernel = "/weight"
 
     def __init__(self, case, choices=None):
-        """Without `choices` the first forward pass makes them."""
+        """The first forward pass makes the choices if there are none."""
         self.case, self.dtype = case, torch.float64
         self.choosing, self.choices = choices is None, {} if choices is None else choices
         self.variables, self.moving = {}, {}  # in order of first use
@@ -237,7 +237,7 @@ class Network:
 
 
 class EfficientnetB0(Network):
-    """With swish and squeeze-excite, nothing dropped."""
+    """EfficientNet-B0 with swish and squeeze-excite, nothing dropped."""
     kernel, phi = "/kernel", staticmethod(F.silu)
     # kernel, stride of the first block, expanded, output channels, blocks
     stages = ((3, 1, False, 16, 1), (3, 2, True, 24, 2), (5, 2, True, 40, 2), (3, 2, True, 80, 3),

@@ -16,7 +16,7 @@ STRENGTHS = [10.0, 1.0, 0.1, 0.01, 0.001]
 
 
 def features():
-    """Class means, correlated features behind a ReLU, and one feature that never changes."""
+    """Class means, correlated features after a ReLU, and one feature that never changes."""
     labels = np.arange(ROWS) * 7 % 11 % CLASSES
     means = 0.6 * noise("head/means", CLASSES * WIDTH).reshape(CLASSES, WIDTH)
     mixed = noise("head/mixing", 8 * WIDTH).reshape(8, WIDTH)

@@ -33,7 +33,7 @@ PARTS = [(24, 0), (7, 0), (11, 6), (2, 3), (14, 10)]
 
 
 def value(name, shape):
-    """In float32, as the checkpoint has it."""
+    """A tensor in float32, as the checkpoint has it."""
     numbers = noise(name, int(np.prod(shape)))
     if name.endswith("LayerNorm.weight"):
         numbers = 1 + 0.25 * numbers

@@ -102,7 +102,7 @@ def load_strictly(folder):
 
 
 def judged_by_transformers(model, records):
-    """The masked tokens stand in front, the first token of the sequence behind them: it is brought to the front, where
+    """The masked tokens stand in front, the first token of the sequence after them: it is brought to the front, where
     transformers pools it; positions say where each token belongs."""
     losses, right, weight, sentence_losses, sentences_right = 0.0, 0.0, 0.0, 0.0, 0
     for record in records:

@@ -19,7 +19,7 @@ BOXES = [(3, 20, 5, 30), (0, 32, 0, 32), (10, 10, 4, 9), (31, 32, 0, 1), (0, 16,
 
 
 def own_shares(index, samples):
-    """In [0.5, 1), exact in float32."""
+    """Each sample's own share, in [0.5, 1), exact in float32."""
     steps = (base.mix(f"mixup/{index}", samples) >> np.uint32(9)).astype(np.float32)
     return np.float32(0.5) + steps * np.float32(2.0**-24)
 

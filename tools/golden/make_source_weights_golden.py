@@ -24,7 +24,7 @@ MODELS = [*(("torchvision", name) for name in ("resnet18", "resnet50", "resnext5
 
 
 def value(name, shape):
-    """In float32, as a file has it."""
+    """A tensor in float32, as a file has it."""
     numbers = noise(name, math.prod(shape))
     if name.endswith("running_var"):
         numbers = 1 + 0.5 * numbers
