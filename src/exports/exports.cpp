@@ -51,7 +51,7 @@ double six_digits(double value) {
 
 Colours colours_of(const data::DataSettings& images) {
     constexpr double kLevels = 255;
-    const data::Normalisation how = data::channel_normalisation(images);
+    const nn::Normalisation how = data::channel_normalisation(images);
     Colours colours;
     for (std::size_t i = 0; i < colours.mean.size(); ++i) {
         colours.deviation[i] = six_digits(1 / (kLevels * how.scale[i]));

@@ -90,7 +90,7 @@ graph::Padding Layers::padding(ValueId x, std::int64_t kernel, std::int64_t stri
 ValueId Layers::prepare_images(ValueId images, const InputSettings& input) {
     const bool integers = graph_.desc(images).dtype == DType::u8;
     if (!input.normalise && !integers) return in_compute_type(images, "all/images");
-    const data::Normalisation how = input.normalise.value_or(data::Normalisation{{1, 1, 1}, {0, 0, 0}});
+    const Normalisation how = input.normalise.value_or(Normalisation{{1, 1, 1}, {0, 0, 0}});
     graph::NormaliseImageAttrs attrs{
         {how.scale.begin(), how.scale.end()}, {how.shift.begin(), how.shift.end()}, numerics_.compute};
     return graph_.add_one(OpKind::normalise_image, std::move(attrs), {images}, "all/images");

@@ -8,7 +8,7 @@
 
 #include "cnntrain/base/patterns.h"
 #include "cnntrain/graph/graph.h"
-#include "cnntrain/nn/settings.h"
+#include "cnntrain/graph/settings.h"
 
 namespace cnntrain::nn {
 

@@ -79,13 +79,13 @@ void check_images(const BuildRequest& request) {
     }
 }
 
-ValueId mixed_images(graph::Graph& graph, ValueId images, const data::MixingSettings& mixing) {
+ValueId mixed_images(graph::Graph& graph, ValueId images, const MixingSettings& mixing) {
     if (!mixing.any() || mixing.on_host) return images;
     const std::int64_t samples = graph.desc(images).shape[0];
     std::vector<ValueId> inputs = {images};
     if (mixing.mixup()) inputs.push_back(graph.add_input(std::string(kMixup), {DType::f32, {samples}}));
     if (mixing.cutmix()) inputs.push_back(graph.add_input(std::string(kCutmixBox), {DType::i32, {4}}));
-    const graph::MixImagesAttrs attrs{mixing.mixup(), mixing.cutmix() ? data::cutmix_distance(samples) : 0};
+    const graph::MixImagesAttrs attrs{mixing.mixup(), mixing.cutmix() ? cutmix_distance(samples) : 0};
     return graph.add_one(OpKind::mix_images, attrs, std::move(inputs), "all/mixed_images");
 }
 
@@ -106,13 +106,13 @@ ValueId mean_of_views(graph::Graph& graph, ValueId logits, std::int64_t views) {
 
 /// Adds the loss and the count of correct answers.
 std::vector<ValueId> add_loss(graph::Graph& graph, ValueId logits, ValueId labels, double label_smoothing,
-                              const std::vector<double>& class_weights, const data::MixingSettings& mixing) {
+                              const std::vector<double>& class_weights, const MixingSettings& mixing) {
     if (!mixing.any()) {
         return graph.add(OpKind::softmax_cross_entropy, graph::SoftmaxAttrs{label_smoothing, class_weights},
                          {logits, labels}, "all/loss");
     }
     const std::int64_t samples = graph.desc(labels).shape[0];
-    const std::vector<std::int64_t> distances = data::target_distances(mixing, samples);
+    const std::vector<std::int64_t> distances = target_distances(mixing, samples);
     const TensorDesc shares{DType::f32, {samples, static_cast<std::int64_t>(distances.size())}};
     return graph.add(OpKind::mixed_cross_entropy, graph::MixedTargetsAttrs{label_smoothing, distances, class_weights},
                      {logits, labels, graph.add_input(std::string(kTargetShares), shares)}, "all/loss");
@@ -129,7 +129,7 @@ Model build(const BuildRequest& request, const graph::OpTable& ops, Mode mode) {
     const ValueId images = graph.add_input(std::string(kImages), request.input.images);
     const ValueId labels = graph.add_input(std::string(kLabels), {DType::i32, {samples}});
     Layers layers(graph, request.model, request.numerics, mode);
-    const data::MixingSettings mixing = mode == Mode::training ? request.mixing : data::MixingSettings{};
+    const MixingSettings mixing = mode == Mode::training ? request.mixing : MixingSettings{};
     ValueId x = mixed_images(graph, layers.prepare_images(images, request.input), mixing);
     for (std::size_t i = 0; i < network.size(); ++i) {
         graph.set_stage({stages[i]});

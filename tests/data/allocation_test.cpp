@@ -50,7 +50,7 @@ TEST(Allocation, TheCounterCounts) {
 }
 
 TEST(Allocation, MixingCoefficientsAreDrawnIntoTheirPlace) {
-    const MixingSettings settings{.mixup_alpha = 0.4, .cutmix_lambda = 0.6};
+    const nn::MixingSettings settings{.mixup_alpha = 0.4, .cutmix_lambda = 0.6};
     MixingCoefficients coefficients;
     coefficients.allocate(settings, kBatch);
     const Shape images{kBatch, 4, 4, 3};

@@ -116,7 +116,7 @@ TEST(Preprocess, PaddingIsTheMeanPixel) {
 TEST(StoreLevels, EqualsStorePixels) {
     const Levels levels = levels_of({5, 7});
     const std::vector<float> values(levels.begin(), levels.end());
-    for (const auto& normalise : {std::optional<Normalisation>(), {imagenet_normalisation(true)}}) {
+    for (const auto& normalise : {std::optional<nn::Normalisation>(), {imagenet_normalisation(true)}}) {
         for (const DType type : {DType::f32, DType::bf16, DType::f16}) {
             const PixelFormat format{type, normalise};
             std::vector<std::byte> got(levels.size() * size_bytes(type));

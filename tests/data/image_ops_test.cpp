@@ -113,7 +113,7 @@ TEST(Resize, EveryFormatIsTheFloatResultStored) {
     for (const std::int64_t width : {1, 2, 5, 16, 37}) {  // narrower and wider than a vector, whole vectors and not
         const std::vector<float> values = resized(image, to(9, width));
         for (const DType dtype : {DType::f32, DType::bf16, DType::f16, DType::u8}) {
-            for (const auto& normalise : {std::optional<Normalisation>(), {imagenet_normalisation(true)}}) {
+            for (const auto& normalise : {std::optional<nn::Normalisation>(), {imagenet_normalisation(true)}}) {
                 const PixelFormat format{dtype, normalise};
                 std::vector<std::byte> expected(values.size() * size_bytes(dtype));
                 std::vector<std::byte> got(expected.size());

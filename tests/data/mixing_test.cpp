@@ -60,7 +60,7 @@ TEST(Beta, OfOneIsUniform) {
 
 TEST(CutmixShare, OfVersionOneIsOneAsOftenAsItSays) {
     constexpr int kDraws = 40000;
-    const MixingSettings settings{.cutmix_lambda = 0.85};
+    const nn::MixingSettings settings{.cutmix_lambda = 0.85};
     Rng rng(3, RngStream::cutmix);
     int whole = 0;
     double cut_sum = 0;
@@ -114,7 +114,7 @@ std::vector<float> to_vector(std::span<const float> values) {
 }
 
 TEST(Coefficients, AreAFunctionOfSeedAndNumber) {
-    const MixingSettings both{.mixup_alpha = 0.2, .cutmix_lambda = 0.5, .cutmix_version = 1};
+    const nn::MixingSettings both{.mixup_alpha = 0.2, .cutmix_lambda = 0.5, .cutmix_version = 1};
     const Shape images{16, 32, 32, 3};
     MixingCoefficients a;
     MixingCoefficients b;
@@ -164,19 +164,19 @@ TEST(Coefficients, TargetsFollowTheTable) {
 }
 
 TEST(Coefficients, PartnersFollowTheTable) {
-    const MixingSettings mixup{.mixup_alpha = 1};
-    const MixingSettings cutmix{.cutmix_lambda = 0.5};
-    const MixingSettings both{.mixup_alpha = 1, .cutmix_lambda = 0.5};
-    EXPECT_THAT(target_distances(mixup, 8), ElementsAre(0, 1));
-    EXPECT_THAT(target_distances(cutmix, 8), ElementsAre(0, 2));
-    EXPECT_THAT(target_distances(cutmix, 2), ElementsAre(0, 1));
-    EXPECT_THAT(target_distances(both, 8), ElementsAre(0, 1, 2, 3));
-    EXPECT_THAT(target_distances(both, 2), ElementsAre(0, 1, 1, 2));
-    EXPECT_THAT(target_distances({}, 8), ElementsAre(0));
+    const nn::MixingSettings mixup{.mixup_alpha = 1};
+    const nn::MixingSettings cutmix{.cutmix_lambda = 0.5};
+    const nn::MixingSettings both{.mixup_alpha = 1, .cutmix_lambda = 0.5};
+    EXPECT_THAT(nn::target_distances(mixup, 8), ElementsAre(0, 1));
+    EXPECT_THAT(nn::target_distances(cutmix, 8), ElementsAre(0, 2));
+    EXPECT_THAT(nn::target_distances(cutmix, 2), ElementsAre(0, 1));
+    EXPECT_THAT(nn::target_distances(both, 8), ElementsAre(0, 1, 2, 3));
+    EXPECT_THAT(nn::target_distances(both, 2), ElementsAre(0, 1, 1, 2));
+    EXPECT_THAT(nn::target_distances({}, 8), ElementsAre(0));
 }
 
 TEST(Coefficients, AreTheFieldsThatTheDeviceNeeds) {
-    const auto fields = [](MixingSettings settings) {
+    const auto fields = [](nn::MixingSettings settings) {
         std::vector<Field> all = mixing_fields(settings, 4);
         MixingCoefficients drawn;
         drawn.draw(settings, 1, 0, {4, 8, 8, 3});
@@ -190,7 +190,7 @@ TEST(Coefficients, AreTheFieldsThatTheDeviceNeeds) {
     const Field box{"cutmix_box", {DType::i32, {4}}};
     const Field shares{"target_shares", {DType::f32, {4, 4}}};
     const Field shares_of_two{"target_shares", {DType::f32, {4, 2}}};
-    MixingSettings both{.mixup_alpha = 1, .cutmix_lambda = 0.6};
+    nn::MixingSettings both{.mixup_alpha = 1, .cutmix_lambda = 0.6};
     EXPECT_THAT(fields(both), ElementsAre(mixup, box, shares));
     EXPECT_THAT(fields({.mixup_alpha = 1}), ElementsAre(mixup, shares_of_two));
     EXPECT_THAT(fields({.cutmix_lambda = 0.6}), ElementsAre(box, shares_of_two));
@@ -204,7 +204,7 @@ struct HostMix {
     Shape shape;
     std::vector<float> images;
     MixingCoefficients coefficients;
-    MixingSettings settings;
+    nn::MixingSettings settings;
 
     double wanted(std::size_t n, std::size_t h, std::size_t w, std::size_t c) const {
         const auto samples = static_cast<std::size_t>(shape[0]);
@@ -227,7 +227,7 @@ struct HostMix {
     }
 };
 
-HostMix host_mix(const MixingSettings& settings, std::int64_t samples) {
+HostMix host_mix(const nn::MixingSettings& settings, std::int64_t samples) {
     HostMix mix{{samples, 6, 5, 3}, {}, {}, settings};
     Rng rng(1, RngStream::test);
     for (std::int64_t i = 0; i < samples * 90; ++i)
@@ -237,9 +237,9 @@ HostMix host_mix(const MixingSettings& settings, std::int64_t samples) {
 }
 
 TEST(HostMixing, FollowsTheFormulasInEveryType) {
-    for (const MixingSettings& settings :
-         {MixingSettings{.mixup_alpha = 0.7}, MixingSettings{.cutmix_lambda = 0.4, .cutmix_version = 2},
-          MixingSettings{.mixup_alpha = 0.7, .cutmix_lambda = 0.4, .cutmix_version = 2}}) {
+    for (const nn::MixingSettings& settings :
+         {nn::MixingSettings{.mixup_alpha = 0.7}, nn::MixingSettings{.cutmix_lambda = 0.4, .cutmix_version = 2},
+          nn::MixingSettings{.mixup_alpha = 0.7, .cutmix_lambda = 0.4, .cutmix_version = 2}}) {
         for (const std::int64_t samples : {2, 3, 7}) {
             const HostMix mix = host_mix(settings, samples);
             for (const DType type : {DType::f32, DType::bf16, DType::u8}) {
@@ -298,7 +298,7 @@ std::vector<Taken> take(Stream& stream, int batches) {
     return all;
 }
 
-MixingSettings both_mixings(bool on_host) {
+nn::MixingSettings both_mixings(bool on_host) {
     return {.mixup_alpha = 0.4, .cutmix_lambda = 0.5, .cutmix_version = 2, .on_host = on_host};
 }
 
@@ -345,7 +345,7 @@ TEST(MixingLoader, RanksHaveTheCoefficientsOfTheOneStream) {
 TEST(MixingLoader, HostMixingIsWhatTheCoefficientsOfTheDeviceSay) {
     const auto data = std::make_shared<FloatDataset>();
     Loader plain(data, mixing_loader(false, 1, 0));
-    const MixingSettings settings = both_mixings(true);
+    const nn::MixingSettings settings = both_mixings(true);
     Loader mixing(data, mixing_loader(true, 3, 0, DType::bf16));
     EXPECT_EQ(mixing.fields()[0].desc, (TensorDesc{DType::bf16, {4, 4, 4, 3}}));
     for (int i = 0; i < 5; ++i) {

@@ -33,8 +33,8 @@ const json& golden() {
     return document;
 }
 
-data::MixingSettings settings_of(const json& run) {
-    data::MixingSettings settings;
+nn::MixingSettings settings_of(const json& run) {
+    nn::MixingSettings settings;
     if (run.at("mixup")) settings.mixup_alpha = 1;
     if (run.at("cutmix")) settings.cutmix_lambda = 0.5;
     return settings;
@@ -138,16 +138,16 @@ TEST(GoldenMixing, TenStepsOnCpu) {
 /// The two ops alone: mixed images, and the loss and gradient of given logits.
 Graph ops_graph(const json& run) {
     Graph graph(ops::op_table());
-    const data::MixingSettings mixing = settings_of(run);
+    const nn::MixingSettings mixing = settings_of(run);
     const std::int64_t samples = run.at("samples");
     std::vector<ValueId> inputs = {graph.add_input("images", {DType::f32, {samples, kSize, kSize, 3}})};
     const ValueId labels = graph.add_input("labels", {DType::i32, {samples}});
     if (mixing.mixup()) inputs.push_back(graph.add_input("mixup", {DType::f32, {samples}}));
     if (mixing.cutmix()) inputs.push_back(graph.add_input("cutmix_box", {DType::i32, {4}}));
-    const graph::MixImagesAttrs image_attrs{mixing.mixup(), mixing.cutmix() ? data::cutmix_distance(samples) : 0};
+    const graph::MixImagesAttrs image_attrs{mixing.mixup(), mixing.cutmix() ? nn::cutmix_distance(samples) : 0};
     graph.mark_output("mixed", graph.add_one(OpKind::mix_images, image_attrs, inputs, "mixed"));
 
-    const std::vector<std::int64_t> distances = data::target_distances(mixing, samples);
+    const std::vector<std::int64_t> distances = nn::target_distances(mixing, samples);
     const auto partners = static_cast<std::int64_t>(distances.size());
     const ValueId shares = graph.add_input("target_shares", {DType::f32, {samples, partners}});
     const ValueId logits = graph.add_parameter("logits", {DType::f32, {samples, kClasses}}, {});

@@ -180,7 +180,7 @@ TEST(Input, IsConvertedToTheComputeType) {
     EXPECT_EQ(node_named(direct.graph, "all/stage0/conv0").inputs[0], direct.values.images);
 
     request.input.images.dtype = DType::u8;
-    request.input.normalise = data::Normalisation{{0.5, 0.25, 2}, {-1, 0, 1}};
+    request.input.normalise = nn::Normalisation{{0.5, 0.25, 2}, {-1, 0, 1}};
     const Model normalised = build_training(request, ops::op_table());
     const graph::Node& node = node_named(normalised.graph, "all/images");
     EXPECT_EQ(node.kind, OpKind::normalise_image);

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "cnntrain/comm/settings.h"
+#include "cnntrain/parallel/settings.h"
 
 namespace cnntrain::comm {
 

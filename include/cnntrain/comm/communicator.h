@@ -31,7 +31,7 @@
 #include <vector>
 
 #include "cnntrain/base/elapsed.h"
-#include "cnntrain/comm/settings.h"
+#include "cnntrain/parallel/settings.h"
 
 namespace cnntrain::comm {
 

@@ -10,12 +10,10 @@
 
 #include "cnntrain/backend/settings.h"
 #include "cnntrain/base/error.h"
-#include "cnntrain/comm/settings.h"
+#include "cnntrain/parallel/settings.h"
 #include "cnntrain/data/settings.h"
 #include "cnntrain/graph/settings.h"
 #include "cnntrain/nn/bert.h"
-#include "cnntrain/nn/settings.h"
-#include "cnntrain/optim/settings.h"
 #include "cnntrain/train/settings.h"
 
 namespace cnntrain::config {

@@ -13,8 +13,7 @@
 
 #include "cnntrain/base/enumerators.h"
 #include "cnntrain/base/tensor.h"
-#include "cnntrain/data/image_settings.h"
-#include "cnntrain/nn/settings.h"
+#include "cnntrain/graph/settings.h"
 
 namespace cnntrain::data {
 
@@ -160,16 +159,16 @@ constexpr const DatasetInfo& dataset_info(DatasetId id) {
 }
 
 /// (x/255 - mean) / deviation per channel.
-Normalisation normalisation(std::span<const double> mean, std::span<const double> deviation);
+nn::Normalisation normalisation(std::span<const double> mean, std::span<const double> deviation);
 
 /// ImageNet's constants in two modes: with `--normalise-input`, normalisation(); by default, only the mean pixel is
 /// subtracted.
-Normalisation imagenet_normalisation(bool normalise_input);
+nn::Normalisation imagenet_normalisation(bool normalise_input);
 
 /// Pixel format of samples in a batch.
 struct PixelFormat {
     DType dtype = DType::f32;                // f32, bf16 (nearest even) or u8 (truncated, clamped to 0..255)
-    std::optional<Normalisation> normalise;  // applied on the host, in f32, before the conversion
+    std::optional<nn::Normalisation> normalise;  // applied on the host, in f32, before the conversion
 };
 
 class FoundPhotos;
@@ -187,7 +186,7 @@ struct DataSettings {
     bool normalise_input = false;  // per channel by mean and deviation; false: by mean only
     bool train_with_valid_preprocessing = false;
     std::int64_t percentage_to_use = 100;  // for records: used_share() of the training images
-    MixingSettings mixing = {};            // for real training images
+    nn::MixingSettings mixing = {};            // for real training images
     PreparationSettings preparation = {};
     AugmentationSettings augmentation = {};               // of real training images
     bool test_time_flip = false;                          // evaluation: each image is followed by its mirror image
@@ -213,13 +212,13 @@ struct InputSettings : DataSettings {
 std::int64_t used_share(std::int64_t records, std::int64_t percent);
 
 /// The normalisation by channel of these settings: the given constants, or ImageNet's.
-Normalisation channel_normalisation(const DataSettings& settings);
+nn::Normalisation channel_normalisation(const DataSettings& settings);
 
 /// The pixel that channel_normalisation() maps to 0, in levels 0..255.
 std::array<float, 3> mean_pixel(const DataSettings& settings);
 
 /// The effective mixing: none for generated and synthetic images.
-MixingSettings effective_mixing(const DataSettings& settings);
+nn::MixingSettings effective_mixing(const DataSettings& settings);
 
 /// The format stored by the host. Eight-bit IO gives u8 and moves per-channel normalisation to the device. It has no
 /// effect on real images that are standardised one by one (CIFAR), because standardisation must precede the zero
@@ -228,6 +227,6 @@ PixelFormat host_format(const InputSettings& settings);
 
 /// The normalisation that the graph applies to its input images, after the cast to the compute type. Only for data sets
 /// normalised by channel (also if generated or synthetic), and only if the host has not normalised.
-std::optional<Normalisation> device_normalisation(const DataSettings& settings);
+std::optional<nn::Normalisation> device_normalisation(const DataSettings& settings);
 
 }  // namespace cnntrain::data

@@ -18,7 +18,6 @@
 #include "cnntrain/graph/activation.h"
 #include "cnntrain/graph/graph.h"
 #include "cnntrain/graph/settings.h"
-#include "cnntrain/nn/settings.h"
 
 namespace cnntrain::nn {
 

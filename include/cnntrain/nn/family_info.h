@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "cnntrain/graph/settings.h"
-#include "cnntrain/nn/settings.h"
 
 namespace cnntrain::nn {
 

@@ -10,7 +10,7 @@
 #include <string_view>
 
 #include "cnntrain/base/tensor.h"
-#include "cnntrain/nn/settings.h"
+#include "cnntrain/graph/settings.h"
 
 namespace cnntrain::nn {
 

@@ -10,7 +10,7 @@
 #include <map>
 #include <vector>
 
-#include "cnntrain/optim/settings.h"
+#include "cnntrain/graph/settings.h"
 
 namespace cnntrain::optim {
 

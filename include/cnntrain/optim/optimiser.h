@@ -14,7 +14,7 @@
 
 #include "cnntrain/graph/autodiff.h"
 #include "cnntrain/graph/graph.h"
-#include "cnntrain/optim/settings.h"
+#include "cnntrain/graph/settings.h"
 
 namespace cnntrain::optim {
 

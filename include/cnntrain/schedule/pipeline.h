@@ -15,7 +15,7 @@
 #include <string_view>
 #include <vector>
 
-#include "cnntrain/schedule/settings.h"
+#include "cnntrain/parallel/settings.h"
 
 namespace cnntrain::schedule {
 

@@ -10,7 +10,7 @@
 #include <optional>
 #include <vector>
 
-#include "cnntrain/schedule/settings.h"
+#include "cnntrain/parallel/settings.h"
 
 namespace cnntrain::schedule {
 

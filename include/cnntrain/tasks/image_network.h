@@ -5,7 +5,7 @@
 
 #include "cnntrain/config/parse.h"
 #include "cnntrain/data/settings.h"
-#include "cnntrain/nn/settings.h"
+#include "cnntrain/graph/settings.h"
 
 namespace cnntrain::tasks {
 

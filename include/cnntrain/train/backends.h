@@ -8,7 +8,7 @@
 
 #include "cnntrain/backend/backend.h"
 #include "cnntrain/base/cores.h"
-#include "cnntrain/nn/settings.h"
+#include "cnntrain/graph/settings.h"
 #include "cnntrain/train/settings.h"
 
 namespace cnntrain::train {

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "cnntrain/backend/settings.h"
-#include "cnntrain/nn/settings.h"
-#include "cnntrain/schedule/settings.h"
+#include "cnntrain/graph/settings.h"
+#include "cnntrain/parallel/settings.h"
 
 namespace cnntrain::train {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "cnntrain/optim/settings.h"
+#include "cnntrain/graph/settings.h"
 
 namespace cnntrain::train {
 

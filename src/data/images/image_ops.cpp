@@ -33,7 +33,7 @@ std::byte* put(float value, std::uint8_t, std::byte* out) {
 }
 
 template <typename T>
-void store_as(std::span<const float> values, const std::optional<Normalisation>& normalise, std::byte* out) {
+void store_as(std::span<const float> values, const std::optional<nn::Normalisation>& normalise, std::byte* out) {
     if (!normalise) {
         for (const float value : values)
             out = put(value, T{}, out);

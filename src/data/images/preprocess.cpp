@@ -71,7 +71,7 @@ std::span<std::uint8_t> sized(std::vector<std::uint8_t>& levels, ImageSize size)
 void resize_to_levels(const PixelView& view, const Resize& how, Interpolation interpolation,
                       std::span<std::uint8_t> levels, Workspace& workspace) {
     if (interpolation == Interpolation::tf1_bilinear) {
-        const PixelFormat rounding{DType::u8, Normalisation{{1, 1, 1}, {0.5f, 0.5f, 0.5f}}};
+        const PixelFormat rounding{DType::u8, nn::Normalisation{{1, 1, 1}, {0.5f, 0.5f, 0.5f}}};
         resize(view, how, rounding, std::as_writable_bytes(levels), *workspace.resize);
     } else {
         resize_antialiased(view, how, interpolation, levels, *workspace.antialias);

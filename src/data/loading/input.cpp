@@ -145,7 +145,7 @@ Batch ConstantStream::next() {
 /// The format of samples before mixing, which needs f32 images; mixing then converts them to the batch's type.
 PixelFormat format_of_samples(const InputSettings& settings, Split split) {
     PixelFormat format = host_format(settings);
-    const MixingSettings mixing = effective_mixing(settings);
+    const nn::MixingSettings mixing = effective_mixing(settings);
     if (split == Split::train && mixing.any() && mixing.on_host) format.dtype = DType::f32;
     return format;
 }

@@ -38,7 +38,7 @@ double sample_beta(double alpha, Rng& rng) {
     return 1 / (1 + std::exp(second - first));
 }
 
-double sample_cutmix_share(const MixingSettings& settings, Rng& rng) {
+double sample_cutmix_share(const nn::MixingSettings& settings, Rng& rng) {
     if (settings.cutmix_version == 2) return settings.cutmix_lambda;
     const double u0 = rng.uniform();
     const double u1 = rng.uniform(std::exp(-4.0), 1);
@@ -79,28 +79,28 @@ void fill_target_shares(std::span<const float> mixup, std::optional<double> outs
     for (std::size_t n = 0; n < samples; ++n) {
         put(n * partners, outside.value_or(1), n);
         if (!outside) continue;
-        const std::int64_t distance = cutmix_distance(static_cast<std::int64_t>(samples));
+        const std::int64_t distance = nn::cutmix_distance(static_cast<std::int64_t>(samples));
         put(n * partners + of_image, 1 - *outside, mixing_partner(n, distance, samples));
     }
 }
 
-std::vector<Field> mixing_fields(const MixingSettings& settings, std::int64_t micro_batch) {
+std::vector<Field> mixing_fields(const nn::MixingSettings& settings, std::int64_t micro_batch) {
     std::vector<Field> fields;
     if (!settings.on_host && settings.mixup()) fields.push_back({std::string(kMixup), {DType::f32, {micro_batch}}});
     if (!settings.on_host && settings.cutmix()) fields.push_back({std::string(kCutmixBox), {DType::i32, {4}}});
-    const auto partners = static_cast<std::int64_t>(target_distances(settings, micro_batch).size());
+    const auto partners = static_cast<std::int64_t>(nn::target_distances(settings, micro_batch).size());
     fields.push_back({std::string(kTargetShares), {DType::f32, {micro_batch, partners}}});
     return fields;
 }
 
-void MixingCoefficients::allocate(const MixingSettings& settings, std::int64_t samples) {
+void MixingCoefficients::allocate(const nn::MixingSettings& settings, std::int64_t samples) {
     const auto count = static_cast<std::size_t>(samples);
     const std::size_t partners = std::size_t{settings.mixup() ? 2U : 1U} * (settings.cutmix() ? 2U : 1U);
     mixup_.resize(settings.mixup() ? count : 0);
     target_shares_.resize(count * partners);
 }
 
-void MixingCoefficients::draw(const MixingSettings& settings, std::uint64_t seed, std::int64_t batch_number,
+void MixingCoefficients::draw(const nn::MixingSettings& settings, std::uint64_t seed, std::int64_t batch_number,
                               const Shape& images) {
     CNNTRAIN_CHECK(images.size() == 4 && images[0] >= 2, "only a micro-batch of several samples can be mixed");
     const auto index = static_cast<std::uint64_t>(batch_number);
@@ -170,14 +170,14 @@ private:
 
 }  // namespace
 
-void mix_on_host(const MixingSettings& settings, const MixingCoefficients& coefficients, const Shape& shape,
+void mix_on_host(const nn::MixingSettings& settings, const MixingCoefficients& coefficients, const Shape& shape,
                  std::span<const float> images, DType type, std::span<std::byte> mixed) {
     const auto samples = static_cast<std::size_t>(shape[0]);
     const auto height = static_cast<std::size_t>(shape[1]);
     const auto width = static_cast<std::size_t>(shape[2]);
     const std::size_t row_bytes = width * static_cast<std::size_t>(shape[3]) * size_bytes(type);
     CNNTRAIN_CHECK(mixed.size() == samples * height * row_bytes, "mixed images of another size");
-    const std::int64_t distance = cutmix_distance(shape[0]);
+    const std::int64_t distance = nn::cutmix_distance(shape[0]);
     const Box4& box = coefficients.box();
     RowMixer mixer(coefficients, shape, images);
     for (std::size_t n = 0; n < samples; ++n) {
@@ -197,7 +197,7 @@ namespace {
 
 class Mixing final : public BatchTransform {
 public:
-    Mixing(const MixingSettings& settings, std::uint64_t seed, DType host_mixed_type)
+    Mixing(const nn::MixingSettings& settings, std::uint64_t seed, DType host_mixed_type)
         : settings_(settings), seed_(seed), host_mixed_type_(host_mixed_type) {}
 
     std::vector<MadeField> makes(const std::vector<Field>& batch) const override {
@@ -233,14 +233,14 @@ public:
     }
 
 private:
-    MixingSettings settings_;
+    nn::MixingSettings settings_;
     std::uint64_t seed_;
     DType host_mixed_type_;
 };
 
 }  // namespace
 
-std::shared_ptr<const BatchTransform> mixing_transform(const MixingSettings& settings, std::uint64_t seed,
+std::shared_ptr<const BatchTransform> mixing_transform(const nn::MixingSettings& settings, std::uint64_t seed,
                                                        DType host_mixed_type) {
     if (!settings.any()) return nullptr;
     return std::make_shared<Mixing>(settings, seed, host_mixed_type);

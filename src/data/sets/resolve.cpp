@@ -167,9 +167,9 @@ const ImageSet& image_set(DatasetId id) {
     return **std::ranges::find(table, id, &ImageSet::id);
 }
 
-Normalisation normalisation(std::span<const double> mean, std::span<const double> deviation) {
+nn::Normalisation normalisation(std::span<const double> mean, std::span<const double> deviation) {
     CNNTRAIN_CHECK(mean.size() == 3 && deviation.size() == 3, "constants for three channels");
-    Normalisation result{};
+    nn::Normalisation result{};
     for (std::size_t c = 0; c < 3; ++c) {
         result.scale[c] = static_cast<float>(1.0 / (255.0 * deviation[c]));
         result.shift[c] = static_cast<float>(-mean[c] / deviation[c]);
@@ -177,21 +177,21 @@ Normalisation normalisation(std::span<const double> mean, std::span<const double
     return result;
 }
 
-Normalisation imagenet_normalisation(bool normalise_input) {
+nn::Normalisation imagenet_normalisation(bool normalise_input) {
     if (!normalise_input) return {{1.0f, 1.0f, 1.0f}, {-123.68f, -116.78f, -103.94f}};
     constexpr std::array<double, 3> kMean = {0.485, 0.456, 0.406};
     constexpr std::array<double, 3> kDeviation = {0.229, 0.224, 0.225};
     return normalisation(kMean, kDeviation);
 }
 
-Normalisation channel_normalisation(const DataSettings& settings) {
+nn::Normalisation channel_normalisation(const DataSettings& settings) {
     const PreparationSettings& preparation = settings.preparation;
     if (preparation.normalise_mean.empty()) return imagenet_normalisation(settings.normalise_input);
     return normalisation(preparation.normalise_mean, preparation.normalise_std);
 }
 
 std::array<float, 3> mean_pixel(const DataSettings& settings) {
-    const Normalisation how = channel_normalisation(settings);
+    const nn::Normalisation how = channel_normalisation(settings);
     std::array<float, 3> mean{};
     for (std::size_t c = 0; c < mean.size(); ++c)
         mean[c] = -how.shift[c] / how.scale[c];
@@ -210,11 +210,11 @@ PixelFormat host_format(const InputSettings& settings) {
     return {settings.compute_dtype, std::nullopt};
 }
 
-MixingSettings effective_mixing(const DataSettings& settings) {
-    return settings.kind == DataKind::real ? settings.mixing : MixingSettings{};
+nn::MixingSettings effective_mixing(const DataSettings& settings) {
+    return settings.kind == DataKind::real ? settings.mixing : nn::MixingSettings{};
 }
 
-std::optional<Normalisation> device_normalisation(const DataSettings& settings) {
+std::optional<nn::Normalisation> device_normalisation(const DataSettings& settings) {
     const bool on_host = settings.hostside_norm && !settings.eight_bit_io;
     if (!dataset_info(settings.dataset).normalised_by_channel || on_host) return std::nullopt;
     return channel_normalisation(settings);

@@ -28,7 +28,7 @@ public:
         const std::string x = add("Transpose", "channels_first", {levels}, {{"perm", Integers{0, 3, 1, 2}}});
         if (!data::dataset_info(images_.dataset).normalised_by_channel) return standardised(x);
         sides_ = add("Shape", "sides", {x}, {{"start", kRows}, {"end", kColumns + 1}});
-        const data::Normalisation how = data::channel_normalisation(images_);
+        const nn::Normalisation how = data::channel_normalisation(images_);
         const std::string scaled = add("Mul", "scaled", {prepared(x), per_colour("scale", how.scale)});
         return add("Add", "normalised", {scaled, per_colour("shift", how.shift)});
     }

@@ -6,7 +6,7 @@
 #include "cnntrain/config/settings.h"
 #include "cnntrain/config/shared_options.h"
 #include "cnntrain/nn/bert.h"
-#include "cnntrain/optim/settings.h"
+#include "cnntrain/graph/settings.h"
 
 namespace cnntrain::tasks {
 

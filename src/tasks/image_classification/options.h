@@ -9,8 +9,7 @@
 #include "cnntrain/config/settings.h"
 #include "cnntrain/config/shared_options.h"
 #include "cnntrain/data/settings.h"
-#include "cnntrain/nn/settings.h"
-#include "cnntrain/optim/settings.h"
+#include "cnntrain/graph/settings.h"
 
 namespace cnntrain::tasks {
 
