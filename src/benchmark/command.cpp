@@ -290,8 +290,8 @@ std::string working_folder(const Entry& entry, PlannedCommand& plan) {
     return fs::absolute(base / location).lexically_normal();
 }
 
-/// Why a poprun line without hosts is too large for this machine; "" when it is not. Mistakes in it are told when it is
-/// started.
+/// Why a poprun line without hosts is too large for this machine; "" if it is not. Mistakes in the line are reported
+/// when it is started.
 std::string too_few_cores(const Words& words, const Host& host) {
     const launch::Machine& machine = host.machine;
     if (words.size() < 2 || words[0] != machine.program || words[1] != "poprun") return "";

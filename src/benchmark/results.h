@@ -47,7 +47,7 @@ std::string summary(const std::vector<VariantResult>& results);
 /// "12.0", "1.2e-07", "inf": the fewest digits that parse to the same number.
 std::string number_text(double value);
 
-/// For example "0:01:02.345678".
+/// Formats a duration as "0:01:02.345678".
 std::string duration_text(double seconds);
 
 }  // namespace cnntrain::benchmark

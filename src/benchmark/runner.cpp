@@ -31,7 +31,7 @@ std::string now_text() {
     return clock_text("%Y-%m-%d %H:%M:%S");
 }
 
-/// For example "log_2026-01-31-12.34.56.123456".
+/// Name of a new log folder: "log_2026-01-31-12.34.56.123456".
 std::string new_log_folder() {
     const Moment now = std::chrono::system_clock::now();
     return "log_" + clock_text("%Y-%m-%d-%H.%M.%S", now) +
@@ -173,7 +173,7 @@ std::string one_line(const std::string& text) {
     return text.substr(0, text.find('\n'));
 }
 
-/// The line in which a program tells its error, from the error on; without one, the last line.
+/// The line in which a program reports its error, from the error on; without one, the last line.
 std::string error_message(std::string_view text) {
     constexpr std::string_view kMark = "error: ";
     constexpr std::size_t kLongest = 300;

@@ -104,14 +104,14 @@ public:
         if (!value->is_boolean()) fail_value(key);
         return value->get<bool>();
     }
-    /// From 1 to kLongest; 0 if there is none.
+    /// A length from 1 to kLongest; 0 if there is none.
     std::int64_t length(const char* key) const {
         const json* const value = find(key);
         if (value == nullptr) return 0;
         if (!value->is_number_unsigned() || value->get<std::uint64_t>() > kLongest || *value == 0) fail_value(key);
         return value->get<std::int64_t>();
     }
-    /// From 0 to 1.
+    /// A number from 0 to 1, with `below_one` less than 1; `otherwise` if there is none.
     double number(const char* key, bool below_one, double otherwise) const {
         const json* const value = find(key);
         if (value == nullptr) return otherwise;

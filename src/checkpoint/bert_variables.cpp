@@ -58,7 +58,7 @@ constexpr Variable kVariables[] = {
     {"cls/classifier/output_bias", "classifier.bias", "C", Part::classifier},
 };
 
-/// The number that a text begins with, written as numbers are, with one of "./" behind it; else -1.
+/// The number at the beginning of a text, without leading zeros and followed by '.' or '/'; else -1.
 std::int64_t leading_number(std::string_view text) {
     std::int64_t number = -1;
     const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), number);
@@ -67,7 +67,7 @@ std::int64_t leading_number(std::string_view text) {
     return digits < text.size() && (text[digits] == '.' || text[digits] == '/') ? number : -1;
 }
 
-/// As a config.json calls it.
+/// Name of an axis in config.json.
 std::string_view axis_name(char axis) {
     switch (axis) {
         case 'V':

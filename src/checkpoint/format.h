@@ -20,7 +20,7 @@ inline constexpr const char* kEpoch = "epoch";
 // Checksums, 8 hexadecimal digits each. A file has both or, written by another tool, none; those of early versions have
 // kEarlyTensorsCrc alone. So no damage to a name makes a file one without checksums.
 inline constexpr const char* kHeaderCrc = "header_crc32c";  // of the header with 8 zeros in the place of its own digits
-inline constexpr const char* kTensorsCrc = "tensors_crc32c";  // of everything behind the header
+inline constexpr const char* kTensorsCrc = "tensors_crc32c";  // of everything after the header
 inline constexpr const char* kEarlyTensorsCrc = "data_crc32c";
 
 /// The beginning of every header, up to the digits of its checksum. A program that rewrites the header moves them.

@@ -63,7 +63,7 @@ void report_element(const std::vector<Found>& points, const std::string& variabl
     std::cout << (first_bad.empty() ? "finite in every checkpoint" : "first not finite in " + first_bad) << '\n';
 }
 
-/// The variables of a checkpoint, and for other programs' files what is not read of them.
+/// Prints the variables of a checkpoint, and for other programs' files those that are not read.
 void report_variables(const std::vector<Found>& points, checkpoint::Edited edited) {
     for (const Found& point : points) {
         const checkpoint::CheckpointContent content = checkpoint::content(posix_files(), point.path, edited);

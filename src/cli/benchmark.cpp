@@ -1,4 +1,4 @@
-// `cnntrain benchmark`: its options, and what cnntrain::benchmark gets from the process.
+// `cnntrain benchmark`: its options, and the resources that cnntrain::benchmark gets from the process.
 #include "cnntrain/benchmark/benchmark.h"
 
 #include <unistd.h>

@@ -50,7 +50,7 @@ int dataset_inspect(const std::string& called, const std::vector<std::string>& a
 int dataset_verify(const std::string& called, const std::vector<std::string>& arguments);
 int dataset_suspects(const std::string& called, const std::vector<std::string>& arguments);
 
-// What these commands take.
+// The flags of these commands.
 const CommandFlags& average_flags();
 const CommandFlags& analyse_flags();
 const CommandFlags& convert_flags();

@@ -17,13 +17,13 @@ using Words = std::vector<std::string>;
 
 constexpr std::string_view kDataset = "dataset ";
 
-/// A word with what it stands for.
+/// A word with its description.
 struct Described {
     std::string word;
     std::string text;
 };
 
-/// The words behind "cnntrain".
+/// The words after "cnntrain".
 std::vector<Described> first_words(const Pages& pages) {
     std::vector<Described> words;
     for (const CommandPage& page : pages) {
@@ -215,7 +215,7 @@ std::string bash_script(const Pages& pages, const Words& topics) {
 
 // fish ---------------------------------------------------------------------------------------------------------------
 
-/// Between single quotes, fish reads \\ and \' only.
+/// Quotes a text for fish, which interprets only \\ and \' between single quotes.
 std::string fish_quoted(std::string_view text) {
     std::string result = "'";
     for (const char letter : text) {

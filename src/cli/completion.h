@@ -11,7 +11,7 @@ namespace cnntrain::cli {
 
 inline constexpr std::string_view kShells[] = {"bash", "fish", "zsh"};
 
-/// The script that a shell reads. `topics`: words behind "cnntrain help", beside the commands. Throws Error(usage) for
+/// The script that a shell reads. `topics`: words after "cnntrain help", besides the commands. Throws Error(usage) for
 /// a shell without completion.
 std::string completion_script(std::string_view shell, const std::vector<CommandPage>& pages,
                               const std::vector<std::string>& topics);

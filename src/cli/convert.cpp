@@ -26,7 +26,7 @@
 namespace cnntrain::cli {
 namespace {
 
-// Writes the files that transformers reads beside a model.safetensors.
+// Writes the files that transformers reads in addition to model.safetensors.
 
 class HuggingFaceFolder {
 public:
@@ -45,7 +45,7 @@ public:
     /// Throws Error(usage) like check_outputs(); `source`: the checkpoint that is read. A file that has its content
     /// already is neither checked nor written.
     void check(const std::string& source) const;
-    /// Of the files that write() makes.
+    /// Paths of the files that write() makes.
     std::vector<std::string> paths() const;
     void write(FileSystem& files) const;
 

@@ -41,7 +41,7 @@ std::vector<std::string> format_names() {
     return names;
 }
 
-/// What chooses the run's weights and samples.
+/// The run and the options that choose its weights and samples.
 exports::OpenRequest source_of(const Flags& flags) {
     exports::OpenRequest source{.run = flags.text("RUN")};
     for (const std::string_view option : kPassed) {

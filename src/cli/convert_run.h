@@ -20,7 +20,8 @@ std::vector<Flag> run_flags();
 /// Returns the exit code.
 int convert_run(const Flags& flags);
 
-/// Without RUN, --to is a path: Error(usage) if it is the name of a format, or an option of RUN is given.
+/// Checks a line without RUN, where --to is a path: Error(usage) if it is the name of a format, or an option of RUN is
+/// given.
 void refuse_format_of_file(const Flags& flags);
 
 // ---- RUN --to hf: a folder for transformers, which convert.cpp writes ----

@@ -31,14 +31,14 @@ std::string number(double value) {
     return decimal(value, 3);
 }
 
-/// For example "3" or "1..5 (mean 2.4)".
+/// Formats a range: "3" or "1..5 (mean 2.4)".
 template <typename T> std::string range_text(const data::Range<T>& range) {
     if (range.count == 0) return "-";
     if (range.min == range.max) return number(range.min);
     return number(range.min) + ".." + number(range.max) + " (mean " + decimal(range.mean()) + ")";
 }
 
-/// Most frequent first; ties by ascending label.
+/// Labels with the most frequent first; ties by ascending label.
 Labels by_frequency(const dataset_tools::SetReport& set) {
     Labels labels(set.labels.begin(), set.labels.end());
     std::ranges::stable_sort(labels, [](const auto& a, const auto& b) { return a.second > b.second; });

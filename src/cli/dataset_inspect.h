@@ -13,7 +13,7 @@ namespace cnntrain::cli {
 
 class ProgressReport {
 public:
-    /// `unit`: what is counted, in the plural.
+    /// `unit`: name of the counted things, in the plural.
     ProgressReport(std::ostream& console, const Terminal& terminal, std::string_view unit);
     explicit ProgressReport(std::string_view unit);  // prints to standard error
 

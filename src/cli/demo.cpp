@@ -61,7 +61,7 @@ private:
     std::string photos_folder() const { return folder_ + "/photos"; }
     std::string run_folder() const { return folder_ + "/run"; }
 
-    /// Files of others never get company.
+    /// Never writes into a folder that has other files.
     void check_folder() const {
         const FileSystem& files = posix_files();
         if (files.kind(folder_) == FileKind::absent || dataset_tools::holds_generated_photos(photos_folder())) return;
@@ -115,7 +115,7 @@ private:
         return code;
     }
 
-    /// In percent, of a checkpoint's weights: those that were exported.
+    /// Validation accuracy of a checkpoint's weights, in percent: those that were exported.
     double accuracy(const report::CheckpointFacts& checkpoint) const {
         const report::Table validations(read_text(posix_files(), run_folder() + "/validation.csv"));
         double accuracy = report::kUnknown;

@@ -27,7 +27,7 @@ struct Flag {
     bool is_rare = false;         // only --help-all shows it
 };
 
-/// What a command takes, and the lines of its help behind the flags: an empty one, explanations, examples.
+/// The flags of a command, and the lines of its help after the flags: an empty one, explanations, examples.
 struct CommandFlags {
     std::vector<Flag> flags;
     std::string more = {};

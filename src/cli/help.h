@@ -23,9 +23,9 @@ const HelpTopic* help_topic(std::string_view name);
 /// there is none.
 const HelpTopic* topic_of(const std::vector<std::string>& words);
 
-/// What the program prints without a command: the commands, and where to read on.
+/// Text of the program without a command: the commands, and where to read on.
 std::string overview();
-/// What `cnntrain help` prints: the commands, and every topic with its summary.
+/// Text of `cnntrain help`: the commands, and every topic with its summary.
 std::string help_overview();
 
 /// Topics and options in which the words occur, for `cnntrain help WORDS`; "" if there are none.

@@ -1,4 +1,4 @@
-// Texts of help topics on data, weights, texts and what follows from them.
+// Texts of help topics on data, weights and texts.
 #pragma once
 
 #include <string_view>

@@ -93,7 +93,7 @@ Files (--profile-dir DIR, or the run's folder)
   profile.folded       stacks in microseconds of a step, for flamegraph.pl or speedscope.app
 )";
 
-// The help topic on what a run prints.
+// The help topic on the output of a run.
 
 /// Ends with a table of the events of --log-format json.
 std::string screen_topic();

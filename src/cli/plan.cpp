@@ -101,7 +101,8 @@ void check_process_flags(const Flags& flags) {
     }
 }
 
-/// With --network measure, all ranks of `world` must call this function; rank 0 prints the measurements.
+/// Reads the options of --processes. With --network measure, all ranks of `world` must call this function; rank 0
+/// prints the measurements.
 plan::ProcessPlan process_plan(const Flags& flags, const std::optional<comm::World>& world) {
     plan::ProcessPlan plan;
     plan.counts = parse_processes(flags.text("--processes"));

@@ -98,7 +98,7 @@ std::vector<std::string> with_own_command(std::vector<std::string> words) {
     return words;
 }
 
-/// People name photos or a run, and no command.
+/// Users often give a path where a command belongs.
 void refuse_path(const std::string& word) {
     const FileSystem& files = posix_files();
     if (is_command(word) || (!exists(files, word) && !is_directory(files, word))) return;
@@ -111,7 +111,7 @@ bool asks_version(std::string_view word) {
     return word == "--version" || word == "-V";
 }
 
-/// Between "help" and words that are no topic.
+/// Word between "help" and words that are no topic.
 constexpr std::string_view kSearchWord = "--search";
 
 /// "help train", "--help train" and "help dataset cifar" become "train --help" and "dataset cifar --help", "help train
@@ -142,7 +142,7 @@ std::vector<std::string> with_help_last(std::vector<std::string> words) {
     return words;
 }
 
-/// "help", "help TOPIC" and what `help` takes besides.
+/// "help", "help TOPIC" and the other forms of `help`.
 int help_command(const std::vector<std::string>& words) {
     if (words.empty() || config::asks_help(words.front())) {
         std::cout << help_overview();

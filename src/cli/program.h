@@ -1,4 +1,4 @@
-// The commands of the program: their functions, and what their help says.
+// The commands of the program: their functions and their help.
 #pragma once
 
 #include <span>

@@ -186,7 +186,7 @@ private:
         std::cout << std::flush;
     }
 
-    /// Adds what needs the program's options, and of the first run what needs its network.
+    /// Adds to a run the facts that need the program's options, and to the first run those that need its network.
     void complete(RunRecord& run) {
         const bool is_first = run.folder == without_trailing_slashes(folders_.front());
         std::optional<config::ParseResult> arguments;
@@ -263,7 +263,7 @@ private:
         }
     }
 
-    /// What stored predictions must belong to.
+    /// The facts that stored predictions must agree with.
     std::map<std::string, std::string> key_of(const RunRecord& run) const {
         return {{"checkpoint", run.checkpoint->name},
                 {"checkpoint_header_crc32c", run.checkpoint->header_crc},

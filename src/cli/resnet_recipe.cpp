@@ -21,7 +21,7 @@ constexpr std::int64_t kMostImages = 1'000'000'000;
 constexpr std::int64_t kBatch = 24576;
 constexpr std::int64_t kSteps = 4680;
 
-/// How a flag is translated.
+/// Translation of a flag.
 enum class Meaning {
     option,  // its value is passed to `option` unchanged
     read,    // translated by the code below
@@ -217,8 +217,8 @@ void translate_run_folder(RecipeLine& line, const std::string& model_dir, const 
                            "choose another --model_dir");
 }
 
-/// Translates a command line with the program's own flags `own`. `translate` handles what the two programs do not
-/// share.
+/// Translates a command line with the program's own flags `own`. `translate` handles the flags that the two programs do
+/// not share.
 RecipeLine recipe_line(const std::string& called, FlagTable own, const std::vector<std::string>& words,
                        const RecipeHost& host, const std::function<void(RecipeLine&, const Flags&)>& translate) {
     const std::vector<RecipeFlag> table = joined_flags(own, kBothPrograms);

@@ -17,7 +17,7 @@ train::Host process_host(const Invocation& invocation);
 /// libraries are used, because some of them end the process when allocation fails.
 void require_run_memory(const config::Settings& settings, config::Command command);
 
-/// For commands whose work several processes cannot share: Error(usage) with the line that works.
+/// Throws Error(usage) with the line that works, for commands whose work several processes cannot share.
 [[noreturn]] void refuse_processes(const comm::World& world, const Invocation& invocation);
 
 /// Parses, handles --help and --print-config, prints notices, refuses unavailable options, and then calls `run`.

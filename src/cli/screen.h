@@ -1,4 +1,4 @@
-// Where this process prints: the terminals of its standard streams, and whether it prints JSON lines.
+// Destination of this process's output: the terminals of its standard streams, and whether it prints JSON lines.
 #pragma once
 
 #include <ostream>
@@ -11,11 +11,11 @@ namespace cnntrain::cli {
 /// Set by poprun for its instances if it prints to a terminal: the terminal's columns.
 inline constexpr std::string_view kColumnsVariable = "CNNTRAIN_POPRUN_COLUMNS";
 
-/// Of the standard output. Under mpirun, where a terminal may be a file, none; under poprun, its own, which rewrites no
-/// line because text passes through mpirun.
+/// Terminal of the standard output. Under mpirun, where a terminal may be a file, there is none; under poprun, it is
+/// that of poprun, which rewrites no line because text passes through mpirun.
 Terminal console_terminal();
 
-/// Of the standard error, in the same way.
+/// Terminal of the standard error. Under mpirun and poprun there is none.
 Terminal diagnostics_terminal();
 
 /// While it lives, std::cout shows control characters of names (base/printable.h) instead of obeying them: a file's
@@ -31,7 +31,7 @@ public:
 /// The standard output as it is, for writers of own escape sequences. They make names printable themselves.
 std::ostream& terminal_output();
 
-/// From now on, diagnostics and errors are JSON lines (--log-format json).
+/// Makes all later diagnostics and errors JSON lines (--log-format json).
 void report_in_json();
 bool reports_in_json();
 

@@ -30,7 +30,7 @@
 namespace cnntrain::exports {
 namespace {
 
-// What a file tells about its network besides the weights.
+// Facts about the network that a file has in addition to the weights.
 
 using nlohmann::ordered_json;
 
@@ -39,7 +39,7 @@ std::string text_of(const ordered_json& document, int indent = -1) {
     return document.dump(indent, ' ', false, ordered_json::error_handler_t::replace);
 }
 
-/// Of the normalisation, for pixels in 0..1: (x - mean) / deviation. The settings are in single precision.
+/// Constants of the normalisation, for pixels in 0..1: (x - mean) / deviation. The settings are in single precision.
 struct Colours {
     std::array<double, 3> mean{};
     std::array<double, 3> deviation{};
@@ -94,7 +94,7 @@ ordered_json preprocessing(const data::DataSettings& images, bool inside) {
 }
 
 /// Metadata of an ONNX file: "preprocessing" and "classes" are JSON, "checkpoint" and "network" are texts.
-/// `prepares_photos`: the file does itself what "preprocessing" says.
+/// `prepares_photos`: the file itself does the work that "preprocessing" describes.
 std::map<std::string, std::string> onnx_metadata(const std::optional<tasks::ImageNetwork>& network,
                                                  const std::vector<std::string>& classes, bool prepares_photos) {
     std::map<std::string, std::string> result;
@@ -147,7 +147,7 @@ std::string folder_of(const std::string& path) {
     return path.substr(0, path.size() - last_part(path).size());
 }
 
-/// Where the export goes: a file for ONNX, a folder with a slash at its end otherwise.
+/// Destination of the export: a file for ONNX, a folder with a slash at its end otherwise.
 std::string target_of(const ExportRequest& request, const std::string& checkpoint) {
     const bool is_file = request.format == Format::onnx;
     const std::string_view name = kFormatNames[static_cast<std::size_t>(request.format)];

@@ -130,13 +130,14 @@ void TrainedNetwork::parse(const OpenRequest& request, bool made_up) {
     const std::optional<tasks::ImageNetwork> image = image_network();
     if (!image || !(image->images.test_time_flip || image->images.eight_bit_io)) return;
     std::vector<std::string> words = words_of(request, made_up);
-    // Another program shows the network one view at a time, and does not round what it reads.
+    // Other programs give the network one view at a time, and do not round its input.
     if (image->images.test_time_flip) words.emplace_back("--no-test-time-flip");
     if (image->images.eight_bit_io) words.emplace_back("--no-eight-bit-io");
     make_task(words);
 }
 
-/// Its samples are made up: pretraining changes those of its data as it reads them.
+/// Parses a run of pretraining. The samples are made up, because pretraining changes the samples of its data as it
+/// reads them.
 void TrainedNetwork::parse_pretraining(const std::string& run, const FileSystem& files) {
     const std::vector<std::string> words = {"--restore-path", run};
     const config::ParseResult line =
@@ -194,7 +195,7 @@ TrainedNetwork::TrainedNetwork(const FileSystem& files, const OpenRequest& reque
     replay_.outputs = answers();
 }
 
-/// Of a task with classes. Without its data the samples are made up.
+/// Opens the network of a task with classes. Without its data the samples are made up.
 void TrainedNetwork::open_classifier(const OpenRequest& request) {
     try {
         parse(request, /*made_up=*/false);

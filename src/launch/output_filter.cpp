@@ -13,7 +13,7 @@ struct Tag {
     std::size_t length = 0;
 };
 
-/// Reads digits from position `at` and moves `at` behind them. Empty if there are none.
+/// Reads digits from position `at` and moves `at` past them. Empty if there are none.
 std::optional<int> read_number(std::string_view text, std::size_t& at) {
     int value = 0;
     const auto [end, error] = std::from_chars(text.data() + at, text.data() + text.size(), value);

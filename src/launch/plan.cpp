@@ -367,8 +367,8 @@ std::string topology_text(const Plan& plan) {
     return text + rule + "\n";
 }
 
-// What a rank of mpirun does to become an instance: it sets the variables that follow from its rank, and becomes the
-// program. So one part of mpirun's line serves all ranks: Open MPI 5.0.7 crashes on lines of several parts.
+// Turns a rank of mpirun into an instance: sets the variables that follow from the rank, and becomes the program. So
+// one part of mpirun's line serves all ranks: Open MPI 5.0.7 crashes on lines of several parts.
 
 namespace {
 

@@ -99,7 +99,7 @@ private:
         const auto show = [this](Stream stream, std::string_view text) {
             *streams_[static_cast<std::size_t>(stream)] << text << std::flush;
         };
-        // mpirun ends well when it cannot write what its instances print: this program writes it, and notices.
+        // This program writes the instances' output itself: mpirun would report success even if it could not write it.
         request.most_output_bytes = 0;
         request.on_output = show;
         if (options_.only_output_from) {
@@ -123,7 +123,7 @@ private:
         return request;
     }
 
-    /// What mpirun would tell the first instance.
+    /// Sets the variables that mpirun would set for the first instance.
     void set_ranks_of_first(Environment& environment) const {
         for (const char* index : {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_LOCAL_RANK"})
             environment[index] = "0";

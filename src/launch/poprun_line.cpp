@@ -359,7 +359,7 @@ const PoprunOption& option_of(const std::string& key) {
     refuse_line("unknown setting '" + key + "'" + suggestion(key, names, "", "", ""));
 }
 
-/// In a file, a switch has a boolean value; the resulting option has no text.
+/// Adds an option from a file, where a switch has a boolean value; a switch that is on is added without text.
 void add(const PoprunOption& option, const YAML::Node& node, std::vector<GivenOption>& given) {
     if (!node.IsScalar()) refuse_line(std::string(option.flag) + " expects one value");
     const std::string text = node.as<std::string>();

@@ -39,7 +39,7 @@ std::string columns_there(const FileSystem& files, const std::string& path, cons
     return end == std::string::npos ? there : there.substr(0, end + kLineEnd.size());
 }
 
-/// The columns in the line `there` behind those of `header`; none if it does not begin with them.
+/// The columns in the line `there` after those of `header`; none if it does not begin with them.
 std::vector<std::string> more_columns(const std::string& there, const std::string& header) {
     std::vector<std::string> columns;
     if (!there.starts_with(header + ",")) return columns;
@@ -50,8 +50,8 @@ std::vector<std::string> more_columns(const std::string& there, const std::strin
 }
 
 /// The row with the file's columns. The last columns are newer; a file that was started without them continues without
-/// them. Columns that it has behind those of the row, and that the row knows, stay empty. Throws Error(usage) if the
-/// columns differ otherwise.
+/// them. Columns that the file has after those of the row, and that the row knows, stay empty. Throws Error(usage) if
+/// the columns differ otherwise.
 Record fitted(const Record& row, const std::string& there, const std::string& path) {
     Record result = row;
     for (const std::string& column : more_columns(there, csv_header(row))) {

@@ -117,7 +117,7 @@ void JsonLines::detail(std::string_view text) {
 
 void JsonLines::result(const Result& result) {
     if (result.fields.empty()) return write(message_line(kInfo, result.text));
-    // Spliced, because names of files may hold what a parser refuses.
+    // Spliced as text, because names of files may hold bytes that a parser refuses.
     std::string line = text_of(event(result.event));
     line.back() = ',';
     write(line + result.fields.substr(1));

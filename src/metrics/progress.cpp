@@ -30,7 +30,7 @@ struct Part {
     int leaves = 0;  // 0: never
 };
 
-/// Behind the share of the work that is done.
+/// The parts of the line after the share of the work that is done.
 std::vector<Part> parts_of(const Progress& progress) {
     const std::string count = std::to_string(progress.done) + "/" + std::to_string(progress.total) + " ";
     std::vector<Part> parts = {{count + std::string(progress.unit), progress.readings.empty() ? 1 : 5}};
@@ -42,7 +42,7 @@ std::vector<Part> parts_of(const Progress& progress) {
     return parts;
 }
 
-/// Without the parts from `most` on.
+/// The line with the parts whose `leaves` is below `most`.
 std::string line_of(const Progress& progress, const std::vector<Part>& parts, int most) {
     const double share =
         progress.total > 0 ? static_cast<double>(progress.done) / static_cast<double>(progress.total) : 1;

@@ -15,7 +15,7 @@ class CsvRow {
 public:
     CsvRow& add(std::int64_t value) { return add_raw(std::to_string(value)); }
 
-    /// As Python prints it: 0.0005, but 5e-05.
+    /// Adds a number as Python prints it: 0.0005, but 5e-05.
     CsvRow& add(double value) {
         const double size = std::fabs(value);
         const bool plain = size == 0 || (size >= 1e-4 && size < 1e16);

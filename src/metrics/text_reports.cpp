@@ -21,9 +21,9 @@ public:
     void add_training(const Record& row);
     /// The results of a validation; of several before a row, the last ones are shown.
     void add_validation(const Record& row);
-    /// True from the first log line an epoch behind the last row until the next row.
+    /// True from the first log line an epoch after the last row until the next row.
     bool is_due() const { return is_due_; }
-    /// True if there are log lines behind the last row.
+    /// True if there are log lines after the last row.
     bool has_news() const { return epoch_ > shown_; }
     /// The row, below the head where the columns changed since the row before. `progress` is the
     /// training's; without an update yet, there is no rate.
@@ -58,7 +58,7 @@ std::string text_of(const Field& field) {
     return formatted(field.percent ? "%.2f %%" : "%.4f", number(field));
 }
 
-/// At the right of its column.
+/// Aligns a text with the right of its column.
 std::string cell(const std::string& head, const std::string& text) {
     const std::size_t width = std::max(head.size(), kCellWidth);
     return "  " + std::string(width - std::min(width, text.size()), ' ') + text;
@@ -126,7 +126,7 @@ std::string validation_text(const Record& row) {
 
 constexpr std::string_view kEmulated = " emulated";
 
-/// The words in lines of at most so many columns, all but the first behind `indent` blanks.
+/// The words in lines of at most so many columns, all but the first after `indent` blanks.
 std::string wrapped(std::string_view words, std::size_t indent, std::size_t columns) {
     std::string text;
     std::size_t column = indent;

@@ -58,7 +58,7 @@ public:
 
     std::size_t functions() const { return sums_.size() - 1; }
 
-    /// Without the stage's stashes.
+    /// Costs of a stage without its stashes.
     StageCost stage(std::int32_t number, std::size_t first, std::size_t end) const {
         const FunctionCost& before = sums_[first];
         const FunctionCost& whole = sums_[end];
@@ -91,7 +91,7 @@ public:
         }
     }
 
-    /// With the stage's stashes, assuming that all other functions are in the adjacent stages.
+    /// Costs of a stage with its stashes, assuming that all other functions are in the adjacent stages.
     StageCost whole_stage(std::int32_t number, std::size_t first, std::size_t end, schedule::Workers workers) const {
         StageCost whole = stage(number, first, end);
         const auto stage_of = [&](std::size_t function) {

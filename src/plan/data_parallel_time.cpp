@@ -23,7 +23,8 @@ double flat_ms(const Network& network, double ranks, double local, double bytes,
     return 2 * latencies_ms + 2 * transfer_ms + added_bytes * network.adding_ms_per_byte;
 }
 
-/// Within a node: the ranks synchronise three times, copy a bucket to and from shared memory, and add their shares.
+/// Time of a sum within a node: the ranks synchronise three times, copy a bucket to and from shared memory, and add
+/// their shares.
 double in_node_ms(const Network& network, double local, double bytes) {
     constexpr double kMeetings = 3;
     return kMeetings * network.inside_node.latency_ms + (2 + (local - 1) / local) * bytes * network.adding_ms_per_byte;

@@ -52,7 +52,7 @@ std::size_t FunctionWalk::next(std::string_view name, Phase phase) {
 
 namespace {
 
-/// For each node of a micro-batch, its function.
+/// The function of each node of a micro-batch.
 std::vector<std::size_t> functions_of_nodes(const graph::Graph& graph, const FunctionNames& names) {
     FunctionWalk walk(names);
     std::vector<std::size_t> functions;

@@ -62,7 +62,7 @@ struct FunctionFacts {
     std::uint64_t copy_bytes = 0;      // of copies of variables in the backend's layouts and types
 };
 
-/// For each function of a graph with the whole weight update.
+/// Facts about each function of a graph with the whole weight update.
 std::vector<FunctionFacts> function_facts(const graph::Graph& graph, const FunctionNames& names);
 
 /// The results of functions that other functions read, in a graph built without --enable-recomputation.
@@ -82,7 +82,7 @@ struct SummedValue {
     std::size_t function = 0;
 };
 
-/// In the order in which a micro-batch computes them.
+/// The summed values in the order in which a micro-batch computes them.
 std::vector<SummedValue> summed_values(const graph::Graph& graph, const FunctionNames& names);
 
 }  // namespace cnntrain::plan

@@ -18,7 +18,7 @@ std::string written_splits(const config::Settings& /*settings*/, const std::vect
     return text;
 }
 
-/// What a line without a pipeline needs besides its stages.
+/// Options that a line without a pipeline needs besides its stages.
 std::string options_before(const PlannedLine& line, const train::TaskRow& row) {
     if (line.pipelined) return "";
     const std::string schedule = "--pipeline-schedule " + std::string(schedule::name(line.schedule)) + " ";
@@ -59,7 +59,7 @@ PlannedLine line_of(const train::TaskRow& row, const config::ParseResult& argume
 
 namespace {
 
-/// A pipeline whose only stage is the whole network: measurements depend neither on splits nor on what stages keep.
+/// A pipeline whose only stage is the whole network: measurements depend neither on splits nor on stashes.
 config::ParseResult unsplit(config::ParseResult arguments) {
     train::TrainingSettings& training = arguments.settings.training;
     training.pipeline = true;
@@ -88,7 +88,7 @@ NetworkOfLine network_of_line(const train::TaskRow& row, const config::ParseResu
         constexpr std::int64_t kLeast = 2;    // so that gradients are summed
         constexpr std::int64_t kMost = 1024;  // the backend lists them
         backend::CompileRequest request = train::compile_request(result.graph, settings, fields, 0);
-        // Which copies pay depends on how many micro-batches read them.
+        // The number of micro-batches decides which copies pay off.
         const schedule::Placement update = schedule::in_one_lane(train::update_plan(settings));
         request.plan.accumulation = std::clamp(update.micro_batches, kLeast, kMost);
         const auto executable = backend.compile(request);

@@ -115,7 +115,7 @@ private:
         });
     }
 
-    /// Whether it is faster than the other one, or as fast and more balanced.
+    /// True if `plan` is faster than `other`, or as fast and more balanced.
     static bool is_better(const Prediction& plan, const Prediction& other) {
         constexpr double kRounding = 1e-9;
         if (std::abs(plan.ms() - other.ms()) > kRounding * other.ms()) return plan.ms() < other.ms();

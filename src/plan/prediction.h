@@ -17,7 +17,8 @@ struct LaneShare {
     std::int32_t lanes = 1;
     int threads = 1;  // of each lane
 };
-/// As many lanes as stages, but not more than threads. `asked`: upper limit; 0: as a run chooses, one for Sequential.
+/// Gives each stage a lane, but uses no more lanes than threads. `asked`: upper limit; 0: as a run chooses, one for
+/// Sequential.
 LaneShare share_of(const schedule::Pipeline& pipeline, int threads, std::int64_t asked = 0);
 
 /// Facts about a network that do not depend on its splits.

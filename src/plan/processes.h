@@ -41,7 +41,7 @@ PlannedProcess planned_process(const FunctionTimes& times, const std::vector<Sum
                                const PlannedLine& line, std::int64_t bucket_bytes,
                                std::optional<double> samples_per_second);
 
-/// What the step waits for: the spread of its times is the one that is given, else the measured one, else none.
+/// Waits of the step: the spread of its times is the one that is given, else the measured one, else none.
 Waits waits_of(const ProcessStep& step, const FunctionTimes& times, const ProcessPlan& plan);
 
 /// One curve per method of summing gradients. With one rank per node, or one node, only those that differ.

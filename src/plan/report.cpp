@@ -103,7 +103,7 @@ std::string balance(const Prediction& plan) {
     return "the longest stage takes " + formatted("%.2f", imbalance(plan.stages)) + " times the mean";
 }
 
-/// For example "stages 0, 3 work 98.1 % of the time; stages 1, 2 work 97.0 %".
+/// Describes the work of the lanes: "stages 0, 3 work 98.1 % of the time; stages 1, 2 work 97.0 %".
 std::string lanes_text(const Prediction& plan) {
     std::string text;
     for (std::int32_t lane = 0; lane < plan.share.lanes; ++lane) {

@@ -60,7 +60,7 @@ std::string chart_text(const schedule::Pipeline& pipeline, std::int64_t micro_ba
 
 /// "Model:         resnet 50, ..." with a line end.
 std::string topic(const std::string& name, const std::string& text);
-/// For example "81.0 %".
+/// Formats a share as "81.0 %".
 std::string percent(double share);
 
 }  // namespace cnntrain::plan

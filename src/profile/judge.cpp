@@ -1,5 +1,5 @@
-// Names what limits a step. The rules are in order: what disturbs the measurement itself comes first, then what the
-// step waits for, then what it computes.
+// Names the cause that limits a step. The rules are in order: first disturbances of the measurement itself, then waits
+// of the step, then its computations.
 #include <algorithm>
 #include <array>
 #include <functional>
@@ -255,7 +255,7 @@ Verdict judge(const Profile& profile) {
 
 namespace {
 
-/// The last characters of a text that is too long, because the ends of names tell them apart.
+/// The last characters of a text that is too long, because names differ at their ends.
 std::string fitted(const std::string& text, std::size_t width) {
     if (text.size() <= width) return text;
     return "..." + text.substr(text.size() - (width - 3));
@@ -265,7 +265,7 @@ std::string rate(double work, double seconds) {
     return seconds > 0 && work > 0 ? formatted("%.1f", work / seconds) : "-";
 }
 
-/// Share of the roofline, and what bounds it.
+/// Share of the roofline, and its bound.
 std::string roofline_text(const Roofline& least, double seconds) {
     if (least.seconds <= 0) return "-";
     return formatted("%3.0f %% %s", 100 * least.share_of(seconds), least.bound.c_str());

@@ -14,7 +14,7 @@
 namespace cnntrain::schedule {
 namespace {
 
-/// More iterations than any run has; the sum of two such numbers does not overflow.
+/// A number above the iterations of any run; the sum of two such numbers does not overflow.
 constexpr std::int64_t kNever = std::int64_t{1} << 61;
 
 void require(bool condition, const std::string& message) {
@@ -30,7 +30,7 @@ double floor_divide(double a, double b) {
     return (a - std::fmod(a, b)) / b;
 }
 
-/// Whether (begin, end] contains a multiple of `interval`.
+/// True if (begin, end] contains a multiple of `interval`.
 bool crosses(std::int64_t begin, std::int64_t end, std::int64_t interval) {
     return floor_divide(begin, interval) < floor_divide(end, interval);
 }
@@ -222,7 +222,7 @@ std::int64_t RunPlan::first_step_to_save() const {
     return -floor_divide(-earliest, iterations_per_host_step);
 }
 
-/// For a run that follows_first_step: the periods, in host steps, of checkpoints and of checkpoints due to histograms.
+/// Periods, in host steps, of checkpoints and of checkpoints due to histograms, for a run that follows_first_step.
 std::array<std::int64_t, 2> RunPlan::saving_periods() const {
     const std::int64_t checkpoints = *iterations_per_checkpoint / iterations_per_host_step;
     return {checkpoints, iterations_per_histogram ? *iterations_per_histogram / iterations_per_host_step : checkpoints};

@@ -14,7 +14,7 @@ const std::vector<train::TaskRow>& task_table();
 /// Error(internal) naming the shared options that every run reads and the task lacks.
 void check_rows(const config::TaskOptions& task);
 
-/// In the order of the table.
+/// Names of the tasks, in the order of the table.
 std::vector<std::string_view> task_names();
 
 }  // namespace cnntrain::tasks

@@ -92,11 +92,11 @@ struct CompileReport {
     std::vector<Variable> variables;    // in the order of the graph
     std::uint64_t parameter_bytes = 0;  // parameters, states, and copies derived from them
     std::uint64_t arena_bytes = 0;      // activations and gradients
-    /// By pipeline stage, for one micro-batch: inputs and forward results that are kept for the backward pass.
+    /// Inputs and forward results that are kept for the backward pass of one micro-batch, by pipeline stage.
     std::vector<std::uint64_t> stash_bytes;
-    /// By stage: parameters, states, and copies derived from them.
+    /// Parameters, states, and copies derived from them, by stage.
     std::vector<std::uint64_t> stage_variable_bytes;
-    /// By stage: results of its passes that another pass of any stage reads, for all micro-batches in flight.
+    /// Results of a stage's passes that another pass of any stage reads, for all micro-batches in flight, by stage.
     std::vector<std::uint64_t> stage_held_bytes;
     /// Tensors that live as long as the executable. Their names begin with the name of the variable, or of the gradient
     /// that they accumulate.
@@ -163,7 +163,7 @@ struct ProfileRow {
     double occupied = 1;  // share of the lanes that it keeps busy
 };
 
-/// How long the lanes wait, as a share of all lanes, in seconds of the whole measurement.
+/// Waiting time of the lanes, averaged over all lanes, in seconds of the whole measurement.
 struct WaitSeconds {
     double input = 0;  // for the next micro-batch
     double lanes = 0;  // for other lanes

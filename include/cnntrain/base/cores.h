@@ -32,10 +32,10 @@ inline constexpr const char* kPlacementVariable = "CNNTRAIN_PROCESS_PLACEMENT";
 /// Must be called before a second thread starts. Returns a line for the log: "instance 1 of 2: cores 8-15".
 std::string take_share(const MachineShare& share);
 
-/// For threads that compute, whose vector units hyper-threads of a core would share: cores within the quota, at least
-/// 1.
+/// Number of cores within the quota, at least 1: for threads that compute, because hyper-threads of a core would share
+/// its vector units.
 int available_cores();
-/// For threads that wait for memory and disk: processors within the quota, at least 1.
+/// Number of processors within the quota, at least 1: for threads that wait for memory and disk.
 int available_processors();
 
 /// The most threads that a user may ask for: with many more threads than cores, waiting for each other takes so long
@@ -60,10 +60,10 @@ struct CacheLevel {
     std::uint64_t bytes = 0;  // of each
     int count = 0;            // different ones among the processors of this process
 
-    /// What threads on cores of their own reach together.
+    /// Bytes of this level that threads on separate cores reach together.
     std::uint64_t bytes_of(int threads) const;
 };
-/// Nearest first. Empty: the system does not tell.
+/// Data caches, nearest first; empty if the system does not report them.
 std::vector<CacheLevel> data_caches();
 
 }  // namespace cnntrain

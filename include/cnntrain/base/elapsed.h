@@ -51,7 +51,8 @@ template <typename Work> double least_seconds(double seconds, const Work& work) 
     return least;
 }
 
-// What threads do and when: intervals of time on tracks. Writing an interval allocates nothing and takes no lock.
+// Records what threads do and when, as intervals of time on tracks. Writing an interval allocates nothing and takes no
+// lock.
 
 class Timeline {
 public:
@@ -71,7 +72,7 @@ public:
         std::int64_t number = 0;  // of the micro-batch or bucket
     };
 
-    /// How the intervals of a track follow each other.
+    /// Order of the intervals of a track.
     enum class Order : std::uint8_t {
         one_by_one,   // of one thread
         overlapping,  // of operations that are pending together
@@ -97,7 +98,7 @@ public:
         const std::string& name() const { return name_; }
         const std::vector<Label>& labels() const { return labels_; }
         Order order() const { return order_; }
-        /// Those that are complete, also while another thread adds some.
+        /// The complete intervals, also while another thread adds some.
         std::span<const Interval> intervals() const {
             return std::span(intervals_).first(size_.load(std::memory_order_acquire));
         }
@@ -120,7 +121,7 @@ public:
         const std::lock_guard lock(mutex_);
         return tracks_.emplace_back(std::move(name), std::move(labels), order, capacity);
     }
-    /// In the order in which they were added. No track may be added meanwhile.
+    /// Tracks in the order in which they were added. No track may be added meanwhile.
     const std::deque<Track>& tracks() const { return tracks_; }
 
     /// Threads add intervals while it is on: asked before work begins.
@@ -142,19 +143,19 @@ struct ProcessorTimes {
     double queued_seconds = 0;  // threads of this process were ready to run, but waited for a processor
     double busy_seconds = 0;    // of the processors that this process may use, by all processes
 };
-/// Now. Times that the system does not tell are 0.
+/// Reads the times now. Times that the system does not report are 0.
 ProcessorTimes processor_times();
-/// By the files below `proc`, which stands for /proc.
+/// Reads the files below `proc`, which stands for /proc.
 ProcessorTimes processor_times(const std::string& proc, const std::vector<int>& processors);
 
 /// Memory pages that this process had to read from disk since it started.
 std::int64_t page_loads();
 
-/// What happened between two readings.
+/// Competition for the processors between two readings.
 struct Competition {
     double others = 0;        // processors' worth of time that others took
     double queued_share = 0;  // of the time in which threads of this process could have run
-    /// Do others slow this process down noticeably?
+    /// True if others slow this process down noticeably.
     bool is_felt() const;
 };
 Competition competition(const ProcessorTimes& begin, const ProcessorTimes& end);

@@ -23,7 +23,7 @@ template <auto value> constexpr std::string_view printed() {
 
 }  // namespace detail
 
-/// For enumerations whose values are 0, 1, 2, ...
+/// Number of enumerators of an enumeration with the values 0, 1, 2, ...
 template <typename Enum, std::size_t index = 0> constexpr std::size_t enumerator_count() {
     if constexpr (detail::printed<static_cast<Enum>(index)>().front() != '(') {
         return enumerator_count<Enum, index + 1>();
@@ -32,7 +32,7 @@ template <typename Enum, std::size_t index = 0> constexpr std::size_t enumerator
     }
 }
 
-/// "resnet", "resnext", ... of the same enumerations.
+/// Names of the enumerators of such an enumeration: "resnet", "resnext", ...
 template <typename Enum> constexpr auto enumerator_names() {
     return []<std::size_t... index>(std::index_sequence<index...>) {
         constexpr auto kName = [](std::string_view printed) { return printed.substr(printed.rfind(':') + 1); };

@@ -56,7 +56,7 @@ struct LockAttempt {
     std::string holder = {};         // then: the text that the holder wrote
 };
 
-/// What a path leads to, through links; a link that leads nowhere is absent.
+/// Kind of file that a path leads to, through links; a link that leads nowhere is absent.
 enum class FileKind { absent, file, directory, other };  // other: a pipe, a socket or a device
 
 class FileSystem {
@@ -78,8 +78,8 @@ public:
     virtual LockAttempt try_lock(const std::string& path, std::string_view holder) = 0;
 };
 
-/// For caches, suggestions and files beside others: false also when the system does not say what is there. Use kind()
-/// before telling a user that something is missing.
+/// False also when the system does not say what is there, which suffices for caches, suggestions and companion files.
+/// Use kind() before reporting to a user that something is missing.
 bool exists(const FileSystem& files, const std::string& path);
 bool is_directory(const FileSystem& files, const std::string& path);
 

@@ -10,7 +10,7 @@
 
 namespace cnntrain {
 
-/// Of the whole machine, or of the part that the process's control group may use.
+/// Memory of the whole machine, or of the part that the process's control group may use.
 std::uint64_t machine_memory_bytes();
 
 /// Memory that the process may still take, and what limits it.
@@ -40,7 +40,7 @@ void require_stack();
 /// Under ulimit -v, all threads share one arena, so that what a run needs does not grow while it goes on.
 void give_large_memory_back();
 
-// How fast threads read and copy memory, measured.
+// Measures how fast threads read and copy memory.
 
 /// Bytes a second of all threads together.
 struct MemoryRates {
@@ -57,9 +57,9 @@ struct MemoryLevel {
     MemoryRates rates = {};
 };
 
-/// Of memory beyond the caches; takes a tenth of a second, longer where other programs compute.
+/// Measures memory beyond the caches; takes a tenth of a second, longer where other programs compute.
 MemoryRates measured_memory(int threads);
-/// The caches from the second level on, nearest first, and memory last; takes about 0.2 seconds.
+/// Measures the caches from the second level on, nearest first, and memory last; takes about 0.2 seconds.
 std::vector<MemoryLevel> measured_memory_levels(int threads);
 
 }  // namespace cnntrain

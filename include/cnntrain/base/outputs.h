@@ -33,7 +33,7 @@ struct Output : NamedPath {
 void check_outputs(const FileSystem& files, const std::vector<Output>& outputs,
                    const std::vector<NamedPath>& inputs = {});
 
-/// What a program remembers of a file that it wrote, to know it again.
+/// Size and checksum of a file that a program wrote, by which it recognises the file later.
 struct FileContent {
     std::uint64_t bytes = 0;
     std::uint32_t checksum = 0;  // crc32c

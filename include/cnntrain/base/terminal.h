@@ -9,7 +9,7 @@
 
 namespace cnntrain {
 
-/// By default none: a file, a pipe, or a stream of which nothing is known.
+/// A terminal. By default there is none, as for a file, a pipe, or a stream of which nothing is known.
 struct Terminal {
     /// Columns at this moment, because terminals are resized; 0 while this process may not rewrite lines, in the
     /// background. Empty: there is no terminal.

@@ -1,4 +1,4 @@
-// Rows of text in columns, for people.
+// Rows of text in columns, for users to read.
 #pragma once
 
 #include <algorithm>
@@ -62,7 +62,7 @@ inline std::string csv_quoted(const std::string& text) {
     return quoted + '"';
 }
 
-/// Quoted when it has a comma, a quote or a line end.
+/// A cell of a CSV file, quoted if it has a comma, a quote or a line end.
 inline std::string csv_field(const std::string& text) {
     return text.find_first_of(",\"\r\n") == std::string::npos ? text : csv_quoted(text);
 }
@@ -119,7 +119,7 @@ template <typename... Args> std::string formatted(const char* pattern, Args... a
     return text;
 }
 
-// Numbers for people.
+// Numbers for users to read.
 
 /// "3.1"
 inline std::string decimal(double value, int digits = 1) {
@@ -163,7 +163,7 @@ template <typename Unit> long long below_second(Moment when) {
 
 // Text inside XML: JUnit reports, SVG pictures.
 
-/// As content of an element or of a quoted attribute; characters that XML cannot hold become '?'.
+/// Escapes text as content of an element or of a quoted attribute; characters that XML cannot hold become '?'.
 inline std::string xml_text(std::string_view text) {
     std::string result;
     for (const char c : text) {
@@ -189,7 +189,7 @@ inline std::string xml_text(std::string_view text) {
 
 // Parts of paths, as text: no file is looked for.
 
-/// The part behind the last slash: "c" of "a/b/c", "" of "a/", all of a path without a slash. A view of `path`.
+/// The part after the last slash: "c" of "a/b/c", "" of "a/", all of a path without a slash. A view of `path`.
 inline std::string_view last_part(std::string_view path) {
     return path.substr(path.find_last_of('/') + 1);  // npos + 1 is 0
 }

@@ -11,7 +11,7 @@ namespace cnntrain {
 
 using Variables = std::map<std::string, std::string>;
 
-/// All of this process's environment.
+/// All environment variables of this process.
 Variables process_variables();
 
 /// True if Open MPI's mpirun starts processes for root without --allow-run-as-root: both of its variables are 1.

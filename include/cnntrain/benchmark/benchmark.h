@@ -43,7 +43,7 @@ struct Request {
     std::vector<Override> overrides;
 };
 
-/// What a benchmark run gets from its process.
+/// Resources that a benchmark run gets from its process.
 struct Host {
     launch::Machine machine;                // environment of the programs; executable that replaces scripts
     std::vector<std::string> spec_folders;  // folders of shipped specs

@@ -29,7 +29,7 @@ double element(const FileSystem& files, const std::string& path, const std::stri
 struct CheckpointContent {
     std::string format;  // "safetensors", "PyTorch"
     std::map<std::string, TensorDesc> variables;
-    // Of other programs' files; see ForeignFile.
+    // Members for other programs' files; see ForeignFile.
     std::string part;
     std::vector<std::string> other_parts;
     std::vector<LeftOut> left_out;

@@ -36,7 +36,7 @@ void average(FileSystem& files, const std::vector<std::string>& paths, const Ave
 /// True for a file whose header says that average() wrote it.
 bool is_average(const FileSystem& files, const std::string& path);
 
-/// Whether `target` is an undamaged checkpoint that average() made from files with these names in this mode. The decay
+/// True if `target` is an undamaged checkpoint that average() made from files with these names in this mode. The decay
 /// is not compared.
 bool is_average_of(const FileSystem& files, const std::vector<std::string>& paths, Averaging mode,
                    const std::string& target);

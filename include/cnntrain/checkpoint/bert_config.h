@@ -23,7 +23,7 @@ struct BertConfig {
     double hidden_dropout = 0.1;
     double attention_dropout = 0.1;
     double initializer_range = 0.02;
-    /// For files that this program has exported: the variables of the original network.
+    /// Variables of the original network, for files that this program has exported.
     BertVariables variables;
     std::vector<std::string> class_names;  // of a classifier, by number; empty: unnamed
 

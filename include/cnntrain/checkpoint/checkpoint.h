@@ -2,7 +2,7 @@
 //
 // Layout (https://github.com/huggingface/safetensors): u64 little-endian length of the header, the header as JSON, then
 // the tensors without gaps. The header's __metadata__ holds "iteration", "epoch", whatever the caller adds, and two
-// CRC-32C as 8 hexadecimal digits: "tensors_crc32c" of everything behind the header and, first of all, "header_crc32c"
+// CRC-32C as 8 hexadecimal digits: "tensors_crc32c" of everything after the header and, first of all, "header_crc32c"
 // of the header's text with 0 for each of its own digits. Early versions wrote "data_crc32c" in the place of the two.
 #pragma once
 
@@ -34,7 +34,7 @@ TensorSource source_of(const std::map<std::string, HostTensor>& tensors);
 /// The same with 16-bit tensors widened to 32 bits.
 TensorSource in_f32(TensorSource source);
 
-/// Written whole or not at all; Error(storage) leaves what stood there before.
+/// Writes the file as a whole or not at all; after Error(storage), the previous file is still there.
 void save(FileSystem& files, const std::string& path, const Checkpoint& checkpoint);
 /// Writes `tensors` instead of the checkpoint's own. Calls for each of them twice.
 void save(FileSystem& files, const std::string& path, const Checkpoint& checkpoint, const TensorSource& tensors);

@@ -24,7 +24,7 @@ public:
     double epoch() const { return epoch_; }
     const std::map<std::string, std::string>& metadata() const { return metadata_; }  // the writer's own keys
 
-    /// In the order of the file.
+    /// Names of the tensors, in the order of the file.
     const std::vector<std::string>& names() const { return names_; }
     const TensorDesc& desc(const std::string& name) const;
     /// Error(unsupported) when the tensor does not fit into this machine's memory.

@@ -49,7 +49,7 @@ Found one_of(const FileSystem& files, const std::string& restore_path);
 
 /// The run's own checkpoints, ckpt-<n> and nothing else, oldest first. None when there is no such folder.
 std::vector<Found> numbered_checkpoints(const FileSystem& files, const std::string& folder);
-/// Is `file_name` exactly "ckpt-<n>.safetensors"?
+/// True if `file_name` is exactly "ckpt-<n>.safetensors".
 bool is_numbered(const std::string& file_name);
 
 /// Throws Error(usage) if another program's result would get the name of a numbered checkpoint in the folder of a run,

@@ -7,9 +7,9 @@
 //   are not unique, paths within the file.
 // - TensorFlow: checkpoints of versions 1 and 2, PREFIX.index and PREFIX.data-00000-of-0000N.
 //
-// A format is told by content. Left out and listed are values without an element type of DType (texts, complex
-// numbers), states of optimisers that a file keeps apart, and names that are not UTF-8. A bool becomes u8 0 or 1. No
-// size in a file makes the reader allocate more than a small multiple of the file's own size.
+// Formats are recognised by content. Values without an element type of DType (texts, complex numbers), states of
+// optimisers that a file keeps apart, and names that are not UTF-8 are left out and listed. A bool becomes u8 0 or 1.
+// No size in a file makes the reader allocate more than a small multiple of the file's own size.
 #pragma once
 
 #include <optional>

@@ -14,7 +14,7 @@ inline constexpr const char* kRunOptionsKey = "options";
 /// "" where the metadata has none.
 std::string run_options(const std::map<std::string, std::string>& metadata);
 
-/// Those of a checkpoint file. Reads the header only.
+/// The options in a checkpoint file. Reads the header only.
 std::string run_options_of(const FileSystem& files, const std::string& path);
 
 }  // namespace cnntrain::checkpoint

@@ -30,7 +30,7 @@ struct TimmConfig {
 /// `path`: for messages. Empty for another program's config.json. Error(data) names the key whose value makes no sense.
 std::optional<TimmConfig> parse_timm_config(std::string_view text, const std::string& path);
 
-/// That of the config.json in the folder of a file of weights; empty if there is none, or another program's.
+/// The config.json in the folder of a file of weights; empty if there is none, or another program's.
 std::optional<TimmConfig> timm_config_beside(const FileSystem& files, const std::string& weights);
 
 }  // namespace cnntrain::checkpoint

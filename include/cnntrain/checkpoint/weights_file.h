@@ -14,7 +14,8 @@ namespace cnntrain::checkpoint {
 
 // Checkpoints whose checksums are wrong.
 
-/// Checksums cannot tell damage from a deliberate edit by another tool: only the user knows.
+/// Treatment of files with wrong checksums: these cannot distinguish damage from a deliberate edit by another tool,
+/// which only the user knows about.
 enum class Edited {
     refused,  // Error(data)
     trusted,  // a warning; everything else about the file is checked as always
@@ -46,10 +47,10 @@ inline constexpr const char* kClassesKey = "classes";
 
 /// Writes nothing when there are no names.
 void set_class_names(std::map<std::string, std::string>& metadata, const std::vector<std::string>& names);
-/// None where the metadata has none. Error(data) when they are no list of texts.
+/// Names in the metadata; empty if there are none. Error(data) if they are no list of texts.
 std::vector<std::string> class_names(const std::map<std::string, std::string>& metadata);
 
-/// Those of the checkpoint, or of the latest one in the folder, that a restore path names (find_checkpoints() of
+/// Names in the checkpoint, or in the latest one in the folder, that a restore path names (find_checkpoints() of
 /// folder.h). Reads the header only.
 std::vector<std::string> class_names_of(const FileSystem& files, const std::string& restore_path);
 

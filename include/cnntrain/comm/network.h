@@ -53,7 +53,7 @@ struct Sweep {
 /// within them. All ranks get the same result. Needs at least two ranks.
 NetworkTimes measure_network(Communicator& communicator, const Sweep& sweep);
 
-/// For this process alone; not collective.
+/// Measures this process alone; not collective.
 double adding_seconds_per_byte();
 
 }  // namespace cnntrain::comm

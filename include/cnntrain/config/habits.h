@@ -1,4 +1,4 @@
-// Reads what people type out of habit with other programs (src/config/table/habits.cpp).
+// Reads words that users know from other programs (src/config/table/habits.cpp).
 #pragma once
 
 #include <string>
@@ -20,7 +20,7 @@ struct OwnWords {
 OwnWords in_own_words(const TaskOptions& task, Command command, const std::vector<std::string>& words,
                       bool lenient = false);
 
-/// For a flag of other programs, without hyphens: the options as which it is read here ("--image-size").
+/// The options as which a flag of other programs, without hyphens, is read here ("--image-size").
 std::vector<std::string> meanings_of_habit(std::string_view name);
 
 /// The command that another program's word stands for; "" for any other word.

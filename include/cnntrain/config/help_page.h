@@ -1,4 +1,4 @@
-// What the help of a command says, row by row. Help texts, completion and manual pages are made from it.
+// The help of a command, row by row. Help texts, completion and manual pages are made from it.
 //
 //   HelpPage page = help_page(task, Command::train, "cnntrain train");
 //   std::cout << help_text(page, *help_wish({"--help", "model"}));
@@ -17,7 +17,7 @@ inline constexpr std::string_view kIpuGroup = "IPU";
 inline constexpr std::string_view kHelpFlag = "--help";
 inline constexpr std::string_view kHelpAllFlag = "--help-all";
 
-/// How many words an option takes in help.
+/// Number of words that an option takes in help.
 enum class Arity : unsigned char {
     none,
     optional,  // "[true|false]"
@@ -40,7 +40,7 @@ struct HelpRow {
 
 struct HelpPage {
     std::string called;              // "cnntrain train", "train.py"
-    std::string operands = {};       // usage behind the options: "program [arguments]"
+    std::string operands = {};       // usage after the options: "program [arguments]"
     std::string summary = {};        // what the command does, a line
     std::string examples = {};       // lines
     std::vector<HelpRow> rows = {};  // rows of a group are neighbours
@@ -56,7 +56,7 @@ struct HelpWish {
 
 /// True for --help, -h, --help=PART and --help-all.
 bool asks_help(std::string_view word);
-/// What a line asks for; empty if it does not ask for help. A word behind --help that is no option names a part; "all"
+/// The help that a line asks for; empty if it asks for none. A word after --help that is no option names a part; "all"
 /// stands for --help-all.
 std::optional<HelpWish> help_wish(const std::vector<std::string>& words);
 

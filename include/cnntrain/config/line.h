@@ -10,7 +10,7 @@
 
 namespace cnntrain::config {
 
-/// How many words a flag takes as its value. A word joined to the flag (--flag=word) counts as one of them.
+/// Number of words that a flag takes as its value. A word joined to the flag (--flag=word) counts as one of them.
 enum class Takes : std::uint8_t {
     nothing,
     optional,  // zero or one
@@ -28,7 +28,7 @@ struct Spelling {
     bool preferred = true;       // prefixes match preferred spellings before all others
 };
 
-/// How a program's command line is read, where programs differ.
+/// Rules for reading a command line that differ between programs.
 struct LineHabits {
     std::string program = {};    // prefix of error messages; may be empty
     bool quotes = false;         // errors say "flag '--x'" instead of "option --x"

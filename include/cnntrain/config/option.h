@@ -208,8 +208,8 @@ struct Need {
     std::vector<std::string_view> values = {};
 };
 
-/// What an evaluation of a run's checkpoints (validation, inference) does with the value that the run has recorded. A
-/// value on the evaluation's own line always wins.
+/// Use of the value that a run has recorded, in an evaluation of its checkpoints (validation, inference). A value on
+/// the evaluation's own line always wins.
 enum class Recorded : std::uint8_t {
     if_numeric,  // takes it if it changes the numbers of the evaluation, and reports another value on the line
     taken,       // takes it; the line may well have another one
@@ -255,7 +255,7 @@ struct Option {
     std::uint32_t commands = kTVE;       // commands that accept the option
     std::uint32_t main_in = 0;           // those whose short help (--help alone) lists it
     std::vector<Need> exists_with = {};  // the option exists only if all of these hold
-    // When the option has an effect (acting.cpp). Otherwise the user gets a notice.
+    // Conditions under which the option has an effect (acting.cpp). Otherwise the user gets a notice.
     std::uint32_t acts_in = kAll;           // commands in which it has an effect
     std::uint32_t acts_on_backends = kAll;  // backends that it steers; such as kIpu: its compiler or memory
     std::uint32_t acts_on = kAll;           // kinds of data, as defined by the task (TaskOptions::data_reason);

@@ -18,7 +18,7 @@ struct ResolvedOption {
     Source source;
 };
 
-/// What the launcher (mpirun, srun, poprun) set for this run.
+/// Values that the launcher (mpirun, srun, poprun) set for this run.
 struct Launch {
     std::int64_t processes = 1;                 // number of processes that share each weight update, or a validation
     std::int64_t index = 0;                     // index of this process

@@ -24,7 +24,7 @@
 
 namespace cnntrain::config {
 
-/// What parsing depends on besides the command line.
+/// Inputs of parsing in addition to the command line.
 struct Environment {
     std::optional<std::string> data_dir;      // DATA_DIR
     std::vector<std::string> config_folders;  // folders searched in order for *.yml files

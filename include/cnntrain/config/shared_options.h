@@ -19,11 +19,11 @@ std::vector<Option> shared_head_options();
 std::vector<Option> shared_ipu_options();
 std::vector<Option> shared_logging_options();
 
-/// One of these rows. Error(internal) if none has this flag.
+/// Returns one of these rows. Error(internal) if none has this flag.
 Option shared(std::string_view flag);
 std::vector<Option> shared(std::initializer_list<std::string_view> flags);
 
-/// For a task with a single command: that command accepts all of `rows`, and they all have an effect in it.
+/// The rows for a task with a single command: that command accepts all of them, and they all have an effect in it.
 std::vector<Option> for_one_command(std::vector<Option> rows);
 
 }  // namespace cnntrain::config

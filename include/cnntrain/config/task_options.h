@@ -1,4 +1,4 @@
-// What a task gives to option parsing: its rows and the functions that resolve their values.
+// A task's part of option parsing: its rows and the functions that resolve their values.
 #pragma once
 
 #include <memory>
@@ -15,7 +15,7 @@ namespace cnntrain::config {
 struct TaskOptions;
 struct Environment;
 
-/// What a task's steps find in files and hand on to its later steps.
+/// Data that a task's steps find in files and hand on to its later steps.
 struct Findings {
     virtual ~Findings() = default;
 };
@@ -63,8 +63,8 @@ struct TaskOptions {
     /// True if the command line trains rather than evaluates. Null: the command decides.
     bool (*trains)(const Resolution& run) = nullptr;
 
-    /// What the files that a line names tell about the network: values for options that neither the line nor its
-    /// configuration gives. Error(unsupported) for networks that this program does not have. Null: nothing.
+    /// Reads facts about the network from the files that a line names: values for options that neither the line nor its
+    /// configuration gives. Error(unsupported) for networks that this program does not have. Null: reads nothing.
     Layer (*told_by_files)(const TaskOptions& task, Command command, const std::vector<std::string>& words,
                            const Layer& config, std::shared_ptr<Findings>& findings) = nullptr;
 

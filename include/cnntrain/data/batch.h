@@ -33,7 +33,7 @@ std::size_t total_bytes(const std::vector<Field>& fields);
 std::size_t field_number(const std::vector<Field>& fields, std::string_view name);
 const TensorDesc& field_desc(const std::vector<Field>& fields, std::string_view name);
 
-/// Where to write one sample: the bytes of each field, in the order of the data set's fields.
+/// Destination of one sample: the bytes of each field, in the order of the data set's fields.
 using SampleView = std::span<const std::span<std::byte>>;
 
 /// Receives the memory of batches that are no longer used.

@@ -107,7 +107,7 @@ class Dataset {
 public:
     virtual ~Dataset() = default;
     virtual std::int64_t size() const = 0;
-    /// May look at some of the files again. A set that says no more is told from others by its size.
+    /// May look at some of the files again. By default, data sets are distinguished by size only.
     virtual Origin origin() const { return {.samples = size()}; }
     /// Fields of one sample; they do not change.
     virtual std::vector<Field> fields() const = 0;

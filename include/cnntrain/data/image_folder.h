@@ -14,11 +14,11 @@ namespace cnntrain::data {
 bool is_photo_pattern(const std::string& place);
 
 /// One file of any name; or all image files that are in and below a folder or fit a pattern with `*`, `?` or `[...]`,
-/// sorted by path. Links are followed; hidden files are skipped. The first bytes of a file tell its format; images are
-/// turned as their Exif data say. Samples have evaluation preprocessing. A label is that of the photo's row in a table
-/// of files and classes, or of its innermost folder that is named as one of settings.known_classes, else kNoLabel. A
-/// file that cannot be decoded is reported and left out, or throws Error(data) if `strict`. With a Loader and
-/// Feed::sweeps, sample i of a sweep is names()[i].
+/// sorted by path. Links are followed; hidden files are skipped. The first bytes of a file determine its format; images
+/// are turned as their Exif data say. Samples have evaluation preprocessing. A label is that of the photo's row in a
+/// table of files and classes, or of its innermost folder that is named as one of settings.known_classes, else
+/// kNoLabel. A file that cannot be decoded is reported and left out, or throws Error(data) if `strict`. With a Loader
+/// and Feed::sweeps, sample i of a sweep is names()[i].
 class ImageFolder final : public Dataset {
 public:
     /// `places`: files, folders, patterns and tables. Error(data) if one cannot be read or gives no such files.

@@ -20,7 +20,7 @@ public:
     /// Throws Error(data) if files are missing or damaged, Error(usage) for impossible settings.
     InputData(const InputSettings& settings, Split split);
 
-    /// Counted in the files; for generated and synthetic data, the published count.
+    /// Number of samples counted in the files; for generated and synthetic data, the published count.
     std::int64_t samples() const { return samples_; }
     Origin origin() const;
     std::string unused_files() const { return dataset_ ? dataset_->unused_files() : ""; }

@@ -73,7 +73,7 @@ public:
     std::int64_t truncated() const;
     /// Number of samples in the file whose texts have special tokens, such as [SEP], in them.
     std::int64_t with_special_tokens() const;
-    /// A sample as in its file, second texts behind a tab; "" unless the settings keep texts.
+    /// A sample as in its file, second texts after a tab; "" unless the settings keep texts.
     std::string text(std::int64_t index) const;
     /// The sample's row in the file, from 1.
     std::int64_t row(std::int64_t index) const { return rows_.at(static_cast<std::size_t>(index)) + 1; }

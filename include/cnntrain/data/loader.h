@@ -78,10 +78,10 @@ struct RingSize {
 /// `sample`: the data set's fields.
 RingSize ring_size(const std::vector<Field>& sample, const LoaderSettings& settings);
 
-/// The memory that a Loader asks for: its ring, and what its workers need.
+/// The memory that a Loader asks for: its ring, and the memory of its workers.
 std::uint64_t loader_bytes(const std::vector<Field>& sample, const LoaderSettings& settings);
 
-/// Fields of a Loader's batches: each sample field with a leading N, and what the transform makes.
+/// Fields of a Loader's batches: each sample field with a leading N, and the fields that the transform makes.
 std::vector<Field> batch_fields(const std::vector<Field>& sample, const LoaderSettings& settings);
 
 class Loader final : public Stream {

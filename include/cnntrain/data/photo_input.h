@@ -1,4 +1,4 @@
-// The pixels of photos and what evaluation makes of them, for exported files that prepare photos themselves.
+// The pixels of photos and their preparation for evaluation, for exported files that prepare photos themselves.
 #pragma once
 
 #include <cstddef>
@@ -26,7 +26,7 @@ HostTensor decoded_photo(std::span<const std::byte> file);
 void prepare_photo(const HostTensor& pixels, const DataSettings& settings, const PixelFormat& format,
                    std::span<std::byte> image);
 
-// Small pictures of samples, for people.
+// Small pictures of samples, for users to look at.
 
 /// A JPEG of an image as a network reads it: `image` describes its pixels, [H,W,3] of any type. The least value becomes
 /// black and the greatest white, as pixels are standardised. The longer side is at most `most_side`: pixels are

@@ -21,7 +21,7 @@
 //
 // The static layout places the masked tokens of a sequence in its first M positions and the others after them, so that
 // a graph always reads the tokens to predict at the same positions. The packed layout has the sequences of a row one
-// behind the other, and the padding behind all of them.
+// after the other, and the padding after all of them.
 #pragma once
 
 #include <algorithm>

@@ -19,7 +19,7 @@ bool looks_like_photos(const std::string& place);
 /// True for a folder or a table of photos that says which photos are for validation.
 bool names_validation_photos(const std::string& place);
 
-/// For DataSettings::found_photos.
+/// Makes a value for DataSettings::found_photos.
 std::shared_ptr<FoundPhotos> found_photos();
 
 /// Paths of the files of a split, in order. For ImageNet, any shard count (`train-00000-of-00004`) and any subset of

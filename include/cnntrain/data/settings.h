@@ -17,9 +17,10 @@
 
 namespace cnntrain::data {
 
-// How image files become a network's input: size, interpolation, normalisation, and augmentation of training images.
+// Conversion of image files to a network's input: size, interpolation, normalisation, and augmentation of training
+// images.
 
-/// How evaluation makes an S x S image of a photo of any aspect ratio.
+/// Method by which evaluation makes an S x S image of a photo of any aspect ratio.
 enum class ResizeMode : std::uint8_t {
     crop,    // the shorter side becomes floor(S / crop fraction), then the centre is cut out
     squash,  // the whole photo; its aspect ratio is not kept
@@ -61,7 +62,7 @@ enum class DataKind : std::uint8_t {
     synthetic,  // random buffers made once; no host input
 };
 
-/// How a data set's files hold images. Options depend on it.
+/// Form in which a data set's files hold images. Options depend on it.
 enum class ImageFormat : std::uint8_t {
     records,        // JPEG in TFRecords; enables the record cache and use of a share
     class_folders,  // photos

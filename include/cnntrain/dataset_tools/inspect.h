@@ -29,7 +29,7 @@ struct FeatureReport {
     data::FeatureType type() const;  // type in most records
 };
 
-/// From the JPEG headers; images are not decoded.
+/// Statistics from the JPEG headers; images are not decoded.
 struct ImageReport {
     data::Range<std::int64_t> height;
     data::Range<std::int64_t> width;

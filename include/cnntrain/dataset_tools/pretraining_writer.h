@@ -7,7 +7,7 @@
 
 namespace cnntrain::dataset_tools {
 
-/// How sequences are cut from documents and masked.
+/// Settings for cutting sequences from documents and masking them.
 struct InstanceSettings {
     std::int64_t sequence_length = 128;  // S, including [CLS] and both [SEP]
     std::int64_t max_predictions = 20;   // M: maximum number of masked tokens per sequence

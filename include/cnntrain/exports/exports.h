@@ -19,7 +19,7 @@
 namespace cnntrain::exports {
 
 enum class Format : std::uint8_t { onnx, torchvision, timm, tf };
-/// As users write them, in the order of the enumerators.
+/// Names of the formats as users write them, in the order of the enumerators.
 inline constexpr std::array<std::string_view, 4> kFormatNames = {"onnx", "torchvision", "timm", "tf"};
 static_assert(kFormatNames.size() == enumerator_count<Format>());
 
@@ -28,7 +28,7 @@ std::optional<Format> format_named(std::string_view name);
 struct ExportRequest {
     OpenRequest source;
     Format format = Format::onnx;
-    std::string target = {};                    // a file (onnx) or a folder; empty: beside the checkpoint
+    std::string target = {};                    // a file (onnx) or a folder; empty: next to the checkpoint
     OnnxWeights weights = OnnxWeights::f32;     // of onnx
     bool probabilities = false;                 // onnx: a second output
     bool preparation = false;                   // onnx: the file reads photos

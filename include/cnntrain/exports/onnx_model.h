@@ -54,7 +54,7 @@ struct OnnxModel {
     std::vector<OnnxPort> inputs;
     std::vector<OnnxPort> outputs;
     std::vector<OnnxTensor> tensors;  // constants
-    std::vector<OnnxNode> nodes;      // each behind those whose results it reads
+    std::vector<OnnxNode> nodes;      // each after the nodes whose results it reads
     std::map<std::string, std::string> metadata;
 };
 

@@ -15,7 +15,7 @@ std::string_view name(Activation activation);
 /// f(x); NaN stays NaN.
 double activated(Activation activation, double x);
 
-/// Whether the slope is a function of y alone: backward then reads y instead of x. Decides the argument of slope() and
+/// True if the slope is a function of y alone: backward then reads y instead of x. Decides the argument of slope() and
 /// of the kernels' times_slope().
 constexpr bool slope_follows_from_result(Activation activation) {
     return activation == Activation::none || activation == Activation::relu || activation == Activation::sigmoid ||

@@ -18,7 +18,8 @@ public:
     /// value changes only when weights change.
     bool follows_weights(ValueId value) const { return follows_weights_.at(index(value)); }
 
-    /// Produced per micro-batch and read by the update phase, which sees the sum over the micro-batches.
+    /// True for a value that is produced per micro-batch and read by the update phase, which sees the sum over the
+    /// micro-batches.
     bool crosses_into_update(ValueId value) const { return crosses_into_update_.at(index(value)); }
 
     /// Results have the layout in their op's row; inputs and parameters the layout that their readers want, through any
@@ -36,7 +37,8 @@ private:
     std::vector<Layout> layouts_;
 };
 
-/// Does this user of the value read only where its maxima are? Backends keep these places instead of a pooling's input.
+/// True if this user of the value reads it only where its maxima are. Backends keep these places instead of a pooling's
+/// input.
 bool reads_places_only(const Graph& graph, NodeId user, ValueId value);
 
 /// The variable that a chain of casts starts from, or the value itself.

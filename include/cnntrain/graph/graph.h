@@ -37,7 +37,7 @@ enum class Role : std::uint8_t {
     intermediate,    // produced by a node
 };
 
-/// How a variable starts. Fans: fan_in = K*K*I, fan_out = K*K*O.
+/// Initial values of a variable. Fans: fan_in = K*K*I, fan_out = K*K*O.
 struct Initialiser {
     enum class Kind : std::uint8_t {
         constant,                  // every element = value
@@ -100,7 +100,7 @@ public:
     /// Appends a node; shapes are inferred at once. Error(usage) names the node, the op and all input descriptors.
     /// The node gets the current phase and stage.
     std::vector<ValueId> add(OpKind kind, Attrs attrs, std::vector<ValueId> inputs, std::string name);
-    /// For ops with exactly one output.
+    /// Appends a node of an op with exactly one output.
     ValueId add_one(OpKind kind, Attrs attrs, std::vector<ValueId> inputs, std::string name);
 
     void mark_output(std::string name, ValueId value);

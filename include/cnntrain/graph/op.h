@@ -449,7 +449,7 @@ enum class Layout : std::uint8_t {
     same,    // in an op's row only: the layout of its first input
 };
 
-/// How an op uses one of its inputs.
+/// Use of one of an op's inputs.
 enum class Use : std::uint8_t {
     read,
     target,    // the variable that an update op overwrites
@@ -467,7 +467,7 @@ struct OpDef {
     OpKind kind = OpKind::count_;
     std::string_view name = {};  // the enumerator's, set by the table
 
-    /// By position; the last entry holds for all further inputs (results). Empty: all plain.
+    /// Operands by position; the last entry holds for all further inputs (results). Empty: all plain.
     std::vector<Operand> inputs = {};
     std::vector<Layout> results = {};
 

@@ -45,7 +45,7 @@ Graph fuse_norm_activation(const Graph& graph);
 /// conv2d + batch_norm_inference -> conv2d with folded weight and bias (weight-only values, computed once per load).
 Graph fold_inference_norms(const Graph& graph);
 /// add(a, b) whose only user is the dy of a norm gradient -> summed_gradient.
-/// An addition behind an op with an addend (OpDef) becomes part of that op.
+/// An addition after an op with an addend (OpDef) becomes part of that op.
 Graph fuse_gradient_sums(const Graph& graph);
 /// Lets backward compute results of batch_norm and group_norm again where that lowers the peak of memory: from the
 /// forward statistics, with the same numbers, where the activation takes next to no time. For graphs in one stage.

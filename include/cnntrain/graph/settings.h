@@ -27,7 +27,7 @@ inline constexpr std::array kActivations = {Activation::none,    Activation::rel
                                             Activation::tanh};
 static_assert(kActivations.size() == enumerator_count<Activation>());
 
-/// What an optimiser does to a variable. In the order in which help lists optimisers.
+/// Rules by which optimisers update a variable, in the order in which help lists the optimisers.
 enum class UpdateRule : std::uint8_t { sgd, rmsprop, momentum, lars, adamw, lamb, nesterov };
 /// The optimisers' names as flags, configurations and logs spell them, in the enumerators' order. Printed
 /// graphs have the names in update_rule.h.
@@ -40,7 +40,7 @@ static_assert(kOptimiserNames.size() == enumerator_count<UpdateRule>());
 namespace cnntrain::nn {
 
 enum class Family : std::uint8_t { resnet, resnext, efficientnet };
-/// As flags, configurations, logs and files spell them, in the enumerators' order.
+/// Names of the families as flags, configurations, logs and files spell them, in the enumerators' order.
 inline constexpr std::array<std::string_view, 3> kFamilyNames = {"resnet", "resnext", "efficientnet"};
 static_assert(kFamilyNames.size() == enumerator_count<Family>());
 
@@ -152,7 +152,7 @@ struct InputSettings {
 
 // Normalisation and mixing of images, on the host or on the device.
 
-/// How samples of a training micro-batch are mixed (mixing.h).
+/// Settings for mixing the samples of a training micro-batch (data/mixing.h).
 struct MixingSettings {
     double mixup_alpha = 0;           // parameter of Beta(alpha, alpha); 0: no mixup
     double cutmix_lambda = 1;         // share of an image that stays, 0..1; 1: no cutmix
@@ -270,7 +270,7 @@ inline double base_learning_rate(const LearningRateSettings& settings, std::int6
 /// classification: its cosine begins with the run instead of after the warm-up, and its polynomial falls to the user's
 /// end rate instead of kLowestStepRate.
 enum class StepSchedule : std::uint8_t { custom, natural_exponential, polynomial, cosine };
-/// As flags and configurations spell them, in the enumerators' order.
+/// Names of the schedules as flags and configurations spell them, in the enumerators' order.
 inline constexpr std::array<std::string_view, 4> kStepScheduleNames = {"custom", "natural_exponential",
                                                                        "polynomial_decay", "cosine_decay"};
 

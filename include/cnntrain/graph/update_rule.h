@@ -31,7 +31,7 @@ namespace cnntrain::graph {
 /// Norms are taken over the whole tensor, or separately over each of `column_blocks` equal column blocks of a matrix.
 /// The trust ratio is 1 where one of its two norms is 0, and where `adapts` is false.
 ///
-/// scaled_update: the same with a factor f32[] (gradient_factor's) behind loss_scaling, which multiplies the gradient.
+/// scaled_update: the same with a factor f32[] (gradient_factor's) after loss_scaling, which multiplies the gradient.
 struct UpdateAttrs {
     UpdateRule rule = UpdateRule::sgd;
     double gradient_scale = 1;       // 1 / (micro-batches per update * replicas), times the factor that is left in g
@@ -60,7 +60,8 @@ struct UpdateRuleFacts {
     /// it.
     double (*trust)(const UpdateAttrs& attrs, double target_norm, double other_norm);
 
-    /// With -fsanitize=undefined, GCC 12 takes no comparison of a function's address for a constant.
+    /// Does not compare `trust` with null: with -fsanitize=undefined, GCC 12 does not accept the comparison of a
+    /// function's address as a constant.
     constexpr bool has_trust() const { return scales_step; }
 };
 

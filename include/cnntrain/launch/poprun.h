@@ -25,7 +25,7 @@ namespace cnntrain::launch {
 /// Environment variables with their values.
 using Assignments = std::vector<std::pair<std::string, std::string>>;
 
-/// How the cores of a host are divided among its instances. Each instance takes its share itself when it starts.
+/// Division of a host's cores among its instances. Each instance takes its share itself when it starts.
 enum class Placement : std::uint8_t {
     spread_numa,  // each has its own cores, in whole NUMA nodes if possible
     disabled,     // each may run on all cores, with as many threads as its share has cores

@@ -42,8 +42,8 @@ struct ProcessRequest {
     std::optional<double> timeout_seconds;
     std::chrono::milliseconds patience{3'000};             // time between SIGTERM and SIGKILL
     std::size_t most_output_bytes = std::size_t{8} << 20;  // size kept of the beginning and of the end of each stream
-    /// For a program that ends with its children, such as mpirun: the name of a variable in the children's
-    /// environments. A stop signals these children first, and the program itself only if they take longer than
+    /// Name of a variable in the environments of the program's children, for a program that ends with its children,
+    /// such as mpirun. A stop signals these children first, and the program itself only if they take longer than
     /// `patience`. Background processes that the children leave are ended within two seconds: mpirun waits for every
     /// process that may still write into its pipes. If the program stays for five seconds after all of them have ended,
     /// it is killed: mpirun (Open MPI 4.1) may hang after a rank died.
@@ -85,8 +85,8 @@ bool is_interpreter(std::string_view word);
 /// Error(unsupported) for an original script that this program lacks.
 std::vector<std::string> with_own_commands(std::vector<std::string> words, const std::string& self);
 
-/// Do these words, as with_own_commands() returns them, only print what a line of this program means (--dry-run,
-/// --print-config, --help)?
+/// True if these words, as with_own_commands() returns them, only print the meaning of a line of this program
+/// (--dry-run, --print-config, --help).
 bool only_describes(const std::vector<std::string>& words, const std::string& self);
 
 }  // namespace cnntrain::launch

@@ -52,7 +52,7 @@ public:
     void run_described(const RunDescription& run) override;
     void variables_listed(const VariableList& variables) override;
     void row(const Record& row) override;
-    /// At most an event in five seconds, and the first of each piece of work.
+    /// Writes at most one event in five seconds, and the first one of each piece of work.
     void progress(const Progress& progress) override;
     void training_planned(const TrainingSize& size) override;
     void checkpoint_saved(const SavedCheckpoint& checkpoint) override;

@@ -52,7 +52,7 @@ struct Curves {
 
 struct TrainingRow;
 
-/// Where a training row stands in the run, for people.
+/// Position of a training row in the run, as shown to users.
 struct Position {
     std::int64_t step = 0;
     double epoch = 0;
@@ -61,14 +61,14 @@ struct Position {
 struct Columns {
     Unit unit = {};
     /// Step and epoch in log lines and tables, and the step of curves, for tasks that number their steps themselves;
-    /// empty: those of the row, and its iteration for curves.
+    /// empty: the row's own step and epoch, and its iteration for curves.
     std::function<Position(const TrainingRow& row)> position = {};
     /// TensorBoard's names of training columns; other columns are named training/<name>.
     std::map<std::string, std::string> tags = {};
     std::vector<Column> training = {};
     std::vector<PlannedColumn> planned = {};  // last columns of training rows; tables of earlier versions lack them
     std::vector<Column> validation = {};
-    /// Last columns of tables of validations that other validations do not have: those of validations during training.
+    /// Last columns of tables of validations during training, which other validations do not have.
     std::vector<std::string> more_validation = {};
     std::vector<Column> inference = {};
     Curves curves = {};

@@ -33,7 +33,7 @@ struct SavedCheckpoint {
 inline constexpr std::string_view kCompilationStatus = "compilation_status";
 inline constexpr std::string_view kCompiling = "in progress";
 
-/// What a run is, at its start.
+/// Description of a run at its start.
 struct RunDescription {
     std::string version;
     std::string name;
@@ -53,7 +53,7 @@ struct VariableList {
     std::int64_t parameters = 0;
 };
 
-/// A part of what the user has asked for.
+/// A part of the output that the user has asked for.
 struct Result {
     std::string text;
     std::string event = "message";  // what it is called in JSON lines
@@ -87,7 +87,7 @@ public:
     virtual void row(const Record& /*row*/) {}
     /// A row of a table that the run's folder has, and nothing else.
     virtual void file_row(const Record& /*row*/) {}
-    /// For curves only: a row's fields between log lines, or a number that has no table.
+    /// A point for curves only: a row's fields between log lines, or a number that has no table.
     virtual void curve_point(const Record& /*point*/) {}
     /// The distribution of every variable, at intervals, if the options ask for it.
     virtual void distribution(const Distribution& /*distribution*/) {}

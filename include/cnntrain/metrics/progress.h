@@ -33,7 +33,7 @@ struct Progress {
     std::vector<Reading> readings = {};
 };
 
-/// For example "0:09:12".
+/// Formats a duration as "0:09:12".
 std::string duration_text(double seconds);
 
 /// Seconds until the end; below 0 if they cannot be estimated.
@@ -48,7 +48,7 @@ std::string progress_text(const Progress& progress, std::size_t width = std::str
 /// (base/log.h) remove the line first. One object at a time.
 class ProgressLine {
 public:
-    /// On a terminal that does not rewrite lines, and without one, nothing is shown.
+    /// Shows nothing without a terminal, or on one that does not rewrite lines.
     ProgressLine(std::ostream& console, Terminal terminal);
     ~ProgressLine();
     ProgressLine(const ProgressLine&) = delete;
@@ -72,7 +72,7 @@ private:
     std::chrono::steady_clock::time_point written_;
 };
 
-/// For a signal handler that is about to end the process: removes the progress line from its terminal.
+/// Removes the progress line from its terminal; for a signal handler that is about to end the process.
 void abandon_progress_line() noexcept;
 
 /// Chooses the reports of silent work that are printed where there is no terminal: one a minute.

@@ -74,13 +74,13 @@ struct NanRow {
     std::int64_t nan_variables = 0;  // variables that have NaNs
 };
 
-/// Where the time of some weight updates went, in seconds. With several ranks, that of rank 0.
+/// Times of some weight updates, in seconds. With several ranks, those of rank 0.
 struct UpdateTimes {
     std::int64_t updates = 0;
     double seconds = 0;           // of the updates
     double input_wait = 0;        // for samples
     double exchange = 0;          // of gradients
-    double exposed_exchange = 0;  // the part of `exchange` behind the backward pass
+    double exposed_exchange = 0;  // the part of `exchange` after the backward pass
     double processor = 0;         // of all threads of the process
     double queued = 0;            // threads could have run, but had no processor
     double others = 0;            // processor time that other programs took
@@ -111,7 +111,7 @@ struct Record {
     std::vector<Field> fields;
     std::string text = {};                        // the row as printed; empty: not printed
     std::size_t later_fields = 0;                 // number of last fields that files of earlier versions do not have
-    std::vector<std::string> more_columns = {};   // that files with longer rows may have behind those of this row
+    std::vector<std::string> more_columns = {};   // columns that may follow these in files with longer rows
     bool is_curve_point = true;                   // false: points of its curves come separately
     std::optional<std::int64_t> curve_step = {};  // step of its points; empty: the iteration
 };
@@ -122,7 +122,7 @@ inline constexpr std::string_view kNans = "nans";
 inline constexpr std::string_view kTimes = "times";
 inline constexpr std::string_view kRanks = "ranks";
 
-/// Without `text`.
+/// Makes the record of a row, without `text`.
 Record record(const TrainingRow& row, const Columns& columns);
 /// A host step's point of the curves, for tasks with Curves::every_host_step.
 Record curve_point(const TrainingRow& row, const Columns& columns);

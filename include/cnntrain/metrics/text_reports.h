@@ -26,7 +26,7 @@ public:
     /// `prefix` null: none.
     explicit TextReport(LinePrefix prefix = nullptr) : prefix_(prefix) {}
 
-    /// From now on, rates are those of an emulated device: "samples/sec" becomes "emulated samples/sec".
+    /// Marks all later rates as those of an emulated device: "samples/sec" becomes "emulated samples/sec".
     void mark_rates_as_emulated() { rates_are_emulated_ = true; }
 
     void line(std::string_view text) override { put(text); }
@@ -46,14 +46,14 @@ protected:
 private:
     /// A line, or several.
     virtual void write(std::string_view text) = 0;
-    /// Whether this report has the lines that are for consoles only.
+    /// True if this report has the lines that are for consoles only.
     virtual bool is_console() const { return false; }
 
     LinePrefix prefix_;
     bool rates_are_emulated_ = false;
 };
 
-/// How much of a run a console shows.
+/// Amount of a run's output that a console shows.
 enum class Extent : std::uint8_t {
     results,  // nothing but results
     brief,    // on a screen: settings in a few lines, without variables

@@ -91,7 +91,7 @@ inline constexpr std::string_view kMaskedWeightSum = "mlm_weight_sum";
 inline constexpr std::string_view kSentenceLossSum = "nsp_loss_sum";
 inline constexpr std::string_view kSentenceCorrectSum = "nsp_correct_sum";
 inline constexpr std::string_view kSentenceWeightSum = "nsp_weight_sum";
-// With BertRequest::with_word_scores, [B*M,V]: the score of each word at each masked token.
+// Score of each word at each masked token, [B*M,V]; only with BertRequest::with_word_scores.
 inline constexpr std::string_view kWordScores = "word_scores";
 
 struct BertInput {
@@ -129,10 +129,10 @@ struct BertFacts {
     std::int64_t heads = 0;
     double norm_epsilon = 0;
     graph::Activation activation = graph::Activation::none;  // of the encoder
-    /// Of the layer between encoder and masked-word scores; empty if the network has none.
+    /// Activation of the layer between encoder and masked-word scores; empty if the network has none.
     std::optional<graph::Activation> head_activation;
 };
-/// For graphs of training (also with backward passes) or evaluation; empty for another network.
+/// Facts from a BERT network's graph of training (also with backward passes) or evaluation; empty for another network.
 std::optional<BertFacts> bert_facts(const graph::Graph& graph);
 
 /// Floating-point operations of the matrix products of one sequence's forward pass (a multiply-add counts 2):

@@ -25,7 +25,7 @@ struct LastLayer {
     bool by_class = false;  // the weight is [C,F]
 };
 
-/// Marks what the layer that makes `logits` reads, [N,F], as the output `name`. Error(unsupported) if it is no dense
+/// Marks the input of the layer that makes `logits`, [N,F], as the output `name`. Error(unsupported) if it is no dense
 /// layer with a bias on features [N,F].
 LastLayer mark_features(graph::Graph& graph, graph::ValueId logits, const std::string& name);
 

@@ -16,8 +16,8 @@ namespace cnntrain::nn {
 
 using TensorDescs = std::map<std::string, TensorDesc>;
 
-/// How a source makes a network's input of a photo: the shorter side becomes image_size / crop_fraction, the centre is
-/// cut out, and x becomes (x / 255 - mean) / deviation.
+/// Preparation of photos for a source's network: the shorter side becomes image_size / crop_fraction, the centre is cut
+/// out, and x becomes (x / 255 - mean) / deviation.
 struct SourcePixels {
     std::int64_t image_size = 224;
     std::array<double, 3> mean = {0.485, 0.456, 0.406};  // of R, G, B
@@ -28,7 +28,7 @@ struct SourcePixels {
     bool operator==(const SourcePixels&) const = default;
 };
 
-/// What a file tells about its network.
+/// The network that a file of weights belongs to.
 struct SourceNetwork {
     std::string format;              // "timm"
     bool own = false;                // the names are this program's
@@ -36,19 +36,20 @@ struct SourceNetwork {
     SourcePixels pixels;             // as the source's networks of this size have them
     bool normalises_inside = false;  // the file has the mean and variance of x / 255: Keras's EfficientNets
     std::string assumed = {};        // conventions that the file leaves open; empty: none
-    /// Why another network may have the same tensors. The user excludes it by naming `sure_by`, a key of an option.
+    /// Reason why another network may have the same tensors. The user excludes it by naming `sure_by`, a key of an
+    /// option.
     std::string doubt = {};
     std::string_view sure_by = {};
 };
 
 /// `architecture`: the source's own name of the network, such as timm's in its config.json; "" if unknown. Empty for
-/// this program's names if their shapes do not tell the network. Error(unsupported) for a network that this program
+/// this program's names if their shapes do not identify the network. Error(unsupported) for a network that this program
 /// does not have; the message names it, or a tensor and what was expected.
 std::optional<SourceNetwork> source_network(const TensorDescs& tensors, const std::string& architecture);
 
-/// How a network normalises its input by a layer of its own, whose "mean" and "variance" are among the tensors. Keras's
-/// published EfficientNets hold ImageNet's deviations in the place of variances, and mend that by a rescaling without
-/// variables; networks that were trained anew do not.
+/// Takes the normalisation of a network that normalises its input by a layer of its own, whose "mean" and "variance"
+/// are among the tensors. Keras's published EfficientNets hold ImageNet's deviations in the place of variances, and
+/// mend that by a rescaling without variables; networks that were trained anew do not.
 void take_inner_normalisation(SourcePixels& pixels, const std::map<std::string, HostTensor>& tensors);
 
 /// The tensors by the names and in the layout of a network's variables, `own` (parameters and moving averages). The

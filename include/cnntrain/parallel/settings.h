@@ -19,13 +19,13 @@ namespace cnntrain::schedule {
 enum class PipelineSchedule : std::uint8_t { grouped, interleaved, sequential };
 inline constexpr std::array<std::string_view, 3> kPipelineScheduleNames{"Grouped", "Interleaved", "Sequential"};
 
-/// Whether `span` replicas can share batch-norm statistics: equal groups within a process, or all replicas of equally
+/// True if `span` replicas can share batch-norm statistics: equal groups within a process, or all replicas of equally
 /// many processes.
 inline bool norm_span_fits(std::int64_t span, std::int64_t replicas, std::int64_t processes) {
     return replicas % span == 0 || (span % replicas == 0 && processes % (span / replicas) == 0);
 }
 
-/// How the samples of one weight update are divided.
+/// Division of the samples of one weight update.
 struct BatchPlan {
     std::int64_t micro_batch = 1;   // samples per forward and backward pass of one replica
     std::int64_t accumulation = 1;  // micro-batches per replica and weight update

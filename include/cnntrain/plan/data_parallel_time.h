@@ -45,7 +45,7 @@ struct ProcessGrid {
     std::int64_t ranks_per_node = 1;  // the last node may have fewer
 };
 
-/// How gradients are summed.
+/// Method of summing gradients.
 struct ReduceMethod {
     int wire_bits = 32;  // bits of each value sent: 32 or 16
     bool hierarchical = false;
@@ -71,7 +71,7 @@ struct ReadyBucket {
     double ready_ms = 0;  // after the start of the last backward pass; at most its duration
 };
 
-/// What a step waits for besides its sums.
+/// Causes of waiting in a step other than its sums.
 struct Waits {
     double deviation_ms = 0;  // standard deviation of one process's step
     double input_ms = 0;      // in which a process gets the samples of a step

@@ -52,7 +52,7 @@ struct FunctionCost {
     std::uint64_t parameter_bytes = 0;  // parameters and all persistent data for them: slots, copies, gradient sums
 };
 
-/// Whether a stage that recomputes its results also recomputes this one for its own backward pass.
+/// Condition under which a stage that recomputes its results also recomputes this one for its own backward pass.
 enum class Again : std::uint8_t {
     inside,  // yes, unless another stage reads it; then it is kept
     always,

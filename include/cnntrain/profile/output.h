@@ -20,8 +20,8 @@ std::string longest_table(const Profile& profile, int longest);
 
 /// One JSON object; `cnntrain help profile` describes it.
 std::string to_json(const Profile& profile, const Verdict& verdict);
-/// The profile of a text that to_json() has written; what an earlier version did not write is 0. Without the memory by
-/// owner. Empty: the text is none.
+/// Reads a profile from a text that to_json() has written; values that an earlier version did not write are 0. Without
+/// the memory by owner. Empty if the text is no profile.
 std::optional<Profile> from_json(std::string_view text);
 
 /// The events of one rank in the Trace Event Format, separated by commas. Times count from `origin`.

@@ -1,4 +1,4 @@
-// Where the time of a step goes: a profile of weight updates, or of evaluated micro-batches ("steps").
+// A profile of weight updates, or of evaluated micro-batches ("steps"): the parts of a step's time.
 //
 // All times are seconds of one step on the wall's clock. Work of a lane counts by its share of the lanes, so that the
 // times of all rows and waits, and `other`, add up to the step.
@@ -57,11 +57,11 @@ struct RankTimes {
     double step = 0;
     Waits waits = {};
 
-    /// What the rank itself takes: other ranks wait for it.
+    /// Time of the rank itself, for which other ranks wait.
     double own() const { return step - waits.ranks; }
 };
 
-/// What limits the rate.
+/// Cause that limits the rate.
 enum class Limit : std::uint8_t {
     neighbours,        // other programs on the processors
     paging,            // memory pages that are read from disk
@@ -86,7 +86,7 @@ struct Verdict {
     std::string sentence;  // what limits, and what to try
 };
 
-/// What the machine can do, measured in the same process.
+/// Highest rates of the machine, measured in the same process.
 struct Peaks {
     double flops_per_second = 0;           // of large matrix products
     std::vector<MemoryLevel> levels = {};  // nearest first, memory last
@@ -95,7 +95,7 @@ struct Peaks {
     double memory_bytes_per_second() const { return levels.empty() ? 0 : levels.back().rates.best(); }
 };
 
-/// A profile may lack what was not measured: without rows, only the step and its waits are judged.
+/// Measurements of a run. Some may be missing: without rows, only the step and its waits are judged.
 struct Profile {
     // The run
     std::string title;               // "training, resnet 50"
@@ -115,13 +115,13 @@ struct Profile {
     int cores = 0;       // that this process may use
     int processors = 0;  // the same, as the system counts them
 
-    // What was measured
+    // The measurements
     double step_seconds = 0;
     std::vector<Row> rows;  // in the order of execution
     Waits waits = {};
     InputWork input = {};
     Peaks peaks = {};
-    /// Other programs on this process's processors; 0 where several ranks share a host.
+    /// Load by other programs on this process's processors; 0 where several ranks share a host.
     Competition competition = {};
     double page_loads_per_second = 0;  // pages of memory that the process had to read from disk
     std::vector<Owner> memory;
@@ -145,12 +145,12 @@ struct Roofline {
     double seconds = 0;  // of a step; 0 without peaks
     std::string bound;   // kArithmetic, or the level of memory that holds the operands of a run: "L2", "memory"
 
-    /// Of the time that was measured.
+    /// The roofline's share of the measured time.
     double share_of(double measured_seconds) const { return measured_seconds > 0 ? seconds / measured_seconds : 0; }
 };
 inline constexpr std::string_view kArithmetic = "arithmetic";
-/// Operands are as near as they can be: as many bytes as a level holds come from it, and the others from the levels
-/// behind it.
+/// Operands are as near as they can be: as many bytes as a level holds come from it, and the others from the next
+/// levels.
 Roofline roofline(const Row& row, const Peaks& peaks);
 
 /// The rows of an operation in a phase, with their sums.
@@ -161,7 +161,7 @@ struct OperationSum {
 /// The longest first.
 std::vector<OperationSum> by_operation(const std::vector<Row>& rows, const Peaks& peaks);
 
-/// Names what limits the step; a pure function of the profile.
+/// Names the cause that limits the step; a pure function of the profile.
 Verdict judge(const Profile& profile);
 
 }  // namespace cnntrain::profile

@@ -16,7 +16,7 @@
 
 namespace cnntrain::profile {
 
-/// What is measured. All of it must outlive the session.
+/// Objects that a session measures. All of them must outlive it.
 struct Subject {
     const backend::Backend& backend;
     backend::Executable& executable;
@@ -45,7 +45,7 @@ public:
     /// peaks. All ranks call it together. `longest`: number of the longest operations in the table.
     Report end(std::int64_t steps, std::int64_t samples, int longest);
 
-    /// Of the last measurement.
+    /// Profile of the last measurement.
     const Profile& profile() const { return profile_; }
 
 private:

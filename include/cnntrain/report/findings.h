@@ -1,4 +1,4 @@
-// What a run's record says, as numbers and sentences. Pure functions.
+// Conclusions from a run's record, as numbers and sentences. Pure functions.
 #pragma once
 
 #include <cstddef>
@@ -29,7 +29,7 @@ struct Measure {
     std::string_view training;    // column without "_batch" and "_avg"; "": none
     std::string_view validation;  // "": none
     double scale = 1;             // to what is shown
-    std::string_view unit{};      // behind numbers: " %"
+    std::string_view unit{};      // after numbers: " %"
     bool more_is_better = false;
 };
 /// The measures that a run has, the first loss first.
@@ -38,14 +38,14 @@ std::vector<Measure> measures_of(const RunRecord& run);
 std::string rate_column(const RunRecord& run);
 
 enum class Validated : std::uint8_t { weights, average };
-/// By epoch; the last value of an iteration counts.
+/// Results of validations by epoch; the last value of an iteration counts.
 Curve validation_curve(const RunRecord& run, const Measure& measure, Validated which = Validated::weights);
 /// Means of host steps, by epoch.
 Curve training_curve(const RunRecord& run, const Measure& measure);
 /// Any column of the training's table.
 Curve training_column(const RunRecord& run, std::string_view column);
 
-// Did it learn?
+// Learning
 
 enum class Verdict : std::uint8_t { learned, little, none, diverged, unknown };
 struct Learning {
@@ -72,12 +72,12 @@ struct Interval {
     double low = 0, high = 1;
 };
 Interval interval_of(double share, double samples);
-/// The epoch behind which the validation loss only grew while the training loss fell; empty if there is none.
+/// The epoch after which the validation loss only grew while the training loss fell; empty if there is none.
 std::optional<double> overfitting_epoch(const Curve& validation_loss, const Curve& training_loss);
 /// True if the last third of the values is better than the third before it by more than `noise`.
 bool is_still_improving(const Curve& curve, bool more_is_better, double noise);
 
-// What limited its speed?
+// Speed
 
 struct TimePart {
     std::string name;
@@ -91,10 +91,10 @@ struct Speed {
     std::string unit;  // "images"
     std::vector<std::string> sentences;
 };
-/// What profile::judge() says about all updates of the run, and about those that --profile measured.
+/// Judges all updates of the run, and those that --profile measured, by profile::judge().
 Speed judge_speed(const RunRecord& run);
 
-// What does it confuse?
+// Confusion of classes
 
 struct ConfusedPair {
     std::int64_t label = 0, taken_for = 0;
@@ -122,7 +122,7 @@ struct Confusion {
 };
 Confusion judge_confusion(const RunRecord& run);
 
-// What exactly ran, and what changed?
+// Description and comparison of runs
 
 std::vector<std::string> describe_run(const RunRecord& run);
 /// The data's fingerprint with the numbers of samples; "" if it is not known.

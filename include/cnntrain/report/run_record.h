@@ -1,5 +1,5 @@
-// A run's folder as typed values. A folder may be that of a run which is still going, was killed, or was written by an
-// earlier version: what it lacks is empty here and named in RunRecord::missing.
+// A run's folder as typed values. The run may still be going or have been killed, or an earlier version may have
+// written the folder: values that it lacks are empty here and named in RunRecord::missing.
 #pragma once
 
 #include <cstddef>
@@ -18,11 +18,11 @@ namespace cnntrain::report {
 
 inline constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
 
-/// A table as in a CSV file. A last row that is not complete is none.
+/// A table as in a CSV file, without an incomplete last row.
 class Table {
 public:
     Table() = default;
-    /// Without columns if there are more than any program here writes. Cells beyond the columns are dropped.
+    /// Has no columns if the text has more than any program here writes. Cells beyond the columns are dropped.
     explicit Table(std::string_view csv);
 
     std::size_t rows() const { return columns_.empty() ? 0 : ends_.size() / columns_.size(); }
@@ -37,11 +37,11 @@ private:
     std::ptrdiff_t place(std::string_view column) const;
 
     std::vector<std::string> columns_;
-    std::string cells_;              // one behind the other, by row and column
+    std::string cells_;              // one after the other, by row and column
     std::vector<std::size_t> ends_;  // of cells; a long run has millions
 };
 
-/// What log.txt says. Seconds are totals over all processes of the run.
+/// Facts from log.txt. Seconds are totals over all processes of the run.
 struct LogFacts {
     std::string command_line;  // of the latest process
     std::string processor, cores, backend, arithmetic;
@@ -124,7 +124,7 @@ struct WeightGroup {
     std::int64_t not_finite = 0;  // among the elements that were read
 };
 
-/// How a run ended, as far as its folder tells.
+/// End of a run, as far as its folder shows.
 enum class End : std::uint8_t { finished, early, stopped, diverged, going, killed, unknown };
 
 struct RunRecord {
@@ -158,7 +158,7 @@ RunRecord read_run(const FileSystem& files, const std::string& folder, bool is_g
 /// Gives runs whose folders have the same name longer ones.
 void name_apart(std::vector<RunRecord>& runs);
 
-/// Reads only what predictions depend on; empty if the folder has no checkpoint that can be read.
+/// Reads only the values on which predictions depend; empty if the folder has no checkpoint that can be read.
 std::optional<CheckpointFacts> read_checkpoint(const FileSystem& files, const std::string& folder);
 
 /// The weights of a checkpoint by parts of their names: as small groups as a page can show. Reads a sample of each

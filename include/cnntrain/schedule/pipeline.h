@@ -70,7 +70,7 @@ private:
 /// The same order as a list. Error(usage) if its length overflows.
 std::vector<StageWork> in_order(const Pipeline& pipeline, std::int64_t micro_batches);
 
-/// Whether one worker or several do the work of a tick.
+/// Number of workers that do the work of a tick.
 enum class Workers : std::uint8_t { one, several };
 
 /// Maximum number of micro-batches between the start of slot `first` and the end of slot `last` (first <= last): the

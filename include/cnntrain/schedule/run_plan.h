@@ -30,7 +30,7 @@ struct StepShape : ScheduleSettings {
     std::int64_t steps_per_histogram = 0;   // <= 0: no histograms
 };
 
-/// A host step, or the part of one up to a checkpoint, or the part behind that.
+/// A host step, or the part of one up to a checkpoint, or the part after that.
 struct HostStep {
     std::int64_t first_iteration = 0;
     std::int64_t iterations = 0;
@@ -112,7 +112,7 @@ struct ValidationPlan {
 
 ValidationPlan make_validation_plan(std::int64_t images, std::int64_t batch);
 
-// When a training run validates.
+// Validations of a training run.
 
 /// Validations during a run of T iterations: at multiples of a period, rounded to whole iterations, and at T. Where one
 /// is nearer to T than half a period, it is left out: the validation at T replaces it, as the last checkpoint replaces

@@ -1,4 +1,4 @@
-// What another program must know of an image network to compute the same of a photo.
+// Facts about an image network from which another program can compute the same for a photo.
 #pragma once
 
 #include <optional>

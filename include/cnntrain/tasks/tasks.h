@@ -25,7 +25,7 @@ config::ParseResult parse_command_line(config::Command command, const std::vecto
                                        const config::Environment& environment, const FileSystem& files = posix_files());
 /// The options of the command for the task of a parsed command line.
 config::HelpPage help_page(const config::ParseResult& line, std::string_view called);
-/// Those of each task that serves the command; none if tasks do not.
+/// The options of each task that serves the command; none if tasks do not.
 struct TaskPage {
     std::string_view task;
     config::HelpPage page;

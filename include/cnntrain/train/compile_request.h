@@ -27,17 +27,17 @@ backend::CpuSettings cpu_settings(const config::Settings& settings);
 backend::IpuSettings ipu_settings(const config::Settings& settings);
 /// IPUs of each replica of a plan.
 std::int64_t ipus_of_replica(const schedule::UpdatePlan& plan);
-/// For example "4, emulated: 2 replicas of 2 IPUs, 2 stages each".
+/// Describes the IPUs of a plan: "4, emulated: 2 replicas of 2 IPUs, 2 stages each".
 std::string ipus_text(const schedule::UpdatePlan& plan, bool emulated);
-/// How the backend executes the weight updates of a training run. Throws Error(usage) for settings it cannot follow,
-/// such as lanes without work.
+/// Plans how the backend executes the weight updates of a training run. Throws Error(usage) for settings it cannot
+/// follow, such as lanes without work.
 schedule::Placement placement(const config::Settings& settings, const backend::Backend& backend);
 
-/// For a graph that is only evaluated. `fields`: of the source that feeds the graph. `seed`: for stochastic rounding
-/// and dropout.
+/// Request for a graph that is only evaluated. `fields`: of the source that feeds the graph. `seed`: for stochastic
+/// rounding and dropout.
 backend::CompileRequest compile_request(const graph::Graph& graph, const config::Settings& settings,
                                         std::vector<data::Field> fields, std::uint64_t seed);
-/// For a graph that is trained, with update_plan().
+/// Request for a graph that is trained, with update_plan().
 backend::CompileRequest training_request(const graph::Graph& graph, const config::Settings& settings,
                                          std::vector<data::Field> fields, std::uint64_t seed);
 

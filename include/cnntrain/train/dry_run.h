@@ -21,7 +21,7 @@ inline constexpr const char* kEstimateVariable = "CNNTRAIN_DRY_RUN_ESTIMATE";
 /// run's, and for a graph that the backend cannot compile.
 std::string dry_run_text(const TaskRow& row, const config::ParseResult& arguments);
 
-/// Prints it in rank 0's process. Errors are those of the run's ranks.
+/// Prints dry_run_text() in rank 0's process. Errors are those of the run's ranks.
 void print_dry_run(const TaskRow& row, const config::ParseResult& arguments, const Host& host);
 
 }  // namespace cnntrain::train

@@ -1,7 +1,7 @@
-// The runs behind the commands train, restore, validation and inference.
+// The runs of the commands train, restore, validation and inference.
 //
-// They report to metrics::Observers; everything else they need from the process is in Host. Each may throw Interrupted
-// if a stop is requested while it waits for data and has nothing to save.
+// They report to metrics::Observers; Host has everything else that they need from the process. Each may throw
+// Interrupted if a stop is requested while it waits for data and has nothing to save.
 #pragma once
 
 #include <functional>
@@ -39,7 +39,7 @@ struct EstimatorReport {
     double weight_decay = 0;
 };
 
-/// What a run needs from its process.
+/// Resources that a run gets from its process.
 struct Host {
     std::string command_line;            // as typed, for the log
     bool is_original_line = true;        // it names a script of the original programs, whose log is parsed
@@ -49,7 +49,7 @@ struct Host {
     /// Connects the processes that train or validate together; never null. Rank 0 reads and writes the run's files for
     /// all.
     std::shared_ptr<comm::Communicator> communicator = comm::make_alone();
-    Terminal terminal = {};                // behind the console
+    Terminal terminal = {};                // terminal of the console
     std::function<bool()> stop_requested;  // called between micro-batches and while waiting for one; empty: never
     /// Called with true when the run starts work that a stop must not interrupt, and with false when that work is
     /// saved. Outside these periods the process may be ended at once. Empty: not needed.
@@ -67,8 +67,8 @@ inline bool is_first(const Host& host) {
     return host.communicator->rank() == 0;
 }
 
-/// ErrorOfAll(peers) unless all ranks run the same version, command and options; it names each option that differs.
-/// The first thing that the ranks of a run exchange: what follows may depend on every option.
+/// ErrorOfAll(peers) unless all ranks run the same version, command and options; it names each option that differs. The
+/// ranks of a run exchange this first, because all else may depend on every option.
 void agree_on_options(const config::ParseResult& arguments, const Host& host);
 
 /// `train`: trains, then validates the run's checkpoints. Returns the exit code of the process: 0, or

@@ -1,4 +1,4 @@
-// What a run's network says of single samples of its validation split, as a file in the run's folder.
+// Predictions of a run's network for single samples of its validation split, as a file in the run's folder.
 //
 // sample_predictions.json is an object:
 //

@@ -14,7 +14,7 @@
 
 namespace cnntrain::train {
 
-/// How the run uses this machine.
+/// Use of this machine by the run.
 struct RunSettings {
     backend::BackendKind backend = backend::BackendKind::cpu;
     std::int64_t threads = 0;                    // compute threads; 0: all cores of the process
@@ -74,7 +74,7 @@ struct CheckpointSettings : schedule::CheckpointTimes {
 enum class Metric : std::uint8_t { accuracy, balanced_accuracy, top_5, loss };
 inline constexpr std::array<std::string_view, 4> kMetricNames{"accuracy", "balanced-accuracy", "top-5", "loss"};
 
-/// Without times, validation follows the training; with them, it takes place during the training.
+/// Settings of validation. Without times, it follows the training; with times, it takes place during the training.
 struct ValidationSettings : schedule::ValidationTimes {
     bool enabled = true;
     std::optional<Metric> keep_best;  // keep the checkpoint that is best by this metric
@@ -92,7 +92,7 @@ struct DeviceSettings : nn::PrecisionSettings {
     bool analyse_nans = false;       // count NaNs in every checkpoint
 };
 
-/// How a run reports to the standard output.
+/// Form of the report on standard output.
 enum class LogFormat : std::uint8_t { text, json };
 inline constexpr std::array<std::string_view, 2> kLogFormatNames{"text", "json"};
 
@@ -106,7 +106,7 @@ struct LoggingSettings {
     std::optional<std::string> name_suffix;
     bool no_logs = false;
     bool all_instances = false;  // each process writes its own logs
-    bool tensorboard = true;     // write event files beside the CSV files
+    bool tensorboard = true;     // write event files next to the CSV files
     bool wandb = false;          // report to Weights & Biases
     std::string wandb_project;
     std::optional<std::string> wandb_id;  // restore: the W&B run to continue

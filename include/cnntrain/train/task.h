@@ -55,7 +55,7 @@ struct MlperfRate {
     double decay_power = 0;  // exponent of the decay after warm-up; 0 if the decay is not a power
 };
 
-/// What MLPerf's log records about a task in addition to the run.
+/// Facts about a task that MLPerf's log records in addition to the run.
 struct MlperfBenchmark {
     std::string name;     // "resnet"
     std::string quality;  // validation column in percent, recorded as eval_accuracy
@@ -84,18 +84,19 @@ struct TaskDescription {
     std::optional<MlperfBenchmark> mlperf = {};           // empty: MLPerf has no such benchmark
 };
 
-/// How far the checkpoint with which a training begins may differ from the network: parts of it by the first words of
-/// their variables' names.
+/// Permitted differences between the network and the checkpoint with which a training begins. Parts are given by the
+/// first words of their variables' names.
 struct FirstWeights {
     std::vector<std::string> may_lack;  // missing or of other shapes: drawn anew
     std::vector<std::string> may_have;  // beyond the network: not read
-    /// Names of the network's classes. If the checkpoint names others, what it may lack keeps the elements of classes
-    /// that both have, at the ends of the last axes, and the rest is drawn. Empty: only shapes are compared.
+    /// Names of the network's classes. If the checkpoint names others, the variables of `may_lack` keep the elements of
+    /// classes that both have, at the ends of the last axes, and their other elements are drawn. Empty: only shapes are
+    /// compared.
     std::vector<std::string> classes = {};
     bool classes_first = false;  // the last layer's weight is [C,F], not [...,F,C]
 };
 
-// What a validation with counts of classes adds to the sums of the graph's outputs.
+// Sums that a validation with counts of classes adds to those of the graph's outputs.
 inline constexpr const char* kRecallSum = "recall_sum";      // over classes: share of the class's samples that is right
 inline constexpr const char* kClassesSeen = "classes_seen";  // classes that have samples
 
@@ -106,8 +107,8 @@ void check_columns(const graph::Graph& graph, const std::vector<metrics::Column>
 /// The column of the balanced accuracy in percent, for tasks with classes: the last one of validations in training.
 metrics::Column balanced_accuracy_column();
 class Task;
-/// What such a row has beyond others, as a line that begins with a line end: its loss and balanced accuracy; "" for
-/// other rows.
+/// Extra line for a row with a balanced accuracy, starting with '\n': its loss and balanced accuracy; "" for other
+/// rows.
 std::string balanced_accuracy_line(const Task& task, const metrics::ValidationRow& row);
 
 /// A line of a dry run.
@@ -133,7 +134,7 @@ public:
     /// The field with the true class, i32[N].
     virtual std::string_view label_field() const = 0;
 
-    /// An evaluation graph with output kFeatures, [N,F]: what the last layer reads.
+    /// An evaluation graph with output kFeatures, [N,F]: the input of the last layer.
     struct Features {
         graph::Graph graph;
         nn::LastLayer last_layer;
@@ -213,7 +214,7 @@ public:
     /// Samples::fields() of a split that need not be there; reads no file.
     virtual std::vector<data::Field> batch_fields(data::Split split, std::int64_t samples) const = 0;
     /// Memory that the training's stream and data set will hold, without what is in memory already; reads no file. By
-    /// default that of a Loader and an index of its samples.
+    /// default the memory of a Loader and an index of its samples.
     virtual std::uint64_t input_bytes(const data::LoaderSettings& loader) const;
 
     /// Null if the task assigns no classes.
@@ -222,7 +223,7 @@ public:
     virtual const WordPredictor* word_predictor() const { return nullptr; }
 };
 
-/// How a task's options write a pipeline, if not as --pipeline and --pipeline-splits.
+/// Form of a pipeline in a task's options, if it is not --pipeline and --pipeline-splits.
 struct PipelineOptions {
     /// The options that begin stages 1, 2, ... at these functions, on a command line with these settings.
     std::string (*stages)(const config::Settings& settings, const std::vector<std::string>& splits);
@@ -247,7 +248,8 @@ struct TaskRow {
     /// innermost scope of a name decides. Null: "all/<function>".
     std::vector<std::string> (*scopes)(std::string_view function) = nullptr;
     std::optional<PipelineOptions> pipeline = {};
-    /// By default, every process that poprun starts prints: benchmarks of the original programs count these lines.
+    /// True if by default every process that poprun starts prints: benchmarks of the original programs count these
+    /// lines.
     bool every_process_prints = false;
 };
 

@@ -9,9 +9,9 @@
 
 namespace cnntrain::train {
 
-/// As on a command line: "0.1".
+/// Formats a number as on a command line: "0.1".
 std::string text(double value);
-/// With five significant digits.
+/// Formats a number with five significant digits.
 std::string short_text(double value);
 /// "3, 6, 9, ... 30 (10 in all)". `first`: all values, or the first kShown of `count`.
 std::string some_of(const std::vector<std::int64_t>& first, std::int64_t count, std::int64_t last);

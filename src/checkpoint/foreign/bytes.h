@@ -36,13 +36,13 @@ public:
     std::uint16_t u16() { return static_cast<std::uint16_t>(number(2)); }
     std::uint32_t u32() { return static_cast<std::uint32_t>(number(4)); }
     std::uint64_t u64() { return number(8); }
-    /// Of 1 to 8 bytes.
+    /// A number of 1 to 8 bytes.
     std::uint64_t number(std::size_t size);
     /// LEB128, as in protocol buffers.
     std::uint64_t varint();
     std::span<const std::byte> take(std::uint64_t count);
     std::string_view text(std::uint64_t count);
-    /// Up to the line's end, which is taken too.
+    /// The text up to the line's end, which is taken too.
     std::string_view line();
     void skip(std::uint64_t count) { take(count); }
     void go_to(std::uint64_t position);
@@ -71,7 +71,7 @@ public:
     /// Error(data) unless these bytes lie in the slice; `what` names them: "its header".
     FileSlice part(std::uint64_t at, std::uint64_t count, std::string_view what) const;
     std::vector<std::byte> read(std::uint64_t at, std::uint64_t count, std::string_view what) const;
-    /// As many as there are, up to `most`.
+    /// Reads as many bytes as there are, up to `most`.
     std::vector<std::byte> read_up_to(std::uint64_t at, std::uint64_t most) const;
     void read_into(std::uint64_t at, std::span<std::byte> out, std::string_view what) const;
     /// Visits all bytes in pieces.
@@ -104,9 +104,9 @@ std::string shown_name(std::string_view name);
 /// Appends a length to a shape; false if the tensor's bytes could overflow 64 bits.
 bool add_length(Shape& shape, std::uint64_t length);
 
-// The readers of single formats, behind cnntrain/checkpoint/foreign.h.
+// The readers of single formats, with which cnntrain/checkpoint/foreign.h is implemented.
 
-/// What a reader finds.
+/// Result of a reader.
 struct ForeignContent {
     ForeignFile file;
     std::uint64_t stored_bytes = 0;  // of all files that it reads
@@ -114,7 +114,7 @@ struct ForeignContent {
 
 /// torch.save() as a zip archive.
 ForeignContent open_torch_zip(std::shared_ptr<const InputFile> file, const std::string& part);
-/// torch.save() before version 1.6: pickles, one behind the other, and the storages.
+/// torch.save() before version 1.6: pickles, one after the other, and the storages.
 ForeignContent open_torch_legacy(const std::shared_ptr<const InputFile>& file, const std::string& part);
 /// Bytes with which such a file begins.
 inline constexpr std::string_view kTorchLegacy("\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19", 14);

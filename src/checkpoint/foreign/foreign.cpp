@@ -47,7 +47,7 @@ Container zip_container(const InputFile& file) {
     return Container::torch_zip;
 }
 
-/// By its first and last bytes.
+/// Detects the container from the file's first and last bytes.
 Container container_of(const InputFile& file) {
     const FileSlice bytes(file);
     const std::vector<std::byte> head = bytes.read_up_to(0, 16);

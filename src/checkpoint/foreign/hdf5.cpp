@@ -384,7 +384,7 @@ private:
             const std::uint16_t index = object.u16();
             object.skip(6);
             const std::uint64_t size = object.u64();
-            if (index == 0 || size > end - at) break;  // the free space behind the last one
+            if (index == 0 || size > end - at) break;  // the free space after the last one
             objects.try_emplace(index, collection + at + 16, size);
             at += 16 + padded(size, true);
         }

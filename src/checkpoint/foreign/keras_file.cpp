@@ -41,7 +41,7 @@ struct KerasPlace {
     std::uint64_t begin = 0;
 };
 
-/// A group or data set with what is in it.
+/// A group or data set with its content.
 struct Node {
     Hdf5Object object;
     std::map<std::string, Node> members;
@@ -106,7 +106,7 @@ public:
         collect(root, "", "", "");
     }
 
-    /// Named by layers, if this tells all data sets apart; else by paths.
+    /// The data sets, named by layers if this distinguishes all of them; else by paths.
     ForeignFile content(std::map<std::string, KerasPlace>& places) {
         std::set<std::string> named;
         for (const Found& one : found_)

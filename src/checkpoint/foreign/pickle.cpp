@@ -242,7 +242,7 @@ private:
         }
     }
 
-    /// To the container on the stack.
+    /// Appends items to the container on the stack.
     void append(const std::vector<PickleId>& items, PickleKind kind) {
         PickleValue& container = top();
         const bool opaque = container.kind == PickleKind::opaque || container.kind == PickleKind::call;

@@ -37,7 +37,7 @@ struct PickleValue {
     std::vector<PickleId> items;
 };
 
-/// What becomes of a class or function of Python.
+/// Treatment of a class or function of Python.
 enum class PickleGlobal {
     refused,
     named,   // stays a name; calls of it are values

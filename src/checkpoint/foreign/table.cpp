@@ -14,7 +14,7 @@ namespace {
 
 // Decompression of Snappy blocks. Format: google/snappy's format_description.txt.
 
-/// The length of a literal: in the tag, or in the 1 to 4 bytes behind it.
+/// The length of a literal: in the tag, or in the 1 to 4 bytes after it.
 std::uint64_t literal_length(std::uint8_t tag, ByteCursor& in) {
     const std::size_t code = tag >> 2;
     constexpr std::size_t kLongestInTag = 59;
@@ -55,7 +55,7 @@ constexpr std::uint64_t kFooterBytes = 48;
 constexpr std::uint64_t kTrailerBytes = 5;  // of a block: compression and checksum
 constexpr std::uint64_t kLongestKey = 4096;
 
-/// Where a block is, without its trailer.
+/// Place of a block, without its trailer.
 struct Handle {
     std::uint64_t offset = 0;
     std::uint64_t size = 0;
@@ -84,7 +84,8 @@ std::string read_block(const FileSlice& table, const Handle& handle) {
     return std::string(text_of(content));
 }
 
-/// Entries share the beginning of their keys with the entry before. Behind them stand positions of whole keys.
+/// Visits the entries of a block, which share the beginning of their keys with the entry before. Positions of whole
+/// keys follow the entries.
 template <typename Visit> void visit_block(const std::string& block, const FileSlice& table, const Visit& visit) {
     const std::span<const std::byte> bytes = std::as_bytes(std::span(block));
     if (bytes.size() < 4) fail_damaged(table.path(), "a block of its table is too short");

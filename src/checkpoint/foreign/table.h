@@ -39,7 +39,7 @@ private:
 /// A table without compression.
 class TableWriter {
 public:
-    /// In ascending order of the keys' bytes.
+    /// Adds an entry. Keys must come in ascending order of their bytes.
     void add(std::string_view key, std::string_view value);
     /// The content of the file.
     std::string finish();

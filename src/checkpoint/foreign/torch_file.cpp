@@ -17,7 +17,7 @@
 namespace cnntrain::checkpoint {
 namespace {
 
-// What the pickle of torch.save() says about tensors: their storages, shapes and strides.
+// Reads the tensors in the pickle of torch.save(): their storages, shapes and strides.
 
 /// A run of numbers in the file. Tensors may share one.
 struct TorchStorage {
@@ -533,7 +533,7 @@ std::map<std::string, std::uint64_t> element_bytes(const Pickle& pickle, const s
     return result;
 }
 
-/// Behind the pickles: for every key of the list, the number of elements and the elements.
+/// Finds the storages, which follow the pickles: for every key of the list, the number of elements and the elements.
 void find_storages(const Pickle& keys, const std::map<std::string, std::uint64_t>& sizes, std::uint64_t begin,
                    Storages& storages) {
     const FileSlice file(*storages.file);

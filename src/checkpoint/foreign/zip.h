@@ -20,11 +20,11 @@ public:
     /// Reads the directory. Error(data) unless it and all entries lie in the file.
     explicit ZipArchive(FileSlice file);
 
-    /// By path. Compressed and encrypted entries are not among them.
+    /// Entries by path, without compressed and encrypted ones.
     const std::map<std::string, ZipEntry>& entries() const { return entries_; }
     /// Error(data) if it is absent, Error(unsupported) if it is compressed.
     const ZipEntry& entry(const std::string& name) const;
-    /// Of all entries, sorted; also of those that cannot be read.
+    /// Names of all entries, sorted; also of those that cannot be read.
     std::vector<std::string> names() const;
     bool contains(const std::string& name) const { return entries_.contains(name) || refused_.contains(name); }
     /// Error(data) unless the content has the entry's checksum.

@@ -24,7 +24,7 @@ struct FrontDoor {
 
 /// All ways to write an option: its flag, its --no- form, its old names.
 std::vector<Spelling> spellings_of(const Option& option);
-/// Those of all options of a command.
+/// All ways to write the options of a command.
 std::vector<Spelling> spellings_of(const OptionSet& options, Command command);
 
 FrontDoor scan_front_door(const OptionSet& all, Command command, const std::vector<std::string>& arguments);

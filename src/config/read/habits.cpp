@@ -137,7 +137,7 @@ public:
     }
 
 private:
-    /// Words behind an option that takes fewer are files, as words in front of the first option are.
+    /// Words after an option that takes fewer are files, as words in front of the first option are.
     std::vector<Item> with_operands_apart(std::vector<Item> items) const {
         std::vector<Item> apart;
         for (Item& item : items) {

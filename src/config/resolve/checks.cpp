@@ -347,7 +347,7 @@ Violation betas(const Resolution& run) {
     return "--beta1 and --beta2 must be below 1: a mean of gradients that never decays would stay 0";
 }
 
-/// Other programs count layers here.
+/// In other programs `--freeze` takes a number of layers.
 Violation patterns_of_frozen(const Resolution& run) {
     if (!trains(run) || !run.values.has("freeze")) return {};
     for (const std::string& pattern : run.values.texts("freeze")) {

@@ -32,7 +32,7 @@ struct Layers {
 };
 
 /// The options that exist, given the values that decide this: from the command line, otherwise from the configuration,
-/// otherwise from the run that is evaluated, otherwise as files tell, otherwise the defaults.
+/// otherwise from the run that is evaluated, otherwise from files, otherwise the defaults.
 std::vector<const Option*> active_options(const TaskOptions& task, Command command, const FrontDoor& front,
                                           const Layer& config, const Layer& recorded = {}, const Layer& told = {}) {
     const OptionSet& all = task.options();
@@ -111,7 +111,7 @@ std::int64_t integer_in(const Layer& layer, const Option& option) {
                 "arguments.json: expected a number for \"" + key(option) + "\", found none; the file is damaged");
 }
 
-/// How the recorded run divides the micro-batches of a weight update.
+/// Division of a weight update's micro-batches in the recorded run.
 struct Shares {
     std::int64_t micro_batches = 0;                              // of a weight update
     std::int64_t accumulation = 0, replicas = 0, processes = 0;  // as recorded

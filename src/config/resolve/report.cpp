@@ -75,7 +75,7 @@ std::string with_facts(const std::string& text, const std::vector<std::string>& 
     return facts.empty() ? text : text + " (" + joined(facts, "; ") + ")";
 }
 
-/// For example "help (choices; default 3 epochs; also --old-name)".
+/// Describes an option: "help (choices; default 3 epochs; also --old-name)".
 std::string description(const Option& option, std::uint32_t commands) {
     std::vector<std::string> facts = value_facts(option, available_choices(option, commands));
     if (!option.aliases.empty())

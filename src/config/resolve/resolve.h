@@ -10,7 +10,7 @@ namespace cnntrain::config {
 
 // The steps that all tasks share; the task's own step follows each.
 
-/// Of two options for the same quantity, keeps the one from the source with higher precedence.
+/// Keeps, of two options for the same quantity, the one from the source with higher precedence.
 void settle_alternatives(Resolution& run);
 /// Adjusts values and adds notices.
 void adjust_shared(Resolution& run);

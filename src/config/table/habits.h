@@ -1,4 +1,4 @@
-// What people type out of habit with other programs, and what it is called here.
+// Words that users know from other programs, and their meaning here.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ struct Habit {
     /// kNone: the flag has no value. kAny: anything or nothing. kSeveral: more than one word.
     std::string_view value;
     /// The words that it is read as if all their flags exist here, where {} is the text of the first wildcard, {value}
-    /// the first value, {others} are those behind it and {values} all.
+    /// the first value, {others} are the values after it and {values} all.
     std::string_view reads;
     std::uint32_t commands = kAll;
 };
@@ -26,7 +26,7 @@ inline constexpr std::string_view kNone;
 inline constexpr std::string_view kAny = "**";
 inline constexpr std::string_view kSeveral = "* *";
 
-/// Of the rows with a flag, the first one that fits counts.
+/// All rows. The first one that fits counts, of the rows with a flag.
 std::span<const Habit> habits();
 
 /// A command of other programs.

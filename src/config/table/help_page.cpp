@@ -98,7 +98,7 @@ std::string main_options(const HelpPage& page) {
     return text;
 }
 
-/// How to see what the short help leaves out.
+/// Explains how to see the options that the short help leaves out.
 std::string signpost(const HelpPage& page) {
     const auto left_out = std::ranges::count_if(page.rows, [](const HelpRow& row) { return !row.main; });
     if (left_out == 0) return "";

@@ -16,7 +16,7 @@ template <typename T> void replace(T& member, const std::optional<T>& change) {
     if (change) member = *change;
 }
 
-/// Takes what the row does not say from the bound member.
+/// Fills in members of the row that are not given from the bound member.
 void complete(Option& row) {
     if (row.type == Type::of_member) row.type = row.bind.type;
     if (is_unset(row.fallback) && !row.left_open) {

@@ -328,7 +328,7 @@ std::vector<Option> shared_data_options() {
     };
 }
 
-// Shared options: validation during training, and what follows from its results.
+// Shared options: validation during training, and the use of its results.
 
 std::vector<Option> shared_validation_options() {
     return {

@@ -59,12 +59,12 @@ struct RandAugmentOperation {
     void (*apply)(const Canvas& image, double strength);
 };
 
-/// All of them; each is as likely as the others.
+/// All operations; each is as likely as the others.
 std::span<const RandAugmentOperation> rand_augment_operations();
 
 class Augmenter {
 public:
-    /// Without any change.
+    /// Makes an augmenter that changes nothing.
     Augmenter() = default;
     explicit Augmenter(const AugmentationSettings& settings);
 

@@ -14,16 +14,17 @@
 
 namespace cnntrain::data {
 
-/// With libpng.
+/// Decodes with libpng.
 ImageSize decode_png(std::span<const std::byte> png, std::vector<std::uint8_t>& pixels);
 
-/// Files of Windows and OS/2 with 1 to 32 bits a pixel, plain or run-length encoded.
+/// Decodes files of Windows and OS/2 with 1 to 32 bits a pixel, plain or run-length encoded.
 ImageSize decode_bmp(std::span<const std::byte> file, std::vector<std::uint8_t>& pixels);
 /// The size in the header; nothing if `head` does not hold one.
 std::optional<ImageSize> size_of_bmp(std::span<const std::byte> head);
 
 #ifdef CNNTRAIN_GIF
-/// With giflib: the first image. It has the size of the canvas; what the first image leaves open is white.
+/// Decodes the first image with giflib. It has the size of the canvas; parts of the canvas outside the first image are
+/// white.
 ImageSize decode_gif(std::span<const std::byte> file, std::vector<std::uint8_t>& pixels);
 inline constexpr std::string_view kMissingGif;
 #else
@@ -32,7 +33,7 @@ inline constexpr std::string_view kMissingGif = "libgif-dev";
 #endif
 
 #ifdef CNNTRAIN_TIFF
-/// With libtiff: the first image, with rows and columns as stored, whatever the orientation.
+/// Decodes the first image with libtiff, with rows and columns as stored, whatever the orientation.
 ImageSize decode_tiff(std::span<const std::byte> file, std::vector<std::uint8_t>& pixels);
 inline constexpr std::string_view kMissingTiff;
 #else
@@ -41,7 +42,7 @@ inline constexpr std::string_view kMissingTiff = "libtiff-dev";
 #endif
 
 #ifdef CNNTRAIN_WEBP
-/// With libwebp; of an animation, the first image.
+/// Decodes with libwebp; of an animation, the first image.
 ImageSize decode_webp(std::span<const std::byte> file, std::vector<std::uint8_t>& pixels);
 inline constexpr std::string_view kMissingWebp;
 #else
@@ -51,7 +52,7 @@ inline constexpr std::string_view kMissingWebp = "libwebp-dev";
 
 // Integers in bytes of a given order.
 
-/// A view of bytes. Numbers must lie inside it; holds() tells.
+/// A view of bytes. Numbers must lie inside it, which holds() checks.
 class ByteOrder {
 public:
     ByteOrder(std::span<const std::byte> bytes, std::endian order) : bytes_(bytes), order_(order) {}

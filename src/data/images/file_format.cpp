@@ -96,7 +96,7 @@ std::optional<JpegFrame> frame_of_jpeg(ByteOrder head) {
     return std::nullopt;
 }
 
-/// From the first directory of a file with 32-bit offsets.
+/// Reads the size from the first directory of a file with 32-bit offsets.
 std::optional<ImageSize> size_of_tiff(Bytes file) {
     constexpr unsigned kWidth = 256;
     constexpr unsigned kHeight = 257;

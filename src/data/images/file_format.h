@@ -1,4 +1,4 @@
-// Image formats, told by the first bytes of a file, whatever its name.
+// Detects the image format from the first bytes; the name is ignored.
 #pragma once
 
 #include <cstddef>
@@ -15,10 +15,10 @@ namespace cnntrain::data {
 
 enum class FileFormat : std::uint8_t { jpeg, png, webp, bmp, gif, tiff };
 
-/// So many bytes from the beginning of a file tell its format.
+/// Number of bytes at the beginning of a file that determine its format.
 inline constexpr std::size_t kFormatBytes = 16;
 
-/// Nothing for a file of no format that this program knows.
+/// The format of a file; empty if this program does not know it.
 std::optional<FileFormat> file_format(std::span<const std::byte> file);
 
 /// "JPEG", "WebP".
@@ -30,19 +30,19 @@ std::string_view missing_package(FileFormat format);
 /// The name of a common kind of file that is not read, such as "HEIC" or "PDF"; "" for other bytes.
 std::string_view unread_kind(std::span<const std::byte> file);
 
-/// What is wrong with a file without a known format, for messages.
+/// Describes a file without a known format, for messages.
 std::string unknown_format_text(std::span<const std::byte> file);
 
 /// The size that the header claims, without orientation. Nothing if `head`, the beginning of the file, does not reach
 /// that far, or for a TIFF file with 64-bit offsets.
 std::optional<ImageSize> claimed_size(std::span<const std::byte> head, FileFormat format);
 
-/// Most bytes that decoding takes for each pixel.
+/// Highest number of bytes that decoding takes for each pixel.
 std::uint64_t decoding_bytes_per_pixel(std::span<const std::byte> file, FileFormat format);
 
-/// Decodes a whole image, as it is stored, into `pixels`: rows of RGB without gaps, and kReadableBehindView bytes
-/// behind them. Of several images in a file, the first one. Transparent parts become white, 16 bits become 8.
-/// Error(data) says what is wrong with the image; the caller adds the file. Not for JPEG, which has its own decoder.
+/// Decodes a whole image, as it is stored, into `pixels`: rows of RGB without gaps, and kReadableBehindView bytes after
+/// them. Of several images in a file, the first one. Transparent parts become white, 16 bits become 8. Error(data) says
+/// what is wrong with the image; the caller adds the file. Not for JPEG, which has its own decoder.
 ImageSize decode_whole(FileFormat format, std::span<const std::byte> file, std::vector<std::uint8_t>& pixels);
 
 }  // namespace cnntrain::data

@@ -60,7 +60,7 @@ PixelView ImageFile::decode(const Rectangle& part, const DecodeHow& how) const {
 
 namespace {
 
-/// Of all threads.
+/// Memory that all threads take for very large images.
 struct Taken {
     std::mutex mutex;
     std::condition_variable given_back;
@@ -120,7 +120,7 @@ bool begins_with(Bytes bytes, std::string_view text) {
     return bytes.size() >= wanted.size() && std::ranges::equal(bytes.first(wanted.size()), wanted);
 }
 
-/// How a TIFF structure lays out a directory: with 32-bit or with 64-bit offsets.
+/// Layout of a directory in a TIFF structure: with 32-bit or with 64-bit offsets.
 struct Layout {
     std::size_t directory_at;  // where the offset of the first directory is
     std::size_t offset_bytes;

@@ -32,7 +32,7 @@ private:
 
 // Turns images that were stored turned or mirrored.
 
-/// How the rows and columns of a stored image become those of the upright one.
+/// Transformation of the rows and columns of a stored image to those of the upright one.
 struct Orientation {
     bool transposed = false;        // upright rows are stored as columns
     bool rows_reversed = false;     // the stored rows, from the last one
@@ -54,10 +54,10 @@ struct Orientation {
 PixelView turned_upright(const PixelView& view, Orientation orientation, ImageSize stored,
                          std::vector<std::uint8_t>& buffer);
 
-/// Whether an image is turned as its Exif data say.
+/// Treatment of the orientation in Exif data.
 enum class Exif : std::uint8_t { ignored, applied };
 
-/// Opened for one view of it. The first bytes of the file tell its format. Error(data) describes the fault in the
+/// Opened for one view of it. The first bytes of the file determine its format. Error(data) describes the fault in the
 /// image; the caller adds the file.
 class ImageFile {
 public:

@@ -17,7 +17,7 @@ struct ImageSize {
     bool operator==(const ImageSize&) const = default;
 };
 
-/// In pixels; half-open.
+/// A part of an image in pixels; half-open.
 struct Rectangle {
     std::int64_t top = 0;
     std::int64_t left = 0;
@@ -36,7 +36,7 @@ struct DecodeHow {
     int shrink = 1;  // 1, 2, 4 or 8: the inverse DCT divides each side by it and averages
 };
 
-/// At least this many bytes after the last pixel of a view are readable.
+/// Number of bytes that are readable after the last pixel of a view, at least.
 inline constexpr std::size_t kReadableBehindView = 4;
 
 /// A view of decoded RGB pixels.
@@ -86,7 +86,7 @@ struct JpegHeader {
     bool progressive = false;
 };
 
-/// For use by one thread.
+/// Checks JPEG files, for one thread.
 class JpegChecker {
 public:
     JpegChecker();
@@ -105,7 +105,7 @@ private:
 
 // Encodes RGB pixels as JPEG with libjpeg-turbo.
 
-/// Without chroma subsampling. `quality`: 1..100. Error(data) if libjpeg cannot encode the image.
+/// Encodes without chroma subsampling. `quality`: 1..100. Error(data) if libjpeg cannot encode the image.
 std::string encode_jpeg(const PixelView& rgb, int quality);
 
 }  // namespace cnntrain::data

@@ -1,6 +1,6 @@
 #include "data/images/jpeg_errors.h"
 
-// After jpeglib.h: the macros use its names.
+// Must follow jpeglib.h: the macros use its names.
 #include <jerror.h>
 
 #include <algorithm>

@@ -11,7 +11,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
-// After <cstdio>: libjpeg's header uses FILE and size_t without including them.
+// Must follow <cstdio>: libjpeg's header uses FILE and size_t without including them.
 #include <jpeglib.h>
 
 namespace cnntrain::data {
@@ -38,10 +38,10 @@ bool read_jpeg_header(jpeg_decompress_struct& info, JpegErrors& errors, std::spa
 /// Throws std::bad_alloc if the error was lack of memory, which is not a fault of the image.
 void throw_if_out_of_memory(const JpegErrors& errors);
 
-/// Most pixels of a JPEG file, of which only a part or a smaller scale may be decoded.
+/// Highest number of pixels of a JPEG file, of which only a part or a smaller scale may be decoded.
 inline constexpr std::int64_t kMostPixels = std::int64_t{1} << 28;
-/// Most pixels of other files, which are decoded as a whole: a file of a few bytes can make a decoder take 7 bytes for
-/// each. Pillow has the same limit.
+/// Highest number of pixels of other files, which are decoded as a whole: a file of a few bytes can make a decoder take
+/// 7 bytes for each. Pillow has the same limit.
 inline constexpr std::int64_t kMostWholePixels = 178'956'970;
 
 /// "" if this program accepts images of that size; otherwise "claims ... pixels, ...". Call it before allocating

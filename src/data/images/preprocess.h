@@ -25,16 +25,16 @@ struct PhotoTarget {
     std::array<float, 3> mean_pixel = {};  // levels 0..255, which replace what is padded or erased
 };
 
-/// Where evaluation finds the image: the whole photo is resized to `full`, of which `window` is stored with its first
-/// pixel at (top, left) of the S x S image.
+/// The part of a photo that evaluation uses: the whole photo is resized to `full`, of which `window` is stored with its
+/// first pixel at (top, left) of the S x S image.
 struct EvaluationView {
     ImageSize full;
     Rectangle window;
     std::int64_t top = 0;
     std::int64_t left = 0;
 };
-/// By resize mode. With antialiasing, sizes and centres are those of torchvision's Resize and CenterCrop; padded images
-/// have those of timm.
+/// The view for the target's resize mode. With antialiasing, sizes and centres are those of torchvision's Resize and
+/// CenterCrop; padded images have those of timm.
 EvaluationView evaluation_view(ImageSize photo, const PhotoTarget& target);
 
 /// Resizes the view of a whole photo as the target says.

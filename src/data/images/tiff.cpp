@@ -21,7 +21,7 @@ namespace {
 
 using Bytes = std::span<const std::byte>;
 
-/// Most bytes that libtiff may take at once, for a strip or a tile.
+/// Highest number of bytes that libtiff may take at once, for a strip or a tile.
 constexpr tmsize_t kMostBytesAtOnce = tmsize_t{1} << 30;
 
 /// The file in memory, and the first message about it.
@@ -128,7 +128,7 @@ ImageSize decode_tiff(Bytes file, std::vector<std::uint8_t>& pixels) {
     // libtiff's pixels are integers with red in the lowest byte.
     static_assert(std::endian::native == std::endian::little);
     auto* const raster = reinterpret_cast<std::uint32_t*>(out);
-    // With the orientation of the file, libtiff leaves rows and columns as they are stored.
+    // Given the orientation of the file, libtiff leaves rows and columns as they are stored.
     constexpr int kStopOnError = 1;
     if (TIFFReadRGBAImageOriented(tiff.get(), width, height, raster, orientation, kStopOnError) == 0) fail_tiff(source);
     const auto count = static_cast<std::size_t>(size.height * size.width);

@@ -216,7 +216,7 @@ std::vector<std::int64_t> InputData::class_sizes(std::int64_t classes) const {
         std::ranges::transform(one, other, one.begin(), std::plus<>());
         return one;
     };
-    constexpr std::int64_t kGrain = 256;  // records that a thread reads one behind the other
+    constexpr std::int64_t kGrain = 256;  // records that a thread reads one after the other
     const Sizes none(static_cast<std::size_t>(classes), 0);
     tbb::task_arena arena(std::clamp(settings_.threads, 1, tbb::info::default_concurrency()));
     return arena.execute([&] { return tbb::parallel_reduce(Range(0, dataset_->size(), kGrain), none, count, sum); });

@@ -156,7 +156,7 @@ constexpr std::uint64_t kWorkerBytes = std::uint64_t{4} << 20;
 /// Interval at which a waiting next() checks for a stop request.
 constexpr std::chrono::milliseconds kStopPollInterval{100};
 
-// What a worker's track shows.
+// Labels of a worker's track.
 constexpr std::int32_t kFillLabel = 0;
 constexpr std::int32_t kTransformLabel = 1;
 std::vector<Timeline::Label> worker_labels() {

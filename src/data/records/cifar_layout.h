@@ -24,7 +24,7 @@ struct CifarLayout {
     }
 };
 
-/// For CIFAR-10 or CIFAR-100.
+/// The layout of CIFAR-10 or CIFAR-100.
 const CifarLayout& cifar_layout(DatasetId id);
 
 }  // namespace cnntrain::data

@@ -11,7 +11,7 @@
 
 namespace cnntrain::data {
 
-/// What a sequence takes of a row, or what a row has.
+/// Room that a sequence takes of a row, or that a row has.
 struct RowShare {
     std::int64_t tokens = 0;
     std::int64_t predictions = 0;
@@ -22,7 +22,7 @@ struct RowShare {
 class Packing {
 public:
     std::int64_t rows() const { return static_cast<std::int64_t>(ends_.size()); }
-    /// Ascending.
+    /// Numbers of the sequences in a row, ascending.
     std::span<const std::uint32_t> sequences(std::int64_t row) const {
         const auto index = static_cast<std::size_t>(row);
         const std::size_t begin = index == 0 ? 0 : ends_[index - 1];
@@ -42,7 +42,7 @@ Packing pack(std::span<const RowShare> sequences, const RowShare& row);
 
 // A row of several sequences in the packed layout.
 
-/// What a row of these settings has room for.
+/// Room in a row of these settings.
 RowShare room_of_row(const PretrainingSettings& settings);
 
 /// One sequence, without padding.
@@ -61,7 +61,7 @@ struct SequenceValues {
 class PackedRow {
 public:
     explicit PackedRow(SampleView out);
-    /// The sequence must fit behind those before it.
+    /// Appends a sequence, which must fit after those before it.
     void append(const SequenceValues& sequence);
 
 private:

@@ -36,7 +36,7 @@ struct PretrainingKey {
     PretrainingLimit most_from = PretrainingLimit::none;
     bool counts_sequences = false;  // 1, ..., 1, 2, ..., and 0 from some place on
 };
-/// In the order of pretraining_fields().
+/// Keys in the order of pretraining_fields().
 std::vector<PretrainingKey> pretraining_keys(const PretrainingSettings& settings);
 
 /// A fault in a record.

@@ -28,7 +28,7 @@ struct IndexedFile {
     bool operator==(const IndexedFile&) const = default;
 };
 
-/// Keyed by file name without folder.
+/// Indexes by file name without folder.
 using FolderIndex = std::map<std::string, IndexedFile>;
 
 /// Little endian: magic, u32 version, u32 number of files; for each file u32 length of its name, name, u64 size, i64
@@ -40,13 +40,14 @@ FolderIndex decode_index(std::span<const std::byte> bytes);
 /// Reads every record's header. Throws Error(data) if one is damaged or the last record is incomplete.
 IndexedFile scan_records(const InputFile& file);
 
-/// Whether a file without records is an incomplete copy. Not if no file has more than one record: such a set has fewer
-/// records than files.
+/// True if a file without records is an incomplete copy. False if no file has more than one record: such a set has
+/// fewer records than files.
 constexpr bool is_lost(std::int64_t records, std::int64_t most_in_a_file) {
     return records == 0 && most_in_a_file > 1;
 }
 
-/// Where the index of `folder` may be stored: beside the data, then in the user's cache folder (if there is one).
+/// Places where the index of `folder` may be stored: next to the data, then in the user's cache folder (if there is
+/// one).
 std::vector<std::string> index_places(const std::string& folder, const std::string& index_name);
 
 /// The records of `paths`, from the stored index where it is valid, otherwise from the files. The first `open.size()`

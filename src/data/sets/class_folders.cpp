@@ -41,7 +41,7 @@ ClassFolders::ClassFolders(std::shared_ptr<const PhotoSet> photos, Split split, 
     }
 }
 
-/// To ask for the size of each of a million files would take minutes on a network's disk.
+/// Reads the sizes of some files only: a million would take minutes on a network's disk.
 Origin ClassFolders::origin() const {
     constexpr std::int64_t kMostSizes = 4096;
     const std::int64_t stride = (size() + kMostSizes - 1) / kMostSizes;
@@ -113,7 +113,7 @@ std::string enlarged_text(const PhotoSet& photos, std::int64_t image_size) {
            (side <= kLargestSmallImage ? ", and --model-size 20 is a ResNet for such photos" : "");
 }
 
-/// Says once, before a run begins, what was found.
+/// Logs once, before a run begins, the photos that were found.
 void tell(const InputSettings& settings, const PhotoSet& photos, Split split) {
     if (settings.found_photos && settings.found_photos->told()) return;
     for (const std::string& notice : photos.notices)

@@ -51,7 +51,7 @@ private:
     std::set<std::string> told_;  // files already reported
 };
 
-/// How to handle an image that cannot be decoded.
+/// Treatment of an image that cannot be decoded.
 enum class OnBadImage {
     stop,      // throw Error(data)
     replace,   // training: use the next image and its label instead

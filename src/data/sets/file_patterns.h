@@ -34,9 +34,10 @@ std::vector<std::string> matching_files(const std::string& patterns);
 /// ".jpg" for "a/b.JPG"; "" without an extension.
 std::string lower_extension(const std::string& path);
 
-/// By its extension: .jpg, .png and so on, in any case.
+/// True for the extension of an image: .jpg, .png and so on, in any case.
 bool is_named_as_image(const std::string& path);
-/// The same, or by its first bytes. A link to nothing is one if its name says so: who reads it reports it.
+/// True for an image by its extension or its first bytes. A link to nothing is an image if its name says so: its reader
+/// reports it.
 bool is_image_file(const std::string& path);
 
 struct ListedFiles {

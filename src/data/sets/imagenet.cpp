@@ -62,7 +62,7 @@ void check_class_name(const std::string& place, const std::string& name) {
 
 namespace {
 
-/// ImageNet has two cranes and two maillots. Files are read several times in a run, and told of once.
+/// ImageNet has two cranes and two maillots. Files are read several times in a run, and reported once.
 void warn_of_equal_names(const std::string& path, const std::vector<std::string>& twice) {
     static std::mutex mutex;
     static std::set<std::string> told;

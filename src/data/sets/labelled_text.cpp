@@ -74,7 +74,7 @@ struct TextNames {
     std::string_view pair;  // empty: one text
 };
 
-/// In lower case; the first match in a header is used.
+/// Names of columns in lower case; the first match in a header is used.
 constexpr TextNames kTextNames[] = {{"text", "text_pair"},
                                     {"text_a", "text_b"},
                                     {"text1", "text2"},

@@ -17,7 +17,7 @@ struct LabelledTokens {
     std::int64_t length = 0;  // S
     std::vector<std::string> classes;
     std::vector<std::int32_t> labels;  // one per row
-    /// In 16 bits if all ids fit.
+    /// Ids of the tokens, in 16 bits if all fit.
     std::variant<std::vector<std::uint16_t>, std::vector<std::uint32_t>> ids;
     std::vector<std::uint64_t> begins;       // start of each row in `ids`, then the end of the last row
     std::vector<std::uint32_t> second_part;  // tokens of each row before those of the second text

@@ -148,7 +148,7 @@ std::vector<std::string> validation_folders(const fs::path& top) {
     return found;
 }
 
-/// One of the first files in or below a folder is an image.
+/// True if one of the first files in or below a folder is an image.
 bool holds_images(const fs::path& folder) {
     constexpr int kMostFiles = 32;
     std::error_code failed;
@@ -171,7 +171,7 @@ void note_test(const fs::path& top, PhotoListing& listing) {
                               path);
 }
 
-/// A share of train/ is held out although there are photos for validation beside it.
+/// Notes that a share of train/ is held out although there are photos for validation next to it.
 void note_validation_beside(const fs::path& top, PhotoListing& listing) {
     const std::vector<std::string> validation = validation_folders(top.parent_path());
     if (top.filename() != kTrain || validation.empty()) return;
@@ -278,14 +278,14 @@ namespace {
 
 enum Column : std::size_t { file_column, class_column, split_column, column_count };
 
-/// In lower case.
+/// Names of columns, in lower case.
 constexpr std::array<std::array<std::string_view, 10>, column_count> kNames = {{
     {"file", "path", "filename", "file_name", "filepath", "file_path", "image", "image_path", "image_name", "photo"},
     {"class", "label", "category", "class_name", "target", "labels", "label_name", "species", "class_id", "breed"},
     {"split", "set", "subset", "fold", "partition", "", "", "", "", ""},
 }};
 
-/// Where each column is; `column_count` for none.
+/// Index of each column; beyond the row's cells if the table does not have the column.
 using Columns = std::array<std::size_t, column_count>;
 
 /// The columns of a header; nothing if the row is not one.

@@ -28,9 +28,9 @@ namespace cnntrain::data {
 namespace {
 
 constexpr std::size_t kFirstBytes = 512;
-/// A JPEG's size lies behind its thumbnail and colour profile.
+/// A JPEG's size lies after its thumbnail and colour profile.
 constexpr std::size_t kMostBytes = std::size_t{1} << 17;
-/// Of more files, those whose names do not tell an image are looked into.
+/// Number of files up to which all are looked into; of more, only files that are not named as images.
 constexpr std::size_t kMostOpened = 300'000;
 
 [[noreturn]] void fail_photo(const std::string& what) {
@@ -111,14 +111,15 @@ std::uint64_t spread(std::uint64_t hash) {
     return hash ^ (hash >> 31);
 }
 
-/// Of a class with two photos or more, at least one is validated and one trained on.
+/// Number of photos of a class to hold out. A class with two photos or more keeps at least one for validation and one
+/// for training, unless all or none are held out.
 std::int64_t held_out_of(std::int64_t count, double fraction) {
     if (fraction == 0 || fraction == 1) return fraction == 0 ? 0 : count;
     if (count < 2) return 0;
     return std::clamp<std::int64_t>(std::llround(fraction * static_cast<double>(count)), 1, count - 1);
 }
 
-/// For each photo, the number of the first one with the same content.
+/// Number of the first photo with the same content, for each photo.
 std::vector<std::size_t> first_copies_in(const PhotoListing& listing) {
     std::vector<std::uint64_t> bytes;
     for (const ListedPhoto& photo : listing.photos)
@@ -160,7 +161,7 @@ void hold_out(PhotoListing& listing, const InputSettings& settings) {
     }
 }
 
-/// For each class of the data, its number in the network; the network's classes replace those of the data.
+/// Number in the network of each class of the data; the network's classes replace those of the data.
 std::vector<std::int32_t> labels_of(PhotoListing& listing, const std::vector<std::string>& known) {
     const std::vector<std::string>& wanted = known.empty() ? listing.classes : known;
     std::vector<std::int32_t> labels;
@@ -316,7 +317,7 @@ void add_unequal(const PhotoSet& photos, std::vector<std::string>& texts) {
                     "; a network may do well by guessing the frequent ones");
 }
 
-/// The content; "" for a file that cannot be read, which training tells of.
+/// The content; "" for a file that cannot be read, which training reports.
 std::string content_of(const std::string& path) {
     try {
         return read_text(posix_files(), path);

@@ -24,7 +24,7 @@ public:
     /// The path below PhotoSet::top, ended by '\0'.
     std::string_view path(std::int64_t index) const { return names_.c_str() + entry(index).begin; }
     std::int32_t label(std::int64_t index) const { return entry(index).label; }
-    /// Of the file, when it was looked into; 0: unknown or too large to be counted.
+    /// Size of the file in bytes when it was looked into; 0: unknown or too large to be counted.
     std::uint32_t bytes(std::int64_t index) const { return entry(index).bytes; }
     std::uint64_t memory_bytes() const { return names_.capacity() + entries_.capacity() * sizeof(Entry); }
     void add(std::string_view path, std::int32_t label, std::uint64_t bytes);
@@ -58,9 +58,9 @@ struct PhotoSet {
     std::vector<std::int64_t> counts(Split split) const;
 };
 
-/// Finds the photos of settings.folder, a folder or a table of files (photo_listing.h). The first bytes of each file
-/// tell whether it is an image; of very many files, only of those whose names do not say so. Throws Error(data) if a
-/// folder or the table cannot be read, if there are fewer than two classes, or a class that the trained network lacks.
+/// Finds the photos of settings.folder, a folder or a table of files (photo_listing.h). Looks into each file to see if
+/// it is an image; of very many files, only into those whose names do not say so. Throws Error(data) if a folder or the
+/// table cannot be read, if there are fewer than two classes, or a class that the trained network lacks.
 PhotoSet find_photos(const InputSettings& settings);
 
 /// The photos that a run found; it looks for them once.
@@ -78,7 +78,7 @@ private:
     bool told_ = false;
 };
 
-// What is wrong or suspect with the photos that a user gives.
+// Checks the photos that a user gives for faults and suspect properties.
 
 /// Throws Error(data) if a class has no training photos.
 void check_training_photos(const PhotoSet& photos);
@@ -89,8 +89,8 @@ void check_validation_photos(const PhotoSet& photos);
 /// One text each: classes without validation photos, names of classes that differ by case only, very unequal classes.
 std::vector<std::string> suspicions(const PhotoSet& photos);
 
-/// For each file, the number of the first one with the same content, or its own. Reads files whose sizes in `bytes` are
-/// equal and not 0, up to a limit of bytes; `limited` is set when that was reached.
+/// Number of the first file with the same content, or its own number, for each file. Reads files whose sizes in `bytes`
+/// are equal and not 0, up to a limit of bytes; `limited` is set when that was reached.
 std::vector<std::size_t> first_copies(const std::vector<std::uint64_t>& bytes,
                                       const std::function<std::string(std::size_t)>& path, bool& limited);
 

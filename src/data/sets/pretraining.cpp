@@ -56,7 +56,7 @@ public:
 private:
     static constexpr std::size_t kMostFields = 8;
 
-    /// In the workspace.
+    /// A sequence, whose values are stored in the workspace.
     SequenceValues sequence(std::int64_t number, SamplePosition position, Workspace& workspace) const;
     std::vector<RowShare> shares(int threads) const;
 
@@ -279,7 +279,7 @@ void check_sequences(const PretrainingSettings& settings) {
     }
 }
 
-/// Whether the first record holds several sequences.
+/// True if the first record holds several sequences.
 bool holds_rows(const std::vector<std::string>& paths) {
     const RecordFiles records({paths.front()});
     std::vector<std::byte> buffer;

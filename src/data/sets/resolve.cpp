@@ -155,7 +155,7 @@ std::vector<std::string> class_names(const DataSettings& settings) {
         input.folder = find_data_folder(settings.dataset, settings.data_dir);
     } catch (const Error&) {
         const bool published = dataset_info(settings.dataset).classes > 0;
-        if (published) return {};  // there may be photos to classify; who needs the data tells of them
+        if (published) return {};  // there may be photos to classify; who needs the data reports that they are missing
         throw;
     }
     return names(input);

@@ -1,4 +1,4 @@
-// How the files of each image data set are found, counted and opened. One row for each row of kDatasets.
+// Functions that find, count and open the files of each image data set. One row for each row of kDatasets.
 #pragma once
 
 #include <memory>

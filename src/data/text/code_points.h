@@ -39,7 +39,7 @@ CharacterClass class_of(CodePoint value);
 
 // These functions change a whole word; `scratch` is overwritten.
 
-/// As Python's str.lower(), with its special cases for final sigma and capital I with a dot.
+/// Does what Python's str.lower() does, with its special cases for final sigma and capital I with a dot.
 void make_lower_case(std::vector<CodePoint>& word, std::vector<CodePoint>& scratch);
 /// Canonical decomposition (NFD), without nonspacing marks (category Mn).
 void strip_accents(std::vector<CodePoint>& word, std::vector<CodePoint>& scratch);

@@ -16,7 +16,7 @@ enum class TableFormat : std::uint8_t { tsv, csv };
 /// Longer rows are an error: a closing quote is missing, or the file is not a table.
 inline constexpr std::size_t kLongestRow = std::size_t{1} << 20;  // bytes
 
-/// By the extension of the file name; otherwise TSV if the first line contains a tab, else CSV.
+/// The format by the extension of the file name; otherwise TSV if the first line contains a tab, else CSV.
 TableFormat table_format(std::string_view path, std::string_view text);
 
 /// The text without a byte order mark. Error(data) gives the line of bytes that are not UTF-8, or of a zero byte.

@@ -27,7 +27,7 @@ bool is_ascii(char c) {
     return static_cast<unsigned char>(c) < kAscii;
 }
 
-/// For an ASCII character.
+/// Class of an ASCII character.
 CharacterClass class_of(char c) {
     return ascii_classes()[static_cast<unsigned char>(c)];
 }

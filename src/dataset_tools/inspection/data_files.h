@@ -54,7 +54,7 @@ struct RawRecord {
     bool intact = true;                  // the payload's checksum is correct
 };
 
-/// Why a file could not be read to its end.
+/// Damage because of which a file could not be read to its end.
 struct FrameDamage {
     std::int64_t record = 0;
     std::uint64_t offset = 0;  // of the record; everything from there on is unchecked
@@ -65,7 +65,7 @@ struct FrameDamage {
 /// "<file>, record 3 (at byte 120): ", the start of a message.
 std::string place_of(const std::string& file, std::int64_t record, std::uint64_t offset);
 
-/// True if the file starts like a TFRecord file; false for files that are too short to tell.
+/// True if the file starts like a TFRecord file; false for files that are too short.
 bool begins_as_records(const InputFile& file);
 
 /// Reads in large pieces. Memory: one piece, or the largest record.

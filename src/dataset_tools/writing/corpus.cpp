@@ -31,7 +31,7 @@ struct TextBlock {
     bool ends_line = true;  // of a part: it is the last one
 };
 
-/// Reads several files in blocks that end behind a line feed or, in a long line, behind a blank.
+/// Reads several files in blocks that end after a line feed or, in a long line, after a blank.
 class BlockReader {
 public:
     BlockReader(const FileSystem& files, const std::vector<std::string>& paths) : files_(files), paths_(paths) {
@@ -130,7 +130,7 @@ public:
         is_blank_ = is_blank_ && part.is_blank;
         parts_.push_back(std::move(part.lines.tokens));
     }
-    /// As one line; the next one may begin.
+    /// Returns the parts as one line; the next one may begin.
     Corpus::Lines take() {
         Corpus::Lines line;
         line.tokens.reserve(tokens_);

@@ -55,8 +55,8 @@ struct CorpusSettings {
 };
 
 /// Reads and tokenises the files in order. The corpus does not depend on the number of threads. Lines end at line feeds
-/// only. Memory beside the tokens is bounded, also for a line as long as its file. Throws Error(data) naming a file
-/// that cannot be read or has 16 MB without a blank, and Interrupted if a stop is requested.
+/// only. Memory in addition to the tokens is bounded, also for a line as long as its file. Throws Error(data) naming a
+/// file that cannot be read or has 16 MB without a blank, and Interrupted if a stop is requested.
 Corpus read_corpus(const FileSystem& files, const data::Vocabulary& vocabulary, const CorpusSettings& settings);
 
 }  // namespace cnntrain::dataset_tools

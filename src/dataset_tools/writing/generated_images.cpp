@@ -434,7 +434,7 @@ void write_generated_photos(const GeneratedPhotosSettings& settings) {
                                           std::to_string(settings.train_photos) + " training and " +
                                           std::to_string(settings.validation_photos) + " validation photos");
     }
-    // Without a lock there is no writer to wait for; refused folders get none.
+    // A refused folder gets no lock. If there is no lock, there is no writer to wait for.
     if (!exists(posix_files(), settings.folder + "/" + std::string(kFolderLockName))) check_folder(settings);
     posix_files().make_directories(settings.folder);
     const std::unique_ptr<FileLock> lock = lock_folder(posix_files(), settings.folder, "cnntrain dataset photos");

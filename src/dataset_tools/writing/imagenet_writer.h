@@ -16,7 +16,7 @@ struct StoredImage {
     bool turned = false;              // upright, as the Exif data say
 };
 
-/// For use by one thread.
+/// Converts images to JPEG, for one thread.
 class ImageConverter {
 public:
     ImageConverter();

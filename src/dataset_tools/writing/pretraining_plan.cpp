@@ -104,7 +104,8 @@ std::size_t Planner::add_instance(std::size_t place, Chunk chunk, std::uint64_t 
     return instance.random_next ? split : chunk.end;
 }
 
-/// At least one segment, then more until `target` tokens are reached or the document ends.
+/// Draws at least one segment, if possible of another document, then more until `target` tokens are reached or the
+/// document ends.
 TokenRange Planner::random_sentence(std::size_t place, std::uint64_t target) {
     std::uint32_t other = 0;
     for (int i = 0; i < kDocumentTries; ++i) {

@@ -27,7 +27,7 @@ public:
 
     double random();                           // in [0, 1), 53 bits
     std::uint32_t below(std::uint32_t bound);  // in 0..bound-1; bound > 0
-    /// In first..last, both inclusive.
+    /// A number in first..last, both inclusive.
     std::uint32_t integer(std::uint32_t first, std::uint32_t last) { return first + below(last - first + 1); }
 
     template <typename Container> void shuffle(Container& items) {
@@ -70,7 +70,7 @@ struct Instance {
     std::uint32_t masks = 0;       // number of masked tokens
     std::uint64_t first_mask = 0;  // index in InstancePlan::masks
 
-    /// With [CLS] and both [SEP].
+    /// Number of tokens, with [CLS] and both [SEP].
     std::int64_t tokens() const { return std::int64_t{first.tokens} + second.tokens + 3; }
 };
 

@@ -21,7 +21,7 @@ struct RecordLayout {
     std::uint32_t pad_position = 384;    // position of padding in the static layout
     bool packed = false;                 // selects the packed layout
 
-    /// As the records are read.
+    /// Settings with which the records are read.
     data::PretrainingSettings settings() const {
         return {.static_mask = remask,
                 .packed = packed,
@@ -55,7 +55,7 @@ private:
     RecordLayout layout_;
     data::ExampleEncoder encoder_;
 
-    // Of the current instance, without padding.
+    // Values of the current instance, without padding.
     Values ids_;
     Values segments_;
     Values positions_;  // of the masked tokens
@@ -63,14 +63,14 @@ private:
     std::uint32_t random_next_ = 0;
     std::vector<float> weights_;  // [M]
 
-    // Of the current record, with padding.
+    // Values of the current record, with padding.
     Values padded_ids_;
     Values padded_segments_;
     Values padded_positions_;  // of the tokens
     Values padded_labels_;
     Values mask_;
 
-    // Of the current record in the packed layout.
+    // Fields of the current record in the packed layout.
     std::vector<data::PretrainingKey> keys_;
     std::vector<Values> fields_;
     std::vector<std::span<std::byte>> field_views_;  // views of fields_

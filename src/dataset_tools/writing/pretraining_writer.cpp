@@ -45,7 +45,7 @@ constexpr const char* kTokens = "tokens";
 constexpr const char* kRandomNext = "random next";
 constexpr const char* kMasked = "masked tokens";
 
-/// Which instances each record has.
+/// The instances of each record.
 class RecordPlan {
 public:
     RecordPlan(const InstancePlan& plan, const RecordLayout& layout) : plan_(plan), packed_(layout.packed) {
@@ -146,7 +146,7 @@ PretrainingConversion::PretrainingConversion(const PretrainingWriterSettings& se
     check_places();
 }
 
-/// Which existing files may be replaced is decided by the journal, in keep_finished().
+/// Checks the paths. The journal decides which existing files may be replaced, in keep_finished().
 void PretrainingConversion::check_places() const {
     std::vector<NamedPath> inputs = {{"--vocab-file", settings_.vocabulary}};
     for (const std::string& path : inputs_)

@@ -185,7 +185,8 @@ bool Run::is_part_of_list(const std::string& name, const std::string& text) cons
     return true;
 }
 
-/// What was skipped is known at the end only: a list that a journal of this plan has lost is compared then.
+/// Refuses lists that are not the job's. Skipped sources are known at the end only: if the journal of this plan has
+/// lost their list, the file is compared then.
 void Run::check_lists(bool same_plan) const {
     const auto is_own = [&](const FileSystem& /*files*/, const std::string& path) {
         const std::string name(last_part(path));

@@ -26,7 +26,7 @@
 
 namespace cnntrain::dataset_tools {
 
-/// For example "train-00003-of-01024".
+/// Name of a file: "train-00003-of-01024".
 std::string shard_name(std::string_view prefix, std::size_t shard, std::size_t shards);
 
 /// The files with one prefix.
@@ -131,7 +131,7 @@ void append_to_journal(FileSystem& files, const std::string& path, const Finishe
 /// Called before a list is written, so that a killed job knows it again.
 void append_to_journal(FileSystem& files, const std::string& path, const std::string& list, const FileContent& content);
 
-/// For example "seed is 7, was 6; training files is 8, was 4".
+/// Describes the differences: "seed is 7, was 6; training files is 8, was 4".
 std::string differences(const Fingerprint& now, const Fingerprint& before);
 
 }  // namespace cnntrain::dataset_tools

@@ -146,14 +146,15 @@ std::string as_number(Lowering& to, const std::string& name, const std::string& 
     return to.builder().add("Cast", name, {x}, {{"to", to.builder().compute_number()}});
 }
 
-/// What is added to the scores of keys, of which those with a 1 are visible and those with a 0 are not.
+/// Summand for the scores of keys: those with a 1 in `visible` are visible, those with a 0 are not.
 std::string added_to_scores(Lowering& to, const std::string& name, const std::string& visible) {
     OnnxBuilder& b = to.builder();
     const std::string hidden = b.add("Sub", name + "/hidden", {b.number(1), visible});
     return b.add("Mul", name, {hidden, b.number(graph::kMaskedScore)});
 }
 
-/// [B,S] as [B,1,1,S] for the mask of keys. Of the numbers of tokens, [B,1,S,S].
+/// Summand for the scores: a mask of keys, [B,S], as [B,1,1,S]. With numbers of tokens, i32[B,S], tokens see those of
+/// the same number: [B,1,S,S].
 std::string mask_of_scores(Lowering& to, const std::string& name, graph::ValueId mask) {
     OnnxBuilder& b = to.builder();
     const auto unsqueezed = [&](const std::string& part, const std::vector<std::int64_t>& axes) {

@@ -59,7 +59,7 @@ public:
     explicit Constants(const NetworkPart& network) : network_(network) {}
 
     bool has(graph::ValueId value);
-    /// In f32, or the integer type that it has; has() must be true.
+    /// The value in f32, or in the integer type that it has; has() must be true.
     const HostTensor& at(graph::ValueId value);
 
 private:

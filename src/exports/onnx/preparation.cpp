@@ -128,7 +128,7 @@ private:
         return add("Add", "filled", {padded, pixel});
     }
 
-    /// To whole levels.
+    /// Rounds to whole levels.
     std::string rounded(const std::string& x) {
         return add("Floor", "rounded", {add("Add", "and_half", {x, real(0.5F)})});
     }

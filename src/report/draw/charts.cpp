@@ -11,7 +11,7 @@
 namespace cnntrain::report {
 namespace {
 
-// From values to places in a chart, and round numbers for its axes.
+// Maps values to places in a chart, and chooses round numbers for its axes.
 
 /// Maps [low, high] to [from, to].
 struct Scale {
@@ -281,7 +281,7 @@ struct Extent {
             high = std::max(high, value);
         }
     }
-    /// With room above and below; never empty.
+    /// Adds room above and below; the range is never empty then.
     void widen() {
         const double room = high > low ? 0.05 * (high - low) : std::max(1e-6, 0.05 * std::fabs(high));
         low = low >= 0 && low - room < 0 ? 0 : low - room;

@@ -23,7 +23,7 @@ struct Line {
 
 struct ChartText {
     std::string title;
-    std::string unit;         // of y, behind numbers
+    std::string unit;         // of y, after numbers
     std::string x = "epoch";  // name of the axis
 };
 

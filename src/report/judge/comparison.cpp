@@ -1,4 +1,4 @@
-// What exactly ran, and what differs between runs.
+// Describes exactly what ran, and what differs between runs.
 #include <algorithm>
 #include <cmath>
 #include <set>
@@ -86,7 +86,7 @@ std::string changed_text(const std::vector<ChangedOption>& options) {
            " from the defaults: " + listed(texts) + ".";
 }
 
-/// Best result and rate of a run, for a comparison with the first one.
+/// Best result and rate of a run, for a comparison with the first run.
 struct Result {
     Learning learning;
     Speed speed;

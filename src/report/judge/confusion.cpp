@@ -1,4 +1,4 @@
-// Which classes are taken for each other, and which samples are most wrong.
+// Finds the classes that are taken for each other, and the samples that are most wrong.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -114,7 +114,7 @@ void add_worst(const Predictions& predictions, Confusion& result) {
                                probability_text(worst.probabilities.front()) + ").");
 }
 
-/// What masked words say of a network that predicts them.
+/// Adds the results on masked words of a network that predicts them.
 void add_words(const Predictions& predictions, Confusion& result) {
     std::size_t words = 0;
     std::size_t right = 0;

@@ -93,7 +93,7 @@ Curve training_curve(const RunRecord& run, const Measure& measure) {
     return curve;
 }
 
-// What limited the speed: where the time in weight updates went, and that of the whole run.
+// Finds what limited the speed: the parts of the time in weight updates, and of the time of the whole run.
 
 namespace {
 
@@ -173,7 +173,7 @@ std::vector<profile::RankTimes> ranks_of(const Table& table) {
     return result;
 }
 
-/// What the tables of the run tell about a step.
+/// Profile of a step, as far as the tables of the run have it.
 profile::Profile evidence_of(const RunRecord& run, const Sums& sums) {
     profile::Profile step;
     step.unit = unit_of(run);
@@ -239,7 +239,7 @@ void add_run_parts(const RunRecord& run, double updates, Speed& speed) {
     speed.sentences.push_back("Of the run: " + listed(texts) + ".");
 }
 
-/// Without time_split.csv: the durations of updates in training.csv.
+/// Sum of the durations of updates in training.csv, for a run without time_split.csv.
 double seconds_in_updates(const RunRecord& run) {
     double seconds = 0;
     double before = 0;

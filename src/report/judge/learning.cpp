@@ -20,7 +20,7 @@ double mean(const Curve& curve, std::size_t begin, std::size_t end) {
     return std::accumulate(at(begin), at(end), 0.0) / static_cast<double>(end - begin);
 }
 
-/// Of the mean of the values between two places.
+/// Standard error of the mean of the values between two places.
 double standard_error(const Curve& curve, std::size_t begin, std::size_t end) {
     const auto count = static_cast<double>(end - begin);
     if (count < 2) return 0;
@@ -98,7 +98,7 @@ void take_extremes(Learning& result, const Curve& all) {
     result.last_epoch = curve.x.back();
 }
 
-/// How far an accuracy may be off by chance, in percent.
+/// Standard error of an accuracy, in percent.
 double accuracy_noise(double accuracy, double samples) {
     const double share = std::clamp(accuracy / kPercent, 0.01, 0.99);
     return samples > 0 ? kPercent * std::sqrt(share * (1 - share) / samples) : 0;
@@ -149,7 +149,8 @@ Verdict verdict_beside(double without, double noise, double best, double last) {
     return best > without + noise ? Verdict::little : Verdict::none;
 }
 
-/// Where one class is large, naming it always is hard to beat, and the mean of the classes' accuracies tells more.
+/// Judges by the mean of the classes' accuracies, which says more where one class is large, because always naming that
+/// class is hard to beat.
 Verdict verdict_of_balanced_accuracy(const RunRecord& run, const std::vector<double>& sizes, Learning& result) {
     const std::vector<Measure> measures = measures_of(run);
     const auto measure = std::ranges::find(measures, "balanced_acc", &Measure::validation);
@@ -217,7 +218,7 @@ Verdict verdict_of_training(const Curve& curve, bool more_is_better) {
     return gained > noise && gained > 0 ? Verdict::little : Verdict::none;
 }
 
-/// Where the training's loss stopped being a number; empty if it never did.
+/// Epoch at which the training's loss stopped being a finite number; empty if it never did.
 std::optional<double> divergence(const Curve& loss) {
     for (std::size_t i = 0; i < loss.size(); ++i) {
         if (!std::isfinite(loss.y[i])) return loss.x[i];
@@ -241,7 +242,7 @@ std::string_view verdict_text(Verdict verdict) {
     return "It is too early to say whether it learns";
 }
 
-/// Of few samples; "" where the interval is narrow.
+/// Interval of an accuracy on few samples; "" if it is narrow.
 std::string interval_text(const Learning& result) {
     constexpr double kNarrow = 2;  // percentage points
     if (std::isnan(result.low) || result.high - result.low < kNarrow) return "";
@@ -272,7 +273,7 @@ std::string learning_sentence(const Learning& result) {
     return std::string(verdict_text(result.verdict)) + (extremes.empty() ? "" : ": " + extremes) + ".";
 }
 
-/// What the means of two thirds of a curve may differ by without meaning anything.
+/// Difference of the means of two thirds of a curve that may be due to chance.
 double trend_noise(const RunRecord& run, const Learning& result, const Curve& curve) {
     if (result.measure->more_is_better) return accuracy_noise(result.last, validated_samples(run));
     if (result.by_validation || curve.size() < 3) return 0.5 * kLeastRelative * std::fabs(result.last);
@@ -281,7 +282,7 @@ double trend_noise(const RunRecord& run, const Learning& result, const Curve& cu
     return 2 * std::hypot(standard_error(curve, last, curve.size()), standard_error(curve, last - third, last));
 }
 
-/// What the last third of a curve says of more epochs.
+/// Adds a sentence about more epochs, by the last third of a curve.
 void add_trend(Learning& result, const Curve& all, double noise) {
     constexpr std::size_t kLeast = 3;
     const Curve curve = finite_part(all);
@@ -321,8 +322,8 @@ double mean_at_end(const Curve& curve) {
     return mean(curve, curve.size() - width, curve.size());
 }
 
-/// By how much better the training's last results are than the validation's: accuracies where both have some, else
-/// losses.
+/// Finds the difference by which the training's last results are better than the validation's: of accuracies where both
+/// have some, else of losses.
 void find_gap(const RunRecord& run, const std::vector<Measure>& measures, Learning& result) {
     constexpr double kLargeAccuracy = 10;  // percentage points
     constexpr double kLargeLoss = 0.3;     // nats,

@@ -34,7 +34,7 @@ Character character_at(std::string_view text) {
     return code < kLeast[bytes] || code > 0x10FFFF || surrogate ? Character{} : Character{code, bytes};
 }
 
-/// Controls, and what makes text look as if it were other text.
+/// True for control characters, and characters that make text look like other text.
 bool is_hidden(std::uint32_t code) {
     const bool control = (code < 0x20 && code != '\n' && code != '\t') || (code >= 0x7F && code < 0xA0);
     const bool direction = (code >= 0x202A && code <= 0x202E) || (code >= 0x2066 && code <= 0x2069) || code == 0x200E ||

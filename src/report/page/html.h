@@ -1,5 +1,5 @@
-// Text of an HTML page that is XML at the same time. This is the only place where text becomes markup: what is not a
-// literal of this program's source is escaped.
+// Text of an HTML page that is XML at the same time. This is the only place where text becomes markup: everything
+// except literals of this program's source is escaped.
 #pragma once
 
 #include <cstddef>
@@ -37,7 +37,7 @@ public:
     Html& text(std::string_view text);
     /// Markup, styles and scripts of this program.
     Html& literal(Literal markup);
-    /// What another builder has made.
+    /// Adds the text of another builder.
     Html& add(const Html& part);
 
     /// Error(internal) if an element is not closed.

@@ -303,7 +303,7 @@ std::vector<std::string> with_line(const RunRecord& run) {
     return sentences;
 }
 
-/// What is found out about the runs, once for the first screen and the sections.
+/// Findings about the runs, made once for the first screen and the sections.
 struct Findings {
     Learning learning;
     Speed speed;

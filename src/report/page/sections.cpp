@@ -308,7 +308,7 @@ void add_texts(Html& page, const RunRecord& run, const Confusion& confusion,
     page.close();
 }
 
-/// A masked word, and what the network guesses instead.
+/// Adds a masked word, and the network's guesses.
 void add_masked(Html& page, const RunRecord& run, const MaskedWord& word) {
     const bool right = !word.guesses.empty() && word.guesses.front() == word.id;
     page.text(" ").leaf("mark", brief(piece_of(run, word.id), 40), {{"class", right ? "right" : ""}});
@@ -400,7 +400,7 @@ void add_words(Html& page, const RunRecord& run) {
     page.close();
 }
 
-// What ran, what differs, what is missing.
+// The section on what ran, what differs and what is missing.
 
 namespace {
 
@@ -503,7 +503,7 @@ void add_missing(Html& page, const std::vector<RunRecord>& runs) {
     page.close();
 }
 
-// Where the time went: parts of updates and of the run, operations, ranks.
+// The section on time: parts of updates and of the run, operations, ranks.
 
 namespace {
 

@@ -24,7 +24,7 @@ void add_what_ran(Html& page, const RunRecord& run);
 void add_differences(Html& page, const std::vector<RunRecord>& runs, const Comparison& comparison);
 void add_missing(Html& page, const std::vector<RunRecord>& runs);
 
-/// Text in which no line ends within a flag: browsers break lines behind hyphens.
+/// Text in which no line ends within a flag: browsers break lines after hyphens.
 void add_words_of(Html& page, std::string_view text);
 /// The text, cut in the middle if it is longer than `most` bytes.
 std::string brief(std::string_view text, std::size_t most = 120);

@@ -44,7 +44,7 @@ Sequence sequence_of(const json& document) {
     return sequence;
 }
 
-/// Only what is base 64 becomes part of a page.
+/// True for base 64, so that nothing else becomes part of a page.
 bool is_base64(const std::string& text) {
     return text.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=") ==
            std::string::npos;
@@ -138,7 +138,7 @@ std::size_t group_count(const std::vector<std::string>& names, std::size_t parts
     return groups.size();
 }
 
-/// So many parts of the names tell as many groups apart as a page can show.
+/// Number of parts of the names that distinguish as many groups as a page can show.
 std::size_t parts_of_groups(const std::vector<std::string>& names) {
     constexpr std::size_t kMostParts = 8;
     std::size_t parts = 1;

@@ -23,9 +23,9 @@
 namespace cnntrain::report {
 namespace {
 
-// What a run's log.txt says.
+// Reads a run's log.txt.
 
-/// Without the date of lines such as "2022-10-03 11:38:35.000123: I step: ...".
+/// Removes the date of lines such as "2022-10-03 11:38:35.000123: I step: ...".
 std::string_view undated(std::string_view line) {
     constexpr std::string_view kForm = "dddd-dd-dd dd:dd:dd.dddddd: I ";
     if (line.size() < kForm.size()) return line;
@@ -72,7 +72,7 @@ double known(double value) {
     return value == value ? value : 0;
 }
 
-/// A process begins: what the one before said about its end counts no more.
+/// Begins a process: its predecessor's messages about an end do not count any more.
 void begin_process(LogFacts& facts, std::string command_line) {
     facts.command_line = std::move(command_line);
     facts.was_stopped = facts.ended_early = facts.finished = false;

@@ -22,7 +22,7 @@ const std::vector<Rule>& bert_rate_rules();
 
 /// Set members that depend on several options.
 void set_bert_rate(optim::StepRateSettings& rate, const OptionValues& values);
-/// With --backend ipu, --precision 16 means 16-bit weights.
+/// Sets the precision. With --backend ipu, --precision 16 means 16-bit weights.
 void set_bert_precision(Settings& settings, const OptionValues& values);
 void set_bert_optimiser(optim::OptimiserSettings& optimiser, const OptionValues& values);
 
@@ -34,7 +34,7 @@ std::int64_t bert_replicas(const OptionValues& values);
 
 // Descriptions of the network and the learning rate for tasks with a BERT model.
 
-/// For file names: "bert12x768".
+/// Name of the network in file names: "bert12x768".
 std::string bert_name(const nn::BertSettings& model);
 /// "BERT of 12 layers".
 std::string bert_title(const nn::BertSettings& model);

@@ -54,7 +54,7 @@ private:
     std::vector<std::int32_t> numbers_;
 };
 
-/// The data set itself if it has the field nn::kInputPosition. Otherwise the same data set with that field behind the
+/// The data set itself if it has the field nn::kInputPosition. Otherwise the same data set with that field after the
 /// others: 0, 1, 2, ... in every sequence.
 std::shared_ptr<const data::Dataset> with_numbered_tokens(std::shared_ptr<const data::Dataset> dataset) {
     const std::vector<data::Field> fields = dataset->fields();

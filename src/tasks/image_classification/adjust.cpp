@@ -199,7 +199,7 @@ void infer_dataset(Resolution& run) {
         run.violations.push_back("--restore-path " + run_path + ": there is no such run or checkpoint");
         return;
     }
-    // Weights tell the classes, so that the data set need not.
+    // Weights determine the classes, so that the data set need not.
     if (values.flag("synthetic_data") && run.command == Command::inference && weights_source_of(run)) {
         values.set("dataset", std::string(name(data::DatasetId::imagenet)), Source::adjusted);
         return;
@@ -317,7 +317,7 @@ std::string images_reason(const Option& option, const OptionValues& values) {
     const auto dataset = dataset_of(values);
     if (!dataset) return "";
     const bool made = values.flag("generated_data") || values.flag("synthetic_data");
-    // With --backend ipu it also sizes the buffers of streams, which synthetic inputs do not have.
+    // This option also sizes the buffers of streams with --backend ipu; synthetic inputs have no streams.
     const bool has_streams = values.text("backend") == "ipu" && !values.flag("synthetic_data");
     if (option.flag == "--prefetch-depth" && has_streams) return "";
     if ((option.acts_on & bit(images_of(data::dataset_info(*dataset), made))) != 0) return "";

@@ -14,14 +14,14 @@
 
 namespace cnntrain::tasks {
 
-/// For real data, searches the folder with the files.
+/// Settings of the data; for real data, searches the folder with the files.
 data::InputSettings data_settings(const config::Settings& settings, const backend::Backend& backend,
                                   std::uint64_t seed);
 /// The same without the search.
 data::InputSettings data_settings_without_folder(const config::Settings& settings, const backend::Backend& backend,
                                                  std::uint64_t seed);
 nn::NetworkSettings network_settings(const config::Settings& settings);
-/// For a network in one stage.
+/// Request for a network in one stage.
 nn::BuildRequest build_request(const config::Settings& settings, const backend::Backend& backend,
                                const TensorDesc& images);
 
@@ -36,7 +36,7 @@ std::vector<std::string> usual_image_splits(const config::Settings& settings);
 /// `class_weights`: of the loss; empty: all 1.
 graph::Graph training_graph(const config::Settings& settings, const backend::Backend& backend, const TensorDesc& images,
                             const std::vector<double>& class_weights = {});
-/// Whether validation reports top-5 accuracy: for some data sets, and during training; only with more than 5 classes.
+/// True if validation reports top-5 accuracy: for some data sets, and during training; only with more than 5 classes.
 bool reports_top_5(const config::Settings& settings);
 /// Forward pass with moving averages. With `with_logits`, also has the output train::kLogits. `views`: images of each
 /// sample.

@@ -56,12 +56,13 @@ inline constexpr std::uint32_t kPhotos = kPhotoFiles | bit(Images::imagenet_made
 
 // The task's own groups, in order; one file or part of a file each.
 std::vector<Option> model_options();
-/// What the source of weights decides beyond their shapes; in the group of this program's own options.
+/// Options for conventions of the program that trained the weights, as far as shapes do not show them; in the group of
+/// this program's own options.
 std::vector<Option> convention_options();
 std::vector<Option> resnext_options();
 std::vector<Option> efficientnet_options();
 std::vector<Option> dataset_options();
-/// Of this program alone.
+/// Options for photos, in the group of this program's own options.
 std::vector<Option> photo_options();
 std::vector<Option> schedule_options();
 /// Preparation of images, in the group of this program's own options.

@@ -23,8 +23,8 @@ namespace cnntrain::tasks {
 
 namespace {
 
-/// How to train from random or from given weights. The learning rates are for kBatch photos an update; they grow with
-/// their number, AdamW's with its square root.
+/// Settings for a training from random or from given weights. The learning rates are for kBatch photos an update; they
+/// grow with the number of photos, AdamW's with its square root.
 struct Recipe {
     double momentum_rate;   // momentum and nesterov
     double momentum_decay;  // weight decay with them
@@ -89,7 +89,7 @@ bool is_decided(const OptionValues& values, std::string_view key) {
     return values.given(key) || (values.has(key) && values.at(key).source == Source::weights);
 }
 
-/// Sets options that the user has left open, and remembers what and why.
+/// Sets options that the user has left open, and remembers each of them with the reason.
 class Chooser {
 public:
     explicit Chooser(Resolution& run) : values_(run.values) {}
@@ -114,7 +114,7 @@ bool any_decided(const OptionValues& values, std::initializer_list<std::string_v
     return std::ranges::any_of(keys, [&](std::string_view key) { return is_decided(values, key); });
 }
 
-/// To three digits, for people to read.
+/// Rounds to three digits, for users to read.
 double rounded(double value) {
     if (value <= 0) return value;
     const int digits = 2 - static_cast<int>(std::floor(std::log10(value)));
@@ -181,7 +181,7 @@ void choose_rate(Chooser& chooser, const OptionValues& values, const Recipe& rec
                    to_string(Value(rate)) + " at batch size " + std::to_string(kBatch) + ", scaled with the batch");
 }
 
-/// How photos become the network's input. Mirroring at random is every training's default.
+/// Chooses the preparation of photos for the network. Mirroring at random is every training's default.
 void choose_preparation(Chooser& chooser, const OptionValues& values) {
     chooser.choose("interpolation", spelling(data::Interpolation::bilinear), "antialiased where photos are shrunk");
     if (!values.flag("train_with_valid_preprocessing"))
@@ -191,8 +191,8 @@ void choose_preparation(Chooser& chooser, const OptionValues& values) {
         chooser.choose("crop_fraction", 1.0, "small images fill their frame");
 }
 
-/// Which checkpoints stay: the best and the newest. Averages of checkpoints and validations that follow the training
-/// need all of them.
+/// Chooses which checkpoints stay: the best and the newest. Averages of checkpoints and validations that follow the
+/// training need all of them.
 void choose_checkpoints(Chooser& chooser, const OptionValues& values) {
     constexpr std::int64_t kNewest = 3;
     if (values.integer("ckpts_per_epoch") == 0 && values.integer("epochs_per_ckpt") == 0) return;

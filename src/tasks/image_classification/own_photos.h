@@ -9,8 +9,8 @@
 
 namespace cnntrain::tasks {
 
-/// Sets what the user has left open in a training on photos in class folders, before the defaults of the model, and
-/// adds one notice that says what and why. Changes nothing for other data.
+/// Sets the options that the user has left open in a training on photos in class folders, before the defaults of the
+/// model, and adds one notice with these options and the reasons. Changes nothing for other data.
 void fill_for_own_photos(Resolution& run);
 
 /// Keys of the options that it has set.

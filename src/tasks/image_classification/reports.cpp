@@ -139,7 +139,7 @@ void write_training(std::ostream& out, const config::Settings& settings) {
     write_learning_rate(out, image_settings(settings).learning_rate);
 }
 
-/// For example " after iterations 3, 6"; empty if there are none.
+/// Describes the drops of the rate: " after iterations 3, 6"; empty if there are none.
 std::string drops(const std::vector<double>& fractions, const schedule::RunPlan& plan) {
     const auto at = [&](double fraction) {
         return static_cast<std::int64_t>(fraction * static_cast<double>(plan.iterations));

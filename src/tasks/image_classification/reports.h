@@ -17,7 +17,7 @@ std::string summary_head(const config::ParseResult& arguments);
 std::string summary_training(const config::Settings& settings);
 std::string summary_tail(const config::Settings& settings);
 
-/// For a dry run.
+/// Topics of the optimiser and the learning rate, for a dry run.
 std::vector<train::Topic> image_rate_topics(const config::Settings& settings, const schedule::RunPlan& plan);
 
 /// Empty for data without a published set, whose epochs MLPerf's log uses.

@@ -27,12 +27,12 @@ std::string images_reason(const Option& option, const OptionValues& values);
 /// Fills in the values that the model or data set defines and the user did not give.
 void fill_model_defaults(Resolution& run);
 
-/// The settings of the data, as far as the options so far tell them.
+/// The settings of the data, as far as the options give them so far.
 data::DataSettings options_of_data(const Resolution& run);
 std::optional<nn::Family> family_of(const OptionValues& values);
 std::optional<data::DatasetId> dataset_of(const OptionValues& values);
 
-// What the steps of image classification find in files: each file is read once for a line.
+// Data that the steps of image classification find in files: each file is read once for a line.
 
 struct ImageFindings : config::Findings {
     std::shared_ptr<data::FoundPhotos> photos = data::found_photos();
@@ -40,9 +40,9 @@ struct ImageFindings : config::Findings {
     std::optional<WeightsSource> weights = {};     // of weights_path
 };
 
-/// Made by the first step that asks.
+/// The findings, made by the first step that asks.
 ImageFindings& findings_of(std::shared_ptr<config::Findings>& findings);
-/// After the step `fill` has begun.
+/// The same, after the step `fill` has begun.
 ImageFindings& findings_of(const config::Resolution& run);
 
 }  // namespace cnntrain::tasks

@@ -21,7 +21,7 @@
 namespace cnntrain::tasks {
 namespace {
 
-/// What a run has recorded about the network and the images of its weights.
+/// Keys of a run's options for the network and the images of its weights.
 constexpr std::array<std::string_view, 28> kKept = {
     "model",         "model_size",        "batch_norm",        "group_norm",         "groups",         "padding",
     "norm_epsilon",  "bottleneck_stride", "network_form",      "convolution_groups", "group_dim",      "widenet",
@@ -99,7 +99,8 @@ void add_config(const checkpoint::TimmConfig& config, WeightsSource& source) {
     if (config.crop_mode == "border") source.without_option.push_back("crop_mode " + config.crop_mode);
 }
 
-/// Of the run that has saved the checkpoint: from its folder, or, if the checkpoint was moved, from its metadata.
+/// Adds options of the run that has saved the checkpoint: from its folder, or, if the checkpoint was moved, from its
+/// metadata.
 void add_recorded(const FileSystem& files, const std::map<std::string, std::string>& metadata, WeightsSource& source) {
     RecordedRun run = arguments_beside(files, source.path);
     if (run.source.empty()) run = {source.path, checkpoint::run_options(metadata)};
@@ -184,7 +185,7 @@ bool refuse_doubt(config::Resolution& run, const WeightsSource& source) {
     return true;
 }
 
-/// Reads the weights of another path only. Null if they tell nothing to this command.
+/// Reads the weights, unless the last call read this path. Null if this command takes nothing from them.
 const WeightsSource* found_weights(ImageFindings& findings, Command command, const std::string& path) {
     if (findings.weights_path != path) {
         findings.weights = weights_source(posix_files(), path);

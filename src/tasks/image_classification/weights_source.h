@@ -1,5 +1,5 @@
-// What a file of weights tells about its network, as values of options: the network's kind and size, the conventions
-// with which it was trained, and the preparation of its images.
+// Facts about the network of a file of weights, as values of options: the network's kind and size, the conventions with
+// which it was trained, and the preparation of its images.
 #pragma once
 
 #include <memory>
@@ -26,7 +26,7 @@ struct WeightsSource {
 /// then reports what is wrong. Error(unsupported) for a network that this program does not have.
 std::optional<WeightsSource> weights_source(const FileSystem& files, const std::string& restore_path);
 
-/// For TaskOptions::told_by_files: train reads --init-path, commands that evaluate --restore-path.
+/// Implements TaskOptions::told_by_files: train reads --init-path, commands that evaluate --restore-path.
 config::Layer told_by_weights(const config::TaskOptions& task, config::Command command,
                               const std::vector<std::string>& words, const config::Layer& config,
                               std::shared_ptr<config::Findings>& findings);

@@ -1,5 +1,5 @@
-// From the values of pretraining's options to its settings: batch arithmetic, rules between options, and members that
-// depend on several options.
+// Converts the values of pretraining's options to its settings: batch arithmetic, rules between options, and members
+// that depend on several options.
 #include "tasks/pretraining/resolve.h"
 
 #include <algorithm>

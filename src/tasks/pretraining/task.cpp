@@ -86,7 +86,7 @@ public:
 private:
     const config::Settings& settings() const { return arguments_.settings; }
     const PretrainingSettings& own() const { return pretraining_settings(settings()); }
-    /// For runs with a number of steps.
+    /// Summary of runs with a number of steps.
     std::string training_summary() const;
     metrics::Position position(const metrics::TrainingRow& row) const;
     data::PretrainingSettings text(data::Split split) const;

@@ -27,8 +27,8 @@ namespace {
 /// the config.json of Hugging Face's transformers. A vocab.txt beside it is the default vocabulary.
 void take_recorded_model(config::Resolution& run, const FileSystem& files);
 
-/// Sets --split-special-tokens, if nothing else did: those of a vocabulary of transformers are kept whole, unless its
-/// tokenizer_config.json says otherwise.
+/// Sets --split-special-tokens, if nothing else did: special tokens of a vocabulary of transformers are kept whole,
+/// unless its tokenizer_config.json says otherwise.
 void choose_special_tokens(config::OptionValues& values, const FileSystem& files);
 
 /// Transformers has an option of this name in tokenizer_config.json.
@@ -39,7 +39,7 @@ bool is_of_model_or_vocabulary(const Option& option) {
     return is_of_model(option) || std::ranges::find(kKeys, key(option)) != std::end(kKeys);
 }
 
-/// In tokenizer_config.json; transformers keeps special tokens whole by default.
+/// True if tokenizer_config.json says that special tokens are split; transformers keeps them whole by default.
 bool says_split(const std::string& text) {
     const auto document = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
     return document.is_object() && document.value(kSplitSpecialTokens, nlohmann::json()) == true;

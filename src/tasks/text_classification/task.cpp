@@ -137,8 +137,8 @@ TextClassification::TextClassification(const config::ParseResult& arguments, con
     check_vocabulary();
 }
 
-/// A training that goes on compares all its data, and one that begins may have a vocabulary of the user's choice, which
-/// is told.
+/// Compares the vocabulary with that of the weights. A resumed training compares all its data elsewhere; a new one may
+/// have a vocabulary of the user's choice, which causes a warning only.
 void TextClassification::check_vocabulary() const {
     const std::string& vocabulary = own().text.vocabulary_file;
     const bool from_record = arguments_.at("vocab_file").source == config::Source::model;
@@ -334,7 +334,7 @@ train::Classifier::Features TextClassification::features_graph(const std::vector
     return {graph::apply_rewrites(std::move(graph), backend_.rewrites().evaluation), std::move(last)};
 }
 
-/// Nothing augments texts.
+/// Texts are never augmented.
 std::unique_ptr<Samples> TextClassification::in_order(data::Split split, bool /*augmented*/) const {
     return bert_samples(texts(split), data::Split::validation, seed_);
 }

@@ -302,7 +302,7 @@ std::int64_t views_in(const Metadata& metadata) {
     return views;
 }
 
-/// How the file's features differ from the wanted ones; "" if they do not.
+/// Describes how the file's features differ from the wanted ones; "" if they do not.
 std::string difference_of_features(const Metadata& found, const WantedFeatures& wanted) {
     std::vector<std::string> parts;
     const DataOrigin data = origin_of(text_in(found, kData));

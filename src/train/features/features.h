@@ -1,4 +1,4 @@
-// The features of a data set: what the last layer of a network reads, for each sample.
+// The features of a data set: the input of a network's last layer, for each sample.
 #pragma once
 
 #include <cstdint>
@@ -42,7 +42,7 @@ std::vector<std::int64_t> labelled_samples(const SplitFeatures& split);
 /// The first `views` views of these samples, view by view.
 FeatureRows feature_rows(const SplitFeatures& split, const std::vector<std::int64_t>& samples, std::size_t views);
 
-/// What features depend on. Two sets of features with equal facts are equal.
+/// Facts on which features depend. Two sets of features with equal facts are equal.
 struct FeatureFacts {
     std::map<std::string, std::string> network;  // by name: "weights" -> "crc32c 0123abcd"
     std::string preprocessing;                   // checksum of the first samples as they reach the network

@@ -15,7 +15,7 @@
 
 namespace cnntrain::train {
 
-/// What work on features needs of its run.
+/// Parts of a run that work on features needs.
 struct FeatureWork {
     const Task& task;
     const backend::Backend& backend;
@@ -27,7 +27,8 @@ struct FeatureWork {
     const config::Settings& settings() const { return arguments.settings; }
 };
 
-/// From the cache if it has them; otherwise computed and kept there. Prints a line about it. `weights` are rank 0's.
+/// Reads features from the cache, or computes them and keeps them there. Prints a line about it. `weights` are rank
+/// 0's.
 FeatureSet cached_features(const FeatureWork& work, const FeatureSource& source, const FeatureCache& cache,
                            const std::map<std::string, HostTensor>& weights, std::int64_t views);
 

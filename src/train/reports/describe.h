@@ -25,7 +25,7 @@ struct RunFacts {
 };
 
 RunFacts gather_facts(RunFolder folder, bool restoring);
-/// On IPUs, and where programs parse the log.
+/// True on IPUs, and where programs parse the log.
 bool names_ipus(const config::Settings& settings, const Host& host);
 
 /// The arguments with a drawn seed, if none was given.

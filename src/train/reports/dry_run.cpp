@@ -340,7 +340,7 @@ private:
     std::ostringstream out_;
 };
 
-/// Errors of the run about what it would write.
+/// Throws the errors of the run about its output files.
 void check_outputs_of(const Task& task, const config::ParseResult& arguments) {
     const Settings& settings = arguments.settings;
     FileSystem& files = posix_files();

@@ -35,16 +35,17 @@ struct Prediction {
     std::int64_t row = 0;                   // of the sample in its file, from 1; 0: it is not a row
 };
 
-/// Makes the text of a file of predictions.
-/// CSV: `<unit>,label,class_1,probability_1,...,correct`, and `row` for samples in rows, with line ends of RFC 4180.
-/// JSON lines: an object with <unit>, label, correct, classes, probabilities and perhaps row for each sample.
-/// What is not known is empty, or null. Names of files that are no UTF-8 stay themselves in CSV; in JSON, each of their
-/// bytes above 127 is the lone surrogate U+DC00 + byte, from which Python's os.fsencode() makes the byte again.
+/// Makes the text of a file of predictions. CSV: `<unit>,label,class_1,probability_1,...,correct`, and `row` for
+/// samples in rows, with line ends of RFC 4180. JSON lines: an object with <unit>, label, correct, classes,
+/// probabilities and perhaps row for each sample. Unknown values are empty, or null. Names of files that are no UTF-8
+/// stay themselves in CSV; in JSON, each of their bytes above 127 is the lone surrogate U+DC00 + byte, from which
+/// Python's os.fsencode() makes the byte again.
 class PredictionText {
 public:
     enum class Format : std::uint8_t { table, json_lines };
 
-    /// Of a file that the user names: by the extension. Error(usage) for other than .csv and .jsonl, naming `option`.
+    /// Format of a file that the user names, by its extension. Error(usage) for other than .csv and .jsonl, naming
+    /// `option`.
     static Format format_of(const std::string& option, const std::string& path);
 
     /// `unit`: of the samples: "image". `names`: of the classes; empty: they have numbers only.
@@ -72,8 +73,8 @@ struct PredictionsFile {
 };
 /// `logs`: folder of the results; "" for none.
 PredictionsFile predictions_file(const std::string& logs, const config::ParseResult& arguments);
-/// Error(usage) if a file is there, in which somebody may have noted something, if the inference reads it, or if its
-/// folder is not there.
+/// Error(usage) if a file is there, which may hold a user's notes, if the inference reads it, or if its folder is not
+/// there.
 void check_predictions_file(const PredictionsFile& table, const config::ParseResult& arguments,
                             const FileSystem& files);
 
@@ -93,8 +94,8 @@ public:
     void add(const HostTensor& logits, std::span<const std::int32_t> labels);
 
     const std::vector<ClassCount>& classes() const { return classes_; }
-    /// As numbers that are summed over processes, and back. `classes`: of the network; a process without samples has
-    /// zeros.
+    /// Converts the counts to numbers that are summed over processes, and back. `classes`: of the network; a process
+    /// without samples has zeros.
     std::vector<double> numbers(std::size_t classes) const;
     static ClassCounts of(std::span<const double> numbers);
 

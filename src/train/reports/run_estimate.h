@@ -1,4 +1,4 @@
-// What a training run will take of this machine, known before it starts.
+// Estimates the memory and time of a training run on this machine before it starts.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,7 @@ struct MemoryEstimate {
     std::uint64_t total() const { return program + variables + activations + input + copies + validation + average; }
 };
 
-/// Measured on this machine.
+/// Speeds measured on this machine.
 struct Speeds {
     double flops_per_second = 0;  // of large matrix products
     double bytes_per_second = 0;  // read and written in memory
@@ -45,7 +45,7 @@ struct RunEstimate {
 };
 
 /// Compiles the graph of a training without memory for its values, and measures the machine for a fifth of a second.
-/// `fields`: of its micro-batches. Empty: the backend cannot tell. Throws what compile() throws.
+/// `fields`: of its micro-batches. Empty if the backend cannot estimate. Throws what compile() throws.
 std::optional<RunEstimate> estimate_run(const Task& task, const config::Settings& settings,
                                         const backend::Backend& backend, const graph::Graph& graph,
                                         const std::vector<data::Field>& fields);
@@ -76,7 +76,7 @@ struct CheckpointTotal {
 };
 CheckpointTotal checkpoint_total(const graph::Graph& graph, const config::Settings& settings,
                                  const schedule::RunPlan& plan);
-/// "11 of 97.8 MB, of which the newest 5 are kept: 489.0 MB"; "none"; with the best weights and the average behind it.
+/// "11 of 97.8 MB, of which the newest 5 are kept: 489.0 MB"; "none"; followed by the best weights and the average.
 std::string checkpoint_text(const CheckpointTotal& total);
 /// A warning if the checkpoints do not fit into the free bytes of their folder; "" if they do.
 std::string disk_warning(const CheckpointTotal& total, std::uint64_t free_bytes, const std::string& folder);

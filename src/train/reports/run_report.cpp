@@ -42,7 +42,7 @@ namespace {
 
 class MlperfLog final : public metrics::Observer {
 public:
-    /// Logs what is known before the data are opened. `console` receives every line too.
+    /// Logs the facts that are known before the data are opened. `console` receives every line too.
     MlperfLog(MlperfBenchmark benchmark, const config::ParseResult& arguments, const std::string& folder,
               FileSystem& files, metrics::Observer& console);
     ~MlperfLog() override;

@@ -81,7 +81,7 @@ private:
     metrics::Observer& console_;
 };
 
-// What a screen shows of a run's settings at its start: what a person wants to check, in a few lines.
+// Settings that a screen shows at the start of a run: what a person wants to check, in a few lines.
 
 /// "resnet 20, batch norm, 269722 parameters"; without a graph, without parameters.
 std::string network_title(const TaskDescription& task, const graph::Graph* graph = nullptr);
@@ -90,7 +90,7 @@ std::string network_title(const TaskDescription& task, const graph::Graph* graph
 std::vector<Topic> training_topics(const Task& task, const config::Settings& settings, const schedule::RunPlan& plan,
                                    std::int64_t training_samples, std::optional<std::int64_t> validation_samples);
 
-/// Of validation and inference.
+/// Topics of validation and inference.
 std::vector<Topic> evaluation_topics(const Task& task, const config::Settings& settings, std::int64_t samples);
 
 }  // namespace cnntrain::train

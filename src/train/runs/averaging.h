@@ -39,7 +39,7 @@ struct ModelVariable {
     std::string source;
     TensorDesc desc;  // of `source`
 };
-/// Of a training graph, in its order.
+/// The averaged variables of a training graph, in its order.
 std::vector<ModelVariable> averaged_variables(const graph::Graph& graph);
 
 /// The model's variables as they are in the executable, by name.

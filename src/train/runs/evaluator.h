@@ -50,7 +50,8 @@ public:
 
     /// Counts of the last run; empty if classes are not counted.
     const ClassCounts& class_counts() const { return class_counts_; }
-    /// Where the last run met a number that is not finite, on any rank; nothing if all were, as far as it has looked.
+    /// Place where the last run met a number that is not finite, on any rank; empty if all were finite, as far as it
+    /// has looked.
     const std::optional<std::string>& not_finite() const { return not_finite_; }
     const backend::CompileReport& report() const { return executable_->report(); }
 
@@ -91,8 +92,8 @@ private:
 /// The first variable with a NaN, an infinity or a negative variance, as "all/fc1/weight[3] is nan".
 std::optional<std::string> first_bad_number(const std::map<std::string, HostTensor>& variables);
 
-/// Where an evaluated batch was not finite: a sum, the output `logits` ("" for none), or a value before them that the
-/// executable has noticed. Asks the executable only if `looks_inside`, or an output is not finite.
+/// Place where an evaluated batch was not finite: a sum, the output `logits` ("" for none), or a value before them that
+/// the executable has noticed. Asks the executable only if `looks_inside`, or an output is not finite.
 std::optional<std::string> not_finite_in(backend::Executable& executable, const backend::StepResult& result,
                                          const std::string& logits, bool looks_inside);
 

@@ -64,7 +64,7 @@ data::LoaderSettings request_loader_settings(const config::Settings& settings, c
     return result;
 }
 
-// What tasks have in common: samples from a data set, a check of their columns.
+// Parts that tasks have in common: samples from a data set, a check of their columns.
 
 namespace {
 

@@ -94,7 +94,7 @@ Monitor::Outcome Monitor::validate(std::int64_t iteration, const backend::Execut
         row = run(std::string(kAverageName) + "-" + std::to_string(iteration), iteration);
     }
     if (!row) return Outcome::stopped;
-    // Without a finite loss, the other results are of no value.
+    // If the loss is not finite, the other results are of no value.
     const double loss = task_.metric(Metric::loss, *row).value_or(0);
     const double value = std::isfinite(loss) ? *task_.metric(result_.metric(), *row) : loss;
     const bool is_better = result_.add(value, iteration);

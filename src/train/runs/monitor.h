@@ -45,7 +45,7 @@ public:
     /// The iteration that was validated last; 0: none.
     std::int64_t last() const { return last_; }
 
-    /// As text for a checkpoint's metadata.
+    /// The state as text for a checkpoint's metadata.
     std::string state() const;
     /// Takes a state over. False if it goes by another metric: then only last() is taken over. Error(data) if state()
     /// did not write the text.
@@ -81,7 +81,7 @@ public:
     /// `stopped`: a stop was requested, and the validation is still due.
     Outcome validate(std::int64_t iteration, const backend::Executable& training, const WeightAverage* average);
 
-    /// Whether the best weights are kept.
+    /// True if the best weights are kept.
     bool keeps_best() const { return settings_.keep_best.has_value(); }
     const BestResult& result() const { return result_; }
     bool ends_early() const { return settings_.early_stop > 0 && result_.without_better() >= settings_.early_stop; }
@@ -90,7 +90,7 @@ public:
     /// "3 validations without a better accuracy than 61.300 of iteration 60".
     std::string end_text() const;
 
-    /// For a resumed training. Error(data) if `state` was not written by result().state().
+    /// Restores the state of a resumed training. Error(data) if `state` was not written by result().state().
     void restore(const std::string& state);
 
 private:

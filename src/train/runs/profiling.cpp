@@ -150,7 +150,7 @@ std::uint64_t seed_of_line(const config::Settings& settings) {
     return static_cast<std::uint64_t>(settings.device.seed.value_or(1));
 }
 
-/// With a short ring, the steps soon wait for the input if it is slower than they are.
+/// Shortens the ring, so that the steps soon wait for the input if it is slower than they are.
 data::LoaderSettings with_short_ring(data::LoaderSettings loader, std::int64_t held) {
     loader.batches_ahead = std::min(loader.batches_ahead, held + 1);
     return loader;

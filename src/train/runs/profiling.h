@@ -1,4 +1,4 @@
-// Profiles of runs: what a profile says about its run, and the window of updates that a training measures.
+// Profiles of runs: the conclusions of a profile about its run, and the window of updates that a training measures.
 #pragma once
 
 #include <cstdint>
@@ -78,7 +78,7 @@ public:
     int threads() const { return threads_; }
     bool evaluates() const { return evaluates_; }
 
-    /// For measurements of these steps. `timeline`: that of the host, which must outlive them.
+    /// A session that measures these steps. `timeline`: the host's, which must outlive them.
     profile::Session session(Timeline& timeline, const config::ParseResult& arguments);
 
 private:

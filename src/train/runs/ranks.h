@@ -1,4 +1,4 @@
-// Coordination between the processes of a run: rank 0 reads and writes files and tells the others what they need.
+// Coordination between the processes of a run: rank 0 reads and writes files and sends the others what they need.
 #pragma once
 
 #include <cstdint>
@@ -20,26 +20,26 @@
 
 namespace cnntrain::train {
 
-// Whether the data of a run that goes on are those that it began with.
+// Checks that a run goes on with the data that it began with.
 
-/// What the splits of a run come from.
+/// Origin of a run's splits.
 struct DataOrigin {
     std::optional<data::Origin> training;
     std::optional<data::Origin> validation;  // empty: nothing is validated
 };
 
-/// For a checkpoint's metadata, and back, where names of files that are no UTF-8 come out changed. Error(data) for a
-/// text that is damaged.
+/// Converts to text for a checkpoint's metadata, and back, where names of files that are no UTF-8 come out changed.
+/// Error(data) for a damaged text.
 std::string to_text(const DataOrigin& origin);
 DataOrigin origin_of(const std::string& text);
 
-/// "" when the splits that both know are the same; else what was expected and what was found, by file.
+/// "" if the splits that both know are the same; else the expected and the found data, by file.
 std::string other_data(const DataOrigin& expected, const DataOrigin& found);
 
 /// The difference of two parts: of their sizes, or, where these are equal, of their checksums.
 std::string other_part(const data::OriginPart& expected, const data::OriginPart& found);
 
-/// For comparison between ranks.
+/// Settings for comparison between ranks.
 std::vector<comm::SharedSetting> shared_settings(const DataOrigin& origin);
 
 /// Broadcasts rank 0's text to all ranks. `what`: for messages.
@@ -75,7 +75,7 @@ std::uint64_t checksum(const std::map<std::string, HostTensor>& tensors);
 /// only their options. Throws Error(peers) if options that change numerical results differ.
 RunStart agreed_start(RunStart start, const Host& host);
 
-/// A log line: what is summed over the processes in each update, and how.
+/// A log line on the sums over the processes in each update.
 std::string exchange_line(const backend::CompileReport& report, const backend::CompileRequest& request);
 
 /// Gives each rank every size()-th micro-batch.

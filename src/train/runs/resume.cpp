@@ -67,7 +67,7 @@ std::string changes_of_run(const RunStart& start, const DataOrigin& expected, co
                            const Task& task) {
     if (!expected.training || !found.training || *expected.training == *found.training)
         return "results of validations before and after cannot be compared";
-    // In this order, because tasks keep the plan that was requested last.
+    // The order matters, because tasks keep the plan that was requested last.
     const schedule::RunPlan before = task.plan(expected.training->samples);
     const schedule::RunPlan now = task.plan(found.training->samples);
     const std::string updates = task.description().update + "s";
@@ -113,7 +113,7 @@ std::string init_flag(const config::ParseResult& arguments) {
 std::string how_to_continue(const RunFolder& folder, const config::ParseResult& arguments) {
     const std::string how = "continue with ";
     if (!arguments.settings.logging.no_logs) return how + "cnntrain restore --restore-path " + folder.checkpoints;
-    // Without logs, the run has no arguments.json for `restore` to read.
+    // A run without logs has no arguments.json for `restore` to read.
     return how + "the same options and " + restore_flag(arguments) + " " + folder.checkpoints;
 }
 
@@ -259,7 +259,7 @@ constexpr const char* kWeightsKey = "weights";
 constexpr const char* kFormKey = "form";
 constexpr const char* kSharesKey = "shares";  // micro-batches of each rank
 
-/// Of the variables in the order of their names, one at a time. All ranks call it together.
+/// Digest of the variables in the order of their names, one at a time. All ranks call it together.
 std::string weights_digest(const backend::Executable& executable) {
     std::vector<std::string> names = executable.variable_names();
     std::ranges::sort(names);
@@ -287,7 +287,7 @@ Checkpoint to_file(KeptUpdate kept, std::int64_t iteration, const std::string& f
     return file;
 }
 
-/// Without the accumulators. Error(data) if they are those of another program.
+/// Reads all but the accumulators. Error(data) if the metadata lack something or have another form.
 KeptUpdate facts_in(const Checkpoint& file) try {
     const json part = json::parse(metadata(file, kPartKey));
     KeptUpdate kept;
@@ -344,7 +344,7 @@ std::string another(const std::string& fact) {
     return "another " + fact;
 }
 
-/// Empty if the file belongs to these facts; otherwise what differs.
+/// Empty if the file belongs to these facts; otherwise the difference.
 std::string other_facts(const Checkpoint& file, const Belonging& belonging) {
     const auto has = [&](const std::string& key) { return metadata(file, key.c_str()) == belonging.at(key); };
     if (!has(kWeightsKey)) return "its weights are not those of the checkpoint";
@@ -358,7 +358,7 @@ public:
     Reader(const FileSystem& files, const std::string& folder, std::int64_t iteration, const Belonging& belonging)
         : files_(files), folder_(folder), iteration_(iteration), belonging_(belonging) {}
 
-    /// Nothing once a file cannot be used.
+    /// Reads the file of a rank; empty once a file cannot be used.
     Checkpoint read(int rank, int ranks) {
         const std::string path = path_in(folder_, kept_name(iteration_, rank, ranks));
         if (!why_.empty()) return {};
@@ -393,7 +393,7 @@ private:
     std::string why_;  // a file cannot be used
 };
 
-/// Of any number of processes.
+/// True if there are files of any number of processes.
 bool has_kept_update(const FileSystem& files, const std::string& folder, std::int64_t iteration) {
     if (!is_directory(files, folder)) return false;
     const std::string begin = std::string(kBegin) + std::to_string(iteration);

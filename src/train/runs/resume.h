@@ -50,11 +50,11 @@ std::string restore_flag(const config::ParseResult& arguments);
 /// The flag that names the checkpoint with the initial weights.
 std::string init_flag(const config::ParseResult& arguments);
 
-/// Tells the user how to continue a stopped run with these arguments.
+/// Says how to continue a stopped run with these arguments.
 std::string how_to_continue(const RunFolder& folder, const config::ParseResult& arguments);
 
-/// With --restore-path, starts at the latest checkpoint in that folder. Throws Error(not_found) if there is none,
-/// Error(usage) if another process writes to the folder.
+/// Starts a new run, or with --restore-path resumes at the latest checkpoint in that folder. Throws Error(not_found) if
+/// there is none, Error(usage) if another process writes to the folder.
 RunStart run_start(const config::ParseResult& arguments, const Host& host);
 
 /// Starts the run recorded in the folder that `restore_line` names. Locks the folder before it reads the recorded
@@ -80,15 +80,16 @@ std::map<std::string, std::string> run_metadata(const config::ParseResult& argum
 /// "" if the checkpoint has no such entry.
 std::string metadata(const checkpoint::Checkpoint& checkpoint, const char* key);
 
-/// Does nothing where a run begins anew. Error(data) when the checkpoint is one of a run on other data, unless they are
-/// accepted: then a warning says what becomes of the run. It and other notices are `told` by one process.
+/// Compares the data with those of the resumed run; does nothing for a new run. Error(data) if they differ, unless
+/// other data are accepted: then warns what becomes of the run. `told`: true in the one process that prints warnings
+/// and notices.
 void check_data(const RunStart& start, const DataOrigin& found, const Task& task, bool told);
 
 /// Throws Error(usage) if the resumed run has already passed the planned end.
 void refuse_shorter_run(const RunStart& start, const schedule::RunPlan& plan);
 
-/// For a dry run. With --restore-path, reads the latest checkpoint and opens the data, then throws and warns as the run
-/// would. Locks and writes nothing. Returns the checkpoint's iteration; 0 without --restore-path.
+/// Checks a resumption for a dry run. With --restore-path, reads the latest checkpoint and opens the data, then throws
+/// and warns as the run would. Locks and writes nothing. Returns the checkpoint's iteration; 0 without --restore-path.
 std::int64_t check_resumption(const Task& task, const config::ParseResult& arguments, const FileSystem& files);
 
 /// Warns if the checkpoint was written with options that change numerical results, or with another number of threads.
@@ -113,7 +114,7 @@ struct KeptShare {
     std::int64_t least = 0;  // of one process
     std::int64_t most = 0;
 };
-/// Of all processes, which call it together.
+/// Share that all processes keep; they call it together.
 KeptShare kept_share(comm::Communicator& communicator, const KeptUpdate& mine);
 /// "230 of 1024 micro-batches", "229 to 230 of 1024 micro-batches".
 std::string share_text(const KeptShare& share, std::int64_t micro_batches);
@@ -125,17 +126,17 @@ bool is_kept_update(std::string_view file_name);
 /// Removes all such files of the folder, and what killed processes left of them.
 void remove_kept_updates(FileSystem& files, const std::string& folder);
 
-/// What a partial update belongs to: facts by name, beside the weights.
+/// Facts other than the weights that a partial update belongs to, by name.
 using Belonging = std::map<std::string, std::string>;
 
-/// Rank 0 writes the parts of all ranks of the update behind `iteration`; all call it together. Returns, on rank 0, why
+/// Rank 0 writes the parts of all ranks of the update after `iteration`; all call it together. Returns, on rank 0, why
 /// they could not be written; "" if they were.
 std::string save_kept_update(FileSystem& files, const std::string& folder, std::int64_t iteration,
                              const KeptUpdate& mine, Belonging belonging, const backend::Executable& executable,
                              comm::Communicator& communicator);
 
-/// This rank's part of the update behind `iteration`, if the files of all ranks are there and fit; all call it
-/// together, after the executable has its weights. `tell` is told on rank 0 why there are files that are not used.
+/// This rank's part of the update after `iteration`, if the files of all ranks are there and fit; all call it together,
+/// after the executable has its weights. Calls `tell` on rank 0 with the reason why existing files are not used.
 KeptUpdate load_kept_update(const FileSystem& files, const std::string& folder, std::int64_t iteration,
                             Belonging belonging, const backend::Executable& executable,
                             comm::Communicator& communicator, const std::function<void(const std::string&)>& tell);

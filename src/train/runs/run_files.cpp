@@ -94,7 +94,7 @@ std::vector<std::string> own_events(const FileSystem& files, const std::string& 
     return names;
 }
 
-/// True for what derived_arguments() adds to the options, whatever the task.
+/// True for an arguments.json with the keys that derived_arguments() adds to the options, whatever the task.
 bool is_arguments_of_a_run(const FileSystem& files, const std::string& path) {
     if (!exists(files, path)) return false;
     const json document = json::parse(read_text(files, path), nullptr, false);
@@ -116,7 +116,7 @@ bool same_options(const std::string& recorded, const std::string& options) {
     return true;
 }
 
-/// Beside the head; half a row is none.
+/// True if the table has rows after its head; half a row is none.
 bool has_rows(std::string_view table) {
     return table.find('\n') != table.rfind('\n');
 }
@@ -140,7 +140,7 @@ std::int64_t iteration_of_row(std::string_view row) {
     return iteration;
 }
 
-/// Of the last complete row; -1 if there is none.
+/// Iteration of the last complete row; -1 if there is none.
 std::int64_t last_iteration(std::string_view table) {
     const std::string_view whole = table.substr(0, table.rfind('\n') + 1);
     if (!has_rows(whole)) return -1;
@@ -341,7 +341,7 @@ std::filesystem::path normal(const std::string& path) {
     return std::filesystem::absolute(without_trailing_slashes(path)).lexically_normal();
 }
 
-/// Error(usage) if the folder cannot be made, because a file is in its place or in that of a folder above it.
+/// Error(usage) if the folder cannot be made, because a file is in its place or in the place of a folder above it.
 void expect_place(const std::string& folder, const FileSystem& files) {
     for (auto above = normal(folder); !above.empty(); above = above.parent_path()) {
         const FileKind kind = files.kind(above.string());

@@ -33,7 +33,7 @@ bool holds_killed_run(const FileSystem& files, const std::string& folder);
 /// this line draws one, too.
 bool records_options(const FileSystem& files, const std::string& folder, const std::string& options, bool draws_seed);
 
-/// Error(usage) if the path is that of a table that a run keeps in its folder, beside its arguments.json.
+/// Error(usage) if the path is that of a table that a run keeps in its folder, next to its arguments.json.
 void refuse_run_table(const FileSystem& files, const std::string& option, const std::string& path);
 
 /// Removes the table headers of a run that left no rows.
@@ -55,7 +55,7 @@ void record_arguments(FileSystem& files, const std::string& folder, const std::s
 /// Writes unused_files.csv, or removes it if `table` is empty; nothing without a folder.
 void record_unused_files(FileSystem& files, const std::string& folder, const std::string& table);
 
-/// For runs without training: writes arguments.json, or arguments_restore.json if arguments.json exists.
+/// Writes arguments.json of runs without training, or arguments_restore.json if arguments.json exists.
 void add_arguments(FileSystem& files, const std::string& folder, const std::string& json);
 
 /// Removes rows after `iteration` and an incomplete last row from the tables of training and validations, left by a
@@ -107,9 +107,9 @@ RunFolder new_run_folder(const Task& task, const LoggingSettings& logging, const
 /// The folder of a resumed run.
 RunFolder resumed_run_folder(const LoggingSettings& logging, const std::string& folder);
 
-/// For a new training run: locked, and without results of another run, which --overwrite removes. A run with the same
-/// options that was killed without a checkpoint is replaced. Throws Error(usage) if there are other results, naming
-/// them, or if another process writes there.
+/// The folder of a new training run: locked, and without results of another run, which --overwrite removes. A run with
+/// the same options that was killed without a checkpoint is replaced. Throws Error(usage) if there are other results,
+/// naming them, or if another process writes there.
 RunFolder begin_run_folder(const Task& task, const config::ParseResult& arguments, const std::string& command_line,
                            FileSystem& files);
 
@@ -119,9 +119,9 @@ void check_new_run_folder(const Task& task, const config::ParseResult& arguments
 /// The folder of results_folder() with its errors; writes and locks nothing.
 RunFolder checked_results_folder(const Task& task, const config::ParseResult& arguments, const FileSystem& files);
 
-/// For `validation` and `inference`, locked: they add to existing results. Without files unless the user gave
-/// --logs-path or --log-dir. A folder of a training run accepts results of its own checkpoints only (as `restore_path`
-/// shows); otherwise throws Error(usage).
+/// The folder of `validation` and `inference`, locked: they add to existing results. It has no files unless the user
+/// gave --logs-path or --log-dir. A folder of a training run accepts results of its own checkpoints only (as
+/// `restore_path` shows); otherwise throws Error(usage).
 RunFolder results_folder(const Task& task, const config::ParseResult& arguments, const std::string& command_line,
                          FileSystem& files);
 

@@ -151,8 +151,8 @@ void Trainer::compare() {
     if (outcome == Monitor::Outcome::better && monitor->keeps_best()) save_best();
 }
 
-/// Validates the solved last layer of a run that begins with one, or what a resumed run's checkpoint lacks. The
-/// checkpoint is written again, with the record of the validation.
+/// Validates the solved last layer of a run that begins with one, or validates what a resumed run's checkpoint lacks.
+/// Rewrites the checkpoint so that it includes this validation.
 void Trainer::catch_up() {
     if (!parts_.monitor) return;
     const bool is_new = iteration_ == 0 && !parts_.monitor->result().best();
@@ -310,7 +310,7 @@ void Trainer::tell_ranks() {
     }
 }
 
-/// With several processes, all hold the full variables at once, because parts of them must be gathered.
+/// Several processes hold all variables in full at once, because parts of them must be gathered.
 checkpoint::TensorSource Trainer::variables() const {
     if (communicator_.size() == 1) return variable_source(*parts_.executable);
     const auto held = std::make_shared<const std::map<std::string, HostTensor>>(stored_variables(*parts_.executable));
@@ -408,7 +408,7 @@ data::Batch UpdateProgress::next() {
     return batch;
 }
 
-/// Before a micro-batch is taken: those before it are done.
+/// Reports before a micro-batch is taken, so that the micro-batches before it are done.
 void UpdateProgress::report() const {
     const double elapsed = seconds_() - start_;
     if (elapsed < kLongUpdateSeconds) return;

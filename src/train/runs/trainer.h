@@ -36,8 +36,8 @@ namespace cnntrain::train {
 
 // Signs that a training does not learn, or that its validations say little: each is one line for the user.
 
-/// Why a validation after `updates` updates says little: most of what it reads as statistics is still their start.
-/// Names a decay that would do. "" if the averages follow the training.
+/// Reason why a validation after `updates` updates says little: most of the statistics that it reads are still their
+/// start. Names a decay that would do. "" if the averages follow the training.
 std::string statistics_warning(double decay, std::int64_t updates);
 
 /// The same for the first validation of a new run. "" also for a run without validations, moving averages or real data,
@@ -45,7 +45,7 @@ std::string statistics_warning(double decay, std::int64_t updates);
 std::string slow_statistics(const Task& task, const config::Settings& settings, const schedule::RunPlan& plan,
                             const graph::Graph& training_graph);
 
-/// Compares the training loss of the first updates with that of later ones, once.
+/// Compares the training loss of the first updates with the loss of later ones, once.
 class DescentCheck {
 public:
     /// `peak_rate`: the highest learning rate of the run. `from_weights`: the run starts from trained weights, whose
@@ -74,7 +74,7 @@ private:
     std::deque<double> recent_;
 };
 
-/// For a new run; empty for one on data that cannot be learnt.
+/// The check for a new run; empty for a run on data that cannot be learnt.
 std::optional<DescentCheck> descent_check(const Task& task, const config::Settings& settings,
                                           const schedule::RunPlan& plan);
 
@@ -100,7 +100,7 @@ public:
     void begin(std::int64_t iteration, std::int64_t done);
 
     std::vector<data::Field> fields() const override { return source_.fields(); }
-    /// Called by one thread at a time, as the observer then is.
+    /// Called by one thread at a time, so that the observer is, too.
     data::Batch next() override;
 
 private:
@@ -127,7 +127,7 @@ struct TrainingParts {
     metrics::Meters meters;
     std::int64_t iteration = 0;                   // weight updates done by earlier processes
     std::optional<std::int64_t> last_saved = {};  // iteration of the run's newest checkpoint; empty: none
-    /// What an earlier process did of the first update. The stream begins behind it.
+    /// The part of the first update that an earlier process did. The stream begins after it.
     KeptUpdate kept = {};
     std::vector<ModelVariable> model = {};          // what the best weights are
     std::unique_ptr<WeightAverage> average = {};    // of the weights so far; null: none is kept
@@ -145,7 +145,7 @@ struct TrainerSettings {
     bool saves_at_end = true;              // whether an early end of the training has a checkpoint
     std::int64_t iterations_per_sync = 0;  // updates between broadcasts of rank 0's variables; 0: never
     std::int64_t checkpoint_lag = 0;       // Task::checkpoint_lag()
-    /// Stored in every checkpoint.
+    /// Metadata of every checkpoint.
     std::map<std::string, std::string> metadata;
     std::string how_to_continue = {};  // message after a stop
     std::int64_t micro_batches = 1;    // of an update, in each process
@@ -180,10 +180,11 @@ private:
     void validate();
     /// Validates now.
     void compare();
-    /// For a resumed run: the validation at its first iteration, if a stop left it due.
+    /// Validates at the first iteration of a resumed run, if a stop left that due, or of a run with a solved last
+    /// layer.
     void catch_up();
     bool ends_early() const { return parts_.monitor && parts_.monitor->ends_early(); }
-    /// Writes what outlives the training: the average of the weights, and the last checkpoint of an early end.
+    /// Writes the results of the training: the average of the weights, and the last checkpoint of an early end.
     void save_results();
     /// The time that the average took, as the end of a message.
     std::string average_cost() const;
@@ -195,13 +196,14 @@ private:
                        double learning_rate);
     /// Ends the run with a checkpoint. Says how to continue.
     void stop();
-    /// Keeps what is complete of an update that was stopped; returns what to say of it. All processes call it together.
+    /// Keeps the complete micro-batches of an update that was stopped; returns a message about them. All processes call
+    /// it together.
     std::string keep_update();
     /// Numbers an update, counted from 1, as log lines do.
     std::int64_t shown_number(std::int64_t iteration) const;
     void check_loss(double loss, const schedule::HostStep& step, double learning_rate);
     std::string divergence(double loss, const schedule::HostStep& step, double learning_rate) const;
-    /// With several processes, a stop takes effect after an update in which all of them learn of it.
+    /// True if a stop takes effect: for several processes, after an update in which all of them learn of it.
     bool stop_requested() const {
         return stop_agreed_ || (communicator_.size() == 1 && stop_requested_ && stop_requested_());
     }
@@ -212,7 +214,7 @@ private:
     checkpoint::TensorSource variables() const;
     void tell_distributions();
     void tell_exchange();
-    /// Adds what happened since the last reading of the processors' times.
+    /// Adds the times since the last reading of the processors' times.
     void read_processors();
     void tell_times();
     /// A row for each rank. All processes call it together.

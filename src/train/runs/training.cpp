@@ -41,7 +41,7 @@
 namespace cnntrain::train {
 namespace {
 
-// What follows the last update of a training: averages of its checkpoints, and their validation.
+// Work after the last update of a training: averages of its checkpoints, and their validation.
 
 /// A checkpoint to validate.
 struct ValidatedPoint {
@@ -178,7 +178,7 @@ RunFolder own_folder(const Task& task, RunStart& start, const Host& host) {
     return begin_run_folder(task, start.arguments, host.command_line, *host.files);
 }
 
-/// On rank 0, the run's folder. Other ranks write nothing, or into folders of their own if --log-all-instances or
+/// Folder of the run on rank 0. Other ranks write nothing, or into folders of their own if --log-all-instances or
 /// --ckpt-all-instances is given.
 RunFolder run_folder(const Task& task, RunStart& start, const Host& host) {
     RunFolder folder;

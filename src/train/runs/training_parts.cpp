@@ -98,7 +98,7 @@ void tell_of_differences(const FirstWeightsRun& run, const CompletedWeights& fir
         log::warning("--freeze keeps variables as they were drawn, at random: " + joined(untrained));
 }
 
-/// For --init-strict.
+/// Throws Error(usage) for --init-strict if the weights do not fit the network exactly.
 void refuse_differences(const CompletedWeights& first, const std::string& path) {
     if (first.drawn.empty() && first.left_out.empty() && first.extended.empty() && !first.reordered) return;
     std::string what;
@@ -173,12 +173,12 @@ std::unique_ptr<backend::Executable> make_executable(TrainingRun& run, const std
     return executable;
 }
 
-/// What belongs to all checkpoints and kept updates of this run.
+/// Metadata of all checkpoints and kept updates of this run.
 std::map<std::string, std::string> metadata_of(const TrainingRun& run, const TrainingData& data) {
     return run_metadata(run.arguments, run.task.description().arithmetic, data.origin, run.task.class_names());
 }
 
-/// This process's part of the update behind `iteration`, in which an earlier process was stopped.
+/// This process's part of the update after `iteration`, in which an earlier process was stopped.
 KeptUpdate kept_update(TrainingRun& run, const TrainingData& data, std::int64_t iteration,
                        const backend::Executable& executable) {
     const std::string name = run.task.description().update;

@@ -1,5 +1,5 @@
-// What a training is made of before its first update: the compiled graph with its weights, the stream of batches, and
-// what accompanies them.
+// Parts of a training before its first update: the compiled graph with its weights, the stream of batches, and what
+// accompanies them.
 #pragma once
 
 #include <optional>

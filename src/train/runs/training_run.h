@@ -1,4 +1,4 @@
-// What the steps of one training run share.
+// Data that the steps of one training run share.
 #pragma once
 
 #include <cstdint>

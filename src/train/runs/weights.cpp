@@ -99,7 +99,7 @@ std::map<std::string, TensorDesc> model_descs(const graph::Graph& graph) {
     return descs;
 }
 
-/// For each of `wanted` its place in `found`, if it is there. Empty if none is, or if names are not unique.
+/// The place in `found` of each of `wanted`, if it is there. Empty if none is, or if names are not unique.
 std::vector<std::optional<std::size_t>> places_in(const std::vector<std::string>& found,
                                                   const std::vector<std::string>& wanted) {
     std::map<std::string, std::size_t> by_name;

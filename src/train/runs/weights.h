@@ -53,7 +53,7 @@ std::map<std::string, HostTensor> initial_variables(const graph::Graph& graph, s
 checkpoint::Checkpoint in_own_layout(checkpoint::Checkpoint checkpoint, const graph::Graph& graph,
                                      const std::string& path);
 
-/// A checkpoint completed with what the network needs: variables that it may lack are drawn anew, in 32 bits.
+/// A checkpoint that has all variables of the network: those that it may lack are drawn anew, in 32 bits.
 struct CompletedWeights {
     checkpoint::Checkpoint checkpoint;
     std::vector<std::string> drawn;        // variables, sorted
@@ -73,12 +73,12 @@ void copy_variables(const backend::Executable& from, backend::Executable& to);
 /// True if the checkpoint holds a tensor for every slot of the graph.
 bool holds_slots(const graph::Graph& graph, const checkpoint::Checkpoint& checkpoint);
 
-/// What becomes of the optimiser's state in a checkpoint of which a training takes the model alone; "" when there is
-/// none, or the graph has no update.
+/// Message about the optimiser's state in a checkpoint of which a training takes the model alone; "" if there is none,
+/// or the graph has no update.
 std::string state_left_out(const graph::Graph& graph, const checkpoint::Checkpoint& checkpoint);
 
-/// Loads model_variables(). A training is told what is left out. Error(diverged) for numbers that are not finite, or
-/// with stop_on_nan off a warning.
+/// Loads model_variables(). Logs state_left_out(). Error(diverged) for numbers that are not finite, or with stop_on_nan
+/// off a warning.
 void load_model(backend::Executable& executable, const graph::Graph& graph, checkpoint::Checkpoint checkpoint,
                 const std::string& path, const RunSettings& settings);
 

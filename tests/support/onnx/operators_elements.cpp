@@ -68,7 +68,7 @@ void combine(const Array& a, const std::vector<From>& of_a, const Array& b, cons
     }
 }
 
-/// On two tensors of real numbers or of integers. `on_integers` says whether its result fits.
+/// Computes on two tensors of real numbers or of integers. `on_integers` says whether its result fits.
 template <typename OnReals, typename OnIntegers>
 Array arithmetic(const NodeCall& call, OnReals on_reals, OnIntegers on_integers) {
     const Array& a = call.any(0);
@@ -326,7 +326,7 @@ Array run_shape(const NodeCall& call) {
     return result;
 }
 
-/// Of lists.
+/// Concatenates lists.
 Array run_concat(const NodeCall& call) {
     Array result{.shape = {0}, .real = false};
     for (std::size_t i = 0; i < call.count(); ++i) {
@@ -339,7 +339,7 @@ Array run_concat(const NodeCall& call) {
     return result;
 }
 
-/// 0: the input's size; -1: what is left.
+/// Reshapes; a size 0 means the input's size, -1 the size that is left.
 Array run_reshape(const NodeCall& call) {
     const Array& x = call.any(0);
     Shape shape = call.integers(1).integers;

@@ -329,7 +329,7 @@ double cubic(double x, double a) {
     return x < 2 ? ((a * x - 5 * a) * x + 8 * a) * x - 4 * a : 0;
 }
 
-/// What the attributes say.
+/// The filter that the attributes describe.
 struct Filter {
     explicit Filter(const NodeCall& call)
         : cubic_coefficient(call.number("cubic_coeff_a", -0.75)),
@@ -354,7 +354,7 @@ struct Filter {
     double offset = 0;
 };
 
-/// Of `in` elements that become `out`.
+/// The taps of `in` elements that become `out`.
 Taps taps_of(const Filter& filter, std::int64_t in, std::int64_t out) {
     const double scale = static_cast<double>(out) / static_cast<double>(in);
     const double width = filter.antialias ? std::max(1.0, 1 / scale) : 1;
@@ -403,7 +403,7 @@ Array resized(const NodeCall& call, const Array& x, std::size_t axis, std::int64
 
 }  // namespace
 
-/// To the sizes of input 3.
+/// Resizes to the sizes of input 3.
 Array run_resize(const NodeCall& call) {
     if (call.has(1) || call.has(2)) call.unsupported("a region, or scales instead of sizes");
     const std::vector<std::int64_t>& sizes = call.integers(3).integers;
