@@ -476,7 +476,7 @@ int convert_command(const Invocation& invocation) {
     Checkpoint source = checkpoint::load(posix_files(), found.path, checkpoint::edited_if(flags.given(kTrustFlag)));
     const bool importing = checkpoint::is_hugging_face(source);
     if (of_run) refuse_for_hugging_face(source, found.path);
-    const std::unique_ptr<exports::TrainedNetwork> network = of_run ? open_run(flags, source) : nullptr;
+    const std::unique_ptr<tasks::TrainedNetwork> network = of_run ? open_run(flags, source) : nullptr;
     const std::map<std::string, HostTensor> expected = of_run ? source.tensors : std::map<std::string, HostTensor>{};
     HuggingFaceFolder folder(folder_of(target), overwrite);
     Converted result = importing ? imported(flags, std::move(source), found.path)

@@ -42,8 +42,8 @@ std::vector<std::string> format_names() {
 }
 
 /// The run and the options that choose its weights and samples.
-exports::OpenRequest source_of(const Flags& flags) {
-    exports::OpenRequest source{.run = flags.text("RUN")};
+tasks::OpenRequest source_of(const Flags& flags) {
+    tasks::OpenRequest source{.run = flags.text("RUN")};
     for (const std::string_view option : kPassed) {
         if (!flags.given(option)) continue;
         source.options.emplace_back(option);
@@ -157,7 +157,7 @@ void refuse_format_of_file(const Flags& flags) {
 
 int convert_run(const Flags& flags) {
     refuse_from(flags);
-    exports::ExportRequest request{.source = source_of(flags), .format = format_of(flags)};
+    exports::ExportRequest request{.format = format_of(flags)};
     refuse_without_effect(flags, request.format);
     checkpoint::best_or_latest(posix_files(), "RUN", flags.text("RUN"));  // says so if there is none
     request.weights = weights_of(flags);
@@ -168,9 +168,13 @@ int convert_run(const Flags& flags) {
     if (flags.given("--class-names")) request.class_names = names_in(flags.text("--class-names"));
     request.version = train::version_line();
     request.overwrite = flags.given("--overwrite");
-    const exports::ExportReport report = exports::export_network(request, posix_files());
-    std::cout << report.checkpoint << " -> " << joined(report.paths) << " (" << report.what << ")\n";
-    if (!report.samples.empty()) std::cout << compared_text(report.samples, report.difference);
+    tasks::OpenRequest source = source_of(flags);
+    source.compares = request.format != exports::Format::onnx;
+    tasks::TrainedNetwork network(posix_files(), source);
+    const exports::ExportedNetwork exported = network.exported(posix_files());
+    const exports::ExportReport report = exports::export_network(request, exported, posix_files());
+    std::cout << exported.checkpoint << " -> " << joined(report.paths) << " (" << report.what << ")\n";
+    if (report.difference) std::cout << compared_text(exported.samples, *report.difference);
     return 0;
 }
 
@@ -188,12 +192,12 @@ checkpoint::Found checkpoint_of_run(const Flags& flags) {
     return checkpoint::best_or_latest(posix_files(), "RUN", flags.text("RUN"));
 }
 
-std::unique_ptr<exports::TrainedNetwork> open_run(const Flags& flags, const checkpoint::Checkpoint& source) {
-    exports::OpenRequest request = source_of(flags);
+std::unique_ptr<tasks::TrainedNetwork> open_run(const Flags& flags, const checkpoint::Checkpoint& source) {
+    tasks::OpenRequest request = source_of(flags);
     const bool reads_texts = !checkpoint::class_names(source.metadata).empty();
     if (reads_texts && flags.given("--vocab-file"))
         request.options.insert(request.options.end(), {"--vocab-file", flags.text("--vocab-file")});
-    return std::make_unique<exports::TrainedNetwork>(posix_files(), request);
+    return std::make_unique<tasks::TrainedNetwork>(posix_files(), request);
 }
 
 std::string hugging_face_target(const Flags& flags, const std::string& checkpoint) {
@@ -210,7 +214,7 @@ void refuse_for_hugging_face(const checkpoint::Checkpoint& source, const std::st
                                                          : "--to onnx, timm and torchvision are for image networks"));
 }
 
-std::string write_compared(exports::TrainedNetwork& network, const std::vector<std::string>& paths,
+std::string write_compared(tasks::TrainedNetwork& network, const std::vector<std::string>& paths,
                            const checkpoint::Converted& written, const std::map<std::string, HostTensor>& variables,
                            const std::function<void(FileSystem&)>& write) {
     const std::string& path = paths.front();
@@ -226,9 +230,9 @@ std::string write_compared(exports::TrainedNetwork& network, const std::vector<s
         }
         return network.answers(std::move(read), path);
     };
-    const double apart = exports::write_if_same(posix_files(), paths, network.replay().outputs, write, read_back);
+    const double apart = exports::write_if_same(posix_files(), paths, network.outputs(), write, read_back);
     return "Read back: " + std::to_string(equal) + " variables, all equal to the run's\n" +
-           compared_text(std::to_string(network.replay().samples) + " " + network.samples_text(), apart);
+           compared_text(network.samples_text(), apart);
 }
 
 }  // namespace cnntrain::cli

@@ -10,7 +10,7 @@
 #include "cli/flags.h"
 #include "cnntrain/checkpoint/folder.h"
 #include "cnntrain/checkpoint/hugging_face.h"
-#include "cnntrain/exports/trained.h"
+#include "cnntrain/tasks/trained_network.h"
 
 namespace cnntrain::cli {
 
@@ -33,10 +33,10 @@ std::string hugging_face_target(const Flags& flags, const std::string& checkpoin
 /// Error(unsupported) unless it is a BERT in this program's layout.
 void refuse_for_hugging_face(const checkpoint::Checkpoint& source, const std::string& path);
 /// The network of the run.
-std::unique_ptr<exports::TrainedNetwork> open_run(const Flags& flags, const checkpoint::Checkpoint& source);
+std::unique_ptr<tasks::TrainedNetwork> open_run(const Flags& flags, const checkpoint::Checkpoint& source);
 /// Writes model.safetensors, the first of the paths, and the files beside it if their variables and answers are the
 /// run's: exports::write_if_same(). Returns lines for the user.
-std::string write_compared(exports::TrainedNetwork& network, const std::vector<std::string>& paths,
+std::string write_compared(tasks::TrainedNetwork& network, const std::vector<std::string>& paths,
                            const checkpoint::Converted& written, const std::map<std::string, HostTensor>& variables,
                            const std::function<void(FileSystem&)>& write);
 

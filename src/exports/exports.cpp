@@ -22,10 +22,9 @@
 #include "cnntrain/checkpoint/foreign.h"
 #include "cnntrain/checkpoint/weights_file.h"
 #include "cnntrain/data/photo_input.h"
+#include "cnntrain/nn/bert.h"
 #include "cnntrain/nn/family_info.h"
 #include "cnntrain/nn/target_weights.h"
-#include "cnntrain/tasks/image_network.h"
-#include "cnntrain/train/backends.h"
 
 namespace cnntrain::exports {
 namespace {
@@ -95,7 +94,7 @@ ordered_json preprocessing(const data::DataSettings& images, bool inside) {
 
 /// Metadata of an ONNX file: "preprocessing" and "classes" are JSON, "checkpoint" and "network" are texts.
 /// `prepares_photos`: the file itself does the work that "preprocessing" describes.
-std::map<std::string, std::string> onnx_metadata(const std::optional<tasks::ImageNetwork>& network,
+std::map<std::string, std::string> onnx_metadata(const std::optional<ImageNetwork>& network,
                                                  const std::vector<std::string>& classes, bool prepares_photos) {
     std::map<std::string, std::string> result;
     if (network) {
@@ -107,7 +106,7 @@ std::map<std::string, std::string> onnx_metadata(const std::optional<tasks::Imag
 }
 
 /// timm's config.json.
-std::string timm_config(const std::string& architecture, const tasks::ImageNetwork& network,
+std::string timm_config(const std::string& architecture, const ImageNetwork& network,
                         const std::vector<std::string>& classes) {
     const data::DataSettings& images = network.images;
     const data::PreparationSettings& how = images.preparation;
@@ -161,10 +160,10 @@ std::string target_of(const ExportRequest& request, const std::string& checkpoin
     return without_trailing_slashes(request.target) + "/";
 }
 
-std::vector<std::string> classes_of(const ExportRequest& request, const TrainedNetwork& network) {
-    std::vector<std::string> names = request.class_names.empty() ? network.class_names() : request.class_names;
-    const NetworkPart part = network.part();
-    const auto logits = std::ranges::find(part.outputs, std::string(train::kLogits), &Port::name);
+std::vector<std::string> classes_of(const ExportRequest& request, const ExportedNetwork& network) {
+    std::vector<std::string> names = request.class_names.empty() ? network.class_names : request.class_names;
+    const NetworkPart& part = network.part;
+    const auto logits = std::ranges::find(part.outputs, std::string(nn::kLogits), &Port::name);
     if (logits == part.outputs.end()) return {};
     const std::int64_t classes = part.graph.desc(logits->value).shape.back();
     if (!names.empty() && std::ssize(names) != classes) {
@@ -230,36 +229,36 @@ void publish(const FileSystem& memory, FileSystem& files, const std::vector<std:
         check_written(files, path, *memory.open(path));
 }
 
-ExportReport export_onnx(const ExportRequest& request, FileSystem& files, const TrainedNetwork& network) {
-    const std::string path = target_of(request, network.checkpoint());
+ExportReport export_onnx(const ExportRequest& request, FileSystem& files, const ExportedNetwork& network) {
+    const std::string path = target_of(request, network.checkpoint);
     OnnxSettings settings{.weights = request.weights,
                           .probabilities = request.probabilities ? "probabilities" : "",
                           .version = request.version};
-    const std::optional<tasks::ImageNetwork> image = network.image_network();
+    const std::optional<ImageNetwork>& image = network.image;
     if (request.preparation && !image)
         throw Error(ErrorKind::usage, "--with-preprocessing is for image networks; texts come as tokens");
     if (request.preparation) settings.preparation = image->images;
     settings.metadata = onnx_metadata(image, classes_of(request, network), request.preparation);
-    settings.metadata["checkpoint"] = std::string(last_part(network.checkpoint()));
-    const OnnxModel model = to_onnx(network.part(), settings);
-    check_target(request, files, network.checkpoint(), {path});
+    settings.metadata["checkpoint"] = std::string(last_part(network.checkpoint));
+    const OnnxModel model = to_onnx(network.part, settings);
+    check_target(request, files, network.checkpoint, {path});
     MemoryFiles memory;
     write_text(memory, path, encode(model));
     publish(memory, files, {path});
     return {.paths = {path}, .what = "ONNX, operator set " + std::to_string(model.opset)};
 }
 
-ExportReport export_weights(const ExportRequest& request, FileSystem& files, TrainedNetwork& network,
+ExportReport export_weights(const ExportRequest& request, FileSystem& files, const ExportedNetwork& network,
                             nn::TargetProgram program) {
-    const std::optional<tasks::ImageNetwork> image = network.image_network();
+    const std::optional<ImageNetwork>& image = network.image;
     const std::string name(nn::name(program));
     if (!image)
         throw Error(ErrorKind::unsupported, "--to " + name + " is for image networks; --to onnx holds any network");
-    nn::TargetWeights weights = nn::in_target_layout(program, image->network, network.variables());
-    const std::string folder = target_of(request, network.checkpoint());
+    nn::TargetWeights weights = nn::in_target_layout(program, image->network, network.part.variables);
+    const std::string folder = target_of(request, network.checkpoint);
     std::vector<std::string> paths = {folder + kWeightsFile};
     if (program == nn::TargetProgram::timm) paths.push_back(folder + "config.json");
-    check_target(request, files, network.checkpoint(), paths);
+    check_target(request, files, network.checkpoint, paths);
     const std::vector<std::string> classes = classes_of(request, network);
     checkpoint::Checkpoint file;
     file.metadata["format"] = "pt";
@@ -268,7 +267,7 @@ ExportReport export_weights(const ExportRequest& request, FileSystem& files, Tra
     file.tensors = std::move(weights.tensors);
     ExportReport report{.paths = paths, .what = name + "'s " + weights.architecture};
     report.difference = write_if_same(
-        files, paths, network.replay().outputs,
+        files, paths, network.outputs,
         [&](FileSystem& memory) {
             checkpoint::save(memory, paths.front(), file);
             if (paths.size() > 1) write_text(memory, paths[1], timm_config(weights.architecture, *image, classes));
@@ -294,16 +293,16 @@ std::string name_without_suffix(const std::string& path) {
 }
 
 /// All tensors of the checkpoint, with the names that they have here, which are those of the original programs.
-ExportReport export_tensorflow(const ExportRequest& request, FileSystem& files, TrainedNetwork& network) {
-    const std::string prefix = target_of(request, network.checkpoint()) + name_without_suffix(network.checkpoint());
+ExportReport export_tensorflow(const ExportRequest& request, FileSystem& files, const ExportedNetwork& network) {
+    const std::string prefix = target_of(request, network.checkpoint) + name_without_suffix(network.checkpoint);
     const std::vector<std::string> paths = checkpoint::tensorflow_paths(prefix);
-    check_target(request, files, network.checkpoint(), paths);
-    const checkpoint::Checkpoint stored = network.stored(files);
+    check_target(request, files, network.checkpoint, paths);
+    const checkpoint::Checkpoint stored = network.stored();
     checkpoint::TensorSource tensors = checkpoint::source_of(stored.tensors);
     if (request.in_f32) tensors = checkpoint::in_f32(std::move(tensors));
     ExportReport report{.paths = paths, .what = "TensorFlow, " + std::to_string(stored.tensors.size()) + " tensors"};
     report.difference = write_if_same(
-        files, paths, network.replay().outputs,
+        files, paths, network.outputs,
         [&](FileSystem& memory) { checkpoint::save_tensorflow(memory, prefix, tensors); },
         [&](const FileSystem& memory) {
             checkpoint::Checkpoint read = checkpoint::load_weights(memory, paths.back());
@@ -324,27 +323,18 @@ std::optional<Format> format_named(std::string_view name) {
     return static_cast<Format>(found - kFormatNames.begin());
 }
 
-ExportReport export_network(const ExportRequest& request, FileSystem& files) {
-    OpenRequest source = request.source;
-    source.compares = request.format != Format::onnx;
-    TrainedNetwork network(files, source);
-    const auto run = [&] {
-        switch (request.format) {
-            case Format::onnx:
-                return export_onnx(request, files, network);
-            case Format::torchvision:
-                return export_weights(request, files, network, nn::TargetProgram::torchvision);
-            case Format::timm:
-                return export_weights(request, files, network, nn::TargetProgram::timm);
-            case Format::tf:
-                return export_tensorflow(request, files, network);
-        }
-        throw Error(ErrorKind::internal, "a format that is not written");
-    };
-    ExportReport report = run();
-    report.checkpoint = network.checkpoint();
-    if (source.compares) report.samples = std::to_string(network.replay().samples) + " " + network.samples_text();
-    return report;
+ExportReport export_network(const ExportRequest& request, const ExportedNetwork& network, FileSystem& files) {
+    switch (request.format) {
+        case Format::onnx:
+            return export_onnx(request, files, network);
+        case Format::torchvision:
+            return export_weights(request, files, network, nn::TargetProgram::torchvision);
+        case Format::timm:
+            return export_weights(request, files, network, nn::TargetProgram::timm);
+        case Format::tf:
+            return export_tensorflow(request, files, network);
+    }
+    throw Error(ErrorKind::internal, "a format that is not written");
 }
 
 double difference(const HostTensor& expected, const HostTensor& got) {

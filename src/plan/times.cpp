@@ -17,7 +17,7 @@
 #include "cnntrain/graph/graph.h"
 #include "cnntrain/plan/order_statistics.h"
 #include "cnntrain/profile/output.h"
-#include "train/runs/weights.h"
+#include "cnntrain/train/weights.h"
 
 namespace cnntrain::plan {
 namespace {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "backend_ipu/bert_net.h"
-#include "train/runs/weights.h"
+#include "cnntrain/train/weights.h"
 #include "train/staged.h"
 
 namespace cnntrain::train::testing {

@@ -11,7 +11,7 @@
 
 #include "cnntrain/base/error.h"
 #include "support/errors.h"
-#include "train/runs/weights.h"
+#include "cnntrain/train/weights.h"
 #include "train/staged.h"
 
 namespace cnntrain::train::testing {

@@ -12,7 +12,7 @@
 #include "cnntrain/train/loading.h"
 #include "support/allocation_count.h"
 #include "train/fixtures.h"
-#include "train/runs/weights.h"
+#include "cnntrain/train/weights.h"
 
 namespace cnntrain::train::testing {
 namespace {

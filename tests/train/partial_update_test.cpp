@@ -13,7 +13,7 @@
 #include "cnntrain/base/error.h"
 #include "cnntrain/comm/communicator.h"
 #include "support/errors.h"
-#include "train/runs/weights.h"
+#include "cnntrain/train/weights.h"
 #include "train/staged.h"
 
 namespace cnntrain::train::testing {

@@ -18,7 +18,7 @@
 #include "cnntrain/train/loading.h"
 #include "graph/rewriter.h"
 #include "train/fixtures.h"
-#include "train/runs/weights.h"
+#include "cnntrain/train/weights.h"
 
 namespace cnntrain::train::testing {
 namespace {

@@ -9,7 +9,7 @@
 #include "support/matchers.h"
 #include "support/temporary_folder.h"
 #include "train/fixtures.h"
-#include "train/runs/weights.h"
+#include "cnntrain/train/weights.h"
 
 namespace cnntrain::train::testing {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "cnntrain/backend/cpu.h"
 #include "cnntrain/base/error.h"
-#include "train/runs/weights.h"
+#include "cnntrain/train/weights.h"
 #include "train/staged.h"
 
 namespace cnntrain::train::testing {

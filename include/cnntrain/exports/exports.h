@@ -13,8 +13,10 @@
 
 #include "cnntrain/base/enumerators.h"
 #include "cnntrain/base/io.h"
+#include "cnntrain/checkpoint/checkpoint.h"
+#include "cnntrain/data/settings.h"
 #include "cnntrain/exports/onnx_model.h"
-#include "cnntrain/exports/trained.h"
+#include "cnntrain/graph/settings.h"
 
 namespace cnntrain::exports {
 
@@ -25,8 +27,29 @@ static_assert(kFormatNames.size() == enumerator_count<Format>());
 
 std::optional<Format> format_named(std::string_view name);
 
+using Outputs = std::map<std::string, HostTensor>;
+
+/// Facts about an image network from which another program computes the same of a photo.
+struct ImageNetwork {
+    nn::NetworkSettings network;
+    data::DataSettings images;
+};
+
+/// A trained network, ready to be exported. The owner of its graph and weights outlives it.
+struct ExportedNetwork {
+    std::string checkpoint;  // path of the file with its weights
+    NetworkPart part;
+    std::optional<ImageNetwork> image = {};     // empty for networks of other inputs
+    std::vector<std::string> class_names = {};  // as the run has them
+    std::string samples = {};  // with which files are compared: "64 samples of the validation set"; "": none
+    Outputs outputs = {};      // of these samples
+    /// The outputs of the same network with other weights, in any layout that is read here. `path`: for messages.
+    std::function<Outputs(checkpoint::Checkpoint weights, const std::string& path)> answers = {};
+    /// The tensors of the checkpoint as they are stored, with the optimiser's; with --ema the moving averages.
+    std::function<checkpoint::Checkpoint()> stored = {};
+};
+
 struct ExportRequest {
-    OpenRequest source;
     Format format = Format::onnx;
     std::string target = {};                    // a file (onnx) or a folder; empty: next to the checkpoint
     OnnxWeights weights = OnnxWeights::f32;     // of onnx
@@ -39,16 +62,14 @@ struct ExportRequest {
 };
 
 struct ExportReport {
-    std::string checkpoint = {};          // path of the file that was read
-    std::vector<std::string> paths = {};  // that were written
-    std::string what = {};                // "timm's resnet50"
-    std::string samples = {};             // that were compared: "64 samples of the validation set"; "": none
-    double difference = 0;
+    std::vector<std::string> paths = {};    // that were written
+    std::string what = {};                  // "timm's resnet50"
+    std::optional<double> difference = {};  // of the outputs; empty: they were not compared
 };
 
 /// Error(unsupported) if the other program has no such network, Error(usage) like check_outputs(), Error(data) if the
 /// written file answers otherwise.
-ExportReport export_network(const ExportRequest& request, FileSystem& files);
+ExportReport export_network(const ExportRequest& request, const ExportedNetwork& network, FileSystem& files);
 
 // ---- parts of it, for tests ----
 
@@ -58,8 +79,6 @@ double difference(const HostTensor& expected, const HostTensor& got);
 
 /// The difference that is allowed.
 inline constexpr double kTolerance = 1e-4;
-
-using Outputs = std::map<std::string, HostTensor>;
 
 /// Writes the files `paths` if they answer as expected. `write` makes them in memory, from where `answers` reads them;
 /// then they are written to `files`, all or none. Returns the difference of the outputs. Error(data) if it is above

@@ -4,17 +4,11 @@
 #include <optional>
 
 #include "cnntrain/config/parse.h"
-#include "cnntrain/data/settings.h"
-#include "cnntrain/graph/settings.h"
+#include "cnntrain/exports/exports.h"
 
 namespace cnntrain::tasks {
 
-struct ImageNetwork {
-    nn::NetworkSettings network;
-    data::DataSettings images;
-};
-
 /// Empty for other tasks. Reads the data if only they say how many classes there are.
-std::optional<ImageNetwork> image_network(const config::ParseResult& arguments);
+std::optional<exports::ImageNetwork> image_network(const config::ParseResult& arguments);
 
 }  // namespace cnntrain::tasks

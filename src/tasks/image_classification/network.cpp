@@ -130,9 +130,9 @@ std::vector<std::string> usual_image_splits(const config::Settings& settings) {
     return result;
 }
 
-std::optional<ImageNetwork> image_network(const config::ParseResult& arguments) {
+std::optional<exports::ImageNetwork> image_network(const config::ParseResult& arguments) {
     if (&arguments.task->options() != &image_options()) return std::nullopt;
-    return ImageNetwork{network_settings(arguments.settings), image_settings(arguments.settings).data};
+    return exports::ImageNetwork{network_settings(arguments.settings), image_settings(arguments.settings).data};
 }
 
 }  // namespace cnntrain::tasks

@@ -15,7 +15,7 @@
 #include "train/runs/ranks.h"
 #include "train/runs/resume.h"
 #include "train/runs/timing.h"
-#include "train/runs/weights.h"
+#include "cnntrain/train/weights.h"
 
 namespace cnntrain::train {
 

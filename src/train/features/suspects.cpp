@@ -13,7 +13,7 @@
 #include "train/features/linear_head.h"
 #include "train/features/neighbours.h"
 #include "train/features/solved_head.h"
-#include "train/runs/weights.h"
+#include "cnntrain/train/weights.h"
 
 namespace cnntrain::train {
 

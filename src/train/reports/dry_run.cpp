@@ -33,7 +33,7 @@
 #include "train/runs/request_latency.h"
 #include "train/runs/resume.h"
 #include "train/runs/run_files.h"
-#include "train/runs/weights.h"
+#include "cnntrain/train/weights.h"
 
 namespace cnntrain::train {
 namespace {

@@ -20,7 +20,7 @@
 #include "train/reports/predictions.h"
 #include "train/runs/evaluator.h"
 #include "train/runs/timing.h"
-#include "train/runs/weights.h"
+#include "cnntrain/train/weights.h"
 
 namespace cnntrain::train {
 namespace {

@@ -12,7 +12,7 @@
 #include "cnntrain/train/loading.h"
 #include "train/runs/ranks.h"
 #include "train/runs/timing.h"
-#include "train/runs/weights.h"
+#include "cnntrain/train/weights.h"
 
 namespace cnntrain::train {
 namespace {

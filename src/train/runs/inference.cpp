@@ -24,7 +24,7 @@
 #include "train/runs/request_latency.h"
 #include "train/runs/run_files.h"
 #include "train/runs/timing.h"
-#include "train/runs/weights.h"
+#include "cnntrain/train/weights.h"
 
 namespace cnntrain::train {
 namespace {

@@ -18,7 +18,7 @@
 #include "cnntrain/train/loading.h"
 #include "cnntrain/train/runs.h"
 #include "train/runs/ranks.h"
-#include "train/runs/weights.h"
+#include "cnntrain/train/weights.h"
 
 namespace cnntrain::train {
 namespace {

@@ -31,7 +31,7 @@
 #include "train/reports/run_report.h"
 #include "train/runs/run_files.h"
 #include "train/runs/timing.h"
-#include "train/runs/weights.h"
+#include "cnntrain/train/weights.h"
 
 namespace cnntrain::train {
 namespace {

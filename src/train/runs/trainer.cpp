@@ -18,7 +18,7 @@
 #include "train/runs/averaging.h"
 #include "train/runs/ranks.h"
 #include "train/runs/resume.h"
-#include "train/runs/weights.h"
+#include "cnntrain/train/weights.h"
 
 namespace cnntrain::train {
 

@@ -36,7 +36,7 @@
 #include "train/runs/trainer.h"
 #include "train/runs/training_parts.h"
 #include "train/runs/training_run.h"
-#include "train/runs/weights.h"
+#include "cnntrain/train/weights.h"
 
 namespace cnntrain::train {
 namespace {

@@ -38,7 +38,7 @@
 #include "train/runs/resume.h"
 #include "train/runs/run_files.h"
 #include "train/runs/trainer.h"
-#include "train/runs/weights.h"
+#include "cnntrain/train/weights.h"
 
 namespace cnntrain::train {
 namespace {

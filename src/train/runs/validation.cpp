@@ -17,7 +17,7 @@
 #include "train/runs/ranks.h"
 #include "train/runs/run_files.h"
 #include "train/runs/timing.h"
-#include "train/runs/weights.h"
+#include "cnntrain/train/weights.h"
 
 namespace cnntrain::train {
 namespace {

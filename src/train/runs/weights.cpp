@@ -1,4 +1,4 @@
-#include "train/runs/weights.h"
+#include "cnntrain/train/weights.h"
 
 #include <algorithm>
 #include <cmath>

@@ -12,25 +12,16 @@
 #include "cnntrain/base/io.h"
 #include "cnntrain/checkpoint/checkpoint.h"
 #include "cnntrain/config/parse.h"
-#include "cnntrain/exports/onnx_model.h"
+#include "cnntrain/exports/exports.h"
 #include "cnntrain/tasks/image_network.h"
 #include "cnntrain/train/task.h"
 
-namespace cnntrain::exports {
-
-/// The network's outputs by name for N samples, with which a written file is compared.
-struct Replay {
-    std::int64_t samples = 0;
-    std::map<std::string, HostTensor> outputs;
-};
-
-/// Number of samples of a replay, if there are as many.
-inline constexpr std::int64_t kReplayedSamples = 64;
+namespace cnntrain::tasks {
 
 struct OpenRequest {
     std::string run;                        // a run's folder, one of its checkpoints, or a file of weights
     std::vector<std::string> options = {};  // of `inference`, that win over the run's
-    bool compares = true;                   // false: replay() stays empty, and no sample is read
+    bool compares = true;                   // false: no sample is read, and outputs() is empty
 };
 
 class TrainedNetwork {
@@ -41,21 +32,15 @@ public:
     TrainedNetwork(const TrainedNetwork&) = delete;
     TrainedNetwork& operator=(const TrainedNetwork&) = delete;
 
-    const std::string& checkpoint() const { return checkpoint_; }  // path of the file
-    NetworkPart part() const { return {*graph_, inputs_, fixed_, outputs_, variables_}; }
-    const std::map<std::string, HostTensor>& variables() const { return variables_; }
-    const Replay& replay() const { return replay_; }
-    /// "samples of the validation set", "generated samples"
-    const std::string& samples_text() const { return samples_text_; }
-    std::optional<tasks::ImageNetwork> image_network() const { return tasks::image_network(*arguments_); }
-    std::vector<std::string> class_names() const;
+    /// The network as a value. It refers to this object.
+    exports::ExportedNetwork exported(const FileSystem& files);
 
-    /// The tensors of the checkpoint as they are stored, with the optimiser's; with --ema the moving averages.
-    checkpoint::Checkpoint stored(const FileSystem& files) const;
-
-    /// The outputs on the replayed samples of the same network with other weights, in any layout that is read here.
-    /// `path`: for messages.
-    std::map<std::string, HostTensor> answers(checkpoint::Checkpoint weights, const std::string& path);
+    /// The network's outputs by name for some samples, with which a written file is compared.
+    const exports::Outputs& outputs() const { return outputs_of_samples_; }
+    /// "64 samples of the validation set", "64 generated samples"
+    std::string samples_text() const;
+    /// The outputs of the same network with other weights, in any layout that is read here. `path`: for messages.
+    exports::Outputs answers(checkpoint::Checkpoint weights, const std::string& path);
 
 private:
     void parse(const OpenRequest& request, bool made_up);
@@ -68,7 +53,7 @@ private:
     bool image_network_or_none() const;
     void find_ports();
     void find_scores();
-    std::map<std::string, HostTensor> answers();
+    exports::Outputs answers();
 
     std::unique_ptr<config::ParseResult> arguments_;
     std::unique_ptr<backend::Backend> backend_;
@@ -80,10 +65,11 @@ private:
     std::unique_ptr<graph::Graph> graph_;
     std::unique_ptr<backend::Executable> executable_;
     std::map<std::string, HostTensor> variables_;
-    std::vector<Port> inputs_;
-    std::vector<FixedInput> fixed_;
-    std::vector<Port> outputs_;
-    Replay replay_;
+    std::vector<exports::Port> inputs_;
+    std::vector<exports::FixedInput> fixed_;
+    std::vector<exports::Port> outputs_;
+    std::int64_t sample_count_ = 0;
+    exports::Outputs outputs_of_samples_;
 };
 
-}  // namespace cnntrain::exports
+}  // namespace cnntrain::tasks

@@ -1,4 +1,4 @@
-#include "cnntrain/exports/trained.h"
+#include "cnntrain/tasks/trained_network.h"
 
 #include <algorithm>
 #include <array>
@@ -17,10 +17,9 @@
 #include "cnntrain/tasks/tasks.h"
 #include "cnntrain/train/backends.h"
 #include "cnntrain/train/compile_request.h"
-#include "train/runs/run_files.h"
-#include "train/runs/weights.h"
+#include "cnntrain/train/weights.h"
 
-namespace cnntrain::exports {
+namespace cnntrain::tasks {
 
 using graph::OpKind;
 using graph::ValueId;
@@ -29,6 +28,7 @@ namespace {
 
 constexpr const char* kMicroBatch = "16";
 constexpr std::int64_t kSamplesAtOnce = 16;
+constexpr std::int64_t kMostSamples = 64;  // with which a written file is compared
 
 /// Names of BERT's inputs in other programs.
 struct InputName {
@@ -127,7 +127,7 @@ TrainedNetwork::~TrainedNetwork() = default;
 
 void TrainedNetwork::parse(const OpenRequest& request, bool made_up) {
     make_task(words_of(request, made_up));
-    const std::optional<tasks::ImageNetwork> image = image_network();
+    const std::optional<exports::ImageNetwork> image = image_network(*arguments_);
     if (!image || !(image->images.test_time_flip || image->images.eight_bit_io)) return;
     std::vector<std::string> words = words_of(request, made_up);
     // Other programs give the network one view at a time, and do not round its input.
@@ -140,21 +140,20 @@ void TrainedNetwork::parse(const OpenRequest& request, bool made_up) {
 /// reads them.
 void TrainedNetwork::parse_pretraining(const std::string& run, const FileSystem& files) {
     const std::vector<std::string> words = {"--restore-path", run};
-    const config::ParseResult line =
-        tasks::parse_command_line(config::Command::restore, words, config::process_environment());
-    arguments_ = std::make_unique<config::ParseResult>(tasks::restored_arguments(line, files));
+    const config::ParseResult line = parse_command_line(config::Command::restore, words, config::process_environment());
+    arguments_ = std::make_unique<config::ParseResult>(restored_arguments(line, files));
     config::Settings& settings = arguments_->settings;
     settings.device.precision = nn::Precision::p32_32;
     settings.run.backend = backend::BackendKind::cpu;
     settings.training.micro_batch_size = kSamplesAtOnce;
     settings.main.restore_path = run;
     backend_ = train::make_backend(settings.run.backend);
-    task_ = tasks::row_of(*arguments_).make(*arguments_, *backend_, 0);
+    task_ = row_of(*arguments_).make(*arguments_, *backend_, 0);
 }
 
 bool TrainedNetwork::image_network_or_none() const {
     try {
-        return image_network().has_value();
+        return image_network(*arguments_).has_value();
     } catch (const Error&) {
         return true;
     }
@@ -162,10 +161,10 @@ bool TrainedNetwork::image_network_or_none() const {
 
 void TrainedNetwork::make_task(const std::vector<std::string>& words) {
     arguments_ = std::make_unique<config::ParseResult>(
-        tasks::parse_command_line(config::Command::inference, words, config::process_environment()));
+        parse_command_line(config::Command::inference, words, config::process_environment()));
     config::refuse_unavailable(*arguments_);
     backend_ = train::make_backend(arguments_->settings.run.backend);
-    task_ = tasks::row_of(*arguments_).make(*arguments_, *backend_, 0);
+    task_ = row_of(*arguments_).make(*arguments_, *backend_, 0);
 }
 
 TrainedNetwork::TrainedNetwork(const FileSystem& files, const OpenRequest& request) {
@@ -178,7 +177,7 @@ TrainedNetwork::TrainedNetwork(const FileSystem& files, const OpenRequest& reque
     const bool made_up = batches_.empty();
     if (made_up) {
         samples_text_ = "generated samples";
-        replay_.samples = kReplayedSamples;
+        sample_count_ = kMostSamples;
         fields_ = task_->batch_fields(data::Split::validation, arguments_->settings.training.micro_batch_size);
     }
     const train::Classifier* const classifier = task_->classifier();
@@ -187,12 +186,12 @@ TrainedNetwork::TrainedNetwork(const FileSystem& files, const OpenRequest& reque
     find_ports();
     const config::Settings& settings = arguments_->settings;
     checkpoint_ = train::checkpoint_to_evaluate(files, *settings.main.restore_path).path;
-    variables_ = train::model_variables(*graph_, stored(files), checkpoint_);
+    variables_ = train::model_variables(*graph_, train::checkpoint_weights(files, checkpoint_, settings), checkpoint_);
     if (!request.compares) return;
     if (made_up) make_up_samples();
     executable_ = backend_->compile(train::compile_request(*graph_, settings, fields_, 0));
     executable_->load(backend::NamedTensors(variables_.begin(), variables_.end()));
-    replay_.outputs = answers();
+    outputs_of_samples_ = answers();
 }
 
 /// Opens the network of a task with classes. Without its data the samples are made up.
@@ -224,7 +223,7 @@ void TrainedNetwork::make_up_samples() {
     const std::int64_t words = table ? graph_->desc(*table).shape.front() : 1;
     const std::int64_t batch = fields_.front().desc.shape.front();
     std::mt19937_64 random(1);
-    for (std::int64_t first = 0; first < replay_.samples; first += batch) {
+    for (std::int64_t first = 0; first < sample_count_; first += batch) {
         std::vector<HostTensor>& tensors = batches_.emplace_back();
         for (const data::Field& field : fields_) {
             HostTensor& tensor = tensors.emplace_back(field.desc);
@@ -241,8 +240,8 @@ void TrainedNetwork::open_samples() {
     const train::Classifier::Subjects subjects = classifier->subjects({});
     data::Stream& stream = *subjects.stream;
     fields_ = stream.fields();
-    replay_.samples = std::min(kReplayedSamples, stream.samples());
-    for (std::int64_t first = 0; first < replay_.samples; first += stream.micro_batch()) {
+    sample_count_ = std::min(kMostSamples, stream.samples());
+    for (std::int64_t first = 0; first < sample_count_; first += stream.micro_batch()) {
         const data::Batch batch = stream.next();
         std::vector<HostTensor>& tensors = batches_.emplace_back();
         for (std::size_t i = 0; i < fields_.size(); ++i) {
@@ -266,7 +265,7 @@ void TrainedNetwork::find_ports() {
             fixed_.push_back({input, std::move(places)});
             continue;
         }
-        Port port{exported_name(value.name), input};
+        exports::Port port{exported_name(value.name), input};
         if (value.name == data::kImages && value.users.size() == 1) {
             const graph::Node& first = graph_->node(value.users.front());
             if (first.kind == OpKind::normalise_image || first.kind == OpKind::cast) port.value = first.outputs[0];
@@ -301,32 +300,40 @@ void TrainedNetwork::find_scores() {
     add_scores(nn::kSentenceLoss, "seq_relationship_logits", graph_->find(nn::kSequenceNumbers).has_value());
 }
 
-checkpoint::Checkpoint TrainedNetwork::stored(const FileSystem& files) const {
-    return train::checkpoint_weights(files, checkpoint_, arguments_->settings);
+exports::ExportedNetwork TrainedNetwork::exported(const FileSystem& files) {
+    return {.checkpoint = checkpoint_,
+            .part = {*graph_, inputs_, fixed_, outputs_, variables_},
+            .image = image_network(*arguments_),
+            .class_names = task_->class_names(),
+            .samples = samples_text(),
+            .outputs = outputs_of_samples_,
+            .answers = [this](checkpoint::Checkpoint weights,
+                              const std::string& path) { return answers(std::move(weights), path); },
+            .stored = [this, &files] { return train::checkpoint_weights(files, checkpoint_, arguments_->settings); }};
 }
 
-std::map<std::string, HostTensor> TrainedNetwork::answers() {
-    std::map<std::string, HostTensor> outputs;
-    std::int64_t left = replay_.samples;
+std::string TrainedNetwork::samples_text() const {
+    return outputs_of_samples_.empty() ? "" : std::to_string(sample_count_) + " " + samples_text_;
+}
+
+exports::Outputs TrainedNetwork::answers() {
+    exports::Outputs outputs;
+    std::int64_t left = sample_count_;
     for (const std::vector<HostTensor>& batch : batches_) {
         Batches source(fields_, batch);
         executable_->evaluate(source, 1);
         const std::int64_t count = std::min(left, fields_.front().desc.shape.front());
         left -= count;
-        for (const Port& port : outputs_)
+        for (const exports::Port& port : outputs_)
             append_trained(outputs[port.name], executable_->output(port.name), count);
     }
     return outputs;
 }
 
-std::map<std::string, HostTensor> TrainedNetwork::answers(checkpoint::Checkpoint weights, const std::string& path) {
+exports::Outputs TrainedNetwork::answers(checkpoint::Checkpoint weights, const std::string& path) {
     const auto variables = train::model_variables(*graph_, std::move(weights), path);
     executable_->load(backend::NamedTensors(variables.begin(), variables.end()));
     return answers();
 }
 
-std::vector<std::string> TrainedNetwork::class_names() const {
-    return task_->class_names();
-}
-
-}  // namespace cnntrain::exports
+}  // namespace cnntrain::tasks
