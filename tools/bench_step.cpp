@@ -10,11 +10,11 @@
 
 #include "cnntrain/backend/backend.h"
 #include "cnntrain/base/spinning.h"
-#include "cnntrain/config/parse.h"
+#include "cnntrain/options/parse.h"
 #include "cnntrain/tasks/tasks.h"
-#include "cnntrain/train/compile_request.h"
+#include "cnntrain/run/compile_request.h"
 #include "run_tool.h"
-#include "train/runs/profiling.h"
+#include "run/profiling.h"
 
 namespace cnntrain {
 namespace {

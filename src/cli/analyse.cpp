@@ -13,9 +13,9 @@
 #include "cnntrain/base/io.h"
 #include "cnntrain/base/outputs.h"
 #include "cnntrain/base/text.h"
-#include "cnntrain/checkpoint/analyse.h"
-#include "cnntrain/checkpoint/average.h"
-#include "cnntrain/checkpoint/folder.h"
+#include "cnntrain/weights/analyse.h"
+#include "cnntrain/weights/average.h"
+#include "cnntrain/weights/folder.h"
 
 namespace cnntrain::cli {
 namespace {

@@ -1,5 +1,5 @@
 // `cnntrain benchmark`: its options, and the resources that cnntrain::benchmark gets from the process.
-#include "cnntrain/benchmark/benchmark.h"
+#include "cnntrain/launch/benchmark.h"
 
 #include <unistd.h>
 
@@ -14,10 +14,10 @@
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/log.h"
 #include "cnntrain/base/text.h"
-#include "cnntrain/comm/launcher.h"
-#include "cnntrain/config/line.h"
-#include "cnntrain/config/parse.h"
-#include "cnntrain/metrics/progress.h"
+#include "cnntrain/parallel/launcher.h"
+#include "cnntrain/options/line.h"
+#include "cnntrain/options/parse.h"
+#include "cnntrain/run/progress.h"
 
 namespace cnntrain::cli {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "cli/flags.h"
 #include "cnntrain/base/error.h"
-#include "cnntrain/config/commands.h"
+#include "cnntrain/options/commands.h"
 
 namespace cnntrain::cli {
 

@@ -9,10 +9,10 @@
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/text.h"
-#include "cnntrain/checkpoint/checkpoint.h"
-#include "cnntrain/checkpoint/weights_file.h"
-#include "cnntrain/exports/exports.h"
-#include "cnntrain/train/backends.h"
+#include "cnntrain/weights/checkpoint.h"
+#include "cnntrain/weights/weights_file.h"
+#include "cnntrain/weights/exports.h"
+#include "cnntrain/run/backends.h"
 
 namespace cnntrain::cli {
 

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "cli/flags.h"
-#include "cnntrain/checkpoint/folder.h"
-#include "cnntrain/checkpoint/hugging_face.h"
+#include "cnntrain/weights/folder.h"
+#include "cnntrain/weights/hugging_face.h"
 #include "cnntrain/tasks/trained_network.h"
 
 namespace cnntrain::cli {

@@ -13,8 +13,8 @@
 #include "cnntrain/base/elapsed.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/text.h"
-#include "cnntrain/dataset_tools/inspect.h"
-#include "cnntrain/dataset_tools/verify.h"
+#include "cnntrain/data/inspect.h"
+#include "cnntrain/data/verify.h"
 
 namespace cnntrain::cli {
 namespace {

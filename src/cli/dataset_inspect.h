@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "cnntrain/metrics/progress.h"
+#include "cnntrain/run/progress.h"
 
 namespace cnntrain::cli {
 

@@ -11,10 +11,10 @@
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/outputs.h"
 #include "cnntrain/base/text.h"
-#include "cnntrain/checkpoint/folder.h"
-#include "cnntrain/metrics/text_reports.h"
+#include "cnntrain/weights/folder.h"
+#include "cnntrain/run/text_reports.h"
 #include "cnntrain/tasks/tasks.h"
-#include "cnntrain/train/suspects.h"
+#include "cnntrain/run/suspects.h"
 
 namespace cnntrain::cli {
 namespace {

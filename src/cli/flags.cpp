@@ -8,7 +8,7 @@
 
 #include "cnntrain/base/cores.h"
 #include "cnntrain/base/error.h"
-#include "cnntrain/config/line.h"
+#include "cnntrain/options/line.h"
 
 namespace cnntrain::cli {
 namespace {

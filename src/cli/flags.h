@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "cnntrain/config/help_page.h"
+#include "cnntrain/options/help_page.h"
 
 namespace cnntrain::cli {
 

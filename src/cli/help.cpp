@@ -7,9 +7,9 @@
 #include "cli/program.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/text.h"
-#include "cnntrain/config/commands.h"
-#include "cnntrain/config/habits.h"
-#include "cnntrain/config/help_page.h"
+#include "cnntrain/options/commands.h"
+#include "cnntrain/options/habits.h"
+#include "cnntrain/options/help_page.h"
 
 namespace cnntrain::cli {
 namespace {

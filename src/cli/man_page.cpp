@@ -9,7 +9,7 @@
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/text.h"
 #include "cnntrain/base/variables.h"
-#include "cnntrain/config/line.h"
+#include "cnntrain/options/line.h"
 
 namespace cnntrain::cli {
 namespace {

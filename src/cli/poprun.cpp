@@ -14,10 +14,10 @@
 #include "cli/signals.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/log.h"
-#include "cnntrain/comm/launcher.h"
+#include "cnntrain/parallel/launcher.h"
 #include "cnntrain/launch/poprun.h"
 #include "cnntrain/launch/words.h"
-#include "cnntrain/train/backends.h"
+#include "cnntrain/run/backends.h"
 
 namespace cnntrain::cli {
 namespace {

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "cli/commands.h"
-#include "cnntrain/config/commands.h"
-#include "cnntrain/config/help_page.h"
+#include "cnntrain/options/commands.h"
+#include "cnntrain/options/help_page.h"
 
 namespace cnntrain::cli {
 

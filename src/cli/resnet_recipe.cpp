@@ -10,7 +10,7 @@
 #include "cnntrain/base/cores.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/text.h"
-#include "cnntrain/checkpoint/folder.h"
+#include "cnntrain/weights/folder.h"
 
 namespace cnntrain::cli {
 namespace {

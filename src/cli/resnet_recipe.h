@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "cnntrain/base/io.h"
-#include "cnntrain/comm/launcher.h"
-#include "cnntrain/config/help_page.h"
+#include "cnntrain/parallel/launcher.h"
+#include "cnntrain/options/help_page.h"
 
 namespace cnntrain::cli {
 

@@ -16,9 +16,9 @@
 #include "cnntrain/base/log.h"
 #include "cnntrain/base/memory.h"
 #include "cnntrain/base/text.h"
-#include "cnntrain/comm/communicator.h"
+#include "cnntrain/parallel/communicator.h"
 #include "cnntrain/tasks/tasks.h"
-#include "cnntrain/train/compile_request.h"
+#include "cnntrain/run/compile_request.h"
 
 namespace cnntrain::cli {
 namespace {

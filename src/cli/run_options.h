@@ -4,9 +4,9 @@
 #include <functional>
 
 #include "cli/commands.h"
-#include "cnntrain/comm/launcher.h"
-#include "cnntrain/config/parse.h"
-#include "cnntrain/train/runs.h"
+#include "cnntrain/parallel/launcher.h"
+#include "cnntrain/options/parse.h"
+#include "cnntrain/run/runs.h"
 
 namespace cnntrain::cli {
 

@@ -10,8 +10,8 @@
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/log.h"
 #include "cnntrain/base/text.h"
-#include "cnntrain/comm/launcher.h"
-#include "cnntrain/metrics/json_lines.h"
+#include "cnntrain/parallel/launcher.h"
+#include "cnntrain/run/json_lines.h"
 
 namespace cnntrain::cli {
 namespace {

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "cnntrain/base/error.h"
-#include "cnntrain/metrics/progress.h"
+#include "cnntrain/run/progress.h"
 
 namespace cnntrain::cli {
 namespace {

@@ -20,7 +20,7 @@
 #include "cnntrain/base/cores.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/text.h"
-#include "cnntrain/config/line.h"
+#include "cnntrain/options/line.h"
 #include "cnntrain/launch/mpi.h"
 #include "cnntrain/launch/poprun.h"
 #include "cnntrain/launch/process.h"

@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "cnntrain/base/error.h"
-#include "cnntrain/config/line.h"
-#include "cnntrain/config/yaml_text.h"
+#include "cnntrain/options/line.h"
+#include "cnntrain/options/yaml_text.h"
 #include "cnntrain/launch/poprun.h"
 #include "cnntrain/launch/words.h"
 #include "launch/hosts.h"

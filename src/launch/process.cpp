@@ -21,8 +21,8 @@
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/text.h"
-#include "cnntrain/config/commands.h"
-#include "cnntrain/config/help_page.h"
+#include "cnntrain/options/commands.h"
+#include "cnntrain/options/help_page.h"
 
 namespace cnntrain::launch {
 namespace {

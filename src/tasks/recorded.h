@@ -4,8 +4,8 @@
 #include <string>
 
 #include "cnntrain/base/io.h"
-#include "cnntrain/config/parse.h"
-#include "cnntrain/config/task_options.h"
+#include "cnntrain/options/parse.h"
+#include "cnntrain/options/task_options.h"
 
 namespace cnntrain::tasks {
 

@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "cnntrain/train/task.h"
+#include "cnntrain/run/task.h"
 
 namespace cnntrain::tasks {
 

@@ -4,7 +4,7 @@
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/text.h"
-#include "cnntrain/train/dry_run.h"
+#include "cnntrain/run/dry_run.h"
 #include "tasks/recorded.h"
 #include "tasks/task_table.h"
 

@@ -11,13 +11,13 @@
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/log.h"
 #include "cnntrain/base/text.h"
-#include "cnntrain/config/commands.h"
+#include "cnntrain/options/commands.h"
 #include "cnntrain/data/batch.h"
-#include "cnntrain/nn/bert.h"
+#include "cnntrain/graph/bert.h"
 #include "cnntrain/tasks/tasks.h"
-#include "cnntrain/train/backends.h"
-#include "cnntrain/train/compile_request.h"
-#include "cnntrain/train/weights.h"
+#include "cnntrain/run/backends.h"
+#include "cnntrain/run/compile_request.h"
+#include "cnntrain/run/weights.h"
 
 namespace cnntrain::tasks {
 

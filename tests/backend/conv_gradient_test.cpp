@@ -8,8 +8,8 @@
 #include <thread>
 
 #include "cnntrain/backend/cpu.h"
-#include "cnntrain/comm/communicator.h"
-#include "cnntrain/schedule/pipeline.h"
+#include "cnntrain/parallel/communicator.h"
+#include "cnntrain/parallel/pipeline.h"
 #include "support/toy_graph.h"
 
 namespace cnntrain::test {

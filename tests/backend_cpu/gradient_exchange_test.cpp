@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "cnntrain/base/error.h"
-#include "cnntrain/comm/communicator.h"
+#include "cnntrain/parallel/communicator.h"
 #include "support/matchers.h"
 
 namespace cnntrain::cpu {

@@ -1,11 +1,11 @@
 #include "backend_ipu/bert_net.h"
 
-#include "cnntrain/metrics/rows.h"
+#include "cnntrain/run/rows.h"
 #include "cnntrain/tasks/tasks.h"
-#include "cnntrain/train/backends.h"
-#include "cnntrain/train/compile_request.h"
+#include "cnntrain/run/backends.h"
+#include "cnntrain/run/compile_request.h"
 #include "train/fixtures.h"
-#include "cnntrain/train/weights.h"
+#include "cnntrain/run/weights.h"
 
 namespace cnntrain::train::testing {
 namespace {

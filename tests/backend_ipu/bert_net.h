@@ -5,11 +5,11 @@
 #include <string>
 
 #include "cnntrain/backend/backend.h"
-#include "cnntrain/config/parse.h"
+#include "cnntrain/options/parse.h"
 #include "cnntrain/data/loader.h"
 #include "cnntrain/graph/graph.h"
-#include "cnntrain/ops/op_table.h"
-#include "cnntrain/train/task.h"
+#include "cnntrain/graph/op_table.h"
+#include "cnntrain/run/task.h"
 
 namespace cnntrain::train::testing {
 

@@ -5,7 +5,7 @@
 
 #include "backend_ipu/bert_net.h"
 #include "cnntrain/base/error.h"
-#include "cnntrain/comm/communicator.h"
+#include "cnntrain/parallel/communicator.h"
 #include "support/errors.h"
 #include "support/matchers.h"
 #include "train/staged.h"

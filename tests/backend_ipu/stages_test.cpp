@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "backend_ipu/bert_net.h"
-#include "cnntrain/train/weights.h"
+#include "cnntrain/run/weights.h"
 #include "train/staged.h"
 
 namespace cnntrain::train::testing {

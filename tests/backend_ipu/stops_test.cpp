@@ -11,7 +11,7 @@
 
 #include "cnntrain/base/error.h"
 #include "support/errors.h"
-#include "cnntrain/train/weights.h"
+#include "cnntrain/run/weights.h"
 #include "train/staged.h"
 
 namespace cnntrain::train::testing {

@@ -1,5 +1,5 @@
 // Commands of a spec as the words of a process.
-#include "benchmark/command.h"
+#include "launch/benchmark/command.h"
 
 #include "cnntrain/launch/words.h"
 #include "support/errors.h"

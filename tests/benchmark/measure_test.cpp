@@ -1,5 +1,5 @@
 // Metrics from output: which matches count, how they are reduced, and what is said when there are none.
-#include "benchmark/measure.h"
+#include "launch/benchmark/measure.h"
 
 #include "support/errors.h"
 #include "support/matchers.h"

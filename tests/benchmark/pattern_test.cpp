@@ -1,9 +1,9 @@
 // Python's common regular expressions in RE2.
-#include "benchmark/pattern.h"
+#include "launch/benchmark/pattern.h"
 
 #include <chrono>
 
-#include "benchmark/measure.h"
+#include "launch/benchmark/measure.h"
 #include "support/errors.h"
 #include "support/matchers.h"
 

@@ -1,10 +1,10 @@
 // benchmarks.yml: keys, merges, parameters, selection, mistakes; and the shipped file.
-#include "benchmark/spec.h"
+#include "launch/benchmark/spec.h"
 
 #include <algorithm>
 #include <map>
 
-#include "benchmark/command.h"
+#include "launch/benchmark/command.h"
 #include "support/errors.h"
 #include "support/matchers.h"
 #include "support/temporary_folder.h"

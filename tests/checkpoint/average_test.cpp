@@ -1,12 +1,12 @@
-#include "cnntrain/checkpoint/average.h"
+#include "cnntrain/weights/average.h"
 
 #include <gtest/gtest.h>
 
 #include <limits>
 
 #include "cnntrain/base/error.h"
-#include "cnntrain/checkpoint/analyse.h"
-#include "cnntrain/checkpoint/checkpoint.h"
+#include "cnntrain/weights/analyse.h"
+#include "cnntrain/weights/checkpoint.h"
 #include "support/errors.h"
 #include "support/matchers.h"
 

@@ -1,4 +1,4 @@
-#include "cnntrain/checkpoint/average.h"
+#include "cnntrain/weights/average.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "cnntrain/checkpoint/bert_config.h"
+#include "cnntrain/weights/bert_config.h"
 
 #include <gtest/gtest.h>
 

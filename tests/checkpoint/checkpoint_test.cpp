@@ -1,4 +1,4 @@
-#include "cnntrain/checkpoint/checkpoint.h"
+#include "cnntrain/weights/checkpoint.h"
 
 #include <gtest/gtest.h>
 
@@ -7,8 +7,8 @@
 #include "cnntrain/base/crc32c.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/hash.h"
-#include "cnntrain/checkpoint/analyse.h"
-#include "cnntrain/checkpoint/weights_file.h"
+#include "cnntrain/weights/analyse.h"
+#include "cnntrain/weights/weights_file.h"
 #include "support/errors.h"
 #include "support/matchers.h"
 

@@ -1,4 +1,4 @@
-#include "cnntrain/checkpoint/folder.h"
+#include "cnntrain/weights/folder.h"
 
 #include <gtest/gtest.h>
 

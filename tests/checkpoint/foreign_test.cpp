@@ -1,5 +1,5 @@
 // Weights of PyTorch, Keras and TensorFlow. tools/golden/make_foreign_weights.py makes files with these programs.
-#include "cnntrain/checkpoint/foreign.h"
+#include "cnntrain/weights/foreign.h"
 
 #include <gtest/gtest.h>
 
@@ -8,11 +8,11 @@
 #include <nlohmann/json.hpp>
 
 #include "cnntrain/base/error.h"
-#include "cnntrain/checkpoint/analyse.h"
-#include "cnntrain/checkpoint/checkpoint.h"
-#include "cnntrain/checkpoint/file.h"
-#include "cnntrain/checkpoint/folder.h"
-#include "cnntrain/checkpoint/weights_file.h"
+#include "cnntrain/weights/analyse.h"
+#include "cnntrain/weights/checkpoint.h"
+#include "cnntrain/weights/file.h"
+#include "cnntrain/weights/folder.h"
+#include "cnntrain/weights/weights_file.h"
 #include "support/errors.h"
 #include "support/matchers.h"
 #include "support/weight_containers.h"

@@ -1,4 +1,4 @@
-#include "cnntrain/checkpoint/hugging_face.h"
+#include "cnntrain/weights/hugging_face.h"
 
 #include <gtest/gtest.h>
 

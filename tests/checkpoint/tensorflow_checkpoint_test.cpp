@@ -1,5 +1,5 @@
 // Checkpoints that are written for TensorFlow. `tools/compare.py exports` loads some with TensorFlow.
-#include "cnntrain/checkpoint/foreign.h"
+#include "cnntrain/weights/foreign.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

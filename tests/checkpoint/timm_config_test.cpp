@@ -1,4 +1,4 @@
-#include "cnntrain/checkpoint/timm_config.h"
+#include "cnntrain/weights/timm_config.h"
 
 #include "cnntrain/base/error.h"
 #include "support/errors.h"

@@ -7,7 +7,7 @@
 #include "cli/shell.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/io.h"
-#include "cnntrain/checkpoint/checkpoint.h"
+#include "cnntrain/weights/checkpoint.h"
 #include "support/matchers.h"
 #include "support/suite_folder.h"
 

@@ -8,7 +8,7 @@
 
 #include "cli/shell.h"
 #include "cnntrain/base/error.h"
-#include "cnntrain/config/commands.h"
+#include "cnntrain/options/commands.h"
 #include "data/fixtures.h"
 #include "support/matchers.h"
 #include "support/suite_folder.h"

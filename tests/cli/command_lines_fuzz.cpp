@@ -25,7 +25,7 @@
 #include "cli/commands.h"
 #include "cnntrain/base/rng.h"
 #include "cnntrain/tasks/tasks.h"
-#include "cnntrain/train/dry_run.h"
+#include "cnntrain/run/dry_run.h"
 #include "support/words.h"
 
 namespace {

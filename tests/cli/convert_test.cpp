@@ -11,8 +11,8 @@
 #include "cnntrain/base/crc32c.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/io.h"
-#include "cnntrain/checkpoint/checkpoint.h"
-#include "cnntrain/checkpoint/weights_file.h"
+#include "cnntrain/weights/checkpoint.h"
+#include "cnntrain/weights/weights_file.h"
 #include "support/matchers.h"
 #include "support/suite_folder.h"
 

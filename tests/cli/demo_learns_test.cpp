@@ -4,7 +4,7 @@
 #include <string>
 
 #include "cli/shell.h"
-#include "cnntrain/report/run_record.h"
+#include "cnntrain/insight/run_record.h"
 #include "support/temporary_folder.h"
 
 namespace cnntrain::cli {

@@ -14,7 +14,7 @@
 #include "cli/program.h"
 #include "cli/shell.h"
 #include "cnntrain/base/error.h"
-#include "cnntrain/config/commands.h"
+#include "cnntrain/options/commands.h"
 #include "support/matchers.h"
 
 namespace cnntrain::cli {

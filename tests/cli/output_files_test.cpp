@@ -10,7 +10,7 @@
 
 #include "cli/shell.h"
 #include "cnntrain/base/error.h"
-#include "cnntrain/checkpoint/checkpoint.h"
+#include "cnntrain/weights/checkpoint.h"
 #include "support/matchers.h"
 #include "support/temporary_folder.h"
 

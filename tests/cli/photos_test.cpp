@@ -8,7 +8,7 @@
 #include <string>
 
 #include "cli/shell.h"
-#include "cnntrain/checkpoint/checkpoint.h"
+#include "cnntrain/weights/checkpoint.h"
 #include "data/fixtures.h"
 #include "support/matchers.h"
 #include "support/temporary_folder.h"

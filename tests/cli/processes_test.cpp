@@ -8,8 +8,8 @@
 
 #include "cli/shell.h"
 #include "cnntrain/base/io.h"
-#include "cnntrain/checkpoint/checkpoint.h"
-#include "cnntrain/checkpoint/folder.h"
+#include "cnntrain/weights/checkpoint.h"
+#include "cnntrain/weights/folder.h"
 #include "support/matchers.h"
 #include "support/suite_folder.h"
 

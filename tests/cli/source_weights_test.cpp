@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "cli/shell.h"
-#include "cnntrain/checkpoint/checkpoint.h"
+#include "cnntrain/weights/checkpoint.h"
 #include "data/fixtures.h"
 #include "support/matchers.h"
 #include "support/temporary_folder.h"

@@ -6,8 +6,8 @@
 
 #include "cli/shell.h"
 #include "cnntrain/base/io.h"
-#include "cnntrain/checkpoint/checkpoint.h"
-#include "cnntrain/checkpoint/foreign.h"
+#include "cnntrain/weights/checkpoint.h"
+#include "cnntrain/weights/foreign.h"
 #include "support/matchers.h"
 #include "support/temporary_folder.h"
 #include "support/weight_containers.h"

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "cnntrain/comm/communicator.h"
+#include "cnntrain/parallel/communicator.h"
 
 namespace cnntrain::comm::testing {
 

@@ -1,4 +1,4 @@
-#include "cnntrain/comm/launcher.h"
+#include "cnntrain/parallel/launcher.h"
 
 #include <gtest/gtest.h>
 

@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "cnntrain/base/error.h"
-#include "cnntrain/comm/communicator.h"
-#include "cnntrain/comm/launcher.h"
+#include "cnntrain/parallel/communicator.h"
+#include "cnntrain/parallel/launcher.h"
 
 namespace {
 

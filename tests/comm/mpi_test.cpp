@@ -7,8 +7,8 @@
 #include <string>
 
 #include "cnntrain/base/error.h"
-#include "cnntrain/comm/communicator.h"
-#include "cnntrain/comm/launcher.h"
+#include "cnntrain/parallel/communicator.h"
+#include "cnntrain/parallel/launcher.h"
 #include "comm/checks.h"
 
 namespace cnntrain::comm::testing {

@@ -1,5 +1,5 @@
 // Lines through measured times.
-#include "cnntrain/comm/network.h"
+#include "cnntrain/parallel/network.h"
 
 #include <gtest/gtest.h>
 

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "cnntrain/base/error.h"
-#include "cnntrain/comm/communicator.h"
+#include "cnntrain/parallel/communicator.h"
 #include "support/errors.h"
 
 namespace cnntrain::comm {

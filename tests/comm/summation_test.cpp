@@ -1,11 +1,11 @@
-#include "comm/summation.h"
+#include "parallel/comm/summation.h"
 
 #include <gtest/gtest.h>
 
 #include <bit>
 #include <limits>
 
-#include "comm/transport.h"
+#include "parallel/comm/transport.h"
 
 namespace cnntrain::comm {
 namespace {

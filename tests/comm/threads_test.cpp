@@ -12,7 +12,7 @@
 #include <thread>
 
 #include "cnntrain/base/error.h"
-#include "cnntrain/comm/communicator.h"
+#include "cnntrain/parallel/communicator.h"
 #include "comm/checks.h"
 #include "support/errors.h"
 #include "support/matchers.h"

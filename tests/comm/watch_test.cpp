@@ -1,5 +1,5 @@
 // Timeouts of a waiting rank that is itself stopped meanwhile.
-#include "comm/watch.h"
+#include "parallel/comm/watch.h"
 
 #include <gtest/gtest.h>
 

@@ -2,8 +2,8 @@
 #include <set>
 
 #include "config/parsing.h"
-#include "config/read/value.h"
-#include "config/resolve/resolve.h"
+#include "options/read/value.h"
+#include "options/resolve/resolve.h"
 #include "support/matchers.h"
 
 namespace cnntrain::config::testing {

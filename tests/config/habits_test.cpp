@@ -1,12 +1,12 @@
 // Options that people type out of habit with other programs.
-#include "cnntrain/config/habits.h"
+#include "cnntrain/options/habits.h"
 
 #include <set>
 #include <tuple>
 
 #include "cnntrain/base/text.h"
 #include "config/parsing.h"
-#include "config/table/habits.h"
+#include "options/table/habits.h"
 #include "support/matchers.h"
 
 namespace cnntrain::config::testing {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "cnntrain/base/error.h"
-#include "cnntrain/config/parse.h"
+#include "cnntrain/options/parse.h"
 #include "cnntrain/tasks/tasks.h"
 #include "support/errors.h"
 #include "support/words.h"

@@ -1,7 +1,7 @@
 #include "data/records/example.h"
 
-#include "dataset_tools/inspection/inspect.h"
-#include "dataset_tools/writing/example_writer.h"
+#include "data/write/inspect.h"
+#include "data/write/example_writer.h"
 #include "fixtures.h"
 #include "support/errors.h"
 #include "support/matchers.h"

@@ -10,7 +10,7 @@
 #include "cnntrain/base/rng.h"
 #include "cnntrain/data/tfrecord.h"
 #include "data/records/example.h"
-#include "dataset_tools/writing/example_writer.h"
+#include "data/write/example_writer.h"
 
 namespace cnntrain::data {
 

@@ -7,7 +7,7 @@
 #include <new>
 
 #include "data/images/jpeg.h"
-#include "dataset_tools/writing/imagenet_writer.h"
+#include "data/write/imagenet_writer.h"
 #include "fixtures.h"
 #include "support/errors.h"
 #include "support/matchers.h"

@@ -7,7 +7,7 @@
 #include "bert_golden.h"
 #include "cnntrain/base/rng.h"
 #include "cnntrain/data/pretraining.h"
-#include "cnntrain/dataset_tools/pretraining_writer.h"
+#include "cnntrain/data/pretraining_writer.h"
 #include "fixtures.h"
 #include "sequences.h"
 #include "support/errors.h"

@@ -6,7 +6,7 @@
 
 #include "bert_golden.h"
 #include "cnntrain/data/loader.h"
-#include "cnntrain/dataset_tools/pretraining_writer.h"
+#include "cnntrain/data/pretraining_writer.h"
 #include "data/sets/pretraining.h"
 #include "fixtures.h"
 #include "sequences.h"

@@ -4,7 +4,7 @@
 
 #include "bert_golden.h"
 #include "data/text/code_points.h"
-#include "dataset_tools/writing/pretraining_plan.h"
+#include "data/write/pretraining_plan.h"
 #include "fixtures.h"
 #include "support/errors.h"
 #include "support/matchers.h"

@@ -1,4 +1,4 @@
-#include "dataset_tools/writing/annotations.h"
+#include "data/write/annotations.h"
 
 #include <unistd.h>
 

@@ -1,5 +1,5 @@
 // Lines that are longer than what is read at once: the same tokens, in bounded memory.
-#include "dataset_tools/writing/corpus.h"
+#include "data/write/corpus.h"
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>

@@ -1,4 +1,4 @@
-#include "dataset_tools/writing/imagenet_writer.h"
+#include "data/write/imagenet_writer.h"
 
 #include <png.h>
 

@@ -1,12 +1,12 @@
-#include "cnntrain/dataset_tools/inspect.h"
+#include "cnntrain/data/inspect.h"
 
 #include <filesystem>
 #include <limits>
 
 #include "data/fixtures.h"
 #include "data/wire_text.h"
-#include "dataset_tools/inspection/inspect.h"
-#include "dataset_tools/writing/example_writer.h"
+#include "data/write/inspect.h"
+#include "data/write/example_writer.h"
 #include "support/errors.h"
 #include "support/matchers.h"
 #include "support/temporary_folder.h"

@@ -1,4 +1,4 @@
-#include "cnntrain/dataset_tools/pretraining_writer.h"
+#include "cnntrain/data/pretraining_writer.h"
 
 #include <atomic>
 #include <filesystem>
@@ -7,7 +7,7 @@
 #include "cnntrain/data/tfrecord.h"
 #include "data/bert_golden.h"
 #include "data/fixtures.h"
-#include "dataset_tools/writing/pretraining_plan.h"
+#include "data/write/pretraining_plan.h"
 #include "example.pb.h"
 #include "support/errors.h"
 #include "support/matchers.h"

@@ -1,4 +1,4 @@
-#include "dataset_tools/writing/shard_writer.h"
+#include "data/write/shard_writer.h"
 
 #include <sys/wait.h>
 #include <unistd.h>

@@ -1,4 +1,4 @@
-#include "cnntrain/dataset_tools/verify.h"
+#include "cnntrain/data/verify.h"
 
 #include <filesystem>
 #include <fstream>
@@ -6,8 +6,8 @@
 #include "data/fixtures.h"
 #include "data/sequences.h"
 #include "data/wire_text.h"
-#include "dataset_tools/inspection/data_files.h"
-#include "dataset_tools/writing/shard_writer.h"
+#include "data/write/data_files.h"
+#include "data/write/shard_writer.h"
 #include "support/matchers.h"
 #include "support/temporary_folder.h"
 

@@ -1,4 +1,4 @@
-#include "cnntrain/dataset_tools/writers.h"
+#include "cnntrain/data/writers.h"
 
 #include <sys/stat.h>
 #include <unistd.h>

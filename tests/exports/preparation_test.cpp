@@ -12,7 +12,7 @@
 #include "cnntrain/base/io.h"
 #include "cnntrain/data/photo_input.h"
 #include "exports/network.h"
-#include "exports/onnx/preparation.h"
+#include "weights/onnx/preparation.h"
 
 namespace cnntrain::exports {
 namespace {

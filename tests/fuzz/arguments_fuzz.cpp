@@ -1,7 +1,7 @@
 // arguments.json of a run folder, as `restore` reads it.
 
 #include "cnntrain/base/error.h"
-#include "cnntrain/config/parse.h"
+#include "cnntrain/options/parse.h"
 #include "cnntrain/tasks/tasks.h"
 #include "fuzz/fuzz_target.h"
 

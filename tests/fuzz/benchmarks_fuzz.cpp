@@ -2,7 +2,7 @@
 #include <sstream>
 
 #include "cnntrain/base/error.h"
-#include "cnntrain/benchmark/benchmark.h"
+#include "cnntrain/launch/benchmark.h"
 #include "fuzz/fuzz_target.h"
 #include "fuzz/text_file.h"
 

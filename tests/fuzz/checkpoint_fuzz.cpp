@@ -4,12 +4,12 @@
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/log.h"
-#include "cnntrain/checkpoint/analyse.h"
-#include "cnntrain/checkpoint/average.h"
-#include "cnntrain/checkpoint/checkpoint.h"
+#include "cnntrain/weights/analyse.h"
+#include "cnntrain/weights/average.h"
+#include "cnntrain/weights/checkpoint.h"
 #include "fuzz/fuzz_target.h"
 #include "fuzz/safetensors_parts.h"
-#include "train/runs/request_latency.h"
+#include "run/request_latency.h"
 
 namespace cnntrain::fuzz {
 namespace {

@@ -1,7 +1,7 @@
 // Configuration files: every configuration is read, the first one that can be read is resolved.
 
 #include "cnntrain/base/error.h"
-#include "cnntrain/config/parse.h"
+#include "cnntrain/options/parse.h"
 #include "cnntrain/tasks/tasks.h"
 #include "fuzz/fuzz_target.h"
 #include "fuzz/text_file.h"

@@ -11,9 +11,9 @@
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/io.h"
 #include "cnntrain/base/log.h"
-#include "cnntrain/checkpoint/bert_config.h"
-#include "cnntrain/checkpoint/checkpoint.h"
-#include "cnntrain/checkpoint/hugging_face.h"
+#include "cnntrain/weights/bert_config.h"
+#include "cnntrain/weights/checkpoint.h"
+#include "cnntrain/weights/hugging_face.h"
 #include "fuzz/fuzz_target.h"
 #include "fuzz/safetensors_parts.h"
 

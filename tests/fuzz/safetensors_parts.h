@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-#include "checkpoint/format.h"
+#include "weights/format.h"
 #include "cnntrain/base/crc32c.h"
 #include "cnntrain/base/hash.h"
 

@@ -9,9 +9,9 @@
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/log.h"
-#include "cnntrain/checkpoint/analyse.h"
-#include "cnntrain/checkpoint/checkpoint.h"
-#include "cnntrain/checkpoint/foreign.h"
+#include "cnntrain/weights/analyse.h"
+#include "cnntrain/weights/checkpoint.h"
+#include "cnntrain/weights/foreign.h"
 #include "fuzz/fuzz_target.h"
 
 namespace cnntrain::fuzz {

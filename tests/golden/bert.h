@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "cnntrain/backend/backend.h"
-#include "cnntrain/comm/communicator.h"
-#include "cnntrain/nn/bert.h"
-#include "cnntrain/optim/optimiser.h"
+#include "cnntrain/parallel/communicator.h"
+#include "cnntrain/graph/bert.h"
+#include "cnntrain/graph/optimiser.h"
 
 namespace cnntrain::golden {
 

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "cnntrain/nn/bert.h"
+#include "cnntrain/graph/bert.h"
 
 namespace cnntrain::golden {
 

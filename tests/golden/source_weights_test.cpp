@@ -7,9 +7,9 @@
 
 #include "cnntrain/backend/cpu.h"
 #include "cnntrain/graph/rewrites.h"
-#include "cnntrain/nn/model.h"
-#include "cnntrain/nn/source_weights.h"
-#include "cnntrain/ops/op_table.h"
+#include "cnntrain/graph/model.h"
+#include "cnntrain/graph/source_weights.h"
+#include "cnntrain/graph/op_table.h"
 #include "golden/formula.h"
 #include "support/tensor_source.h"
 

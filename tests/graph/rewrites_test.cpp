@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "cnntrain/base/error.h"
-#include "cnntrain/ops/op_table.h"
+#include "cnntrain/graph/op_table.h"
 #include "graph/toy_ops.h"
 #include "support/errors.h"
 #include "support/matchers.h"

@@ -1,6 +1,7 @@
 #include "layers/layer_rules.h"
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <optional>
 #include <sstream>
@@ -8,64 +9,33 @@
 namespace cnntrain::layers {
 namespace {
 
-constexpr std::size_t kMostLines = 600;
-constexpr std::string_view kPublic = "cnntrain/";  // how public headers are written
+constexpr std::size_t kMostLines = 700;
+constexpr std::string_view kPublic = "cnntrain/";  // begin of the names of public headers
 
-/// A module may include itself and these. Beyond that, config may include the settings of every module, because it
-/// fills them in; they in turn include nothing but base and each other.
-struct Module {
+/// A room may include itself, and the public headers of rooms with a smaller floor.
+struct Room {
     std::string_view name;
-    std::vector<std::string_view> may_include;
-    std::vector<std::string_view> opens =
-        {};  // folders and files of another module whose private headers it may include
+    int floor;
 };
 
-const std::vector<Module>& modules() {
-    static const std::vector<Module> table = {
-        {"base", {}},
-        {"config", {"base"}},
-        {"graph", {"base"}},
-        {"comm", {"base"}},
-        {"data", {"base"}},
-        {"checkpoint", {"base"}},
-        {"schedule", {"base"}},
-        {"ops", {"base", "graph"}},
-        {"nn", {"base", "graph"}},
-        {"optim", {"base", "graph"}},
-        {"metrics", {"base", "comm"}},
-        {"backend", {"base", "graph", "comm", "data", "schedule"}},
-        {"backend/ref", {"base", "graph", "comm", "data", "schedule", "backend", "ops"}},
-        {"backend/cpu", {"base", "graph", "comm", "data", "schedule", "backend"}},
-        {"backend/ipu", {"base", "graph", "comm", "data", "schedule", "backend"}},
-        {"ipu_emulator", {}},
-        {"dataset_tools",  // writes and checks the formats that data reads
-         {"base", "data"},
-         /*opens=*/
-         {"data/images/", "data/records/", "data/text/", "data/sets/file_patterns.h", "data/sets/raw_files.h"}},
-        {"profile", {"base", "graph", "comm", "data", "schedule", "backend"}},
-        {"train",
-         {"base", "config", "graph", "comm", "data", "checkpoint", "schedule", "ops", "nn", "optim", "metrics",
-          "backend", "profile"}},
-        {"tasks",
-         {"base", "config", "graph", "data", "checkpoint", "schedule", "ops", "nn", "optim", "metrics", "backend",
-          "train"}},
-        {"plan",
-         {"base", "config", "graph", "comm", "data", "schedule", "ops", "nn", "optim", "metrics", "backend", "profile",
-          "train"},
-         /*opens=*/{"train/"}},
-        {"exports",
-         {"base", "config", "graph", "data", "checkpoint", "schedule", "ops", "nn", "metrics", "backend", "train",
-          "tasks"},
-         /*opens=*/{"train/runs/"}},
-        {"report", {"base", "checkpoint", "schedule", "profile"}},
-        {"launch", {"base", "config"}},
-        {"benchmark", {"base", "config", "launch", "tasks"}},
-        {"cli", {"base",   "config", "graph", "comm",    "data",    "checkpoint",    "schedule",
-                 "ops",    "nn",     "optim", "metrics", "backend", "dataset_tools", "plan",
-                 "report", "train",  "tasks", "exports", "launch",  "benchmark"}},
-    };
-    return table;
-}
+constexpr int kApart = -1;  // the floor of a room that includes no other and that no other includes
+
+constexpr auto kRooms = std::to_array<Room>({{"base", 0},
+                                             {"graph", 1},
+                                             {"data", 2},
+                                             {"parallel", 3},
+                                             {"weights", 4},
+                                             {"backend", 5},
+                                             {"backend/ref", 6},
+                                             {"backend/cpu", 6},
+                                             {"backend/ipu", 6},
+                                             {"options", 7},
+                                             {"run", 8},
+                                             {"tasks", 9},
+                                             {"insight", 10},
+                                             {"launch", 11},
+                                             {"cli", 12},
+                                             {"ipu_emulator", kApart}});
 
 /// Headers of other projects, by how their names begin, and the folders or files that may include them.
 struct ThirdParty {
@@ -76,26 +46,26 @@ struct ThirdParty {
 
 const std::vector<ThirdParty>& third_party() {
     static const std::vector<ThirdParty> table = {
-        {"CLI/", {"src/config/"}},
-        {"yaml-cpp/", {"src/config/", "src/benchmark/", "src/launch/"}},
-        {"re2/", {"src/base/", "src/benchmark/"}, /*sources_only=*/true},
+        {"CLI/", {"src/options/"}},
+        {"yaml-cpp/", {"src/options/", "src/launch/"}},
+        {"re2/", {"src/base/", "src/launch/"}, /*sources_only=*/true},
         {"dnnl", {"src/backend/cpu/"}},
         {"oneapi/dnnl", {"src/backend/cpu/"}},
-        {"hwy/", {"src/backend/cpu/", "src/data/images/", "src/train/features/"}},
+        {"hwy/", {"src/backend/cpu/", "src/data/images/", "src/run/features/"}},
         {"omp.h", {"src/backend/cpu/"}},
-        {"tbb/", {"src/data/", "src/dataset_tools/", "src/backend/cpu/"}},
-        {"oneapi/tbb", {"src/data/", "src/dataset_tools/", "src/backend/cpu/"}},
+        {"tbb/", {"src/data/", "src/backend/cpu/"}},
+        {"oneapi/tbb", {"src/data/", "src/backend/cpu/"}},
         {"jpeglib.h", {"src/data/images/"}},
         {"png.h", {"src/data/images/"}},
-        {"zlib.h", {"src/checkpoint/foreign/zip.cpp"}, /*sources_only=*/true},
+        {"zlib.h", {"src/weights/foreign/zip.cpp"}, /*sources_only=*/true},
         {"webp/", {"src/data/images/"}, /*sources_only=*/true},
         {"gif_lib.h", {"src/data/images/"}, /*sources_only=*/true},
         {"tiffio.h", {"src/data/images/"}, /*sources_only=*/true},
-        {"pugixml", {"src/dataset_tools/writing/"}},
+        {"pugixml", {"src/data/write/"}},
         {"utf8proc.h", {"src/data/text/"}},
         {"jerror.h", {"src/data/images/"}},
-        {"google/protobuf/", {"src/dataset_tools/writing/"}},
-        {"mpi.h", {"src/comm/mpi.cpp"}},
+        {"google/protobuf/", {"src/data/write/"}},
+        {"mpi.h", {"src/parallel/comm/mpi.cpp"}},
         {"poplar/", {"src/backend/ipu/", "src/ipu_emulator/"}},
         {"popops/", {"src/backend/ipu/", "src/ipu_emulator/"}},
         {"poplin/", {"src/backend/ipu/", "src/ipu_emulator/"}},
@@ -119,12 +89,12 @@ bool begins_with_any(std::string_view text, const auto& prefixes) {
     return std::ranges::any_of(prefixes, [&](std::string_view prefix) { return text.starts_with(prefix); });
 }
 
-/// The module that a path without "src/" or "include/cnntrain/" lies in: the longest name that fits.
-const Module* module_of(std::string_view path) {
-    const Module* best = nullptr;
-    for (const Module& module : modules()) {
-        const bool fits = path.starts_with(module.name) && path.substr(module.name.size()).starts_with('/');
-        if (fits && (best == nullptr || module.name.size() > best->name.size())) best = &module;
+/// The room that a path without "src/" or "include/cnntrain/" lies in: the longest name that fits.
+const Room* room_of(std::string_view path) {
+    const Room* best = nullptr;
+    for (const Room& room : kRooms) {
+        const bool fits = path.starts_with(room.name) && path.substr(room.name.size()).starts_with('/');
+        if (fits && (best == nullptr || room.name.size() > best->name.size())) best = &room;
     }
     return best;
 }
@@ -151,7 +121,7 @@ std::optional<Include> include_of(const std::string& line) {
 std::string why_not_angle(const std::string& path, const std::string& header) {
     for (const ThirdParty& row : third_party()) {
         if (!header.starts_with(row.begins)) continue;
-        if (!begins_with_any(path, row.allowed_in)) return "<" + header + "> is not for this module";
+        if (!begins_with_any(path, row.allowed_in)) return "<" + header + "> is not for this room";
         if (row.sources_only && !path.ends_with(".cpp")) return "<" + header + "> is for .cpp files only";
         return "";
     }
@@ -160,35 +130,19 @@ std::string why_not_angle(const std::string& path, const std::string& header) {
     return "<" + header + "> is unknown; a new third-party header gets a row in tests/layers/layer_rules.cpp";
 }
 
-/// The header in which a module declares what the user may ask of it: "cnntrain/<module>/settings.h",
-/// or "cnntrain/<module>/<part>_settings.h".
-bool declares_settings(std::string_view header) {
-    if (!header.starts_with(kPublic) || !header.ends_with("settings.h")) return false;
-    const Module* module = module_of(header.substr(kPublic.size()));
-    return module != nullptr && module->name != "config";
-}
-
-std::string why_not_quoted(const std::string& path, const Module& from, const std::string& header) {
+std::string why_not_quoted(const std::string& path, const Room& from, const std::string& header) {
     const bool is_public = header.starts_with(kPublic);
     if (!is_public && path.starts_with("include/")) return "a public header includes the private \"" + header + "\"";
     if (header.ends_with(".pb.h")) {
-        const std::string_view owner = header == "onnx.pb.h" ? "exports" : "data";
-        const bool opened = owner == "data" && begins_with_any("data/records/", from.opens);
-        const bool known = from.name == owner || opened;
-        return known ? "" : "\"" + header + "\" is generated for the module " + std::string(owner) + " only";
+        const std::string_view owner = header == "onnx.pb.h" ? "weights" : "data";
+        return from.name == owner ? "" : "\"" + header + "\" is generated for the room " + std::string(owner) + " only";
     }
-    const Module* to = module_of(is_public ? std::string_view(header).substr(kPublic.size()) : header);
-    if (to == nullptr) return "\"" + header + "\" is in no module; write \"cnntrain/<module>/...\" or \"<module>/...\"";
-    if (path.starts_with("include/") && declares_settings(std::string_view(path).substr(8))) {
-        if (to->name == "base" || declares_settings(header)) return "";
-        return "settings may include base and other settings only, not \"" + header + "\"";
-    }
+    const Room* to = room_of(is_public ? std::string_view(header).substr(kPublic.size()) : header);
+    if (to == nullptr) return "\"" + header + "\" is in no room; write \"cnntrain/<room>/...\" or \"<room>/...\"";
     if (to == &from) return "";
-    if (from.name == "config" && declares_settings(header)) return "";
-    if (!is_public && !begins_with_any(header, from.opens))
-        return "\"" + header + "\" is private to the module " + std::string(to->name);
-    if (std::ranges::count(from.may_include, to->name) > 0) return "";
-    return "the module " + std::string(from.name) + " must not include " + std::string(to->name) + " (\"" + header +
+    if (!is_public) return "\"" + header + "\" is private to the room " + std::string(to->name);
+    if (to->floor < from.floor && to->floor != kApart && from.floor != kApart) return "";
+    return "the room " + std::string(from.name) + " must not include " + std::string(to->name) + " (\"" + header +
            "\")";
 }
 
@@ -202,8 +156,8 @@ std::vector<std::string> findings(const std::string& path, std::string_view text
     std::vector<std::string> result;
     const std::string_view prefix = path.starts_with("src/") ? "src/" : "include/cnntrain/";
     const bool known_place = path.starts_with(prefix);
-    const Module* from = known_place ? module_of(std::string_view(path).substr(prefix.size())) : nullptr;
-    if (from == nullptr) return {path + ": is in no module of tests/layers/layer_rules.cpp"};
+    const Room* from = known_place ? room_of(std::string_view(path).substr(prefix.size())) : nullptr;
+    if (from == nullptr) return {path + ": is in no room of tests/layers/layer_rules.cpp"};
 
     std::istringstream lines{std::string(text)};
     std::size_t number = 0;

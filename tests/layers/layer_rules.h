@@ -1,4 +1,4 @@
-// Rules of the layers: which module may include which.
+// Rules of the layers: which room may include which.
 #pragma once
 
 #include <string>

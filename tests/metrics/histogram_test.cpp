@@ -1,4 +1,4 @@
-#include "cnntrain/metrics/histogram.h"
+#include "cnntrain/run/histogram.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "cnntrain/metrics/meters.h"
+#include "cnntrain/run/meters.h"
 
 #include <gtest/gtest.h>
 

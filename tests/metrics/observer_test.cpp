@@ -1,4 +1,4 @@
-#include "cnntrain/metrics/observer.h"
+#include "cnntrain/run/observer.h"
 
 #include <gtest/gtest.h>
 
@@ -8,9 +8,9 @@
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/log.h"
-#include "cnntrain/metrics/csv_files.h"
-#include "cnntrain/metrics/json_lines.h"
-#include "cnntrain/metrics/text_reports.h"
+#include "cnntrain/run/csv_files.h"
+#include "cnntrain/run/json_lines.h"
+#include "cnntrain/run/text_reports.h"
 #include "support/errors.h"
 #include "support/matchers.h"
 

@@ -1,4 +1,4 @@
-#include "cnntrain/metrics/progress.h"
+#include "cnntrain/run/progress.h"
 
 #include <gtest/gtest.h>
 

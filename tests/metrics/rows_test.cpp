@@ -1,4 +1,4 @@
-#include "cnntrain/metrics/rows.h"
+#include "cnntrain/run/rows.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "cnntrain/metrics/tensorboard.h"
+#include "cnntrain/run/tensorboard.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // BERT that classifies texts, as a graph: its variables, its stages, its gradients.
-#include "cnntrain/nn/bert.h"
+#include "cnntrain/graph/bert.h"
 
 #include <algorithm>
 #include <cmath>
@@ -10,8 +10,8 @@
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/rng.h"
 #include "cnntrain/graph/autodiff.h"
-#include "cnntrain/nn/model.h"
-#include "cnntrain/ops/op_table.h"
+#include "cnntrain/graph/model.h"
+#include "cnntrain/graph/op_table.h"
 #include "support/errors.h"
 #include "support/matchers.h"
 

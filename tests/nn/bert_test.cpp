@@ -1,13 +1,13 @@
 // BERT as a graph: sizes, names, stages, and the rules that its settings must keep.
-#include "cnntrain/nn/bert.h"
+#include "cnntrain/graph/bert.h"
 
 #include <optional>
 #include <set>
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/graph/autodiff.h"
-#include "cnntrain/nn/model.h"
-#include "cnntrain/ops/op_table.h"
+#include "cnntrain/graph/model.h"
+#include "cnntrain/graph/op_table.h"
 #include "support/errors.h"
 #include "support/matchers.h"
 

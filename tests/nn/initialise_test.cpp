@@ -1,4 +1,4 @@
-#include "cnntrain/nn/initialise.h"
+#include "cnntrain/graph/initialise.h"
 #include "cnntrain/base/error.h"
 
 #include <gmock/gmock.h>

@@ -1,10 +1,10 @@
-#include "cnntrain/nn/model.h"
+#include "cnntrain/graph/model.h"
 
 #include <gtest/gtest.h>
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/graph/rewrites.h"
-#include "cnntrain/ops/op_table.h"
+#include "cnntrain/graph/op_table.h"
 #include "nn/requests.h"
 #include "support/errors.h"
 #include "support/matchers.h"

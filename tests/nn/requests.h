@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "cnntrain/nn/model.h"
+#include "cnntrain/graph/model.h"
 
 namespace cnntrain::nn {
 

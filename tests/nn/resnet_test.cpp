@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <set>
 
-#include "cnntrain/nn/model.h"
-#include "cnntrain/ops/op_table.h"
+#include "cnntrain/graph/model.h"
+#include "cnntrain/graph/op_table.h"
 #include "nn/requests.h"
 #include "support/matchers.h"
 

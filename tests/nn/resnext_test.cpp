@@ -4,8 +4,8 @@
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/graph/rewrites.h"
-#include "cnntrain/nn/model.h"
-#include "cnntrain/ops/op_table.h"
+#include "cnntrain/graph/model.h"
+#include "cnntrain/graph/op_table.h"
 #include "nn/requests.h"
 #include "support/matchers.h"
 

@@ -1,10 +1,10 @@
 // Networks that are recognised by their weights, and what is refused. tests/golden compares answers.
-#include "cnntrain/nn/source_weights.h"
+#include "cnntrain/graph/source_weights.h"
 
 #include <gtest/gtest.h>
 
-#include "cnntrain/nn/model.h"
-#include "cnntrain/ops/op_table.h"
+#include "cnntrain/graph/model.h"
+#include "cnntrain/graph/op_table.h"
 #include "nn/requests.h"
 #include "support/errors.h"
 #include "support/matchers.h"

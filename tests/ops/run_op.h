@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "cnntrain/ops/op_table.h"
+#include "cnntrain/graph/op_table.h"
 
 namespace cnntrain::test {
 

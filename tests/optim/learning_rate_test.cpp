@@ -1,4 +1,4 @@
-#include "cnntrain/optim/learning_rate.h"
+#include "cnntrain/graph/learning_rate.h"
 
 #include <gtest/gtest.h>
 

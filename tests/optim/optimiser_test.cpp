@@ -1,4 +1,4 @@
-#include "cnntrain/optim/optimiser.h"
+#include "cnntrain/graph/optimiser.h"
 
 #include <gtest/gtest.h>
 

@@ -4,10 +4,10 @@
 #include <regex>
 
 #include "cnntrain/graph/facts.h"
-#include "plan/line.h"
+#include "insight/plan/line.h"
 #include "plan/planned.h"
 #include "plan/planned_memory.h"
-#include "plan/times.h"
+#include "insight/plan/times.h"
 #include "support/errors.h"
 #include "support/matchers.h"
 #include "support/temporary_folder.h"

@@ -1,5 +1,5 @@
 // The time of a weight update over processes: cases that can be done by hand, and what must hold for all.
-#include "cnntrain/plan/data_parallel_time.h"
+#include "cnntrain/insight/data_parallel_time.h"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/rng.h"
-#include "cnntrain/plan/order_statistics.h"
+#include "cnntrain/insight/order_statistics.h"
 
 namespace cnntrain::plan {
 namespace {

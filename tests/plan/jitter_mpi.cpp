@@ -8,8 +8,8 @@
 #include <thread>
 #include <vector>
 
-#include "cnntrain/comm/communicator.h"
-#include "cnntrain/plan/data_parallel_time.h"
+#include "cnntrain/parallel/communicator.h"
+#include "cnntrain/insight/data_parallel_time.h"
 
 namespace cnntrain::plan {
 namespace {

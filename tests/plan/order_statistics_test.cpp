@@ -1,5 +1,5 @@
 // The expected maximum against known values and against drawn numbers.
-#include "cnntrain/plan/order_statistics.h"
+#include "cnntrain/insight/order_statistics.h"
 
 #include <gtest/gtest.h>
 

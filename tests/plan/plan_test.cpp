@@ -1,5 +1,5 @@
 // `plan`: what it knows of a network's functions, where its times come from, and what it proposes.
-#include "cnntrain/plan/plan.h"
+#include "cnntrain/insight/plan.h"
 
 #include <gtest/gtest.h>
 
@@ -8,10 +8,10 @@
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/graph/facts.h"
-#include "cnntrain/profile/output.h"
-#include "cnntrain/train/compile_request.h"
+#include "cnntrain/run/output.h"
+#include "cnntrain/run/compile_request.h"
 #include "plan/planned.h"
-#include "plan/prediction.h"
+#include "insight/plan/prediction.h"
 #include "support/errors.h"
 #include "support/matchers.h"
 #include "train/fixtures.h"
@@ -138,18 +138,21 @@ profile::Profile small_profile() {
     profile.samples = 16;
     profile.threads = profile.lanes = 2;
     profile.step_seconds = 1;
+    const auto add = [&](const std::string& name, const std::string& phase, double runs, double seconds) {
+        profile::Row& row = profile.rows.emplace_back();
+        row.name = name;
+        row.op = "conv2d";
+        row.phase = phase;
+        row.runs = runs;
+        row.run_seconds = seconds;
+    };
     for (int lane = 0; lane < 2; ++lane) {
-        profile.rows.push_back(
-            {.name = "all/a/conv", .op = "conv2d", .phase = "forward", .runs = 2, .run_seconds = 0.001});
-        profile.rows.push_back(
-            {.name = "all/b/conv", .op = "conv2d", .phase = "forward", .runs = 2, .run_seconds = 0.003});
-        profile.rows.push_back(
-            {.name = "all/b/conv", .op = "conv2d", .phase = "backward", .runs = 2, .run_seconds = 0.004});
-        profile.rows.push_back(
-            {.name = "all/a/conv", .op = "conv2d", .phase = "backward", .runs = 2, .run_seconds = 0.002});
+        add("all/a/conv", "forward", 2, 0.001);
+        add("all/b/conv", "forward", 2, 0.003);
+        add("all/b/conv", "backward", 2, 0.004);
+        add("all/a/conv", "backward", 2, 0.002);
     }
-    profile.rows.push_back(
-        {.name = "all/a/weight", .op = "update", .phase = "update", .runs = 1, .run_seconds = 0.005});
+    add("all/a/weight", "update", 1, 0.005);
     return profile;
 }
 

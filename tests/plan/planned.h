@@ -12,9 +12,9 @@
 #include "cnntrain/base/error.h"
 #include "cnntrain/data/batch.h"
 #include "cnntrain/data/input.h"
-#include "cnntrain/plan/plan.h"
-#include "cnntrain/train/backends.h"
-#include "plan/functions.h"
+#include "cnntrain/insight/plan.h"
+#include "cnntrain/run/backends.h"
+#include "insight/plan/functions.h"
 #include "train/fixtures.h"
 
 namespace cnntrain::train::testing {

@@ -5,11 +5,11 @@
 
 #include <vector>
 
-#include "cnntrain/config/parse.h"
+#include "cnntrain/options/parse.h"
 #include "cnntrain/tasks/tasks.h"
-#include "cnntrain/train/backends.h"
-#include "cnntrain/train/compile_request.h"
-#include "plan/line.h"
+#include "cnntrain/run/backends.h"
+#include "cnntrain/run/compile_request.h"
+#include "insight/plan/line.h"
 
 namespace cnntrain::train::testing {
 

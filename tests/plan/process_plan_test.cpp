@@ -4,10 +4,10 @@
 #include <algorithm>
 
 #include "cnntrain/graph/facts.h"
-#include "cnntrain/nn/model.h"
-#include "cnntrain/plan/network.h"
+#include "cnntrain/graph/model.h"
+#include "cnntrain/insight/network.h"
 #include "plan/planned.h"
-#include "plan/processes.h"
+#include "insight/plan/processes.h"
 #include "support/matchers.h"
 
 namespace cnntrain::train::testing {

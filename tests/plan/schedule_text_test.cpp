@@ -6,7 +6,7 @@
 #include <sstream>
 #include <string>
 
-#include "plan/report.h"
+#include "insight/plan/report.h"
 
 namespace cnntrain::plan {
 namespace {

@@ -4,7 +4,7 @@
 #include <limits>
 #include <string>
 
-#include "cnntrain/profile/profile.h"
+#include "cnntrain/run/profile.h"
 
 namespace cnntrain::profile::testing {
 

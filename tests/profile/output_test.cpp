@@ -7,8 +7,8 @@
 #include <set>
 #include <sstream>
 
-#include "cnntrain/profile/output.h"
-#include "cnntrain/profile/session.h"
+#include "cnntrain/run/output.h"
+#include "cnntrain/run/session.h"
 #include "profile/made_up.h"
 #include "support/matchers.h"
 

@@ -16,8 +16,8 @@
 #include "cnntrain/backend/cpu.h"
 #include "cnntrain/base/cores.h"
 #include "cnntrain/base/elapsed.h"
-#include "cnntrain/comm/communicator.h"
-#include "cnntrain/profile/session.h"
+#include "cnntrain/parallel/communicator.h"
+#include "cnntrain/run/session.h"
 #include "support/matchers.h"
 #include "support/toy_graph.h"
 

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "cnntrain/report/findings.h"
+#include "cnntrain/insight/findings.h"
 #include "report/made_up_run.h"
 #include "support/matchers.h"
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "cnntrain/base/io.h"
-#include "cnntrain/report/run_record.h"
+#include "cnntrain/insight/run_record.h"
 
 namespace cnntrain::report::test {
 

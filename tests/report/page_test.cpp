@@ -4,9 +4,9 @@
 #include <pugixml.hpp>
 #include <random>
 
-#include "cnntrain/report/findings.h"
+#include "cnntrain/insight/findings.h"
 #include "report/made_up_run.h"
-#include "report/page/html.h"
+#include "insight/report/page/html.h"
 #include "support/errors.h"
 #include "support/matchers.h"
 

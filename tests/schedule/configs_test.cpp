@@ -4,8 +4,8 @@
 
 #include <set>
 
-#include "cnntrain/config/parse.h"
-#include "cnntrain/schedule/run_plan.h"
+#include "cnntrain/options/parse.h"
+#include "cnntrain/parallel/run_plan.h"
 #include "cnntrain/tasks/tasks.h"
 #include "support/words.h"
 #include "tasks/image_classification/options.h"

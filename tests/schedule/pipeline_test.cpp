@@ -1,5 +1,5 @@
 // The pipeline tables against what a pipeline is: every pass once, after what it needs, in no more memory than is said.
-#include "cnntrain/schedule/pipeline.h"
+#include "cnntrain/parallel/pipeline.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "cnntrain/schedule/run_plan.h"
+#include "cnntrain/parallel/run_plan.h"
 
 #include <gtest/gtest.h>
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "cnntrain/base/error.h"
-#include "cnntrain/comm/communicator.h"
+#include "cnntrain/parallel/communicator.h"
 #include "support/faults.h"
 
 namespace cnntrain::test {

@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "cnntrain/metrics/rows.h"
+#include "cnntrain/run/rows.h"
 
 namespace cnntrain::metrics::testing {
 

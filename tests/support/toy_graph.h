@@ -9,7 +9,7 @@
 #include "cnntrain/base/rng.h"
 #include "cnntrain/base/tensor.h"
 #include "cnntrain/graph/autodiff.h"
-#include "cnntrain/ops/op_table.h"
+#include "cnntrain/graph/op_table.h"
 #include "support/graph_names.h"
 
 namespace cnntrain::test {

@@ -9,11 +9,11 @@
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/io.h"
-#include "cnntrain/checkpoint/checkpoint.h"
-#include "cnntrain/config/parse.h"
-#include "cnntrain/dataset_tools/pretraining_writer.h"
+#include "cnntrain/weights/checkpoint.h"
+#include "cnntrain/options/parse.h"
+#include "cnntrain/data/pretraining_writer.h"
 #include "cnntrain/tasks/tasks.h"
-#include "cnntrain/train/runs.h"
+#include "cnntrain/run/runs.h"
 #include "support/temporary_folder.h"
 #include "support/words.h"
 

@@ -2,7 +2,7 @@
 #include <fstream>
 
 #include "config/parsing.h"
-#include "config/read/json.h"
+#include "options/read/json.h"
 #include "support/errors.h"
 #include "support/matchers.h"
 #include "support/temporary_folder.h"

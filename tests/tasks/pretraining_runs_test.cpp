@@ -4,9 +4,9 @@
 #include <sstream>
 
 #include "cnntrain/base/error.h"
-#include "cnntrain/config/parse.h"
+#include "cnntrain/options/parse.h"
 #include "cnntrain/tasks/tasks.h"
-#include "cnntrain/train/runs.h"
+#include "cnntrain/run/runs.h"
 #include "support/errors.h"
 #include "support/matchers.h"
 #include "support/temporary_folder.h"

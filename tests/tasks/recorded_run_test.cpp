@@ -2,11 +2,11 @@
 #include <gtest/gtest.h>
 
 #include "cnntrain/base/io.h"
-#include "cnntrain/checkpoint/average.h"
-#include "cnntrain/checkpoint/checkpoint.h"
-#include "cnntrain/checkpoint/run_options.h"
+#include "cnntrain/weights/average.h"
+#include "cnntrain/weights/checkpoint.h"
+#include "cnntrain/weights/run_options.h"
 #include "config/parsing.h"
-#include "config/read/json.h"
+#include "options/read/json.h"
 #include "support/matchers.h"
 #include "support/temporary_folder.h"
 

@@ -7,12 +7,12 @@
 
 #include "cnntrain/data/batch.h"
 #include "cnntrain/data/input.h"
-#include "cnntrain/train/backends.h"
-#include "cnntrain/train/compile_request.h"
-#include "cnntrain/train/loading.h"
+#include "cnntrain/run/backends.h"
+#include "cnntrain/run/compile_request.h"
+#include "cnntrain/run/loading.h"
 #include "support/allocation_count.h"
 #include "train/fixtures.h"
-#include "cnntrain/train/weights.h"
+#include "cnntrain/run/weights.h"
 
 namespace cnntrain::train::testing {
 namespace {

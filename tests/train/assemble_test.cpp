@@ -1,14 +1,14 @@
 #include "cnntrain/data/batch.h"
-#include "cnntrain/train/backends.h"
-#include "cnntrain/train/compile_request.h"
-#include "cnntrain/train/loading.h"
+#include "cnntrain/run/backends.h"
+#include "cnntrain/run/compile_request.h"
+#include "cnntrain/run/loading.h"
 
 #include <gtest/gtest.h>
 
 #include "cnntrain/backend/cpu.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/data/input.h"
-#include "cnntrain/ops/op_table.h"
+#include "cnntrain/graph/op_table.h"
 #include "support/errors.h"
 #include "support/matchers.h"
 #include "train/fixtures.h"

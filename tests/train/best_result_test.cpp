@@ -1,14 +1,14 @@
 // The record of the best validation, and the counts of classes.
-#include "train/runs/monitor.h"
+#include "run/monitor.h"
 
 #include <gtest/gtest.h>
 
 #include <limits>
 
-#include "cnntrain/train/task.h"
+#include "cnntrain/run/task.h"
 #include "support/errors.h"
 #include "support/matchers.h"
-#include "train/reports/predictions.h"
+#include "run/reports/predictions.h"
 
 namespace cnntrain::train {
 namespace {

@@ -1,4 +1,4 @@
-#include "train/reports/busy_machine.h"
+#include "run/reports/busy_machine.h"
 
 #include <gtest/gtest.h>
 

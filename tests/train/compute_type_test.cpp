@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "cnntrain/base/error.h"
-#include "cnntrain/checkpoint/checkpoint.h"
-#include "cnntrain/checkpoint/folder.h"
+#include "cnntrain/weights/checkpoint.h"
+#include "cnntrain/weights/folder.h"
 #include "support/bf16_products.h"
 #include "support/errors.h"
 #include "support/matchers.h"

@@ -1,9 +1,9 @@
-#include "train/reports/describe.h"
+#include "run/reports/describe.h"
 
 #include <gtest/gtest.h>
 
 #include "cnntrain/backend/cpu.h"
-#include "cnntrain/train/dry_run.h"
+#include "cnntrain/run/dry_run.h"
 #include "support/matchers.h"
 #include "train/by_task.h"
 #include "train/fixtures.h"

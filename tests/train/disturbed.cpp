@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "cnntrain/base/error.h"
-#include "cnntrain/checkpoint/checkpoint.h"
-#include "cnntrain/checkpoint/folder.h"
+#include "cnntrain/weights/checkpoint.h"
+#include "cnntrain/weights/folder.h"
 #include "support/errors.h"
 #include "support/faulty_communicator.h"
 #include "support/faulty_files.h"

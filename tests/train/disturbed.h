@@ -6,7 +6,7 @@
 #include <string>
 
 #include "cnntrain/base/io.h"
-#include "cnntrain/config/commands.h"
+#include "cnntrain/options/commands.h"
 #include "support/faults.h"
 
 namespace cnntrain::train::testing {

@@ -1,11 +1,11 @@
-#include "train/reports/run_report.h"
+#include "run/reports/run_report.h"
 
 #include <gtest/gtest.h>
 
 #include <sstream>
 
-#include "cnntrain/metrics/text_reports.h"
-#include "cnntrain/train/backends.h"
+#include "cnntrain/run/text_reports.h"
+#include "cnntrain/run/backends.h"
 #include "support/matchers.h"
 #include "support/metric_rows.h"
 #include "train/by_task.h"

@@ -7,9 +7,9 @@
 #include <sstream>
 #include <thread>
 
-#include "cnntrain/checkpoint/checkpoint.h"
-#include "cnntrain/checkpoint/folder.h"
-#include "cnntrain/dataset_tools/writers.h"
+#include "cnntrain/weights/checkpoint.h"
+#include "cnntrain/weights/folder.h"
+#include "cnntrain/data/writers.h"
 #include "cnntrain/tasks/tasks.h"
 #include "support/temporary_folder.h"
 #include "support/words.h"

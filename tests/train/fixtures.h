@@ -10,9 +10,9 @@
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/io.h"
-#include "cnntrain/comm/communicator.h"
-#include "cnntrain/config/parse.h"
-#include "cnntrain/train/runs.h"
+#include "cnntrain/parallel/communicator.h"
+#include "cnntrain/options/parse.h"
+#include "cnntrain/run/runs.h"
 #include "train/by_task.h"
 
 namespace cnntrain::train::testing {

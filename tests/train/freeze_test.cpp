@@ -1,7 +1,7 @@
 // Variables that --freeze keeps.
 #include <algorithm>
 
-#include "cnntrain/checkpoint/checkpoint.h"
+#include "cnntrain/weights/checkpoint.h"
 #include "support/errors.h"
 #include "support/matchers.h"
 #include "train/fixtures.h"

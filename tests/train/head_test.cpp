@@ -8,10 +8,10 @@
 #include <string>
 
 #include "cnntrain/base/error.h"
-#include "cnntrain/checkpoint/checkpoint.h"
-#include "cnntrain/checkpoint/folder.h"
+#include "cnntrain/weights/checkpoint.h"
+#include "cnntrain/weights/folder.h"
 #include "cnntrain/tasks/tasks.h"
-#include "cnntrain/train/suspects.h"
+#include "cnntrain/run/suspects.h"
 #include "support/errors.h"
 #include "support/matchers.h"
 #include "train/fixtures.h"

@@ -7,11 +7,11 @@
 #include <vector>
 
 #include "cnntrain/base/error.h"
-#include "cnntrain/checkpoint/checkpoint.h"
+#include "cnntrain/weights/checkpoint.h"
 #include "support/errors.h"
 #include "support/matchers.h"
 #include "train/fixtures.h"
-#include "train/runs/timing.h"
+#include "run/timing.h"
 
 namespace cnntrain::train::testing {
 namespace {

@@ -1,4 +1,4 @@
-#include "train/runs/trainer.h"
+#include "run/trainer.h"
 
 #include <gtest/gtest.h>
 

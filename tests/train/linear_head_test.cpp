@@ -10,9 +10,9 @@
 
 #include "cnntrain/base/error.h"
 #include "golden/formula.h"
-#include "train/features/linear_head.h"
-#include "train/features/neighbours.h"
-#include "train/features/products.h"
+#include "run/features/linear_head.h"
+#include "run/features/neighbours.h"
+#include "run/features/products.h"
 
 namespace cnntrain::train {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "cnntrain/checkpoint/checkpoint.h"
+#include "cnntrain/weights/checkpoint.h"
 #include "train/fixtures.h"
 
 namespace cnntrain::train::testing {

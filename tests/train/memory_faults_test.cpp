@@ -9,7 +9,7 @@
 
 #include "backend/cpu/run/lanes.h"
 #include "cnntrain/base/io.h"
-#include "cnntrain/config/option.h"
+#include "cnntrain/options/option.h"
 #include "support/faults.h"
 #include "support/faulty_memory.h"
 #include "support/temporary_folder.h"

@@ -6,7 +6,7 @@
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/io.h"
-#include "cnntrain/checkpoint/checkpoint.h"
+#include "cnntrain/weights/checkpoint.h"
 #include "support/errors.h"
 #include "support/matchers.h"
 #include "train/fixtures.h"

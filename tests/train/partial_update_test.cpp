@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "cnntrain/base/error.h"
-#include "cnntrain/comm/communicator.h"
+#include "cnntrain/parallel/communicator.h"
 #include "support/errors.h"
-#include "cnntrain/train/weights.h"
+#include "cnntrain/run/weights.h"
 #include "train/staged.h"
 
 namespace cnntrain::train::testing {

@@ -6,9 +6,9 @@
 
 #include "cnntrain/base/text.h"
 #include "cnntrain/graph/autodiff.h"
-#include "cnntrain/ops/op_table.h"
-#include "cnntrain/optim/learning_rate.h"
-#include "cnntrain/train/compile_request.h"
+#include "cnntrain/graph/op_table.h"
+#include "cnntrain/graph/learning_rate.h"
+#include "cnntrain/run/compile_request.h"
 #include "tasks/image_classification/reports.h"
 
 namespace cnntrain::train::testing {

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "cnntrain/backend/backend.h"
-#include "cnntrain/config/settings.h"
-#include "cnntrain/train/task.h"
+#include "cnntrain/options/settings.h"
+#include "cnntrain/run/task.h"
 #include "train/by_task.h"
 
 namespace cnntrain::train::testing {

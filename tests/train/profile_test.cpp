@@ -8,7 +8,7 @@
 #include "support/errors.h"
 #include "support/matchers.h"
 #include "train/fixtures.h"
-#include "train/runs/profiling.h"
+#include "run/profiling.h"
 
 namespace cnntrain::train::testing {
 namespace {

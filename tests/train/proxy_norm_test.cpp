@@ -5,7 +5,7 @@
 #include <sstream>
 
 #include "cnntrain/base/rng.h"
-#include "cnntrain/checkpoint/checkpoint.h"
+#include "cnntrain/weights/checkpoint.h"
 #include "cnntrain/graph/op.h"
 #include "train/fixtures.h"
 

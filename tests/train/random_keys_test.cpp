@@ -11,14 +11,14 @@
 #include "cnntrain/data/input.h"
 #include "cnntrain/graph/autodiff.h"
 #include "cnntrain/graph/rewrites.h"
-#include "cnntrain/nn/model.h"
-#include "cnntrain/ops/op_table.h"
-#include "cnntrain/optim/optimiser.h"
-#include "cnntrain/train/compile_request.h"
-#include "cnntrain/train/loading.h"
+#include "cnntrain/graph/model.h"
+#include "cnntrain/graph/op_table.h"
+#include "cnntrain/graph/optimiser.h"
+#include "cnntrain/run/compile_request.h"
+#include "cnntrain/run/loading.h"
 #include "graph/rewriter.h"
 #include "train/fixtures.h"
-#include "cnntrain/train/weights.h"
+#include "cnntrain/run/weights.h"
 
 namespace cnntrain::train::testing {
 namespace {

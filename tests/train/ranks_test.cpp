@@ -11,11 +11,11 @@
 #include <tuple>
 
 #include "cnntrain/base/error.h"
-#include "cnntrain/checkpoint/checkpoint.h"
-#include "cnntrain/checkpoint/folder.h"
+#include "cnntrain/weights/checkpoint.h"
+#include "cnntrain/weights/folder.h"
 #include "support/matchers.h"
 #include "train/fixtures.h"
-#include "train/runs/ranks.h"
+#include "run/ranks.h"
 
 namespace cnntrain::train::testing {
 namespace {

@@ -1,5 +1,5 @@
 // Estimates of a run's memory, time and disk.
-#include "train/reports/run_estimate.h"
+#include "run/reports/run_estimate.h"
 
 #include <gtest/gtest.h>
 
@@ -7,10 +7,10 @@
 
 #include "cnntrain/backend/cpu.h"
 #include "cnntrain/base/memory.h"
-#include "cnntrain/checkpoint/checkpoint.h"
-#include "cnntrain/train/backends.h"
-#include "cnntrain/train/compile_request.h"
-#include "cnntrain/train/dry_run.h"
+#include "cnntrain/weights/checkpoint.h"
+#include "cnntrain/run/backends.h"
+#include "cnntrain/run/compile_request.h"
+#include "cnntrain/run/dry_run.h"
 #include "support/errors.h"
 #include "support/matchers.h"
 #include "train/by_task.h"

@@ -1,4 +1,4 @@
-#include "train/runs/run_files.h"
+#include "run/run_files.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "train/runs/run_files.h"
+#include "run/run_files.h"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 #include "support/matchers.h"
 #include "train/by_task.h"
 #include "train/fixtures.h"
-#include "train/reports/predictions.h"
+#include "run/reports/predictions.h"
 
 namespace cnntrain::train::testing {
 namespace {

@@ -9,7 +9,7 @@
 #include "support/matchers.h"
 #include "support/temporary_folder.h"
 #include "train/fixtures.h"
-#include "cnntrain/train/weights.h"
+#include "cnntrain/run/weights.h"
 
 namespace cnntrain::train::testing {
 namespace {

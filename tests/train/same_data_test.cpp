@@ -1,4 +1,4 @@
-#include "train/runs/ranks.h"
+#include "run/ranks.h"
 
 #include <gtest/gtest.h>
 

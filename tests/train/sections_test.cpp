@@ -10,7 +10,7 @@
 #include "support/errors.h"
 #include "support/matchers.h"
 #include "support/toy_graph.h"
-#include "cnntrain/train/weights.h"
+#include "cnntrain/run/weights.h"
 #include "train/staged.h"
 
 namespace cnntrain::train::testing {

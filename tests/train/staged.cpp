@@ -13,12 +13,12 @@
 #include "cnntrain/data/input.h"
 #include "cnntrain/graph/autodiff.h"
 #include "cnntrain/graph/rewrites.h"
-#include "cnntrain/nn/model.h"
-#include "cnntrain/optim/optimiser.h"
-#include "cnntrain/train/backends.h"
-#include "cnntrain/train/compile_request.h"
+#include "cnntrain/graph/model.h"
+#include "cnntrain/graph/optimiser.h"
+#include "cnntrain/run/backends.h"
+#include "cnntrain/run/compile_request.h"
 #include "train/fixtures.h"
-#include "cnntrain/train/weights.h"
+#include "cnntrain/run/weights.h"
 
 namespace cnntrain::train::testing {
 namespace {

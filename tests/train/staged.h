@@ -13,10 +13,10 @@
 
 #include "cnntrain/backend/backend.h"
 #include "cnntrain/base/tensor.h"
-#include "cnntrain/config/settings.h"
+#include "cnntrain/options/settings.h"
 #include "cnntrain/graph/graph.h"
-#include "cnntrain/ops/op_table.h"
-#include "cnntrain/schedule/pipeline.h"
+#include "cnntrain/graph/op_table.h"
+#include "cnntrain/parallel/pipeline.h"
 
 namespace cnntrain::train::testing {
 

@@ -5,7 +5,7 @@
 
 #include "cnntrain/backend/cpu.h"
 #include "cnntrain/base/error.h"
-#include "cnntrain/train/weights.h"
+#include "cnntrain/run/weights.h"
 #include "train/staged.h"
 
 namespace cnntrain::train::testing {

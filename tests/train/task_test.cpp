@@ -1,5 +1,5 @@
 // The trainer, its logs and its validation know no images: a task of the test's own runs through all of them.
-#include "cnntrain/train/task.h"
+#include "cnntrain/run/task.h"
 
 #include <gtest/gtest.h>
 
@@ -9,13 +9,13 @@
 #include <vector>
 
 #include "cnntrain/base/error.h"
-#include "cnntrain/train/backends.h"
+#include "cnntrain/run/backends.h"
 #include "support/errors.h"
 #include "support/matchers.h"
 #include "train/fixtures.h"
 #include "train/point_fitting.h"
-#include "train/runs/evaluator.h"
-#include "train/runs/training.h"
+#include "run/evaluator.h"
+#include "run/training.h"
 
 namespace cnntrain::train::testing {
 namespace {

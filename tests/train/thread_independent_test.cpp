@@ -5,8 +5,8 @@
 #include <string>
 #include <utility>
 
-#include "cnntrain/checkpoint/checkpoint.h"
-#include "cnntrain/checkpoint/folder.h"
+#include "cnntrain/weights/checkpoint.h"
+#include "cnntrain/weights/folder.h"
 #include "train/fixtures.h"
 
 namespace cnntrain::train::testing {

@@ -4,8 +4,8 @@
 #include <algorithm>
 
 #include "cnntrain/base/error.h"
-#include "cnntrain/checkpoint/checkpoint.h"
-#include "cnntrain/checkpoint/folder.h"
+#include "cnntrain/weights/checkpoint.h"
+#include "cnntrain/weights/folder.h"
 #include "support/errors.h"
 #include "support/matchers.h"
 #include "train/fixtures.h"

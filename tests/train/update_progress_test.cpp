@@ -1,5 +1,5 @@
 // Progress that a weight update reports.
-#include "train/runs/trainer.h"
+#include "run/trainer.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

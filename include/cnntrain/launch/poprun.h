@@ -17,7 +17,7 @@
 
 #include "cnntrain/base/io.h"
 #include "cnntrain/base/outputs.h"
-#include "cnntrain/config/help_page.h"
+#include "cnntrain/options/help_page.h"
 #include "cnntrain/launch/mpi.h"
 
 namespace cnntrain::launch {

@@ -3,8 +3,8 @@
 
 #include <optional>
 
-#include "cnntrain/config/parse.h"
-#include "cnntrain/exports/exports.h"
+#include "cnntrain/options/parse.h"
+#include "cnntrain/weights/exports.h"
 
 namespace cnntrain::tasks {
 

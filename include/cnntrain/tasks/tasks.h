@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "cnntrain/base/io.h"
-#include "cnntrain/config/parse.h"
-#include "cnntrain/train/runs.h"
-#include "cnntrain/train/task.h"
+#include "cnntrain/options/parse.h"
+#include "cnntrain/run/runs.h"
+#include "cnntrain/run/task.h"
 
 namespace cnntrain::tasks {
 

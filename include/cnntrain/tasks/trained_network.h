@@ -10,11 +10,11 @@
 
 #include "cnntrain/backend/backend.h"
 #include "cnntrain/base/io.h"
-#include "cnntrain/checkpoint/checkpoint.h"
-#include "cnntrain/config/parse.h"
-#include "cnntrain/exports/exports.h"
+#include "cnntrain/weights/checkpoint.h"
+#include "cnntrain/options/parse.h"
+#include "cnntrain/weights/exports.h"
 #include "cnntrain/tasks/image_network.h"
-#include "cnntrain/train/task.h"
+#include "cnntrain/run/task.h"
 
 namespace cnntrain::tasks {
 

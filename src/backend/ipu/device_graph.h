@@ -14,7 +14,7 @@
 #include <poplar/Program.hpp>
 
 #include "backend/ipu/slots.h"
-#include "cnntrain/schedule/pipeline.h"
+#include "cnntrain/parallel/pipeline.h"
 
 namespace cnntrain::ipu {
 

@@ -13,7 +13,7 @@
 #include "backend/ipu/executable.h"
 #include "backend/ipu/lower/support.h"
 #include "cnntrain/base/error.h"
-#include "cnntrain/schedule/pipeline.h"
+#include "cnntrain/parallel/pipeline.h"
 
 namespace cnntrain::backend {
 namespace {

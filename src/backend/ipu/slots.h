@@ -21,7 +21,7 @@
 #include "backend/ipu/optimiser_state.h"
 #include "cnntrain/backend/backend.h"
 #include "cnntrain/graph/facts.h"
-#include "cnntrain/schedule/pipeline.h"
+#include "cnntrain/parallel/pipeline.h"
 
 namespace cnntrain::ipu {
 

@@ -22,11 +22,10 @@
 #include "data/loading/stream_places.h"
 
 namespace cnntrain::data {
-namespace {
 
 // Maps the positions of a stream to samples of a data set.
 
-inline constexpr std::int64_t kPaddingRecord = -1;
+constexpr std::int64_t kPaddingRecord = -1;
 
 struct PlannedSample {
     std::int64_t record = kPaddingRecord;
@@ -97,6 +96,8 @@ struct Slot {
     std::int64_t error_sample = 0;
 };
 
+namespace {
+
 /// Fields of a micro-batch as filled by the workers.
 std::vector<Field> filled_fields(std::vector<Field> sample, std::int64_t micro_batch) {
     for (Field& field : sample)
@@ -107,6 +108,8 @@ std::vector<Field> filled_fields(std::vector<Field> sample, std::int64_t micro_b
 std::vector<MadeField> made_fields(const std::vector<Field>& filled, const LoaderSettings& settings) {
     return settings.transform ? settings.transform->makes(filled) : std::vector<MadeField>{};
 }
+
+}  // namespace
 
 std::vector<Field> batch_fields(const std::vector<Field>& sample, const LoaderSettings& settings) {
     std::vector<Field> fields = filled_fields(sample, settings.micro_batch);
@@ -131,6 +134,8 @@ RingSize ring_size(const std::vector<Field>& sample, const LoaderSettings& setti
     ring.bytes = static_cast<std::uint64_t>(ring.batches()) * batch_bytes;
     return ring;
 }
+
+namespace {
 
 /// `sample`: the data set's fields.
 void allocate(Slot& slot, const std::vector<Field>& sample, const LoaderSettings& settings) {

@@ -328,7 +328,7 @@ std::string content_of(const std::string& path) {
 
 /// Numbers of the files that are as large as another one, by size, up to a limit of bytes.
 std::vector<std::size_t> of_equal_size(const std::vector<std::uint64_t>& bytes, bool& limited) {
-    constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 30;
+    constexpr std::uint64_t kMostBytesTogether = std::uint64_t{1} << 30;
     std::vector<std::size_t> all(bytes.size());
     std::iota(all.begin(), all.end(), std::size_t{0});
     std::ranges::sort(all, {}, [&](std::size_t i) { return std::pair(bytes[i], i); });
@@ -338,8 +338,8 @@ std::vector<std::size_t> of_equal_size(const std::vector<std::uint64_t>& bytes, 
         const auto end = std::find_if(begin, all.end(), [&](std::size_t i) { return bytes[i] != bytes[*begin]; });
         const std::uint64_t needed = static_cast<std::uint64_t>(end - begin) * bytes[*begin];
         if (needed > 0 && end - begin > 1) {
-            limited = limited || total + needed > kMostBytes;
-            if (total + needed <= kMostBytes) {
+            limited = limited || total + needed > kMostBytesTogether;
+            if (total + needed <= kMostBytesTogether) {
                 result.insert(result.end(), begin, end);
                 total += needed;
             }

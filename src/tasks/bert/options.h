@@ -3,9 +3,9 @@
 
 #include <vector>
 
-#include "cnntrain/config/settings.h"
-#include "cnntrain/config/shared_options.h"
-#include "cnntrain/nn/bert.h"
+#include "cnntrain/options/settings.h"
+#include "cnntrain/options/shared_options.h"
+#include "cnntrain/graph/bert.h"
 #include "cnntrain/graph/settings.h"
 
 namespace cnntrain::tasks {

@@ -7,9 +7,9 @@
 #include <utility>
 
 #include "cnntrain/base/checked.h"
-#include "cnntrain/config/parse.h"
-#include "cnntrain/optim/learning_rate.h"
-#include "cnntrain/train/texts.h"
+#include "cnntrain/options/parse.h"
+#include "cnntrain/graph/learning_rate.h"
+#include "cnntrain/run/texts.h"
 
 namespace cnntrain::tasks {
 namespace {

@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "cnntrain/config/parse.h"
-#include "cnntrain/config/task_options.h"
-#include "cnntrain/schedule/run_plan.h"
-#include "cnntrain/train/task.h"
+#include "cnntrain/options/parse.h"
+#include "cnntrain/options/task_options.h"
+#include "cnntrain/parallel/run_plan.h"
+#include "cnntrain/run/task.h"
 #include "tasks/bert/options.h"
 
 namespace cnntrain::tasks {

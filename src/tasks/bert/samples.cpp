@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "cnntrain/data/dataset.h"
-#include "cnntrain/nn/bert.h"
-#include "cnntrain/train/loading.h"
+#include "cnntrain/graph/bert.h"
+#include "cnntrain/run/loading.h"
 
 namespace cnntrain::tasks {
 namespace {

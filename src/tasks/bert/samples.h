@@ -6,7 +6,7 @@
 
 #include "cnntrain/data/dataset.h"
 #include "cnntrain/data/settings.h"
-#include "cnntrain/train/task.h"
+#include "cnntrain/run/task.h"
 
 namespace cnntrain::tasks {
 

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "cnntrain/data/resolve.h"
-#include "cnntrain/nn/family_info.h"
-#include "cnntrain/nn/model.h"
+#include "cnntrain/graph/family_info.h"
+#include "cnntrain/graph/model.h"
 #include "tasks/image_classification/resolve.h"
 
 namespace cnntrain::tasks {

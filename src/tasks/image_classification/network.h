@@ -8,8 +8,8 @@
 #include "cnntrain/backend/backend.h"
 #include "cnntrain/data/settings.h"
 #include "cnntrain/graph/graph.h"
-#include "cnntrain/nn/model.h"
-#include "cnntrain/train/task.h"
+#include "cnntrain/graph/model.h"
+#include "cnntrain/run/task.h"
 #include "tasks/image_classification/options.h"
 
 namespace cnntrain::tasks {

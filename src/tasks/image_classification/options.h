@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "cnntrain/config/settings.h"
-#include "cnntrain/config/shared_options.h"
+#include "cnntrain/options/settings.h"
+#include "cnntrain/options/shared_options.h"
 #include "cnntrain/data/settings.h"
 #include "cnntrain/graph/settings.h"
 

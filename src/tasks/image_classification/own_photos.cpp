@@ -14,7 +14,7 @@
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/io.h"
 #include "cnntrain/base/text.h"
-#include "cnntrain/checkpoint/weights_file.h"
+#include "cnntrain/weights/weights_file.h"
 #include "cnntrain/data/input.h"
 #include "cnntrain/data/resolve.h"
 #include "tasks/image_classification/resolve.h"

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "cnntrain/config/parse.h"
+#include "cnntrain/options/parse.h"
 #include "tasks/image_classification/resolve.h"
 
 namespace cnntrain::tasks {

@@ -5,12 +5,12 @@
 #include <sstream>
 
 #include "cnntrain/data/settings.h"
-#include "cnntrain/nn/family_info.h"
-#include "cnntrain/optim/learning_rate.h"
-#include "cnntrain/optim/optimiser.h"
-#include "cnntrain/train/compile_request.h"
-#include "cnntrain/train/runs.h"
-#include "cnntrain/train/texts.h"
+#include "cnntrain/graph/family_info.h"
+#include "cnntrain/graph/learning_rate.h"
+#include "cnntrain/graph/optimiser.h"
+#include "cnntrain/run/compile_request.h"
+#include "cnntrain/run/runs.h"
+#include "cnntrain/run/texts.h"
 #include "tasks/image_classification/options.h"
 
 namespace cnntrain::tasks {

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "cnntrain/train/task.h"
+#include "cnntrain/run/task.h"
 
 namespace cnntrain::tasks {
 

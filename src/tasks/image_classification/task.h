@@ -11,10 +11,10 @@
 #include <vector>
 
 #include "cnntrain/backend/backend.h"
-#include "cnntrain/config/parse.h"
+#include "cnntrain/options/parse.h"
 #include "cnntrain/data/image_folder.h"
 #include "cnntrain/data/settings.h"
-#include "cnntrain/train/task.h"
+#include "cnntrain/run/task.h"
 #include "tasks/image_classification/options.h"
 
 namespace cnntrain::tasks {

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "cnntrain/config/parse.h"
-#include "cnntrain/config/task_options.h"
+#include "cnntrain/options/parse.h"
+#include "cnntrain/options/task_options.h"
 #include "tasks/pretraining/options.h"
 
 namespace cnntrain::tasks {

@@ -1,7 +1,7 @@
 // The steps from the values of text classification's options to its settings.
 #pragma once
 
-#include "cnntrain/config/task_options.h"
+#include "cnntrain/options/task_options.h"
 #include "tasks/text_classification/options.h"
 
 namespace cnntrain::tasks {

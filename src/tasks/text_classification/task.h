@@ -1,7 +1,7 @@
 // The row of text classification in the table of tasks.
 #pragma once
 
-#include "cnntrain/train/task.h"
+#include "cnntrain/run/task.h"
 
 namespace cnntrain::tasks {
 

@@ -24,6 +24,10 @@ struct NodeContext {
     std::int64_t micro_batches;  // executions of the graph per weight update
 };
 
+/// True if only a norm's gradient reads this result of the current node, as dy or as one of its two summands: it makes
+/// the result of smaller tensors as it reads them.
+bool is_left_to_norm(const NodeContext& lower, graph::ValueId result);
+
 /// Reads the node's operands, defines its results and adds its steps.
 using LowerFunction = void (*)(const NodeContext&);
 

@@ -109,9 +109,4 @@ private:
     std::map<graph::ValueId, Placed> squares_;       // of parts of gradients
 };
 
-// Gradients that a norm's gradient makes of smaller tensors as it reads them.
-
-/// Is this result of the current node read by a norm's gradient alone, as dy or as one of its two summands?
-bool is_left_to_norm(const NodeContext& lower, graph::ValueId result);
-
 }  // namespace cnntrain::cpu

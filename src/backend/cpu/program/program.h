@@ -32,7 +32,7 @@
 
 #include "backend/cpu/onednn.h"
 #include "backend/cpu/program/program_memory.h"
-#include "cnntrain/schedule/pipeline.h"
+#include "cnntrain/parallel/pipeline.h"
 
 namespace cnntrain::cpu {
 

@@ -20,8 +20,8 @@
 
 #include "backend/cpu/kernels/kernels.h"
 #include "cnntrain/backend/backend.h"
-#include "cnntrain/comm/buckets.h"
-#include "cnntrain/comm/communicator.h"
+#include "cnntrain/parallel/buckets.h"
+#include "cnntrain/parallel/communicator.h"
 
 namespace cnntrain::cpu {
 

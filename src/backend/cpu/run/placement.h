@@ -7,7 +7,7 @@
 
 #include "cnntrain/backend/backend.h"
 #include "cnntrain/graph/graph.h"
-#include "cnntrain/schedule/pipeline.h"
+#include "cnntrain/parallel/pipeline.h"
 
 namespace cnntrain::cpu {
 

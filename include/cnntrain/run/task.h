@@ -1,0 +1,263 @@
+// The task interface: data, graphs, results and names of one kind of training. Everything else in a run is common to
+// all tasks: the loop, checkpoints, validation, logs.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "cnntrain/backend/backend.h"
+#include "cnntrain/options/parse.h"
+#include "cnntrain/data/batch.h"
+#include "cnntrain/data/dataset.h"
+#include "cnntrain/data/loader.h"
+#include "cnntrain/data/settings.h"
+#include "cnntrain/graph/graph.h"
+#include "cnntrain/run/observer.h"
+#include "cnntrain/run/rows.h"
+#include "cnntrain/graph/initialise.h"
+#include "cnntrain/parallel/run_plan.h"
+#include "cnntrain/options/settings.h"
+
+namespace cnntrain::train {
+
+/// The opened and validated data of one split.
+class Samples {
+public:
+    virtual ~Samples() = default;
+    virtual std::int64_t count() const = 0;
+    /// Checkpoints record it: a run goes on with the data that it began with.
+    virtual data::Origin origin() const = 0;
+    /// A table (CSV) of the files among the data that are not used; "" if there are none.
+    virtual std::string unused_files() const { return ""; }
+    /// The files of the samples in the order of a sweep; empty if samples have no files of their own.
+    virtual std::vector<std::string> names() const { return {}; }
+    /// The fields of a micro-batch, for which graphs are built.
+    virtual std::vector<data::Field> fields(std::int64_t micro_batch) const = 0;
+    /// A stream of training batches, or of sweeps over the data, depending on the split. The stream sets
+    /// `settings.feed` and `settings.seed` itself; callers leave them at their defaults.
+    virtual std::unique_ptr<data::Stream> stream(const data::LoaderSettings& settings) const = 0;
+    /// The place of a sample, as messages and lists name it.
+    virtual std::string describe(std::int64_t index) const { return "sample " + std::to_string(index); }
+};
+
+/// The learning rate as recorded in MLPerf's log.
+struct MlperfRate {
+    double warmup_iterations = 0;
+    double base = 0;
+    double end = 0;
+    double decay_power = 0;  // exponent of the decay after warm-up; 0 if the decay is not a power
+};
+
+/// Facts about a task that MLPerf's log records in addition to the run.
+struct MlperfBenchmark {
+    std::string name;     // "resnet"
+    std::string quality;  // validation column in percent, recorded as eval_accuracy
+    double target = 0;    // value of `quality` above which a run is a success
+    std::vector<std::pair<std::string, config::Value>> facts;
+    double warmup_epochs = 0;
+    std::function<MlperfRate(const metrics::TrainingSize&)> rate;
+};
+
+/// A task's description of itself.
+struct TaskDescription {
+    std::string model;                                 // used in file names: "resnet50"
+    std::string title = {};                            // shown to users: "resnet 50"
+    std::string details = {};                          // printed after the title: "batch norm"
+    std::string update = "iteration";                  // name of a weight update in messages
+    std::map<std::string, std::string> identity = {};  // what identifies a compiled model: "model" -> "resnet-50"
+    std::map<std::string, std::string> work = {};      // what else changes a function's cost: "norm" -> "batch"
+    bool dated_log = false;                            // lines begin with metrics::dated_prefix()
+    std::string events_folder = {};                    // of TensorBoard's files, below the run's; empty: the run's
+    std::string summary_head = {};                     // first and last lines of a run's summary
+    std::string summary_training = {};                 // the summary's text about training
+    std::string summary_tail = {};
+    backend::Arithmetic arithmetic;  // data types of this part of the run
+    std::size_t io_bits = 0;         // bits per number in samples sent to the device; 0: not reported
+    std::map<std::string, config::Value> arguments = {};  // keys in arguments.json beyond the options
+    std::optional<MlperfBenchmark> mlperf = {};           // empty: MLPerf has no such benchmark
+};
+
+/// Permitted differences between the network and the checkpoint with which a training begins. Parts are given by the
+/// first words of their variables' names.
+struct FirstWeights {
+    std::vector<std::string> may_lack;  // missing or of other shapes: drawn anew
+    std::vector<std::string> may_have;  // beyond the network: not read
+    /// Names of the network's classes. If the checkpoint names others, the variables of `may_lack` keep the elements of
+    /// classes that both have, at the ends of the last axes, and their other elements are drawn. Empty: only shapes are
+    /// compared.
+    std::vector<std::string> classes = {};
+    bool classes_first = false;  // the last layer's weight is [C,F], not [...,F,C]
+};
+
+// Sums that a validation with counts of classes adds to those of the graph's outputs.
+inline constexpr const char* kRecallSum = "recall_sum";      // over classes: share of the class's samples that is right
+inline constexpr const char* kClassesSeen = "classes_seen";  // classes that have samples
+
+/// Error(internal) unless all outputs that the columns read are scalar outputs of the graph, whose sums a backend
+/// reports, or counted with the classes.
+void check_columns(const graph::Graph& graph, const std::vector<metrics::Column>& columns);
+
+/// The column of the balanced accuracy in percent, for tasks with classes: the last one of validations in training.
+metrics::Column balanced_accuracy_column();
+class Task;
+/// Extra line for a row with a balanced accuracy, starting with '\n': its loss and balanced accuracy; "" for other
+/// rows.
+std::string balanced_accuracy_line(const Task& task, const metrics::ValidationRow& row);
+
+/// A line of a dry run.
+struct Topic {
+    std::string name;
+    std::string text;
+};
+
+/// A task that assigns each sample one of C classes. `inference` without --iterations needs one.
+class Classifier {
+public:
+    virtual ~Classifier() = default;
+
+    struct Subjects {
+        std::unique_ptr<data::Stream> stream;
+        std::vector<std::string> names;       // of the samples; empty: they have numbers only
+        bool printed = false;                 // on the console, one line each
+        std::vector<std::int64_t> rows = {};  // of the samples in their file, from 1; empty: they are not rows of one
+    };
+    virtual Subjects subjects(const std::function<bool()>& stop_requested) const = 0;
+    /// A graph with output kLogits, [N,C].
+    virtual graph::Graph classifying_graph(const std::vector<data::Field>& fields) const = 0;
+    /// The field with the true class, i32[N].
+    virtual std::string_view label_field() const = 0;
+
+    /// An evaluation graph with output kFeatures, [N,F]: the input of the last layer.
+    struct Features {
+        graph::Graph graph;
+        nn::LastLayer last_layer;
+    };
+    virtual Features features_graph(const std::vector<data::Field>& fields) const = 0;
+    /// The samples of a split in order, each once per sweep; those that cannot be read have the label kLeftOut.
+    /// `augmented`: as training changes them, differently in each sweep; otherwise as evaluation reads them.
+    virtual std::unique_ptr<Samples> in_order(data::Split split, bool augmented) const = 0;
+};
+/// A task that predicts masked words of texts, with the fields and outputs of nn/bert.h.
+class WordPredictor {
+public:
+    virtual ~WordPredictor() = default;
+    /// An evaluation graph with output nn::kWordScores.
+    virtual graph::Graph words_graph(const std::vector<data::Field>& fields) const = 0;
+    /// The split on which predictions are shown: validation where there is one.
+    virtual data::Split words_split() const = 0;
+};
+
+inline constexpr const char* kLogits = "logits";
+inline constexpr const char* kFeatures = "features";
+
+class Task {
+public:
+    virtual ~Task() = default;
+
+    virtual const metrics::Columns& columns() const = 0;
+    /// A result of a validation, by which weights are compared; empty if its rows do not have it. By default, the
+    /// columns of runs.h.
+    virtual std::optional<double> metric(Metric metric, const metrics::ValidationRow& row) const;
+    /// The output whose sum is the loss. Training has diverged if it is not finite.
+    virtual std::string loss() const = 0;
+    /// The text of a row for the console.
+    virtual std::string printed(const metrics::TrainingRow& row) const = 0;
+    virtual std::string printed(const metrics::ValidationRow& row) const = 0;
+    virtual std::string printed(const metrics::InferenceRow& row) const = 0;
+
+    virtual TaskDescription description() const = 0;
+    /// Name of a new run's folder; `tag` distinguishes runs with equal settings.
+    virtual std::string run_name(std::string_view tag) const = 0;
+
+    /// Throws Error(data) if files are missing or damaged, Error(usage) for impossible settings.
+    virtual std::unique_ptr<Samples> open(data::Split split) const = 0;
+    /// False if all samples are generated: results on them are meaningless, and few samples serve as well as many.
+    virtual bool has_real_data() const = 0;
+    /// Number of samples in the published set; reads no file.
+    virtual std::int64_t published_samples(data::Split split) const = 0;
+    /// Number of samples that a run uses: counted in its files if they exist, otherwise those of the published set.
+    /// Used for planning before the data are opened. Throws Error(data) if the files are damaged.
+    virtual std::int64_t used_samples(data::Split split) const = 0;
+
+    /// Length, host steps, log lines and checkpoints of a training run on `samples` samples. Throws Error(usage) like
+    /// schedule::make_run_plan().
+    virtual schedule::RunPlan plan(std::int64_t samples) const = 0;
+    /// The learning rate as a function of HostStep::lr_iteration.
+    virtual std::function<double(std::int64_t)> learning_rate(const schedule::RunPlan& plan) const = 0;
+    /// The number of weight updates in a checkpoint minus the number in its name. The first checkpoint's number is
+    /// always 0.
+    virtual std::int64_t checkpoint_lag() const { return 0; }
+    /// True if training that starts from a checkpoint's weights also loads its optimiser state, if present.
+    virtual bool takes_over_optimiser() const { return false; }
+    virtual FirstWeights first_weights() const { return {}; }
+    /// Names of the classes by number, with which checkpoints are saved; empty: classes have numbers only. Reads the
+    /// data.
+    virtual std::vector<std::string> class_names() const { return {}; }
+
+    /// The graph of one whole weight update, with everything the options ask for; with_update() in weight_update.h
+    /// derives it from a forward graph. `fields`: Samples::fields().
+    virtual graph::Graph training_graph(const std::vector<data::Field>& fields) const = 0;
+    /// Forward only, with the outputs that the columns of validation and inference read.
+    virtual graph::Graph evaluation_graph(const std::vector<data::Field>& fields) const = 0;
+
+    /// Model, data and input of the command, for a dry run.
+    virtual std::vector<Topic> dry_run_topics(config::Command command) const = 0;
+    /// Optimiser and learning rate of a training run.
+    virtual std::vector<Topic> rate_topics(const schedule::RunPlan& plan) const = 0;
+    /// Samples::fields() of a split that need not be there; reads no file.
+    virtual std::vector<data::Field> batch_fields(data::Split split, std::int64_t samples) const = 0;
+    /// Memory that the training's stream and data set will hold, without what is in memory already; reads no file. By
+    /// default the memory of a Loader and an index of its samples.
+    virtual std::uint64_t input_bytes(const data::LoaderSettings& loader) const;
+
+    /// Null if the task assigns no classes.
+    virtual const Classifier* classifier() const { return nullptr; }
+    /// Null if the task predicts no words.
+    virtual const WordPredictor* word_predictor() const { return nullptr; }
+};
+
+/// Form of a pipeline in a task's options, if it is not --pipeline and --pipeline-splits.
+struct PipelineOptions {
+    /// The options that begin stages 1, 2, ... at these functions, on a command line with these settings.
+    std::string (*stages)(const config::Settings& settings, const std::vector<std::string>& splits);
+    /// The task accepts only multiples of this many micro-batches.
+    std::int64_t (*micro_batch_unit)(std::int64_t stages);
+};
+
+/// A row of the table of tasks (tasks/task_table.cpp).
+struct TaskRow {
+    config::TaskOptions options;
+    /// `backend`: for which graphs are built; it must outlive the task. `seed`: of the samples' order and augmentation.
+    std::unique_ptr<Task> (*make)(const config::ParseResult& arguments, const backend::Backend& backend,
+                                  std::uint64_t seed);
+    /// Names of the network's functions in order. A pipeline stage may begin at any of them.
+    std::vector<std::string> (*functions)(const config::Settings& settings);
+    /// The functions at which stages usually begin; null: all.
+    std::vector<std::string> (*usual_splits)(const config::Settings& settings) = nullptr;
+    /// The line that evaluates a checkpoint or all of a run's folder, where the task does not serve the commands that
+    /// do; null: it serves them.
+    std::string (*evaluation_line)(const std::string& checkpoint) = nullptr;
+    /// Scopes of the variables and nodes of a function: everything in it is named "<scope>" or "<scope>/...", and the
+    /// innermost scope of a name decides. Null: "all/<function>".
+    std::vector<std::string> (*scopes)(std::string_view function) = nullptr;
+    std::optional<PipelineOptions> pipeline = {};
+    /// True if by default every process that poprun starts prints: benchmarks of the original programs count these
+    /// lines.
+    bool every_process_prints = false;
+};
+
+/// The row as a record for all observers.
+template <typename Row> metrics::Record reported(const Task& task, const Row& row) {
+    metrics::Record record = metrics::record(row, task.columns());
+    record.text = task.printed(row);
+    return record;
+}
+
+}  // namespace cnntrain::train

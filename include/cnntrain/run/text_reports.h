@@ -1,0 +1,124 @@
+// A run's report as text: on the console, and in log.txt.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <ostream>
+#include <string>
+#include <string_view>
+
+#include "cnntrain/base/io.h"
+#include "cnntrain/base/terminal.h"
+#include "cnntrain/run/observer.h"
+
+namespace cnntrain::metrics {
+
+/// Prefix of every non-empty line.
+using LinePrefix = std::string (*)();
+
+/// "2022-10-03 11:38:35.000123: I ": local time and level. The last digits are milliseconds, padded to six digits,
+/// which is the format that programs parse.
+std::string dated_prefix();
+
+/// All lines, printed rows and saved checkpoints.
+class TextReport : public Observer {
+public:
+    /// `prefix` null: none.
+    explicit TextReport(LinePrefix prefix = nullptr) : prefix_(prefix) {}
+
+    /// Marks all later rates as those of an emulated device: "samples/sec" becomes "emulated samples/sec".
+    void mark_rates_as_emulated() { rates_are_emulated_ = true; }
+
+    void line(std::string_view text) override { put(text); }
+    void detail(std::string_view text) override { put(text); }
+    void result(const Result& result) override { put(result.text); }
+    void duration(std::string_view /*name*/, double /*seconds*/, std::string_view text) override { put(text); }
+    void run_described(const RunDescription& run) override;
+    void variables_listed(const VariableList& variables) override { put(variables.text); }
+    void row(const Record& row) override;
+    void checkpoint_saved(const SavedCheckpoint& checkpoint) override;
+
+protected:
+    /// Writes it with prefixes.
+    void put(std::string_view text);
+    bool rates_are_emulated() const { return rates_are_emulated_; }
+
+private:
+    /// A line, or several.
+    virtual void write(std::string_view text) = 0;
+    /// True if this report has the lines that are for consoles only.
+    virtual bool is_console() const { return false; }
+
+    LinePrefix prefix_;
+    bool rates_are_emulated_ = false;
+};
+
+/// Amount of a run's output that a console shows.
+enum class Extent : std::uint8_t {
+    results,  // nothing but results
+    brief,    // on a screen: settings in a few lines, without variables
+    all,      // what log.txt has
+};
+
+class EpochTable;
+
+/// Also shows progress on a terminal; the progress line is removed before every other line and at the end. Without a
+/// terminal, work that is silent for minutes gets a line a minute.
+class Console final : public TextReport {
+public:
+    struct Settings {
+        Terminal terminal = {};
+        Extent extent = Extent::all;
+        LinePrefix prefix = nullptr;
+    };
+    Console(std::ostream& out, Settings settings);
+    ~Console() override;
+
+    void line(std::string_view text) override;
+    void console_line(std::string_view text) override { put(text); }
+    void detail(std::string_view text) override;
+    void duration(std::string_view name, double seconds, std::string_view text) override;
+    void run_described(const RunDescription& run) override;
+    void variables_listed(const VariableList& variables) override;
+    void status(std::string_view key, std::string_view value) override;
+    void row(const Record& row) override;
+    void checkpoint_saved(const SavedCheckpoint& checkpoint) override;
+    void progress(const Progress& progress) override;
+    void training_planned(const TrainingSize& size) override;
+    void validation_compared(bool is_best) override;
+    void host_step_ended(std::int64_t iteration) override;
+    void training_finished() override;
+    void run_ended() override;
+
+private:
+    void write(std::string_view text) override;
+    bool is_console() const override { return true; }
+    bool shows_lines() const { return extent_ != Extent::results; }
+    void row_on_screen(const Record& row);
+
+    std::ostream& out_;
+    Extent extent_;
+    Terminal terminal_;
+    ProgressLine progress_;
+    MinuteLines minutes_;
+    std::unique_ptr<EpochTable> table_;  // of a training on a screen; null: it has log lines
+    Progress training_progress_;
+    std::string rate_unit_;
+};
+
+/// log.txt in the run's folder.
+class LogFile final : public TextReport {
+public:
+    LogFile(FileSystem& files, const std::string& folder, LinePrefix prefix = nullptr)
+        : TextReport(prefix), files_(files), path_(without_trailing_slashes(folder) + "/log.txt") {}
+
+    void log_line(std::string_view text) override { put(text); }
+
+private:
+    void write(std::string_view text) override { files_.append(path_, std::string(text) + "\n"); }
+
+    FileSystem& files_;
+    std::string path_;
+};
+
+}  // namespace cnntrain::metrics

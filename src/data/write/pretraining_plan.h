@@ -1,0 +1,105 @@
+// Plans the pretraining sequences: pairs of sentences, cut to length, and the masked tokens in them.
+//
+// All random draws of the reference program depend on lengths only. They are made here, sequentially, for all
+// sequences; the tokens are then assembled by any number of threads.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "cnntrain/data/pretraining_writer.h"
+#include "data/write/corpus.h"
+
+namespace cnntrain::dataset_tools {
+
+// The random numbers of Python's random.Random, to reproduce data that Python programs make from a seed.
+
+/// Mersenne Twister MT19937 (Matsumoto, Nishimura 1998), with CPython's seeding and its random(), randint() and
+/// shuffle().
+class PythonRandom {
+public:
+    /// The sign of the seed is ignored.
+    explicit PythonRandom(std::int64_t seed);
+
+    double random();                           // in [0, 1), 53 bits
+    std::uint32_t below(std::uint32_t bound);  // in 0..bound-1; bound > 0
+    /// A number in first..last, both inclusive.
+    std::uint32_t integer(std::uint32_t first, std::uint32_t last) { return first + below(last - first + 1); }
+
+    template <typename Container> void shuffle(Container& items) {
+        for (std::size_t i = items.size(); i-- > 1;) {
+            using std::swap;
+            swap(items[i], items[below(static_cast<std::uint32_t>(i + 1))]);
+        }
+    }
+
+private:
+    static constexpr std::size_t kWords = 624;
+
+    std::uint32_t next();
+    void refill();
+
+    std::array<std::uint32_t, kWords> state_{};
+    std::size_t used_ = kWords;
+};
+
+/// A range of tokens in consecutive segments.
+struct TokenRange {
+    std::uint32_t segment = 0;
+    std::uint32_t skipped = 0;  // tokens before the range, counted from the start of the segment
+    std::uint32_t tokens = 0;
+};
+
+/// Replacements of a masked token that are not vocabulary ids.
+inline constexpr data::TokenId kMaskToken = ~data::TokenId{0};
+inline constexpr data::TokenId kUnchanged = kMaskToken - 1;
+
+struct MaskedToken {
+    std::uint32_t position = 0;              // in the sequence [CLS] first [SEP] second [SEP]
+    data::TokenId replacement = kUnchanged;  // or kMaskToken, or an index into Vocabulary::distinct()
+};
+
+struct Instance {
+    TokenRange first;
+    TokenRange second;
+    bool random_next = false;      // the second part comes from another place in the corpus
+    std::uint32_t masks = 0;       // number of masked tokens
+    std::uint64_t first_mask = 0;  // index in InstancePlan::masks
+
+    /// Number of tokens, with [CLS] and both [SEP].
+    std::int64_t tokens() const { return std::int64_t{first.tokens} + second.tokens + 3; }
+};
+
+struct InstancePlan {
+    std::vector<Instance> instances;   // in the order of their construction
+    std::vector<MaskedToken> masks;    // of all instances; ascending positions within each
+    std::vector<std::uint32_t> order;  // record order: the shuffled instances
+
+    std::span<const MaskedToken> masks_of(const Instance& instance) const {
+        return std::span(masks).subspan(instance.first_mask, instance.masks);
+    }
+};
+
+/// Throws Error(usage) for impossible settings.
+void check_instances(const InstanceSettings& settings);
+
+/// min(M, max(1, round(share * length))), rounding half to even; more if needed so that at most S - M other tokens
+/// remain.
+std::int64_t masked_tokens(std::int64_t length, const InstanceSettings& settings);
+
+struct PlanEvents {
+    std::function<bool()> stop_requested = {};
+    /// Called with the number of documents done, over all sweeps, and their total.
+    std::function<void(std::int64_t done, std::int64_t total)> progress = {};
+};
+
+/// `vocabulary_pieces`: size of Vocabulary::distinct(). The settings must have been checked. Throws Error(data) if
+/// there are too many sequences, Interrupted if a stop is requested.
+InstancePlan plan_instances(const Corpus& corpus, std::uint32_t vocabulary_pieces, const InstanceSettings& settings,
+                            const PlanEvents& events = {});
+
+}  // namespace cnntrain::dataset_tools

@@ -1,0 +1,383 @@
+#include "cnntrain/data/pretraining_writer.h"
+
+#include <tbb/enumerable_thread_specific.h>
+#include <tbb/info.h>
+#include <tbb/parallel_pipeline.h>
+#include <tbb/task_arena.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <filesystem>
+#include <limits>
+#include <map>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "cnntrain/base/error.h"
+#include "cnntrain/base/hash.h"
+#include "cnntrain/base/io.h"
+#include "cnntrain/base/outputs.h"
+#include "data/records/packing.h"
+#include "data/records/record_frame.h"
+#include "data/sets/file_patterns.h"
+#include "data/text/code_points.h"
+#include "data/write/corpus.h"
+#include "data/write/pretraining_plan.h"
+#include "data/write/pretraining_records.h"
+#include "data/write/shard_writer.h"
+
+namespace cnntrain::dataset_tools {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Part of the fingerprint; increase it when equal text gives different bytes.
+constexpr const char* kPretrainingFormat = "1";
+constexpr std::size_t kRecordsInBlock = 256;
+constexpr std::size_t kRecordBlocksAhead = 4;  // per thread
+
+// Counts of a finished file that the journal stores.
+constexpr const char* kSequences = "sequences";
+constexpr const char* kTokens = "tokens";
+constexpr const char* kRandomNext = "random next";
+constexpr const char* kMasked = "masked tokens";
+
+/// The instances of each record.
+class RecordPlan {
+public:
+    RecordPlan(const InstancePlan& plan, const RecordLayout& layout) : plan_(plan), packed_(layout.packed) {
+        if (!packed_) return;
+        std::vector<data::RowShare> shares;
+        for (const std::uint32_t number : plan.order)
+            shares.push_back({plan.instances[number].tokens(), plan.instances[number].masks, 1});
+        const data::Packing packing = data::pack(shares, data::room_of_row(layout.settings()));
+        for (std::int64_t row = 0; row < packing.rows(); ++row) {
+            std::vector<std::uint32_t> instances;
+            for (const std::uint32_t place : packing.sequences(row))
+                instances.push_back(plan.order[place]);
+            rows_.add_row(instances);
+        }
+    }
+
+    std::size_t records() const { return packed_ ? static_cast<std::size_t>(rows_.rows()) : plan_.order.size(); }
+    std::span<const std::uint32_t> numbers(std::size_t record) const {
+        return packed_ ? rows_.sequences(static_cast<std::int64_t>(record)) : std::span(plan_.order).subspan(record, 1);
+    }
+    const Instance& instance(std::uint32_t number) const { return plan_.instances[number]; }
+
+private:
+    const InstancePlan& plan_;
+    bool packed_;
+    data::Packing rows_;
+};
+
+class PretrainingConversion {
+public:
+    PretrainingConversion(const PretrainingWriterSettings& settings, const PretrainingWriterEvents& events);
+    PretrainingWriterResult run();
+
+private:
+    struct Block {
+        std::string bytes;
+        std::int64_t records = 0;
+        std::int64_t sequences = 0;
+        std::int64_t tokens = 0;
+        std::int64_t random_next = 0;
+        std::int64_t masked = 0;
+    };
+
+    std::string journal() const { return outputs_.front() + ".conversion.jsonl"; }
+    void check_places() const;
+    Fingerprint fingerprint() const;
+    void keep_finished();
+    void begin_journal();
+    [[noreturn]] void refuse_old(const std::string& file, const std::optional<Journal>& journal) const;
+    [[noreturn]] void refuse(const std::string& file, const std::string& why) const;
+    bool stop_requested() const { return events_.stop_requested && events_.stop_requested(); }
+    void tell(PretrainingStage stage, std::int64_t done, std::int64_t kept, std::int64_t total) const {
+        if (events_.progress) events_.progress({stage, done, kept, total});
+    }
+    void make_records();
+    void write_file(std::size_t file, const RecordPlan& plan,
+                    tbb::enumerable_thread_specific<PretrainingRecords>& records);
+    Block make_block(const RecordPlan& plan, std::size_t first_record, PretrainingRecords& records) const;
+    [[noreturn]] void fail_storing(const Error& error) const;
+    void sum_up();
+
+    const PretrainingWriterSettings& settings_;
+    const PretrainingWriterEvents& events_;
+    FileSystem& files_ = posix_files();
+    int threads_;
+    std::vector<std::string> inputs_;
+    std::vector<std::string> outputs_;
+    std::string vocabulary_text_;
+    std::unique_ptr<FileLock> lock_;
+    Fingerprint fingerprint_;                       // of the start
+    std::map<std::string, FinishedFile> finished_;  // by output
+    bool writes_journal_ = false;                   // this job has begun its journal
+    std::int64_t done_records_ = 0;                 // including records of kept files
+    std::int64_t kept_records_ = 0;
+    PretrainingWriterResult result_;
+};
+
+void check_pretraining(const PretrainingWriterSettings& settings, const std::vector<std::string>& outputs) {
+    const auto refuse = [](const std::string& what) { throw Error(ErrorKind::usage, what); };
+    if (outputs.empty()) refuse("no output file is given");
+    if (settings.pad_position < 0 || settings.pad_position > std::numeric_limits<std::int32_t>::max()) {
+        refuse("the position of padding is " + std::to_string(settings.pad_position) + ", not in 0..2147483647");
+    }
+    if (settings.packed && settings.remask)
+        refuse("--packed and --remask are layouts of records of their own; choose one");
+    check_instances(settings.instances);
+}
+
+PretrainingConversion::PretrainingConversion(const PretrainingWriterSettings& settings,
+                                             const PretrainingWriterEvents& events)
+    : settings_(settings),
+      events_(events),
+      threads_(std::clamp(settings.threads, 1, tbb::info::default_concurrency())),
+      outputs_(data::split_list(settings.output_files)) {
+    check_pretraining(settings, outputs_);
+    inputs_ = data::matching_files(settings.input_files);
+    vocabulary_text_ = read_text(files_, settings.vocabulary);
+    check_places();
+}
+
+/// Checks the paths. The journal decides which existing files may be replaced, in keep_finished().
+void PretrainingConversion::check_places() const {
+    std::vector<NamedPath> inputs = {{"--vocab-file", settings_.vocabulary}};
+    for (const std::string& path : inputs_)
+        inputs.push_back({"--input-file", path});
+    std::vector<Output> outputs;
+    for (const std::string& path : outputs_)
+        outputs.push_back({{"--output-file", path}, true});
+    outputs.push_back({{"the journal", journal()}, settings_.overwrite, "--overwrite", is_journal});
+    check_outputs(files_, outputs, inputs);
+}
+
+Fingerprint PretrainingConversion::fingerprint() const {
+    Digest inputs;
+    for (const std::string& path : inputs_) {
+        const std::unique_ptr<InputFile> file = files_.open(path);
+        inputs.add(path);
+        inputs.add(file->size_bytes());
+        inputs.add(static_cast<std::uint64_t>(file->modified_ns()));
+    }
+    Digest outputs;
+    for (const std::string& path : outputs_)
+        outputs.add(path);
+    Digest vocabulary;
+    vocabulary.add(vocabulary_text_);
+    const auto number = [](auto value) {
+        std::array<char, 32> digits{};
+        return std::string(digits.data(), std::to_chars(digits.data(), digits.data() + digits.size(), value).ptr);
+    };
+    const InstanceSettings& how = settings_.instances;
+    Fingerprint result = {{"record format", kPretrainingFormat},
+                          {"Unicode version", data::unicode_version()},
+                          {"input files", number(inputs_.size()) + " (" + inputs.text() + ")"},
+                          {"output files", number(outputs_.size()) + " (" + outputs.text() + ")"},
+                          {"vocabulary", vocabulary.text()},
+                          {"lower case", settings_.lower_case ? "yes" : "no"},
+                          {"sequence length", number(how.sequence_length)},
+                          {"masked tokens", number(how.max_predictions)},
+                          {"seed", number(how.seed)},
+                          {"duplication factor", number(how.duplication_factor)},
+                          {"share of masked tokens", number(how.masked_share)},
+                          {"probability of short sequences", number(how.short_sequence_probability)},
+                          {"masked tokens in front", settings_.remask ? "yes" : "no"},
+                          {"position of padding", number(settings_.pad_position)}};
+    if (settings_.packed) result.emplace_back("several sequences in a record", "yes");
+    return result;
+}
+
+void PretrainingConversion::refuse_old(const std::string& file, const std::optional<Journal>& found) const {
+    if (!found) refuse(file, "there is no " + journal());
+    if (found->fingerprint != fingerprint_) refuse(file, differences(fingerprint_, found->fingerprint));
+    refuse(file, "its size is not that in " + journal());
+}
+
+void PretrainingConversion::refuse(const std::string& file, const std::string& why) const {
+    throw Error(ErrorKind::usage, "output file " + file + " is there already, and of another conversion (" + why +
+                                      "); choose another name, or give --overwrite to replace it");
+}
+
+/// Keeps the finished files of an earlier job with the same fingerprint. Those that its journal does not list are made
+/// anew: it ended before it could add them.
+void PretrainingConversion::keep_finished() {
+    const std::optional<Journal> found = read_journal(files_, journal());
+    fingerprint_ = fingerprint();
+    const bool same = found && found->fingerprint == fingerprint_;
+    for (const std::string& file : outputs_) {
+        if (!exists(files_, file)) continue;
+        if (same) {
+            const auto entry = found->finished.find(file);
+            if (entry == found->finished.end()) continue;
+            if (files_.open(file)->size_bytes() == entry->second.bytes) {
+                finished_.insert(*entry);
+                kept_records_ += entry->second.records;
+                continue;
+            }
+        }
+        if (!settings_.overwrite) refuse_old(file, found);
+    }
+    result_.files_kept = std::ssize(finished_);
+    done_records_ = kept_records_;
+}
+
+/// Begins the journal before the first file of this job is in its place, so that a killed job knows its files again. A
+/// job that finishes no file leaves the journal as it was.
+void PretrainingConversion::begin_journal() {
+    if (std::exchange(writes_journal_, true)) return;
+    std::vector<FinishedFile> entries;
+    for (const auto& [name, entry] : finished_)
+        entries.push_back(entry);
+    write_journal(files_, journal(), fingerprint_, entries);
+}
+
+PretrainingWriterResult PretrainingConversion::run() {
+    for (const std::string& file : outputs_) {
+        const fs::path folder = fs::path(file).parent_path();
+        if (!folder.empty()) files_.make_directories(folder.string());
+    }
+    lock_ = lock_file(files_, outputs_.front(), "cnntrain dataset bert");
+    keep_finished();
+    try {
+        if (finished_.size() < outputs_.size()) make_records();
+    } catch (const Interrupted&) {
+        result_.interrupted = true;
+    } catch (const Error& error) {
+        if (error.kind() == ErrorKind::storage) fail_storing(error);
+        throw;
+    }
+    sum_up();
+    return result_;
+}
+
+void PretrainingConversion::make_records() {
+    const data::Vocabulary vocabulary = data::Vocabulary::read(files_, settings_.vocabulary);
+    CorpusSettings reading{inputs_, settings_.lower_case, threads_, events_.stop_requested, {}};
+    reading.progress = [&](std::uint64_t done, std::uint64_t total) {
+        tell(PretrainingStage::tokenise, static_cast<std::int64_t>(done), 0, static_cast<std::int64_t>(total));
+    };
+    const Corpus corpus = read_corpus(files_, vocabulary, reading);
+    if (corpus.documents() == 0) {
+        throw Error(ErrorKind::data, "there is no text in " + settings_.input_files +
+                                         ": one sentence in each line is expected, and blank lines between documents");
+    }
+    result_.input_files = std::ssize(inputs_);
+    result_.documents = static_cast<std::int64_t>(corpus.documents());
+    result_.sentences = static_cast<std::int64_t>(corpus.segments());
+    result_.tokens = static_cast<std::int64_t>(corpus.tokens());
+    result_.unknown_tokens = static_cast<std::int64_t>(corpus.count(vocabulary.special_tokens().unknown));
+    const PlanEvents planning{events_.stop_requested, [&](std::int64_t done, std::int64_t total) {
+                                  tell(PretrainingStage::plan, done, 0, total);
+                              }};
+    const InstancePlan plan =
+        plan_instances(corpus, static_cast<std::uint32_t>(vocabulary.distinct().size()), settings_.instances, planning);
+    const RecordLayout layout{settings_.instances.sequence_length, settings_.instances.max_predictions,
+                              settings_.remask, static_cast<std::uint32_t>(settings_.pad_position), settings_.packed};
+    const RecordPlan record_plan(plan, layout);
+    tbb::enumerable_thread_specific<PretrainingRecords> records(corpus, plan, vocabulary, layout);
+    tbb::task_arena arena(threads_);
+    for (std::size_t file = 0; file < outputs_.size(); ++file) {
+        if (finished_.contains(outputs_[file])) continue;
+        arena.execute([&] { write_file(file, record_plan, records); });
+    }
+}
+
+PretrainingConversion::Block PretrainingConversion::make_block(const RecordPlan& plan, std::size_t first_record,
+                                                               PretrainingRecords& records) const {
+    Block block;
+    std::string record;
+    const std::size_t step = outputs_.size();
+    const std::size_t end = std::min(plan.records(), first_record + step * kRecordsInBlock);
+    for (std::size_t k = first_record; k < end; k += step) {
+        record.clear();
+        records.append(plan.numbers(k), record);
+        data::append_record(std::as_bytes(std::span(record)), block.bytes);
+        ++block.records;
+        for (const std::uint32_t number : plan.numbers(k)) {
+            const Instance& instance = plan.instance(number);
+            ++block.sequences;
+            block.tokens += instance.tokens();
+            block.random_next += instance.random_next ? 1 : 0;
+            block.masked += instance.masks;
+        }
+    }
+    return block;
+}
+
+void PretrainingConversion::write_file(std::size_t file, const RecordPlan& plan,
+                                       tbb::enumerable_thread_specific<PretrainingRecords>& records) {
+    const std::unique_ptr<OutputFile> output = files_.create(outputs_[file]);
+    FinishedFile entry{outputs_[file]};
+    FileContent content;
+    const std::size_t step = outputs_.size() * kRecordsInBlock;
+    std::size_t next = file;  // record
+    const auto begin = [&](tbb::flow_control& flow) -> std::size_t {
+        if (stop_requested()) throw Interrupted();
+        if (next >= plan.records()) flow.stop();
+        return std::exchange(next, next + step);
+    };
+    const auto make = [&](std::size_t first_record) { return make_block(plan, first_record, records.local()); };
+    const auto write = [&](const Block& block) {
+        output->write(std::as_bytes(std::span(block.bytes)));
+        content.add(std::as_bytes(std::span(block.bytes)));
+        entry.records += block.records;
+        if (settings_.packed) {
+            entry.notes[kSequences] += block.sequences;
+            entry.notes[kTokens] += block.tokens;
+        }
+        entry.notes[kRandomNext] += block.random_next;
+        entry.notes[kMasked] += block.masked;
+        done_records_ += block.records;
+        tell(PretrainingStage::write, done_records_, kept_records_, static_cast<std::int64_t>(plan.records()));
+    };
+    tbb::parallel_pipeline(kRecordBlocksAhead * static_cast<std::size_t>(threads_),
+                           tbb::make_filter<void, std::size_t>(tbb::filter_mode::serial_in_order, begin) &
+                               tbb::make_filter<std::size_t, Block>(tbb::filter_mode::parallel, make) &
+                               tbb::make_filter<Block, void>(tbb::filter_mode::serial_in_order, write));
+    // A job that was killed before it could list the file has left the same bytes.
+    const bool changed = exists(files_, outputs_[file]) && !holds(files_, outputs_[file], content);
+    if (changed && !settings_.overwrite) refuse(outputs_[file], "its bytes are not those of this conversion");
+    entry.bytes = content.bytes;
+    begin_journal();
+    output->commit();
+    append_to_journal(files_, journal(), entry);
+    finished_.emplace(entry.name, entry);
+}
+
+void PretrainingConversion::fail_storing(const Error& error) const {
+    throw Error(error.kind(), std::string(error.what()) + "; " + std::to_string(finished_.size()) + " of " +
+                                  std::to_string(outputs_.size()) +
+                                  " files are finished and stay: run the same command again to go on with the rest");
+}
+
+void PretrainingConversion::sum_up() {
+    const auto note = [](const FinishedFile& file, const char* key) {
+        const auto found = file.notes.find(key);
+        return found == file.notes.end() ? 0 : found->second;
+    };
+    for (const auto& [name, file] : finished_) {
+        result_.records += file.records;
+        result_.sequences += settings_.packed ? note(file, kSequences) : file.records;
+        result_.sequence_tokens += note(file, kTokens);
+        result_.bytes += file.bytes;
+        result_.random_next += note(file, kRandomNext);
+        result_.masked_tokens += note(file, kMasked);
+    }
+    result_.files_written = std::ssize(finished_) - result_.files_kept;
+}
+
+}  // namespace
+
+PretrainingWriterResult write_pretraining_records(const PretrainingWriterSettings& settings,
+                                                  const PretrainingWriterEvents& events) {
+    return PretrainingConversion(settings, events).run();
+}
+
+}  // namespace cnntrain::dataset_tools

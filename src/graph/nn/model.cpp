@@ -1,0 +1,239 @@
+#include "cnntrain/graph/model.h"
+#include "cnntrain/base/text.h"
+
+#include <algorithm>
+
+#include "cnntrain/base/error.h"
+#include "graph/nn/families.h"
+
+namespace cnntrain::nn {
+
+using graph::OpKind;
+using graph::Phase;
+using graph::Role;
+using graph::ValueId;
+
+namespace {
+
+std::string_view name(NetworkForm form) {
+    return form == NetworkForm::large_images ? "large images" : "small images";
+}
+
+Network make_network(const NetworkSettings& settings) {
+    const FamilyRow family = row_of(settings.family);
+    const std::vector<std::string> sizes = family.sizes(settings.form);
+    if (std::find(sizes.begin(), sizes.end(), settings.size) == sizes.end()) {
+        throw Error(ErrorKind::usage, std::string(name(settings.family)) + " for " + std::string(name(settings.form)) +
+                                          " has no size '" + settings.size + "'; sizes: " + joined(sizes) +
+                                          suggestion(settings.size, sizes));
+    }
+    return family.network(settings);
+}
+
+std::vector<std::string> names_of(const Network& network) {
+    std::vector<std::string> names;
+    for (const Function& function : network)
+        names.push_back(function.name);
+    return names;
+}
+
+/// The stage of every function. Error(usage) for wrong splits.
+std::vector<int> stages_of(const std::vector<std::string>& names, const std::vector<std::string>& splits) {
+    std::vector<int> stages(names.size(), 0);
+    std::size_t after = 0;  // first place of the next split
+    for (const std::string& split : splits) {
+        const auto found = std::find(names.begin(), names.end(), split);
+        if (found == names.end()) {
+            throw Error(ErrorKind::usage, "pipeline split '" + split + "' is not a function of the model; functions: " +
+                                              joined(names) + suggestion(split, names));
+        }
+        const auto at = static_cast<std::size_t>(found - names.begin());
+        if (at < after) {
+            throw Error(ErrorKind::usage, "pipeline splits must be in the order of the network, each once: '" + split +
+                                              "' comes too late in " + joined(splits));
+        }
+        for (std::size_t i = at; i < stages.size(); ++i)
+            ++stages[i];
+        after = at + 1;
+    }
+    return stages;
+}
+
+void check_images(const BuildRequest& request) {
+    const NetworkSettings& model = request.model;
+    const Shape& shape = request.input.images.shape;
+    const bool fits = shape.size() == 4 && shape[0] >= 1 && shape[0] % request.input.views == 0 &&
+                      shape[1] == model.image_size && shape[2] == model.image_size && shape[3] == 3;
+    if (!fits) {
+        throw Error(ErrorKind::usage, "model input: expected images of shape [N, " + std::to_string(model.image_size) +
+                                          ", " + std::to_string(model.image_size) + ", 3], got " +
+                                          to_string(request.input.images));
+    }
+    if (model.classes < 2) {
+        throw Error(ErrorKind::usage,
+                    "model output: expected at least 2 classes, got " + std::to_string(model.classes));
+    }
+    if (request.label_smoothing < 0 || request.label_smoothing >= 1) {
+        throw Error(ErrorKind::usage,
+                    "label smoothing: expected 0 <= s < 1, got " + std::to_string(request.label_smoothing));
+    }
+}
+
+ValueId mixed_images(graph::Graph& graph, ValueId images, const MixingSettings& mixing) {
+    if (!mixing.any() || mixing.on_host) return images;
+    const std::int64_t samples = graph.desc(images).shape[0];
+    std::vector<ValueId> inputs = {images};
+    if (mixing.mixup()) inputs.push_back(graph.add_input(std::string(kMixup), {DType::f32, {samples}}));
+    if (mixing.cutmix()) inputs.push_back(graph.add_input(std::string(kCutmixBox), {DType::i32, {4}}));
+    const graph::MixImagesAttrs attrs{mixing.mixup(), mixing.cutmix() ? cutmix_distance(samples) : 0};
+    return graph.add_one(OpKind::mix_images, attrs, std::move(inputs), "all/mixed_images");
+}
+
+/// The mean logits of each sample's views.
+ValueId mean_of_views(graph::Graph& graph, ValueId logits, std::int64_t views) {
+    if (views == 1) return logits;
+    const DType type = graph.desc(logits).dtype;
+    const std::int64_t samples = graph.desc(logits).shape[0] / views;
+    const std::int64_t classes = graph.desc(logits).shape[1];
+    const graph::ConstantAttrs share{1.0 / static_cast<double>(views), {type, {samples, 1, views}}};
+    const ValueId shares = graph.add_one(OpKind::constant, share, {}, "all/views/shares");
+    const ValueId of_views =
+        graph.add_one(OpKind::reshape, graph::ReshapeAttrs{{samples, views, classes}}, {logits}, "all/views/logits");
+    const ValueId means =
+        graph.add_one(OpKind::batched_matmul, graph::MatmulAttrs{}, {shares, of_views}, "all/views/means");
+    return graph.add_one(OpKind::reshape, graph::ReshapeAttrs{{samples, classes}}, {means}, "all/views");
+}
+
+/// Adds the loss and the count of correct answers.
+std::vector<ValueId> add_loss(graph::Graph& graph, ValueId logits, ValueId labels, double label_smoothing,
+                              const std::vector<double>& class_weights, const MixingSettings& mixing) {
+    if (!mixing.any()) {
+        return graph.add(OpKind::softmax_cross_entropy, graph::SoftmaxAttrs{label_smoothing, class_weights},
+                         {logits, labels}, "all/loss");
+    }
+    const std::int64_t samples = graph.desc(labels).shape[0];
+    const std::vector<std::int64_t> distances = target_distances(mixing, samples);
+    const TensorDesc shares{DType::f32, {samples, static_cast<std::int64_t>(distances.size())}};
+    return graph.add(OpKind::mixed_cross_entropy, graph::MixedTargetsAttrs{label_smoothing, distances, class_weights},
+                     {logits, labels, graph.add_input(std::string(kTargetShares), shares)}, "all/loss");
+}
+
+Model build(const BuildRequest& request, const graph::OpTable& ops, Mode mode) {
+    check_images(request);
+    const Network network = make_network(request.model);
+    const std::vector<int> stages = stages_of(names_of(network), request.splits);
+
+    graph::Graph graph(ops);
+    const std::int64_t views = mode == Mode::evaluation ? request.input.views : 1;
+    const std::int64_t samples = request.input.images.shape[0] / views;
+    const ValueId images = graph.add_input(std::string(kImages), request.input.images);
+    const ValueId labels = graph.add_input(std::string(kLabels), {DType::i32, {samples}});
+    Layers layers(graph, request.model, request.numerics, mode);
+    const MixingSettings mixing = mode == Mode::training ? request.mixing : MixingSettings{};
+    ValueId x = mixed_images(graph, layers.prepare_images(images, request.input), mixing);
+    for (std::size_t i = 0; i < network.size(); ++i) {
+        graph.set_stage({stages[i]});
+        x = network[i].build(layers, x, "all/" + network[i].name);
+    }
+    x = mean_of_views(graph, x, views);
+    const std::vector<double> class_weights = mode == Mode::training ? request.class_weights : std::vector<double>();
+    const std::vector<ValueId> sums = add_loss(graph, x, labels, request.label_smoothing, class_weights, mixing);
+    graph.mark_output(std::string(kLoss), sums[0]);
+    graph.mark_output(std::string(kCorrect), sums[1]);
+    if (mode == Mode::evaluation && request.counts_top_5) {
+        graph.mark_output(std::string(kCorrectTop5),
+                          graph.add_one(OpKind::top_k_correct, graph::TopKAttrs{5}, {x, labels}, "all/top_5"));
+    }
+    graph.set_stage({0});
+
+    ModelValues values = model_values(graph);
+    return {std::move(graph), std::move(values)};
+}
+
+ValueId variable(const graph::Graph& graph, const std::string& name) {
+    const auto found = graph.find(name);
+    CNNTRAIN_CHECK(found.has_value(), "the graph has no '" + name + "'");
+    return *found;
+}
+
+ValueId output(const graph::Graph& graph, std::string_view name) {
+    for (const graph::Output& candidate : graph.outputs()) {
+        if (candidate.name == name) return candidate.value;
+    }
+    throw Error(ErrorKind::internal, "the graph has no output '" + std::string(name) + "'");
+}
+
+}  // namespace
+
+FamilyRow row_of(Family family) {
+    switch (family) {
+        case Family::resnet:
+            return resnet_family();
+        case Family::resnext:
+            return resnext_family();
+        case Family::efficientnet:
+            return efficientnet_family();
+    }
+    throw Error(ErrorKind::internal, "a family of models without a row");
+}
+
+FamilyInfo family_info(Family family) {
+    return row_of(family).info;
+}
+
+std::string_view name(Family family) {
+    return kFamilyNames.at(static_cast<std::size_t>(family));
+}
+
+std::vector<std::string> model_sizes(Family family, NetworkForm form) {
+    return row_of(family).sizes(form);
+}
+
+bool pads_shortcuts(const NetworkSettings& settings) {
+    const FamilyRow row = row_of(settings.family);
+    return row.pads_shortcuts != nullptr && row.pads_shortcuts(settings);
+}
+
+std::vector<std::string> split_points(const NetworkSettings& settings) {
+    return names_of(make_network(settings));
+}
+
+void check_splits(const std::vector<std::string>& functions, const std::vector<std::string>& splits) {
+    stages_of(functions, splits);
+}
+
+Model build_training(const BuildRequest& request, const graph::OpTable& ops) {
+    return build(request, ops, Mode::training);
+}
+
+Model build_evaluation(const BuildRequest& request, const graph::OpTable& ops) {
+    return build(request, ops, Mode::evaluation);
+}
+
+ModelValues model_values(const graph::Graph& graph) {
+    ModelValues values;
+    values.images = variable(graph, std::string(kImages));
+    values.labels = variable(graph, std::string(kLabels));
+    values.loss = output(graph, kLoss);
+    values.correct = output(graph, kCorrect);
+    values.logits = graph.node(graph.value(values.loss).producer).inputs[0];
+    values.parameters = graph.values_with_role(Role::parameter);
+    return values;
+}
+
+std::int64_t parameter_count(const graph::Graph& graph) {
+    std::int64_t count = 0;
+    for (const ValueId id : graph.values_with_role(Role::parameter))
+        count += graph.desc(id).elements();
+    return count;
+}
+
+double forward_flops(const graph::Graph& graph) {
+    double flops = 0;
+    for (std::int32_t i = 0; i < graph.node_count(); ++i) {
+        if (graph.node({i}).phase == Phase::forward) flops += graph.node_flops({i});
+    }
+    return flops;
+}
+
+}  // namespace cnntrain::nn

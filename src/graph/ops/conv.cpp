@@ -1,0 +1,212 @@
+// Convolution and its two gradients: grouped, with explicit padding; at inference with bias, residual and activation.
+#include <algorithm>
+
+#include "cnntrain/base/error.h"
+#include "graph/ops/families.h"
+#include "graph/ops/op_support.h"
+
+namespace cnntrain::ops {
+
+using graph::ConvAttrs;
+
+namespace {
+
+/// Shape of y[N,H,W,O] for x[N,H,W,I*G] and w[K,K,I,O].
+Shape conv_shape(const ConvAttrs& a, const Shape& x, const Shape& w) {
+    if (w[0] != w[1]) reject("the kernel must be square, not " + std::to_string(w[0]) + "x" + std::to_string(w[1]));
+    if (a.groups < 1 || w[3] % a.groups != 0)
+        reject(std::to_string(w[3]) + " output channels cannot form " + std::to_string(a.groups) + " groups");
+    if (w[2] * a.groups != x[3]) {
+        reject("x must have kernel inputs x groups = " + std::to_string(w[2]) + " x " + std::to_string(a.groups) +
+               " channels, not " + std::to_string(x[3]));
+    }
+    if (std::min({a.padding.top, a.padding.bottom, a.padding.left, a.padding.right}) < 0) reject("negative padding");
+    return {x[0], window_count(x[1], a.padding.top + a.padding.bottom, w[0], a.stride),
+            window_count(x[2], a.padding.left + a.padding.right, w[0], a.stride), w[3]};
+}
+
+void expect_plain(const ConvAttrs& a) {
+    if (a.bias || a.residual || a.activation != graph::Activation::none)
+        reject("bias, residual and activation belong to inference and have no gradient");
+}
+
+std::vector<TensorDesc> infer_conv2d(const Attrs& attrs, Descs inputs) {
+    const auto& a = std::get<ConvAttrs>(attrs);
+    expect_inputs(inputs, std::size_t{2} + (a.bias ? 1 : 0) + (a.residual ? 1 : 0));
+    expect_activation(inputs[0], "x[N,H,W,C]");
+    expect_rank(inputs[1], 4, "w[K,K,I,O]");
+    expect_same_type(inputs[0], inputs[1], "x and w");
+    TensorDesc y{inputs[0].dtype, conv_shape(a, inputs[0].shape, inputs[1].shape)};
+    if (a.bias) expect_channel_vector(inputs[2], y.shape[3], y.dtype, "bias");
+    if (a.residual) expect_same(y, inputs.back(), "y and residual");
+    return {y};
+}
+
+std::vector<TensorDesc> infer_conv_input_grad(const Attrs& attrs, Descs inputs) {
+    const auto& a = std::get<ConvAttrs>(attrs);
+    expect_plain(a);
+    expect_inputs(inputs, 2);
+    expect_activation(inputs[0], "dy[N,H,W,O]");
+    expect_rank(inputs[1], 4, "w[K,K,I,O]");
+    expect_same_type(inputs[0], inputs[1], "dy and w");
+    const TensorDesc dx{inputs[0].dtype, a.result_shape};
+    expect_activation(dx, "dx[N,H,W,C]");
+    expect_shape(inputs[0], conv_shape(a, dx.shape, inputs[1].shape), "dy");
+    return {dx};
+}
+
+std::vector<TensorDesc> infer_conv_weight_grad(const Attrs& attrs, Descs inputs) {
+    const auto& a = std::get<ConvAttrs>(attrs);
+    expect_plain(a);
+    expect_inputs(inputs, 2);
+    expect_activation(inputs[0], "x[N,H,W,C]");
+    expect_activation(inputs[1], "dy[N,H,W,O]");
+    expect_same_type(inputs[0], inputs[1], "x and dy");
+    const TensorDesc dw{a.result_type, a.result_shape};
+    expect_activation(dw, "dw[K,K,I,O]");
+    expect_shape(inputs[1], conv_shape(a, inputs[0].shape, dw.shape), "dy");
+    return {dw};
+}
+
+void conv2d_gradient(GradContext& context) {
+    auto attrs = context.attrs_as<ConvAttrs>();
+    const ValueId x = context.input(0);
+    const ValueId w = context.input(1);
+    const ValueId dy = context.grad_output(0);
+    if (context.needs(1)) {
+        attrs.result_shape = context.desc(w).shape;
+        context.set_grad(1, context.add_one(OpKind::conv2d_weight_grad, attrs, {x, dy}, "weight_grad"));
+    }
+    if (context.needs(0)) {
+        attrs.result_shape = context.desc(x).shape;
+        context.set_grad(0, context.add_one(OpKind::conv2d_input_grad, attrs, {dy, w}, "input_grad"));
+    }
+}
+
+double conv_flops(const Shape& y, const Shape& w) {
+    return 2.0 * static_cast<double>(element_count(y)) * static_cast<double>(w[0] * w[1] * w[2]);
+}
+
+double conv2d_flops(const Attrs& /*attrs*/, Descs inputs, Descs outputs) {
+    return conv_flops(outputs[0].shape, inputs[1].shape);
+}
+double input_grad_flops(const Attrs& /*attrs*/, Descs inputs, Descs /*outputs*/) {
+    return conv_flops(inputs[0].shape, inputs[1].shape);
+}
+double conv_weight_grad_flops(const Attrs& /*attrs*/, Descs inputs, Descs outputs) {
+    return conv_flops(inputs[1].shape, outputs[0].shape);
+}
+
+/// Calls term(x index, w index, y index, count) for every multiply-add y[y+o] += x[x] * w[w+o], o < count: the runs of
+/// output channels of one group that one input element meets.
+template <typename Term>
+void for_each_run(const ConvAttrs& a, const Shape& x_shape, const Shape& w_shape, const Shape& y_shape, Term term) {
+    const Nhwc x(x_shape);
+    const Nhwc y(y_shape);
+    const std::int64_t kernel = w_shape[0];
+    const std::int64_t group_in = w_shape[2];
+    const std::int64_t group_out = y.c / a.groups;
+    const auto pixel_pair = [&](std::int64_t x_pixel, std::int64_t tap, std::int64_t y_pixel) {
+        for (std::int64_t c = 0; c < x.c; ++c) {
+            const std::int64_t first_out = c / group_in * group_out;
+            term(x_pixel + c, (tap * group_in + c % group_in) * y.c + first_out, y_pixel + first_out, group_out);
+        }
+    };
+    for (std::int64_t n = 0; n < y.n; ++n) {
+        for (std::int64_t out = 0; out < y.h * y.w; ++out) {
+            const std::int64_t oh = out / y.w;
+            const std::int64_t ow = out % y.w;
+            for (std::int64_t tap = 0; tap < kernel * kernel; ++tap) {
+                const std::int64_t ih = oh * a.stride - a.padding.top + tap / kernel;
+                const std::int64_t iw = ow * a.stride - a.padding.left + tap % kernel;
+                if (ih < 0 || ih >= x.h || iw < 0 || iw >= x.w) continue;
+                pixel_pair(x.pixel(n, ih, iw), tap, y.pixel(n, oh, ow));
+            }
+        }
+    }
+}
+
+void evaluate_conv2d(const Attrs& attrs, RefInputs inputs, RefOutputs outputs) {
+    const auto& a = std::get<ConvAttrs>(attrs);
+    const double* x = inputs[0]->values.data();
+    const double* w = inputs[1]->values.data();
+    std::vector<double>& y = outputs[0].values;
+    for_each_run(a, inputs[0]->desc.shape, inputs[1]->desc.shape, outputs[0].desc.shape,
+                 [&](std::int64_t ix, std::int64_t iw, std::int64_t iy, std::int64_t count) {
+                     double* out = y.data() + iy;
+                     for (std::int64_t o = 0; o < count; ++o)
+                         out[o] += x[ix] * w[iw + o];
+                 });
+    const auto channels = static_cast<std::size_t>(outputs[0].desc.shape[3]);
+    for (std::size_t i = 0; i < y.size(); ++i) {
+        if (a.bias) y[i] += inputs[2]->values[i % channels];
+        if (a.residual) y[i] += inputs.back()->values[i];
+        y[i] = activated(a.activation, y[i]);
+    }
+}
+
+void evaluate_conv_input_grad(const Attrs& attrs, RefInputs inputs, RefOutputs outputs) {
+    const double* dy = inputs[0]->values.data();
+    const double* w = inputs[1]->values.data();
+    double* dx = outputs[0].values.data();
+    for_each_run(std::get<ConvAttrs>(attrs), outputs[0].desc.shape, inputs[1]->desc.shape, inputs[0]->desc.shape,
+                 [&](std::int64_t ix, std::int64_t iw, std::int64_t iy, std::int64_t count) {
+                     double sum = 0;
+                     for (std::int64_t o = 0; o < count; ++o)
+                         sum += dy[iy + o] * w[iw + o];
+                     dx[ix] += sum;
+                 });
+}
+
+void evaluate_conv_weight_grad(const Attrs& attrs, RefInputs inputs, RefOutputs outputs) {
+    const double* x = inputs[0]->values.data();
+    const double* dy = inputs[1]->values.data();
+    double* dw = outputs[0].values.data();
+    for_each_run(std::get<ConvAttrs>(attrs), inputs[0]->desc.shape, outputs[0].desc.shape, inputs[1]->desc.shape,
+                 [&](std::int64_t ix, std::int64_t iw, std::int64_t iy, std::int64_t count) {
+                     for (std::int64_t o = 0; o < count; ++o)
+                         dw[iw + o] += x[ix] * dy[iy + o];
+                 });
+}
+
+void describe_conv(const Attrs& attrs, AttrText& text) {
+    const auto& a = std::get<graph::ConvAttrs>(attrs);
+    text.item("stride", a.stride, std::int64_t{1});
+    text.padding(a.padding);
+    text.item("groups", a.groups, std::int64_t{1});
+    text.flag("bias", a.bias);
+    text.flag("residual", a.residual);
+    text.activation(a.activation);
+    text.shape("result", a.result_shape);
+}
+
+}  // namespace
+
+std::vector<OpDef> conv_ops() {
+    return {
+        {.kind = OpKind::conv2d,
+         .inputs = {{Layout::image}, {Layout::kernel}, {}, {Layout::image}},
+         .results = {Layout::image},
+         .infer = infer_conv2d,
+         .gradient = conv2d_gradient,
+         .flops = conv2d_flops,
+         .evaluate = evaluate_conv2d,
+         .describe = describe_conv},
+        {.kind = OpKind::conv2d_input_grad,
+         .inputs = {{Layout::image}, {Layout::kernel}},
+         .results = {Layout::image},
+         .infer = infer_conv_input_grad,
+         .flops = input_grad_flops,
+         .evaluate = evaluate_conv_input_grad,
+         .describe = describe_conv},
+        {.kind = OpKind::conv2d_weight_grad,
+         .inputs = {{Layout::image}, {Layout::image}},
+         .results = {Layout::kernel},
+         .infer = infer_conv_weight_grad,
+         .flops = conv_weight_grad_flops,
+         .evaluate = evaluate_conv_weight_grad,
+         .describe = describe_conv},
+    };
+}
+
+}  // namespace cnntrain::ops

@@ -1,0 +1,202 @@
+// The fully connected layer and its gradients; bias_grad serves any op with a bias over the last axis.
+#include "graph/ops/families.h"
+#include "graph/ops/op_support.h"
+
+namespace cnntrain::ops {
+
+using graph::DenseAttrs;
+
+namespace {
+
+/// Rows of features, below any axes.
+void expect_rows(const TensorDesc& desc, std::string_view axes) {
+    expect_floating(desc, axes);
+    if (desc.shape.size() < 2) reject(std::string(axes) + " must have at least two axes");
+}
+
+/// The shape with the same rows and another number of features.
+Shape with_last_axis(Shape shape, std::int64_t features) {
+    shape.back() = features;
+    return shape;
+}
+
+std::int64_t count_rows(const TensorDesc& desc) {
+    return desc.elements() / desc.shape.back();
+}
+
+/// The extents of a weight w[I,O], w[1,1,I,O], or transposed w[O,I].
+struct Weight {
+    std::int64_t inputs = 0, outputs = 0;
+    bool transposed = false;
+
+    /// Offset of an element from the start of the tensor.
+    std::int64_t offset(std::int64_t in, std::int64_t out) const {
+        return transposed ? out * inputs + in : in * outputs + out;
+    }
+};
+
+Weight weight_of(const DenseAttrs& a, const TensorDesc& w) {
+    const std::string_view axes = a.transposed ? "w[O,I]" : "w[I,O] or w[1,1,I,O]";
+    expect_floating(w, axes);
+    const Shape& shape = w.shape;
+    if (!a.transposed && shape.size() == 4 && shape[0] == 1 && shape[1] == 1) return {shape[2], shape[3], false};
+    expect_rank(w, 2, axes);
+    return a.transposed ? Weight{shape[1], shape[0], true} : Weight{shape[0], shape[1], false};
+}
+
+std::vector<TensorDesc> infer_dense(const Attrs& attrs, Descs inputs) {
+    const auto& a = std::get<DenseAttrs>(attrs);
+    expect_inputs(inputs, a.bias ? 3 : 2);
+    expect_rows(inputs[0], "x[...,I]");
+    const Weight w = weight_of(a, inputs[1]);
+    expect_same_type(inputs[0], inputs[1], "x and w");
+    if (w.inputs != inputs[0].shape.back())
+        reject("w must have " + std::to_string(inputs[0].shape.back()) + " inputs, not " + std::to_string(w.inputs));
+    if (a.bias) expect_channel_vector(inputs[2], w.outputs, inputs[0].dtype, "bias");
+    return {{inputs[0].dtype, with_last_axis(inputs[0].shape, w.outputs)}};
+}
+
+void dense_gradient(GradContext& context) {
+    const auto& a = context.attrs_as<DenseAttrs>();
+    const ValueId dy = context.grad_output(0);
+    if (a.bias && context.needs(2))
+        context.set_grad(2, context.add_one(OpKind::bias_grad, NoAttrs{}, {dy}, "bias_grad"));
+    if (context.needs(1)) {
+        DenseAttrs attrs{.transposed = a.transposed};
+        attrs.kernel = context.desc(context.input(1)).shape.size() == 4;
+        const std::vector<ValueId> inputs = {context.input(0), dy};
+        context.set_grad(1, context.add_one(OpKind::dense_weight_grad, attrs, inputs, "weight_grad"));
+    }
+    if (context.needs(0)) {
+        const std::vector<ValueId> inputs = {dy, context.input(1)};
+        context.set_grad(
+            0, context.add_one(OpKind::dense_input_grad, DenseAttrs{.transposed = a.transposed}, inputs, "input_grad"));
+    }
+}
+
+std::vector<TensorDesc> infer_dense_input_grad(const Attrs& attrs, Descs inputs) {
+    expect_inputs(inputs, 2);
+    expect_rows(inputs[0], "dy[...,O]");
+    const Weight w = weight_of(std::get<DenseAttrs>(attrs), inputs[1]);
+    expect_same_type(inputs[0], inputs[1], "dy and w");
+    if (w.outputs != inputs[0].shape.back())
+        reject("w must have " + std::to_string(inputs[0].shape.back()) + " outputs, not " + std::to_string(w.outputs));
+    return {{inputs[0].dtype, with_last_axis(inputs[0].shape, w.inputs)}};
+}
+
+std::vector<TensorDesc> infer_dense_weight_grad(const Attrs& attrs, Descs inputs) {
+    expect_inputs(inputs, 2);
+    expect_rows(inputs[0], "x[...,I]");
+    expect_rows(inputs[1], "dy[...,O]");
+    expect_same_type(inputs[0], inputs[1], "x and dy");
+    expect_shape(inputs[1], with_last_axis(inputs[0].shape, inputs[1].shape.back()), "dy");
+    const auto& a = std::get<DenseAttrs>(attrs);
+    TensorDesc dw{a.result_type, {inputs[0].shape.back(), inputs[1].shape.back()}};
+    if (a.transposed && a.kernel) reject("a kernel [1,1,I,O] cannot be transposed");
+    if (a.transposed) std::swap(dw.shape[0], dw.shape[1]);
+    if (a.kernel) dw.shape.insert(dw.shape.begin(), {1, 1});
+    expect_floating(dw, "dw");
+    return {dw};
+}
+
+std::vector<TensorDesc> infer_bias_grad(const Attrs& /*attrs*/, Descs inputs) {
+    expect_inputs(inputs, 1);
+    expect_floating(inputs[0], "dy");
+    if (inputs[0].shape.empty()) reject("dy must have at least one axis");
+    return {{DType::f32, {inputs[0].shape.back()}}};
+}
+
+double product_flops(const Shape& rows, std::int64_t other) {
+    return 2.0 * static_cast<double>(element_count(rows)) * static_cast<double>(other);
+}
+double dense_flops(const Attrs& /*attrs*/, Descs inputs, Descs outputs) {
+    return product_flops(inputs[0].shape, outputs[0].shape.back());
+}
+double dense_weight_grad_flops(const Attrs& /*attrs*/, Descs inputs, Descs /*outputs*/) {
+    return product_flops(inputs[0].shape, inputs[1].shape.back());
+}
+
+/// Calls term(index in x[N,I], index in w, index in y[N,O]) for every product of x * w.
+template <typename Term> void for_each_product(std::int64_t n, const Weight& w, Term term) {
+    for (std::int64_t row = 0; row < n; ++row) {
+        for (std::int64_t i = 0; i < w.inputs; ++i) {
+            for (std::int64_t o = 0; o < w.outputs; ++o) {
+                term(static_cast<std::size_t>(row * w.inputs + i), static_cast<std::size_t>(w.offset(i, o)),
+                     static_cast<std::size_t>(row * w.outputs + o));
+            }
+        }
+    }
+}
+
+void evaluate_dense(const Attrs& attrs, RefInputs inputs, RefOutputs outputs) {
+    const auto& a = std::get<DenseAttrs>(attrs);
+    const Weight w = weight_of(a, inputs[1]->desc);
+    std::vector<double>& y = outputs[0].values;
+    for (std::size_t i = 0; a.bias && i < y.size(); ++i)
+        y[i] = inputs[2]->values[i % inputs[2]->values.size()];
+    for_each_product(count_rows(inputs[0]->desc), w, [&](std::size_t ix, std::size_t iw, std::size_t iy) {
+        y[iy] += inputs[0]->values[ix] * inputs[1]->values[iw];
+    });
+}
+
+void evaluate_dense_input_grad(const Attrs& attrs, RefInputs inputs, RefOutputs outputs) {
+    const Weight w = weight_of(std::get<DenseAttrs>(attrs), inputs[1]->desc);
+    for_each_product(count_rows(inputs[0]->desc), w, [&](std::size_t ix, std::size_t iw, std::size_t iy) {
+        outputs[0].values[ix] += inputs[0]->values[iy] * inputs[1]->values[iw];
+    });
+}
+
+void evaluate_dense_weight_grad(const Attrs& attrs, RefInputs inputs, RefOutputs outputs) {
+    const Weight w = weight_of(std::get<DenseAttrs>(attrs), outputs[0].desc);
+    for_each_product(count_rows(inputs[0]->desc), w, [&](std::size_t ix, std::size_t iw, std::size_t iy) {
+        outputs[0].values[iw] += inputs[0]->values[ix] * inputs[1]->values[iy];
+    });
+}
+
+void evaluate_bias_grad(const Attrs& /*attrs*/, RefInputs inputs, RefOutputs outputs) {
+    std::vector<double>& db = outputs[0].values;
+    for (std::size_t i = 0; i < inputs[0]->values.size(); ++i)
+        db[i % db.size()] += inputs[0]->values[i];
+}
+
+void describe_dense(const Attrs& attrs, AttrText& text) {
+    const auto& a = std::get<DenseAttrs>(attrs);
+    text.flag("without bias", !a.bias);
+    text.flag("transposed", a.transposed);
+}
+
+}  // namespace
+
+std::vector<OpDef> dense_ops() {
+    return {
+        {.kind = OpKind::dense,
+         .inputs = {{Layout::rows}, {Layout::kernel}, {}},
+         .results = {Layout::rows},
+         .infer = infer_dense,
+         .gradient = dense_gradient,
+         .flops = dense_flops,
+         .evaluate = evaluate_dense,
+         .describe = describe_dense},
+        {.kind = OpKind::dense_input_grad,
+         .inputs = {{Layout::rows}, {Layout::kernel}},
+         .results = {Layout::rows},
+         .infer = infer_dense_input_grad,
+         .flops = dense_flops,
+         .evaluate = evaluate_dense_input_grad,
+         .describe = describe_dense},
+        {.kind = OpKind::dense_weight_grad,
+         .inputs = {{Layout::rows}, {Layout::rows}},
+         .results = {Layout::kernel},
+         .infer = infer_dense_weight_grad,
+         .flops = dense_weight_grad_flops,
+         .evaluate = evaluate_dense_weight_grad,
+         .describe = describe_dense},
+        {.kind = OpKind::bias_grad,
+         .inputs = {{Layout::rows}},
+         .infer = infer_bias_grad,
+         .flops = flops_per_input<1>,
+         .evaluate = evaluate_bias_grad},
+    };
+}
+
+}  // namespace cnntrain::ops

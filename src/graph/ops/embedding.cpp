@@ -1,0 +1,189 @@
+// Rows chosen by their numbers: of a table of embeddings, and of the tokens of a sample. Numbers outside choose zeros.
+#include "graph/ops/families.h"
+#include "graph/ops/op_support.h"
+
+namespace cnntrain::ops {
+
+using graph::EmbeddingAttrs;
+using graph::GatherRowsAttrs;
+
+namespace {
+
+Shape with_new_axis(Shape rows, std::int64_t features) {
+    rows.push_back(features);
+    return rows;
+}
+
+std::vector<TensorDesc> infer_embedding(const Attrs& attrs, Descs inputs) {
+    expect_inputs(inputs, 2);
+    expect_type(inputs[0], DType::i32, "ids");
+    expect_floating(inputs[1], "table[V,C]");
+    expect_rank(inputs[1], 2, "table[V,C]");
+    const TensorDesc y{std::get<EmbeddingAttrs>(attrs).type, with_new_axis(inputs[0].shape, inputs[1].shape[1])};
+    expect_floating(y, "the result");
+    return {y};
+}
+
+void embedding_gradient(GradContext& context) {
+    if (!context.needs(1)) return;
+    const EmbeddingAttrs attrs{.rows = context.desc(context.input(1)).shape[0]};
+    const std::vector<ValueId> inputs = {context.input(0), context.grad_output(0)};
+    context.set_grad(1, context.add_one(OpKind::embedding_grad, attrs, inputs, "grad"));
+}
+
+std::vector<TensorDesc> infer_embedding_grad(const Attrs& attrs, Descs inputs) {
+    const std::int64_t rows = std::get<EmbeddingAttrs>(attrs).rows;
+    expect_inputs(inputs, inputs.size() == 3 ? 3 : 2);
+    expect_type(inputs[0], DType::i32, "ids");
+    expect_floating(inputs[1], "dy[...,C]");
+    if (inputs[1].shape.empty()) reject("dy[...,C] must have at least one axis");
+    expect_shape(inputs[1], with_new_axis(inputs[0].shape, inputs[1].shape.back()), "dy");
+    if (rows < 1) reject("a table must have rows, not " + std::to_string(rows));
+    const TensorDesc dtable{DType::f32, {rows, inputs[1].shape.back()}};
+    if (inputs.size() == 3) expect_same(inputs[2], dtable, "others and dtable");
+    return {dtable};
+}
+
+/// Calls use(first index of the row that is read, first index of the row that it becomes) for each row that there is.
+template <typename Use>
+void for_each_row(const std::vector<double>& numbers, std::size_t rows, std::size_t features, Use use) {
+    for (std::size_t i = 0; i < numbers.size(); ++i) {
+        if (numbers[i] < 0 || numbers[i] >= static_cast<double>(rows)) continue;
+        use(static_cast<std::size_t>(numbers[i]) * features, i * features);
+    }
+}
+
+void evaluate_embedding(const Attrs& /*attrs*/, RefInputs inputs, RefOutputs outputs) {
+    const auto rows = static_cast<std::size_t>(inputs[1]->desc.shape[0]);
+    const auto features = static_cast<std::size_t>(inputs[1]->desc.shape[1]);
+    for_each_row(inputs[0]->values, rows, features, [&](std::size_t from, std::size_t to) {
+        for (std::size_t c = 0; c < features; ++c)
+            outputs[0].values[to + c] = inputs[1]->values[from + c];
+    });
+}
+
+void evaluate_embedding_grad(const Attrs& attrs, RefInputs inputs, RefOutputs outputs) {
+    const auto rows = static_cast<std::size_t>(std::get<EmbeddingAttrs>(attrs).rows);
+    const auto features = static_cast<std::size_t>(outputs[0].desc.shape[1]);
+    if (inputs.size() == 3) outputs[0].values = inputs[2]->values;
+    for_each_row(inputs[0]->values, rows, features, [&](std::size_t to, std::size_t from) {
+        for (std::size_t c = 0; c < features; ++c)
+            outputs[0].values[to + c] += inputs[1]->values[from + c];
+    });
+}
+
+void expect_positions(const TensorDesc& positions, const TensorDesc& rows) {
+    expect_type(positions, DType::i32, "positions");
+    expect_rank(positions, 2, "positions[B,M]");
+    if (positions.shape[0] != rows.shape[0]) {
+        reject("positions must be of " + std::to_string(rows.shape[0]) + " samples, not " +
+               std::to_string(positions.shape[0]));
+    }
+}
+
+std::vector<TensorDesc> infer_gather_rows(const Attrs& attrs, Descs inputs) {
+    static_cast<void>(std::get<GatherRowsAttrs>(attrs));
+    expect_inputs(inputs, 2);
+    expect_floating(inputs[0], "x[B,S,C]");
+    expect_rank(inputs[0], 3, "x[B,S,C]");
+    expect_positions(inputs[1], inputs[0]);
+    return {{inputs[0].dtype, with_new_axis(inputs[1].shape, inputs[0].shape[2])}};
+}
+
+void gather_rows_gradient(GradContext& context) {
+    const GatherRowsAttrs attrs{.rows = context.desc(context.input(0)).shape[1]};
+    const std::vector<ValueId> inputs = {context.input(1), context.grad_output(0)};
+    context.set_grad(0, context.add_one(OpKind::gather_rows_grad, attrs, inputs, "grad"));
+}
+
+std::vector<TensorDesc> infer_gather_rows_grad(const Attrs& attrs, Descs inputs) {
+    const std::int64_t rows = std::get<GatherRowsAttrs>(attrs).rows;
+    expect_inputs(inputs, 2);
+    expect_floating(inputs[1], "dy[B,M,C]");
+    expect_rank(inputs[1], 3, "dy[B,M,C]");
+    expect_positions(inputs[0], inputs[1]);
+    expect_shape(inputs[1], with_new_axis(inputs[0].shape, inputs[1].shape[2]), "dy");
+    if (rows < 1) reject("a sample must have rows, not " + std::to_string(rows));
+    return {{inputs[1].dtype, {inputs[1].shape[0], rows, inputs[1].shape[2]}}};
+}
+
+/// Does for_each_row for the rows of all samples.
+template <typename Use> void for_each_gathered(const graph::RefTensor& positions, const Shape& from, Use use) {
+    const auto per_sample = static_cast<std::size_t>(positions.desc.shape[1]);
+    const auto rows = static_cast<std::size_t>(from[1]);
+    const auto features = static_cast<std::size_t>(from[2]);
+    for (std::size_t n = 0; n < static_cast<std::size_t>(from[0]); ++n) {
+        const auto first = positions.values.begin() + static_cast<std::ptrdiff_t>(n * per_sample);
+        const std::vector<double> own(first, first + static_cast<std::ptrdiff_t>(per_sample));
+        for_each_row(own, rows, features, [&](std::size_t source, std::size_t result) {
+            use(n * rows * features + source, n * per_sample * features + result);
+        });
+    }
+}
+
+void evaluate_gather_rows(const Attrs& /*attrs*/, RefInputs inputs, RefOutputs outputs) {
+    const auto features = static_cast<std::size_t>(inputs[0]->desc.shape[2]);
+    for_each_gathered(*inputs[1], inputs[0]->desc.shape, [&](std::size_t from, std::size_t to) {
+        for (std::size_t c = 0; c < features; ++c)
+            outputs[0].values[to + c] = inputs[0]->values[from + c];
+    });
+}
+
+void evaluate_gather_rows_grad(const Attrs& /*attrs*/, RefInputs inputs, RefOutputs outputs) {
+    const auto features = static_cast<std::size_t>(outputs[0].desc.shape[2]);
+    for_each_gathered(*inputs[0], outputs[0].desc.shape, [&](std::size_t to, std::size_t from) {
+        for (std::size_t c = 0; c < features; ++c)
+            outputs[0].values[to + c] += inputs[1]->values[from + c];
+    });
+}
+
+/// One addition for every element that comes in.
+double sum_flops(const Attrs& /*attrs*/, Descs inputs, Descs /*outputs*/) {
+    return static_cast<double>(inputs[1].elements());
+}
+
+void describe_embedding(const Attrs& attrs, AttrText& text) {
+    text.item("rows", std::get<EmbeddingAttrs>(attrs).rows);
+}
+
+void describe_gather_rows(const Attrs& attrs, AttrText& text) {
+    text.item("rows", std::get<GatherRowsAttrs>(attrs).rows);
+}
+
+}  // namespace
+
+std::vector<OpDef> embedding_ops() {
+    return {
+        {.kind = OpKind::embedding,
+         .results = {Layout::rows},
+         .infer = infer_embedding,
+         .gradient = embedding_gradient,
+         .flops = flops_per_output<0>,
+         .evaluate = evaluate_embedding,
+         .describe = describe_embedding},
+        {.kind = OpKind::embedding_grad,
+         .inputs = {{}, {Layout::rows}, {}},
+         .addend = 2,
+         .infer = infer_embedding_grad,
+         .flops = sum_flops,
+         .evaluate = evaluate_embedding_grad,
+         .describe = describe_embedding},
+        {.kind = OpKind::gather_rows,
+         .inputs = {{Layout::rows}, {}},
+         .results = {Layout::rows},
+         .infer = infer_gather_rows,
+         .gradient = gather_rows_gradient,
+         .flops = flops_per_output<0>,
+         .evaluate = evaluate_gather_rows,
+         .describe = describe_gather_rows},
+        {.kind = OpKind::gather_rows_grad,
+         .inputs = {{}, {Layout::rows}},
+         .results = {Layout::rows},
+         .infer = infer_gather_rows_grad,
+         .flops = sum_flops,
+         .evaluate = evaluate_gather_rows_grad,
+         .describe = describe_gather_rows},
+    };
+}
+
+}  // namespace cnntrain::ops

@@ -1,0 +1,294 @@
+#include "insight/plan/times.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "cnntrain/base/elapsed.h"
+#include "cnntrain/base/error.h"
+#include "cnntrain/base/rng.h"
+#include "cnntrain/data/loader.h"
+#include "cnntrain/graph/graph.h"
+#include "cnntrain/insight/order_statistics.h"
+#include "cnntrain/run/output.h"
+#include "cnntrain/run/weights.h"
+
+namespace cnntrain::plan {
+namespace {
+
+// Input for a graph whose speed is measured.
+
+/// Repeats the same generated values for every input of a graph. Numbers are in [0, 1), bytes are any. Integers that
+/// name rows are spread over all rows, since the speed of their gradients depends on how often a row is named; masks
+/// hide nothing; other integers are 0.
+class MadeUpBatches final : public data::BatchSource {
+public:
+    explicit MadeUpBatches(const graph::Graph& graph);
+
+    std::vector<data::Field> fields() const override { return fields_; }
+    data::Batch next() override;
+
+private:
+    std::vector<data::Field> fields_;
+    std::vector<HostTensor> tensors_;
+    std::vector<std::span<const std::byte>> spans_;
+    std::int64_t samples_ = 0;
+    std::int64_t pulls_ = 0;
+};
+
+/// The integers of an input are in [least, end).
+struct Range {
+    std::int64_t least = 0;
+    std::int64_t end = 1;
+};
+
+Range range_of(const graph::Graph& graph, graph::ValueId input) {
+    for (const graph::NodeId user : graph.value(input).users) {
+        const graph::Node& node = graph.node(user);
+        if (node.kind == graph::OpKind::embedding) return {0, graph.desc(node.inputs[1]).shape[0]};
+        if (node.kind == graph::OpKind::gather_rows) return {0, graph.desc(node.inputs[0]).shape[1]};
+        if (node.kind == graph::OpKind::attention_mask) {
+            // A mask of 0 and 1, or a number of visible tokens.
+            const std::int64_t visible = std::max<std::int64_t>(1, node.as<graph::AttentionMaskAttrs>().sequence);
+            return {visible, visible + 1};
+        }
+    }
+    return {};
+}
+
+HostTensor made_up(const TensorDesc& desc, const Range& range) {
+    constexpr double kBytes = 256;
+    const bool whole = desc.dtype == DType::i32 || desc.dtype == DType::i64;
+    HostTensor tensor(desc);
+    Rng rng(1, RngStream::synthetic_data);
+    for (std::int64_t i = 0; i < tensor.elements(); ++i) {
+        double value = rng.uniform();
+        if (desc.dtype == DType::u8) value = std::floor(kBytes * value);
+        if (whole)
+            value = std::floor(static_cast<double>(range.least) + static_cast<double>(range.end - range.least) * value);
+        tensor.set(i, value);
+    }
+    return tensor;
+}
+
+MadeUpBatches::MadeUpBatches(const graph::Graph& graph) {
+    for (const graph::ValueId id : graph.values_with_role(graph::Role::input)) {
+        const graph::Value& input = graph.value(id);
+        fields_.push_back({input.name, input.desc});
+        tensors_.push_back(made_up(input.desc, range_of(graph, id)));
+        samples_ = std::max(samples_, input.desc.shape.empty() ? 1 : input.desc.shape.front());
+    }
+    for (const HostTensor& tensor : tensors_)
+        spans_.push_back(tensor.bytes());
+}
+
+data::Batch MadeUpBatches::next() {
+    data::Batch batch;
+    batch.fields = spans_;
+    batch.valid_count = samples_;
+    batch.first_sample = samples_ * pulls_++;
+    return batch;
+}
+
+}  // namespace
+
+namespace {
+
+/// A row as the backend measured it.
+backend::ProfileRow measured_row(const profile::Row& row, std::int64_t steps) {
+    backend::ProfileRow result;
+    result.name = row.name;
+    result.op = row.op;
+    result.phase = row.phase == "forward"    ? graph::Phase::forward
+                   : row.phase == "backward" ? graph::Phase::backward
+                                             : graph::Phase::update;
+    result.milliseconds = 1e3 * row.run_seconds;
+    result.runs = std::llround(row.runs * static_cast<double>(steps));
+    return result;
+}
+
+/// Why the profile is not one of this line's functions; "" if it is.
+std::string mismatch(const profile::Profile& profile, const ProfiledLine& line) {
+    const bool stages = std::ranges::any_of(profile.rows, [](const profile::Row& row) { return row.stage > 0; });
+    if (profile.title != line.title) return "it is of " + profile.title + ", not of " + line.title;
+    if (profile.micro_batch != line.micro_batch) {
+        return "its micro-batches have " + std::to_string(profile.micro_batch) + " samples, not " +
+               std::to_string(line.micro_batch);
+    }
+    if (profile.type != line.type) return "it computes in " + profile.type + ", not in " + line.type;
+    if (stages) return "it is of a pipeline, in which lanes wait for each other; profile the line without --pipeline";
+    return "";
+}
+
+/// Error(data) unless the times are numbers, and all functions with work take some.
+void check_times(const FunctionTimes& times, const std::vector<FunctionFacts>& facts) {
+    constexpr double kMostMs = 1e12;  // more than a function takes in 30 years; sums and products of them stay finite
+    constexpr double kLeastGflop = 1e-4;
+    const auto is_time = [](double ms) { return ms >= 0 && ms <= kMostMs; };
+    bool sound = is_time(times.update_ms);
+    for (std::size_t i = 0; i < facts.size(); ++i) {
+        const schedule::StageTimes& function = times.functions[i];
+        sound = sound && is_time(function.forward_ms) && is_time(function.backward_ms) &&
+                (function.total() > 0 || facts[i].forward_gflop < kLeastGflop);
+    }
+    if (!sound) throw Error(ErrorKind::data, "expected the times of all operations of the line's network");
+}
+
+}  // namespace
+
+ProfiledTimes read_times(const FileSystem& files, const std::string& path, const ProfiledLine& line,
+                         const FunctionNames& names, const std::vector<FunctionFacts>& facts) {
+    const std::optional<profile::Profile> profile = profile::from_json(read_text(files, path));
+    if (!profile || !profile->trains || profile->steps < 1 || profile->lanes < 1 || profile->rows.empty()) {
+        throw Error(ErrorKind::data, path +
+                                         ": expected the profile.json of a training; cnntrain profile writes it, for "
+                                         "the same training line");
+    }
+    if (const std::string why = mismatch(*profile, line); !why.empty())
+        throw Error(ErrorKind::usage, path + ": " + why);
+    std::vector<backend::ProfileRow> rows;
+    for (const profile::Row& row : profile->rows)
+        rows.push_back(measured_row(row, profile->steps));
+    try {
+        ProfiledTimes result{.times = times_by_function(rows, names, profile->steps, profile->lanes),
+                             .threads = std::max(1, profile->threads / profile->lanes),
+                             .machine = profile->machine};
+        check_times(result.times, facts);
+        return result;
+    } catch (const Error& error) {
+        throw Error(ErrorKind::data, path + ": " + error.what());
+    }
+}
+
+namespace {
+
+double median(std::vector<double> values) {
+    const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+    std::nth_element(values.begin(), middle, values.end());
+    return *middle;
+}
+
+/// Medians over the updates, because other programs on the machine may disturb some of them.
+FunctionTimes usual(const std::vector<FunctionTimes>& updates) {
+    const auto over = [&](auto number) {
+        std::vector<double> values;
+        values.reserve(updates.size());
+        for (const FunctionTimes& update : updates)
+            values.push_back(number(update));
+        return median(std::move(values));
+    };
+    FunctionTimes result;
+    result.update_ms = over([](const FunctionTimes& update) { return update.update_ms; });
+    for (std::size_t i = 0; i < updates.front().functions.size(); ++i) {
+        result.functions.push_back(
+            {over([&](const FunctionTimes& update) { return update.functions[i].forward_ms; }),
+             over([&](const FunctionTimes& update) { return update.functions[i].backward_ms; })});
+    }
+    return result;
+}
+
+/// Time of one step for a micro-batch, from its rows in all pipelines. Pipelines that add to the same sum wait for each
+/// other, so the minimum is the time of the work itself.
+double step_ms(std::span<const backend::ProfileRow* const> rows) {
+    double least = rows.front()->milliseconds;
+    double sum = 0;
+    for (const backend::ProfileRow* row : rows) {
+        least = std::min(least, row->milliseconds);
+        sum += row->milliseconds;
+    }
+    return rows.front()->op == "accumulate" ? least : sum / static_cast<double>(rows.size());
+}
+
+}  // namespace
+
+/// Ignores rows that ran once per weight update, because they do not belong to a micro-batch.
+FunctionTimes times_by_function(const std::vector<backend::ProfileRow>& rows, const FunctionNames& names,
+                                std::int64_t updates, int pipelines) {
+    FunctionTimes times;
+    times.functions.resize(names.count());
+    std::vector<const backend::ProfileRow*> of_batches;  // grouped by pipeline
+    for (const backend::ProfileRow& row : rows) {
+        if (row.phase == graph::Phase::update || row.runs <= updates) {
+            times.update_ms += row.milliseconds * static_cast<double>(row.runs) / static_cast<double>(updates);
+        } else {
+            of_batches.push_back(&row);
+        }
+    }
+    const std::size_t steps = of_batches.size() / static_cast<std::size_t>(pipelines);
+    if (steps * static_cast<std::size_t>(pipelines) != of_batches.size())
+        throw Error(ErrorKind::data, "its lanes ran different operations");
+    FunctionWalk walk(names);
+    for (std::size_t i = 0; i < steps; ++i) {
+        std::vector<const backend::ProfileRow*> step;
+        for (std::size_t at = i; at < of_batches.size(); at += steps)
+            step.push_back(of_batches[at]);
+        const bool forward = step.front()->phase == graph::Phase::forward;
+        schedule::StageTimes& function = times.functions[walk.next(step.front()->name, step.front()->phase)];
+        (forward ? function.forward_ms : function.backward_ms) += step_ms(step);
+    }
+    return times;
+}
+
+Profiler::Profiler(const graph::Graph& graph, const FunctionNames& names, const backend::Backend& backend,
+                   const Measurement& how)
+    : names_(names), how_(how), batches_(std::make_unique<MadeUpBatches>(graph)) {
+    // The work includes sums over micro-batches. The first micro-batch after an update has cold caches.
+    constexpr std::int64_t kMicroBatches = 4;
+    constexpr std::uint64_t kSeed = 1;
+    backend::CompileRequest request{&graph, batches_->fields()};
+    request.plan.accumulation = kMicroBatches * how.lanes;
+    request.cpu.lanes = how.lanes;
+    request.cpu.threads = how.threads * how.lanes;
+    request.runtime.stochastic_rounding = how.stochastic_rounding;
+    request.runtime.seed = kSeed;
+    request.runtime.check_finite = false;  // generated images may make the loss diverge
+    request.runtime.stop_requested = how.stop_requested;
+    executable_ = backend.compile(request);
+    train::initialise(*executable_, graph, kSeed);
+    run_update();  // warm-up
+}
+
+Profiler::~Profiler() = default;
+
+void Profiler::run_update() {
+    const bool stopped =
+        (how_.stop_requested && how_.stop_requested()) || executable_->train_step(*batches_, {}).stopped;
+    if (stopped) throw Interrupted();
+}
+
+FunctionTimes Profiler::update() {
+    executable_->inspection().set_profiling(true);  // restarts at zero
+    run_update();
+    return times_by_function(executable_->inspection().profile(), names_, 1, how_.lanes);
+}
+
+FunctionTimes measure(const graph::Graph& graph, const FunctionNames& names, const backend::Backend& backend,
+                      const Measurement& how) {
+    Profiler profiler(graph, names, backend, how);
+    std::vector<FunctionTimes> updates;
+    std::vector<double> seconds;
+    for (std::int64_t step = 0; step < how.steps; ++step) {
+        const auto begin = std::chrono::steady_clock::now();
+        updates.push_back(profiler.update());
+        seconds.push_back(seconds_since(begin));
+    }
+    FunctionTimes times = usual(updates);
+    if (how.steps >= kLeastForSpread) times.spread = relative_deviation(seconds);
+    return times;
+}
+
+FunctionTimes times_of_flops(const std::vector<FunctionFacts>& functions, int threads) {
+    const double gflop_per_ms = kAssumedGflops * threads / 1e3;
+    FunctionTimes times;
+    for (const FunctionFacts& function : functions)
+        times.functions.push_back({function.forward_gflop / gflop_per_ms, function.backward_gflop / gflop_per_ms});
+    return times;
+}
+
+}  // namespace cnntrain::plan

@@ -1,0 +1,90 @@
+// Times of a network's functions: measured, read from a profile, or estimated from FLOPs.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cnntrain/backend/backend.h"
+#include "cnntrain/base/io.h"
+#include "cnntrain/parallel/pipeline.h"
+#include "insight/plan/functions.h"
+
+namespace cnntrain::plan {
+
+/// Times with one number of threads, measured while the machine's other threads do the same work.
+struct FunctionTimes {
+    std::vector<schedule::StageTimes> functions;  // per micro-batch
+    double update_ms = 0;                         // work done once per weight update
+    /// Standard deviation over mean of a weight update; empty if fewer than kLeastForSpread were measured.
+    std::optional<double> spread{};
+};
+inline constexpr std::int64_t kLeastForSpread = 8;
+
+/// Times that `cnntrain profile` has measured.
+struct ProfiledTimes {
+    FunctionTimes times;
+    int threads = 1;  // of each lane
+    std::string machine;
+};
+
+/// Facts of a training line that its profile has, too.
+struct ProfiledLine {
+    std::string title;  // "training, resnet 50"
+    std::int64_t micro_batch = 0;
+    std::string type;  // arithmetic: "bf16"
+};
+
+/// Reads profile.json of a training without stages. Throws Error(data) for a file that is no profile of `cnntrain
+/// profile`, and Error(usage) for one of another network, micro-batch or arithmetic. `facts`: of the functions.
+ProfiledTimes read_times(const FileSystem& files, const std::string& path, const ProfiledLine& line,
+                         const FunctionNames& names, const std::vector<FunctionFacts>& facts);
+
+struct Measurement {
+    int threads = 1;  // per lane
+    int lanes = 1;    // lanes that work in parallel and share caches and memory bandwidth
+    std::int64_t steps = 1;
+    bool stochastic_rounding = true;
+    std::function<bool()> stop_requested = {};
+};
+
+/// Runs weight updates of a few micro-batches of generated images on each lane.
+class Profiler {
+public:
+    /// Compiles the graph and runs it once. All arguments must outlive the profiler; `how.steps` is ignored.
+    Profiler(const graph::Graph& graph, const FunctionNames& names, const backend::Backend& backend,
+             const Measurement& how);
+    ~Profiler();
+    Profiler(const Profiler&) = delete;
+    Profiler& operator=(const Profiler&) = delete;
+
+    /// Measures one more update. Throws Interrupted if a stop was requested.
+    FunctionTimes update();
+
+private:
+    void run_update();
+
+    const FunctionNames& names_;
+    Measurement how_;
+    std::unique_ptr<data::BatchSource> batches_;
+    std::unique_ptr<backend::Executable> executable_;
+};
+
+/// Medians over `how.steps` updates.
+FunctionTimes measure(const graph::Graph& graph, const FunctionNames& names, const backend::Backend& backend,
+                      const Measurement& how);
+
+/// Times of one micro-batch, from `updates` weight updates of several micro-batches each. `rows`: of all `pipelines`,
+/// one pipeline after the other.
+FunctionTimes times_by_function(const std::vector<backend::ProfileRow>& rows, const FunctionNames& names,
+                                std::int64_t updates, int pipelines = 1);
+
+/// Assumed speed of one thread in Gflop/s, for times without a measurement. Only the ratios of such times are
+/// meaningful.
+inline constexpr double kAssumedGflops = 50;
+FunctionTimes times_of_flops(const std::vector<FunctionFacts>& functions, int threads);
+
+}  // namespace cnntrain::plan

@@ -1,0 +1,342 @@
+#include "launch/benchmark/measure.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <numeric>
+
+#include "launch/benchmark/pattern.h"
+#include "cnntrain/base/error.h"
+
+namespace cnntrain::benchmark {
+namespace {
+
+std::vector<std::string_view> lines_of(std::string_view text) {
+    std::vector<std::string_view> lines;
+    for (std::size_t begin = 0; begin < text.size();) {
+        const std::size_t end = std::min(text.find('\n', begin), text.size());
+        lines.push_back(text.substr(begin, end - begin));
+        begin = end + 1;
+    }
+    return lines;
+}
+
+/// The rank in the tag "[1,3]<stdout>:" that mpirun puts before a line; 0 without a tag.
+int instance_of(std::string_view line) {
+    const std::size_t comma = line.find(',');
+    const std::size_t close = line.find("]<std");
+    int rank = 0;
+    if (!line.starts_with('[') || comma == std::string_view::npos || close == std::string_view::npos || close < comma)
+        return 0;
+    std::from_chars(line.data() + comma + 1, line.data() + close, rank);
+    return rank;
+}
+
+struct Match {
+    std::string text;
+    int instance = 0;
+};
+
+std::vector<Match> matches(const std::string& regexp, const Output& output) {
+    const Pattern pattern(regexp);
+    std::vector<Match> found;
+    for (const std::string_view stream : {output.out, output.err}) {
+        for (const std::string_view line : lines_of(stream)) {
+            for (std::string& text : pattern.matches(line))
+                found.push_back({std::move(text), instance_of(line)});
+        }
+    }
+    return found;
+}
+
+/// Parses a number like Python's float(): surrounding blanks are ignored, "nan" and "inf" are numbers.
+std::optional<double> number(std::string_view text) {
+    const auto is_blank = [](char c) { return c == ' ' || c == '\t' || c == '\r'; };
+    while (!text.empty() && is_blank(text.front()))
+        text.remove_prefix(1);
+    while (!text.empty() && is_blank(text.back()))
+        text.remove_suffix(1);
+    if (text.starts_with('+')) text.remove_prefix(1);
+    double value = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (text.empty() || error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+    return value;
+}
+
+double mean(const std::vector<double>& values) {
+    return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
+
+/// The mean without the smallest `skip` values; for latencies, without the largest.
+double trimmed_mean(const Metric& metric, std::vector<double> values) {
+    std::ranges::sort(values);
+    if (metric.name == "latency") std::ranges::reverse(values);
+    values.erase(values.begin(), values.begin() + metric.skip);
+    return mean(values);
+}
+
+double reduced(const Metric& metric, const std::vector<double>& values) {
+    switch (metric.reduction) {
+        case Reduction::mean:
+            return trimmed_mean(metric, values);
+        case Reduction::final:
+            return values.back();
+        case Reduction::min:
+            return *std::ranges::min_element(values);
+        case Reduction::value:
+            return values.front();
+    }
+    return 0;
+}
+
+std::optional<double> mean_after_first(const std::vector<double>& values, const std::vector<Match>& found) {
+    std::vector<int> seen;
+    std::vector<double> later;
+    for (std::size_t i = 0; i < values.size(); ++i) {
+        if (std::ranges::find(seen, found[i].instance) == seen.end()) {
+            seen.push_back(found[i].instance);
+        } else {
+            later.push_back(values[i]);
+        }
+    }
+    if (later.empty()) return std::nullopt;
+    return mean(later);
+}
+
+/// The literal words in a pattern, which a matching line must contain.
+std::vector<std::string> literal_words(const std::string& regexp) {
+    std::vector<std::string> words;
+    std::string word;
+    for (std::size_t i = 0; i <= regexp.size(); ++i) {
+        const char c = i < regexp.size() ? regexp[i] : ' ';
+        const bool escape = c == '\\';
+        if (std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '-') {
+            word += c;
+            continue;
+        }
+        if (word.size() > 2) words.push_back(word);
+        word.clear();
+        if (escape) ++i;
+    }
+    return words;
+}
+
+/// The line with most of the pattern's words, but at least half of them; "" if there is none.
+std::string nearest_line(const std::string& regexp, const Output& output) {
+    const std::vector<std::string> words = literal_words(regexp);
+    if (words.empty()) return "";
+    std::string_view best;
+    auto most = static_cast<std::ptrdiff_t>(words.size() - 1) / 2;  // at least half, since any line may contain a few
+    for (const std::string_view stream : {output.out, output.err}) {
+        for (const std::string_view line : lines_of(stream)) {
+            const auto hits = std::ranges::count_if(
+                words, [&](const std::string& word) { return line.find(word) != std::string_view::npos; });
+            if (hits <= most) continue;
+            most = hits;
+            best = line;
+        }
+    }
+    constexpr std::size_t kShown = 300;
+    return std::string(best.substr(0, kShown));
+}
+
+std::string nothing_found(const Metric& metric, const Output& output) {
+    constexpr int kTail = 5;
+    const std::string start = metric.name + ": nothing in the output matches " + metric.regexp;
+    const std::string nearest = nearest_line(metric.regexp, output);
+    if (!nearest.empty()) return start + "; nearest line: " + nearest;
+    const std::string last = tail(output.out.empty() ? output.err : output.out, kTail);
+    return start + (last.empty() ? "; there was no output" : "\n    last lines of the output:\n" + last);
+}
+
+/// Recursive descent parser for + - * / ** and parentheses.
+class Calculator {
+public:
+    explicit Calculator(std::string_view text) : text_(text) {}
+
+    double whole() {
+        const double value = sum();
+        if (peek() != '\0') fail();
+        return value;
+    }
+
+private:
+    [[noreturn]] void fail() const {
+        throw Error(ErrorKind::data,
+                    "'" + std::string(text_) + "' is no expression of finite numbers, + - * / ** and ( )");
+    }
+    char peek() {
+        while (at_ < text_.size() && text_[at_] == ' ')
+            ++at_;
+        return at_ < text_.size() ? text_[at_] : '\0';
+    }
+    bool take(std::string_view sign) {
+        peek();
+        if (!text_.substr(at_).starts_with(sign)) return false;
+        at_ += sign.size();
+        return true;
+    }
+    double sum() {
+        double value = product();
+        for (;;) {
+            if (take("+")) {
+                value += product();
+            } else if (take("-")) {
+                value -= product();
+            } else {
+                return value;
+            }
+        }
+    }
+    double product() {
+        double value = sign();
+        for (;;) {
+            if (take("*")) {
+                value *= sign();
+            } else if (take("/")) {
+                value /= sign();
+            } else {
+                return value;
+            }
+        }
+    }
+    /// All nesting goes through this function.
+    double sign() {
+        constexpr int kDeepest = 200;
+        if (++depth_ > kDeepest) throw Error(ErrorKind::data, "the expression is nested too deep");
+        const double value = signed_power();
+        --depth_;
+        return value;
+    }
+    double signed_power() {
+        if (take("-")) return -sign();
+        if (take("+")) return sign();
+        return power();
+    }
+    double power() {
+        const double base = atom();
+        return take("**") ? std::pow(base, sign()) : base;
+    }
+    double atom() {
+        if (take("(")) {
+            const double value = sum();
+            if (!take(")")) fail();
+            return value;
+        }
+        peek();
+        double value = 0;
+        const auto [end, error] = std::from_chars(text_.data() + at_, text_.data() + text_.size(), value);
+        if (error != std::errc{} || !std::isfinite(value)) fail();
+        at_ = static_cast<std::size_t>(end - text_.data());
+        return value;
+    }
+
+    std::string_view text_;
+    std::size_t at_ = 0;
+    int depth_ = 0;
+};
+
+/// Replaces {names} in the expression; replaced values are not expanded again.
+std::string filled(std::string_view expression, const std::map<std::string, std::string>& values) {
+    constexpr std::size_t kLongestName = 200;
+    std::string text;
+    while (!expression.empty()) {
+        const std::size_t end =
+            expression.front() == '{' ? expression.substr(0, kLongestName).find('}') : std::string_view::npos;
+        const auto value =
+            end == std::string_view::npos ? values.end() : values.find(std::string(expression.substr(1, end - 1)));
+        if (value == values.end()) {
+            text += expression.front();
+            expression.remove_prefix(1);
+        } else {
+            text += "(" + value->second + ")";  // in parentheses, so that the square of -2 is 4
+            expression.remove_prefix(end + 1);
+        }
+    }
+    return text;
+}
+
+}  // namespace
+
+Measured measure(const Metric& metric, const Output& output, double scale) {
+    Measured result;
+    const std::vector<Match> found = matches(metric.regexp, output);
+    if (found.empty()) {
+        result.failure = nothing_found(metric, output);
+        return result;
+    }
+    for (const Match& match : found) {
+        const std::optional<double> value = number(match.text);
+        if (!value && match.text.ends_with("emulated")) {
+            result.failure = metric.name + ": '" + match.text + "' is the rate of an emulator; no IPU ran";
+            return result;
+        }
+        if (!value) {
+            result.failure = metric.name + ": " + metric.regexp + " matched '" + match.text + "', which is no number";
+            return result;
+        }
+        result.values.push_back(metric.name == "throughput" ? *value * scale : *value);
+    }
+    result.mean_after_first = mean_after_first(result.values, found);
+    if (std::ranges::any_of(result.values, [](double value) { return std::isnan(value); })) {
+        result.failure = metric.name + ": the output has a value that is not a number (nan)";
+    } else if (std::cmp_less_equal(result.values.size(), metric.skip)) {
+        result.failure = metric.name + ": " + std::to_string(result.values.size()) +
+                         " values in the output, of which " + std::to_string(metric.skip) +
+                         " are to be left out; the run was too short";
+    } else {
+        result.value = reduced(metric, result.values);
+    }
+    return result;
+}
+
+double arithmetic(std::string_view expression) {
+    return Calculator(expression).whole();
+}
+
+Measured derive(const DerivedMetric& metric, const std::map<std::string, std::string>& values) {
+    const std::string text = filled(metric.expression, values);
+    Measured result;
+    try {
+        const double value = arithmetic(text);
+        if (!std::isfinite(value))
+            throw Error(ErrorKind::data, metric.expression + ", here " + text + ", is not a finite number");
+        result.value = value;
+        result.values = {value};
+    } catch (const Error& error) {
+        result.failure = metric.name + ": " + error.what();
+    }
+    return result;
+}
+
+std::optional<double> compile_seconds(const Output& output) {
+    std::optional<double> longest;
+    for (const Match& match : matches(R"(Compilation time: *([0-9.]+) *s)", output)) {
+        const std::optional<double> value = number(match.text);
+        if (value) longest = std::max(longest.value_or(0), *value);
+    }
+    return longest;
+}
+
+std::string pattern_mistake(const std::string& regexp) {
+    try {
+        static_cast<void>(Pattern(regexp));
+        return "";
+    } catch (const Error& error) {
+        return error.what();
+    }
+}
+
+std::string tail(std::string_view text, int count) {
+    const std::vector<std::string_view> lines = lines_of(text);
+    const std::size_t first = lines.size() - std::min(lines.size(), static_cast<std::size_t>(count));
+    std::string result;
+    constexpr std::size_t kLongest = 300;
+    for (std::size_t i = first; i < lines.size(); ++i) {
+        result += (result.empty() ? "    " : "\n    ") + std::string(lines[i].substr(0, kLongest));
+        if (lines[i].size() > kLongest) result += " ...";
+    }
+    return result;
+}
+
+}  // namespace cnntrain::benchmark

@@ -1,0 +1,291 @@
+#include "options/read/value.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <charconv>
+#include <cmath>
+#include <limits>
+#include <optional>
+
+#include "cnntrain/base/error.h"
+#include "cnntrain/base/text.h"
+#include "cnntrain/options/option_values.h"
+
+namespace cnntrain::config {
+namespace {
+
+std::string lower(std::string_view text) {
+    std::string result(text);
+    std::transform(result.begin(), result.end(), result.begin(),
+                   [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    return result;
+}
+
+std::string number_text(double number) {
+    std::array<char, 32> buffer;
+    const auto end = std::to_chars(buffer.data(), buffer.data() + buffer.size(), number);
+    return {buffer.data(), end.ptr};
+}
+
+[[noreturn]] void reject(const Option& option, const std::string& expected, const std::string& word) {
+    constexpr std::size_t kShown = 80;
+    const std::string shown = word.size() > kShown ? word.substr(0, kShown) + "..." : word;
+    throw Error(ErrorKind::usage, documented_flag(option) + ": expected " + expected + ", got '" + shown + "'");
+}
+
+template <typename T> std::optional<T> parse_number(std::string_view word) {
+    if (word.starts_with('+')) word.remove_prefix(1);
+    T number = 0;
+    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), number);
+    if (error != std::errc() || end != word.data() + word.size()) return std::nullopt;
+    return number;
+}
+
+/// A limit of a range as text; limits of whole-number options have all their digits.
+std::string limit_text(const Option& option, double limit) {
+    const bool whole = option.type == Type::integer || option.type == Type::integers;
+    return whole ? std::to_string(static_cast<std::int64_t>(limit)) : number_text(limit);
+}
+
+void check_range(const Option& option, double number, const std::string& word) {
+    const Range& range = option.range;
+    if (number >= range.low && number <= range.high) return;
+    const bool positive = range.low > 0 && range.low < 1e-300;
+    std::string expected = positive ? "a value above 0" : "at least " + limit_text(option, range.low);
+    if (std::isfinite(range.high))
+        expected = "a value from " + limit_text(option, range.low) + " to " + limit_text(option, range.high);
+    reject(option, expected, word);
+}
+
+std::int64_t integer(const Option& option, const std::string& word) {
+    const auto number = parse_number<std::int64_t>(word);
+    if (!number) {
+        const bool bounded = std::isfinite(option.range.low) && std::isfinite(option.range.high);
+        const std::string limits =
+            bounded ? " from " + limit_text(option, option.range.low) + " to " + limit_text(option, option.range.high)
+                    : "";
+        reject(option, "a whole number" + limits, word);
+    }
+    check_range(option, static_cast<double>(*number), word);
+    return *number;
+}
+
+/// Refuses numbers outside float32's range: computation is in float32, where they would become infinite or 0.
+void check_precision(const Option& option, double number, const std::string& word) {
+    using Floats = std::numeric_limits<float>;
+    const double size = std::fabs(number);
+    if (size > static_cast<double>(Floats::max()))
+        reject(option, "a number that fits into 32 bits (up to 3.4e38)", word);
+    if (size > 0 && size < static_cast<double>(Floats::min()))
+        reject(option, "a number that fits into 32 bits (0 or from 1.2e-38 on)", word);
+}
+
+double real(const Option& option, const std::string& word) {
+    const auto number = parse_number<double>(word);
+    if (!number || !std::isfinite(*number)) reject(option, "a number", word);
+    check_range(option, *number, word);
+    check_precision(option, *number, word);
+    return *number;
+}
+
+/// Parses a boolean: the spellings of YAML 1.1, and the single letters of the BERT programs.
+bool truth(const Option& option, const std::string& word) {
+    const std::string text = lower(word);
+    for (std::string_view yes : {"true", "yes", "on", "y", "t", "1"}) {
+        if (text == yes) return true;
+    }
+    for (std::string_view no : {"false", "no", "off", "n", "f", "0"}) {
+        if (text == no) return false;
+    }
+    reject(option, "true or false", word);
+}
+
+std::string choice(const Option& option, const std::string& word) {
+    std::vector<std::string> known;
+    for (std::string_view candidate : option.choices) {
+        if (candidate == word || lower(candidate) == lower(word)) return std::string(candidate);
+        known.emplace_back(candidate);
+    }
+    std::string expected = "one of";
+    for (const std::string& candidate : known)
+        expected += " " + (candidate.empty() ? "''" : candidate);
+    const std::string nearest = nearest_name(word, known);
+    if (!nearest.empty()) expected += " (nearest: " + nearest + ")";
+    reject(option, expected, word);
+}
+
+/// Normalises JSON text, so that equal values have equal text.
+std::string structure(const Option& option, const std::string& word) {
+    try {
+        return compact_json(word);
+    } catch (const Error& error) {
+        reject(option, "a list or an object in JSON (" + std::string(error.what()) + ")", word);
+    }
+}
+
+std::vector<std::string> split_at_commas(const std::vector<std::string>& words) {
+    std::vector<std::string> parts;
+    for (const std::string& word : words) {
+        std::size_t begin = 0;
+        while (begin <= word.size()) {
+            const std::size_t end = std::min(word.find(',', begin), word.size());
+            const std::size_t text = std::min(word.find_first_not_of(' ', begin), end);
+            parts.push_back(word.substr(text, end - text));
+            begin = end + 1;
+        }
+    }
+    return parts;
+}
+
+Value convert_list(const Option& option, const std::vector<std::string>& words) {
+    if (option.type == Type::texts) return words;
+    if (option.type == Type::integers) {
+        std::vector<std::int64_t> numbers;
+        numbers.reserve(words.size());
+        for (const std::string& word : words)
+            numbers.push_back(integer(option, word));
+        return numbers;
+    }
+    std::vector<double> numbers;
+    for (const std::string& word : split_at_commas(words))
+        numbers.push_back(real(option, word));
+    return numbers;
+}
+
+}  // namespace
+
+Value convert(const Option& option, const std::vector<std::string>& words) {
+    for (const std::string& word : words) {
+        if (is_utf8(word)) continue;
+        throw Error(ErrorKind::usage, documented_flag(option) + ": '" + word +
+                                          "' is not UTF-8, as arguments.json is; give a name or a link that is");
+    }
+    if (is_list(option)) return convert_list(option, words);
+    if (option.type == Type::patterns) return joined(words, ",");
+    if (words.size() != 1) {
+        const std::string flag = documented_flag(option);
+        throw Error(ErrorKind::usage,
+                    flag + ": expected one value, got " + std::to_string(words.size()) +
+                        (option.names_data ? "; quote a pattern of files: " + flag + " 'PHOTOS/*.jpg'" : ""));
+    }
+    const std::string& word = words.front();
+    switch (option.type) {
+        case Type::boolean:
+        case Type::boolean_value:
+            return truth(option, word);
+        case Type::integer:
+            return integer(option, word);
+        case Type::number:
+            return real(option, word);
+        case Type::choice:
+            return choice(option, word);
+        case Type::structure:
+            return structure(option, word);
+        default:
+            return word;
+    }
+}
+
+bool is_unset(const Value& value) {
+    return std::holds_alternative<Unset>(value);
+}
+
+std::string to_string(const Value& value) {
+    struct Text {
+        std::string operator()(const Unset& /*value*/) const { return "none"; }
+        std::string operator()(bool flag) const { return flag ? "true" : "false"; }
+        std::string operator()(std::int64_t number) const { return std::to_string(number); }
+        std::string operator()(double number) const { return number_text(number); }
+        std::string operator()(const std::string& text) const { return text; }
+        std::string operator()(const std::vector<std::int64_t>& list) const {
+            return joined(list, " ", [](std::int64_t value) { return std::to_string(value); });
+        }
+        std::string operator()(const std::vector<double>& list) const { return joined(list, " ", number_text); }
+        std::string operator()(const std::vector<std::string>& list) const { return joined(list, " "); }
+    };
+    return std::visit(Text(), value);
+}
+
+OptionValues::OptionValues(const std::vector<const Option*>& options, const Launch& launch) : launch_(launch) {
+    for (const Option* option : options) {
+        index_[key(*option)] = values_.size();
+        values_.push_back({option, option->fallback, Source::default_value});
+    }
+}
+
+void OptionValues::apply(const Layer& layer, Source source) {
+    for (const auto& [option, value] : layer) {
+        if (has(key(*option))) set(key(*option), value, source);
+    }
+}
+
+void OptionValues::set(std::string_view key, Value value, Source source) {
+    ResolvedOption& target = slot(key);
+    target.value = std::move(value);
+    target.source = source;
+}
+
+void OptionValues::reset(std::string_view key) {
+    ResolvedOption& target = slot(key);
+    target.value = target.option->fallback;
+    target.source = Source::default_value;
+}
+
+bool OptionValues::has(std::string_view key) const {
+    return index_.find(key) != index_.end();
+}
+
+ResolvedOption& OptionValues::slot(std::string_view key) {
+    const auto found = index_.find(key);
+    CNNTRAIN_CHECK(found != index_.end(), "no option with key " + std::string(key) + " here");
+    return values_[found->second];
+}
+
+const ResolvedOption& OptionValues::at(std::string_view key) const {
+    const auto found = index_.find(key);
+    CNNTRAIN_CHECK(found != index_.end(), "no option with key " + std::string(key) + " here");
+    return values_[found->second];
+}
+
+bool given(Source source) {
+    return source == Source::environment || source == Source::config || source == Source::arguments ||
+           source == Source::command_line;
+}
+
+bool OptionValues::given(std::string_view key) const {
+    return has(key) && config::given(at(key).source);
+}
+
+template <typename T> T OptionValues::value_or_empty(std::string_view key) const {
+    if (!is_set(key)) return T{};
+    const T* value = std::get_if<T>(&at(key).value);
+    CNNTRAIN_CHECK(value != nullptr, "option " + std::string(key) + " has another type");
+    return *value;
+}
+
+bool OptionValues::flag(std::string_view key) const {
+    return value_or_empty<bool>(key);
+}
+std::int64_t OptionValues::integer(std::string_view key) const {
+    return value_or_empty<std::int64_t>(key);
+}
+double OptionValues::number(std::string_view key) const {
+    return value_or_empty<double>(key);
+}
+std::string OptionValues::text(std::string_view key) const {
+    return value_or_empty<std::string>(key);
+}
+std::vector<std::string> OptionValues::texts(std::string_view key) const {
+    return value_or_empty<std::vector<std::string>>(key);
+}
+
+std::vector<double> OptionValues::numbers(std::string_view key) const {
+    return value_or_empty<std::vector<double>>(key);
+}
+
+bool OptionValues::is_set(std::string_view key) const {
+    return has(key) && !is_unset(at(key).value);
+}
+
+}  // namespace cnntrain::config

@@ -1,0 +1,218 @@
+#include "cnntrain/run/compile_request.h"
+
+#include <algorithm>
+#include <numeric>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cnntrain/backend/cpu.h"
+#include "cnntrain/backend/ipu.h"
+#include "cnntrain/backend/ref.h"
+#include "cnntrain/base/error.h"
+#include "cnntrain/base/text.h"
+#include "cnntrain/options/option.h"
+#include "cnntrain/graph/model.h"
+#include "cnntrain/parallel/pipeline.h"
+#include "cnntrain/run/backends.h"
+
+namespace cnntrain::train {
+namespace {
+
+/// `use`: 0 for training, 1 for validation and inference.
+std::optional<unsigned> selected_device(const std::vector<std::string>& selection, std::size_t use) {
+    if (selection.empty()) return std::nullopt;
+    const std::string& word = selection[std::min(use, selection.size() - 1)];
+    if (config::is_any_ipu(word)) return std::nullopt;
+    return static_cast<unsigned>(std::stoul(word));
+}
+
+/// The device of each stage. If --shards equals the number of stages, each stage has its own device.
+std::vector<std::int32_t> devices_of_stages(const config::Settings& settings, std::int64_t stages) {
+    std::vector<std::int32_t> devices(static_cast<std::size_t>(stages));
+    const std::vector<std::int64_t>& mapping = settings.training.device_mapping;
+    if (std::ssize(mapping) == stages) {
+        devices.assign(mapping.begin(), mapping.end());
+    } else if (settings.training.shards == stages) {
+        std::iota(devices.begin(), devices.end(), 0);
+    }
+    return devices;
+}
+
+}  // namespace
+
+schedule::UpdatePlan update_plan(const config::Settings& settings) {
+    const schedule::BatchPlan batch = batch_plan(settings);
+    schedule::UpdatePlan plan;
+    plan.micro_batch = batch.micro_batch;
+    plan.accumulation = batch.accumulation;
+    plan.replicas = batch.replicas;
+    plan.norm_span = batch.norm_span;
+    plan.devices = devices_of_stages(settings, batch.stages);
+    if (settings.training.pipeline) plan.schedule = settings.training.pipeline_schedule;
+    return plan;
+}
+
+backend::CpuSettings cpu_settings(const config::Settings& settings) {
+    backend::CpuSettings result;
+    result.threads = compute_threads(settings.run);
+    result.lanes = settings.training.lanes;
+    result.thread_independent = settings.run.thread_independent;
+    result.bucket_bytes = settings.comm.bucket_bytes;
+    result.overlap_exchange = settings.comm.overlap;
+    return result;
+}
+
+backend::IpuSettings ipu_settings(const config::Settings& settings) {
+    backend::IpuSettings result = settings.ipu;
+    result.rounds_updates_only = settings.device.stochastic_rounding == backend::StochasticRounding::ri_prng_stable;
+    result.all_reduce_bytes = static_cast<std::size_t>(settings.comm.bucket_bytes);
+    result.prefetch_depth = settings.run.prefetch_depth;
+    result.device = selected_device(settings.device.select_ipu, 0);
+    return result;
+}
+
+std::int64_t ipus_of_replica(const schedule::UpdatePlan& plan) {
+    return std::int64_t{std::ranges::max(plan.devices)} + 1;
+}
+
+std::string ipus_text(const schedule::UpdatePlan& plan, bool emulated) {
+    return std::to_string(ipus_of_replica(plan) * plan.replicas) + (emulated ? ", emulated: " : ": ") +
+           counted(plan.replicas, "replica") + " of " + counted(ipus_of_replica(plan), "IPU") + ", " +
+           counted(plan.stages(), "stage") + " each";
+}
+
+schedule::Placement placement(const config::Settings& settings, const backend::Backend& backend) {
+    return backend.placement(update_plan(settings), cpu_settings(settings));
+}
+
+backend::CompileRequest compile_request(const graph::Graph& graph, const config::Settings& settings,
+                                        std::vector<data::Field> fields, std::uint64_t seed) {
+    backend::CompileRequest result{&graph, std::move(fields)};
+    result.plan.micro_batch = settings.training.micro_batch_size;
+    result.cpu = cpu_settings(settings);
+    result.cpu.lanes = 1;
+    result.ipu = ipu_settings(settings);
+    result.ipu.device = selected_device(settings.device.select_ipu, 1);
+    // The graph is on one IPU and has no backward pass.
+    if (result.ipu.available_memory_proportion.size() > 1) result.ipu.available_memory_proportion.resize(1);
+    result.runtime.stochastic_rounding = settings.device.stochastic_rounding != backend::StochasticRounding::off;
+    result.runtime.seed = seed;
+    result.runtime.check_finite = settings.run.stop_on_nan;
+    return result;
+}
+
+backend::CompileRequest training_request(const graph::Graph& graph, const config::Settings& settings,
+                                         std::vector<data::Field> fields, std::uint64_t seed) {
+    backend::CompileRequest result = compile_request(graph, settings, std::move(fields), seed);
+    result.plan = update_plan(settings);
+    result.cpu.lanes = settings.training.lanes;
+    result.ipu = ipu_settings(settings);
+    return result;
+}
+
+backend::Peers peers(const config::Settings& settings, comm::Communicator& communicator) {
+    return {&communicator, {settings.comm.wire, settings.comm.route}, settings.comm.shard_optimiser};
+}
+
+namespace {
+
+void check_splits(const TaskRow& task, const config::Settings& settings, const std::vector<std::string>& functions) {
+    const TrainingSettings& training = settings.training;
+    const auto count = static_cast<std::int64_t>(training.pipeline_splits.size());
+    const bool right_count = count > 0 && (training.shards <= 1 || count == training.shards - 1);
+    if (training.pipeline && !right_count) {
+        const std::string needed = training.shards > 1 ? std::to_string(training.shards - 1) : "at least 1";
+        throw Error(ErrorKind::usage,
+                    "--pipeline with --shards " + std::to_string(training.shards) + " needs " + needed +
+                        " --pipeline-splits, got " + std::to_string(count) + "; choose from: " +
+                        joined(task.usual_splits != nullptr ? task.usual_splits(settings) : functions));
+    }
+    nn::check_splits(functions, training.pipeline_splits);
+}
+
+}  // namespace
+
+schedule::BatchPlan batch_plan(const config::Settings& settings) {
+    return schedule::batch_plan(settings.training);
+}
+
+schedule::RunPlan run_plan(const config::Settings& settings, std::int64_t images) {
+    return schedule::make_run_plan({settings.training, settings.checkpoint, images, settings.validation.enabled});
+}
+
+void check_stages(const TaskRow& task, const config::Settings& settings) {
+    const std::vector<std::string> functions = task.functions(settings);  // refuses sizes that the family does not have
+    if (!settings.main.trains) return;
+    check_splits(task, settings, functions);
+    if (settings.training.pipeline) {
+        const schedule::BatchPlan batch = batch_plan(settings);
+        schedule::check_micro_batches({static_cast<std::int32_t>(batch.stages), settings.training.pipeline_schedule},
+                                      batch.accumulation);
+    }
+    // A missing backend is refused later, when it is made.
+    if (const auto backend = available_backend(settings.run.backend)) placement(settings, *backend);
+}
+
+std::unique_ptr<backend::Backend> available_backend(backend::BackendKind kind) {
+    switch (kind) {
+        case backend::BackendKind::cpu:
+            return backend::make_cpu_backend();
+        case backend::BackendKind::ref:
+            return backend::make_ref_backend();
+        case backend::BackendKind::ipu:
+            return backend::make_ipu_backend();
+    }
+    throw Error(ErrorKind::internal, "unknown backend");
+}
+
+std::unique_ptr<backend::Backend> make_backend(backend::BackendKind kind) {
+    std::unique_ptr<backend::Backend> backend = available_backend(kind);
+    if (backend == nullptr) {
+        throw Error(ErrorKind::unsupported, "this program was built without --backend " +
+                                                std::string(config::name(kind)) +
+                                                " (-DCNNTRAIN_IPU=OFF); use --backend cpu");
+    }
+    return backend;
+}
+
+bool is_emulated(const RunSettings& settings) {
+    const std::unique_ptr<backend::Backend> backend = available_backend(settings.backend);
+    return backend != nullptr && backend->info().emulated;
+}
+
+CoreBudget core_budget(const RunSettings& settings) {
+    return plan_cores(available_cores(), available_processors(), static_cast<int>(settings.threads),
+                      static_cast<int>(settings.input_threads));
+}
+
+int compute_threads(const RunSettings& settings) {
+    return core_budget(settings).compute_threads;
+}
+
+backend::Arithmetic arithmetic(const nn::PrecisionSettings& settings, const backend::Backend& backend) {
+    if (settings.precision == nn::Precision::p32_32) return {DType::f32, "--precision 32.32"};
+    if (backend.half_type() != DType::bf16) return backend.fastest_arithmetic();
+    switch (settings.compute_type) {
+        case nn::ComputeType::automatic:
+            return backend.fastest_arithmetic();
+        case nn::ComputeType::bf16:
+            return {DType::bf16, "--compute-type bf16"};
+        case nn::ComputeType::f32:
+            return {DType::f32, "--compute-type f32"};
+    }
+    throw Error(ErrorKind::internal, "unknown compute type");
+}
+
+nn::NumericsSettings numerics(const nn::PrecisionSettings& settings, const backend::Backend& backend) {
+    nn::NumericsSettings result;
+    result.compute = arithmetic(settings, backend).type;
+    result.half = backend.half_type();
+    result.parameters = settings.precision == nn::Precision::p16_16 ? result.half : DType::f32;
+    result.force_weight_to_fp16 = settings.force_weight_to_fp16;
+    result.force_weight_to_fp32 = settings.force_weight_to_fp32;
+    return result;
+}
+
+}  // namespace cnntrain::train

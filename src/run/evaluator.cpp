@@ -1,0 +1,220 @@
+#include "run/evaluator.h"
+
+#include <algorithm>
+#include <cmath>
+#include <span>
+#include <utility>
+
+#include "cnntrain/base/error.h"
+#include "cnntrain/options/option.h"
+#include "cnntrain/graph/initialise.h"
+#include "cnntrain/run/compile_request.h"
+#include "cnntrain/run/loading.h"
+#include "run/ranks.h"
+#include "run/timing.h"
+#include "cnntrain/run/weights.h"
+
+namespace cnntrain::train {
+namespace {
+
+std::unique_ptr<backend::Executable> compile_evaluation(const backend::Backend& backend, const graph::Graph& graph,
+                                                        const Samples& data, const config::Settings& settings,
+                                                        std::uint64_t seed,
+                                                        const std::function<bool()>& stop_requested) {
+    backend::CompileRequest request =
+        compile_request(graph, settings, data.fields(settings.training.micro_batch_size), seed);
+    request.runtime.stop_requested = stop_requested;
+    return backend.compile(request);
+}
+
+/// The counter of classes; null where none is wanted.
+const Classifier* counted_classifier(const Task& task, const config::Settings& settings) {
+    return settings.validation.any() ? task.classifier() : nullptr;
+}
+
+graph::Graph graph_of(const Task& task, const Classifier* classifier, const std::vector<data::Field>& fields) {
+    return classifier != nullptr ? classifier->classifying_graph(fields) : task.evaluation_graph(fields);
+}
+
+/// C of the logits; 0 for a graph without them.
+std::size_t class_count(const graph::Graph& graph) {
+    const auto logits = std::ranges::find(graph.outputs(), kLogits, &graph::Output::name);
+    if (logits == graph.outputs().end()) return 0;
+    return static_cast<std::size_t>(graph.desc(logits->value).shape.at(1));
+}
+
+}  // namespace
+
+graph::Graph validation_graph(const Task& task, const config::Settings& settings,
+                              const std::vector<data::Field>& fields) {
+    return graph_of(task, counted_classifier(task, settings), fields);
+}
+
+Evaluator::Evaluator(const Task& task, const backend::Backend& backend, const Samples& data,
+                     const config::Settings& settings, std::uint64_t seed, const Host& host)
+    : task_(task),
+      host_(host),
+      classifier_(counted_classifier(task, settings)),
+      graph_(graph_of(task, classifier_, data.fields(settings.training.micro_batch_size))),
+      executable_(compile_evaluation(backend, graph_, data, settings, seed, host.stop_requested)),
+      data_(data),
+      loader_(for_rank(validation_loader_settings(settings), *host.communicator)),
+      run_settings_(settings.run),
+      latency_(settings.device.latency) {}
+
+void Evaluator::load(checkpoint::Checkpoint checkpoint, const std::string& path) {
+    load_model(*executable_, graph_, std::move(checkpoint), path, run_settings_);
+}
+
+void Evaluator::load_random(std::uint64_t seed) {
+    initialise(*executable_, graph_, seed);
+}
+
+void Evaluator::load_from(const backend::Executable& training) {
+    copy_variables(training, *executable_);
+}
+
+void Evaluator::load(const std::map<std::string, HostTensor>& variables) {
+    executable_->load(variables);
+}
+
+void Evaluator::share_weights() {
+    share_variables(*host_.communicator, *executable_, "weights to validate");
+}
+
+Evaluator::Seen Evaluator::run_share(data::Stream& stream, std::int64_t batches, metrics::Observers& observers) {
+    const Stopwatch watch;
+    CreationTap tap(stream);
+    std::optional<LabelTap> labels;
+    if (classifier_ != nullptr) labels.emplace(tap, classifier_->label_field());
+    data::BatchSource& source = labels ? static_cast<data::BatchSource&>(*labels) : tap;
+    Seen seen;
+    for (std::int64_t done = 0; done < batches && !seen.stopped;) {
+        backend::StepResult result;
+        try {
+            result = executable_->evaluate(source, 1);
+        } catch (const Interrupted&) {
+            seen.stopped = true;
+            return seen;
+        }
+        if (latency_) seen.latency_ms += tap.milliseconds_since_creation();
+        if (!seen.not_finite) seen.not_finite = not_finite_in(*executable_, result, "", done == 0);
+        metrics::add(seen.sums, result.sums);
+        if (labels && result.samples > 0) seen.classes.add(executable_->output(kLogits), labels->labels());
+        seen.samples += result.samples;
+        ++done;
+        seen.stopped = result.stopped || stop_requested();
+        const double rate = static_cast<double>(seen.samples * host_.communicator->size()) / watch.seconds();
+        if (!seen.stopped) {
+            observers.progress(
+                {done, 0, batches, rate, watch.seconds(), "validation batches", task_.columns().unit.many, true});
+        }
+    }
+    seen.left_out = stream.stats().left_out;
+    return seen;
+}
+
+/// Sums over processes. Adds missing outputs first: a process that was stopped early may not have seen all of them.
+Evaluator::Seen Evaluator::of_all(Seen mine) const {
+    for (const graph::Output& output : graph_.outputs()) {
+        if (graph_.desc(output.value).shape.empty()) mine.sums.try_emplace(output.name, 0.0);
+    }
+    std::vector<double> values = {static_cast<double>(mine.samples), static_cast<double>(mine.left_out),
+                                  mine.latency_ms};
+    for (const auto& [name, sum] : mine.sums)
+        values.push_back(sum);
+    const std::vector<double> classes = mine.classes.numbers(classifier_ != nullptr ? class_count(graph_) : 0);
+    values.insert(values.end(), classes.begin(), classes.end());
+    const comm::UpdateStatus status{.stop = mine.stopped, .not_finite = mine.not_finite.has_value()};
+    const comm::AgreedStatus agreed = comm::agree(*host_.communicator, status, values);
+    Seen all;
+    if (agreed.any.not_finite) {
+        all.not_finite =
+            told_by_first(*host_.communicator, agreed, &comm::UpdateStatus::not_finite, mine.not_finite.value_or(""));
+    }
+    all.samples = static_cast<std::int64_t>(agreed.sums[0]);
+    all.left_out = static_cast<std::int64_t>(agreed.sums[1]);
+    all.latency_ms = agreed.sums[2];
+    all.stopped = agreed.any.stop;
+    std::size_t next = 3;
+    for (const auto& [name, sum] : mine.sums)
+        all.sums[name] = agreed.sums[next++];
+    all.classes = ClassCounts::of(std::span(agreed.sums).subspan(next));
+    return all;
+}
+
+std::optional<metrics::ValidationRow> Evaluator::run(metrics::ValidationRow row, metrics::Observers& observers) {
+    const metrics::Unit& unit = task_.columns().unit;
+    data::LoaderSettings loader = loader_;
+    loader.stop_requested = host_.stop_requested;
+    const Stopwatch watch;  // includes the input: a stream created earlier would already have its first batches
+    const std::unique_ptr<data::Stream> stream = data_.stream(loader);
+    std::int64_t batches = stream->batches_per_sweep();  // per process
+    if (most_batches_) batches = std::min(batches, (*most_batches_ + loader.ranks - 1) / loader.ranks);
+    Seen seen = of_all(run_share(*stream, batches, observers));
+    if (seen.stopped) return std::nullopt;
+    not_finite_ = std::move(seen.not_finite);
+    if (classifier_ != nullptr) seen.classes.add_recalls(seen.sums);
+    class_counts_ = std::move(seen.classes);
+    row.val_time = watch.seconds();
+    CNNTRAIN_CHECK(
+        most_batches_ || seen.samples + seen.left_out == stream->samples(),
+        "validation saw " + std::to_string(seen.samples) + " of " + std::to_string(stream->samples()) + " samples");
+    if (seen.left_out > 0) {
+        observers.line(std::to_string(seen.left_out) + " of " + std::to_string(stream->samples()) + " validation " +
+                       unit.many + " could not be decoded and are not counted");
+    }
+    if (seen.samples == 0) throw Error(ErrorKind::data, "no validation " + unit.one + " could be decoded");
+    row.val_size = seen.samples;
+    row.results = metrics::values_of(task_.columns().validation, seen.sums, seen.samples);
+    row.samples_per_second = static_cast<double>(seen.samples) / row.val_time;
+    if (latency_) row.latency = seen.latency_ms / static_cast<double>(batches * loader.ranks);
+    return row;
+}
+
+namespace {
+
+/// Index of the first element that is not finite, or is below `least`; -1: there is none.
+std::int64_t first_bad_index(const HostTensor& tensor, double least) {
+    const auto is_bad = [least](double value) { return !std::isfinite(value) || value < least; };
+    if (tensor.dtype() == DType::f32) {
+        const auto values = tensor.as<float>();
+        const auto found = std::ranges::find_if(values, is_bad);
+        return found == values.end() ? -1 : found - values.begin();
+    }
+    for (std::int64_t i = 0; i < tensor.elements(); ++i) {
+        if (is_bad(tensor.at(i))) return i;
+    }
+    return -1;
+}
+
+}  // namespace
+
+std::optional<std::string> first_bad_number(const std::map<std::string, HostTensor>& variables) {
+    for (const auto& [name, tensor] : variables) {
+        const bool is_variance = name.ends_with(nn::kMovingVariance);
+        const std::int64_t index = first_bad_index(tensor, is_variance ? 0 : -INFINITY);
+        if (index >= 0)
+            return name + "[" + std::to_string(index) + "] is " + config::to_string(config::Value{tensor.at(index)});
+    }
+    return std::nullopt;
+}
+
+std::optional<std::string> not_finite_in(backend::Executable& executable, const backend::StepResult& result,
+                                         const std::string& logits, bool looks_inside) {
+    const auto sum = std::ranges::find_if(result.sums, [](const auto& one) { return !std::isfinite(one.second); });
+    std::string output = sum == result.sums.end() ? "" : "the sum of " + sum->first;
+    if (output.empty() && !logits.empty() && first_bad_index(executable.output(logits), -INFINITY) >= 0)
+        output = "the output " + logits;
+    if (output.empty() && !looks_inside) return std::nullopt;
+    std::optional<std::string> where = executable.inspection().first_non_finite();
+    return where || output.empty() ? where : std::optional(output);
+}
+
+void fail_not_finite(const std::string& what, const std::string& where) {
+    throw Error(ErrorKind::diverged, what +
+                                         ": the network computes numbers that are not finite; first place: " + where +
+                                         "; its answers mean nothing: use weights of a training that has not diverged");
+}
+
+}  // namespace cnntrain::train

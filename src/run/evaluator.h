@@ -1,0 +1,130 @@
+// Evaluates a set of weights on the validation split.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cnntrain/backend/backend.h"
+#include "cnntrain/base/tensor.h"
+#include "cnntrain/weights/checkpoint.h"
+#include "cnntrain/options/settings.h"
+#include "cnntrain/data/batch.h"
+#include "cnntrain/graph/graph.h"
+#include "cnntrain/run/observer.h"
+#include "cnntrain/run/runs.h"
+#include "cnntrain/run/task.h"
+#include "run/reports/predictions.h"
+
+namespace cnntrain::train {
+
+/// The graph of validations with these settings: with logits where a training counts classes.
+graph::Graph validation_graph(const Task& task, const config::Settings& settings,
+                              const std::vector<data::Field>& fields);
+
+/// Compiles once, then evaluates any number of checkpoints. Every sample is counted once, and processes share the
+/// samples. A training that is validated while it runs also counts by class, where the task has classes.
+class Evaluator {
+public:
+    /// `data`: the validation split, which the processes of the host share.
+    Evaluator(const Task& task, const backend::Backend& backend, const Samples& data, const config::Settings& settings,
+              std::uint64_t seed, const Host& host);
+
+    void load(checkpoint::Checkpoint checkpoint, const std::string& path);
+    void load_random(std::uint64_t seed);
+    /// Takes the weights of this process's training.
+    void load_from(const backend::Executable& training);
+    /// Takes these variables of the model.
+    void load(const std::map<std::string, HostTensor>& variables);
+    /// Broadcasts the weights that rank 0 has loaded.
+    void share_weights();
+
+    /// Evaluates and completes `row`, whose name, iteration and epoch are set. The measured time includes starting the
+    /// input pipeline. Returns nothing if a stop was requested.
+    std::optional<metrics::ValidationRow> run(metrics::ValidationRow row, metrics::Observers& observers);
+
+    /// Counts of the last run; empty if classes are not counted.
+    const ClassCounts& class_counts() const { return class_counts_; }
+    /// Place where the last run met a number that is not finite, on any rank; empty if all were finite, as far as it
+    /// has looked.
+    const std::optional<std::string>& not_finite() const { return not_finite_; }
+    const backend::CompileReport& report() const { return executable_->report(); }
+
+    /// Limits each run to this many batches: for measurements on generated data.
+    void cut_short(std::int64_t batches) { most_batches_ = batches; }
+
+private:
+    /// Results of this process's share, or of all processes.
+    struct Seen {
+        metrics::Sums sums;
+        ClassCounts classes;
+        std::int64_t samples = 0, left_out = 0;
+        double latency_ms = 0;  // sum over all batches
+        bool stopped = false;
+        std::optional<std::string> not_finite;  // the first place
+    };
+
+    bool stop_requested() const { return host_.stop_requested && host_.stop_requested(); }
+    Seen run_share(data::Stream& stream, std::int64_t batches, metrics::Observers& observers);
+    Seen of_all(Seen mine) const;
+
+    const Task& task_;
+    const Host& host_;
+    const Classifier* classifier_;  // null: classes are not counted
+    graph::Graph graph_;
+    std::unique_ptr<backend::Executable> executable_;
+    const Samples& data_;
+    data::LoaderSettings loader_;
+    RunSettings run_settings_;
+    std::optional<std::int64_t> most_batches_;
+    bool latency_;  // whether latency is measured
+    ClassCounts class_counts_;
+    std::optional<std::string> not_finite_;
+};
+
+// Values that are not finite in weights and results of an evaluation. Training has its own check, of each loss.
+
+/// The first variable with a NaN, an infinity or a negative variance, as "all/fc1/weight[3] is nan".
+std::optional<std::string> first_bad_number(const std::map<std::string, HostTensor>& variables);
+
+/// Place where an evaluated batch was not finite: a sum, the output `logits` ("" for none), or a value before them that
+/// the executable has noticed. Asks the executable only if `looks_inside`, or an output is not finite.
+std::optional<std::string> not_finite_in(backend::Executable& executable, const backend::StepResult& result,
+                                         const std::string& logits, bool looks_inside);
+
+/// Error(diverged). `what`: "validation of ckpt-7".
+[[noreturn]] void fail_not_finite(const std::string& what, const std::string& where);
+
+// Reads along the labels of an evaluation's batches.
+
+/// Forwards batches and keeps the labels and the place of the last one.
+class LabelTap final : public data::BatchSource {
+public:
+    LabelTap(data::BatchSource& source, std::string_view field)
+        : source_(source), field_(data::field_number(source.fields(), field)) {}
+
+    std::vector<data::Field> fields() const override { return source_.fields(); }
+    data::Batch next() override {
+        data::Batch batch = source_.next();
+        const auto labels = batch.as<std::int32_t>(field_);
+        labels_.assign(labels.begin(), labels.end());
+        first_sample_ = batch.first_sample;
+        return batch;
+    }
+
+    const std::vector<std::int32_t>& labels() const { return labels_; }
+    std::int64_t first_sample() const { return first_sample_; }
+
+private:
+    data::BatchSource& source_;
+    std::size_t field_;
+    std::vector<std::int32_t> labels_;
+    std::int64_t first_sample_ = 0;
+};
+
+}  // namespace cnntrain::train

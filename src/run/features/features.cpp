@@ -1,0 +1,403 @@
+#include "run/features/features.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cstring>
+#include <map>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "cnntrain/base/crc32c.h"
+#include "cnntrain/base/error.h"
+#include "cnntrain/base/hash.h"
+#include "cnntrain/base/log.h"
+#include "cnntrain/base/memory.h"
+#include "cnntrain/base/outputs.h"
+#include "cnntrain/base/text.h"
+#include "cnntrain/weights/checkpoint.h"
+#include "cnntrain/weights/file.h"
+#include "cnntrain/weights/folder.h"
+#include "cnntrain/data/batch.h"
+#include "cnntrain/run/compile_request.h"
+#include "cnntrain/run/loading.h"
+#include "run/evaluator.h"
+#include "run/ranks.h"
+#include "run/timing.h"
+
+namespace cnntrain::train {
+namespace {
+
+std::string text_of_crc(std::uint32_t crc) {
+    return "crc32c " + hex_text(crc);
+}
+
+/// One batch's results of one rank, as ranks exchange them.
+struct BatchShare {
+    std::int64_t first_sample = 0;
+    std::int64_t stopped = 0;
+};
+
+/// Evaluates sweeps over the data and collects the features of all ranks.
+class Sweeps {
+public:
+    Sweeps(backend::Executable& executable, std::string_view label_field, const Host& host,
+           metrics::Observers& observers, std::string unit, std::int64_t batches)
+        : executable_(executable),
+          label_field_(label_field),
+          host_(host),
+          observers_(observers),
+          unit_(std::move(unit)),
+          batches_(batches) {}
+
+    /// The next `views` sweeps of the stream.
+    void collect(data::Stream& stream, std::int64_t views, SplitFeatures& into) {
+        LabelTap tap(stream, label_field_);
+        into.labels.resize(static_cast<std::size_t>(stream.samples()), data::kNoLabel);
+        for (std::int64_t view = 0; view < views; ++view) {
+            HostTensor features;
+            for (std::int64_t batch = 0; batch < stream.batches_per_sweep(); ++batch) {
+                add_batch(tap, stream, features, into.labels);
+                show_progress(stream.micro_batch());
+            }
+            into.views.push_back(std::move(features));
+        }
+    }
+
+private:
+    void add_batch(LabelTap& tap, const data::Stream& stream, HostTensor& features, std::vector<std::int32_t>& labels) {
+        BatchShare share;
+        HostTensor values;
+        backend::StepResult result;
+        try {
+            result = executable_.evaluate(tap, 1);
+            share.stopped = result.stopped || stop_requested() ? 1 : 0;
+            values = executable_.output(kFeatures);
+            share.first_sample = tap.first_sample();
+        } catch (const Interrupted&) {
+            if (alone()) throw;
+            share.stopped = 1;
+        }
+        if (share.stopped != 0 && alone()) throw Interrupted();
+        if (share.stopped == 0) {
+            const auto where = not_finite_in(executable_, result, std::string(kFeatures), /*looks_inside=*/done_ == 0);
+            if (where) fail_not_finite("features of the training data", *where);
+        }
+        if (features.shape().empty() && values.shape().size() == 2)
+            features = HostTensor({values.dtype(), {stream.samples(), values.shape()[1]}});
+        if (alone()) {
+            store(share, tap.labels(), values.bytes(), features, labels);
+        } else {
+            exchange(share, tap.labels(), values, features, labels, stream.micro_batch());
+        }
+    }
+
+    /// Stores the batches of all ranks.
+    void exchange(const BatchShare& share, const std::vector<std::int32_t>& mine, const HostTensor& values,
+                  HostTensor& features, std::vector<std::int32_t>& labels, std::int64_t micro_batch) {
+        comm::Communicator& all = *host_.communicator;
+        const auto words = [&](std::int64_t word) {
+            return all.all_gather(static_cast<std::uint64_t>(word), "features of a batch");
+        };
+        const std::vector<std::uint64_t> stops = words(share.stopped);
+        if (std::ranges::any_of(stops, [](std::uint64_t word) { return word != 0; })) throw Interrupted();
+        const std::vector<std::uint64_t> firsts = words(share.first_sample);
+        const auto label_bytes = static_cast<std::size_t>(micro_batch) * sizeof(std::int32_t);
+        const std::size_t rank_bytes = label_bytes + values.bytes().size();
+        std::vector<std::byte> out(rank_bytes);
+        std::vector<std::byte> in(rank_bytes * firsts.size());
+        std::memcpy(out.data(), mine.data(), label_bytes);
+        std::memcpy(out.data() + label_bytes, values.bytes().data(), values.bytes().size());
+        all.all_gather_among({0, all.size()}, out, in, "features of a batch");
+        std::vector<std::int32_t> theirs(mine.size());
+        for (std::size_t rank = 0; rank < firsts.size(); ++rank) {
+            const auto part = std::span(in).subspan(rank * rank_bytes, rank_bytes);
+            std::memcpy(theirs.data(), part.data(), label_bytes);
+            store({static_cast<std::int64_t>(firsts[rank]), 0}, theirs, part.subspan(label_bytes), features, labels);
+        }
+    }
+
+    static void store(const BatchShare& share, const std::vector<std::int32_t>& batch_labels,
+                      std::span<const std::byte> values, HostTensor& features, std::vector<std::int32_t>& labels) {
+        const std::int64_t left = std::max<std::int64_t>(0, std::ssize(labels) - share.first_sample);
+        const auto count = static_cast<std::size_t>(std::min(std::ssize(batch_labels), left));
+        const std::size_t row_bytes = values.size() / batch_labels.size();
+        const auto first = static_cast<std::size_t>(share.first_sample);
+        if (count == 0) return;
+        std::memcpy(features.bytes().data() + first * row_bytes, values.data(), count * row_bytes);
+        std::copy_n(batch_labels.begin(), count, labels.begin() + share.first_sample);
+    }
+
+    void show_progress(std::int64_t micro_batch) {
+        ++done_;
+        const double seen = static_cast<double>(done_ * micro_batch * host_.communicator->size());
+        observers_.progress({done_, 0, batches_, seen / watch_.seconds(), watch_.seconds(), "batches", unit_, true});
+    }
+
+    bool alone() const { return host_.communicator->size() == 1; }
+    bool stop_requested() const { return host_.stop_requested && host_.stop_requested(); }
+
+    backend::Executable& executable_;
+    std::string label_field_;
+    const Host& host_;
+    metrics::Observers& observers_;
+    std::string unit_;
+    std::int64_t batches_;
+    std::int64_t done_ = 0;
+    Stopwatch watch_;
+};
+
+std::unique_ptr<backend::Executable> compile_features(const backend::Backend& backend, const graph::Graph& graph,
+                                                      const Samples& samples, const config::Settings& settings,
+                                                      std::uint64_t seed, const Host& host) {
+    backend::CompileRequest request =
+        compile_request(graph, settings, samples.fields(settings.training.micro_batch_size), seed);
+    request.runtime.stop_requested = host.stop_requested;
+    return backend.compile(request);
+}
+
+}  // namespace
+
+std::vector<std::int64_t> labelled_samples(const SplitFeatures& split) {
+    std::vector<std::int64_t> numbers;
+    for (std::int64_t i = 0; i < split.samples(); ++i) {
+        if (split.labels[static_cast<std::size_t>(i)] >= 0) numbers.push_back(i);
+    }
+    return numbers;
+}
+
+FeatureRows feature_rows(const SplitFeatures& split, const std::vector<std::int64_t>& samples, std::size_t views) {
+    FeatureRows rows;
+    rows.width = split.width();
+    rows.values.reserve(views * samples.size() * static_cast<std::size_t>(rows.width));
+    for (std::size_t view = 0; view < views; ++view) {
+        const HostTensor wide = split.views.at(view).cast(DType::f32);
+        const std::span<const float> all = wide.as<float>();
+        for (const std::int64_t sample : samples) {
+            const auto begin = all.begin() + sample * rows.width;
+            rows.values.insert(rows.values.end(), begin, begin + rows.width);
+            rows.labels.push_back(split.labels[static_cast<std::size_t>(sample)]);
+        }
+    }
+    return rows;
+}
+
+FeatureSource::FeatureSource(const Task& task, const backend::Backend& backend, const config::Settings& settings,
+                             std::uint64_t seed, const Host& host, bool with_validation)
+    : task_(task),
+      backend_(backend),
+      settings_(settings),
+      seed_(seed),
+      host_(host),
+      training_(classifier().in_order(data::Split::train, /*augmented=*/false)),
+      validation_(with_validation ? classifier().in_order(data::Split::validation, /*augmented=*/false) : nullptr),
+      features_(classifier().features_graph(training_->fields(settings.training.micro_batch_size))) {}
+
+/// The fields are those of the first samples without their labels.
+std::string FeatureSource::first_samples(const Samples& samples) const {
+    const std::int64_t count = std::min<std::int64_t>(4, samples.count());
+    const auto stream = samples.stream({.micro_batch = count, .batches_ahead = 1});
+    const std::vector<data::Field> fields = stream->fields();
+    const data::Batch batch = stream->next();
+    std::uint32_t crc = 0;
+    for (std::size_t i = 0; i < fields.size(); ++i) {
+        if (fields[i].name != classifier().label_field()) crc = crc32c(batch.fields[i], crc);
+    }
+    return text_of_crc(crc);
+}
+
+FeatureFacts FeatureSource::facts(const std::map<std::string, HostTensor>& weights) const {
+    FeatureFacts facts;
+    std::uint32_t crc = 0;
+    for (const auto& [name, tensor] : weights) {
+        if (name == last_layer().weight || name == last_layer().bias) continue;
+        crc = crc32c(std::as_bytes(std::span(name)), crc);
+        crc = crc32c(tensor.bytes(), crc);
+    }
+    const std::string single = classifier().features_graph(training_->fields(1)).graph.to_text();
+    facts.network = {{"program", CNNTRAIN_VERSION},
+                     {"backend", backend_.library()},
+                     {"network", text_of_crc(crc32c(std::as_bytes(std::span(single))))},
+                     {"weights", text_of_crc(crc)}};
+    facts.preprocessing = first_samples(*training_);
+    DataOrigin origin{training_->origin(), {}};
+    if (validation_) origin.validation = validation_->origin();
+    facts.data = origin_of(to_text(origin));  // as a file gives it back
+    return facts;
+}
+
+FeatureSet FeatureSource::compute(const std::map<std::string, HostTensor>& weights, std::int64_t views,
+                                  metrics::Observers& observers) const {
+    const auto executable = compile_features(backend_, graph(), *training_, settings_, seed_, host_);
+    if (is_first(host_)) executable->load(weights);
+    share_variables(*host_.communicator, *executable, "weights of the features");
+    data::LoaderSettings loader = for_rank(loader_settings(settings_, 0), *host_.communicator);
+    loader.stop_requested = host_.stop_requested;
+    const auto sweep_batches = [&](const Samples& samples) {
+        const std::int64_t round = loader.micro_batch * loader.ranks;
+        return (samples.count() + round - 1) / round;
+    };
+    const std::int64_t batches = views * sweep_batches(*training_) + (validation_ ? sweep_batches(*validation_) : 0);
+    Sweeps sweeps(*executable, classifier().label_field(), host_, observers, task_.columns().unit.many, batches);
+    FeatureSet set;
+    sweeps.collect(*training_->stream(loader), 1, set.training);
+    if (views > 1) {
+        const std::uint64_t view_bytes = set.training.views.front().bytes().size();
+        require_memory(static_cast<std::uint64_t>(views - 1) * view_bytes, "features of all views");
+        const auto augmented = classifier().in_order(data::Split::train, /*augmented=*/true);
+        sweeps.collect(*augmented->stream(loader), views - 1, set.training);
+    }
+    if (validation_) sweeps.collect(*validation_->stream(loader), 1, set.validation.emplace());
+    return set;
+}
+
+namespace {
+
+using Metadata = std::map<std::string, std::string>;
+
+// Keys of the file's metadata
+constexpr const char* kNetworkPrefix = "features.network.";
+constexpr const char* kPreprocessing = "features.preprocessing";
+constexpr const char* kData = "features.data";
+constexpr const char* kViews = "features.views";
+constexpr const char* kSeed = "features.seed";
+
+constexpr const char* kTrainingPrefix = "training/";
+constexpr const char* kValidationPrefix = "validation/";
+constexpr const char* kLabels = "labels";
+
+std::string view_name(const std::string& split, std::size_t view) {
+    return split + "view" + std::to_string(view);
+}
+
+/// True for a file that FeatureCache::write() wrote, also if it is damaged now.
+bool is_own(const FileSystem& files, const std::string& path) {
+    constexpr std::uint64_t kMetadataBytes = 64 << 10;  // the header begins with it
+    const std::unique_ptr<InputFile> file = files.open(path);
+    std::string begin(std::min(kMetadataBytes, file->size_bytes()), '\0');
+    file->read_at(0, std::as_writable_bytes(std::span(begin)));
+    return begin.find("\"" + std::string(kPreprocessing) + "\"") != std::string::npos;
+}
+
+Metadata feature_metadata(const WantedFeatures& wanted) {
+    Metadata metadata;
+    for (const auto& [name, value] : wanted.facts.network)
+        metadata[kNetworkPrefix + name] = value;
+    metadata[kPreprocessing] = wanted.facts.preprocessing;
+    metadata[kData] = to_text(wanted.facts.data);
+    metadata[kViews] = std::to_string(wanted.views);
+    metadata[kSeed] = std::to_string(wanted.seed);
+    return metadata;
+}
+
+std::string text_in(const Metadata& metadata, const std::string& key) {
+    const auto found = metadata.find(key);
+    return found == metadata.end() ? "" : found->second;
+}
+
+std::int64_t views_in(const Metadata& metadata) {
+    const std::string text = text_in(metadata, kViews);
+    std::int64_t views = 0;
+    std::from_chars(text.data(), text.data() + text.size(), views);
+    return views;
+}
+
+/// Describes how the file's features differ from the wanted ones; "" if they do not.
+std::string difference_of_features(const Metadata& found, const WantedFeatures& wanted) {
+    std::vector<std::string> parts;
+    const DataOrigin data = origin_of(text_in(found, kData));
+    const std::string other = other_data(data, wanted.facts.data);
+    if (!other.empty()) parts.push_back("other data (" + other + ")");
+    if (wanted.facts.data.validation && !data.validation) parts.emplace_back("no validation split");
+    const auto compare = [&](const std::string& name, const std::string& before, const std::string& now) {
+        if (before != now) parts.push_back("other " + name + " (" + before + ", now " + now + ")");
+    };
+    for (const auto& [name, value] : wanted.facts.network)
+        compare(name, text_in(found, kNetworkPrefix + name), value);
+    compare("preprocessing", text_in(found, kPreprocessing), wanted.facts.preprocessing);
+    if (views_in(found) < wanted.views) {
+        parts.push_back(counted(views_in(found), "view") + " of each sample, not " + std::to_string(wanted.views));
+    } else if (wanted.views > 1) {
+        compare("seed of the views", text_in(found, kSeed), std::to_string(wanted.seed));
+    }
+    return joined(parts, "; ");
+}
+
+SplitFeatures taken_split(checkpoint::Checkpoint& file, const std::string& split, std::int64_t views) {
+    SplitFeatures features;
+    const HostTensor& stored = file.tensors.at(split + kLabels);
+    if (stored.dtype() != DType::i32) throw Error(ErrorKind::data, "its labels are no whole numbers of 32 bits");
+    const auto labels = stored.as<std::int32_t>();
+    features.labels.assign(labels.begin(), labels.end());
+    for (std::size_t view = 0; view < static_cast<std::size_t>(views); ++view) {
+        HostTensor& values = file.tensors.at(view_name(split, view));
+        const Shape& shape = values.shape();
+        if (shape.size() != 2 || shape[0] != features.samples())
+            throw Error(ErrorKind::data, "its features and labels do not fit together");
+        features.views.push_back(std::move(values));
+    }
+    return features;
+}
+
+void add_split(const SplitFeatures& features, const std::string& split, std::map<std::string, const HostTensor*>& all,
+               std::map<std::string, HostTensor>& labels) {
+    for (std::size_t view = 0; view < features.views.size(); ++view)
+        all.emplace(view_name(split, view), &features.views[view]);
+    HostTensor& tensor = labels.emplace(split + kLabels, TensorDesc{DType::i32, {features.samples()}}).first->second;
+    std::ranges::copy(features.labels, tensor.as<std::int32_t>().begin());
+    all.emplace(split + kLabels, &tensor);
+}
+
+}  // namespace
+
+FeatureCache::FeatureCache(FileSystem& files, std::string path, const std::string& flag)
+    : files_(files), path_(std::move(path)) {
+    if (path_.empty()) return;
+    checkpoint::refuse_run_checkpoint(files_, flag, path_);
+    check_outputs(files_, {{{flag, path_}, false, "", is_own}});
+}
+
+std::optional<FeatureSet> FeatureCache::read(const WantedFeatures& wanted, metrics::Observers& observers) const {
+    if (path_.empty() || !exists(files_, path_)) return std::nullopt;
+    try {
+        const std::string other = difference_of_features(checkpoint::CheckpointFile(files_, path_).metadata(), wanted);
+        if (!other.empty()) {
+            observers.line("The features are computed anew: " + path_ + " has those of " + other);
+            return std::nullopt;
+        }
+        checkpoint::Checkpoint file = checkpoint::load(files_, path_);
+        FeatureSet set{taken_split(file, kTrainingPrefix, wanted.views), {}};
+        if (wanted.facts.data.validation) set.validation = taken_split(file, kValidationPrefix, 1);
+        return set;
+    } catch (const Error& error) {
+        if (error.kind() != ErrorKind::data) throw;
+        observers.line("The features are computed anew: " + path_ + " is damaged: " + error.what());
+    } catch (const std::out_of_range&) {
+        observers.line("The features are computed anew: " + path_ + " is damaged: it lacks features or labels");
+    }
+    return std::nullopt;
+}
+
+bool FeatureCache::write(const WantedFeatures& wanted, const FeatureSet& set) const {
+    if (path_.empty()) return false;
+    checkpoint::Checkpoint file;
+    file.metadata = feature_metadata(wanted);
+    std::map<std::string, const HostTensor*> all;
+    std::map<std::string, HostTensor> labels;
+    add_split(set.training, kTrainingPrefix, all, labels);
+    if (set.validation) add_split(*set.validation, kValidationPrefix, all, labels);
+    checkpoint::TensorSource source;
+    for (const auto& [name, tensor] : all)
+        source.descs.emplace(name, tensor->desc());
+    source.tensor = [&all](const std::string& name) { return *all.at(name); };
+    try {
+        checkpoint::save(files_, path_, file, source);
+        return true;
+    } catch (const Error& error) {
+        if (error.kind() != ErrorKind::storage) throw;
+        log::warning(std::string(error.what()) + "; the features are not kept");
+        return false;
+    }
+}
+
+}  // namespace cnntrain::train

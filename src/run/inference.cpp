@@ -1,0 +1,214 @@
+// `cnntrain inference` without --iterations: classifies samples.
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "cnntrain/backend/backend.h"
+#include "cnntrain/base/error.h"
+#include "cnntrain/base/log.h"
+#include "cnntrain/base/text.h"
+#include "cnntrain/weights/folder.h"
+#include "cnntrain/data/batch.h"
+#include "cnntrain/data/loader.h"
+#include "cnntrain/run/observer.h"
+#include "cnntrain/run/backends.h"
+#include "cnntrain/run/compile_request.h"
+#include "cnntrain/run/runs.h"
+#include "run/reports/predictions.h"
+#include "run/reports/run_report.h"
+#include "run/evaluator.h"
+#include "run/request_latency.h"
+#include "run/run_files.h"
+#include "run/timing.h"
+#include "cnntrain/run/weights.h"
+
+namespace cnntrain::train {
+namespace {
+
+constexpr std::int64_t kTop = 5;  // of the top-5 accuracy
+
+/// Loads one checkpoint, or random weights.
+std::string load_weights(backend::Executable& executable, const graph::Graph& graph, const config::Settings& settings,
+                         const FileSystem& files, std::uint64_t seed) {
+    if (!settings.main.restore_path) {
+        log::warning("no --restore-path: the weights are random, and so are the classes");
+        initialise(executable, graph, seed);
+        return "random";
+    }
+    const checkpoint::Found found = checkpoint_to_evaluate(files, *settings.main.restore_path);
+    load_model(executable, graph, checkpoint_weights(files, found.path, settings), found.path, settings.run);
+    return found.name;
+}
+
+class Report {
+public:
+    /// `names`: of the classes; empty: they have numbers only.
+    Report(const PredictionsFile& table, FileSystem& files, metrics::Observers& observers, const metrics::Unit& unit,
+           std::vector<std::string> names)
+        : path_(table.file.path),
+          files_(files),
+          observers_(observers),
+          unit_(unit),
+          names_(std::move(names)),
+          text_(table.format, unit.one, names_) {}
+
+    void add(Prediction prediction, std::int64_t shown_classes, bool printed) {
+        const auto is_label = [&](const ClassProbability& item) { return item.label == prediction.label; };
+        std::vector<ClassProbability>& classes = prediction.classes;
+        const auto five = std::min<std::ptrdiff_t>(kTop, std::ssize(classes));
+        top1_ += is_label(classes.front()) ? 1 : 0;
+        top5_ += std::any_of(classes.begin(), classes.begin() + five, is_label) ? 1 : 0;
+        labelled_ += prediction.label >= 0 ? 1 : 0;
+        ++samples_;
+        classes.resize(static_cast<std::size_t>(std::min(shown_classes, std::ssize(classes))));
+        text_.add(prediction);
+        if (printed) observers_.result({line_of(prediction), "prediction", text_.object_of(prediction)});
+    }
+
+    void leave_out() { ++left_out_; }
+
+    /// `classes`: number of classes of the network. With five or fewer, top-5 accuracy is always 100 % and is not
+    /// printed.
+    void finish(const std::string& name, double seconds, std::int64_t classes) {
+        if (left_out_ > 0) {
+            observers_.line(std::to_string(left_out_) + " of " + std::to_string(samples_ + left_out_) + " " +
+                            unit_.many + " could not be decoded and are left out");
+        }
+        if (samples_ == 0) throw Error(ErrorKind::data, "no " + unit_.one + " could be decoded");
+        if (!path_.empty()) write_text(files_, path_, text_.text());
+        const double count = static_cast<double>(samples_);
+        observers_.line("Inference [" + name + "]: " + std::to_string(samples_) + " " + unit_.many +
+                        ", throughput: " + config::to_string(config::Value{count / seconds}) + " samples/sec");
+        if (labelled_ > 0) {
+            const std::string top5 = classes > kTop ? ", top-5 accuracy: " + percent(top5_) + " %" : "";
+            const std::string some =
+                labelled_ < samples_ ? " of the " + std::to_string(labelled_) + " with a label" : "";
+            observers_.result({"top-1 accuracy: " + percent(top1_) + " %" + top5 + some});
+        }
+        if (!path_.empty()) observers_.line("Saved predictions to " + path_);
+    }
+
+private:
+    std::string line_of(const Prediction& prediction) const {
+        std::string line = shown(prediction) + ":";
+        for (const ClassProbability& item : prediction.classes) {
+            line += " " + printable(class_text(item.label, names_)) + " (" +
+                    config::to_string(config::Value{rounded(item.probability)}) + ")";
+        }
+        return line;
+    }
+    /// Texts are long.
+    static std::string shown(const Prediction& prediction) {
+        constexpr std::size_t kMost = 60;
+        if (prediction.row == 0) return printable(prediction.sample);
+        std::size_t end = prediction.sample.size();
+        if (end > kMost) {
+            const auto inside_character = [](char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; };
+            for (end = kMost; end > 0 && inside_character(prediction.sample[end]);)
+                --end;
+        }
+        return std::to_string(prediction.row) + " " + printable(prediction.sample.substr(0, end)) +
+               (end < prediction.sample.size() ? "..." : "");
+    }
+    static double rounded(double value) {
+        constexpr double kSteps = 10000;
+        return std::round(value * kSteps) / kSteps;
+    }
+    std::string percent(std::int64_t hits) const {
+        constexpr double kPercent = 100;
+        return config::to_string(
+            config::Value{rounded(kPercent * static_cast<double>(hits) / static_cast<double>(labelled_))});
+    }
+
+    std::string path_;
+    FileSystem& files_;
+    metrics::Observers& observers_;
+    const metrics::Unit& unit_;
+    std::vector<std::string> names_;
+    PredictionText text_;
+    std::int64_t samples_ = 0, left_out_ = 0, labelled_ = 0, top1_ = 0, top5_ = 0;
+};
+
+/// Refuses options that only apply to measurements; they indicate a forgotten --iterations.
+void refuse_measuring_options(const config::ParseResult& arguments) {
+    for (const std::string flag : {"--num-inference-thread", "--force-recompile", "--tmp-execs", "--repeat"}) {
+        std::string key = flag.substr(2);
+        std::ranges::replace(key, '-', '_');
+        if (arguments.at(key).source == config::Source::default_value) continue;
+        throw Error(ErrorKind::usage, "inference: " + flag +
+                                          " is for measuring, which needs --iterations; without it every sample is "
+                                          "classified once");
+    }
+}
+
+}  // namespace
+
+int run_inference(const TaskRow& task_row, const config::ParseResult& arguments, const Host& host) {
+    const config::Settings& settings = arguments.settings;
+    if (settings.training.iterations || settings.device.dataset_benchmark || settings.device.compile_only)
+        return measure_requests(task_row, arguments, host);
+    refuse_measuring_options(arguments);
+    const std::uint64_t seed = static_cast<std::uint64_t>(settings.device.seed.value_or(0));
+    const auto backend = make_backend(settings.run.backend);
+    const std::unique_ptr<Task> made = task_row.make(arguments, *backend, seed);
+    const Task& task = *made;
+    const Classifier* const classifier = task.classifier();
+    if (classifier == nullptr) {
+        throw Error(ErrorKind::unsupported, "inference: " + std::string(task_row.options.name) +
+                                                " has no classes; give --iterations to measure it");
+    }
+    check_predictions_file(predictions_file("", arguments), arguments, *host.files);
+    const Classifier::Subjects subjects = classifier->subjects(host.stop_requested);
+    const std::vector<data::Field> fields = subjects.stream->fields();
+    const graph::Graph graph = classifier->classifying_graph(fields);
+    const auto executable = backend->compile(compile_request(graph, settings, fields, seed));
+    const std::string name = load_weights(*executable, graph, settings, *host.files, seed);
+
+    const RunFolder folder = results_folder(task, arguments, host.command_line, *host.files);
+    metrics::Observers observers =
+        report_evaluation(task, *backend, arguments, folder, subjects.stream->samples(), host);
+
+    const PredictionsFile table = predictions_file(folder.logs, arguments);
+    check_predictions_file(table, arguments, *host.files);
+    Report report(table, *host.files, observers, task.columns().unit, task.class_names());
+    LabelTap tap(*subjects.stream, classifier->label_field());
+    const Stopwatch watch;
+    const std::int64_t batch = subjects.stream->micro_batch();
+    const std::int64_t count = subjects.stream->samples();
+    const std::int64_t top = settings.main.top_classes;
+    std::int64_t classes = 0;
+    for (std::int64_t first = 0; first < count; first += batch) {
+        const backend::StepResult result = executable->evaluate(tap, 1);
+        if (const auto where = not_finite_in(*executable, result, kLogits, first == 0);
+            where && settings.run.stop_on_nan)
+            fail_not_finite("inference [" + name + "]", *where);
+        const HostTensor logits = executable->output(kLogits);
+        classes = logits.desc().shape.at(1);
+        for (std::int64_t row = 0; row < std::min(batch, count - first); ++row) {
+            const std::int32_t label = tap.labels().at(static_cast<std::size_t>(row));
+            if (label == data::kLeftOut) {
+                report.leave_out();
+                continue;
+            }
+            const std::int64_t sample = first + row;
+            const std::string subject =
+                subjects.names.empty() ? std::to_string(sample) : subjects.names.at(static_cast<std::size_t>(sample));
+            const std::int64_t in_file = subjects.rows.empty() ? 0 : subjects.rows.at(static_cast<std::size_t>(sample));
+            report.add({subject, label, likeliest(logits, row, std::max(kTop, top)), in_file}, top, subjects.printed);
+        }
+        if (host.stop_requested && host.stop_requested()) {
+            observers.result({"Inference stopped by a signal after " + std::to_string(std::min(first + batch, count)) +
+                              " of " + std::to_string(count) + " " + task.columns().unit.many +
+                              "; predictions are not written."});
+            return kInterruptedExitCode;
+        }
+    }
+    report.finish(name, watch.seconds(), classes);
+    return 0;
+}
+
+}  // namespace cnntrain::train

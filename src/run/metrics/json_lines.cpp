@@ -1,0 +1,207 @@
+#include "cnntrain/run/json_lines.h"
+
+#include <nlohmann/json.hpp>
+#include <utility>
+#include <variant>
+
+#include "cnntrain/base/enumerators.h"
+#include "cnntrain/base/error.h"
+
+namespace cnntrain::metrics {
+namespace {
+
+using json = nlohmann::ordered_json;
+
+constexpr std::chrono::seconds kFlushInterval(5);
+constexpr const char* kMessage = "message";
+constexpr const char* kInfo = "info";
+
+json event(std::string_view name) {
+    const auto now = std::chrono::system_clock::now().time_since_epoch();
+    const auto milliseconds = std::chrono::duration_cast<std::chrono::milliseconds>(now).count();
+    return {{"event", name}, {"time", static_cast<double>(milliseconds) / 1e3}};
+}
+
+std::string text_of(const json& object) {
+    return object.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+json message(std::string_view level, std::string_view text) {
+    json object = event(kMessage);
+    object["level"] = level;
+    object["text"] = text;
+    return object;
+}
+
+}  // namespace
+
+std::string_view name(JsonType type) {
+    return enumerator_name(type);
+}
+
+const std::vector<JsonEvent>& json_events() {
+    using enum JsonType;
+    static const std::vector<JsonEvent> events = {
+        {"start",
+         "the run is set up",
+         {{"version", text, "of this program"},
+          {"run", text, "name of the run"},
+          {"folder", text, "folder of the run; empty with --no-logs"},
+          {"command_line", text, "as typed"},
+          {"title", text, "the network"},
+          {"machine", texts, "processor, cores, backend"},
+          {"settings", object, "all options and what follows from them, as in arguments.json"}}},
+        {"plan",
+         "the data are open (training)",
+         {{"iterations", integer, "weight updates of the whole run"},
+          {"epochs", number, ""},
+          {"global_batch", integer, "samples of an update"},
+          {"training_samples", integer, ""},
+          {"validation_samples", integer, ""}}},
+        {"variables", "the network is compiled (training)", {{"parameters", integer, "trained numbers"}}},
+        {"duration",
+         "something has ended: compilation, training_loop, time_to_train",
+         {{"name", text, "which of them"}, {"seconds", number, ""}}},
+        {"training", "as often as rows of training.csv", {}, "its columns"},
+        {"validation", "a checkpoint is validated", {}, "the columns of validation.csv"},
+        {"inference", "a measurement has ended", {}, "the columns of its validation.csv"},
+        {"nans", "NaNs are counted (--analyse-nans)", {}, "iteration, nan_count, nan_variables"},
+        {"progress",
+         "at most once in 5 seconds",
+         {{"done", integer, "units of work"},
+          {"total", integer, ""},
+          {"unit", text, "iterations, batches, ..."},
+          {"rate", number, ""},
+          {"rate_unit", text, "per second: images, sequences, texts"},
+          {"seconds_left", number, "null while it is unknown"},
+          {"readings", object, "loss, accuracy, ...: means of the last updates"}}},
+        {"checkpoint",
+         "a checkpoint is written",
+         {{"iteration", integer, ""}, {"path", text, "without .safetensors"}, {"seconds", number, "to write it"}}},
+        {"prediction", "a sample is classified", {}, "as in a file of --predictions that ends in .jsonl"},
+        {kMessage, "anything else", {{"level", text, "debug, info, warning or error"}, {"text", text, ""}}},
+        {"error",
+         "the process ends with an error",
+         {{"text", text, "what came, what was expected, what to do"},
+          {"exit_code", integer, "cnntrain help exit-codes"}}},
+    };
+    return events;
+}
+
+std::string message_line(std::string_view level, std::string_view text) {
+    return text_of(message(level, text));
+}
+
+std::string error_line(std::string_view text, int exit_code) {
+    json object = event("error");
+    object["text"] = text;
+    object["exit_code"] = exit_code;
+    return text_of(object);
+}
+
+void JsonLines::write(const std::string& line) {
+    out_ << line << std::endl;  // flushed, so that pipes show it at once
+}
+
+void JsonLines::line(std::string_view text) {
+    if (shows_all()) write(message_line(kInfo, text));
+}
+
+void JsonLines::console_line(std::string_view text) {
+    write(message_line(kInfo, text));
+}
+
+void JsonLines::detail(std::string_view text) {
+    line(text);
+}
+
+void JsonLines::result(const Result& result) {
+    if (result.fields.empty()) return write(message_line(kInfo, result.text));
+    // Spliced as text, because names of files may hold bytes that a parser refuses.
+    std::string line = text_of(event(result.event));
+    line.back() = ',';
+    write(line + result.fields.substr(1));
+}
+
+void JsonLines::duration(std::string_view name, double seconds, std::string_view /*text*/) {
+    if (!shows_all()) return;
+    json object = event("duration");
+    object["name"] = name;
+    object["seconds"] = seconds;
+    write(text_of(object));
+}
+
+void JsonLines::run_described(const RunDescription& run) {
+    if (!shows_all()) return;
+    json object = event("start");
+    object["version"] = run.version;
+    object["run"] = run.name;
+    object["folder"] = run.folder;
+    object["command_line"] = run.command_line;
+    object["title"] = run.title;
+    object["machine"] = run.machine;
+    object["settings"] = json::parse(run.settings);
+    write(text_of(object));
+}
+
+void JsonLines::variables_listed(const VariableList& variables) {
+    if (!shows_all()) return;
+    json object = event("variables");
+    object["parameters"] = variables.parameters;
+    write(text_of(object));
+}
+
+void JsonLines::row(const Record& row) {
+    if (!shows_all() && row.table == kTraining) return;
+    json object = event(row.table);
+    for (const Field& field : row.fields) {
+        json value;
+        if (field.measured) std::visit([&](const auto& held) { value = held; }, field.value);
+        object[field.name] = std::move(value);
+    }
+    write(text_of(object));
+}
+
+void JsonLines::progress(const Progress& progress) {
+    if (!shows_all()) return;
+    const auto now = std::chrono::steady_clock::now();
+    const bool begins = done_ < 0 || progress.done < done_;
+    done_ = progress.done;
+    if (!begins && now - written_ < kFlushInterval) return;
+    written_ = now;
+    json object = event("progress");
+    object["done"] = progress.done;
+    object["total"] = progress.total;
+    object["unit"] = progress.unit;
+    object["rate"] = progress.rate;
+    object["rate_unit"] = progress.rate_unit;
+    const double left = seconds_left(progress);
+    object["seconds_left"] = left < 0 ? json() : json(left);
+    json readings = json::object();
+    for (const Reading& reading : progress.readings)
+        readings[reading.name] = reading.value;
+    object["readings"] = std::move(readings);
+    write(text_of(object));
+}
+
+void JsonLines::training_planned(const TrainingSize& size) {
+    if (!shows_all()) return;
+    json object = event("plan");
+    object["iterations"] = size.iterations;
+    object["epochs"] = size.epochs;
+    object["global_batch"] = size.global_batch;
+    object["training_samples"] = size.training_samples;
+    object["validation_samples"] = size.validation_samples;
+    write(text_of(object));
+}
+
+void JsonLines::checkpoint_saved(const SavedCheckpoint& checkpoint) {
+    if (!shows_all()) return;
+    json object = event("checkpoint");
+    object["iteration"] = checkpoint.iteration;
+    object["path"] = checkpoint.prefix;
+    object["seconds"] = checkpoint.seconds;
+    write(text_of(object));
+}
+
+}  // namespace cnntrain::metrics

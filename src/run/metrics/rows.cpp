@@ -1,0 +1,270 @@
+#include "cnntrain/run/rows.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <utility>
+
+#include "cnntrain/base/text.h"
+
+namespace cnntrain::metrics {
+namespace {
+
+class CsvRow {
+public:
+    CsvRow& add(std::int64_t value) { return add_raw(std::to_string(value)); }
+
+    /// Adds a number as Python prints it: 0.0005, but 5e-05.
+    CsvRow& add(double value) {
+        const double size = std::fabs(value);
+        const bool plain = size == 0 || (size >= 1e-4 && size < 1e16);
+        std::array<char, 32> text{};
+        const auto end = std::to_chars(text.data(), text.data() + text.size(), value,
+                                       plain ? std::chars_format::fixed : std::chars_format::scientific)
+                             .ptr;
+        return add_raw(std::string(text.data(), end));
+    }
+
+    CsvRow& add(const std::string& value) { return add_raw(csv_field(value)); }
+
+    const std::string& text() const { return text_; }
+
+private:
+    CsvRow& add_raw(const std::string& field) {
+        if (!first_) text_ += ',';
+        first_ = false;
+        text_ += field;
+        return *this;
+    }
+
+    std::string text_;
+    bool first_ = true;
+};
+
+/// The shortest decimal number that rounds to this float32, which is the type in which the learning rate enters the
+/// graph: 0.0005 instead of 0.0005000000000000001.
+double in_32_bits(double value) {
+    std::array<char, 32> text{};
+    const auto end = std::to_chars(text.data(), text.data() + text.size(), static_cast<float>(value)).ptr;
+    double result = value;
+    std::from_chars(text.data(), end, result);
+    return result;
+}
+
+std::string rate_name(const Unit& unit) {
+    return unit.brief + "_per_sec";
+}
+
+/// A field for a number that not every run measures.
+Field optional_field(std::string name, double value) {
+    return {std::move(name), value, value != kNotMeasured};
+}
+
+void label(Field& field, const Column& column) {
+    field.label = column.label;
+    field.percent = column.scale == 100;
+}
+
+/// Adds the columns whose `at_end` equals the argument.
+void add_results(std::vector<Field>& fields, const std::vector<Column>& columns, const std::vector<double>& results,
+                 bool at_end = false) {
+    for (std::size_t i = 0; i < columns.size(); ++i) {
+        if (columns[i].at_end != at_end) continue;
+        fields.push_back(optional_field(columns[i].name, results.at(i)));
+        label(fields.back(), columns[i]);
+    }
+}
+
+std::string joined(const char* before, std::string_view name) {
+    return std::string(before) + std::string(name);
+}
+
+/// A run's checkpoints are points of one curve. A weight average ends at the iteration of one of them and is none: it
+/// has a curve of its own, which it shares with its rows at other iterations, "<average>-<iteration>". Empty for
+/// checkpoints.
+std::string_view own_curve(std::string_view validated) {
+    if (!validated.starts_with("weight_avg")) return {};
+    const std::size_t dash = validated.rfind('-');
+    const bool numbered = dash != std::string_view::npos && dash + 1 < validated.size() &&
+                          validated.find_first_not_of("0123456789", dash + 1) == std::string_view::npos;
+    return numbered ? validated.substr(0, dash) : validated;
+}
+
+}  // namespace
+
+Record record(const TrainingRow& row, const Columns& columns) {
+    Record result{kTraining, row.iteration, {}};
+    Position at{row.step, row.epoch};
+    if (columns.position) {
+        at = columns.position(row);
+        result.curve_step = at.step;
+    }
+    std::vector<Field>& fields = result.fields;
+    fields = {{"step", at.step}, {"iteration", row.iteration}, {"epoch", at.epoch}, {"lr", in_32_bits(row.lr)}};
+    for (std::size_t i = 0; i < columns.training.size(); ++i) {
+        fields.push_back({columns.training[i].name + "_batch", row.results.at(i).batch});
+        fields.push_back({columns.training[i].name + "_avg", row.results.at(i).average});
+        label(fields.back(), columns.training[i]);
+    }
+    fields.push_back({"it_time", row.it_time});
+    fields.push_back({rate_name(columns.unit), row.samples_per_second});
+    fields.push_back({"total_time", row.total_time});
+    for (const PlannedColumn& column : columns.planned)
+        fields.push_back({column.name, column.value(row.iteration)});
+    result.later_fields = columns.planned.size();
+    result.is_curve_point = !columns.curves.every_host_step;
+    for (Field& field : fields) {
+        const auto tag = columns.tags.find(field.name);
+        if (tag != columns.tags.end()) field.tag = tag->second;
+    }
+    return result;
+}
+
+Record curve_point(const TrainingRow& row, const Columns& columns) {
+    Record result = record(row, columns);
+    for (const PlannedColumn& column : columns.curves.planned)
+        result.fields.push_back({.name = column.name, .value = column.value(row.iteration), .tag = column.name});
+    result.is_curve_point = true;
+    return result;
+}
+
+Record compile_time_point(double seconds, std::int64_t iteration, const Columns& columns) {
+    return {kTraining, iteration, {{.name = "compile_time", .value = seconds, .tag = columns.curves.compile_time}}};
+}
+
+Record record(const ValidationRow& row, const Columns& columns) {
+    Record result{kValidation, row.iteration, {}};
+    std::vector<Field>& fields = result.fields;
+    fields = {{"name", row.name}, {"iteration", row.iteration}, {"epoch", row.epoch}};
+    add_results(fields, columns.validation, row.results);
+    fields.push_back({"val_time", row.val_time});
+    fields.push_back({"val_size", row.val_size});
+    fields.push_back({rate_name(columns.unit), row.samples_per_second});
+    fields.push_back(optional_field("latency", row.latency));
+    const std::size_t documented = fields.size();
+    add_results(fields, columns.validation, row.results, /*at_end=*/true);
+    result.later_fields = fields.size() - documented;
+    result.more_columns = columns.more_validation;
+    if (const std::string_view curve = own_curve(row.name); !curve.empty()) {
+        for (Field& field : fields)
+            field.tag = joined("validation/", curve) + "/" + field.name;
+    }
+    return result;
+}
+
+std::optional<double> result_of(const ValidationRow& row, const Columns& columns, std::string_view name) {
+    const auto found = std::ranges::find(columns.validation, name, &Column::name);
+    if (found == columns.validation.end()) return std::nullopt;
+    return row.results.at(static_cast<std::size_t>(found - columns.validation.begin()));
+}
+
+Record record(const InferenceRow& row, const Columns& columns) {
+    Record result{kInference, row.iteration, {}};
+    std::vector<Field>& fields = result.fields;
+    fields = {{"name", row.name}, {"iteration", row.iteration}, {"epoch", row.epoch}};
+    add_results(fields, columns.inference, row.results);
+    fields.push_back({"inference_time", row.inference_time});
+    fields.push_back({"num_processed_samples", row.num_processed_samples});
+    fields.push_back({rate_name(columns.unit), row.samples_per_second});
+    fields.push_back({"latency", row.latencies.mean});
+    return result;
+}
+
+Record record(const NanRow& row) {
+    return {kNans,
+            row.iteration,
+            {{"iteration", row.iteration}, {"nan_count", row.nan_count}, {"nan_variables", row.nan_variables}}};
+}
+
+namespace {
+
+void add_times(std::vector<Field>& fields, const UpdateTimes& times) {
+    fields.push_back({"update_seconds", times.seconds});
+    fields.push_back({"input_wait_seconds", times.input_wait});
+    fields.push_back({"exchange_seconds", times.exchange});
+    fields.push_back({"exposed_exchange_seconds", times.exposed_exchange});
+    fields.push_back({"processor_seconds", times.processor});
+    fields.push_back({"queued_seconds", times.queued});
+    fields.push_back({"other_programs_seconds", times.others});
+    fields.push_back({"page_loads", times.page_loads});
+}
+
+}  // namespace
+
+UpdateTimes& UpdateTimes::operator+=(const UpdateTimes& more) {
+    updates += more.updates;
+    seconds += more.seconds;
+    input_wait += more.input_wait;
+    exchange += more.exchange;
+    exposed_exchange += more.exposed_exchange;
+    processor += more.processor;
+    queued += more.queued;
+    others += more.others;
+    page_loads += more.page_loads;
+    return *this;
+}
+
+Record record(const UpdateTimes& times, std::int64_t iteration) {
+    Record result{kTimes, iteration, {{"updates", times.updates}, {"iteration", iteration}}};
+    add_times(result.fields, times);
+    return result;
+}
+
+Record record(const RankTimes& row) {
+    Record result{
+        kRanks, row.iteration, {{"rank", row.rank}, {"iteration", row.iteration}, {"updates", row.times.updates}}};
+    add_times(result.fields, row.times);
+    return result;
+}
+
+std::string csv_header(const Record& record) {
+    std::string header;
+    for (const Field& field : record.fields) {
+        if (!header.empty()) header += ',';
+        header += field.name;
+    }
+    return header;
+}
+
+std::string csv_row(const Record& record) {
+    CsvRow csv;
+    for (const Field& field : record.fields)
+        std::visit([&](const auto& value) { csv.add(value); }, field.value);
+    return csv.text();
+}
+
+std::string printed(const Latencies& latencies) {
+    return formatted("latency avg: %8.4f ms, latency 99p: %8.4f ms, latency 99p9: %8.4f ms, latency max: %8.4f ms",
+                     latencies.mean, latencies.p99, latencies.p99_9, latencies.max);
+}
+
+std::string compilation_line(double seconds) {
+    return formatted("Compilation time: %.3fs.", seconds);
+}
+
+std::string initial_checkpoint_line(std::string_view prefix) {
+    return joined("Saved initial checkpoint to ", prefix);
+}
+
+std::string checkpoint_line(std::string_view prefix, double seconds) {
+    return joined("Saved checkpoint to ", prefix) + formatted(" in %.3fs", seconds);
+}
+
+std::string restoring_line(std::string_view prefix) {
+    return joined("Restoring training from latest checkpoint: ", prefix);
+}
+
+std::string skipped_validation_line(std::string_view name) {
+    return joined("Skipping validation run on checkpoint: ", name);
+}
+
+std::string loop_completed_line(double seconds) {
+    return formatted("Training loop completed in %.3fs.", seconds);
+}
+
+std::string time_to_train_line(double seconds) {
+    return formatted("Time to train: %.3fs.", seconds);
+}
+
+}  // namespace cnntrain::metrics

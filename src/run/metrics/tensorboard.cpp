@@ -1,0 +1,108 @@
+#include "cnntrain/run/tensorboard.h"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cinttypes>
+#include <span>
+#include <string_view>
+#include <utility>
+
+#include "cnntrain/base/crc32c.h"
+#include "cnntrain/base/text.h"
+#include "cnntrain/base/wire.h"
+
+namespace cnntrain::metrics {
+namespace {
+
+/// Repeated numbers, as consecutive doubles.
+template <typename T> std::string packed(const std::vector<T>& numbers) {
+    std::string bytes;
+    for (const T number : numbers)
+        bytes += fixed_width(static_cast<double>(number));
+    return bytes;
+}
+
+std::string masked_crc(std::string_view bytes) {
+    return fixed_width(mask_crc(crc32c(std::as_bytes(std::span(bytes)))));
+}
+
+std::string framed(const std::string& event) {
+    const std::string length = fixed_width(static_cast<std::uint64_t>(event.size()));
+    return length + masked_crc(length) + event + masked_crc(event);
+}
+
+double system_seconds() {
+    return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+}  // namespace
+
+TensorBoard::TensorBoard(FileSystem& files, TensorBoardSettings settings)
+    : files_(files), settings_(std::move(settings)) {
+    if (!settings_.folder.ends_with('/')) settings_.folder += '/';
+    if (!settings_.clock) settings_.clock = system_seconds;
+}
+
+void TensorBoard::row(const Record& record) {
+    if (record.is_curve_point) curve_point(record);
+}
+
+void TensorBoard::curve_point(const Record& record) {
+    WireMessage summary;
+    for (const Field& field : record.fields) {
+        const bool is_text = std::holds_alternative<std::string>(field.value);
+        if (field.name == "iteration" || is_text || !field.measured) continue;
+        const auto* whole = std::get_if<std::int64_t>(&field.value);
+        const double number = whole != nullptr ? static_cast<double>(*whole) : std::get<double>(field.value);
+        const std::string tag = field.tag.empty() ? std::string(record.table) + "/" + field.name : field.tag;
+        summary.add(1, WireMessage().add(1, std::string_view(tag)).add(2, static_cast<float>(number)));
+    }
+    add_summary(record.curve_step.value_or(record.iteration), summary.bytes());
+}
+
+void TensorBoard::distribution(const Distribution& distribution) {
+    const Histogram& histogram = distribution.histogram;
+    const WireMessage proto = WireMessage()
+                                  .add(1, histogram.least)
+                                  .add(2, histogram.most)
+                                  .add(3, static_cast<double>(histogram.elements()))
+                                  .add(4, histogram.sum)
+                                  .add(5, histogram.sum_of_squares)
+                                  .add(6, std::string_view(packed(histogram.limits)))
+                                  .add(7, std::string_view(packed(histogram.counts)));
+    WireMessage summary;
+    summary.add(1, WireMessage().add(1, std::string_view(distribution.name)).add(5, proto));
+    summary.add(
+        1,
+        WireMessage().add(1, std::string_view("L2/" + distribution.name)).add(2, static_cast<float>(histogram.norm())));
+    add_summary(distribution.iteration, summary.bytes());
+}
+
+void TensorBoard::add_summary(std::int64_t iteration, const std::string& summary) {
+    if (path_.empty()) begin_file(iteration);
+    append(WireMessage().add(1, settings_.clock()).add(2, iteration).add(5, std::string_view(summary)).bytes());
+}
+
+/// Two processes started within one second (a run and its resumption) get two files; TensorBoard reads files in the
+/// order of their names.
+void TensorBoard::begin_file(std::int64_t iteration) {
+    files_.make_directories(settings_.folder);
+    const double now = settings_.clock();
+    const std::string seconds = formatted("%010" PRId64, static_cast<std::int64_t>(now));
+    const std::string name = settings_.folder + "events.out.tfevents." + seconds + "." + settings_.host;
+    path_ = name;
+    for (int number = 1; exists(files_, path_); ++number)
+        path_ = name + "." + std::to_string(number);
+    append(WireMessage().add(1, now).add(3, std::string_view("brain.Event:2")).bytes());
+    if (settings_.resumed_at) {
+        const WireMessage start = WireMessage().add(1, std::int64_t{1});
+        append(WireMessage().add(1, now).add(2, std::min(iteration, *settings_.resumed_at)).add(7, start).bytes());
+    }
+}
+
+void TensorBoard::append(const std::string& event) {
+    files_.append(path_, framed(event));
+}
+
+}  // namespace cnntrain::metrics

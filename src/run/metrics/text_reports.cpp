@@ -1,0 +1,305 @@
+#include "cnntrain/run/text_reports.h"
+
+#include <algorithm>
+#include <chrono>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cnntrain/base/text.h"
+#include "cnntrain/run/progress.h"
+#include "cnntrain/run/rows.h"
+
+namespace cnntrain::metrics {
+
+// A training on a screen: a table with a row for each validation, or for each epoch without one.
+
+class EpochTable {
+public:
+    /// A log line of the training, which becomes part of the next row.
+    void add_training(const Record& row);
+    /// The results of a validation; of several before a row, the last ones are shown.
+    void add_validation(const Record& row);
+    /// True from the first log line an epoch after the last row until the next row.
+    bool is_due() const { return is_due_; }
+    /// True if there are log lines after the last row.
+    bool has_news() const { return epoch_ > shown_; }
+    /// The row, below the head where the columns changed since the row before. `progress` is the
+    /// training's; without an update yet, there is no rate.
+    std::string row(const Progress& progress, bool is_best);
+
+private:
+    struct Cell {
+        std::string head;
+        std::string text;
+    };
+
+    double epoch_ = 0;
+    double shown_ = 0;  // epoch of the last row
+    bool is_due_ = false;
+    std::string head_;  // of the last row
+    std::vector<Cell> training_;
+    std::vector<Cell> validation_;
+};
+
+namespace {
+
+constexpr std::size_t kCellWidth = 8;
+
+const Field& field(const Record& row, std::string_view name) {
+    return *std::ranges::find(row.fields, name, &Field::name);
+}
+
+double number(const Field& field) {
+    const double* const value = std::get_if<double>(&field.value);
+    return value != nullptr ? *value : 0;
+}
+
+std::string text_of(const Field& field) {
+    return formatted(field.percent ? "%.2f %%" : "%.4f", number(field));
+}
+
+/// Aligns a text with the right of its column.
+std::string cell(const std::string& head, const std::string& text) {
+    const std::size_t width = std::max(head.size(), kCellWidth);
+    return "  " + std::string(width - std::min(width, text.size()), ' ') + text;
+}
+
+}  // namespace
+
+void EpochTable::add_training(const Record& row) {
+    const double epoch = number(field(row, "epoch"));
+    is_due_ = epoch >= shown_ + 1;
+    epoch_ = epoch;
+    training_.clear();
+    const auto loss = std::ranges::find_if(row.fields, [](const Field& field) { return !field.label.empty(); });
+    if (loss != row.fields.end()) training_.push_back({"train " + loss->label, text_of(*loss)});
+}
+
+void EpochTable::add_validation(const Record& row) {
+    epoch_ = number(field(row, "epoch"));
+    is_due_ = true;
+    validation_.clear();
+    for (const Field& field : row.fields) {
+        if (field.label.empty()) continue;
+        const bool is_loss = field.label == "loss";
+        const auto place = is_loss ? validation_.begin() : validation_.end();
+        validation_.insert(place, {is_loss ? "val loss" : field.label, text_of(field)});
+    }
+}
+
+std::string EpochTable::row(const Progress& progress, bool is_best) {
+    constexpr std::string_view kEpoch = "   epoch";
+    is_due_ = false;
+    shown_ = epoch_;
+    std::string head(kEpoch);
+    std::string line = formatted("%8.2f", epoch_);
+    const double left = seconds_left(progress);
+    std::vector<Cell> cells = training_;
+    cells.insert(cells.end(), validation_.begin(), validation_.end());
+    if (progress.done > 0) {
+        cells.push_back({std::string(progress.rate_unit) + "/s", formatted("%.1f", progress.rate)});
+        cells.push_back({"left", left < 0 ? "" : duration_text(left)});
+    }
+    for (const auto& [name, text] : cells) {
+        head += cell(name, name);
+        line += cell(name, text);
+    }
+    if (is_best) line += "  best";
+    for (Cell& cell : validation_)
+        cell.text.clear();
+    return std::exchange(head_, head) == head ? line : head + "\n" + line;
+}
+
+namespace {
+
+/// A validation that is no part of a table: "ckpt-12 (epoch 3.00): loss 1.8021, accuracy 35.20 %, 812.0 img/s".
+std::string validation_text(const Record& row) {
+    std::string text = std::get<std::string>(field(row, "name").value);
+    text += formatted(" (epoch %.2f)", number(field(row, "epoch")));
+    char before = ':';
+    for (const Field& field : row.fields) {
+        if (field.label.empty()) continue;
+        text += before + (" " + field.label) + " " + text_of(field);
+        before = ',';
+    }
+    const auto rate =
+        std::ranges::find_if(row.fields, [](const Field& field) { return field.name.ends_with("_per_sec"); });
+    const std::string unit = rate->name.substr(0, rate->name.find('_'));
+    return text + before + formatted(" %.1f ", number(*rate)) + unit + "/s";
+}
+
+constexpr std::string_view kEmulated = " emulated";
+
+/// The words in lines of at most so many columns, all but the first after `indent` blanks.
+std::string wrapped(std::string_view words, std::size_t indent, std::size_t columns) {
+    std::string text;
+    std::size_t column = indent;
+    while (!words.empty()) {
+        const std::size_t end = std::min(words.find(' '), words.size());
+        const bool fits = column + 1 + end < columns;
+        if (column > indent) text += fits ? " " : "\n" + std::string(indent, ' ');
+        column = (fits ? column + 1 : indent) + end;
+        text += words.substr(0, end);
+        words.remove_prefix(std::min(end + 1, words.size()));
+    }
+    return text;
+}
+
+std::string with_emulated_rates(std::string_view given) {
+    constexpr std::string_view kRate = " samples/sec";
+    std::string text(given);
+    for (std::size_t at = text.find(kRate); at != std::string::npos; at = text.find(kRate, at)) {
+        text.insert(at, kEmulated);
+        at += kEmulated.size() + kRate.size();
+    }
+    return text;
+}
+
+}  // namespace
+
+std::string dated_prefix() {
+    const Moment now = std::chrono::system_clock::now();
+    return clock_text("%Y-%m-%d %H:%M:%S", now) +
+           formatted(".%06lld: I ", below_second<std::chrono::milliseconds>(now));
+}
+
+void TextReport::put(std::string_view given) {
+    const std::string text = printable_lines(rates_are_emulated_ ? with_emulated_rates(given) : std::string(given));
+    if (prefix_ == nullptr) return write(text);
+    const std::string prefix = prefix_();
+    std::string lines;
+    for (std::size_t begin = 0; begin <= text.size();) {
+        const std::size_t end = std::min(text.find('\n', begin), text.size());
+        if (begin > 0) lines += '\n';
+        if (end > begin) lines += prefix;
+        lines += text.substr(begin, end - begin);
+        begin = end + 1;
+    }
+    write(lines);
+}
+
+void TextReport::row(const Record& row) {
+    if (!row.text.empty()) put(row.text);
+}
+
+void TextReport::checkpoint_saved(const SavedCheckpoint& checkpoint) {
+    if (checkpoint.iteration > 0) put(checkpoint_line(checkpoint.prefix, checkpoint.seconds));
+}
+
+void TextReport::run_described(const RunDescription& run) {
+    put("Command line: " + run.command_line);
+    for (const std::string& line : run.machine)
+        put(line);
+    if (is_console() && !run.io_line.empty()) put(run.io_line);
+    put(run.summary);
+    put(run.settings);
+}
+
+Console::Console(std::ostream& out, Settings settings)
+    : TextReport(settings.prefix),
+      out_(out),
+      extent_(settings.extent),
+      terminal_(std::move(settings.terminal)),
+      progress_(out, shows_lines() ? terminal_ : Terminal()) {}
+
+Console::~Console() = default;
+
+void Console::line(std::string_view text) {
+    if (shows_lines()) put(text);
+}
+
+void Console::detail(std::string_view text) {
+    if (extent_ == Extent::all) put(text);
+}
+
+void Console::duration(std::string_view /*name*/, double /*seconds*/, std::string_view text) {
+    if (shows_lines()) put(text);
+}
+
+void Console::run_described(const RunDescription& run) {
+    if (extent_ == Extent::all) return TextReport::run_described(run);
+    if (extent_ == Extent::results) return;
+    constexpr std::size_t kColumn = 15;
+    constexpr int kUsualColumns = 100;
+    const auto columns = static_cast<std::size_t>(columns_of(terminal_, kUsualColumns));
+    std::string text = styled(wrapped(printable(run.title), 0, columns), Style::bold, terminal_.colours);
+    for (const auto& [name, what] : run.topics) {
+        const std::string head = name + ":";
+        text += "\n" + head + std::string(kColumn - std::min(kColumn - 1, head.size()), ' ');
+        text += wrapped(printable_lines(what), kColumn, columns);
+    }
+    write(text);
+}
+
+void Console::variables_listed(const VariableList& variables) {
+    if (extent_ == Extent::all) put(variables.text);
+}
+
+void Console::status(std::string_view key, std::string_view value) {
+    if (key == kCompilationStatus && value == kCompiling) progress_.show("Compiling the network ...");
+}
+
+void Console::row(const Record& row) {
+    if (extent_ == Extent::brief) return row_on_screen(row);
+    if (shows_lines() || row.table != kTraining) TextReport::row(row);
+}
+
+void Console::row_on_screen(const Record& row) {
+    if (table_ && row.table == kTraining) return table_->add_training(row);
+    if (row.table != kValidation) return TextReport::row(row);
+    if (table_) return table_->add_validation(row);
+    const bool lacks_latency =
+        std::ranges::any_of(row.fields, [](const Field& field) { return field.name == "latency" && !field.measured; });
+    lacks_latency ? put(validation_text(row)) : TextReport::row(row);
+}
+
+void Console::training_planned(const TrainingSize& size) {
+    constexpr double kFewestEpochs = 2;
+    if (extent_ == Extent::brief && size.epochs >= kFewestEpochs) table_ = std::make_unique<EpochTable>();
+}
+
+void Console::validation_compared(bool is_best) {
+    if (table_) put(table_->row(training_progress_, is_best));
+}
+
+void Console::training_finished() {
+    if (table_ && table_->has_news()) put(table_->row(training_progress_, false));
+    table_.reset();
+}
+
+void Console::run_ended() {
+    table_.reset();
+}
+
+/// An epoch without a validation has a row, too.
+void Console::host_step_ended(std::int64_t /*iteration*/) {
+    if (table_ && table_->is_due()) put(table_->row(training_progress_, false));
+}
+
+void Console::checkpoint_saved(const SavedCheckpoint& checkpoint) {
+    if (!shows_lines() || table_) return;
+    if (checkpoint.iteration == 0) return put(initial_checkpoint_line(checkpoint.prefix));
+    TextReport::checkpoint_saved(checkpoint);
+}
+
+void Console::progress(const Progress& given) {
+    if (!shows_lines()) return;
+    Progress progress = given;
+    const std::string unit = std::string(kEmulated.substr(1)) + " " + std::string(given.rate_unit);
+    if (rates_are_emulated()) progress.rate_unit = unit;
+    if (!progress.is_silent) {  // not a validation's
+        training_progress_ = progress;
+        training_progress_.rate_unit = rate_unit_ = progress.rate_unit;
+    }
+    if (progress_.has_terminal()) return progress_.show(progress);
+    if (minutes_.is_due(progress)) put(progress_text(progress));
+}
+
+void Console::write(std::string_view text) {
+    progress_.erase();
+    // Flushed, so that pipes and files show it at once.
+    out_ << text << std::endl;
+}
+
+}  // namespace cnntrain::metrics

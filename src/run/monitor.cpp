@@ -1,0 +1,163 @@
+#include "run/monitor.h"
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "cnntrain/base/error.h"
+#include "cnntrain/base/text.h"
+#include "cnntrain/weights/folder.h"
+#include "cnntrain/options/option.h"
+#include "run/averaging.h"
+
+namespace cnntrain::train {
+namespace {
+
+/// A row with all columns of the task.
+metrics::ValidationRow empty_row(const Task& task) {
+    metrics::ValidationRow row;
+    row.results.resize(task.columns().validation.size());
+    return row;
+}
+
+}  // namespace
+
+Metric compared_metric(const Task& task, const ValidationSettings& settings) {
+    const metrics::ValidationRow row = empty_row(task);
+    if (!settings.keep_best) return task.metric(Metric::accuracy, row) ? Metric::accuracy : Metric::loss;
+    if (task.metric(*settings.keep_best, row)) return *settings.keep_best;
+    std::vector<std::string> there;
+    for (const std::string_view name : config::names<Metric>()) {
+        if (task.metric(*config::named<Metric>(name), row)) there.emplace_back(name);
+    }
+    throw Error(ErrorKind::usage, "--keep-best " + std::string(config::name(*settings.keep_best)) +
+                                      ": validations of this network do not have it, but " + listed(there));
+}
+
+namespace {
+
+std::string value_text(Metric metric, double value) {
+    return formatted(metric == Metric::loss ? "%.4f" : "%.3f", value);
+}
+
+}  // namespace
+
+Monitor::Monitor(const Task& task, std::unique_ptr<Evaluator> evaluator, const ValidationSettings& settings,
+                 const schedule::RunPlan& plan, metrics::Observers& observers, FileSystem& files,
+                 std::string class_folder)
+    : task_(task),
+      evaluator_(std::move(evaluator)),
+      settings_(settings),
+      plan_(plan),
+      planned_(settings, plan),
+      observers_(observers),
+      files_(files),
+      class_folder_(std::move(class_folder)),
+      class_names_(task.class_names()),
+      result_(compared_metric(task, settings)) {
+    observers_.expect(metrics::record(empty_row(task), task.columns()));
+}
+
+/// The name of the checkpoint that the plan writes at this iteration, or "iteration-<n>".
+std::string Monitor::name_of(std::int64_t iteration) const {
+    const auto saved = plan_.next_checkpoint(iteration - 1);
+    if (iteration == 0 || (saved && saved->end() == iteration))
+        return checkpoint::checkpoint_prefix("", iteration - task_.checkpoint_lag()).substr(1);
+    return task_.description().update + "-" + std::to_string(iteration);
+}
+
+std::optional<metrics::ValidationRow> Monitor::run(const std::string& name, std::int64_t iteration) {
+    metrics::ValidationRow row;
+    row.name = name;
+    row.iteration = iteration;
+    row.epoch = plan_.epoch_at(iteration);
+    observers_.evaluation_began(row.epoch);
+    std::optional<metrics::ValidationRow> result = evaluator_->run(row, observers_);
+    if (!result) return result;
+    observers_.row(reported(task_, *result));
+    const ClassCounts& counts = evaluator_->class_counts();
+    if (class_folder_.empty() || counts.classes().empty()) return result;
+    const std::string path = class_folder_ + "/" + std::string(kClassTable);
+    const bool is_new = !exists(files_, path);
+    const std::string table = is_new ? class_table_header() : read_text(files_, path);
+    const std::string rows = class_table_rows(*result, counts, class_names_, table.substr(0, table.find('\n')));
+    files_.append(path, is_new ? table + rows : rows);
+    return result;
+}
+
+Monitor::Outcome Monitor::validate(std::int64_t iteration, const backend::Executable& training,
+                                   const WeightAverage* average) {
+    evaluator_->load_from(training);
+    std::optional<metrics::ValidationRow> row = run(name_of(iteration), iteration);
+    if (row && average != nullptr) {
+        evaluator_->load(average->values());
+        row = run(std::string(kAverageName) + "-" + std::to_string(iteration), iteration);
+    }
+    if (!row) return Outcome::stopped;
+    // If the loss is not finite, the other results are of no value.
+    const double loss = task_.metric(Metric::loss, *row).value_or(0);
+    const double value = std::isfinite(loss) ? *task_.metric(result_.metric(), *row) : loss;
+    const bool is_better = result_.add(value, iteration);
+    observers_.validation_compared(is_better);
+    return is_better ? Outcome::better : Outcome::not_better;
+}
+
+std::string Monitor::best_text() const {
+    const std::string metric = std::string(config::name(result_.metric()));
+    if (!result_.best()) return "no finite " + metric;
+    return metric + " " + value_text(result_.metric(), result_.best()->value) + " of " + task_.description().update +
+           " " + std::to_string(result_.best()->iteration);
+}
+
+std::string Monitor::end_text() const {
+    const std::string text = counted(result_.without_better(), "validation");
+    return result_.best() ? text + " without a better result than " + best_text() : text + " with " + best_text();
+}
+
+void Monitor::restore(const std::string& state) {
+    if (result_.restore(state)) return;
+    observers_.line("The best result so far was compared by another metric; it is looked for anew, by " +
+                    std::string(config::name(result_.metric())));
+}
+
+namespace {
+
+using nlohmann::json;
+
+}  // namespace
+
+bool BestResult::add(double value, std::int64_t iteration) {
+    last_ = iteration;
+    const bool better =
+        std::isfinite(value) && (!best_ || (less_is_better(metric_) ? value < best_->value : value > best_->value));
+    if (!better) {
+        ++without_better_;
+        return false;
+    }
+    best_ = {value, iteration};
+    without_better_ = 0;
+    return true;
+}
+
+std::string BestResult::state() const {
+    json state = {{"last", last_}, {"metric", config::name(metric_)}, {"without_better", without_better_}};
+    if (best_) state["best"] = {{"value", best_->value}, {"iteration", best_->iteration}};
+    return state.dump();
+}
+
+bool BestResult::restore(const std::string& text) {
+    try {
+        const json state = json::parse(text);
+        last_ = state.at("last").get<std::int64_t>();
+        if (state.at("metric").get<std::string>() != config::name(metric_)) return false;
+        without_better_ = state.at("without_better").get<std::int64_t>();
+        best_.reset();
+        if (const auto best = state.find("best"); best != state.end())
+            best_ = {best->at("value").get<double>(), best->at("iteration").get<std::int64_t>()};
+        return true;
+    } catch (const json::exception&) {
+        throw Error(ErrorKind::data, "the record of validations is damaged: " + text);
+    }
+}
+
+}  // namespace cnntrain::train

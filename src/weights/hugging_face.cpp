@@ -1,0 +1,508 @@
+#include "cnntrain/weights/hugging_face.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "weights/bert_variables.h"
+#include "cnntrain/base/error.h"
+#include "cnntrain/base/tensor.h"
+
+namespace cnntrain::checkpoint {
+namespace {
+
+// Copies parts of tensors. The caller checks the shapes: a part outside of a tensor is an Error(internal).
+
+void check_matrix(const HostTensor& tensor) {
+    CNNTRAIN_CHECK(tensor.shape().size() == 2, "not a matrix: " + to_string(tensor.desc()));
+}
+
+template <typename Element> void transpose(const HostTensor& from, HostTensor& to) {
+    const std::int64_t rows = from.shape()[0];
+    const std::int64_t columns = from.shape()[1];
+    const std::byte* const in = from.bytes().data();
+    std::byte* const out = to.bytes().data();
+    for (std::int64_t row = 0; row < rows; ++row) {
+        for (std::int64_t column = 0; column < columns; ++column) {
+            std::memcpy(out + static_cast<std::size_t>(column * rows + row) * sizeof(Element),
+                        in + static_cast<std::size_t>(row * columns + column) * sizeof(Element), sizeof(Element));
+        }
+    }
+}
+
+/// Copies `row_bytes` bytes of each row, from byte `from_begin` of it to byte `to_begin`.
+void copy_rows(const HostTensor& from, std::size_t from_begin, HostTensor& to, std::size_t to_begin,
+               std::size_t row_bytes) {
+    const auto rows = static_cast<std::size_t>(from.shape()[0]);
+    const std::size_t from_row = from.bytes().size() / rows;
+    const std::size_t to_row = to.bytes().size() / rows;
+    for (std::size_t row = 0; row < rows; ++row) {
+        std::memcpy(to.bytes().data() + row * to_row + to_begin, from.bytes().data() + row * from_row + from_begin,
+                    row_bytes);
+    }
+}
+
+HostTensor transposed(const HostTensor& matrix) {
+    check_matrix(matrix);
+    HostTensor result({matrix.dtype(), {matrix.shape()[1], matrix.shape()[0]}});
+    switch (size_bytes(matrix.dtype())) {
+        case sizeof(std::uint16_t):
+            transpose<std::uint16_t>(matrix, result);
+            break;
+        case sizeof(std::uint32_t):
+            transpose<std::uint32_t>(matrix, result);
+            break;
+        case sizeof(std::uint64_t):
+            transpose<std::uint64_t>(matrix, result);
+            break;
+        default:
+            CNNTRAIN_CHECK(false, "a matrix of 8-bit numbers");
+    }
+    return result;
+}
+
+/// Columns [begin, begin + count).
+HostTensor columns_of(const HostTensor& matrix, std::int64_t begin, std::int64_t count) {
+    check_matrix(matrix);
+    CNNTRAIN_CHECK(begin >= 0 && count > 0 && begin + count <= matrix.shape()[1], "columns that are not there");
+    HostTensor result({matrix.dtype(), {matrix.shape()[0], count}});
+    const std::size_t size = size_bytes(matrix.dtype());
+    copy_rows(matrix, static_cast<std::size_t>(begin) * size, result, 0, static_cast<std::size_t>(count) * size);
+    return result;
+}
+
+/// Matrices of one type and of as many rows, side by side.
+HostTensor side_by_side(const std::vector<HostTensor>& matrices) {
+    std::int64_t columns = 0;
+    for (const HostTensor& matrix : matrices) {
+        check_matrix(matrix);
+        CNNTRAIN_CHECK(matrix.dtype() == matrices.front().dtype() && matrix.shape()[0] == matrices.front().shape()[0],
+                       "matrices that do not fit side by side");
+        columns += matrix.shape()[1];
+    }
+    HostTensor result({matrices.front().dtype(), {matrices.front().shape()[0], columns}});
+    std::size_t begin = 0;
+    for (const HostTensor& matrix : matrices) {
+        const std::size_t row_bytes = static_cast<std::size_t>(matrix.shape()[1]) * size_bytes(matrix.dtype());
+        copy_rows(matrix, 0, result, begin, row_bytes);
+        begin += row_bytes;
+    }
+    return result;
+}
+
+HostTensor first_rows(const HostTensor& tensor, std::int64_t rows) {
+    TensorDesc desc = tensor.desc();
+    CNNTRAIN_CHECK(!desc.shape.empty() && rows >= 0 && rows <= desc.shape[0], "rows that are not there");
+    desc.shape[0] = rows;
+    HostTensor result(desc);
+    std::ranges::copy(tensor.bytes().first(result.bytes().size()), result.bytes().begin());
+    return result;
+}
+
+/// True if shape, type and bits are equal.
+bool equal(const HostTensor& one, const HostTensor& other) {
+    return one.desc() == other.desc() && std::ranges::equal(one.bytes(), other.bytes());
+}
+
+bool all_zero(const HostTensor& tensor) {
+    return std::ranges::all_of(tensor.bytes(), [](std::byte byte) { return byte == std::byte{0}; });
+}
+
+using Tensors = std::map<std::string, HostTensor>;
+
+constexpr std::string_view kDecoder = "cls.predictions.decoder.weight";
+constexpr std::string_view kDecoderBias = "cls.predictions.decoder.bias";
+constexpr std::string_view kPositionIds = "bert.embeddings.position_ids";  // 0, 1, 2, ...
+constexpr std::string_view kSelf = "bert/encoder/layer_#/attention/self";
+constexpr std::string_view kSplitKernels[] = {"/query/kernel", "/key/kernel", "/value/kernel"};
+
+bool& has(PartSet& parts, Part part) {
+    return parts.at(static_cast<std::size_t>(part));
+}
+bool has(const PartSet& parts, Part part) {
+    return parts.at(static_cast<std::size_t>(part));
+}
+
+HostTensor take(Tensors& tensors, const std::string& name) {
+    return std::move(tensors.extract(name).mapped());
+}
+
+void move_names(const Tensors& tensors, std::vector<std::string>& names) {
+    for (const auto& [name, tensor] : tensors)
+        names.push_back(name);
+}
+
+/// Maps the older spellings of transformers to the present one.
+std::string modern_name(std::string name) {
+    for (const std::string_view part : {"embeddings.", "encoder.", "pooler."}) {
+        if (name.starts_with(part)) name.insert(0, "bert.");
+    }
+    const auto end_with = [&](std::string_view old, std::string_view now) {
+        if (name.ends_with(old)) name.replace(name.size() - old.size(), old.size(), now);
+    };
+    end_with(".LayerNorm.gamma", ".LayerNorm.weight");
+    end_with(".LayerNorm.beta", ".LayerNorm.bias");
+    return name;
+}
+
+void expect_nothing_missing(const std::vector<std::string>& missing, const std::string& path, const std::string& what) {
+    if (!missing.empty()) throw Error(ErrorKind::data, path + " is not " + what + ": it lacks " + some_of(missing));
+}
+
+BertSizes sizes_of(const AxisCheck& axes, std::int64_t layers) {
+    return {axes.length('V'), axes.length('P'), axes.length('T'), axes.length('H'),
+            axes.length('I'), layers,           axes.length('C')};
+}
+
+/// `said`: the sizes in `file`, which is beside the checkpoint.
+void compare_sizes(const BertSizes& said, const BertSizes& there, const std::string& path, const std::string& file) {
+    const auto compare = [&](const char* key, std::int64_t expected, std::int64_t length) {
+        if (expected == 0 || length == 0 || expected == length) return;
+        throw Error(ErrorKind::data, path + ": its " + file + " says " + key + " " + std::to_string(expected) +
+                                         ", but its tensors have " + std::to_string(length) +
+                                         "; the two files do not belong together");
+    };
+    compare("vocab_size", said.vocabulary, there.vocabulary);
+    compare("max_position_embeddings", said.positions, there.positions);
+    compare("type_vocab_size", said.segment_types, there.segment_types);
+    compare("hidden_size", said.hidden, there.hidden);
+    compare("intermediate_size", said.intermediate, there.intermediate);
+    compare("num_hidden_layers", said.layers, there.layers);
+    compare("num_labels", said.classes, there.classes);
+}
+
+class Import {
+public:
+    Import(Checkpoint source, const ImportSettings& settings, const std::string& path)
+        : path_(path), settings_(settings), theirs_(renamed(std::move(source.tensors))) {}
+
+    Converted run() {
+        layers_ = count_layers(theirs_, kTheirLayers, path_);
+        variables_ = named_variables(layers_);
+        find_parts();
+        compare();
+        settle_decoder();
+        for (const NamedVariable& variable : variables_)
+            move(variable);
+        if (!settings_.variables.qkv_split) join();
+        if (settings_.vocabulary > 0) cut_vocabulary();
+        drop(std::string(kPositionIds));
+        move_names(theirs_, result_.left_out);
+        std::ranges::sort(result_.without_effect);
+        result_.variables = {settings_.variables.qkv_split, keeps(Part::qkv_bias), keeps(Part::projection_bias),
+                             keeps(Part::prediction_bias)};
+        return std::move(result_);
+    }
+
+private:
+    Tensors& ours() { return result_.checkpoint.tensors; }
+
+    // NOLINTNEXTLINE(performance-unnecessary-value-param): the tensors are moved out of it
+    Tensors renamed(Tensors tensors) const {
+        Tensors result;
+        for (auto& [name, tensor] : tensors) {
+            if (result.emplace(modern_name(name), std::move(tensor)).second) continue;
+            throw Error(ErrorKind::data, path_ + " has " + modern_name(name) + " in two spellings");
+        }
+        return result;
+    }
+
+    void find_parts() {
+        for (const NamedVariable& variable : variables_)
+            has(parts_, variable.row->part) |= theirs_.contains(variable.theirs);
+        has(parts_, Part::encoder) = true;
+        if (!settings_.classifier) has(parts_, Part::classifier) = false;
+        std::vector<std::string> missing;
+        for (const NamedVariable& variable : variables_) {
+            if (has(parts_, variable.row->part) && !theirs_.contains(variable.theirs))
+                missing.push_back(variable.theirs);
+        }
+        expect_nothing_missing(missing, path_, "a whole BERT in Hugging Face's layout");
+        if (layers_ == 0) throw Error(ErrorKind::data, path_ + " has no layers of an encoder");
+    }
+
+    /// Checks all shapes and types; runs before any tensor is copied.
+    void compare() {
+        AxisCheck check;
+        for (const NamedVariable& variable : variables_) {
+            if (!has(parts_, variable.row->part)) continue;
+            check.compare(variable.theirs, theirs_.at(variable.theirs).desc(), variable.row->axes,
+                          variable.row->transposed);
+        }
+        const auto second_name = [&](std::string_view name, std::string_view axes) {
+            const auto found = theirs_.find(std::string(name));
+            if (found != theirs_.end()) check.compare(found->first, found->second.desc(), axes);
+        };
+        second_name(kDecoder, "VH");
+        second_name(kDecoderBias, "V");
+        check.expect_all_fit(path_);
+        if (!settings_.variables.qkv_split) compare_types();
+        result_.sizes = sizes_of(check, layers_);
+        compare_sizes(settings_.sizes, result_.sizes, path_, "config.json");
+        if (settings_.vocabulary <= result_.sizes.vocabulary) return;
+        throw Error(ErrorKind::usage, path_ + ": the table of words has " + std::to_string(result_.sizes.vocabulary) +
+                                          " rows, and not " + std::to_string(settings_.vocabulary));
+    }
+
+    /// Matrices that are joined must have one type.
+    void compare_types() const {
+        for (std::int64_t layer = 0; layer < layers_; ++layer) {
+            const auto type_of = [&](std::string_view part) {
+                return theirs_.at(of_layer("bert.encoder.layer.#.attention.self.", layer) + std::string(part)).dtype();
+            };
+            const DType type = type_of("query.weight");
+            if (type_of("key.weight") == type && type_of("value.weight") == type) continue;
+            throw Error(ErrorKind::data, path_ + ": queries, keys and values of layer " + std::to_string(layer) +
+                                             " have different element types, so that they cannot be one variable");
+        }
+    }
+
+    /// Removes the second names of the word embedding and of the prediction bias.
+    void settle_decoder() {
+        const auto settle = [&](std::string_view second, std::string_view first, const std::string& what) {
+            const std::string name(second);
+            const auto found = theirs_.find(std::string(first));
+            if (!theirs_.contains(name) || found == theirs_.end()) return;
+            if (!equal(theirs_.at(name), found->second))
+                throw Error(ErrorKind::unsupported, path_ + ": " + name + " is not " + what);
+            theirs_.erase(name);
+        };
+        settle(kDecoder, kTheirTable, "the table of words, which the scores of masked words must read here");
+        settle(kDecoderBias, kTheirPredictionBias,
+               "equal to cls.predictions.bias, of which it is the second name in transformers");
+        if (!theirs_.contains(std::string(kDecoderBias))) return;
+        theirs_.emplace(kTheirPredictionBias, take(theirs_, std::string(kDecoderBias)));
+        has(parts_, Part::prediction_bias) = true;
+    }
+
+    bool network_has(Part part) const {
+        const BertVariables& network = settings_.variables;
+        switch (part) {
+            case Part::key_bias:
+                return false;
+            case Part::qkv_bias:
+                return network.qkv_bias || !zeros(part);
+            case Part::projection_bias:
+                return network.projection_bias || !zeros(part);
+            case Part::prediction_bias:
+                return network.prediction_bias || !zeros(part);
+            default:
+                return true;
+        }
+    }
+
+    /// The first call of a part decides: later ones come when its variables are already taken.
+    bool keeps(Part part) {
+        if (!has(parts_, part)) return false;
+        const auto found = kept_.find(part);
+        if (found != kept_.end()) return found->second;
+        return kept_.emplace(part, network_has(part)).first->second;
+    }
+
+    bool zeros(Part part) const {
+        return std::ranges::all_of(variables_, [&](const NamedVariable& variable) {
+            const auto found = theirs_.find(variable.theirs);
+            return variable.row->part != part || found == theirs_.end() || all_zero(found->second);
+        });
+    }
+
+    void move(const NamedVariable& variable) {
+        const Variable& row = *variable.row;
+        if (!has(parts_, row.part)) return;
+        if (!keeps(row.part)) return drop(variable.theirs);
+        HostTensor tensor = take(theirs_, variable.theirs);
+        ours().emplace(variable.ours, row.transposed ? transposed(tensor) : std::move(tensor));
+    }
+
+    void drop(const std::string& name) {
+        if (theirs_.erase(name) > 0) result_.without_effect.push_back(name);
+    }
+
+    void join() {
+        for (std::int64_t layer = 0; layer < layers_; ++layer) {
+            std::vector<HostTensor> kernels;
+            for (const std::string_view kernel : kSplitKernels)
+                kernels.push_back(take(ours(), of_layer(kSelf, layer) + std::string(kernel)));
+            ours().emplace(of_layer(kJoined, layer), side_by_side(kernels));
+        }
+    }
+
+    void cut_vocabulary() {
+        for (const std::string_view name : {kTable, kPredictionBias}) {
+            const auto found = ours().find(std::string(name));
+            if (found != ours().end()) found->second = first_rows(found->second, settings_.vocabulary);
+        }
+    }
+
+    const std::string& path_;
+    const ImportSettings& settings_;
+    Tensors theirs_;  // that are not taken yet
+    std::int64_t layers_ = 0;
+    std::vector<NamedVariable> variables_;
+    PartSet parts_{};
+    std::map<Part, bool> kept_;
+    Converted result_;
+};
+
+class Export {
+public:
+    Export(Checkpoint source, const ExportSettings& settings, const std::string& path)
+        : path_(path), settings_(settings), ours_(std::move(source.tensors)) {}
+
+    Converted run() {
+        set_slots_aside();
+        layers_ = count_layers(ours_, kOurLayers, path_);
+        variables_ = named_variables(layers_);
+        find_parts();
+        compare();
+        result_.variables = {!is_joined_, has(parts_, Part::qkv_bias), has(parts_, Part::projection_bias),
+                             has(parts_, Part::prediction_bias)};
+        settle_masked_words();
+        part_kernels();
+        for (const NamedVariable& variable : variables_)
+            move(variable);
+        move_names(ours_, result_.left_out);
+        result_.architecture = architecture();
+        return std::move(result_);
+    }
+
+private:
+    Tensors& theirs() { return result_.checkpoint.tensors; }
+    std::string joined(std::int64_t layer) const { return of_layer(kJoined, layer); }
+
+    /// A slot is named after its variable plus one part, "bert/pooler/dense/bias/Momentum".
+    void set_slots_aside() {
+        for (const auto& [name, tensor] : ours_) {
+            const std::size_t slash = name.rfind('/');
+            if (slash != std::string::npos && ours_.contains(name.substr(0, slash))) result_.slots.push_back(name);
+        }
+        for (const std::string& name : result_.slots)
+            ours_.erase(name);
+    }
+
+    /// True if the variable is present, also as a part of the joined kernel.
+    bool there(const NamedVariable& variable, bool joined) const {
+        const bool part_of_joined = joined && std::ranges::any_of(kSplitKernels, [&](std::string_view kernel) {
+                                        return variable.ours.ends_with(kernel);
+                                    });
+        return part_of_joined || ours_.contains(variable.ours);
+    }
+
+    void find_parts() {
+        is_joined_ = layers_ > 0 && ours_.contains(joined(0));
+        for (const NamedVariable& variable : variables_)
+            has(parts_, variable.row->part) |= ours_.contains(variable.ours);
+        has(parts_, Part::encoder) = true;
+        std::vector<std::string> missing;
+        for (const NamedVariable& variable : variables_) {
+            if (has(parts_, variable.row->part) && !variable.ours.empty() && !there(variable, is_joined_))
+                missing.push_back(variable.ours);
+        }
+        for (std::int64_t layer = 0; is_joined_ && layer < layers_; ++layer) {
+            if (!ours_.contains(joined(layer))) missing.push_back(joined(layer));
+        }
+        expect_nothing_missing(missing, path_, "a checkpoint of a BERT network");
+        if (layers_ == 0) throw Error(ErrorKind::data, path_ + " has no layers of an encoder");
+    }
+
+    /// Checks all shapes and types; runs before any tensor is copied.
+    void compare() {
+        for (const NamedVariable& variable : variables_) {
+            const auto found = ours_.find(variable.ours);
+            if (found != ours_.end()) axes_.compare(found->first, found->second.desc(), variable.row->axes);
+        }
+        for (std::int64_t layer = 0; is_joined_ && layer < layers_; ++layer) {
+            axes_.compare(joined(layer), ours_.at(joined(layer)).desc(), kJoinedAxes);
+            for (const std::string_view kernel : kSplitKernels) {
+                const std::string split = of_layer(kSelf, layer) + std::string(kernel);
+                if (!ours_.contains(split)) continue;
+                throw Error(ErrorKind::data, path_ + " has both " + joined(layer) + " and " + split);
+            }
+        }
+        axes_.expect_all_fit(path_);
+        result_.sizes = sizes_of(axes_, layers_);
+        compare_sizes(settings_.sizes, result_.sizes, path_, "arguments.json");
+    }
+
+    /// A network with next-sentence scores also has masked-word scores.
+    void settle_masked_words() {
+        scores_words_ = has(parts_, Part::transform) || has(parts_, Part::sentences);
+        if (settings_.transform || !has(parts_, Part::transform)) return;
+        scores_words_ = has(parts_, Part::transform) = has(parts_, Part::prediction_bias) = false;
+    }
+
+    std::string architecture() const {
+        if (has(parts_, Part::classifier)) return "BertForSequenceClassification";
+        if (has(parts_, Part::transform))
+            return has(parts_, Part::sentences) ? "BertForPreTraining" : "BertForMaskedLM";
+        if (!has(parts_, Part::sentences)) return "BertModel";
+        return scores_words_ ? std::string(kWithoutTransform) : "BertForNextSentencePrediction";
+    }
+
+    /// Splits the joined kernels.
+    void part_kernels() {
+        const std::int64_t width = axes_.length('H');
+        for (std::int64_t layer = 0; is_joined_ && layer < layers_; ++layer) {
+            const HostTensor kernel = take(ours_, joined(layer));
+            std::int64_t begin = 0;
+            for (const std::string_view part : kSplitKernels) {
+                ours_.emplace(of_layer(kSelf, layer) + std::string(part), columns_of(kernel, begin, width));
+                begin += width;
+            }
+        }
+    }
+
+    /// True if transformers has biases there that this network lacks.
+    bool wants_zeros(Part part) const {
+        if (has(parts_, part)) return false;
+        if (part == Part::prediction_bias) return scores_words_;
+        return part == Part::key_bias || part == Part::qkv_bias || part == Part::projection_bias;
+    }
+
+    void move(const NamedVariable& variable) {
+        const Variable& row = *variable.row;
+        if (wants_zeros(row.part)) {
+            const DType type = theirs().at(std::string(kTheirTable)).dtype();
+            theirs().emplace(variable.theirs, HostTensor({type, {axes_.length(row.axes.front())}}));
+        } else if (has(parts_, row.part)) {
+            HostTensor tensor = take(ours_, variable.ours);
+            theirs().emplace(variable.theirs, row.transposed ? transposed(tensor) : std::move(tensor));
+        }
+    }
+
+    const std::string& path_;
+    const ExportSettings& settings_;
+    Tensors ours_;  // that are not taken yet
+    std::int64_t layers_ = 0;
+    bool is_joined_ = false;
+    bool scores_words_ = false;
+    std::vector<NamedVariable> variables_;
+    PartSet parts_{};
+    AxisCheck axes_;
+    Converted result_;
+};
+
+}  // namespace
+
+bool is_hugging_face(const Checkpoint& checkpoint) {
+    return std::ranges::any_of(checkpoint.tensors,
+                               [](const auto& entry) { return modern_name(entry.first) == kTheirTable; });
+}
+
+bool is_hugging_face(const TensorSource& tensors) {
+    return std::ranges::any_of(tensors.descs,
+                               [](const auto& entry) { return modern_name(entry.first) == kTheirTable; });
+}
+
+Converted from_hugging_face(Checkpoint source, const ImportSettings& settings, const std::string& path) {
+    return Import(std::move(source), settings, path).run();
+}
+
+Converted to_hugging_face(Checkpoint source, const ExportSettings& settings, const std::string& path) {
+    return Export(std::move(source), settings, path).run();
+}
+
+}  // namespace cnntrain::checkpoint

@@ -1,0 +1,307 @@
+// Operations on images, [N,C,H,W] in the model.
+#include <string>
+#include <vector>
+
+#include "cnntrain/base/axes.h"
+#include "cnntrain/base/error.h"
+#include "weights/onnx/lowering.h"
+
+namespace cnntrain::exports {
+
+using graph::Node;
+using graph::ValueId;
+
+namespace {
+
+std::vector<std::int64_t> pads(const graph::Padding& padding) {
+    return {padding.top, padding.left, padding.bottom, padding.right};
+}
+
+/// Adds the residual, if there is one, and applies the activation.
+void finish(Lowering& to, const Node& node, std::string x, bool residual, graph::Activation activation) {
+    if (residual) x = to.builder().add("Add", node.name + "/sum", {x, to.at(node.inputs.back())});
+    to.set(node.outputs[0], to.activated(x, activation, node.name + "/activation"));
+}
+
+std::string image_reshape(Lowering& to, const std::string& name, const std::string& x,
+                          const std::vector<std::int64_t>& shape) {
+    return to.builder().add("Reshape", name, {x, to.builder().integers(name + "/shape", shape)});
+}
+
+}  // namespace
+
+void lower_conv2d(Lowering& to, const Node& node) {
+    const auto& attrs = node.as<graph::ConvAttrs>();
+    const HostTensor& kernel = to.constant(node.inputs[1]);
+    std::vector<std::string> inputs = {
+        to.at(node.inputs[0]), to.builder().weight(to.name_of(node.inputs[1]), with_axes(kernel, {3, 2, 0, 1}))};
+    if (attrs.bias) inputs.push_back(to.at(node.inputs[2]));
+    const std::string y = to.builder().add("Conv", node.name, std::move(inputs),
+                                           {{"kernel_shape", std::vector{kernel.shape()[0], kernel.shape()[1]}},
+                                            {"strides", std::vector{attrs.stride, attrs.stride}},
+                                            {"pads", pads(attrs.padding)},
+                                            {"group", attrs.groups}});
+    finish(to, node, y, attrs.residual, attrs.activation);
+}
+
+void lower_batch_norm(Lowering& to, const Node& node) {
+    const auto& attrs = node.as<graph::NormAttrs>();
+    std::vector<std::string> inputs;
+    for (std::size_t i = 0; i < 5; ++i)
+        inputs.push_back(to.at(node.inputs[i]));
+    const std::string y = to.builder().add("BatchNormalization", node.name, std::move(inputs),
+                                           {{"epsilon", static_cast<float>(attrs.epsilon)}});
+    finish(to, node, y, attrs.residual, attrs.activation);
+}
+
+/// An instance norm of [N,G,everything else], then gamma and beta.
+void lower_group_norm(Lowering& to, const Node& node) {
+    const auto& attrs = node.as<graph::NormAttrs>();
+    const Shape& shape = to.shape(node.inputs[0]);
+    const auto filled = [&](double value) {
+        HostTensor tensor({DType::f32, {attrs.groups}});
+        for (std::int64_t i = 0; i < attrs.groups; ++i)
+            tensor.set(i, value);
+        return tensor;
+    };
+    const std::string grouped = image_reshape(to, node.name + "/groups", to.at(node.inputs[0]), {0, attrs.groups, -1});
+    const std::string normed = to.builder().add("InstanceNormalization", node.name + "/normalised",
+                                                {grouped, to.builder().weight(node.name + "/ones", filled(1)),
+                                                 to.builder().weight(node.name + "/zeros", filled(0))},
+                                                {{"epsilon", static_cast<float>(attrs.epsilon)}});
+    const std::string image = image_reshape(to, node.name + "/image", normed, {0, shape[3], shape[1], shape[2]});
+    const std::string scaled =
+        to.builder().add("Mul", node.name + "/scaled", {image, to.per_channel(node.inputs[1], node.inputs[0])});
+    const std::string y = to.builder().add("Add", node.name, {scaled, to.per_channel(node.inputs[2], node.inputs[0])});
+    finish(to, node, y, attrs.residual, attrs.activation);
+}
+
+void lower_standardise(Lowering& to, const Node& node) {
+    const auto& attrs = node.as<graph::StandardiseAttrs>();
+    std::string x = to.at(node.inputs[0]);
+    if (attrs.mean)
+        x = to.builder().add("Sub", node.name + "/centred", {x, to.per_channel(node.inputs[1], node.inputs[0])});
+    if (attrs.scale) x = to.builder().add("Mul", node.name, {x, to.per_channel(node.inputs.back(), node.inputs[0])});
+    to.set(node.outputs[0], x);
+}
+
+void lower_scale_channels(Lowering& to, const Node& node) {
+    const std::string axes = to.builder().integers(node.name + "/axes", {2, 3});
+    const std::string gate = to.builder().add("Unsqueeze", node.name + "/gate", {to.at(node.inputs[1]), axes});
+    to.set(node.outputs[0], to.builder().add("Mul", node.name, {to.at(node.inputs[0]), gate}));
+}
+
+void lower_max_pool(Lowering& to, const Node& node) {
+    const auto& attrs = node.as<graph::PoolAttrs>();
+    to.set(node.outputs[0], to.builder().add("MaxPool", node.name, {to.at(node.inputs[0])},
+                                             {{"kernel_shape", std::vector{attrs.kernel, attrs.kernel}},
+                                              {"strides", std::vector{attrs.stride, attrs.stride}},
+                                              {"pads", pads(attrs.padding)}}));
+}
+
+void lower_global_average_pool(Lowering& to, const Node& node) {
+    const std::string mean = to.builder().add("GlobalAveragePool", node.name + "/mean", {to.at(node.inputs[0])});
+    to.set(node.outputs[0], to.builder().add("Flatten", node.name, {mean}, {{"axis", std::int64_t{1}}}));
+}
+
+void lower_shortcut_pad(Lowering& to, const Node& node) {
+    const auto& attrs = node.as<graph::ShortcutPadAttrs>();
+    const Shape& from = to.shape(node.inputs[0]);
+    OnnxBuilder& b = to.builder();
+    std::string x = to.at(node.inputs[0]);
+    if (attrs.stride > 1) {
+        x = b.add(
+            "Slice", node.name + "/pixels",
+            {x, b.integers(node.name + "/begin", {0, 0}), b.integers(node.name + "/end", {from[1], from[2]}),
+             b.integers(node.name + "/axes", {2, 3}), b.integers(node.name + "/steps", {attrs.stride, attrs.stride})});
+    }
+    const std::int64_t added = attrs.channels - from[3];
+    if (added > 0) {
+        x = b.add("Pad", node.name, {x, b.integers(node.name + "/pads", {0, 0, 0, 0, 0, added, 0, 0}), b.number(0)},
+                  {{"mode", std::string("constant")}});
+    }
+    to.set(node.outputs[0], x);
+}
+
+// Operations of BERT, and those that all networks share.
+
+namespace {
+
+const std::int64_t kLast = -1;
+
+std::string reshape(Lowering& to, const std::string& name, const std::string& x,
+                    const std::vector<std::int64_t>& shape) {
+    return to.builder().add("Reshape", name, {x, to.builder().integers(name + "/shape", shape)});
+}
+
+std::string slice(Lowering& to, const std::string& name, const std::string& x, const graph::SliceAttrs& range) {
+    OnnxBuilder& b = to.builder();
+    return b.add("Slice", name,
+                 {x, b.integers(name + "/begin", {range.begin}), b.integers(name + "/end", {range.end}),
+                  b.integers(name + "/axis", {range.axis})});
+}
+
+/// 1 where the mask is 1, as a number of the type in which the model computes.
+std::string as_number(Lowering& to, const std::string& name, const std::string& x) {
+    return to.builder().add("Cast", name, {x}, {{"to", to.builder().compute_number()}});
+}
+
+/// Summand for the scores of keys: those with a 1 in `visible` are visible, those with a 0 are not.
+std::string added_to_scores(Lowering& to, const std::string& name, const std::string& visible) {
+    OnnxBuilder& b = to.builder();
+    const std::string hidden = b.add("Sub", name + "/hidden", {b.number(1), visible});
+    return b.add("Mul", name, {hidden, b.number(graph::kMaskedScore)});
+}
+
+/// Summand for the scores: a mask of keys, [B,S], as [B,1,1,S]. With numbers of tokens, i32[B,S], tokens see those of
+/// the same number: [B,1,S,S].
+std::string mask_of_scores(Lowering& to, const std::string& name, graph::ValueId mask) {
+    OnnxBuilder& b = to.builder();
+    const auto unsqueezed = [&](const std::string& part, const std::vector<std::int64_t>& axes) {
+        return b.add("Unsqueeze", name + part, {to.at(mask), b.integers(name + part + "/axes", axes)});
+    };
+    std::string of_keys = unsqueezed("/of_keys", {1, 2});
+    if (to.type(mask) != DType::i32) return of_keys;
+    const std::string same = b.add("Equal", name + "/same", {unsqueezed("/of_queries", {1, 3}), of_keys});
+    return added_to_scores(to, name + "/mask", as_number(to, name + "/visible", same));
+}
+
+}  // namespace
+
+void lower_add(Lowering& to, const Node& node) {
+    to.set(node.outputs[0], to.builder().add("Add", node.name, {to.at(node.inputs[0]), to.at(node.inputs[1])}));
+}
+
+void lower_activation(Lowering& to, const Node& node) {
+    const auto activation = node.as<graph::ActivationAttrs>().activation;
+    to.set(node.outputs[0], to.activated(to.at(node.inputs[0]), activation, node.name));
+}
+
+void lower_dense(Lowering& to, const Node& node) {
+    const auto& attrs = node.as<graph::DenseAttrs>();
+    const Shape& from = to.shape(node.inputs[0]);
+    const Shape& stored = to.shape(node.inputs[1]);
+    std::string kernel;
+    if (stored.size() > 2) {
+        const HostTensor& values = to.constant(node.inputs[1]);
+        kernel = to.builder().weight(to.name_of(node.inputs[1]) + "/matrix", reshaped(values, {stored[2], stored[3]}));
+    } else {
+        kernel = to.at(node.inputs[1]);
+    }
+    if (from.size() == 2) {
+        std::vector<std::string> inputs = {to.at(node.inputs[0]), kernel};
+        if (attrs.bias) inputs.push_back(to.at(node.inputs[2]));
+        to.set(node.outputs[0], to.builder().add("Gemm", node.name, std::move(inputs),
+                                                 {{"transB", std::int64_t{attrs.transposed ? 1 : 0}}}));
+        return;
+    }
+    if (attrs.transposed)
+        kernel = to.builder().add("Transpose", node.name + "/transposed", {kernel},
+                                  {{"perm", std::vector<std::int64_t>{1, 0}}});
+    const std::string product = to.builder().add("MatMul", node.name, {to.at(node.inputs[0]), kernel});
+    to.set(node.outputs[0],
+           attrs.bias ? to.builder().add("Add", node.name + "/sum", {product, to.at(node.inputs[2])}) : product);
+}
+
+/// Networks are exported in 32 bits: only casts between equal types are left.
+void lower_cast(Lowering& to, const Node& node) {
+    CNNTRAIN_CHECK(
+        to.graph().desc(node.inputs[0]).dtype == DType::f32 && node.as<graph::CastAttrs>().type == DType::f32,
+        node.name + " casts between types");
+    to.set(node.outputs[0], to.at(node.inputs[0]));
+}
+
+void lower_reshape(Lowering& to, const Node& node) {
+    std::vector<std::int64_t> shape = node.as<graph::ReshapeAttrs>().shape;
+    CNNTRAIN_CHECK(!shape.empty(), node.name + " joins all samples");
+    shape.front() = -1;  // the samples, or the rows of all samples
+    to.set(node.outputs[0], reshape(to, node.name, to.at(node.inputs[0]), shape));
+}
+
+void lower_slice(Lowering& to, const Node& node) {
+    const auto& attrs = node.as<graph::SliceAttrs>();
+    CNNTRAIN_CHECK(attrs.axis > 0, node.name + " takes some samples");
+    to.set(node.outputs[0], slice(to, node.name, to.at(node.inputs[0]), attrs));
+}
+
+void lower_embedding(Lowering& to, const Node& node) {
+    to.set(node.outputs[0], to.builder().add("Gather", node.name, {to.at(node.inputs[1]), to.at(node.inputs[0])},
+                                             {{"axis", std::int64_t{0}}}));
+}
+
+/// x[B,S,C], positions[B,M] -> y[B,M,C].
+void lower_gather_rows(Lowering& to, const Node& node) {
+    OnnxBuilder& b = to.builder();
+    const std::string wide = b.add("Cast", node.name + "/positions", {to.at(node.inputs[1])}, {{"to", kOnnxInt64}});
+    const std::string indices =
+        b.add("Unsqueeze", node.name + "/indices", {wide, b.integers(node.name + "/axis", {2})});
+    to.set(node.outputs[0],
+           b.add("GatherND", node.name, {to.at(node.inputs[0]), indices}, {{"batch_dims", std::int64_t{1}}}));
+}
+
+void lower_layer_norm(Lowering& to, const Node& node) {
+    const auto& attrs = node.as<graph::LayerNormAttrs>();
+    CNNTRAIN_CHECK(attrs.keep >= 1, node.name + " drops elements");
+    std::string x = to.at(node.inputs[0]);
+    if (attrs.residual) x = to.builder().add("Add", node.name + "/sum", {x, to.at(node.inputs[3])});
+    to.set(node.outputs[0],
+           to.builder().add("LayerNormalization", node.name, {x, to.at(node.inputs[1]), to.at(node.inputs[2])},
+                            {{"axis", kLast}, {"epsilon", static_cast<float>(attrs.epsilon)}}));
+}
+
+void lower_attention_mask(Lowering& to, const Node& node) {
+    const auto& attrs = node.as<graph::AttentionMaskAttrs>();
+    OnnxBuilder& b = to.builder();
+    std::string visible;
+    if (attrs.sequence == 0) {
+        visible = as_number(to, node.name + "/visible", to.at(node.inputs[0]));
+    } else {
+        HostTensor places({DType::i32, {1, attrs.sequence}});
+        for (std::int64_t i = 0; i < attrs.sequence; ++i)
+            places.set(i, static_cast<double>(i));
+        HostTensor first({DType::i32, {1, 1}});
+        first.set(0, static_cast<double>(attrs.predictions));
+        const std::string keys = b.weight(node.name + "/keys", places);
+        const std::string masked = b.add("Less", node.name + "/masked_words", {keys, to.at(node.inputs[0])});
+        const std::string hidden =
+            b.add("Less", node.name + "/of_masked", {keys, b.weight(node.name + "/first", first)});
+        const std::string others = b.add("Not", node.name + "/others", {hidden});
+        const std::string words = b.add("Or", node.name + "/words", {masked, others});
+        const std::string inside = b.add("Less", node.name + "/inside", {keys, to.at(node.inputs[1])});
+        visible = as_number(to, node.name + "/visible", b.add("And", node.name + "/both", {words, inside}));
+    }
+    to.set(node.outputs[0], added_to_scores(to, node.name, visible));
+}
+
+void lower_attention(Lowering& to, const Node& node) {
+    const auto& attrs = node.as<graph::AttentionAttrs>();
+    OnnxBuilder& b = to.builder();
+    const Shape& y = to.shape(node.outputs[0]);
+    const std::int64_t hidden = y[2];
+    const std::int64_t width = hidden / attrs.heads;
+    const bool joined = node.inputs.size() == 2;
+    const auto part = [&](std::int64_t index, const std::string& name) {
+        if (!joined) return to.at(node.inputs[static_cast<std::size_t>(index)]);
+        return slice(to, node.name + name, to.at(node.inputs[0]),
+                     {.axis = 2, .begin = index * hidden, .end = (index + 1) * hidden});
+    };
+    const auto heads = [&](std::int64_t index, const std::string& name, const std::vector<std::int64_t>& axes) {
+        const std::string split =
+            reshape(to, node.name + name + "_heads", part(index, name), {0, 0, attrs.heads, width});
+        return b.add("Transpose", node.name + name + "_by_head", {split}, {{"perm", axes}});
+    };
+    const std::string queries = heads(0, "/queries", {0, 2, 1, 3});
+    const std::string keys = heads(1, "/keys", {0, 2, 3, 1});
+    const std::string values = heads(2, "/values", {0, 2, 1, 3});
+    const std::string products = b.add("MatMul", node.name + "/products", {queries, keys});
+    const std::string scores = b.add("Mul", node.name + "/scores", {products, b.number(attrs.scale)});
+    const std::string masked =
+        b.add("Add", node.name + "/masked", {scores, mask_of_scores(to, node.name, node.inputs.back())});
+    const std::string shares = b.add("Softmax", node.name + "/shares", {masked}, {{"axis", kLast}});
+    const std::string sums = b.add("MatMul", node.name + "/sums", {shares, values});
+    const std::string by_token =
+        b.add("Transpose", node.name + "/by_token", {sums}, {{"perm", std::vector<std::int64_t>{0, 2, 1, 3}}});
+    to.set(node.outputs[0], reshape(to, node.name, by_token, {0, 0, hidden}));
+}
+
+}  // namespace cnntrain::exports

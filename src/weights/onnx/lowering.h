@@ -1,0 +1,142 @@
+// Lowers the nodes of a graph into an ONNX model. Each operation has a function; lowering.cpp has their table.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cnntrain/weights/onnx_model.h"
+
+namespace cnntrain::exports {
+
+// Appends nodes and constants to an ONNX model: names, element types, and constants that several nodes share.
+
+class OnnxBuilder {
+public:
+    OnnxBuilder(OnnxModel& model, OnnxWeights weights) : model_(model), weights_(weights) {}
+
+    /// Returns the name of the result.
+    std::string add(std::string_view op, const std::string& name, std::vector<std::string> inputs,
+                    std::map<std::string, OnnxAttribute> attributes = {});
+    /// The same with the result's name given, which must be free.
+    void add_named(std::string_view op, const std::string& result, std::vector<std::string> inputs,
+                   std::map<std::string, OnnxAttribute> attributes = {});
+    /// A constant in the types of these weights; f32 or an integer type.
+    std::string weight(const std::string& name, const HostTensor& tensor);
+    /// A constant as it is.
+    std::string stored(const std::string& name, const HostTensor& tensor);
+    /// A number in the type in which the model computes.
+    std::string number(double value);
+    std::string integers(const std::string& name, const std::vector<std::int64_t>& values);
+
+    DType compute_type() const { return weights_ == OnnxWeights::f16 ? DType::f16 : DType::f32; }
+    /// ONNX's number of compute_type(), for Cast.
+    std::int64_t compute_number() const;
+    bool computes_in_f32() const { return compute_type() == DType::f32; }
+    void reserve(const std::string& name) { names_.insert(name); }
+
+private:
+    std::string free_name(const std::string& wanted);
+
+    OnnxModel& model_;
+    OnnxWeights weights_;
+    std::set<std::string> names_;
+    std::map<double, std::string> numbers_;
+};
+
+inline constexpr const char* kOnnxBatch = "batch";  // name of the number of samples
+inline constexpr std::int64_t kOnnxFloat = 1;
+inline constexpr std::int64_t kOnnxInt64 = 7;
+inline constexpr std::int64_t kOnnxFloat16 = 10;
+
+// Values of a graph that depend on its variables alone.
+
+class Constants {
+public:
+    explicit Constants(const NetworkPart& network) : network_(network) {}
+
+    bool has(graph::ValueId value);
+    /// The value in f32, or in the integer type that it has; has() must be true.
+    const HostTensor& at(graph::ValueId value);
+
+private:
+    void compute(graph::NodeId node);
+
+    const NetworkPart& network_;
+    std::map<graph::ValueId, bool> known_;
+    std::map<graph::ValueId, HostTensor> values_;
+};
+
+class Lowering {
+public:
+    Lowering(const NetworkPart& network, const OnnxSettings& settings, OnnxModel& model)
+        : network_(network),
+          settings_(settings),
+          model_(model),
+          builder_(model, settings.weights),
+          constants_(network) {}
+
+    void run();
+
+    // ---- for the functions of operations ----
+
+    OnnxBuilder& builder() { return builder_; }
+    const graph::Graph& graph() const { return network_.graph; }
+    const Shape& shape(graph::ValueId value) const { return network_.graph.desc(value).shape; }
+    DType type(graph::ValueId value) const { return network_.graph.desc(value).dtype; }
+    bool is_constant(graph::ValueId value) { return constants_.has(value); }
+    const HostTensor& constant(graph::ValueId value) { return constants_.at(value); }
+    /// The name of a value in the model. A constant has the axes that it has in the graph.
+    std::string at(graph::ValueId value);
+    /// A constant per channel, in the shape in which it applies to `x`: [C,1,1] for images, [C] otherwise.
+    std::string per_channel(graph::ValueId vector, graph::ValueId x);
+    std::string name_of(graph::ValueId value) const;
+    std::string activated(std::string x, graph::Activation activation, const std::string& name);
+    void set(graph::ValueId value, std::string name) { names_[value] = std::move(name); }
+
+private:
+    void add_inputs();
+    void add_outputs();
+    /// The nodes that the outputs need, in the order of the graph.
+    std::vector<graph::NodeId> needed() const;
+    OnnxPort port(const Port& port, DType dtype) const;
+
+    const NetworkPart& network_;
+    const OnnxSettings& settings_;
+    OnnxModel& model_;
+    OnnxBuilder builder_;
+    mutable Constants constants_;
+    std::map<graph::ValueId, std::string> names_;
+};
+
+using LowerFunction = void (*)(Lowering& to, const graph::Node& node);
+
+// ---- images ----
+void lower_conv2d(Lowering& to, const graph::Node& node);
+void lower_batch_norm(Lowering& to, const graph::Node& node);
+void lower_group_norm(Lowering& to, const graph::Node& node);
+void lower_standardise(Lowering& to, const graph::Node& node);
+void lower_scale_channels(Lowering& to, const graph::Node& node);
+void lower_max_pool(Lowering& to, const graph::Node& node);
+void lower_global_average_pool(Lowering& to, const graph::Node& node);
+void lower_shortcut_pad(Lowering& to, const graph::Node& node);
+
+// ---- all networks ----
+void lower_add(Lowering& to, const graph::Node& node);
+void lower_activation(Lowering& to, const graph::Node& node);
+void lower_dense(Lowering& to, const graph::Node& node);
+void lower_cast(Lowering& to, const graph::Node& node);
+void lower_reshape(Lowering& to, const graph::Node& node);
+void lower_slice(Lowering& to, const graph::Node& node);
+
+// ---- text ----
+void lower_embedding(Lowering& to, const graph::Node& node);
+void lower_gather_rows(Lowering& to, const graph::Node& node);
+void lower_layer_norm(Lowering& to, const graph::Node& node);
+void lower_attention_mask(Lowering& to, const graph::Node& node);
+void lower_attention(Lowering& to, const graph::Node& node);
+
+}  // namespace cnntrain::exports
