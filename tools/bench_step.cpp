@@ -1,5 +1,5 @@
-// Times whole training (or evaluation) steps of a model: samples/s with their spread, memory, and the rate that the
-// convolutions and matrix products alone reach in the same process. `cnntrain profile` says where the time goes.
+// Times whole training (or evaluation) steps of a model: samples/s with their spread, memory, and the share of
+// convolutions and matrix products. `cnntrain profile` says where the time goes.
 #include <sys/resource.h>
 
 #include <chrono>
@@ -68,8 +68,7 @@ void print_head(Bench& bench, const std::vector<std::string>& arguments) {
         static_cast<double>(report.arena_bytes) / 1e6, report.flops_per_micro_batch / 1e9);
 }
 
-/// Seconds of each step.
-std::vector<double> time_steps(Bench& bench, const Options& options) {
+void time_steps(Bench& bench, const Options& options) {
     for (int i = 0; i < options.warmup; ++i)
         bench.steps.step();
     std::vector<double> seconds;
@@ -89,29 +88,31 @@ std::vector<double> time_steps(Bench& bench, const Options& options) {
     rusage usage{};
     getrusage(RUSAGE_SELF, &usage);
     std::printf("peak memory of the process: %.2f GB\n", static_cast<double>(usage.ru_maxrss) / 1048576.0);
-    return seconds;
 }
 
-/// The products' times are the least of several, each by itself: next to busy processes the fastest step is what
-/// compares with them.
-void compare_with_products(Bench& bench, const std::vector<double>& seconds) {
-    double alone = 0;
-    for (const backend::ProfileRow& row : bench.steps.executable().inspection().profile_alone(5)) {
+/// Prints the share of convolutions and matrix products in the time of some more steps.
+void print_share_of_products(Bench& bench) {
+    constexpr int kSteps = 3;
+    backend::Inspection& inspection = bench.steps.executable().inspection();
+    inspection.set_profiling(true);
+    for (int i = 0; i < kSteps; ++i)
+        bench.steps.step();
+    double all = 0;
+    double products = 0;
+    for (const backend::ProfileRow& row : inspection.profile()) {
+        const double ms = row.milliseconds * static_cast<double>(row.runs) * row.occupied;
+        all += ms;
         if (row.op.starts_with("conv2d") || row.op.starts_with("dense") || row.op.starts_with("attention"))
-            alone += row.milliseconds * static_cast<double>(bench.steps.placement().micro_batches);
+            products += ms;
     }
-    std::printf(
-        "convolutions and matrix products alone: %.1f %s/s (%.1f ms); the whole step reaches %.2f of that rate, "
-        "the fastest one %.2f\n",
-        static_cast<double>(bench.steps.samples_per_step()) / alone * 1e3, bench.unit(), alone,
-        alone / (1e3 * median(seconds)), alone / (1e3 * std::ranges::min(seconds)));
+    std::printf("convolutions and matrix products take %.0f %% of the time of all operations\n", 100 * products / all);
 }
 
 void run(const Options& options, const std::vector<std::string>& arguments) {
     Bench bench(options, arguments);
     print_head(bench, arguments);
-    const std::vector<double> seconds = time_steps(bench, options);
-    if (!options.step_only) compare_with_products(bench, seconds);
+    time_steps(bench, options);
+    if (!options.step_only) print_share_of_products(bench);
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "run/resume.h"
 
 #include <algorithm>
+#include <new>
 #include <charconv>
 #include <nlohmann/json.hpp>
 #include <random>
@@ -298,6 +299,8 @@ KeptUpdate facts_in(const Checkpoint& file) try {
         kept.part.sums.emplace(name, std::stod(sum.get<std::string>()));
     kept.seconds = part.at("seconds");
     return kept;
+} catch (const std::bad_alloc&) {
+    throw;  // says nothing of the file
 } catch (const std::exception& error) {
     throw Error(ErrorKind::data, std::string("it does not say what it holds: ") + error.what());
 }

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <set>
 #include <thread>
 
 #include "cnntrain/backend/cpu.h"
@@ -97,6 +98,7 @@ using Gradients = std::map<std::string, HostTensor>;
 /// Returns the gradient of each variable after an update with the batches from number `first` on.
 Gradients gradients_of(Executable& executable, std::int64_t first) {
     Batches batches(first);
+    executable.inspection().set_profiling(true);  // for adding_steps()
     executable.train_step(batches, {.learning_rate = 0, .iteration = 0});
     Gradients gradients;
     for (const std::string& name : executable.variable_names())
@@ -126,11 +128,11 @@ void expect_equal(const Gradients& gradients, const Gradients& expected) {
     }
 }
 
-/// Steps of a micro-batch that add a gradient to a sum.
-std::vector<std::string> adding_steps(Executable& executable) {
-    std::vector<std::string> names;
-    for (const backend::ProfileRow& row : executable.inspection().profile_alone(1)) {
-        if (row.op == "accumulate") names.push_back(row.name);
+/// Steps of the last update's micro-batches that added a gradient to a sum.
+std::set<std::string> adding_steps(Executable& executable) {
+    std::set<std::string> names;
+    for (const backend::ProfileRow& row : executable.inspection().profile()) {
+        if (row.op == "accumulate") names.insert(row.name);
     }
     return names;
 }
@@ -148,7 +150,7 @@ INSTANTIATE_TEST_SUITE_P(Threads, ConvGradient, testing::Bool(), [](const auto& 
 /// Runs on two ranks, each with a batch of its own.
 struct RankResult {
     Gradients gradients;
-    std::vector<std::string> adding;
+    std::set<std::string> adding;
     backend::CompileReport report;
 };
 std::vector<RankResult> on_two_ranks(const Graph& graph, bool thread_independent) {

@@ -270,7 +270,6 @@ TEST(RefBackend, ProfilesNodesWithTheirWork) {
     EXPECT_EQ(rows[3].op, "dense");
     EXPECT_DOUBLE_EQ(rows[3].gflops, 2.0 * 2 * 1 * 2 * 1e-9);
     EXPECT_DOUBLE_EQ(rows[3].megabytes, (4 + 4 + 4 + 8) * 1e-6);
-    EXPECT_EQ(executable->inspection().profile_alone(2).size(), rows.size() - 2);  // without the updates
     EXPECT_GT(executable->report().flops_per_micro_batch, 0);
 }
 

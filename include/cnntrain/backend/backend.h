@@ -189,9 +189,6 @@ public:
     virtual WaitSeconds waits() const { return {}; }
     /// Adds a track for each lane, on which later measurements record every step. The timeline must outlive them.
     virtual void record_on(Timeline& /*timeline*/) {}
-    /// Runs each step of a micro-batch alone, `repeats` times in a row, on the present contents of its memory. A row
-    /// has the shortest time: a lower bound of the step's time within a micro-batch.
-    virtual std::vector<ProfileRow> profile_alone(int repeats) = 0;
 };
 
 /// Receives the result of each update, in order. An exception that it throws ends the updates.

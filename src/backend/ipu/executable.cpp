@@ -376,10 +376,6 @@ void IpuExecutable::set_profiling(bool enabled) {
     if (enabled) throw Error(ErrorKind::unsupported, kNoProfile);
 }
 
-std::vector<backend::ProfileRow> IpuExecutable::profile_alone(int /*repeats*/) {
-    throw Error(ErrorKind::unsupported, kNoProfile);
-}
-
 TrainingRun::TrainingRun(const Settings& settings, std::span<const backend::StepScalars> updates,
                          const backend::PartialUpdate& partial, const std::vector<SumOutput>& sums,
                          data::BatchSource& source, Infeed& infeed)

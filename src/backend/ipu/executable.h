@@ -87,7 +87,6 @@ private:
     HostTensor gradient(const std::string& parameter_name) const override;
     void set_profiling(bool enabled) override;
     std::vector<backend::ProfileRow> profile() const override { return {}; }
-    std::vector<backend::ProfileRow> profile_alone(int repeats) override;
 
     void make_report();
     std::string partial_form() const;

@@ -84,7 +84,6 @@ private:
 
     void set_profiling(bool enabled) override;
     std::vector<ProfileRow> profile() const override;
-    std::vector<ProfileRow> profile_alone(int repeats) override;
 
     RefTensor& at(ValueId id) { return values_[static_cast<std::size_t>(id.index)]; }
     const RefTensor& at(ValueId id) const { return values_[static_cast<std::size_t>(id.index)]; }
@@ -456,21 +455,6 @@ std::vector<ProfileRow> RefExecutable::profile() const {
         const auto k = static_cast<std::size_t>(i);
         if (node_runs_[k] == 0) continue;
         rows.push_back(profile_row(NodeId{i}, node_seconds_[k] / static_cast<double>(node_runs_[k]), node_runs_[k]));
-    }
-    return rows;
-}
-
-std::vector<ProfileRow> RefExecutable::profile_alone(int repeats) {
-    std::vector<ProfileRow> rows;
-    for (std::int32_t i = 0; i < graph_.node_count(); ++i) {
-        if (graph_.node(NodeId{i}).phase == Phase::update) continue;
-        double least = std::numeric_limits<double>::infinity();
-        for (int repeat = 0; repeat < std::max(repeats, 1); ++repeat) {
-            const Clock::time_point start = Clock::now();
-            evaluate_node(graph_, NodeId{i}, values_, random_);
-            least = std::min(least, seconds_since(start));
-        }
-        rows.push_back(profile_row(NodeId{i}, least, std::max(repeats, 1)));
     }
     return rows;
 }

@@ -551,24 +551,6 @@ bool CpuExecutable::evaluate_part(std::int64_t part, const StepContext& context,
     return finite;
 }
 
-std::vector<backend::ProfileRow> CpuExecutable::profile_alone(int repeats) {
-    use_threads();
-    std::vector<backend::ProfileRow> rows;
-    for (const Section section : program_.micro_batch_sections(0)) {
-        const Threads team(lanes_.threads(program_.lane(section)));
-        for (const Step& step : program_.steps(section)) {
-            double least = std::numeric_limits<double>::infinity();
-            for (int i = 0; i < repeats; ++i) {
-                const Clock::time_point start = Clock::now();
-                step.run({});
-                least = std::min(least, seconds_since(start));
-            }
-            rows.push_back(profile_row(section, step, least, repeats));
-        }
-    }
-    return of_whole_batch(std::move(rows));
-}
-
 std::vector<backend::ProfileRow> CpuExecutable::of_whole_batch(std::vector<backend::ProfileRow> rows) const {
     const auto parts = static_cast<double>(sub_batches_);
     for (backend::ProfileRow& row : rows) {

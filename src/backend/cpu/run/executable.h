@@ -43,7 +43,6 @@ private:
     std::vector<backend::ProfileRow> profile() const override { return of_whole_batch(recorder_.rows()); }
     backend::WaitSeconds waits() const override { return recorder_.waits(); }
     void record_on(Timeline& timeline) override { recorder_.record_on(timeline); }
-    std::vector<backend::ProfileRow> profile_alone(int repeats) override;
     std::vector<std::string> reorders() const override { return reorders_; }
 
     /// A variable, output or gradient with its external form.

@@ -184,7 +184,9 @@ std::map<std::string, std::string> arguments_in(const std::string& text, std::ve
         const json document = json::parse(text);
         for (const auto& [key, value] : document.items())
             result[key] = value.is_string() ? value.get<std::string>() : value.dump();
-    } catch (const std::exception& error) {  // Error of check_json(), json::exception
+    } catch (const json::exception& error) {
+        missing.push_back(std::string("arguments.json: damaged, ") + error.what());
+    } catch (const Error& error) {  // of check_json()
         missing.push_back(std::string("arguments.json: damaged, ") + error.what());
     }
     return result;
