@@ -11,10 +11,10 @@
 #include "cnntrain/backend/backend.h"
 #include "cnntrain/base/spinning.h"
 #include "cnntrain/options/parse.h"
-#include "cnntrain/tasks/tasks.h"
 #include "cnntrain/run/compile_request.h"
-#include "run_tool.h"
+#include "cnntrain/tasks/tasks.h"
 #include "run/profiling.h"
+#include "run_tool.h"
 
 namespace cnntrain {
 namespace {

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Checks clang-format and the length of lines. clang-tidy is a stage of full_check.sh.
+# Checks clang-format, the length of lines, and how comments open. clang-tidy is a stage of full_check.sh.
 set -e
 root=$(cd "$(dirname "$0")/.." && pwd)
 cd "$root"
@@ -23,6 +23,7 @@ check_lengths() {
 case "$1" in
     format)
         check_lengths
+        tools/comment_openings.py
         # Versions format differently: the sources have the form of this one.
         if ! clang-format --version | grep -q 'version 14\.'; then
             echo "skipped: needs clang-format 14, not $(clang-format --version)"

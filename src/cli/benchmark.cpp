@@ -14,9 +14,9 @@
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/log.h"
 #include "cnntrain/base/text.h"
-#include "cnntrain/parallel/launcher.h"
 #include "cnntrain/options/line.h"
 #include "cnntrain/options/parse.h"
+#include "cnntrain/parallel/launcher.h"
 #include "cnntrain/run/progress.h"
 
 namespace cnntrain::cli {

@@ -14,14 +14,14 @@
 #include "cnntrain/base/io.h"
 #include "cnntrain/base/outputs.h"
 #include "cnntrain/base/text.h"
+#include "cnntrain/graph/bert.h"
+#include "cnntrain/run/loading.h"
+#include "cnntrain/run/texts.h"
 #include "cnntrain/weights/bert_config.h"
 #include "cnntrain/weights/folder.h"
 #include "cnntrain/weights/foreign.h"
 #include "cnntrain/weights/hugging_face.h"
 #include "cnntrain/weights/weights_file.h"
-#include "cnntrain/graph/bert.h"
-#include "cnntrain/run/loading.h"
-#include "cnntrain/run/texts.h"
 
 namespace cnntrain::cli {
 namespace {

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "cli/flags.h"
+#include "cnntrain/tasks/trained_network.h"
 #include "cnntrain/weights/folder.h"
 #include "cnntrain/weights/hugging_face.h"
-#include "cnntrain/tasks/trained_network.h"
 
 namespace cnntrain::cli {
 

@@ -11,10 +11,10 @@
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/outputs.h"
 #include "cnntrain/base/text.h"
-#include "cnntrain/weights/folder.h"
+#include "cnntrain/run/suspects.h"
 #include "cnntrain/run/text_reports.h"
 #include "cnntrain/tasks/tasks.h"
-#include "cnntrain/run/suspects.h"
+#include "cnntrain/weights/folder.h"
 
 namespace cnntrain::cli {
 namespace {

@@ -12,10 +12,10 @@
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/io.h"
 #include "cnntrain/base/text.h"
-#include "cnntrain/weights/folder.h"
 #include "cnntrain/data/writers.h"
-#include "cnntrain/launch/words.h"
 #include "cnntrain/insight/run_record.h"
+#include "cnntrain/launch/words.h"
+#include "cnntrain/weights/folder.h"
 
 namespace cnntrain::cli {
 

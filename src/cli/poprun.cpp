@@ -14,9 +14,9 @@
 #include "cli/signals.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/log.h"
-#include "cnntrain/parallel/launcher.h"
 #include "cnntrain/launch/poprun.h"
 #include "cnntrain/launch/words.h"
+#include "cnntrain/parallel/launcher.h"
 #include "cnntrain/run/backends.h"
 
 namespace cnntrain::cli {

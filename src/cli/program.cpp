@@ -27,13 +27,13 @@
 #include "cnntrain/base/memory.h"
 #include "cnntrain/base/processor.h"
 #include "cnntrain/base/text.h"
-#include "cnntrain/parallel/launcher.h"
+#include "cnntrain/launch/poprun.h"
 #include "cnntrain/options/commands.h"
 #include "cnntrain/options/habits.h"
-#include "cnntrain/launch/poprun.h"
+#include "cnntrain/parallel/launcher.h"
+#include "cnntrain/run/backends.h"
 #include "cnntrain/run/json_lines.h"
 #include "cnntrain/tasks/tasks.h"
-#include "cnntrain/run/backends.h"
 
 namespace cnntrain::cli {
 namespace {

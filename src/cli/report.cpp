@@ -16,14 +16,14 @@
 #include "cnntrain/base/log.h"
 #include "cnntrain/base/outputs.h"
 #include "cnntrain/base/text.h"
-#include "cnntrain/weights/folder.h"
-#include "cnntrain/run/text_reports.h"
 #include "cnntrain/insight/findings.h"
 #include "cnntrain/insight/run_record.h"
-#include "cnntrain/tasks/tasks.h"
 #include "cnntrain/run/backends.h"
 #include "cnntrain/run/loading.h"
 #include "cnntrain/run/sample_predictions.h"
+#include "cnntrain/run/text_reports.h"
+#include "cnntrain/tasks/tasks.h"
+#include "cnntrain/weights/folder.h"
 
 namespace cnntrain::cli {
 namespace {

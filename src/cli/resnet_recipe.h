@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "cnntrain/base/io.h"
-#include "cnntrain/parallel/launcher.h"
 #include "cnntrain/options/help_page.h"
+#include "cnntrain/parallel/launcher.h"
 
 namespace cnntrain::cli {
 

@@ -17,8 +17,8 @@
 #include "cnntrain/base/memory.h"
 #include "cnntrain/base/text.h"
 #include "cnntrain/parallel/communicator.h"
-#include "cnntrain/tasks/tasks.h"
 #include "cnntrain/run/compile_request.h"
+#include "cnntrain/tasks/tasks.h"
 
 namespace cnntrain::cli {
 namespace {

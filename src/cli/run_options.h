@@ -4,8 +4,8 @@
 #include <functional>
 
 #include "cli/commands.h"
-#include "cnntrain/parallel/launcher.h"
 #include "cnntrain/options/parse.h"
+#include "cnntrain/parallel/launcher.h"
 #include "cnntrain/run/runs.h"
 
 namespace cnntrain::cli {

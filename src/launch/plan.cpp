@@ -20,10 +20,10 @@
 #include "cnntrain/base/cores.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/text.h"
-#include "cnntrain/options/line.h"
 #include "cnntrain/launch/mpi.h"
 #include "cnntrain/launch/poprun.h"
 #include "cnntrain/launch/process.h"
+#include "cnntrain/options/line.h"
 #include "launch/hosts.h"
 #include "launch/poprun_line.h"
 

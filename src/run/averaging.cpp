@@ -9,10 +9,10 @@
 #include <utility>
 
 #include "cnntrain/base/error.h"
+#include "cnntrain/graph/optimiser.h"
+#include "cnntrain/options/parse.h"
 #include "cnntrain/weights/average.h"
 #include "cnntrain/weights/folder.h"
-#include "cnntrain/options/parse.h"
-#include "cnntrain/graph/optimiser.h"
 #include "run/run_files.h"
 #include "run/timing.h"
 

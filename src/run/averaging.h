@@ -9,8 +9,8 @@
 #include "cnntrain/backend/backend.h"
 #include "cnntrain/base/io.h"
 #include "cnntrain/base/tensor.h"
-#include "cnntrain/options/settings.h"
 #include "cnntrain/graph/graph.h"
+#include "cnntrain/options/settings.h"
 #include "cnntrain/parallel/run_plan.h"
 
 namespace cnntrain::train {

@@ -12,8 +12,8 @@
 #include "cnntrain/backend/ref.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/text.h"
-#include "cnntrain/options/option.h"
 #include "cnntrain/graph/model.h"
+#include "cnntrain/options/option.h"
 #include "cnntrain/parallel/pipeline.h"
 #include "cnntrain/run/backends.h"
 

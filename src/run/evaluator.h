@@ -12,13 +12,13 @@
 
 #include "cnntrain/backend/backend.h"
 #include "cnntrain/base/tensor.h"
-#include "cnntrain/weights/checkpoint.h"
-#include "cnntrain/options/settings.h"
 #include "cnntrain/data/batch.h"
 #include "cnntrain/graph/graph.h"
+#include "cnntrain/options/settings.h"
 #include "cnntrain/run/observer.h"
 #include "cnntrain/run/runs.h"
 #include "cnntrain/run/task.h"
+#include "cnntrain/weights/checkpoint.h"
 #include "run/reports/predictions.h"
 
 namespace cnntrain::train {

@@ -6,8 +6,8 @@
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/text.h"
-#include "cnntrain/weights/folder.h"
 #include "cnntrain/options/option.h"
+#include "cnntrain/weights/folder.h"
 #include "run/averaging.h"
 
 namespace cnntrain::train {

@@ -8,11 +8,11 @@
 #include <vector>
 
 #include "cnntrain/base/io.h"
-#include "cnntrain/weights/checkpoint.h"
-#include "cnntrain/run/observer.h"
-#include "cnntrain/parallel/run_plan.h"
 #include "cnntrain/options/settings.h"
+#include "cnntrain/parallel/run_plan.h"
+#include "cnntrain/run/observer.h"
 #include "cnntrain/run/task.h"
+#include "cnntrain/weights/checkpoint.h"
 #include "run/averaging.h"
 #include "run/evaluator.h"
 

@@ -10,15 +10,15 @@
 #include "cnntrain/base/outputs.h"
 #include "cnntrain/base/processor.h"
 #include "cnntrain/base/text.h"
-#include "cnntrain/parallel/communicator.h"
 #include "cnntrain/graph/learning_rate.h"
-#include "cnntrain/run/session.h"
+#include "cnntrain/parallel/communicator.h"
 #include "cnntrain/run/backends.h"
 #include "cnntrain/run/compile_request.h"
 #include "cnntrain/run/loading.h"
 #include "cnntrain/run/runs.h"
-#include "run/ranks.h"
+#include "cnntrain/run/session.h"
 #include "cnntrain/run/weights.h"
+#include "run/ranks.h"
 
 namespace cnntrain::train {
 namespace {

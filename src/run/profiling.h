@@ -7,11 +7,11 @@
 #include <optional>
 
 #include "cnntrain/backend/backend.h"
-#include "cnntrain/options/parse.h"
 #include "cnntrain/graph/graph.h"
-#include "cnntrain/run/session.h"
+#include "cnntrain/options/parse.h"
 #include "cnntrain/parallel/pipeline.h"
 #include "cnntrain/run/runs.h"
+#include "cnntrain/run/session.h"
 #include "cnntrain/run/task.h"
 
 namespace cnntrain::train {

@@ -12,11 +12,11 @@
 #include "cnntrain/base/hash.h"
 #include "cnntrain/base/json_check.h"
 #include "cnntrain/base/text.h"
+#include "cnntrain/run/backends.h"
+#include "cnntrain/run/loading.h"
 #include "cnntrain/weights/file.h"
 #include "cnntrain/weights/foreign.h"
 #include "cnntrain/weights/weights_file.h"
-#include "cnntrain/run/backends.h"
-#include "cnntrain/run/loading.h"
 #include "run/reports/describe.h"
 #include "run/resume.h"
 

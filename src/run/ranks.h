@@ -11,10 +11,10 @@
 
 #include "cnntrain/backend/backend.h"
 #include "cnntrain/base/error.h"
-#include "cnntrain/parallel/communicator.h"
-#include "cnntrain/options/parse.h"
 #include "cnntrain/data/dataset.h"
 #include "cnntrain/data/loader.h"
+#include "cnntrain/options/parse.h"
+#include "cnntrain/parallel/communicator.h"
 #include "cnntrain/run/runs.h"
 #include "run/resume.h"
 

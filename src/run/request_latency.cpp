@@ -23,15 +23,15 @@
 #include "cnntrain/base/log.h"
 #include "cnntrain/base/outputs.h"
 #include "cnntrain/base/text.h"
-#include "cnntrain/weights/folder.h"
-#include "cnntrain/run/observer.h"
 #include "cnntrain/run/backends.h"
 #include "cnntrain/run/compile_request.h"
 #include "cnntrain/run/loading.h"
+#include "cnntrain/run/observer.h"
+#include "cnntrain/run/weights.h"
+#include "cnntrain/weights/folder.h"
 #include "run/reports/run_report.h"
 #include "run/run_files.h"
 #include "run/timing.h"
-#include "cnntrain/run/weights.h"
 
 namespace cnntrain::train {
 namespace {

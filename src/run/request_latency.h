@@ -8,12 +8,12 @@
 #include <string_view>
 
 #include "cnntrain/base/io.h"
-#include "cnntrain/weights/checkpoint.h"
+#include "cnntrain/graph/graph.h"
 #include "cnntrain/options/parse.h"
 #include "cnntrain/options/settings.h"
-#include "cnntrain/graph/graph.h"
 #include "cnntrain/run/runs.h"
 #include "cnntrain/run/task.h"
+#include "cnntrain/weights/checkpoint.h"
 
 namespace cnntrain::train {
 

@@ -1,8 +1,8 @@
 #include "run/resume.h"
 
 #include <algorithm>
-#include <new>
 #include <charconv>
+#include <new>
 #include <nlohmann/json.hpp>
 #include <random>
 #include <utility>
@@ -14,13 +14,13 @@
 #include "cnntrain/base/io.h"
 #include "cnntrain/base/log.h"
 #include "cnntrain/base/text.h"
+#include "cnntrain/run/backends.h"
+#include "cnntrain/run/texts.h"
 #include "cnntrain/weights/checkpoint.h"
 #include "cnntrain/weights/run_options.h"
 #include "cnntrain/weights/weights_file.h"
-#include "cnntrain/run/backends.h"
-#include "cnntrain/run/texts.h"
-#include "run/reports/describe.h"
 #include "run/ranks.h"
+#include "run/reports/describe.h"
 #include "run/run_files.h"
 
 namespace cnntrain::train {

@@ -10,14 +10,14 @@
 #include <string_view>
 #include <vector>
 
-#include "cnntrain/data/dataset.h"
 #include "cnntrain/backend/backend.h"
 #include "cnntrain/base/io.h"
+#include "cnntrain/data/dataset.h"
+#include "cnntrain/options/parse.h"
+#include "cnntrain/parallel/communicator.h"
+#include "cnntrain/run/runs.h"
 #include "cnntrain/weights/checkpoint.h"
 #include "cnntrain/weights/folder.h"
-#include "cnntrain/parallel/communicator.h"
-#include "cnntrain/options/parse.h"
-#include "cnntrain/run/runs.h"
 #include "run/run_files.h"
 
 namespace cnntrain::train {

@@ -13,13 +13,13 @@
 #include "cnntrain/base/io.h"
 #include "cnntrain/base/log.h"
 #include "cnntrain/base/text.h"
-#include "cnntrain/weights/folder.h"
 #include "cnntrain/run/csv_files.h"
-#include "cnntrain/run/session.h"
 #include "cnntrain/run/sample_predictions.h"
+#include "cnntrain/run/session.h"
+#include "cnntrain/weights/folder.h"
+#include "run/averaging.h"
 #include "run/reports/describe.h"
 #include "run/reports/predictions.h"
-#include "run/averaging.h"
 #include "run/resume.h"
 
 namespace cnntrain::train {

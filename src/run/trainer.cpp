@@ -11,14 +11,14 @@
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/log.h"
 #include "cnntrain/base/text.h"
-#include "cnntrain/weights/folder.h"
-#include "cnntrain/options/parse.h"
 #include "cnntrain/graph/op.h"
+#include "cnntrain/options/parse.h"
 #include "cnntrain/parallel/run_plan.h"
+#include "cnntrain/run/weights.h"
+#include "cnntrain/weights/folder.h"
 #include "run/averaging.h"
 #include "run/ranks.h"
 #include "run/resume.h"
-#include "cnntrain/run/weights.h"
 
 namespace cnntrain::train {
 

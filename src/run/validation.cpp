@@ -8,16 +8,16 @@
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/log.h"
 #include "cnntrain/base/text.h"
-#include "cnntrain/weights/folder.h"
 #include "cnntrain/run/backends.h"
 #include "cnntrain/run/loading.h"
 #include "cnntrain/run/runs.h"
-#include "run/reports/run_report.h"
+#include "cnntrain/run/weights.h"
+#include "cnntrain/weights/folder.h"
 #include "run/evaluator.h"
 #include "run/ranks.h"
+#include "run/reports/run_report.h"
 #include "run/run_files.h"
 #include "run/timing.h"
-#include "cnntrain/run/weights.h"
 
 namespace cnntrain::train {
 namespace {

@@ -11,13 +11,13 @@
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/log.h"
 #include "cnntrain/base/text.h"
-#include "cnntrain/options/commands.h"
 #include "cnntrain/data/batch.h"
 #include "cnntrain/graph/bert.h"
-#include "cnntrain/tasks/tasks.h"
+#include "cnntrain/options/commands.h"
 #include "cnntrain/run/backends.h"
 #include "cnntrain/run/compile_request.h"
 #include "cnntrain/run/weights.h"
+#include "cnntrain/tasks/tasks.h"
 
 namespace cnntrain::tasks {
 

@@ -6,7 +6,6 @@
 #include <utility>
 #include <vector>
 
-#include "weights/format.h"
 #include "cnntrain/base/crc32c.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/hash.h"
@@ -16,6 +15,7 @@
 #include "cnntrain/weights/file.h"
 #include "cnntrain/weights/foreign.h"
 #include "cnntrain/weights/hugging_face.h"
+#include "weights/format.h"
 
 namespace cnntrain::checkpoint {
 namespace {

@@ -18,13 +18,13 @@
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/outputs.h"
 #include "cnntrain/base/text.h"
-#include "cnntrain/weights/folder.h"
-#include "cnntrain/weights/foreign.h"
-#include "cnntrain/weights/weights_file.h"
 #include "cnntrain/data/photo_input.h"
 #include "cnntrain/graph/bert.h"
 #include "cnntrain/graph/family_info.h"
 #include "cnntrain/graph/target_weights.h"
+#include "cnntrain/weights/folder.h"
+#include "cnntrain/weights/foreign.h"
+#include "cnntrain/weights/weights_file.h"
 
 namespace cnntrain::exports {
 namespace {

@@ -8,8 +8,6 @@
 #include <optional>
 #include <vector>
 
-#include "weights/format.h"
-#include "weights/room.h"
 #include "cnntrain/base/crc32c.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/hash.h"
@@ -18,6 +16,8 @@
 #include "cnntrain/base/memory.h"
 #include "cnntrain/base/text.h"
 #include "cnntrain/weights/foreign.h"
+#include "weights/format.h"
+#include "weights/room.h"
 
 namespace cnntrain::checkpoint {
 namespace {

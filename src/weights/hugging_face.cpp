@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
-#include "weights/bert_variables.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/tensor.h"
+#include "weights/bert_variables.h"
 
 namespace cnntrain::checkpoint {
 namespace {

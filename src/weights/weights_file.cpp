@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "weights/format.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/weights/file.h"
 #include "cnntrain/weights/folder.h"
 #include "cnntrain/weights/foreign.h"
 #include "cnntrain/weights/timm_config.h"
+#include "weights/format.h"
 
 namespace cnntrain::checkpoint {
 

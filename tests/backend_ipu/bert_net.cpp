@@ -1,11 +1,11 @@
 #include "backend_ipu/bert_net.h"
 
-#include "cnntrain/run/rows.h"
-#include "cnntrain/tasks/tasks.h"
 #include "cnntrain/run/backends.h"
 #include "cnntrain/run/compile_request.h"
-#include "train/fixtures.h"
+#include "cnntrain/run/rows.h"
 #include "cnntrain/run/weights.h"
+#include "cnntrain/tasks/tasks.h"
+#include "train/fixtures.h"
 
 namespace cnntrain::train::testing {
 namespace {

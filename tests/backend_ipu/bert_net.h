@@ -5,10 +5,10 @@
 #include <string>
 
 #include "cnntrain/backend/backend.h"
-#include "cnntrain/options/parse.h"
 #include "cnntrain/data/loader.h"
 #include "cnntrain/graph/graph.h"
 #include "cnntrain/graph/op_table.h"
+#include "cnntrain/options/parse.h"
 #include "cnntrain/run/task.h"
 
 namespace cnntrain::train::testing {

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "cnntrain/base/error.h"
-#include "support/errors.h"
 #include "cnntrain/run/weights.h"
+#include "support/errors.h"
 #include "train/staged.h"
 
 namespace cnntrain::train::testing {

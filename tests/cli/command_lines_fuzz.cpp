@@ -24,8 +24,8 @@
 
 #include "cli/commands.h"
 #include "cnntrain/base/rng.h"
-#include "cnntrain/tasks/tasks.h"
 #include "cnntrain/run/dry_run.h"
+#include "cnntrain/tasks/tasks.h"
 #include "support/words.h"
 
 namespace {

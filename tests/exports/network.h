@@ -12,10 +12,10 @@
 #include "cnntrain/backend/cpu.h"
 #include "cnntrain/base/axes.h"
 #include "cnntrain/base/rng.h"
-#include "cnntrain/weights/exports.h"
 #include "cnntrain/graph/initialise.h"
 #include "cnntrain/graph/model.h"
 #include "cnntrain/graph/op_table.h"
+#include "cnntrain/weights/exports.h"
 #include "support/onnx/run.h"
 
 namespace cnntrain::exports {

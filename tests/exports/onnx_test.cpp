@@ -4,8 +4,8 @@
 #include <set>
 
 #include "cnntrain/base/io.h"
-#include "cnntrain/graph/rewrites.h"
 #include "cnntrain/graph/bert.h"
+#include "cnntrain/graph/rewrites.h"
 #include "exports/network.h"
 #include "support/errors.h"
 #include "support/matchers.h"

@@ -9,9 +9,9 @@
 #include <string>
 #include <string_view>
 
-#include "weights/format.h"
 #include "cnntrain/base/crc32c.h"
 #include "cnntrain/base/hash.h"
+#include "weights/format.h"
 
 namespace cnntrain::fuzz {
 

@@ -1,9 +1,9 @@
 // The index of a TensorFlow checkpoint. The first byte says what the rest is: 'f' a file, 'b' the content of a block
 // and 's' a block that Snappy has compressed, of which a table with right checksums is made.
-#include "weights/foreign/table.h"
 #include "fuzz/fuzz_target.h"
 #include "fuzz/weights_file.h"
 #include "support/weight_containers.h"
+#include "weights/foreign/table.h"
 
 namespace cnntrain::fuzz {
 namespace {

@@ -1,9 +1,9 @@
 // Files of torch.save(). The first byte says what the rest is: 'f' a file, 'p' a pickle, which is put into an archive
 // with right checksums and the storages of tests/golden/foreign/views.pt.
-#include "weights/foreign/zip.h"
 #include "fuzz/fuzz_target.h"
 #include "fuzz/weights_file.h"
 #include "support/weight_containers.h"
+#include "weights/foreign/zip.h"
 
 namespace cnntrain::fuzz {
 namespace {

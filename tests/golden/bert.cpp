@@ -10,9 +10,9 @@
 
 #include "cnntrain/data/pretraining.h"
 #include "cnntrain/graph/autodiff.h"
-#include "cnntrain/graph/rewrites.h"
 #include "cnntrain/graph/bert.h"
 #include "cnntrain/graph/op_table.h"
+#include "cnntrain/graph/rewrites.h"
 #include "data/records/packing.h"
 #include "golden/formula.h"
 #include "support/tensor_source.h"

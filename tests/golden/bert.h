@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "cnntrain/backend/backend.h"
-#include "cnntrain/parallel/communicator.h"
 #include "cnntrain/graph/bert.h"
 #include "cnntrain/graph/optimiser.h"
+#include "cnntrain/parallel/communicator.h"
 
 namespace cnntrain::golden {
 

@@ -9,10 +9,10 @@
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/graph/autodiff.h"
-#include "cnntrain/graph/rewrites.h"
 #include "cnntrain/graph/model.h"
 #include "cnntrain/graph/op_table.h"
 #include "cnntrain/graph/optimiser.h"
+#include "cnntrain/graph/rewrites.h"
 #include "golden/formula.h"
 #include "support/tensor_source.h"
 

@@ -7,10 +7,10 @@
 
 #include "cnntrain/backend/cpu.h"
 #include "cnntrain/backend/ref.h"
-#include "cnntrain/options/settings.h"
 #include "cnntrain/graph/autodiff.h"
 #include "cnntrain/graph/learning_rate.h"
 #include "cnntrain/graph/optimiser.h"
+#include "cnntrain/options/settings.h"
 #include "golden/formula.h"
 #include "support/tensor_source.h"
 #include "support/toy_graph.h"

@@ -8,8 +8,8 @@
 
 #include "cnntrain/backend/cpu.h"
 #include "cnntrain/backend/ref.h"
-#include "cnntrain/graph/rewrites.h"
 #include "cnntrain/graph/model.h"
+#include "cnntrain/graph/rewrites.h"
 #include "data/images/augment.h"
 #include "data/images/preprocess.h"
 #include "data/images/resize.h"

@@ -6,10 +6,10 @@
 #include <nlohmann/json.hpp>
 
 #include "cnntrain/backend/cpu.h"
-#include "cnntrain/graph/rewrites.h"
 #include "cnntrain/graph/model.h"
-#include "cnntrain/graph/source_weights.h"
 #include "cnntrain/graph/op_table.h"
+#include "cnntrain/graph/rewrites.h"
+#include "cnntrain/graph/source_weights.h"
 #include "golden/formula.h"
 #include "support/tensor_source.h"
 

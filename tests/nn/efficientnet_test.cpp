@@ -4,9 +4,9 @@
 #include <set>
 
 #include "cnntrain/base/error.h"
-#include "cnntrain/graph/rewrites.h"
 #include "cnntrain/graph/model.h"
 #include "cnntrain/graph/op_table.h"
+#include "cnntrain/graph/rewrites.h"
 #include "nn/requests.h"
 #include "support/matchers.h"
 

@@ -5,9 +5,9 @@
 
 #include "cnntrain/graph/facts.h"
 #include "insight/plan/line.h"
+#include "insight/plan/times.h"
 #include "plan/planned.h"
 #include "plan/planned_memory.h"
-#include "insight/plan/times.h"
 #include "support/errors.h"
 #include "support/matchers.h"
 #include "support/temporary_folder.h"

@@ -8,8 +8,8 @@
 #include <thread>
 #include <vector>
 
-#include "cnntrain/parallel/communicator.h"
 #include "cnntrain/insight/data_parallel_time.h"
+#include "cnntrain/parallel/communicator.h"
 
 namespace cnntrain::plan {
 namespace {

@@ -8,10 +8,10 @@
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/graph/facts.h"
-#include "cnntrain/run/output.h"
 #include "cnntrain/run/compile_request.h"
-#include "plan/planned.h"
+#include "cnntrain/run/output.h"
 #include "insight/plan/prediction.h"
+#include "plan/planned.h"
 #include "support/errors.h"
 #include "support/matchers.h"
 #include "train/fixtures.h"

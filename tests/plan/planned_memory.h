@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "cnntrain/options/parse.h"
-#include "cnntrain/tasks/tasks.h"
 #include "cnntrain/run/backends.h"
 #include "cnntrain/run/compile_request.h"
+#include "cnntrain/tasks/tasks.h"
 #include "insight/plan/line.h"
 
 namespace cnntrain::train::testing {

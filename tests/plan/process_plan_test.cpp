@@ -6,8 +6,8 @@
 #include "cnntrain/graph/facts.h"
 #include "cnntrain/graph/model.h"
 #include "cnntrain/insight/network.h"
-#include "plan/planned.h"
 #include "insight/plan/processes.h"
+#include "plan/planned.h"
 #include "support/matchers.h"
 
 namespace cnntrain::train::testing {

@@ -3,9 +3,9 @@
 
 #include <cmath>
 
-#include "cnntrain/weights/checkpoint.h"
-#include "cnntrain/run/output.h"
 #include "cnntrain/insight/findings.h"
+#include "cnntrain/run/output.h"
+#include "cnntrain/weights/checkpoint.h"
 #include "report/made_up_run.h"
 #include "support/errors.h"
 #include "support/matchers.h"

@@ -5,8 +5,8 @@
 #include <random>
 
 #include "cnntrain/insight/findings.h"
-#include "report/made_up_run.h"
 #include "insight/report/page/html.h"
+#include "report/made_up_run.h"
 #include "support/errors.h"
 #include "support/matchers.h"
 

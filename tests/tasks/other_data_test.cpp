@@ -6,9 +6,9 @@
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/io.h"
+#include "cnntrain/data/writers.h"
 #include "cnntrain/weights/checkpoint.h"
 #include "cnntrain/weights/folder.h"
-#include "cnntrain/data/writers.h"
 #include "data/fixtures.h"
 #include "data/sequences.h"
 #include "support/errors.h"

@@ -9,11 +9,11 @@
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/io.h"
-#include "cnntrain/weights/checkpoint.h"
-#include "cnntrain/options/parse.h"
 #include "cnntrain/data/pretraining_writer.h"
-#include "cnntrain/tasks/tasks.h"
+#include "cnntrain/options/parse.h"
 #include "cnntrain/run/runs.h"
+#include "cnntrain/tasks/tasks.h"
+#include "cnntrain/weights/checkpoint.h"
 #include "support/temporary_folder.h"
 #include "support/words.h"
 

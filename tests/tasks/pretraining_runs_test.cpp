@@ -5,8 +5,8 @@
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/options/parse.h"
-#include "cnntrain/tasks/tasks.h"
 #include "cnntrain/run/runs.h"
+#include "cnntrain/tasks/tasks.h"
 #include "support/errors.h"
 #include "support/matchers.h"
 #include "support/temporary_folder.h"

@@ -10,9 +10,9 @@
 #include "cnntrain/run/backends.h"
 #include "cnntrain/run/compile_request.h"
 #include "cnntrain/run/loading.h"
+#include "cnntrain/run/weights.h"
 #include "support/allocation_count.h"
 #include "train/fixtures.h"
-#include "cnntrain/run/weights.h"
 
 namespace cnntrain::train::testing {
 namespace {

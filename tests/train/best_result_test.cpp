@@ -6,9 +6,9 @@
 #include <limits>
 
 #include "cnntrain/run/task.h"
+#include "run/reports/predictions.h"
 #include "support/errors.h"
 #include "support/matchers.h"
-#include "run/reports/predictions.h"
 
 namespace cnntrain::train {
 namespace {

@@ -4,8 +4,8 @@
 
 #include <sstream>
 
-#include "cnntrain/run/text_reports.h"
 #include "cnntrain/run/backends.h"
+#include "cnntrain/run/text_reports.h"
 #include "support/matchers.h"
 #include "support/metric_rows.h"
 #include "train/by_task.h"

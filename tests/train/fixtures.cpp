@@ -7,10 +7,10 @@
 #include <sstream>
 #include <thread>
 
-#include "cnntrain/weights/checkpoint.h"
-#include "cnntrain/weights/folder.h"
 #include "cnntrain/data/writers.h"
 #include "cnntrain/tasks/tasks.h"
+#include "cnntrain/weights/checkpoint.h"
+#include "cnntrain/weights/folder.h"
 #include "support/temporary_folder.h"
 #include "support/words.h"
 

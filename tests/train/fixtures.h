@@ -10,8 +10,8 @@
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/io.h"
-#include "cnntrain/parallel/communicator.h"
 #include "cnntrain/options/parse.h"
+#include "cnntrain/parallel/communicator.h"
 #include "cnntrain/run/runs.h"
 #include "train/by_task.h"
 

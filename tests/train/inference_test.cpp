@@ -8,10 +8,10 @@
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/weights/checkpoint.h"
+#include "run/timing.h"
 #include "support/errors.h"
 #include "support/matchers.h"
 #include "train/fixtures.h"
-#include "run/timing.h"
 
 namespace cnntrain::train::testing {
 namespace {

@@ -12,8 +12,8 @@
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/parallel/communicator.h"
-#include "support/errors.h"
 #include "cnntrain/run/weights.h"
+#include "support/errors.h"
 #include "train/staged.h"
 
 namespace cnntrain::train::testing {

@@ -5,14 +5,14 @@
 #include <cmath>
 
 #include "cnntrain/base/error.h"
+#include "cnntrain/run/dry_run.h"
 #include "cnntrain/weights/checkpoint.h"
 #include "cnntrain/weights/folder.h"
-#include "cnntrain/run/dry_run.h"
+#include "run/training_parts.h"
 #include "support/bf16_products.h"
 #include "support/errors.h"
 #include "support/matchers.h"
 #include "train/fixtures.h"
-#include "run/training_parts.h"
 #include "train/staged.h"
 
 namespace cnntrain::train::testing {

@@ -6,8 +6,8 @@
 
 #include "cnntrain/base/text.h"
 #include "cnntrain/graph/autodiff.h"
-#include "cnntrain/graph/op_table.h"
 #include "cnntrain/graph/learning_rate.h"
+#include "cnntrain/graph/op_table.h"
 #include "cnntrain/run/compile_request.h"
 #include "tasks/image_classification/reports.h"
 

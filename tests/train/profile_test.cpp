@@ -5,10 +5,10 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "run/profiling.h"
 #include "support/errors.h"
 #include "support/matchers.h"
 #include "train/fixtures.h"
-#include "run/profiling.h"
 
 namespace cnntrain::train::testing {
 namespace {

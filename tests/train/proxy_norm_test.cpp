@@ -5,8 +5,8 @@
 #include <sstream>
 
 #include "cnntrain/base/rng.h"
-#include "cnntrain/weights/checkpoint.h"
 #include "cnntrain/graph/op.h"
+#include "cnntrain/weights/checkpoint.h"
 #include "train/fixtures.h"
 
 namespace cnntrain::train::testing {

@@ -10,15 +10,15 @@
 #include "cnntrain/data/batch.h"
 #include "cnntrain/data/input.h"
 #include "cnntrain/graph/autodiff.h"
-#include "cnntrain/graph/rewrites.h"
 #include "cnntrain/graph/model.h"
 #include "cnntrain/graph/op_table.h"
 #include "cnntrain/graph/optimiser.h"
+#include "cnntrain/graph/rewrites.h"
 #include "cnntrain/run/compile_request.h"
 #include "cnntrain/run/loading.h"
+#include "cnntrain/run/weights.h"
 #include "graph/rewriter.h"
 #include "train/fixtures.h"
-#include "cnntrain/run/weights.h"
 
 namespace cnntrain::train::testing {
 namespace {

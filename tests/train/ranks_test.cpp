@@ -13,9 +13,9 @@
 #include "cnntrain/base/error.h"
 #include "cnntrain/weights/checkpoint.h"
 #include "cnntrain/weights/folder.h"
+#include "run/ranks.h"
 #include "support/matchers.h"
 #include "train/fixtures.h"
-#include "run/ranks.h"
 
 namespace cnntrain::train::testing {
 namespace {

@@ -7,10 +7,10 @@
 
 #include "cnntrain/backend/cpu.h"
 #include "cnntrain/base/memory.h"
-#include "cnntrain/weights/checkpoint.h"
 #include "cnntrain/run/backends.h"
 #include "cnntrain/run/compile_request.h"
 #include "cnntrain/run/dry_run.h"
+#include "cnntrain/weights/checkpoint.h"
 #include "support/errors.h"
 #include "support/matchers.h"
 #include "train/by_task.h"

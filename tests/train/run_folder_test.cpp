@@ -5,10 +5,10 @@
 #include <cmath>
 
 #include "cnntrain/backend/cpu.h"
+#include "run/reports/predictions.h"
 #include "support/matchers.h"
 #include "train/by_task.h"
 #include "train/fixtures.h"
-#include "run/reports/predictions.h"
 
 namespace cnntrain::train::testing {
 namespace {

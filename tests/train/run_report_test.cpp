@@ -6,10 +6,10 @@
 #include <cstdlib>
 
 #include "cnntrain/base/error.h"
+#include "cnntrain/run/weights.h"
 #include "support/matchers.h"
 #include "support/temporary_folder.h"
 #include "train/fixtures.h"
-#include "cnntrain/run/weights.h"
 
 namespace cnntrain::train::testing {
 namespace {

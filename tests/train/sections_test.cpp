@@ -7,10 +7,10 @@
 #include "cnntrain/backend/cpu.h"
 #include "cnntrain/backend/ref.h"
 #include "cnntrain/base/error.h"
+#include "cnntrain/run/weights.h"
 #include "support/errors.h"
 #include "support/matchers.h"
 #include "support/toy_graph.h"
-#include "cnntrain/run/weights.h"
 #include "train/staged.h"
 
 namespace cnntrain::train::testing {

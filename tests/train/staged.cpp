@@ -12,13 +12,13 @@
 #include "cnntrain/data/batch.h"
 #include "cnntrain/data/input.h"
 #include "cnntrain/graph/autodiff.h"
-#include "cnntrain/graph/rewrites.h"
 #include "cnntrain/graph/model.h"
 #include "cnntrain/graph/optimiser.h"
+#include "cnntrain/graph/rewrites.h"
 #include "cnntrain/run/backends.h"
 #include "cnntrain/run/compile_request.h"
-#include "train/fixtures.h"
 #include "cnntrain/run/weights.h"
+#include "train/fixtures.h"
 
 namespace cnntrain::train::testing {
 namespace {

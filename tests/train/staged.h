@@ -13,9 +13,9 @@
 
 #include "cnntrain/backend/backend.h"
 #include "cnntrain/base/tensor.h"
-#include "cnntrain/options/settings.h"
 #include "cnntrain/graph/graph.h"
 #include "cnntrain/graph/op_table.h"
+#include "cnntrain/options/settings.h"
 #include "cnntrain/parallel/pipeline.h"
 
 namespace cnntrain::train::testing {

@@ -4,8 +4,8 @@
 #include <algorithm>
 
 #include "cnntrain/base/error.h"
-#include "cnntrain/weights/checkpoint.h"
 #include "cnntrain/graph/optimiser.h"
+#include "cnntrain/weights/checkpoint.h"
 #include "support/errors.h"
 #include "support/matchers.h"
 #include "train/fixtures.h"

@@ -10,12 +10,12 @@
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/run/backends.h"
+#include "run/evaluator.h"
+#include "run/training.h"
 #include "support/errors.h"
 #include "support/matchers.h"
 #include "train/fixtures.h"
 #include "train/point_fitting.h"
-#include "run/evaluator.h"
-#include "run/training.h"
 
 namespace cnntrain::train::testing {
 namespace {

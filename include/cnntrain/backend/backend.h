@@ -16,11 +16,11 @@
 #include "cnntrain/backend/settings.h"
 #include "cnntrain/base/elapsed.h"
 #include "cnntrain/base/tensor.h"
-#include "cnntrain/parallel/buckets.h"
-#include "cnntrain/parallel/communicator.h"
 #include "cnntrain/data/batch.h"
 #include "cnntrain/graph/graph.h"
 #include "cnntrain/graph/rewrites.h"
+#include "cnntrain/parallel/buckets.h"
+#include "cnntrain/parallel/communicator.h"
 #include "cnntrain/parallel/pipeline.h"
 
 namespace cnntrain::backend {

@@ -168,7 +168,7 @@ nn::Normalisation imagenet_normalisation(bool normalise_input);
 
 /// Pixel format of samples in a batch.
 struct PixelFormat {
-    DType dtype = DType::f32;                // f32, bf16 (nearest even) or u8 (truncated, clamped to 0..255)
+    DType dtype = DType::f32;                    // f32, bf16 (nearest even) or u8 (truncated, clamped to 0..255)
     std::optional<nn::Normalisation> normalise;  // applied on the host, in f32, before the conversion
 };
 
@@ -181,13 +181,13 @@ struct DataSettings {
     std::vector<std::string> photos = {};     // files, folders and patterns to classify, instead of those in data_dir
     std::int64_t image_size = 224;            // S: height and width in pixels
     std::int64_t pipeline_num_parallel = 48;  // printed in the summary only; --input-threads decides
-    bool strict = false;           // throw an error if an image cannot be decoded
-    bool eight_bit_io = false;     // send images to the device as uint8
-    bool hostside_norm = false;    // normalise on the host
-    bool normalise_input = false;  // per channel by mean and deviation; false: by mean only
+    bool strict = false;                      // throw an error if an image cannot be decoded
+    bool eight_bit_io = false;                // send images to the device as uint8
+    bool hostside_norm = false;               // normalise on the host
+    bool normalise_input = false;             // per channel by mean and deviation; false: by mean only
     bool train_with_valid_preprocessing = false;
     std::int64_t percentage_to_use = 100;  // for records: used_share() of the training images
-    nn::MixingSettings mixing = {};            // for real training images
+    nn::MixingSettings mixing = {};        // for real training images
     PreparationSettings preparation = {};
     AugmentationSettings augmentation = {};               // of real training images
     bool test_time_flip = false;                          // evaluation: each image is followed by its mirror image

@@ -41,7 +41,7 @@ struct BuildRequest {
     InputSettings input;
     double label_smoothing = 0;
     std::vector<double> class_weights = {};  // of the loss, in training (SoftmaxAttrs in graph/op.h); empty: all 1
-    MixingSettings mixing;             // in training
+    MixingSettings mixing;                   // in training
     std::vector<std::string> splits;         // in network order; stage k (from 0) begins at splits[k - 1]
     bool counts_top_5 = false;               // evaluation: adds the output kCorrectTop5; needs at least 6 classes
 };

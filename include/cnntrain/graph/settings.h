@@ -145,7 +145,7 @@ struct Normalisation {
 };
 
 struct InputSettings {
-    TensorDesc images;  // [N,H,W,3] as the data pipeline delivers it: u8, f32 or the compute type
+    TensorDesc images;                       // [N,H,W,3] as the data pipeline delivers it: u8, f32 or the compute type
     std::optional<Normalisation> normalise;  // on the device
     std::int64_t views = 1;  // evaluation: images of each sample, next to each other; its logits are their mean
 };

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "cnntrain/base/io.h"
-#include "cnntrain/run/profile.h"
 #include "cnntrain/insight/run_record.h"
+#include "cnntrain/run/profile.h"
 
 namespace cnntrain::report {
 

@@ -3,8 +3,8 @@
 
 #include <string>
 
-#include "cnntrain/parallel/network.h"
 #include "cnntrain/insight/data_parallel_time.h"
+#include "cnntrain/parallel/network.h"
 
 namespace cnntrain::plan {
 

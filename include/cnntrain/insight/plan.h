@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "cnntrain/options/parse.h"
 #include "cnntrain/insight/data_parallel_time.h"
+#include "cnntrain/options/parse.h"
 #include "cnntrain/run/runs.h"
 
 namespace cnntrain::plan {

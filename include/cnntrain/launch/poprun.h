@@ -17,8 +17,8 @@
 
 #include "cnntrain/base/io.h"
 #include "cnntrain/base/outputs.h"
-#include "cnntrain/options/help_page.h"
 #include "cnntrain/launch/mpi.h"
+#include "cnntrain/options/help_page.h"
 
 namespace cnntrain::launch {
 

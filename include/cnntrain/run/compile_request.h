@@ -8,11 +8,11 @@
 #include <vector>
 
 #include "cnntrain/backend/backend.h"
-#include "cnntrain/parallel/communicator.h"
-#include "cnntrain/options/settings.h"
 #include "cnntrain/data/batch.h"
 #include "cnntrain/graph/graph.h"
 #include "cnntrain/graph/optimiser.h"
+#include "cnntrain/options/settings.h"
+#include "cnntrain/parallel/communicator.h"
 #include "cnntrain/parallel/pipeline.h"
 #include "cnntrain/parallel/run_plan.h"
 #include "cnntrain/run/task.h"

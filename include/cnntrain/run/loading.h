@@ -7,11 +7,11 @@
 #include <vector>
 
 #include "cnntrain/base/io.h"
-#include "cnntrain/options/settings.h"
 #include "cnntrain/data/batch.h"
 #include "cnntrain/data/dataset.h"
 #include "cnntrain/data/loader.h"
 #include "cnntrain/data/settings.h"
+#include "cnntrain/options/settings.h"
 #include "cnntrain/parallel/pipeline.h"
 #include "cnntrain/run/task.h"
 

@@ -10,7 +10,6 @@
 #include <variant>
 #include <vector>
 
-
 namespace cnntrain::metrics {
 
 // The numbers that a task reports, and the unit that it counts.

@@ -14,8 +14,8 @@
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/io.h"
 #include "cnntrain/base/terminal.h"
-#include "cnntrain/parallel/communicator.h"
 #include "cnntrain/options/parse.h"
+#include "cnntrain/parallel/communicator.h"
 #include "cnntrain/run/task.h"
 
 namespace cnntrain::train {

@@ -9,9 +9,9 @@
 #include "cnntrain/backend/backend.h"
 #include "cnntrain/base/elapsed.h"
 #include "cnntrain/base/io.h"
-#include "cnntrain/parallel/communicator.h"
 #include "cnntrain/data/loader.h"
 #include "cnntrain/graph/graph.h"
+#include "cnntrain/parallel/communicator.h"
 #include "cnntrain/run/profile.h"
 
 namespace cnntrain::profile {

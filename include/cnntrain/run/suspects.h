@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "cnntrain/options/parse.h"
 #include "cnntrain/data/settings.h"
+#include "cnntrain/options/parse.h"
 #include "cnntrain/run/observer.h"
 #include "cnntrain/run/runs.h"
 #include "cnntrain/run/task.h"

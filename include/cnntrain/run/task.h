@@ -13,17 +13,17 @@
 #include <vector>
 
 #include "cnntrain/backend/backend.h"
-#include "cnntrain/options/parse.h"
 #include "cnntrain/data/batch.h"
 #include "cnntrain/data/dataset.h"
 #include "cnntrain/data/loader.h"
 #include "cnntrain/data/settings.h"
 #include "cnntrain/graph/graph.h"
+#include "cnntrain/graph/initialise.h"
+#include "cnntrain/options/parse.h"
+#include "cnntrain/options/settings.h"
+#include "cnntrain/parallel/run_plan.h"
 #include "cnntrain/run/observer.h"
 #include "cnntrain/run/rows.h"
-#include "cnntrain/graph/initialise.h"
-#include "cnntrain/parallel/run_plan.h"
-#include "cnntrain/options/settings.h"
 
 namespace cnntrain::train {
 

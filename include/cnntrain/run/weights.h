@@ -8,11 +8,11 @@
 #include <vector>
 
 #include "cnntrain/backend/backend.h"
-#include "cnntrain/weights/checkpoint.h"
-#include "cnntrain/weights/folder.h"
 #include "cnntrain/graph/graph.h"
 #include "cnntrain/run/rows.h"
 #include "cnntrain/run/task.h"
+#include "cnntrain/weights/checkpoint.h"
+#include "cnntrain/weights/folder.h"
 
 namespace cnntrain::train {
 

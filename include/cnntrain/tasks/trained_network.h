@@ -10,11 +10,11 @@
 
 #include "cnntrain/backend/backend.h"
 #include "cnntrain/base/io.h"
-#include "cnntrain/weights/checkpoint.h"
 #include "cnntrain/options/parse.h"
-#include "cnntrain/weights/exports.h"
-#include "cnntrain/tasks/image_network.h"
 #include "cnntrain/run/task.h"
+#include "cnntrain/tasks/image_network.h"
+#include "cnntrain/weights/checkpoint.h"
+#include "cnntrain/weights/exports.h"
 
 namespace cnntrain::tasks {
 

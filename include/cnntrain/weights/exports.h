@@ -13,10 +13,10 @@
 
 #include "cnntrain/base/enumerators.h"
 #include "cnntrain/base/io.h"
-#include "cnntrain/weights/checkpoint.h"
 #include "cnntrain/data/settings.h"
-#include "cnntrain/weights/onnx_model.h"
 #include "cnntrain/graph/settings.h"
+#include "cnntrain/weights/checkpoint.h"
+#include "cnntrain/weights/onnx_model.h"
 
 namespace cnntrain::exports {
 

@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "cnntrain/base/io.h"
-#include "cnntrain/data/settings.h"
 #include "cnntrain/data/inspect.h"
+#include "cnntrain/data/settings.h"
 
 namespace cnntrain::dataset_tools {
 

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "cnntrain/backend/backend.h"
-#include "cnntrain/options/parse.h"
 #include "cnntrain/graph/graph.h"
+#include "cnntrain/options/parse.h"
 #include "cnntrain/parallel/pipeline.h"
 #include "cnntrain/run/task.h"
 #include "insight/plan/functions.h"

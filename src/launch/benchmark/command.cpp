@@ -9,10 +9,10 @@
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/text.h"
 #include "cnntrain/base/variables.h"
-#include "cnntrain/options/commands.h"
 #include "cnntrain/launch/poprun.h"
 #include "cnntrain/launch/process.h"
 #include "cnntrain/launch/words.h"
+#include "cnntrain/options/commands.h"
 #include "cnntrain/tasks/tasks.h"
 
 namespace cnntrain::benchmark {

@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "launch/benchmark/spec.h"
 #include "cnntrain/launch/benchmark.h"
 #include "cnntrain/launch/mpi.h"
+#include "launch/benchmark/spec.h"
 
 namespace cnntrain::benchmark {
 

@@ -5,8 +5,8 @@
 #include <cmath>
 #include <numeric>
 
-#include "launch/benchmark/pattern.h"
 #include "cnntrain/base/error.h"
+#include "launch/benchmark/pattern.h"
 
 namespace cnntrain::benchmark {
 namespace {

@@ -4,10 +4,6 @@
 #include <filesystem>
 #include <set>
 
-#include "launch/benchmark/command.h"
-#include "launch/benchmark/measure.h"
-#include "launch/benchmark/results.h"
-#include "launch/benchmark/spec.h"
 #include "cnntrain/base/elapsed.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/hash.h"
@@ -16,6 +12,10 @@
 #include "cnntrain/launch/benchmark.h"
 #include "cnntrain/launch/process.h"
 #include "cnntrain/launch/words.h"
+#include "launch/benchmark/command.h"
+#include "launch/benchmark/measure.h"
+#include "launch/benchmark/results.h"
+#include "launch/benchmark/spec.h"
 
 namespace cnntrain::benchmark {
 namespace {

@@ -6,12 +6,12 @@
 #include <array>
 #include <charconv>
 
-#include "launch/benchmark/measure.h"
 #include "cnntrain/base/enumerators.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/io.h"
 #include "cnntrain/options/commands.h"
 #include "cnntrain/options/yaml_text.h"
+#include "launch/benchmark/measure.h"
 
 namespace cnntrain::benchmark {
 namespace {

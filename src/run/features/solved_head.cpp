@@ -11,11 +11,11 @@
 #include "cnntrain/base/text.h"
 #include "cnntrain/run/backends.h"
 #include "cnntrain/run/texts.h"
+#include "cnntrain/run/weights.h"
 #include "run/features/linear_head.h"
 #include "run/ranks.h"
 #include "run/resume.h"
 #include "run/timing.h"
-#include "cnntrain/run/weights.h"
 
 namespace cnntrain::train {
 

@@ -8,12 +8,12 @@
 #include <utility>
 
 #include "cnntrain/base/error.h"
-#include "cnntrain/weights/checkpoint.h"
 #include "cnntrain/run/backends.h"
+#include "cnntrain/run/weights.h"
+#include "cnntrain/weights/checkpoint.h"
 #include "run/features/linear_head.h"
 #include "run/features/neighbours.h"
 #include "run/features/solved_head.h"
-#include "cnntrain/run/weights.h"
 
 namespace cnntrain::train {
 

@@ -6,8 +6,8 @@
 #include <optional>
 #include <string>
 
-#include "cnntrain/options/parse.h"
 #include "cnntrain/graph/graph.h"
+#include "cnntrain/options/parse.h"
 #include "cnntrain/parallel/run_plan.h"
 #include "cnntrain/run/runs.h"
 #include "cnntrain/run/task.h"

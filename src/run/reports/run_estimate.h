@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "cnntrain/backend/backend.h"
-#include "cnntrain/options/settings.h"
 #include "cnntrain/graph/graph.h"
+#include "cnntrain/options/settings.h"
 #include "cnntrain/parallel/run_plan.h"
 #include "cnntrain/run/task.h"
 

@@ -9,14 +9,14 @@
 
 #include "cnntrain/backend/backend.h"
 #include "cnntrain/base/io.h"
-#include "cnntrain/weights/checkpoint.h"
-#include "cnntrain/weights/folder.h"
-#include "cnntrain/options/parse.h"
 #include "cnntrain/graph/graph.h"
-#include "cnntrain/run/observer.h"
+#include "cnntrain/options/parse.h"
 #include "cnntrain/parallel/run_plan.h"
+#include "cnntrain/run/observer.h"
 #include "cnntrain/run/runs.h"
 #include "cnntrain/run/task.h"
+#include "cnntrain/weights/checkpoint.h"
+#include "cnntrain/weights/folder.h"
 #include "run/reports/describe.h"
 
 namespace cnntrain::train {

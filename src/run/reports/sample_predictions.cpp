@@ -10,17 +10,17 @@
 #include "cnntrain/backend/backend.h"
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/text.h"
-#include "cnntrain/weights/weights_file.h"
 #include "cnntrain/data/batch.h"
 #include "cnntrain/data/photo_input.h"
 #include "cnntrain/graph/bert.h"
 #include "cnntrain/run/backends.h"
 #include "cnntrain/run/compile_request.h"
 #include "cnntrain/run/loading.h"
-#include "run/reports/predictions.h"
-#include "run/evaluator.h"
-#include "run/timing.h"
 #include "cnntrain/run/weights.h"
+#include "cnntrain/weights/weights_file.h"
+#include "run/evaluator.h"
+#include "run/reports/predictions.h"
+#include "run/timing.h"
 
 namespace cnntrain::train {
 namespace {

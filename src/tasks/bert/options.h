@@ -3,10 +3,10 @@
 
 #include <vector>
 
-#include "cnntrain/options/settings.h"
-#include "cnntrain/options/shared_options.h"
 #include "cnntrain/graph/bert.h"
 #include "cnntrain/graph/settings.h"
+#include "cnntrain/options/settings.h"
+#include "cnntrain/options/shared_options.h"
 
 namespace cnntrain::tasks {
 

@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "cnntrain/base/checked.h"
-#include "cnntrain/options/parse.h"
 #include "cnntrain/graph/learning_rate.h"
+#include "cnntrain/options/parse.h"
 #include "cnntrain/run/texts.h"
 
 namespace cnntrain::tasks {

@@ -194,26 +194,16 @@ Violation augmentation_of_evaluation(const OptionValues& values) {
 }
 
 const std::vector<Rule> kImageRules = {
-    {kTVE, one_norm},
-    {kT, span_fits_replicas},
-    {kTVE, fixed_image_size},
-    {kTVE, made_images_need_a_published_set},
-    {kT, lars_companions},
-    {kT, accumulation_companions},
-    {kT, recomputed_norms},
-    {kTVE, data_folder},
-    {kE, photos_or_folder},
-    {kT, mixing_needs_pairs},
-    {kT, cutmix_share},
-    {kTVE, channel_constants},
-    {kT, crop_area},
-    {kT, rand_augment},
-    {kT, colour_jitter},
-    {kT, augmentation_of_evaluation},
-    {kT, class_weights_exist},
-    {kT, class_weights_need_pairs},
-    {kT, learning_rate},
-    {kT, exponential_decay},
+    {kTVE, one_norm},          {kT, span_fits_replicas},
+    {kTVE, fixed_image_size},  {kTVE, made_images_need_a_published_set},
+    {kT, lars_companions},     {kT, accumulation_companions},
+    {kT, recomputed_norms},    {kTVE, data_folder},
+    {kE, photos_or_folder},    {kT, mixing_needs_pairs},
+    {kT, cutmix_share},        {kTVE, channel_constants},
+    {kT, crop_area},           {kT, rand_augment},
+    {kT, colour_jitter},       {kT, augmentation_of_evaluation},
+    {kT, class_weights_exist}, {kT, class_weights_need_pairs},
+    {kT, learning_rate},       {kT, exponential_decay},
 };
 
 }  // namespace

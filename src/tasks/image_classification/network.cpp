@@ -4,12 +4,12 @@
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/data/resolve.h"
-#include "cnntrain/graph/rewrites.h"
 #include "cnntrain/graph/family_info.h"
 #include "cnntrain/graph/op_table.h"
-#include "cnntrain/tasks/image_network.h"
+#include "cnntrain/graph/rewrites.h"
 #include "cnntrain/run/backends.h"
 #include "cnntrain/run/compile_request.h"
+#include "cnntrain/tasks/image_network.h"
 #include "tasks/image_classification/options.h"
 
 namespace cnntrain::tasks {

@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "cnntrain/options/settings.h"
-#include "cnntrain/options/shared_options.h"
 #include "cnntrain/data/settings.h"
 #include "cnntrain/graph/settings.h"
+#include "cnntrain/options/settings.h"
+#include "cnntrain/options/shared_options.h"
 
 namespace cnntrain::tasks {
 

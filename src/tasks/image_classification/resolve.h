@@ -6,8 +6,8 @@
 #include <optional>
 #include <string>
 
-#include "cnntrain/options/task_options.h"
 #include "cnntrain/data/resolve.h"
+#include "cnntrain/options/task_options.h"
 #include "tasks/image_classification/options.h"
 #include "tasks/image_classification/weights_source.h"
 

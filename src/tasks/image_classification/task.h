@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "cnntrain/backend/backend.h"
-#include "cnntrain/options/parse.h"
 #include "cnntrain/data/image_folder.h"
 #include "cnntrain/data/settings.h"
+#include "cnntrain/options/parse.h"
 #include "cnntrain/run/task.h"
 #include "tasks/image_classification/options.h"
 

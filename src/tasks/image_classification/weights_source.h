@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "cnntrain/base/io.h"
-#include "cnntrain/options/task_options.h"
 #include "cnntrain/graph/source_weights.h"
+#include "cnntrain/options/task_options.h"
 
 namespace cnntrain::tasks {
 

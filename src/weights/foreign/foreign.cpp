@@ -5,13 +5,13 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "cnntrain/base/log.h"
+#include "cnntrain/base/text.h"
 #include "weights/foreign/bytes.h"
 #include "weights/foreign/table.h"
 #include "weights/foreign/zip.h"
 #include "weights/format.h"
 #include "weights/room.h"
-#include "cnntrain/base/log.h"
-#include "cnntrain/base/text.h"
 
 namespace cnntrain::checkpoint {
 namespace {

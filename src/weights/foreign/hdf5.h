@@ -9,8 +9,8 @@
 #include <optional>
 #include <string>
 
-#include "weights/foreign/bytes.h"
 #include "cnntrain/base/tensor.h"
+#include "weights/foreign/bytes.h"
 
 namespace cnntrain::checkpoint {
 

@@ -6,9 +6,9 @@
 #include <string>
 #include <string_view>
 
-#include "weights/foreign/bytes.h"
 #include "cnntrain/base/crc32c.h"
 #include "cnntrain/base/wire.h"
+#include "weights/foreign/bytes.h"
 
 namespace cnntrain::checkpoint {
 namespace {

@@ -3,12 +3,12 @@
 #include <map>
 #include <utility>
 
-#include "weights/foreign/bytes.h"
-#include "weights/foreign/table.h"
 #include "cnntrain/base/crc32c.h"
 #include "cnntrain/base/text.h"
 #include "cnntrain/base/wire.h"
 #include "cnntrain/weights/foreign.h"
+#include "weights/foreign/bytes.h"
+#include "weights/foreign/table.h"
 
 namespace cnntrain::checkpoint {
 namespace {

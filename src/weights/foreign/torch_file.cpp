@@ -7,12 +7,12 @@
 #include <utility>
 #include <vector>
 
-#include "weights/foreign/bytes.h"
-#include "weights/foreign/pickle.h"
-#include "weights/foreign/zip.h"
 #include "cnntrain/base/checked.h"
 #include "cnntrain/base/text.h"
 #include "cnntrain/weights/foreign.h"
+#include "weights/foreign/bytes.h"
+#include "weights/foreign/pickle.h"
+#include "weights/foreign/zip.h"
 
 namespace cnntrain::checkpoint {
 namespace {

@@ -9,8 +9,8 @@
 
 #include "cnntrain/base/error.h"
 #include "cnntrain/base/json_check.h"
-#include "cnntrain/weights/file.h"
 #include "cnntrain/insight/run_record.h"
+#include "cnntrain/weights/file.h"
 
 namespace cnntrain::report {
 namespace {

@@ -15,10 +15,10 @@
 #include "cnntrain/base/json_check.h"
 #include "cnntrain/base/memory.h"
 #include "cnntrain/base/text.h"
+#include "cnntrain/run/output.h"
 #include "cnntrain/weights/file.h"
 #include "cnntrain/weights/folder.h"
 #include "cnntrain/weights/weights_file.h"
-#include "cnntrain/run/output.h"
 
 namespace cnntrain::report {
 namespace {
