@@ -24,88 +24,6 @@
 namespace cnntrain {
 namespace {
 
-// Locks of the process's real file system.
-
-constexpr off_t kLockedByte = off_t{1} << 20;
-
-/// The system gives the lock back when the last descriptor of the opened file is closed, by whatever end of the
-/// process.
-class PosixLock : public FileLock {
-public:
-    explicit PosixLock(int descriptor) : descriptor_(descriptor) {}
-    PosixLock(const PosixLock&) = delete;
-    PosixLock& operator=(const PosixLock&) = delete;
-    /// The file stays: somebody who has it open already would lock a file that nobody else finds.
-    ~PosixLock() override {
-        write("");
-        ::close(descriptor_);
-    }
-
-    /// The text is only a help for others, so that a full disk is no reason to stop.
-    void write(std::string_view holder) const {
-        if (::ftruncate(descriptor_, 0) != 0) return;
-        if (::pwrite(descriptor_, holder.data(), holder.size(), 0) < 0) return;
-    }
-
-private:
-    int descriptor_;
-};
-
-int open_lock_file(const std::string& path) {
-    const int descriptor = ::open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0666);
-    if (descriptor < 0) throw Error(ErrorKind::storage, cannot_write(path, errno));
-    struct stat status {};
-    if (::fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode)) return descriptor;
-    ::close(descriptor);
-    throw Error(ErrorKind::storage, "cannot write '" + path + "': it is not a regular file; remove it");
-}
-
-/// Time for the process that has just taken the lock to write its name.
-std::string read_holder(int descriptor) {
-    constexpr std::chrono::milliseconds kMoment(50);
-    constexpr int kAttempts = 10;
-    std::array<char, 4096> text{};
-    for (int attempt = 0; attempt < kAttempts; ++attempt) {
-        std::this_thread::sleep_for(kMoment);
-        const ssize_t count = ::pread(descriptor, text.data(), text.size(), 0);
-        if (count > 0) return {text.data(), static_cast<std::size_t>(count)};
-    }
-    return {};
-}
-
-bool has_no_locks(int error) {
-    return error == ENOLCK || error == ENOSYS || error == EOPNOTSUPP || error == EINVAL;
-}
-
-/// FileSystem::try_lock(). The lock is on a byte far beyond the text: on some network file systems nobody can read
-/// bytes that another has locked. NFS (from version 4, and 3 with its lock service), SMB, CephFS and GPFS keep such
-/// locks between hosts; Lustre with its mount option `flock`. A mount with `nolock` or `localflock` keeps them within
-/// one host.
-LockAttempt lock_posix_file(const std::string& path, std::string_view holder) {
-    const int descriptor = open_lock_file(path);
-    struct flock range {};
-    range.l_type = F_WRLCK;
-    range.l_whence = SEEK_SET;
-    range.l_start = kLockedByte;
-    range.l_len = 1;
-    const int error = ::fcntl(descriptor, F_OFD_SETLK, &range) == 0 ? 0 : errno;
-    if (error == EAGAIN || error == EACCES) {
-        LockAttempt attempt{nullptr, read_holder(descriptor)};
-        ::close(descriptor);
-        return attempt;
-    }
-    if (error == 0) {
-        auto lock = std::make_unique<PosixLock>(descriptor);
-        lock->write(holder);
-        return {std::move(lock)};
-    }
-    ::close(descriptor);
-    if (!has_no_locks(error)) throw Error(ErrorKind::storage, cannot_write(path, error));
-    log::warning("'" + path + "' cannot be locked (" + std::generic_category().message(error) +
-                 "): nothing keeps a second process from writing into its folder, so start only one");
-    return {std::make_unique<FileLock>()};
-}
-
 class Descriptor {
 public:
     explicit Descriptor(int number) : number_(number) {}
@@ -125,6 +43,79 @@ public:
 private:
     int number_;
 };
+
+// Locks of the process's real file system.
+
+constexpr off_t kLockedByte = off_t{1} << 20;
+
+/// The system gives the lock back when the last descriptor of the opened file is closed, by whatever end of the
+/// process.
+class PosixLock : public FileLock {
+public:
+    explicit PosixLock(Descriptor&& file) : file_(std::move(file)) {}
+    PosixLock(const PosixLock&) = delete;
+    PosixLock& operator=(const PosixLock&) = delete;
+    /// The file stays: somebody who has it open already would lock a file that nobody else finds.
+    ~PosixLock() override { write(""); }
+
+    /// The text is only a help for others, so that a full disk is no reason to stop.
+    void write(std::string_view holder) const {
+        if (::ftruncate(file_.get(), 0) != 0) return;
+        if (::pwrite(file_.get(), holder.data(), holder.size(), 0) < 0) return;
+    }
+
+private:
+    Descriptor file_;
+};
+
+Descriptor open_lock_file(const std::string& path) {
+    Descriptor file(::open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0666));
+    if (!file.valid()) throw Error(ErrorKind::storage, cannot_write(path, errno));
+    struct stat status {};
+    if (::fstat(file.get(), &status) == 0 && S_ISREG(status.st_mode)) return file;
+    throw Error(ErrorKind::storage, "cannot write '" + path + "': it is not a regular file; remove it");
+}
+
+/// Time for the process that has just taken the lock to write its name.
+std::string read_holder(const Descriptor& file) {
+    constexpr std::chrono::milliseconds kMoment(50);
+    constexpr int kAttempts = 10;
+    std::array<char, 4096> text{};
+    for (int attempt = 0; attempt < kAttempts; ++attempt) {
+        std::this_thread::sleep_for(kMoment);
+        const ssize_t count = ::pread(file.get(), text.data(), text.size(), 0);
+        if (count > 0) return {text.data(), static_cast<std::size_t>(count)};
+    }
+    return {};
+}
+
+bool has_no_locks(int error) {
+    return error == ENOLCK || error == ENOSYS || error == EOPNOTSUPP || error == EINVAL;
+}
+
+/// FileSystem::try_lock(). The lock is on a byte far beyond the text: on some network file systems nobody can read
+/// bytes that another has locked. NFS (from version 4, and 3 with its lock service), SMB, CephFS and GPFS keep such
+/// locks between hosts; Lustre with its mount option `flock`. A mount with `nolock` or `localflock` keeps them within
+/// one host.
+LockAttempt lock_posix_file(const std::string& path, std::string_view holder) {
+    Descriptor file = open_lock_file(path);
+    struct flock range {};
+    range.l_type = F_WRLCK;
+    range.l_whence = SEEK_SET;
+    range.l_start = kLockedByte;
+    range.l_len = 1;
+    const int error = ::fcntl(file.get(), F_OFD_SETLK, &range) == 0 ? 0 : errno;
+    if (error == EAGAIN || error == EACCES) return {nullptr, read_holder(file)};
+    if (error == 0) {
+        auto lock = std::make_unique<PosixLock>(std::move(file));
+        lock->write(holder);
+        return {std::move(lock)};
+    }
+    if (!has_no_locks(error)) throw Error(ErrorKind::storage, cannot_write(path, error));
+    log::warning("'" + path + "' cannot be locked (" + std::generic_category().message(error) +
+                 "): nothing keeps a second process from writing into its folder, so start only one");
+    return {std::make_unique<FileLock>()};
+}
 
 Descriptor open_descriptor(const std::string& path, int flags) {
     int number = -1;
