@@ -62,9 +62,8 @@ TEST_F(DemoTest, OneFolderHoldsEverythingAndTheRecommendedLinesWork) {
                 ::testing::ElementsAre(HasSubstr("dataset"), StartsWith("train --model-size 8 "), StartsWith("report "),
                                        StartsWith("convert ")));
     EXPECT_THAT(made.text, Not(HasSubstr("not used")));
-    EXPECT_THAT(made.text,
-                AllOf(ContainsRegex("Validation top-1 accuracy: [0-9.]+ %"),
-                      ContainsRegex("recognises [0-9.]+ % of the validation photos"), HasSubstr("64 samples")));
+    EXPECT_THAT(made.text, AllOf(ContainsRegex("Validation top-1 accuracy: [0-9.]+ %"),
+                                 ContainsRegex("recognises [0-9.]+ % of the validation photos")));
     for (const char* file : {"photos/train/star/star-0.jpg", "photos/validation/ring/ring-29.jpg",
                              "run/ckpt-8.safetensors", "run/report.html", "run/model.onnx"})
         EXPECT_TRUE(fs::exists(folder_ / ("shapes/" + std::string(file)))) << file;

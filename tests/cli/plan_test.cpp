@@ -77,7 +77,7 @@ TEST(PlanCommand, MistakesHaveTheirExitCodes) {
     expect_error(quick + "--memory-limit much", ErrorKind::usage, {"--memory-limit"});
     expect_error(quick + "--profile", ErrorKind::usage, {"--profile"});
     expect_error(quick + "--profile " + (folder / "bad.json"), ErrorKind::data, {"bad.json"});
-    expect_error(quick + "--profile " + (folder / "none.json"), ErrorKind::not_found, {"none.json"});
+    expect_error(quick + "--profile " + (folder / "none.json"), ErrorKind::data, {"none.json"});
     expect_error(quick + "--no-such-option", ErrorKind::usage, {"--no-such-option"});
     expect_error("plan " + kLine + "--backend ipu --no-measure", ErrorKind::unsupported, {"--backend ipu"});
 }

@@ -157,8 +157,8 @@ All options of BERT.
                                   an epoch is 1/N of the records. (default 5)
     --generated-data              Random sequences generated on the host.
     --synthetic-data              The same; losses and accuracies are logged as 0.
-    --dataset-cache-gb X          Memory for records, shared by the processes of a host; 0: leave
-                                  caching to the system. (default 0 GB)
+    --dataset-cache-gb X          Memory for records. (default 0 GB; changes nothing: the system keeps
+                                  files that were read in free memory)
     --parallel-io-threads N       Number of files read in parallel. (default 4; changes nothing:
                                   --input-threads sets the number of threads that prepare sequences)
     --sloppy-parallel-interleave [true|false]

@@ -176,10 +176,10 @@ All options of training, validation, inference and restore.
                                   --input-threads says how many threads prepare images)
     --generated-data              One random image from the host, repeated.
     --synthetic-data              Random data made on the device; no input from the host.
-    --no-dataset-cache            Do not keep the data set in memory. (changes nothing: only
-                                  --dataset-cache-gb keeps it there)
-    --dataset-cache-gb X          Memory for encoded ImageNet records, shared by the processes of a
-                                  host; 0: leave caching to the system. (default 0 GB)
+    --no-dataset-cache            Do not keep the data set in memory. (changes nothing: the system
+                                  keeps files that were read in free memory)
+    --dataset-cache-gb X          Memory for records. (default 0 GB; changes nothing: the system keeps
+                                  files that were read in free memory)
     --strict-data                 Stop at the first image that cannot be decoded, instead of using the
                                   next one (or, in validation, leaving it out).
     --normalise-input             ImageNet and photos: subtract means and divide by deviations;
@@ -718,10 +718,10 @@ All options of training, validation, inference and restore.
                                   --input-threads says how many threads prepare images)
     --generated-data              One random image from the host, repeated.
     --synthetic-data              Random data made on the device; no input from the host.
-    --no-dataset-cache            Do not keep the data set in memory. (changes nothing: only
-                                  --dataset-cache-gb keeps it there)
-    --dataset-cache-gb X          Memory for encoded ImageNet records, shared by the processes of a
-                                  host; 0: leave caching to the system. (default 0 GB)
+    --no-dataset-cache            Do not keep the data set in memory. (changes nothing: the system
+                                  keeps files that were read in free memory)
+    --dataset-cache-gb X          Memory for records. (default 0 GB; changes nothing: the system keeps
+                                  files that were read in free memory)
     --strict-data                 Stop at the first image that cannot be decoded, instead of using the
                                   next one (or, in validation, leaving it out).
     --normalise-input             ImageNet and photos: subtract means and divide by deviations;
@@ -1141,10 +1141,10 @@ All options of training, validation, inference and restore.
                                   --input-threads says how many threads prepare images)
     --generated-data              One random image from the host, repeated.
     --synthetic-data              Random data made on the device; no input from the host.
-    --no-dataset-cache            Do not keep the data set in memory. (changes nothing: only
-                                  --dataset-cache-gb keeps it there)
-    --dataset-cache-gb X          Memory for encoded ImageNet records, shared by the processes of a
-                                  host; 0: leave caching to the system. (default 0 GB)
+    --no-dataset-cache            Do not keep the data set in memory. (changes nothing: the system
+                                  keeps files that were read in free memory)
+    --dataset-cache-gb X          Memory for records. (default 0 GB; changes nothing: the system keeps
+                                  files that were read in free memory)
     --strict-data                 Stop at the first image that cannot be decoded, instead of using the
                                   next one (or, in validation, leaving it out).
     --normalise-input             ImageNet and photos: subtract means and divide by deviations;

@@ -40,8 +40,8 @@ Box4 sample_cutmix_box(double share, std::int64_t height, std::int64_t width, Rn
 /// 1 - box pixels / pixels.
 double share_outside(const Box4& box, std::int64_t height, std::int64_t width);
 
-/// Computes the weight [N,P] of each partner's label, with P as in nn::target_distances(). `mixup`: share of each sample's
-/// own image; empty: no mixup. `outside`: share of the image outside the box; empty: no cutmix.
+/// Computes the weight [N,P] of each partner's label, with P as in nn::target_distances(). `mixup`: share of each
+/// sample's own image; empty: no mixup. `outside`: share of the image outside the box; empty: no cutmix.
 void fill_target_shares(std::span<const float> mixup, std::optional<double> outside, std::span<float> shares);
 
 /// The coefficients of one micro-batch. After allocate(), draw() makes no allocation for the same number of samples.

@@ -1,6 +1,6 @@
-// Settings of what is computed: activations and update rules, the network and its number formats, the optimiser and its
-// learning rate. The user sets ModelSettings, PrecisionSettings and the settings of optim; the others follow from these,
-// the data set and the backend.
+// Settings of the computation: activations and update rules, the network and its number formats, the optimiser and its
+// learning rate. The user sets ModelSettings, PrecisionSettings and the settings of optim; the others follow from
+// these, the data set and the backend.
 #pragma once
 
 #include <array>

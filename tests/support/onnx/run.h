@@ -47,8 +47,8 @@ public:
     virtual void matrices(const std::string& node, const Array& a, const Array& b, Array& result);
 };
 
-/// Error(data) names the fault of the file; Error(unsupported) what is not read: other domains and element types, tensors
-/// outside the file. Nodes are not checked for what they compute.
+/// Error(data) names the fault of the file; Error(unsupported) what is not read: other domains and element types,
+/// tensors outside the file. Nodes are not checked for what they compute.
 OnnxModel decode(std::string_view bytes);
 
 class OnnxProgram {
