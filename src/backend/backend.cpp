@@ -9,9 +9,6 @@
 namespace cnntrain::backend {
 namespace {
 
-/// The scalars of StepScalars.
-constexpr std::string_view kScalars[] = {"learning_rate", "step", "loss_scaling"};
-
 auto field_named(const std::vector<data::Field>& fields, std::string_view name) {
     return std::ranges::find(fields, name, &data::Field::name);
 }
@@ -38,13 +35,19 @@ std::string unknown_scalars(const graph::Graph& graph) {
     std::string lines;
     for (const graph::ValueId id : graph.values_with_role(graph::Role::scalar)) {
         const std::string& name = graph.value(id).name;
-        if (std::ranges::find(kScalars, name) == std::end(kScalars))
+        if (std::ranges::find(kScalarNames, name) == kScalarNames.end())
             lines += "\n  " + name + ": a step has nothing to fill it with";
     }
     return lines;
 }
 
 }  // namespace
+
+std::size_t scalar_position(std::string_view name) {
+    const auto* const found = std::ranges::find(kScalarNames, name);
+    CNNTRAIN_CHECK(found != kScalarNames.end(), "a scalar that no step has: " + std::string(name));
+    return static_cast<std::size_t>(found - kScalarNames.begin());
+}
 
 void refuse_name(const std::string& kind, const std::string& name, const std::vector<std::string>& names) {
     throw Error(ErrorKind::internal, "no " + kind + " is named '" + name + "'" + suggestion(name, names));

@@ -106,8 +106,8 @@ Evaluator::Seen Evaluator::run_share(data::Stream& stream, std::int64_t batches,
         seen.stopped = result.stopped || stop_requested();
         const double rate = static_cast<double>(seen.samples * host_.communicator->size()) / watch.seconds();
         if (!seen.stopped) {
-            observers.progress(
-                {done, 0, batches, rate, watch.seconds(), "validation batches", task_.columns().unit.many, true});
+            observers.on(metrics::Progress{done, 0, batches, rate, watch.seconds(), "validation batches",
+                                           task_.columns().unit.many, true});
         }
     }
     seen.left_out = stream.stats().left_out;

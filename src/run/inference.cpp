@@ -66,7 +66,7 @@ public:
         ++samples_;
         classes.resize(static_cast<std::size_t>(std::min(shown_classes, std::ssize(classes))));
         text_.add(prediction);
-        if (printed) observers_.result({line_of(prediction), "prediction", text_.object_of(prediction)});
+        if (printed) observers_.on(metrics::Result{line_of(prediction), "prediction", text_.object_of(prediction)});
     }
 
     void leave_out() { ++left_out_; }
@@ -87,7 +87,7 @@ public:
             const std::string top5 = classes > kTop ? ", top-5 accuracy: " + percent(top5_) + " %" : "";
             const std::string some =
                 labelled_ < samples_ ? " of the " + std::to_string(labelled_) + " with a label" : "";
-            observers_.result({"top-1 accuracy: " + percent(top1_) + " %" + top5 + some});
+            observers_.on(metrics::Result{"top-1 accuracy: " + percent(top1_) + " %" + top5 + some});
         }
         if (!path_.empty()) observers_.line("Saved predictions to " + path_);
     }
@@ -201,9 +201,9 @@ int run_inference(const TaskRow& task_row, const config::ParseResult& arguments,
             report.add({subject, label, likeliest(logits, row, std::max(kTop, top)), in_file}, top, subjects.printed);
         }
         if (host.stop_requested && host.stop_requested()) {
-            observers.result({"Inference stopped by a signal after " + std::to_string(std::min(first + batch, count)) +
-                              " of " + std::to_string(count) + " " + task.columns().unit.many +
-                              "; predictions are not written."});
+            observers.on(metrics::Result{
+                "Inference stopped by a signal after " + std::to_string(std::min(first + batch, count)) + " of " +
+                std::to_string(count) + " " + task.columns().unit.many + "; predictions are not written."});
             return kInterruptedExitCode;
         }
     }

@@ -55,7 +55,7 @@ Monitor::Monitor(const Task& task, std::unique_ptr<Evaluator> evaluator, const V
       class_folder_(std::move(class_folder)),
       class_names_(task.class_names()),
       result_(compared_metric(task, settings)) {
-    observers_.expect(metrics::record(empty_row(task), task.columns()));
+    observers_.on(metrics::Row{metrics::record(empty_row(task), task.columns()), metrics::Row::Use::announced});
 }
 
 /// The name of the checkpoint that the plan writes at this iteration, or "iteration-<n>".
@@ -71,10 +71,10 @@ std::optional<metrics::ValidationRow> Monitor::run(const std::string& name, std:
     row.name = name;
     row.iteration = iteration;
     row.epoch = plan_.epoch_at(iteration);
-    observers_.evaluation_began(row.epoch);
+    observers_.on(metrics::EvaluationBegan{row.epoch});
     std::optional<metrics::ValidationRow> result = evaluator_->run(row, observers_);
     if (!result) return result;
-    observers_.row(reported(task_, *result));
+    observers_.on(metrics::Row{reported(task_, *result)});
     const ClassCounts& counts = evaluator_->class_counts();
     if (class_folder_.empty() || counts.classes().empty()) return result;
     const std::string path = class_folder_ + "/" + std::string(kClassTable);
@@ -98,7 +98,7 @@ Monitor::Outcome Monitor::validate(std::int64_t iteration, const backend::Execut
     const double loss = task_.metric(Metric::loss, *row).value_or(0);
     const double value = std::isfinite(loss) ? *task_.metric(result_.metric(), *row) : loss;
     const bool is_better = result_.add(value, iteration);
-    observers_.validation_compared(is_better);
+    observers_.on(metrics::ValidationCompared{is_better});
     return is_better ? Outcome::better : Outcome::not_better;
 }
 

@@ -188,7 +188,7 @@ Measured measure(const Executables& executables, data::Stream& stream, const con
     measured.tallies.resize(executables.size());
     Watcher watcher(round, host, [&](std::int64_t calls, double seconds) {
         const double samples = static_cast<double>(calls * stream.micro_batch());
-        observers.progress({calls, 0, threads * iterations, samples / seconds, seconds, "calls", unit.many});
+        observers.on(metrics::Progress{calls, 0, threads * iterations, samples / seconds, seconds, "calls", unit.many});
     });
     const auto send = [&](std::size_t i) {
         send_requests(*executables[i], shared, iterations, round, measured.tallies[i]);
@@ -347,9 +347,9 @@ int measure_requests(const TaskRow& task_row, const config::ParseResult& argumen
         return measure_input_speed(*stream, stream->batches_per_sweep(), task.columns().unit, observers,
                                    host.stop_requested);
     }
-    observers.expect(expected_inference_row(task));
+    observers.on(metrics::Row{expected_inference_row(task), metrics::Row::Use::announced});
 
-    observers.status(metrics::kCompilationStatus, metrics::kCompiling);
+    observers.on(metrics::Status{metrics::kCompilationStatus, metrics::kCompiling});
     const graph::Graph graph = task.evaluation_graph(fields);
     std::optional<TemporaryFile> removed;
     if (temporary) removed.emplace(files, path);
@@ -366,8 +366,8 @@ int measure_requests(const TaskRow& task_row, const config::ParseResult& argumen
             executable->load(model.tensors);
     }
     const double seconds = since_start.seconds();
-    observers.duration(metrics::kCompilation, seconds, metrics::compilation_line(seconds));
-    observers.status(metrics::kCompilationStatus, "compiled");
+    observers.on(metrics::Duration{metrics::kCompilation, seconds, metrics::compilation_line(seconds)});
+    observers.on(metrics::Status{metrics::kCompilationStatus, "compiled"});
     if (settings.device.compile_only) {
         observers.line("Compilation successful; stopping because of --compile-only.");
         return 0;
@@ -375,12 +375,12 @@ int measure_requests(const TaskRow& task_row, const config::ParseResult& argumen
     for (std::int64_t i = 0; i < settings.main.repeat; ++i) {
         const Measured measured = measure(executables, *stream, settings, task.columns().unit, observers, host);
         if (measured.stopped) {
-            observers.result({"Inference stopped by a signal."});
+            observers.on(metrics::Result{"Inference stopped by a signal."});
             return kInterruptedExitCode;
         }
         const metrics::InferenceRow result = row_of(measured, task, settings.training.micro_batch_size, row);
-        observers.console_line(metrics::printed(result.latencies));
-        observers.row(reported(task, result));
+        observers.on(metrics::Line{metrics::printed(result.latencies), metrics::Line::To::console});
+        observers.on(metrics::Row{reported(task, result)});
     }
     return 0;
 }

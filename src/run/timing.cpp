@@ -69,14 +69,15 @@ int measure_input_speed(data::Stream& stream, std::int64_t batches, const metric
     for (std::int64_t i = 0; i < batches && !stopped(); ++i) {
         stream.next();
         rate = static_cast<double>(stream.stats().images - images_before) / watch.seconds();
-        observers.progress({i + 1, 0, batches, rate, watch.seconds(), "batches", unit.many});
+        observers.on(metrics::Progress{i + 1, 0, batches, rate, watch.seconds(), "batches", unit.many});
     }
     if (stopped()) {
         observers.line("The measurement of the input was stopped by a signal.");
         return kInterruptedExitCode;
     }
     const data::StreamStats stats = stream.stats();
-    observers.result({"mean throughput: " + config::to_string(config::Value{rate}) + " " + unit.brief + "s/sec"});
+    observers.on(
+        metrics::Result{"mean throughput: " + config::to_string(config::Value{rate}) + " " + unit.brief + "s/sec"});
     struct Stage {
         std::string_view name;
         double seconds;

@@ -57,7 +57,7 @@ Trainer::End Trainer::run() {
     save_results();
     if (settings_.saves) remove_kept_updates(files_, folder_.checkpoints);
     const double seconds = loop_watch_.seconds();
-    observers_.duration(metrics::kTrainingLoop, seconds, metrics::loop_completed_line(seconds));
+    observers_.on(metrics::Duration{metrics::kTrainingLoop, seconds, metrics::loop_completed_line(seconds)});
     tell_exchange();
     tell_ranks();
     if (const std::int64_t damaged = parts_.stream->stats().damaged; damaged > 0) {
@@ -71,8 +71,8 @@ Trainer::End Trainer::run() {
 void Trainer::stop() {
     if (parts_.last_saved != iteration_) save();
     const std::string kept = stopped_inside_ ? keep_update() : "";
-    observers_.result({"Stopped by a signal after iteration " + std::to_string(iteration_) + " of " +
-                       std::to_string(parts_.plan.iterations) + kept + "; " + settings_.how_to_continue});
+    observers_.on(metrics::Result{"Stopped by a signal after iteration " + std::to_string(iteration_) + " of " +
+                                  std::to_string(parts_.plan.iterations) + kept + "; " + settings_.how_to_continue});
 }
 
 std::string Trainer::keep_update() {
@@ -97,16 +97,17 @@ void Trainer::finish(const schedule::HostStep& step, double learning_rate) {
         parts_.meters.finish_host_step();
         const metrics::HostStepFacts facts{iteration_, step.epoch_after, learning_rate, loop_watch_.seconds()};
         if (task_.columns().curves.every_host_step)
-            observers_.curve_point(metrics::curve_point(parts_.meters.host_step_row(facts), task_.columns()));
+            observers_.on(metrics::Row{metrics::curve_point(parts_.meters.host_step_row(facts), task_.columns()),
+                                       metrics::Row::Use::drawn});
         if (step.log) {
-            observers_.row(reported(task_, parts_.meters.log_row(facts)));
+            observers_.on(metrics::Row{reported(task_, parts_.meters.log_row(facts))});
             tell_times();
         }
     }
     validate();
     if (step.checkpoint) save(checkpoint_number(iteration_));
     if (step.histograms) tell_distributions();
-    observers_.host_step_ended(iteration_);
+    observers_.on(metrics::HostStepEnded{iteration_});
 }
 
 void Trainer::run_host_step(const schedule::HostStep& step, double learning_rate) {
@@ -176,8 +177,8 @@ void Trainer::save_results() {
         if (settings_.saves_at_end && parts_.last_saved != iteration_) save();
     }
     if (parts_.monitor && parts_.monitor->keeps_best() && parts_.monitor->result().best()) {
-        observers_.result(
-            {"Best weights: " + parts_.monitor->best_text() + ", in " + checkpoint::best_prefix(folder_.checkpoints)});
+        observers_.on(metrics::Result{"Best weights: " + parts_.monitor->best_text() + ", in " +
+                                      checkpoint::best_prefix(folder_.checkpoints)});
     }
     if (!parts_.average || !settings_.saves) return;
     const std::string path = checkpoint::average_path(folder_.checkpoints, std::string(kAverageName));
@@ -215,9 +216,9 @@ void Trainer::finish_update(const backend::StepResult& result, double seconds, c
                                                         iteration_ == parts_.plan.iterations);
         if (!warning.empty()) observers_.line(warning);
     }
-    observers_.progress({iteration_, parts_.iteration, parts_.plan.iterations,
-                         parts_.meters.recent_samples_per_second(), loop_watch_.seconds(), "iterations",
-                         task_.columns().unit.many, false, parts_.meters.recent_readings()});
+    observers_.on(metrics::Progress{iteration_, parts_.iteration, parts_.plan.iterations,
+                                    parts_.meters.recent_samples_per_second(), loop_watch_.seconds(), "iterations",
+                                    task_.columns().unit.many, false, parts_.meters.recent_readings()});
     if (parts_.profiled) parts_.profiled->update_done();
 }
 
@@ -234,8 +235,8 @@ void Trainer::check_loss(double loss, const schedule::HostStep& step, double lea
                          checkpoint::checkpoint_prefix(folder_.checkpoints, checkpoint_number(*parts_.last_saved))
                    : "; no checkpoint has been written";
     message += "; lower the learning rate, lengthen the warm-up or use more precision";
-    observers_.log_line("error: " + message);
-    observers_.run_ended();
+    observers_.on(metrics::Line{"error: " + message, metrics::Line::To::file});
+    observers_.on(metrics::RunEnded{});
     throw Error(ErrorKind::diverged, message);
 }
 
@@ -275,7 +276,7 @@ void Trainer::read_processors() {
 
 void Trainer::tell_times() {
     read_processors();
-    observers_.file_row(metrics::record(times_, iteration_));
+    observers_.on(metrics::Row{metrics::record(times_, iteration_), metrics::Row::Use::filed});
     all_times_ += times_;
     times_ = {};
 }
@@ -306,7 +307,9 @@ void Trainer::tell_ranks() {
                                          seconds(6),
                                          seconds(7),
                                          static_cast<std::int64_t>(words[rank * each + 8])};
-        observers_.file_row(metrics::record(metrics::RankTimes{static_cast<std::int64_t>(rank), iteration_, times}));
+        observers_.on(
+            metrics::Row{metrics::record(metrics::RankTimes{static_cast<std::int64_t>(rank), iteration_, times}),
+                         metrics::Row::Use::filed});
     }
 }
 
@@ -363,15 +366,15 @@ void Trainer::save(std::int64_t number) {
     checkpoint::Checkpoint checkpoint = described();
     checkpoint.metadata[kMetersKey] = parts_.meters.state();
     if (parts_.monitor) checkpoint.metadata[kValidationsKey] = parts_.monitor->result().state();
-    if (settings_.count_nans) observers_.row(metrics::record(count_nans(iteration_, tensors)));
+    if (settings_.count_nans) observers_.on(metrics::Row{metrics::record(count_nans(iteration_, tensors))});
     files_.make_directories(folder_.checkpoints);
     checkpoint::save(files_, checkpoint::checkpoint_path(folder_.checkpoints, number), checkpoint,
                      settings_.in_f32 ? checkpoint::in_f32(tensors) : tensors);
     parts_.last_saved = iteration_;
     remove_kept_updates(files_, folder_.checkpoints);
     checkpoint::retain(files_, folder_.checkpoints, settings_.keep_checkpoints);
-    observers_.checkpoint_saved(
-        {iteration_, checkpoint::checkpoint_prefix(folder_.checkpoints, number), watch.seconds()});
+    observers_.on(metrics::SavedCheckpoint{iteration_, checkpoint::checkpoint_prefix(folder_.checkpoints, number),
+                                           watch.seconds()});
 }
 
 void Trainer::tell_distributions() {
@@ -380,7 +383,7 @@ void Trainer::tell_distributions() {
     const std::int64_t step = shown_number(iteration_);
     for (const auto& [name, desc] : tensors.descs) {
         if (auto histogram = metrics::histogram_of(tensors.tensor(name)))
-            observers_.distribution({step, name, std::move(*histogram)});
+            observers_.on(metrics::Distribution{step, name, std::move(*histogram)});
     }
 }
 
@@ -412,14 +415,14 @@ data::Batch UpdateProgress::next() {
 void UpdateProgress::report() const {
     const double elapsed = seconds_() - start_;
     if (elapsed < kLongUpdateSeconds) return;
-    observer_.progress({.done = taken_,
-                        .first = first_,
-                        .total = facts_.micro_batches,
-                        .rate = static_cast<double>(samples_ * facts_.ranks) / elapsed,
-                        .elapsed_seconds = elapsed,
-                        .unit = unit_,
-                        .rate_unit = facts_.samples,
-                        .is_silent = true});
+    observer_.on(metrics::Progress{.done = taken_,
+                                   .first = first_,
+                                   .total = facts_.micro_batches,
+                                   .rate = static_cast<double>(samples_ * facts_.ranks) / elapsed,
+                                   .elapsed_seconds = elapsed,
+                                   .unit = unit_,
+                                   .rate_unit = facts_.samples,
+                                   .is_silent = true});
 }
 
 namespace {

@@ -115,21 +115,22 @@ bool validate_points(TrainingRun& run, const TrainingData& data, std::vector<Val
     points = points_to_do(run, std::move(points));
     if (points.empty()) return true;
     Evaluator evaluator(run.task, run.backend, *data.validation, run.settings(), run.seed, run.host);
-    run.observers.validation_began();
+    run.observers.on(metrics::ValidationBegan{});
     for (ValidatedPoint& point : points) {
         point.row.epoch = data.plan.epoch_at(point.row.iteration);
         if (is_first(run.host))
             evaluator.load(checkpoint::load(run.files(), point.path, edited_checkpoints(run)), point.path);
         evaluator.share_weights();
-        run.observers.evaluation_began(point.row.epoch);
+        run.observers.on(metrics::EvaluationBegan{point.row.epoch});
         const auto result = evaluator.run(point.row, run.observers);
         if (!result) {
-            run.observers.result({"Validation stopped by a signal; " + how_to_continue(run.folder, run.arguments)});
+            run.observers.on(
+                metrics::Result{"Validation stopped by a signal; " + how_to_continue(run.folder, run.arguments)});
             return false;
         }
-        run.observers.row(reported(run.task, *result));
+        run.observers.on(metrics::Row{reported(run.task, *result)});
     }
-    run.observers.validation_ended();
+    run.observers.on(metrics::ValidationEnded{});
     return true;
 }
 
@@ -199,9 +200,9 @@ RunFolder run_folder(const Task& task, RunStart& start, const Host& host) {
 }
 
 void tell_size(TrainingRun& run, const TrainingData& data) {
-    run.observers.training_planned(
-        {data.plan.iterations, data.plan.epochs, data.plan.global_batch, data.training->count(),
-         data.validation ? data.validation->count() : run.task.published_samples(data::Split::validation)});
+    run.observers.on(metrics::TrainingSize{
+        data.plan.iterations, data.plan.epochs, data.plan.global_batch, data.training->count(),
+        data.validation ? data.validation->count() : run.task.published_samples(data::Split::validation)});
 }
 
 /// Said before the training, which a full disk would end at a checkpoint.
@@ -317,7 +318,7 @@ int end_with_last_layer(TrainingRun& run, const TrainingData& data, TrainingPart
     trainer.save();
     run.observers.line("The run ends here because of --head-only. To train the whole network from here, " +
                        how_to_continue(run.folder, run.arguments));
-    run.observers.run_ended();
+    run.observers.on(metrics::RunEnded{});
     return 0;
 }
 
@@ -325,11 +326,11 @@ int train_and_validate(TrainingRun& run, const TrainingData& data, TrainingParts
     Stopwatch loop_watch;
     if (train_parts(run, data, std::move(parts), begins_anew, loop_watch) == Trainer::End::stopped)
         return kInterruptedExitCode;
-    run.observers.training_finished();
+    run.observers.on(metrics::TrainingFinished{});
     if (!average_and_validate(run, data)) return kInterruptedExitCode;
     if (data.validation) {
         const double seconds = loop_watch.seconds();
-        run.observers.duration(metrics::kTimeToTrain, seconds, metrics::time_to_train_line(seconds));
+        run.observers.on(metrics::Duration{metrics::kTimeToTrain, seconds, metrics::time_to_train_line(seconds)});
     }
     return 0;
 }
@@ -357,18 +358,18 @@ int measure_training_input(TrainingRun& run, const TrainingData& data) {
 }
 
 void tell_compile_time(TrainingRun& run, double seconds, std::int64_t iteration) {
-    run.observers.duration(metrics::kCompilation, seconds, metrics::compilation_line(seconds));
+    run.observers.on(metrics::Duration{metrics::kCompilation, seconds, metrics::compilation_line(seconds)});
     const metrics::Columns& columns = run.task.columns();
     if (columns.curves.compile_time.empty()) return;
-    run.observers.curve_point(metrics::compile_time_point(seconds, iteration, columns));
+    run.observers.on(metrics::Row{metrics::compile_time_point(seconds, iteration, columns), metrics::Row::Use::drawn});
 }
 
 /// A finished run that is resumed trains nothing.
 void tell_finished(TrainingRun& run, const schedule::RunPlan& plan) {
     const std::string flag =
         run.settings().training.iterations ? run.arguments.flag_of_shared("--iterations") : std::string("--epochs");
-    run.observers.result({"The run is finished: all " + std::to_string(plan.iterations) +
-                          " iterations are done; to train on, restore with a larger " + flag});
+    run.observers.on(metrics::Result{"The run is finished: all " + std::to_string(plan.iterations) +
+                                     " iterations are done; to train on, restore with a larger " + flag});
 }
 
 int train_task(const TaskRow& row, RunStart start, const Host& host) {
@@ -422,10 +423,10 @@ int train(const Task& task, const backend::Backend& backend, RunStart start, con
     if (!begins_anew && is_first(host)) continue_records(run, arguments_text, parts, data.plan);
     if (is_first(host)) run.observers.add(busy_machine(settings.run));
     if (parts.iteration >= data.plan.iterations) tell_finished(run, data.plan);
-    run.observers.expect(expected_training_row(task));
-    run.observers.training_began(parts.iteration);
+    run.observers.on(metrics::Row{expected_training_row(task), metrics::Row::Use::announced});
+    run.observers.on(metrics::TrainingBegan{parts.iteration});
     const int exit_code = train_and_validate(run, data, std::move(parts), begins_anew);
-    run.observers.run_ended();
+    run.observers.on(metrics::RunEnded{});
     return exit_code;
 }
 

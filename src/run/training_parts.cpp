@@ -115,7 +115,7 @@ void refuse_differences(const CompletedWeights& first, const std::string& path) 
 void load_first_weights(backend::Executable& executable, const graph::Graph& graph, const FirstWeightsRun& run) {
     initialise(executable, graph, run.seed);
     initialise_masters(executable, graph, run.seed);
-    run.observers.weights_initialised(parameter_names(graph));
+    run.observers.on(metrics::WeightsInitialised{parameter_names(graph)});
     if (!run.settings.training.init_path || !is_first(run.host)) return;  // other ranks receive them from rank 0
     const std::string& path = *run.settings.training.init_path;
     const CompletedWeights first =
@@ -152,15 +152,15 @@ metrics::Meters make_meters(const TrainingRun& run, const TrainingData& data,
 std::unique_ptr<backend::Executable> make_executable(TrainingRun& run, const std::vector<data::Field>& fields,
                                                      const TrainingData& data,
                                                      const std::optional<ResumePoint>& resume) {
-    run.observers.status(metrics::kCompilationStatus, metrics::kCompiling);
+    run.observers.on(metrics::Status{metrics::kCompilationStatus, metrics::kCompiling});
     const graph::Graph& graph = *data.graph;
     backend::CompileRequest request = training_request(graph, run.settings(), fields, run.seed);
     request.plan.updates_per_call = std::max<std::int64_t>(1, data.plan.iterations_per_host_step);
     request.runtime.stop_requested = run.host.stop_requested;
     request.peers = peers(run.settings(), *run.host.communicator);
     auto executable = run.backend.compile(request);
-    run.observers.status(metrics::kCompilationStatus, "compiled");
-    run.observers.variables_listed({variable_list(graph), nn::parameter_count(graph)});
+    run.observers.on(metrics::Status{metrics::kCompilationStatus, "compiled"});
+    run.observers.on(metrics::VariableList{variable_list(graph), nn::parameter_count(graph)});
     const std::string memory = stage_memory(executable->report(), data.placement);
     if (!memory.empty()) run.observers.detail(memory);
     if (run.host.communicator->size() > 1) run.observers.detail(exchange_line(executable->report(), request));

@@ -64,8 +64,8 @@ private:
         row.iteration = checkpoint.iteration;
         row.epoch = epoch_of(checkpoint, task_, settings_);
         if (settings_.device.analyse_nans) {
-            observers_.row(
-                metrics::record(count_nans(checkpoint.iteration, checkpoint::source_of(checkpoint.tensors))));
+            observers_.on(metrics::Row{
+                metrics::record(count_nans(checkpoint.iteration, checkpoint::source_of(checkpoint.tensors)))});
         }
         evaluator_.load(std::move(checkpoint), point.path);
     }
@@ -82,12 +82,12 @@ private:
         for (std::int64_t i = 0; i < settings_.main.repeat; ++i) {
             const auto row = evaluator_.run(point, observers_);
             if (!row) {
-                observers_.result({"Validation of " + point.name + " stopped by a signal."});
+                observers_.on(metrics::Result{"Validation of " + point.name + " stopped by a signal."});
                 return false;
             }
             if (evaluator_.not_finite() && settings_.run.stop_on_nan)
                 fail_not_finite("validation of " + point.name, *evaluator_.not_finite());
-            observers_.row(reported(task_, *row));
+            observers_.on(metrics::Row{reported(task_, *row)});
         }
         return true;
     }
@@ -149,13 +149,13 @@ int run_validation(const TaskRow& row, const config::ParseResult& arguments, con
         return measure_input_speed(*stream, stream->batches_per_sweep(), task.columns().unit, observers,
                                    host.stop_requested);
     }
-    observers.expect(expected_validation_row(task));
+    observers.on(metrics::Row{expected_validation_row(task), metrics::Row::Use::announced});
 
-    observers.status(metrics::kCompilationStatus, metrics::kCompiling);
+    observers.on(metrics::Status{metrics::kCompilationStatus, metrics::kCompiling});
     Evaluator evaluator(task, *backend, *data, settings, seed, host);
     const double seconds = since_start.seconds();
-    observers.duration(metrics::kCompilation, seconds, metrics::compilation_line(seconds));
-    observers.status(metrics::kCompilationStatus, "compiled");
+    observers.on(metrics::Duration{metrics::kCompilation, seconds, metrics::compilation_line(seconds)});
+    observers.on(metrics::Status{metrics::kCompilationStatus, "compiled"});
     if (settings.device.compile_only) {
         observers.line("Compilation successful; stopping because of --compile-only.");
         return 0;

@@ -51,7 +51,7 @@ protected:
 TEST_F(ReportTest, LinesGoToConsoleAndFile) {
     Observers observers = reports();
     observers.line("one");
-    observers.console_line("only seen");
+    observers.on(Line{"only seen", Line::To::console});
     observers.line("two\nthree");
     EXPECT_EQ(console_.str(), "one\nonly seen\ntwo\nthree\n");
     EXPECT_EQ(read_text(files_, "/run/log.txt"), "one\ntwo\nthree\n");
@@ -70,7 +70,7 @@ TEST_F(ReportTest, RatesOfAnEmulatedDeviceSaySo) {
         "throughput:   3.25 emulated samples/sec, throughput: 4 emulated samples/sec; 5 samples\n";
     EXPECT_EQ(console_.str(), marked);
     EXPECT_EQ(read_text(files_, "/run/log.txt"), marked);
-    observers.progress({.done = 1, .total = 4, .rate = 25, .unit = "iterations", .rate_unit = "images"});
+    observers.on(Progress{.done = 1, .total = 4, .rate = 25, .unit = "iterations", .rate_unit = "images"});
     EXPECT_THAT(console_.str(), ::testing::HasSubstr("25.0 emulated images/s"));
 }
 
@@ -80,7 +80,7 @@ TEST_F(ReportTest, LinesMayHaveAPrefix) {
         std::make_unique<Console>(console_, Console::Settings{{}, Extent::all, [] { return std::string("now: "); }}));
     observers.add(std::make_unique<LogFile>(files_, "/run", [] { return std::string("then: "); }));
     observers.line("\none\n\ntwo\n");
-    observers.row(row(kTraining, "a", 97));
+    observers.on(Row{row(kTraining, "a", 97)});
     EXPECT_EQ(console_.str(), "\nnow: one\n\nnow: two\n\nnow: training of a\n");
     EXPECT_EQ(read_text(files_, "/run/log.txt"), "\nthen: one\n\nthen: two\n\nthen: training of a\n");
 }
@@ -92,9 +92,9 @@ TEST(DatedPrefix, HasMillisecondsInSixDigits) {
 
 TEST_F(ReportTest, RowsArePrintedAndKept) {
     Observers observers = reports("/run/");
-    observers.row(row(kTraining, "a", 97));
-    observers.row(row(kTraining, "b", 194));
-    observers.row(row(kValidation, "ckpt-194"));
+    observers.on(Row{row(kTraining, "a", 97)});
+    observers.on(Row{row(kTraining, "b", 194)});
+    observers.on(Row{row(kValidation, "ckpt-194")});
     EXPECT_EQ(console_.str(), "training of a\ntraining of b\nvalidation of ckpt-194\n");
     EXPECT_EQ(read_text(files_, "/run/log.txt"), console_.str());
     EXPECT_EQ(read_text(files_, "/run/training.csv"), kHeader + "a,97\r\nb,194\r\n");
@@ -103,7 +103,7 @@ TEST_F(ReportTest, RowsArePrintedAndKept) {
 
 TEST_F(ReportTest, CountsOfNansAreForOthers) {
     Observers observers = reports();
-    observers.row(record(NanRow{.iteration = 2}));
+    observers.on(Row{record(NanRow{.iteration = 2})});
     EXPECT_EQ(console_.str(), "");
     EXPECT_EQ(files_.used_bytes(), 0U);
 }
@@ -112,7 +112,7 @@ TEST_F(ReportTest, AResumedRunAppendsWithoutAHeader) {
     for (int run = 0; run < 2; ++run) {
         Observers observers = reports();
         observers.line("line");
-        observers.row(row(kValidation, "ckpt-1", run));
+        observers.on(Row{row(kValidation, "ckpt-1", run)});
     }
     EXPECT_EQ(read_text(files_, "/run/validation.csv"), kHeader + "ckpt-1,0\r\nckpt-1,1\r\n");
     EXPECT_THAT(read_text(files_, "/run/log.txt"), StartsWith("line\nvalidation"));
@@ -120,13 +120,12 @@ TEST_F(ReportTest, AResumedRunAppendsWithoutAHeader) {
 
 TEST_F(ReportTest, InferenceStandsInValidationCsvAndNotBesideOtherColumns) {
     Observers observers = reports();
-    observers.row(row(kInference, "random"));
+    observers.on(Row{row(kInference, "random")});
     EXPECT_EQ(read_text(files_, "/run/validation.csv"), kHeader + "random,0\r\n");
     const Record other{kValidation, 0, {{"name", std::string("x")}}};
-    for (const auto& tell : {&Observers::expect, &Observers::row}) {
-        EXPECT_EQ(kind_of([&] { (observers.*tell)(other); }), ErrorKind::usage);
-    }
-    EXPECT_NO_THROW(observers.expect(row(kValidation, "y")));
+    for (const Row::Use use : {Row::Use::announced, Row::Use::logged})
+        EXPECT_EQ(kind_of([&] { observers.on(Row{other, use}); }), ErrorKind::usage);
+    EXPECT_NO_THROW(observers.on(Row{row(kValidation, "y"), Row::Use::announced}));
     EXPECT_EQ(read_text(files_, "/run/validation.csv"), kHeader + "random,0\r\n");
 }
 
@@ -134,35 +133,35 @@ TEST_F(ReportTest, AFileOfAnEarlierVersionGoesOnWithItsOwnColumns) {
     Record longer = row(kValidation, "ckpt-2", 2);
     longer.fields.push_back({"top5", 92.5});
     longer.later_fields = 1;
-    reports().row(row(kValidation, "ckpt-1", 1));
-    reports().row(longer);
+    reports().on(Row{row(kValidation, "ckpt-1", 1)});
+    reports().on(Row{longer});
     EXPECT_EQ(read_text(files_, "/run/validation.csv"), kHeader + "ckpt-1,1\r\nckpt-2,2\r\n");
 
     files_.make_directories("/new");
-    reports("/new").row(longer);
+    reports("/new").on(Row{longer});
     EXPECT_EQ(read_text(files_, "/new/validation.csv"), "name,iteration,top5\r\nckpt-2,2,92.5\r\n");
     longer.later_fields = 0;
-    EXPECT_THROW(reports().expect(longer), Error);
+    EXPECT_THROW(reports().on(Row{longer, Row::Use::announced}), Error);
 }
 
 TEST_F(ReportTest, AShorterRowLeavesKnownColumnsEmpty) {
     Record longer = row(kValidation, "ckpt-1", 1);
     longer.fields.push_back({"loss", 2.5});
     longer.fields.push_back({"balanced", 50.0});
-    reports().row(longer);
+    reports().on(Row{longer});
     Record shorter = row(kValidation, "ckpt-2", 2);
-    EXPECT_THROW(reports().row(shorter), Error);
+    EXPECT_THROW(reports().on(Row{shorter}), Error);
     shorter.more_columns = {"loss"};
-    EXPECT_THROW(reports().row(shorter), Error);
+    EXPECT_THROW(reports().on(Row{shorter}), Error);
     shorter.more_columns = {"balanced", "loss"};
-    reports().row(shorter);
+    reports().on(Row{shorter});
     EXPECT_EQ(read_text(files_, "/run/validation.csv"),
               "name,iteration,loss,balanced\r\nckpt-1,1,2.5,50\r\nckpt-2,2,,\r\n");
 }
 
 TEST_F(ReportTest, KnowsWhatIsValidated) {
     EXPECT_FALSE(is_validated(files_, "/run", "ckpt-10"));
-    reports().row(row(kValidation, "ckpt-10"));
+    reports().on(Row{row(kValidation, "ckpt-10")});
     EXPECT_TRUE(is_validated(files_, "/run", "ckpt-10"));
     EXPECT_FALSE(is_validated(files_, "/run", "ckpt-1"));
     EXPECT_FALSE(is_validated(files_, "/run", "kpt-10"));
@@ -171,8 +170,8 @@ TEST_F(ReportTest, KnowsWhatIsValidated) {
 
 TEST_F(ReportTest, TheInitialCheckpointIsForTheConsoleOnly) {
     Observers observers = reports();
-    observers.checkpoint_saved({0, "/run/ckpt-0", 0.25});
-    observers.checkpoint_saved({9, "/run/ckpt-9", 0.25});
+    observers.on(SavedCheckpoint{0, "/run/ckpt-0", 0.25});
+    observers.on(SavedCheckpoint{9, "/run/ckpt-9", 0.25});
     EXPECT_EQ(console_.str(), "Saved initial checkpoint to /run/ckpt-0\nSaved checkpoint to /run/ckpt-9 in 0.250s\n");
     EXPECT_EQ(read_text(files_, "/run/log.txt"), "Saved checkpoint to /run/ckpt-9 in 0.250s\n");
 }
@@ -189,12 +188,12 @@ TEST_F(ReportTest, ProgressIsErasedBeforeALine) {
     const std::string text = erased + progress_text(progress) + "\r";
     {
         Observers observers = reports("/run", {terminal(80)});
-        observers.progress(progress);
+        observers.on(progress);
         EXPECT_EQ(console_.str(), text);
         observers.line("line");
         EXPECT_EQ(console_.str(), text + erased + "line\n");
-        observers.progress(progress);
-        observers.progress({.done = 2, .total = 4});  // too soon after the last
+        observers.on(progress);
+        observers.on(Progress{.done = 2, .total = 4});  // too soon after the last
         EXPECT_EQ(console_.str(), text + erased + "line\n" + text);
     }
     EXPECT_EQ(console_.str(), text + erased + "line\n" + text + erased);
@@ -203,13 +202,13 @@ TEST_F(ReportTest, ProgressIsErasedBeforeALine) {
 
 TEST_F(ReportTest, ProgressNeverWraps) {
     Observers observers = reports("/run", {terminal(12)});
-    observers.progress({.done = 1, .total = 4});
+    observers.on(Progress{.done = 1, .total = 4});
     EXPECT_EQ(console_.str(), "\r\033[J[ 25.0%]\r");
 }
 
 TEST_F(ReportTest, DiagnosticsRemoveTheProgressLine) {
     Observers observers = reports("/run", {terminal(80)});
-    observers.progress({.done = 1, .total = 4});
+    observers.on(Progress{.done = 1, .total = 4});
     ::testing::internal::CaptureStderr();
     log::warning("a warning");
     EXPECT_EQ(::testing::internal::GetCapturedStderr(), "[warning] a warning\n");
@@ -228,14 +227,14 @@ const RunDescription kRun{.version = "1",
                           .settings = R"({"a":1})"};
 
 void tell_all(Observers& observers) {
-    observers.run_described(kRun);
-    observers.variables_listed({"variables\n", 12});
+    observers.on(kRun);
+    observers.on(VariableList{"variables\n", 12});
     observers.detail("detail");
-    observers.duration(kCompilation, 2, "compiled");
-    observers.row(row(kTraining, "a", 97));
-    observers.result({"result", "prediction", R"({"image": "a"})"});
-    observers.row(row(kValidation, "ckpt"));
-    observers.checkpoint_saved({9, "ckpt-9", 0.25});
+    observers.on(Duration{kCompilation, 2, "compiled"});
+    observers.on(Row{row(kTraining, "a", 97)});
+    observers.on(Result{"result", "prediction", R"({"image": "a"})"});
+    observers.on(Row{row(kValidation, "ckpt")});
+    observers.on(SavedCheckpoint{9, "ckpt-9", 0.25});
 }
 
 const std::string kAllLines =
@@ -265,30 +264,30 @@ void tell_epoch(Observers& observers, double epoch, double accuracy) {
     const Columns columns = columns_of_images();
     const std::int64_t iteration = std::llround(10 * epoch);
     const TrainingRow training{.iteration = iteration, .epoch = epoch, .results = {{2.5, 2.25}}};
-    observers.progress(
-        {.done = iteration, .total = 30, .rate = 812, .elapsed_seconds = 10.0 * epoch, .rate_unit = "images"});
+    observers.on(
+        Progress{.done = iteration, .total = 30, .rate = 812, .elapsed_seconds = 10.0 * epoch, .rate_unit = "images"});
     Record row = record(training, columns);
     row.text = "a log line";
-    observers.row(row);
+    observers.on(Row{row});
     if (accuracy > 0) {
-        observers.progress({.done = 4, .total = 4, .rate = 90, .elapsed_seconds = 1, .is_silent = true});
+        observers.on(Progress{.done = 4, .total = 4, .rate = 90, .elapsed_seconds = 1, .is_silent = true});
         Record validation = record(ValidationRow{.name = "ckpt", .epoch = epoch, .results = {accuracy, 1.5}}, columns);
         validation.text = "a validation line";
-        observers.row(validation);
-        observers.validation_compared(accuracy > 50);
+        observers.on(Row{validation});
+        observers.on(ValidationCompared{accuracy > 50});
     }
-    observers.host_step_ended(iteration);
+    observers.on(HostStepEnded{iteration});
 }
 
 TEST_F(ReportTest, AScreenShowsARowAnEpoch) {
     const auto quiet = terminal(0);
     {
         Observers observers = reports("/run", {quiet, Extent::brief});
-        observers.training_planned({.iterations = 30, .epochs = 3});
+        observers.on(TrainingSize{.iterations = 30, .epochs = 3});
         tell_epoch(observers, 1, 40);
         tell_epoch(observers, 2, 60.25);
         tell_epoch(observers, 3, 0);
-        observers.training_finished();
+        observers.on(TrainingFinished{});
     }
     EXPECT_EQ(console_.str(),
               "   epoch  train loss  val loss  accuracy  images/s      left\n"
@@ -302,10 +301,10 @@ TEST_F(ReportTest, AScreenShowsARowAnEpoch) {
 /// Epochs of a pretraining end between log lines.
 TEST_F(ReportTest, AScreenShowsTheLastPartOfAnEpoch) {
     Observers observers = reports("/run", {terminal(0), Extent::brief});
-    observers.training_planned({.iterations = 30, .epochs = 3});
+    observers.on(TrainingSize{.iterations = 30, .epochs = 3});
     tell_epoch(observers, 1.5, 0);
     tell_epoch(observers, 2.25, 0);
-    observers.training_finished();
+    observers.on(TrainingFinished{});
     EXPECT_EQ(console_.str(),
               "   epoch  train loss  images/s      left\n"
               "    1.50      2.2500     812.0   0:00:15\n"
@@ -314,7 +313,7 @@ TEST_F(ReportTest, AScreenShowsTheLastPartOfAnEpoch) {
 
 TEST_F(ReportTest, AScreenShowsNewColumnsUnderANewHead) {
     Observers observers = reports("/run", {terminal(0), Extent::brief});
-    observers.training_planned({.iterations = 30, .epochs = 3});
+    observers.on(TrainingSize{.iterations = 30, .epochs = 3});
     tell_epoch(observers, 1, 0);
     tell_epoch(observers, 2, 40);
     EXPECT_EQ(console_.str(),
@@ -332,7 +331,7 @@ TEST_F(ReportTest, AScreenShowsNoLatencyThatWasNotMeasured) {
         row.latency = latency;
         Record validation = record(row, columns);
         validation.text = "documented line";
-        observers.row(validation);
+        observers.on(Row{validation});
     }
     EXPECT_EQ(console_.str(), "ckpt-9 (epoch 1.00): accuracy 40.00 %, loss 1.5000, 100.0 img/s\ndocumented line\n");
 }
@@ -346,8 +345,8 @@ TEST_F(ReportTest, WithoutATerminalAllIsShown) {
 TEST_F(ReportTest, WhereOnlyResultsAreWantedNothingElseIsShown) {
     Observers observers = reports("/run", {terminal(80), Extent::results});
     tell_all(observers);
-    observers.progress({.done = 1, .total = 4});
-    observers.status(kCompilationStatus, kCompiling);
+    observers.on(Progress{.done = 1, .total = 4});
+    observers.on(Status{kCompilationStatus, kCompiling});
     EXPECT_EQ(console_.str(), "result\nvalidation of ckpt\n");
 }
 
@@ -356,8 +355,8 @@ TEST(JsonReport, HasAnObjectForEachEvent) {
     Observers observers;
     observers.add(std::make_unique<JsonLines>(out, Extent::all));
     tell_all(observers);
-    observers.progress({.done = 1, .total = 4, .readings = {{"loss", std::nan(""), false}}});
-    observers.progress({.done = 2, .total = 4});  // too soon after the last
+    observers.on(Progress{.done = 1, .total = 4, .readings = {{"loss", std::nan(""), false}}});
+    observers.on(Progress{.done = 2, .total = 4});  // too soon after the last
     std::vector<nlohmann::json> events;
     std::istringstream lines(out.str());
     for (std::string line; std::getline(lines, line);)
@@ -375,7 +374,7 @@ TEST(JsonReport, HasAnObjectForEachEvent) {
 }
 
 TEST_F(ReportTest, AFileGetsNoProgress) {
-    reports().progress({.done = 1, .total = 4});
+    reports().on(Progress{.done = 1, .total = 4});
     EXPECT_EQ(console_.str(), "");
 }
 
@@ -388,35 +387,35 @@ TEST_F(ReportTest, AFileGetsALineAMinuteOfSilentWork) {
                             .unit = "batches",
                             .rate_unit = "images",
                             .is_silent = true};
-    observers.progress(progress);
-    observers.progress(progress);
+    observers.on(progress);
+    observers.on(progress);
     EXPECT_EQ(console_.str(), "[ 25.0%] 30/120 batches, 2.0 images/s, 0:03:00 left\n");
     EXPECT_FALSE(exists(files_, "/run/log.txt"));
 }
 
 /// Notes every event, after its own name.
-class Notes final : public Observer {
+class Notes final : public Handles<Notes> {
 public:
     Notes(std::string name, std::string& text) : name_(std::move(name)), text_(text) {}
 
-    void line(std::string_view text) override { note("line " + std::string(text)); }
-    void console_line(std::string_view text) override { note("console_line " + std::string(text)); }
-    void status(std::string_view key, std::string_view value) override {
-        note(std::string(key) + "=" + std::string(value));
+    void handle(const Line& line) {
+        note((line.to == Line::To::console ? "console_line " : "line ") + std::string(line.text));
     }
-    void expect(const Record& row) override { note("expect " + row.text); }
-    void row(const Record& row) override { note("row " + row.text); }
-    void progress(const Progress& progress) override { note("progress " + std::to_string(progress.done)); }
-    void training_planned(const TrainingSize& size) override { note("planned " + std::to_string(size.iterations)); }
-    void weights_initialised(const std::vector<std::string>& parameters) override { note(parameters.at(0)); }
-    void training_began(std::int64_t iteration) override { note("began " + std::to_string(iteration)); }
-    void checkpoint_saved(const SavedCheckpoint& checkpoint) override { note("saved " + checkpoint.prefix); }
-    void host_step_ended(std::int64_t iteration) override { note("step " + std::to_string(iteration)); }
-    void training_finished() override { note("finished"); }
-    void validation_began() override { note("validation"); }
-    void evaluation_began(double epoch) override { note("evaluation " + std::to_string(static_cast<int>(epoch))); }
-    void validation_ended() override { note("validated"); }
-    void run_ended() override { note("ended"); }
+    void handle(const Status& status) { note(std::string(status.key) + "=" + std::string(status.value)); }
+    void handle(const Row& row) { note((row.use == Row::Use::announced ? "expect " : "row ") + row.record.text); }
+    void handle(const Progress& progress) { note("progress " + std::to_string(progress.done)); }
+    void handle(const TrainingSize& size) { note("planned " + std::to_string(size.iterations)); }
+    void handle(const WeightsInitialised& weights) { note(weights.parameters.at(0)); }
+    void handle(const TrainingBegan& begin) { note("began " + std::to_string(begin.iteration)); }
+    void handle(const SavedCheckpoint& checkpoint) { note("saved " + checkpoint.prefix); }
+    void handle(const HostStepEnded& step) { note("step " + std::to_string(step.iteration)); }
+    void handle(const TrainingFinished& /*end*/) { note("finished"); }
+    void handle(const ValidationBegan& /*begin*/) { note("validation"); }
+    void handle(const EvaluationBegan& evaluation) {
+        note("evaluation " + std::to_string(static_cast<int>(evaluation.epoch)));
+    }
+    void handle(const ValidationEnded& /*end*/) { note("validated"); }
+    void handle(const RunEnded& /*end*/) { note("ended"); }
 
 private:
     void note(const std::string& what) { text_ += name_ + ":" + what + ";"; }
@@ -431,21 +430,21 @@ TEST(Observers, EachEventGoesToAllInTheirOrder) {
     observers.add(std::make_unique<Notes>("a", seen));
     observers.add(std::make_unique<Notes>("b", seen));
     observers.line("x");
-    observers.console_line("y");
-    observers.status("k", "v");
-    observers.expect(row(kValidation, "n"));
-    observers.row(row(kTraining, "n"));
-    observers.progress({.done = 3});
-    observers.training_planned({.iterations = 4});
-    observers.weights_initialised({"w"});
-    observers.training_began(5);
-    observers.checkpoint_saved({6, "p", 0});
-    observers.host_step_ended(7);
-    observers.training_finished();
-    observers.validation_began();
-    observers.evaluation_began(8);
-    observers.validation_ended();
-    observers.run_ended();
+    observers.on(Line{"y", Line::To::console});
+    observers.on(Status{"k", "v"});
+    observers.on(Row{row(kValidation, "n"), Row::Use::announced});
+    observers.on(Row{row(kTraining, "n")});
+    observers.on(Progress{.done = 3});
+    observers.on(TrainingSize{.iterations = 4});
+    observers.on(WeightsInitialised{{"w"}});
+    observers.on(TrainingBegan{5});
+    observers.on(SavedCheckpoint{6, "p", 0});
+    observers.on(HostStepEnded{7});
+    observers.on(TrainingFinished{});
+    observers.on(ValidationBegan{});
+    observers.on(EvaluationBegan{8});
+    observers.on(ValidationEnded{});
+    observers.on(RunEnded{});
     std::string expected;
     for (const std::string event :
          {"line x", "console_line y", "k=v", "expect validation of n", "row training of n", "progress 3", "planned 4",

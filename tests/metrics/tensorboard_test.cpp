@@ -141,9 +141,10 @@ TEST_F(TensorBoardTest, EveryNumberOfARowIsAScalarAtItsIteration) {
     training.iteration = 300;  // more than one byte as a varint
     training.epoch = 0.5;
     training.results = {{0, 1.25}, {0, 0}};
-    board.row(record(training, kColumns));
+    board.on(Row{record(training, kColumns)});
     now_ += 10;
-    board.row(record(ValidationRow{.name = "ckpt-300", .iteration = 300, .results = {75.5}, .val_size = 37}, kColumns));
+    board.on(
+        Row{record(ValidationRow{.name = "ckpt-300", .iteration = 300, .results = {75.5}, .val_size = 37}, kColumns)});
 
     const auto events = read_events(files_, "/run/events.out.tfevents.1700000000.host");
     ASSERT_EQ(events.size(), 3U);
@@ -167,7 +168,7 @@ TEST_F(TensorBoardTest, ATaskMayNameItsScalars) {
     TrainingRow training;
     training.lr = 0.5;
     training.results = {{1.25, 0}, {0, 0}};
-    board.row(record(training, columns));
+    board.on(Row{record(training, columns)});
     const auto scalars = read_events(files_, "/run/events.out.tfevents.1700000000.host").back().scalars;
     EXPECT_EQ(scalars.at("learning_rate"), 0.5F);
     EXPECT_EQ(scalars.at("loss/MLM"), 1.25F);
@@ -183,10 +184,10 @@ TEST_F(TensorBoardTest, ATaskMayDrawEveryHostStepAndNotTheRowsOfItsLog) {
     TensorBoard board(files_, settings());
     TrainingRow training;
     training.results = {{1.25, 0}, {0, 0}};
-    board.curve_point(compile_time_point(2.5, 0, columns));
+    board.on(Row{compile_time_point(2.5, 0, columns), Row::Use::drawn});
     for (training.iteration = 1; training.iteration < 4; ++training.iteration)
-        board.curve_point(curve_point(training, columns));
-    board.row(record(training, columns));
+        board.on(Row{curve_point(training, columns), Row::Use::drawn});
+    board.on(Row{record(training, columns)});
     const auto events = read_events(files_, "/run/events.out.tfevents.1700000000.host");
     ASSERT_EQ(events.size(), 5U);
     EXPECT_EQ(events[1].scalars, (std::map<std::string, float>{{"start/seconds", 2.5F}}));
@@ -203,7 +204,7 @@ TEST_F(TensorBoardTest, CurvesStandAtTheStepsThatATaskShows) {
     resumed.resumed_at = 8;
     TensorBoard board(files_, resumed);
     TrainingRow training{.iteration = 8, .results = {{1.25, 0}, {0, 0}}};
-    board.row(record(training, columns));
+    board.on(Row{record(training, columns)});
     const auto events = read_events(files_, "/run/events.out.tfevents.1700000000.host");
     ASSERT_EQ(events.size(), 3U);
     EXPECT_EQ(events[1].step, 7);  // what the run had drawn there before
@@ -214,7 +215,7 @@ TEST_F(TensorBoardTest, CurvesStandAtTheStepsThatATaskShows) {
 TEST_F(TensorBoardTest, WeightAveragesHaveCurvesOfTheirOwn) {
     TensorBoard board(files_, settings());
     for (const char* name : {"ckpt-300", "weight_avg_N_5"})
-        board.row(record(ValidationRow{.name = name, .iteration = 300, .results = {75.5}}, kColumns));
+        board.on(Row{record(ValidationRow{.name = name, .iteration = 300, .results = {75.5}}, kColumns)});
     const auto events = read_events(files_, "/run/events.out.tfevents.1700000000.host");
     EXPECT_EQ(events[1].scalars.at("validation/val_acc"), 75.5F);
     EXPECT_EQ(events[2].scalars.at("validation/weight_avg_N_5/val_acc"), 75.5F);
@@ -225,7 +226,7 @@ TEST_F(TensorBoardTest, ADistributionIsAHistogramAndANorm) {
     TensorBoard board(files_, settings());
     const Histogram histogram{
         .least = -3, .most = 4, .sum = 1, .sum_of_squares = 25, .limits = {0.5, 4}, .counts = {1, 2}};
-    board.distribution({.iteration = 7, .name = "layer/kernel", .histogram = histogram});
+    board.on(Distribution{.iteration = 7, .name = "layer/kernel", .histogram = histogram});
     const auto events = read_events(files_, "/run/events.out.tfevents.1700000000.host");
     ASSERT_EQ(events.size(), 2U);
     EXPECT_EQ(events[1].step, 7);
@@ -246,7 +247,7 @@ TEST_F(TensorBoardTest, ADistributionIsAHistogramAndANorm) {
 
 TEST_F(TensorBoardTest, WhatWasMeasuredIsDrawn) {
     TensorBoard board(files_, settings());
-    board.row(record(ValidationRow{.name = "ckpt-1", .results = {75.5}, .latency = 2.5}, kColumns));
+    board.on(Row{record(ValidationRow{.name = "ckpt-1", .results = {75.5}, .latency = 2.5}, kColumns)});
     const auto events = read_events(files_, "/run/events.out.tfevents.1700000000.host");
     EXPECT_EQ(events.at(1).scalars.at("validation/latency"), 2.5F);
 }
@@ -254,17 +255,17 @@ TEST_F(TensorBoardTest, WhatWasMeasuredIsDrawn) {
 TEST_F(TensorBoardTest, EveryRowIsInTheFileAtOnce) {
     TensorBoard board(files_, settings());
     for (std::int64_t i = 1; i < 4; ++i) {
-        board.row(record(NanRow{.iteration = i, .nan_count = i}));
+        board.on(Row{record(NanRow{.iteration = i, .nan_count = i})});
         EXPECT_EQ(read_events(files_, "/run/events.out.tfevents.1700000000.host").size(),
                   static_cast<std::size_t>(i) + 1);
     }
 }
 
 TEST_F(TensorBoardTest, AResumedRunBeginsANewFileThatOverridesWhatWasLoggedPastItsStart) {
-    TensorBoard(files_, settings()).row(record(NanRow{.iteration = 20}));
+    TensorBoard(files_, settings()).on(Row{record(NanRow{.iteration = 20})});
     TensorBoardSettings resumed = settings();
     resumed.resumed_at = 11;
-    TensorBoard(files_, resumed).row(record(NanRow{.iteration = 15}));
+    TensorBoard(files_, resumed).on(Row{record(NanRow{.iteration = 15})});
     EXPECT_THAT(files_.list("/run"),
                 ElementsAre("events.out.tfevents.1700000000.host", "events.out.tfevents.1700000000.host.1"));
     const auto events = read_events(files_, "/run/events.out.tfevents.1700000000.host.1");
@@ -276,7 +277,7 @@ TEST_F(TensorBoardTest, AResumedRunBeginsANewFileThatOverridesWhatWasLoggedPastI
 
 TEST_F(TensorBoardTest, ANegativeIterationSurvives) {
     TensorBoard board(files_, settings());
-    board.row(record(InferenceRow{.name = "weight_avg", .iteration = -1}, kColumns));
+    board.on(Row{record(InferenceRow{.name = "weight_avg", .iteration = -1}, kColumns)});
     EXPECT_EQ(read_events(files_, "/run/events.out.tfevents.1700000000.host").at(1).step, -1);
 }
 

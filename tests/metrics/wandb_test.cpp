@@ -73,7 +73,7 @@ TEST_F(WandbTest, HandsTheRunToTheClient) {
     {
         Wandb run(settings());
         EXPECT_EQ(run.description(), "run abc123, https://example.org/abc123");
-        run.status("compilation_status", "compiled");
+        run.on(Status{"compilation_status", "compiled"});
         TrainingRow training;
         training.iteration = 5;
         training.results = {{std::nan(""), 1.5}};
@@ -81,8 +81,8 @@ TEST_F(WandbTest, HandsTheRunToTheClient) {
                                  .training = {{.name = "loss", .output = "loss"}},
                                  .validation = {{.name = "val_acc", .output = "correct"}},
                                  .inference = {}};
-        run.row(record(training, columns));
-        run.row(record(ValidationRow{.name = "ckpt-5 \"\xff", .iteration = 5, .results = {50}}, columns));
+        run.on(Row{record(training, columns)});
+        run.on(Row{record(ValidationRow{.name = "ckpt-5 \"\xff", .iteration = 5, .results = {50}}, columns)});
     }
     const auto all = calls();
     ASSERT_EQ(all.size(), 7U);
@@ -111,7 +111,7 @@ TEST_F(WandbTest, ContinuesARunByItsId) {
 TEST_F(WandbTest, ARunThatFailsIsMarkedAsFailed) {
     try {
         Wandb run(settings());
-        run.status("compilation_status", "in progress");
+        run.on(Status{"compilation_status", "in progress"});
         throw std::runtime_error("the compilation");
     } catch (const std::runtime_error&) {
     }
@@ -150,7 +150,7 @@ TEST_F(WandbTest, AClientThatDiesLaterCostsOneWarning) {
     {
         Wandb run(settings());
         for (int i = 0; i < 20; ++i) {
-            run.row(record(NanRow{.iteration = i}));
+            run.on(Row{record(NanRow{.iteration = i})});
             usleep(20000);
         }
     }

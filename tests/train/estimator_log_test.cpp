@@ -39,11 +39,11 @@ Said said(std::int64_t batches, std::vector<double> results) {
     metrics::Console console(out, {});
     EstimatorLog log(0.08, {{path, "ckpt-15625", 15625}}, checkpoint::Edited::refused, files, console);
     for (std::int64_t done = 1; done <= batches; ++done)
-        log.progress({.done = done, .total = batches});
+        log.on(metrics::Progress{.done = done, .total = batches});
     Said result{out.str(), ""};
     const auto backend = make_backend(backend::BackendKind::ref);
     const ImageClassification task(parse("--dataset imagenet --generated-data --model-size 18"), *backend, 1);
-    log.row(reported(task, metrics::testing::validation_row(std::move(results))));
+    log.on(metrics::Row{reported(task, metrics::testing::validation_row(std::move(results)))});
     result.of_row = out.str().substr(result.of_progress.size());
     return result;
 }

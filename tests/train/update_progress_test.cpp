@@ -16,9 +16,9 @@ public:
     data::Batch next() override { return {.fields = {}, .valid_count = 4}; }
 };
 
-class Told final : public metrics::Observer {
+class Told final : public metrics::Handles<Told> {
 public:
-    void progress(const metrics::Progress& progress) override {
+    void handle(const metrics::Progress& progress) {
         texts.push_back(metrics::progress_text(progress));
         EXPECT_TRUE(progress.is_silent);
     }

@@ -3,6 +3,7 @@
 // compile() decides everything; a step allocates nothing and cannot fail for reasons of shape.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -111,11 +112,22 @@ struct CompileReport {
     std::string partial_form = {};
 };
 
-/// The values of the graph's scalars in one weight update. The scalar "step" is the number of the update, from 1.
+/// Names of the scalars that a graph may have. "step" is the number of the update, from 1.
+inline constexpr std::array<std::string_view, 3> kScalarNames = {"learning_rate", "step", "loss_scaling"};
+/// Values of scalars in the order of kScalarNames.
+using ScalarValues = std::array<float, kScalarNames.size()>;
+/// The position of a graph's scalar in kScalarNames. Error(internal) for another name, which compile() refuses.
+std::size_t scalar_position(std::string_view name);
+
+/// The values of the graph's scalars in one weight update.
 struct StepScalars {
     double learning_rate = 0;
     std::int64_t iteration = 0;  // weight updates before this one; also keys the random numbers
     double loss_scaling = 1;     // by which the graph multiplies the loss and divides the gradients
+
+    ScalarValues values() const {
+        return {static_cast<float>(learning_rate), static_cast<float>(iteration + 1), static_cast<float>(loss_scaling)};
+    }
 };
 
 /// The result of one weight update, or of the batches of an evaluation. With several ranks, sums, samples and flags are

@@ -17,14 +17,13 @@ inline constexpr std::string_view kRanksFile = "ranks.csv";
 
 /// Writes a new file's header as soon as rows are expected. A resumed run appends to existing files, including files of
 /// earlier versions without Record::later_fields.
-class CsvFiles final : public Observer {
+class CsvFiles final : public Handles<CsvFiles> {
 public:
     CsvFiles(FileSystem& files, std::string folder)
         : files_(files), folder_(without_trailing_slashes(std::move(folder))) {}
 
-    void expect(const Record& row) override;
-    void row(const Record& row) override;
-    void file_row(const Record& row) override { this->row(row); }
+    /// Announced rows make the files' headers; points of curves have no file.
+    void handle(const Row& row);
 
 private:
     /// Writes the header of a new file. Returns the row in the form that the file accepts.

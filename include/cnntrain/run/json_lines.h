@@ -39,23 +39,21 @@ std::string message_line(std::string_view level, std::string_view text);
 std::string error_line(std::string_view text, int exit_code);
 
 /// Numbers that are not finite are null; bytes that are no UTF-8 become U+FFFD.
-class JsonLines final : public Observer {
+class JsonLines final : public Handles<JsonLines> {
 public:
     /// `extent`: `results` or `all`.
     JsonLines(std::ostream& out, Extent extent) : out_(out), extent_(extent) {}
 
-    void line(std::string_view text) override;
-    void console_line(std::string_view text) override;
-    void detail(std::string_view text) override;
-    void result(const Result& result) override;
-    void duration(std::string_view name, double seconds, std::string_view text) override;
-    void run_described(const RunDescription& run) override;
-    void variables_listed(const VariableList& variables) override;
-    void row(const Record& row) override;
+    void handle(const Line& line);
+    void handle(const Result& result);
+    void handle(const Duration& duration);
+    void handle(const RunDescription& run);
+    void handle(const VariableList& variables);
+    void handle(const Row& row);
     /// Writes at most one event in five seconds, and the first one of each piece of work.
-    void progress(const Progress& progress) override;
-    void training_planned(const TrainingSize& size) override;
-    void checkpoint_saved(const SavedCheckpoint& checkpoint) override;
+    void handle(const Progress& progress);
+    void handle(const TrainingSize& size);
+    void handle(const SavedCheckpoint& checkpoint);
 
 private:
     bool shows_all() const { return extent_ != Extent::results; }

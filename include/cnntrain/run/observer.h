@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "cnntrain/run/histogram.h"
@@ -60,56 +61,92 @@ struct Result {
     std::string fields = {};        // of the event, a JSON object; empty: the text is its field
 };
 
-/// An observer overrides the events that it reports and ignores the others.
+/// A line (or several) of the run's log.
+struct Line {
+    enum class To : std::uint8_t {
+        all,
+        console,
+        file,     // log.txt only, because the process prints it by itself: the error that ends it
+        details,  // a person seldom reads it: for the file, and consoles that show all
+    };
+    std::string_view text;
+    To to = To::all;
+};
+
+/// A duration of the run, and its line. `name`: kCompilation, kTrainingLoop, kTimeToTrain.
+struct Duration {
+    std::string_view name;
+    double seconds = 0;
+    std::string_view text;
+};
+
+/// A fact about the run as a whole: kCompilationStatus, "compiled".
+struct Status {
+    std::string_view key;
+    std::string_view value;
+};
+
+struct Row {
+    enum class Use : std::uint8_t {
+        logged,
+        announced,  // rows with the columns of this one will come; Error(usage) if an earlier run's file has others
+        filed,      // of a table that only the run's folder has
+        drawn,      // a point for curves only: fields between log lines, or a number that has no table
+    };
+    const Record& record;
+    Use use = Use::logged;
+};
+
+// The events of a training run, in this order. TrainingSize is the first, SavedCheckpoint comes in between.
+
+/// A new run's parameters, by name; not for a resumed run.
+struct WeightsInitialised {
+    std::vector<std::string> parameters;
+};
+struct TrainingBegan {
+    std::int64_t iteration = 0;  // weight updates done before this process
+};
+struct HostStepEnded {
+    std::int64_t iteration = 0;
+};
+struct ValidationBegan {};
+/// The row of the validation ends it.
+struct EvaluationBegan {
+    double epoch = 0;
+};
+/// A validation during training, whose rows came before, is compared with the earlier ones.
+struct ValidationCompared {
+    bool is_best = false;
+};
+struct ValidationEnded {};
+/// All weight updates are done; not for a run that is stopped or diverges.
+struct TrainingFinished {};
+/// The end of a training run, whether finished, stopped or diverged.
+struct RunEnded {};
+
+using Event =
+    std::variant<Line, Result, Duration, Status, RunDescription, VariableList, Row, Distribution, Progress,
+                 TrainingSize, WeightsInitialised, TrainingBegan, HostStepEnded, SavedCheckpoint, ValidationBegan,
+                 EvaluationBegan, ValidationCompared, ValidationEnded, TrainingFinished, RunEnded>;
+
 class Observer {
 public:
     virtual ~Observer() = default;
+    virtual void on(const Event& event) = 0;
 
-    /// A line (or several) of the run's log.
-    virtual void line(std::string_view /*text*/) {}
-    /// A line for the console only.
-    virtual void console_line(std::string_view /*text*/) {}
-    /// A line for log.txt only, because the process prints it by itself: the error that ends it.
-    virtual void log_line(std::string_view /*text*/) {}
-    /// A line (or several) that a person seldom reads: for the file, and consoles that show all.
-    virtual void detail(std::string_view /*text*/) {}
-    /// A line that is shown where nothing but results is.
-    virtual void result(const Result& /*result*/) {}
-    /// A duration of the run, and its line. `name`: "compilation".
-    virtual void duration(std::string_view /*name*/, double /*seconds*/, std::string_view /*text*/) {}
-    virtual void run_described(const RunDescription& /*run*/) {}
-    virtual void variables_listed(const VariableList& /*variables*/) {}
-    /// A fact about the run as a whole: kCompilationStatus, "compiled".
-    virtual void status(std::string_view /*key*/, std::string_view /*value*/) {}
-    /// Announces rows with the columns of this one. Throws Error(usage) if they differ from those in an earlier run's
-    /// file.
-    virtual void expect(const Record& /*row*/) {}
-    virtual void row(const Record& /*row*/) {}
-    /// A row of a table that the run's folder has, and nothing else.
-    virtual void file_row(const Record& /*row*/) {}
-    /// A point for curves only: a row's fields between log lines, or a number that has no table.
-    virtual void curve_point(const Record& /*point*/) {}
-    /// The distribution of every variable, at intervals, if the options ask for it.
-    virtual void distribution(const Distribution& /*distribution*/) {}
-    virtual void progress(const Progress& /*progress*/) {}
+    void line(std::string_view text) { on(Line{text}); }
+    void detail(std::string_view text) { on(Line{text, Line::To::details}); }
+};
 
-    // The events of a training run, in this order.
-    virtual void training_planned(const TrainingSize& /*size*/) {}
-    /// A new run's parameters, by name. Not called for a resumed run.
-    virtual void weights_initialised(const std::vector<std::string>& /*parameters*/) {}
-    /// `iteration`: weight updates done before this process.
-    virtual void training_began(std::int64_t /*iteration*/) {}
-    virtual void checkpoint_saved(const SavedCheckpoint& /*checkpoint*/) {}
-    virtual void host_step_ended(std::int64_t /*iteration*/) {}
-    /// All weight updates are done. Not called for a run that is stopped or diverges.
-    virtual void training_finished() {}
-    /// A validation during training, whose rows came before, is compared with the earlier ones.
-    virtual void validation_compared(bool /*is_best*/) {}
-    virtual void validation_began() {}
-    virtual void evaluation_began(double /*epoch*/) {}  // its validation row ends it
-    virtual void validation_ended() {}
-    /// The end of a training run, whether finished, stopped or diverged.
-    virtual void run_ended() {}
+/// An observer whose class `Self` has a handle() for each kind of event that it reports; others are ignored.
+template <typename Self> class Handles : public Observer {
+public:
+    void on(const Event& event) final {
+        const auto call = [&self = static_cast<Self&>(*this)](const auto& one) {
+            if constexpr (requires { self.handle(one); }) self.handle(one);
+        };
+        std::visit(call, event);
+    }
 };
 
 /// The only list of a run's observers. Forwards each event to all of them, in the order in which they were added.
@@ -117,32 +154,10 @@ class Observers final : public Observer {
 public:
     void add(std::unique_ptr<Observer> observer) { observers_.push_back(std::move(observer)); }
 
-    void line(std::string_view text) override;
-    void console_line(std::string_view text) override;
-    void detail(std::string_view text) override;
-    void result(const Result& result) override;
-    void duration(std::string_view name, double seconds, std::string_view text) override;
-    void run_described(const RunDescription& run) override;
-    void variables_listed(const VariableList& variables) override;
-    void log_line(std::string_view text) override;
-    void status(std::string_view key, std::string_view value) override;
-    void expect(const Record& row) override;
-    void row(const Record& row) override;
-    void file_row(const Record& row) override;
-    void curve_point(const Record& point) override;
-    void distribution(const Distribution& distribution) override;
-    void progress(const Progress& progress) override;
-    void training_planned(const TrainingSize& size) override;
-    void weights_initialised(const std::vector<std::string>& parameters) override;
-    void training_began(std::int64_t iteration) override;
-    void checkpoint_saved(const SavedCheckpoint& checkpoint) override;
-    void host_step_ended(std::int64_t iteration) override;
-    void training_finished() override;
-    void validation_compared(bool is_best) override;
-    void validation_began() override;
-    void evaluation_began(double epoch) override;
-    void validation_ended() override;
-    void run_ended() override;
+    void on(const Event& event) override {
+        for (const auto& observer : observers_)
+            observer->on(event);
+    }
 
 private:
     std::vector<std::unique_ptr<Observer>> observers_;

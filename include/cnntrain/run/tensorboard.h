@@ -34,13 +34,13 @@ struct TensorBoardSettings {
 /// Rows whose curves have separate points write those instead. Starts a new file at the first row; every row is in the
 /// file when row() returns. A distribution becomes a histogram with the variable's name, and its norm the scalar
 /// L2/<name>.
-class TensorBoard final : public Observer {
+class TensorBoard final : public Handles<TensorBoard> {
 public:
     TensorBoard(FileSystem& files, TensorBoardSettings settings);
 
-    void row(const Record& record) override;
-    void curve_point(const Record& record) override;
-    void distribution(const Distribution& distribution) override;
+    /// Draws the points of logged rows and of curves.
+    void handle(const Row& row);
+    void handle(const Distribution& distribution);
 
 private:
     /// Starts the file if necessary.

@@ -21,22 +21,21 @@ using LinePrefix = std::string (*)();
 std::string dated_prefix();
 
 /// All lines, printed rows and saved checkpoints.
-class TextReport : public Observer {
+class TextReport {
 public:
     /// `prefix` null: none.
     explicit TextReport(LinePrefix prefix = nullptr) : prefix_(prefix) {}
+    virtual ~TextReport() = default;
 
     /// Marks all later rates as those of an emulated device: "samples/sec" becomes "emulated samples/sec".
     void mark_rates_as_emulated() { rates_are_emulated_ = true; }
 
-    void line(std::string_view text) override { put(text); }
-    void detail(std::string_view text) override { put(text); }
-    void result(const Result& result) override { put(result.text); }
-    void duration(std::string_view /*name*/, double /*seconds*/, std::string_view text) override { put(text); }
-    void run_described(const RunDescription& run) override;
-    void variables_listed(const VariableList& variables) override { put(variables.text); }
-    void row(const Record& row) override;
-    void checkpoint_saved(const SavedCheckpoint& checkpoint) override;
+    void handle(const Result& result) { put(result.text); }
+    void handle(const Duration& duration) { put(duration.text); }
+    void handle(const RunDescription& run);
+    void handle(const VariableList& variables) { put(variables.text); }
+    void handle(const Row& row);
+    void handle(const SavedCheckpoint& checkpoint);
 
 protected:
     /// Writes it with prefixes.
@@ -64,7 +63,7 @@ class EpochTable;
 
 /// Also shows progress on a terminal; the progress line is removed before every other line and at the end. Without a
 /// terminal, work that is silent for minutes gets a line a minute.
-class Console final : public TextReport {
+class Console final : public Handles<Console>, public TextReport {
 public:
     struct Settings {
         Terminal terminal = {};
@@ -74,21 +73,21 @@ public:
     Console(std::ostream& out, Settings settings);
     ~Console() override;
 
-    void line(std::string_view text) override;
-    void console_line(std::string_view text) override { put(text); }
-    void detail(std::string_view text) override;
-    void duration(std::string_view name, double seconds, std::string_view text) override;
-    void run_described(const RunDescription& run) override;
-    void variables_listed(const VariableList& variables) override;
-    void status(std::string_view key, std::string_view value) override;
-    void row(const Record& row) override;
-    void checkpoint_saved(const SavedCheckpoint& checkpoint) override;
-    void progress(const Progress& progress) override;
-    void training_planned(const TrainingSize& size) override;
-    void validation_compared(bool is_best) override;
-    void host_step_ended(std::int64_t iteration) override;
-    void training_finished() override;
-    void run_ended() override;
+    using TextReport::handle;
+    void handle(const Line& line);
+    void handle(const Duration& duration);
+    void handle(const RunDescription& run);
+    void handle(const VariableList& variables);
+    void handle(const Status& status);
+    void handle(const Row& row);
+    void handle(const SavedCheckpoint& checkpoint);
+    void handle(const Progress& progress);
+    void handle(const TrainingSize& size);
+    void handle(const ValidationCompared& validation);
+    /// An epoch without a validation has a row in the table, too.
+    void handle(const HostStepEnded& step);
+    void handle(const TrainingFinished& end);
+    void handle(const RunEnded& end);
 
 private:
     void write(std::string_view text) override;
@@ -107,12 +106,15 @@ private:
 };
 
 /// log.txt in the run's folder.
-class LogFile final : public TextReport {
+class LogFile final : public Handles<LogFile>, public TextReport {
 public:
     LogFile(FileSystem& files, const std::string& folder, LinePrefix prefix = nullptr)
         : TextReport(prefix), files_(files), path_(without_trailing_slashes(folder) + "/log.txt") {}
 
-    void log_line(std::string_view text) override { put(text); }
+    using TextReport::handle;
+    void handle(const Line& line) {
+        if (line.to != Line::To::console) put(line.text);
+    }
 
 private:
     void write(std::string_view text) override { files_.append(path_, std::string(text) + "\n"); }

@@ -22,7 +22,7 @@ struct WandbSettings {
 /// Rows are logged under their columns' names. If the client fails later, one warning is printed and the run continues.
 /// The destructor ends the W&B run, marked as failed during stack unwinding; it waits up to finish_timeout_seconds for
 /// the client's uploads and then leaves the client running.
-class Wandb final : public Observer {
+class Wandb final : public Handles<Wandb> {
 public:
     /// Throws Error(unsupported), stating what to install, if Python or the client is missing or the client cannot
     /// start a run.
@@ -32,8 +32,8 @@ public:
     /// "run 3k2j1h, https://wandb.ai/...", for the log.
     const std::string& description() const { return description_; }
 
-    void row(const Record& record) override;
-    void status(std::string_view key, std::string_view value) override;
+    void handle(const Row& row);
+    void handle(const Status& status);
 
 private:
     class Client;

@@ -33,13 +33,6 @@ poplar::OptionFlags engine_options(const backend::IpuSettings& settings) {
     return options;
 }
 
-float scalar_of(const std::string& name, const backend::StepScalars& scalars) {
-    if (name == "learning_rate") return static_cast<float>(scalars.learning_rate);
-    if (name == "step") return static_cast<float>(scalars.iteration + 1);
-    CNNTRAIN_CHECK(name == "loss_scaling", "a scalar that no step has: " + name);
-    return static_cast<float>(scalars.loss_scaling);
-}
-
 }  // namespace
 
 IpuExecutable::IpuExecutable(const backend::CompileRequest& request, poplar::Device device)
@@ -125,11 +118,14 @@ void IpuExecutable::connect() {
                 evaluation_sums_[k] += static_cast<double>(sums[k]);
         });
     }
-    const std::vector<ValueId> scalars = graph_.values_with_role(Role::scalar);
-    if (scalars.empty()) return;
-    engine_.connectStreamToCallback(handle::kScalars, [this, scalars](void* buffer) {
-        for (std::size_t i = 0; i < scalars.size(); ++i)
-            static_cast<float*>(buffer)[i] = scalar_of(graph_.value(scalars[i]).name, training_->scalars());
+    std::vector<std::size_t> positions;
+    for (const ValueId scalar : graph_.values_with_role(Role::scalar))
+        positions.push_back(backend::scalar_position(graph_.value(scalar).name));
+    if (positions.empty()) return;
+    engine_.connectStreamToCallback(handle::kScalars, [this, positions](void* buffer) {
+        const backend::ScalarValues values = training_->scalars().values();
+        for (std::size_t i = 0; i < positions.size(); ++i)
+            static_cast<float*>(buffer)[i] = values.at(positions[i]);
     });
 }
 

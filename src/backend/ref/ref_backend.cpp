@@ -280,11 +280,9 @@ void RefExecutable::add_outputs(Phase last_phase, StepResult& result) const {
 }
 
 void RefExecutable::set_scalars(const StepScalars& scalars) {
-    for (const auto& [name, value] : {std::pair{"learning_rate", scalars.learning_rate},
-                                      {"step", static_cast<double>(scalars.iteration + 1)},
-                                      {"loss_scaling", scalars.loss_scaling}}) {
-        if (const std::optional<ValueId> scalar = graph_.find(name)) at(*scalar).values = {rounded(DType::f32, value)};
-    }
+    const ScalarValues values = scalars.values();
+    for (const ValueId scalar : graph_.values_with_role(Role::scalar))
+        at(scalar).values = {values.at(scalar_position(graph_.value(scalar).name))};
 }
 
 void RefExecutable::train(data::BatchSource& source, std::span<const StepScalars> updates, const UpdateDone& done,

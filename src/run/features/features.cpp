@@ -131,7 +131,8 @@ private:
     void show_progress(std::int64_t micro_batch) {
         ++done_;
         const double seen = static_cast<double>(done_ * micro_batch * host_.communicator->size());
-        observers_.progress({done_, 0, batches_, seen / watch_.seconds(), watch_.seconds(), "batches", unit_, true});
+        observers_.on(
+            metrics::Progress{done_, 0, batches_, seen / watch_.seconds(), watch_.seconds(), "batches", unit_, true});
     }
 
     bool alone() const { return host_.communicator->size() == 1; }

@@ -68,15 +68,11 @@ Record fitted(const Record& row, const std::string& there, const std::string& pa
 
 }  // namespace
 
-void CsvFiles::expect(const Record& row) {
-    const std::string path = path_of(row, folder_);
-    if (!path.empty()) begin(row, path);
-}
-
-void CsvFiles::row(const Record& row) {
-    const std::string path = path_of(row, folder_);
-    if (path.empty()) return;
-    files_.append(path, csv_row(begin(row, path)).append(kLineEnd));
+void CsvFiles::handle(const Row& row) {
+    const std::string path = path_of(row.record, folder_);
+    if (path.empty() || row.use == Row::Use::drawn) return;
+    const Record fitting = begin(row.record, path);
+    if (row.use != Row::Use::announced) files_.append(path, csv_row(fitting).append(kLineEnd));
 }
 
 Record CsvFiles::begin(const Record& row, const std::string& path) {

@@ -103,19 +103,12 @@ void JsonLines::write(const std::string& line) {
     out_ << line << std::endl;  // flushed, so that pipes show it at once
 }
 
-void JsonLines::line(std::string_view text) {
-    if (shows_all()) write(message_line(kInfo, text));
+void JsonLines::handle(const Line& line) {
+    if (line.to == Line::To::file || (!shows_all() && line.to != Line::To::console)) return;
+    write(message_line(kInfo, line.text));
 }
 
-void JsonLines::console_line(std::string_view text) {
-    write(message_line(kInfo, text));
-}
-
-void JsonLines::detail(std::string_view text) {
-    line(text);
-}
-
-void JsonLines::result(const Result& result) {
+void JsonLines::handle(const Result& result) {
     if (result.fields.empty()) return write(message_line(kInfo, result.text));
     // Spliced as text, because names of files may hold bytes that a parser refuses.
     std::string line = text_of(event(result.event));
@@ -123,15 +116,15 @@ void JsonLines::result(const Result& result) {
     write(line + result.fields.substr(1));
 }
 
-void JsonLines::duration(std::string_view name, double seconds, std::string_view /*text*/) {
+void JsonLines::handle(const Duration& duration) {
     if (!shows_all()) return;
     json object = event("duration");
-    object["name"] = name;
-    object["seconds"] = seconds;
+    object["name"] = duration.name;
+    object["seconds"] = duration.seconds;
     write(text_of(object));
 }
 
-void JsonLines::run_described(const RunDescription& run) {
+void JsonLines::handle(const RunDescription& run) {
     if (!shows_all()) return;
     json object = event("start");
     object["version"] = run.version;
@@ -144,17 +137,17 @@ void JsonLines::run_described(const RunDescription& run) {
     write(text_of(object));
 }
 
-void JsonLines::variables_listed(const VariableList& variables) {
+void JsonLines::handle(const VariableList& variables) {
     if (!shows_all()) return;
     json object = event("variables");
     object["parameters"] = variables.parameters;
     write(text_of(object));
 }
 
-void JsonLines::row(const Record& row) {
-    if (!shows_all() && row.table == kTraining) return;
-    json object = event(row.table);
-    for (const Field& field : row.fields) {
+void JsonLines::handle(const Row& row) {
+    if (row.use != Row::Use::logged || (!shows_all() && row.record.table == kTraining)) return;
+    json object = event(row.record.table);
+    for (const Field& field : row.record.fields) {
         json value;
         if (field.measured) std::visit([&](const auto& held) { value = held; }, field.value);
         object[field.name] = std::move(value);
@@ -162,7 +155,7 @@ void JsonLines::row(const Record& row) {
     write(text_of(object));
 }
 
-void JsonLines::progress(const Progress& progress) {
+void JsonLines::handle(const Progress& progress) {
     if (!shows_all()) return;
     const auto now = std::chrono::steady_clock::now();
     const bool begins = done_ < 0 || progress.done < done_;
@@ -184,7 +177,7 @@ void JsonLines::progress(const Progress& progress) {
     write(text_of(object));
 }
 
-void JsonLines::training_planned(const TrainingSize& size) {
+void JsonLines::handle(const TrainingSize& size) {
     if (!shows_all()) return;
     json object = event("plan");
     object["iterations"] = size.iterations;
@@ -195,7 +188,7 @@ void JsonLines::training_planned(const TrainingSize& size) {
     write(text_of(object));
 }
 
-void JsonLines::checkpoint_saved(const SavedCheckpoint& checkpoint) {
+void JsonLines::handle(const SavedCheckpoint& checkpoint) {
     if (!shows_all()) return;
     json object = event("checkpoint");
     object["iteration"] = checkpoint.iteration;

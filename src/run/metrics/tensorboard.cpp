@@ -44,11 +44,9 @@ TensorBoard::TensorBoard(FileSystem& files, TensorBoardSettings settings)
     if (!settings_.clock) settings_.clock = system_seconds;
 }
 
-void TensorBoard::row(const Record& record) {
-    if (record.is_curve_point) curve_point(record);
-}
-
-void TensorBoard::curve_point(const Record& record) {
+void TensorBoard::handle(const Row& row) {
+    const Record& record = row.record;
+    if (row.use != Row::Use::drawn && (row.use != Row::Use::logged || !record.is_curve_point)) return;
     WireMessage summary;
     for (const Field& field : record.fields) {
         const bool is_text = std::holds_alternative<std::string>(field.value);
@@ -61,7 +59,7 @@ void TensorBoard::curve_point(const Record& record) {
     add_summary(record.curve_step.value_or(record.iteration), summary.bytes());
 }
 
-void TensorBoard::distribution(const Distribution& distribution) {
+void TensorBoard::handle(const Distribution& distribution) {
     const Histogram& histogram = distribution.histogram;
     const WireMessage proto = WireMessage()
                                   .add(1, histogram.least)

@@ -179,15 +179,15 @@ void TextReport::put(std::string_view given) {
     write(lines);
 }
 
-void TextReport::row(const Record& row) {
-    if (!row.text.empty()) put(row.text);
+void TextReport::handle(const Row& row) {
+    if (row.use == Row::Use::logged && !row.record.text.empty()) put(row.record.text);
 }
 
-void TextReport::checkpoint_saved(const SavedCheckpoint& checkpoint) {
+void TextReport::handle(const SavedCheckpoint& checkpoint) {
     if (checkpoint.iteration > 0) put(checkpoint_line(checkpoint.prefix, checkpoint.seconds));
 }
 
-void TextReport::run_described(const RunDescription& run) {
+void TextReport::handle(const RunDescription& run) {
     put("Command line: " + run.command_line);
     for (const std::string& line : run.machine)
         put(line);
@@ -205,20 +205,19 @@ Console::Console(std::ostream& out, Settings settings)
 
 Console::~Console() = default;
 
-void Console::line(std::string_view text) {
-    if (shows_lines()) put(text);
+void Console::handle(const Line& line) {
+    using enum Line::To;
+    const bool shown =
+        line.to == console || (line.to == all && shows_lines()) || (line.to == details && extent_ == Extent::all);
+    if (shown) put(line.text);
 }
 
-void Console::detail(std::string_view text) {
-    if (extent_ == Extent::all) put(text);
+void Console::handle(const Duration& duration) {
+    if (shows_lines()) put(duration.text);
 }
 
-void Console::duration(std::string_view /*name*/, double /*seconds*/, std::string_view text) {
-    if (shows_lines()) put(text);
-}
-
-void Console::run_described(const RunDescription& run) {
-    if (extent_ == Extent::all) return TextReport::run_described(run);
+void Console::handle(const RunDescription& run) {
+    if (extent_ == Extent::all) return TextReport::handle(run);
     if (extent_ == Extent::results) return;
     constexpr std::size_t kColumn = 15;
     constexpr int kUsualColumns = 100;
@@ -232,58 +231,58 @@ void Console::run_described(const RunDescription& run) {
     write(text);
 }
 
-void Console::variables_listed(const VariableList& variables) {
+void Console::handle(const VariableList& variables) {
     if (extent_ == Extent::all) put(variables.text);
 }
 
-void Console::status(std::string_view key, std::string_view value) {
-    if (key == kCompilationStatus && value == kCompiling) progress_.show("Compiling the network ...");
+void Console::handle(const Status& status) {
+    if (status.key == kCompilationStatus && status.value == kCompiling) progress_.show("Compiling the network ...");
 }
 
-void Console::row(const Record& row) {
-    if (extent_ == Extent::brief) return row_on_screen(row);
-    if (shows_lines() || row.table != kTraining) TextReport::row(row);
+void Console::handle(const Row& row) {
+    if (row.use != Row::Use::logged) return;
+    if (extent_ == Extent::brief) return row_on_screen(row.record);
+    if (shows_lines() || row.record.table != kTraining) TextReport::handle(row);
 }
 
 void Console::row_on_screen(const Record& row) {
     if (table_ && row.table == kTraining) return table_->add_training(row);
-    if (row.table != kValidation) return TextReport::row(row);
+    if (row.table != kValidation) return TextReport::handle(Row{row});
     if (table_) return table_->add_validation(row);
     const bool lacks_latency =
         std::ranges::any_of(row.fields, [](const Field& field) { return field.name == "latency" && !field.measured; });
-    lacks_latency ? put(validation_text(row)) : TextReport::row(row);
+    lacks_latency ? put(validation_text(row)) : TextReport::handle(Row{row});
 }
 
-void Console::training_planned(const TrainingSize& size) {
+void Console::handle(const TrainingSize& size) {
     constexpr double kFewestEpochs = 2;
     if (extent_ == Extent::brief && size.epochs >= kFewestEpochs) table_ = std::make_unique<EpochTable>();
 }
 
-void Console::validation_compared(bool is_best) {
-    if (table_) put(table_->row(training_progress_, is_best));
+void Console::handle(const ValidationCompared& validation) {
+    if (table_) put(table_->row(training_progress_, validation.is_best));
 }
 
-void Console::training_finished() {
+void Console::handle(const TrainingFinished& /*end*/) {
     if (table_ && table_->has_news()) put(table_->row(training_progress_, false));
     table_.reset();
 }
 
-void Console::run_ended() {
+void Console::handle(const RunEnded& /*end*/) {
     table_.reset();
 }
 
-/// An epoch without a validation has a row, too.
-void Console::host_step_ended(std::int64_t /*iteration*/) {
+void Console::handle(const HostStepEnded& /*step*/) {
     if (table_ && table_->is_due()) put(table_->row(training_progress_, false));
 }
 
-void Console::checkpoint_saved(const SavedCheckpoint& checkpoint) {
+void Console::handle(const SavedCheckpoint& checkpoint) {
     if (!shows_lines() || table_) return;
     if (checkpoint.iteration == 0) return put(initial_checkpoint_line(checkpoint.prefix));
-    TextReport::checkpoint_saved(checkpoint);
+    TextReport::handle(checkpoint);
 }
 
-void Console::progress(const Progress& given) {
+void Console::handle(const Progress& given) {
     if (!shows_lines()) return;
     Progress progress = given;
     const std::string unit = std::string(kEmulated.substr(1)) + " " + std::string(given.rate_unit);

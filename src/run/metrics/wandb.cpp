@@ -250,25 +250,27 @@ Wandb::Wandb(const WandbSettings& settings)
 Wandb::~Wandb() {
     if (!client_) return;
     const bool failed = std::uncaught_exceptions() > exceptions_at_start_;
-    if (failed && compilation_status_ == kCompiling) status(kCompilationStatus, "failed");
+    if (failed && compilation_status_ == kCompiling) handle(Status{kCompilationStatus, "failed"});
     const nlohmann::json request = {{"command", "finish"}, {"exit_code", failed ? 1 : 0}};
     send(request.dump() + "\n");
     if (client_ && !client_->end(finish_timeout_seconds_))
         log::warning("Weights & Biases: the client has not finished; it goes on by itself");
 }
 
-void Wandb::row(const Record& record) {
+void Wandb::handle(const Row& row) {
+    if (row.use != Row::Use::logged) return;
     nlohmann::json values;
-    for (const Field& field : record.fields) {
+    for (const Field& field : row.record.fields) {
         if (field.measured) values[field.name] = json_of(field);
     }
     const nlohmann::json request = {{"command", "log"}, {"values", values}};
     send(request.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace) + "\n");
 }
 
-void Wandb::status(std::string_view key, std::string_view value) {
-    if (key == kCompilationStatus) compilation_status_ = value;
-    const nlohmann::json request = {{"command", "summary"}, {"values", {{std::string(key), std::string(value)}}}};
+void Wandb::handle(const Status& status) {
+    if (status.key == kCompilationStatus) compilation_status_ = status.value;
+    const nlohmann::json request = {{"command", "summary"},
+                                    {"values", {{std::string(status.key), std::string(status.value)}}}};
     send(request.dump() + "\n");
 }
 

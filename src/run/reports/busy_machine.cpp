@@ -28,7 +28,7 @@ std::string busy_machine_warning(const Competition& found, int threads, int proc
 BusyMachine::BusyMachine(int threads, int processors, std::function<void(const std::string&)> warn)
     : threads_(threads), processors_(processors), warn_(std::move(warn)), window_seconds_(kFirstWindowSeconds) {}
 
-void BusyMachine::progress(const metrics::Progress& /*progress*/) {
+void BusyMachine::handle(const metrics::Progress& /*progress*/) {
     if (!warn_ || threads_ <= 1) return;
     const auto time = std::chrono::steady_clock::now().time_since_epoch();
     const double now = std::chrono::duration<double>(time).count();

@@ -15,12 +15,12 @@ namespace cnntrain::train {
 std::string busy_machine_warning(const Competition& found, int threads, int processors);
 
 /// Looks after the first seconds of training, and then once in a minute until it has warned.
-class BusyMachine final : public metrics::Observer {
+class BusyMachine final : public metrics::Handles<BusyMachine> {
 public:
     /// `warn` is called once at most.
     BusyMachine(int threads, int processors, std::function<void(const std::string&)> warn);
 
-    void progress(const metrics::Progress& progress) override;
+    void handle(const metrics::Progress& progress);
 
 private:
     int threads_;

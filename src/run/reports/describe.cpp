@@ -226,9 +226,11 @@ std::string rule_text(const optim::OptimiserSettings& how) {
         case graph::UpdateRule::rmsprop:
         case graph::UpdateRule::lars:
             return name + ", momentum " + text(how.momentum);
-        default:  // the Adam family
+        case graph::UpdateRule::adamw:
+        case graph::UpdateRule::lamb:
             return name + ", betas " + text(how.adam.beta1) + " and " + text(how.adam.beta2);
     }
+    return name;
 }
 
 }  // namespace

@@ -40,7 +40,7 @@ namespace {
 //
 // The keys are those of github.com/mlperf/logging, in the order of the original programs.
 
-class MlperfLog final : public metrics::Observer {
+class MlperfLog final : public metrics::Handles<MlperfLog> {
 public:
     /// Logs the facts that are known before the data are opened. `console` receives every line too.
     MlperfLog(MlperfBenchmark benchmark, const config::ParseResult& arguments, const std::string& folder,
@@ -48,20 +48,20 @@ public:
     ~MlperfLog() override;
 
     /// Logs sizes and optimiser.
-    void training_planned(const metrics::TrainingSize& size) override;
-    void weights_initialised(const std::vector<std::string>& parameters) override;
-    void training_began(std::int64_t iteration) override;
+    void handle(const metrics::TrainingSize& size);
+    void handle(const metrics::WeightsInitialised& weights);
+    void handle(const metrics::TrainingBegan& begin);
     /// Closes the epochs that have ended and opens the next one, unless training has ended.
-    void host_step_ended(std::int64_t iteration) override;
-    void training_finished() override;
+    void handle(const metrics::HostStepEnded& step);
+    void handle(const metrics::TrainingFinished& end);
 
-    void validation_began() override;
-    void evaluation_began(double epoch) override;
+    void handle(const metrics::ValidationBegan& begin);
+    void handle(const metrics::EvaluationBegan& evaluation);
     /// A validation row ends the evaluation.
-    void row(const metrics::Record& row) override;
-    void validation_ended() override;
+    void handle(const metrics::Row& row);
+    void handle(const metrics::ValidationEnded& end);
     /// Logs "success" if the quality exceeded the target, otherwise "aborted". Only the first call has an effect.
-    void run_ended() override;
+    void handle(const metrics::RunEnded& end);
 
 private:
     class Events;
@@ -155,7 +155,7 @@ public:
         const Json event = {{"namespace", name_}, {"time_ms", milliseconds_now()}, {"event_type", type}, {"key", key},
                             {"value", value},     {"metadata", metadata}};
         const std::string line = ":::MLLOG " + event.dump();
-        console_.console_line(line);
+        console_.on(metrics::Line{line, metrics::Line::To::console});
         files_.append(path_, line + "\n");
     }
 
@@ -191,7 +191,7 @@ MlperfLog::MlperfLog(MlperfBenchmark benchmark, const config::ParseResult& argum
 
 MlperfLog::~MlperfLog() = default;
 
-void MlperfLog::training_planned(const metrics::TrainingSize& size) {
+void MlperfLog::handle(const metrics::TrainingSize& size) {
     size_ = size;
     events_->point("train_samples", size_.training_samples);
     events_->point("eval_samples", size_.validation_samples);
@@ -216,8 +216,8 @@ void MlperfLog::optimiser() {
     if (lars) events_->point("lars_epsilon", settings.lars.epsilon);
 }
 
-void MlperfLog::weights_initialised(const std::vector<std::string>& parameters) {
-    for (const std::string& name : parameters)
+void MlperfLog::handle(const metrics::WeightsInitialised& weights) {
+    for (const std::string& name : weights.parameters)
         events_->write(kPoint, "weights_initialization", nullptr, {{"tensor", tensor_name(name)}});
 }
 
@@ -225,8 +225,8 @@ std::int64_t MlperfLog::finished_epochs(std::int64_t iteration) const {
     return iteration * size_.global_batch / size_.training_samples;
 }
 
-void MlperfLog::training_began(std::int64_t iteration) {
-    first_epoch_ = finished_epochs(iteration) + 1;
+void MlperfLog::handle(const metrics::TrainingBegan& begin) {
+    first_epoch_ = finished_epochs(begin.iteration) + 1;
     open_epoch_ = first_epoch_;
     running_ = true;
     events_->write(kEndMark, "init_stop", nullptr, {});
@@ -237,42 +237,42 @@ void MlperfLog::training_began(std::int64_t iteration) {
     events_->write(kStart, "epoch_start", nullptr, {{"epoch_num", open_epoch_}});
 }
 
-void MlperfLog::host_step_ended(std::int64_t iteration) {
-    if (iteration >= size_.iterations) return;
-    while (open_epoch_ <= finished_epochs(iteration)) {
+void MlperfLog::handle(const metrics::HostStepEnded& step) {
+    if (step.iteration >= size_.iterations) return;
+    while (open_epoch_ <= finished_epochs(step.iteration)) {
         events_->write(kEndMark, "epoch_stop", nullptr, {{"epoch_num", open_epoch_}});
         events_->write(kStart, "epoch_start", nullptr, {{"epoch_num", ++open_epoch_}});
     }
 }
 
-void MlperfLog::training_finished() {
+void MlperfLog::handle(const metrics::TrainingFinished& /*end*/) {
     events_->write(kEndMark, "epoch_stop", nullptr, {{"epoch_num", open_epoch_}});
     events_->write(kEndMark, "block_stop", nullptr, {{"first_epoch_num", first_epoch_}});
 }
 
-void MlperfLog::validation_began() {
+void MlperfLog::handle(const metrics::ValidationBegan& /*begin*/) {
     events_->write(kStart, "block_start", nullptr, {{"first_epoch_num", first_epoch_}});
 }
 
-void MlperfLog::evaluation_began(double epoch) {
-    evaluated_epoch_ = std::round(epoch);
+void MlperfLog::handle(const metrics::EvaluationBegan& evaluation) {
+    evaluated_epoch_ = std::round(evaluation.epoch);
     events_->write(kStart, "eval_start", nullptr, {{"epoch_num", number(evaluated_epoch_)}});
 }
 
-void MlperfLog::row(const metrics::Record& row) {
-    if (row.table != metrics::kValidation) return;
-    const double quality = number_in(row, benchmark_.quality);
+void MlperfLog::handle(const metrics::Row& row) {
+    if (row.use != metrics::Row::Use::logged || row.record.table != metrics::kValidation) return;
+    const double quality = number_in(row.record, benchmark_.quality);
     const Json which = {{"epoch_num", number(evaluated_epoch_)}};
     events_->write(kEndMark, "eval_stop", nullptr, which);
     events_->write(kPoint, "eval_accuracy", quality / 100, which);
     succeeded_ = succeeded_ || quality > benchmark_.target;
 }
 
-void MlperfLog::validation_ended() {
+void MlperfLog::handle(const metrics::ValidationEnded& /*end*/) {
     events_->write(kEndMark, "block_stop", nullptr, {{"first_epoch_num", first_epoch_}});
 }
 
-void MlperfLog::run_ended() {
+void MlperfLog::handle(const metrics::RunEnded& /*end*/) {
     if (!running_) return;
     running_ = false;
     events_->write(kEndMark, "run_stop", nullptr, {{"status", succeeded_ ? "success" : "aborted"}});
@@ -326,7 +326,7 @@ void add_wandb(metrics::Observers& observers, const LoggingSettings& logging, co
     auto wandb = std::make_unique<metrics::Wandb>(settings);
     observers.line("Weights & Biases: " + wandb->description());
     observers.add(std::move(wandb));
-    observers.status(metrics::kCompilationStatus, "not started");
+    observers.on(metrics::Status{metrics::kCompilationStatus, "not started"});
 }
 
 void add_tensorboard(metrics::Observers& observers, const RunFacts& facts, const std::string& events_folder,
@@ -409,7 +409,7 @@ std::string introduce(metrics::Observers& observers, const config::ParseResult& 
     introduction.derived[kSummary] = introduction.summary;
     std::string arguments_text = config::arguments_json(arguments, introduction.derived);
     if (is_emulated(arguments.settings.run)) observers.line(std::string(kEmulatorNotice));
-    observers.run_described(described(introduction, arguments_text, host));
+    observers.on(described(introduction, arguments_text, host));
     if (logging.wandb && is_first(host)) add_wandb(observers, logging, facts.folder.name, arguments_text);
     if (logging.tensorboard && !facts.folder.logs.empty())
         add_tensorboard(observers, facts, introduction.events_folder, introduction.resumed_at, *host.files);
@@ -492,15 +492,18 @@ EstimatorLog::EstimatorLog(double weight_decay, std::vector<checkpoint::Found> c
       files_(files),
       console_(console) {}
 
-void EstimatorLog::progress(const metrics::Progress& progress) {
+void EstimatorLog::handle(const metrics::Progress& progress) {
     constexpr std::int64_t kParts = 10;
     const std::int64_t interval = progress.total < 2 * kParts ? 1 : progress.total / kParts;
     if (progress.done % interval != 0 && progress.done != progress.total) return;
-    console_.console_line("Evaluation [" + std::to_string(progress.done) + "/" + std::to_string(progress.total) + "]");
+    console_.on(
+        metrics::Line{"Evaluation [" + std::to_string(progress.done) + "/" + std::to_string(progress.total) + "]",
+                      metrics::Line::To::console});
 }
 
-void EstimatorLog::row(const metrics::Record& row) {
-    if (row.table != metrics::kValidation) return;
+void EstimatorLog::handle(const metrics::Row& logged) {
+    const metrics::Record& row = logged.record;
+    if (logged.use != metrics::Row::Use::logged || row.table != metrics::kValidation) return;
     const auto found = std::ranges::find(checkpoints_, field_of<std::string>(row, "name"), &checkpoint::Found::name);
     CNNTRAIN_CHECK(found != checkpoints_.end(), "a row of another checkpoint than those that are evaluated");
     const checkpoint::Checkpoint checkpoint = checkpoint::load(files_, found->path, edited_);
@@ -509,11 +512,13 @@ void EstimatorLog::row(const metrics::Record& row) {
     const std::string loss =
         float_text(field_of<double>(row, kValidationLossColumn) + weight_loss(checkpoint.tensors, weight_decay_));
     const std::string step = std::to_string(row.iteration);
-    console_.console_line("Finished evaluation at " + time_text());
-    console_.console_line("Saving dict for global step " + step + ": Top-1 accuracy = " + top_1 +
-                          ", Top-5 accuracy = " + top_5 + ", global_step = " + step + ", loss = " + loss);
-    console_.console_line("Eval results: {'Top-1 accuracy': " + top_1 + ", 'loss': " + loss +
-                          ", 'Top-5 accuracy': " + top_5 + ", 'global_step': " + step + "}");
+    console_.on(metrics::Line{"Finished evaluation at " + time_text(), metrics::Line::To::console});
+    console_.on(metrics::Line{"Saving dict for global step " + step + ": Top-1 accuracy = " + top_1 +
+                                  ", Top-5 accuracy = " + top_5 + ", global_step = " + step + ", loss = " + loss,
+                              metrics::Line::To::console});
+    console_.on(metrics::Line{"Eval results: {'Top-1 accuracy': " + top_1 + ", 'loss': " + loss +
+                                  ", 'Top-5 accuracy': " + top_5 + ", 'global_step': " + step + "}",
+                              metrics::Line::To::console});
 }
 
 namespace {

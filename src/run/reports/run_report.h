@@ -62,16 +62,16 @@ metrics::Observers report_evaluation(const Task& task, const backend::Backend& b
 /// weight_decay / 2 times the sum of squares of all trainable variables, without those of norms.
 double weight_loss(const std::map<std::string, HostTensor>& tensors, double weight_decay);
 
-class EstimatorLog final : public metrics::Observer {
+class EstimatorLog final : public metrics::Handles<EstimatorLog> {
 public:
     /// `checkpoints`: the evaluated checkpoints, found by the names in rows. `console` must outlive this object.
     EstimatorLog(double weight_decay, std::vector<checkpoint::Found> checkpoints, checkpoint::Edited edited,
                  const FileSystem& files, metrics::Observer& console);
 
     /// Prints every tenth part of the batches, or every batch if there are fewer than 20.
-    void progress(const metrics::Progress& progress) override;
+    void handle(const metrics::Progress& progress);
     /// Loads the row's checkpoint to compute the weights' part of the loss.
-    void row(const metrics::Record& row) override;
+    void handle(const metrics::Row& row);
 
 private:
     double weight_decay_;

@@ -122,7 +122,7 @@ public:
             if (!add(source, rows)) return;
             ++done;
             const double rate = static_cast<double>(done * loader_.micro_batch) / watch.seconds();
-            observers.progress({done, 0, batches, rate, watch.seconds(), "batches", unit.many, true});
+            observers.on(metrics::Progress{done, 0, batches, rate, watch.seconds(), "batches", unit.many, true});
         }
     }
 

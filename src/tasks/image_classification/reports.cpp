@@ -112,7 +112,8 @@ void write_optimiser(std::ostream& out, const optim::OptimiserSettings& settings
             out << " Epsilon: " << text(settings.lars.epsilon) << '\n';
             out << " Skip List: " << list_text(settings.lars.skip) << '\n';
             return;
-        default:  // the Adam family
+        case graph::UpdateRule::adamw:
+        case graph::UpdateRule::lamb:
             out << config::name(settings.rule) << "\n Betas: " << text(settings.adam.beta1) << ' '
                 << text(settings.adam.beta2) << '\n';
             out << " Epsilon: " << text(settings.adam.epsilon) << '\n';
@@ -157,9 +158,12 @@ double end_learning_rate(const optim::LearningRateSettings& rate, double base) {
             return rate.polynomial_end.value_or(rate.polynomial_end_ratio * base);
         case optim::LrSchedule::gradual:
             return rate.polynomial_end.value_or(0);
-        default:
-            return 0;
+        case optim::LrSchedule::stepped:
+        case optim::LrSchedule::cosine:
+        case optim::LrSchedule::exponential:
+            break;
     }
+    return 0;
 }
 
 /// Exponent of the decay after warm-up; 0 if the decay is not a power.
@@ -169,9 +173,12 @@ double decay_power(const optim::LearningRateSettings& rate) {
             return rate.polynomial_power;
         case optim::LrSchedule::gradual:
             return 1;
-        default:
-            return 0;
+        case optim::LrSchedule::stepped:
+        case optim::LrSchedule::cosine:
+        case optim::LrSchedule::exponential:
+            break;
     }
+    return 0;
 }
 
 /// If the schedule counts iterations, converted to epochs of the published set.

@@ -90,17 +90,10 @@ Buffer* Program::add_buffer(std::string name, std::size_t bytes, Storage storage
     return &buffers_.back();
 }
 
-Buffer* Program::add_scalar(std::string name) {
-    auto& [key, value] = scalars_.emplace_back(name, 0.0F);
-    buffers_.push_back(Buffer{std::move(name), sizeof(float), Storage::scalar});
-    buffers_.back().data = reinterpret_cast<std::byte*>(&value);
+Buffer* Program::add_scalar(const std::string& name) {
+    buffers_.push_back(Buffer{name, sizeof(float), Storage::scalar});
+    buffers_.back().data = reinterpret_cast<std::byte*>(&scalars_->at(backend::scalar_position(name)));
     return &buffers_.back();
-}
-
-void Program::set_scalar(std::string_view name, float value) {
-    for (auto& [key, held] : scalars_) {
-        if (key == name) held = value;
-    }
 }
 
 Buffer* Program::seen_from(Section section, Buffer* buffer) {

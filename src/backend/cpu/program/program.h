@@ -32,6 +32,7 @@
 
 #include "backend/cpu/onednn.h"
 #include "backend/cpu/program/program_memory.h"
+#include "cnntrain/backend/backend.h"
 #include "cnntrain/parallel/pipeline.h"
 
 namespace cnntrain::cpu {
@@ -200,10 +201,10 @@ public:
 
     /// `section`: the first one that uses the buffer.
     Buffer* add_buffer(std::string name, std::size_t bytes, Storage storage, Section section);
-    /// A buffer for a float that set_scalar() sets.
-    Buffer* add_scalar(std::string name);
-    /// Sets all scalars of this name. No section may run meanwhile.
-    void set_scalar(std::string_view name, float value);
+    /// A buffer for a float that set_scalars() sets.
+    Buffer* add_scalar(const std::string& name);
+    /// No section may run meanwhile.
+    void set_scalars(const backend::ScalarValues& values) { *scalars_ = values; }
     /// The buffer, or its alias for the section's site.
     Buffer* seen_from(Section section, Buffer* buffer);
     void add_step(Section section, Step step);
@@ -313,7 +314,7 @@ private:
     std::vector<std::vector<Step>> steps_;  // by position
     std::vector<std::vector<Wait>> waits_;  // by position
     std::deque<Buffer> buffers_;
-    std::deque<std::pair<std::string, float>> scalars_;        // name and value
+    std::unique_ptr<backend::ScalarValues> scalars_ = std::make_unique<backend::ScalarValues>();  // buffers point there
     std::map<std::pair<const Buffer*, Site>, Buffer*> views_;  // aliases for other sites
     std::deque<Binding> bindings_;
     /// The buffers of each site whose address changes with the micro-batch, and their oneDNN memory objects.

@@ -411,12 +411,6 @@ void CpuExecutable::run_watched(Section section, const StepContext& context) {
     }
 }
 
-void CpuExecutable::set_scalars(const backend::StepScalars& scalars) {
-    program_.set_scalar("learning_rate", static_cast<float>(scalars.learning_rate));
-    program_.set_scalar("step", static_cast<float>(scalars.iteration + 1));
-    program_.set_scalar("loss_scaling", static_cast<float>(scalars.loss_scaling));
-}
-
 /// Performs updates one by one. With several ranks, a stop takes effect through an update's result.
 void CpuExecutable::train(data::BatchSource& source, std::span<const backend::StepScalars> updates,
                           const backend::UpdateDone& done, backend::PartialUpdate* partial) {
@@ -455,7 +449,7 @@ backend::PartialUpdate CpuExecutable::complete_part(const Update& update, std::i
 backend::StepResult CpuExecutable::update(data::BatchSource& source, const backend::StepScalars& scalars,
                                           backend::PartialUpdate* partial) {
     first_non_finite_.reset();
-    set_scalars(scalars);
+    program_.set_scalars(scalars.values());
     prepare_once();
     Update update{.source = source,
                   .base = {.iteration = scalars.iteration,

@@ -97,7 +97,6 @@ private:
     backend::PartialUpdate complete_part(const Update& update, std::int64_t samples) const;
     void store_accumulators(backend::PartialUpdate& partial) const;
     void settle_update(Update& update);
-    void set_scalars(const backend::StepScalars& scalars);
     /// A lane's share of the update.
     void run_lane(std::int32_t lane, Update& update);
     /// False if the update has failed.
